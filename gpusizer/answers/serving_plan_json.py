@@ -39,7 +39,12 @@ def _row_json(row: Replicas) -> dict[str, Any]:
         "verdict": "tight" if row.tight else "fits",
         "users_per_replica": row.users,
         "most_users_per_replica": row.most_users,
-        "time_to_first_token_seconds": {"low": low, "likely": likely, "high": high},
+        "time_to_first_token_seconds": {
+            "low": low,
+            "likely": likely,
+            "high": high,
+            "at_percentile": row.ttft_late_seconds,
+        },
         "tokens_per_second_per_user": row.user_tokens_per_second,
         "buy_usd": costs.buy_usd,
         "buy_is_own": None if costs.buy is None else costs.buy_is_own,
@@ -62,4 +67,5 @@ def _target_json(target: ServingTarget) -> dict[str, Any]:
         "prompt_tokens": target.prompt_tokens,
         "answer_tokens": target.answer_tokens,
         "ttft_ms": None if ttft is None else ttft * 1000,
+        "ttft_percentile": target.ttft_percentile,
     }

@@ -40,7 +40,13 @@ class TargetFields(RequestModel):
         None,
         ge=1,
         le=1e7,
-        description="most milliseconds to the first token of an answer, on average",
+        description="most milliseconds to the first token of an answer",
+    )
+    ttft_percentile: Number = Field(
+        95.0,
+        ge=50,
+        le=99.9,
+        description="percent of the requests that get their first token within ttft_ms",
     )
 
     def target_within(self, context: int) -> ServingTarget | None:
@@ -62,6 +68,7 @@ class TargetFields(RequestModel):
             prompt_tokens=prompt,
             answer_tokens=answer,
             ttft_seconds=None if self.ttft_ms is None else self.ttft_ms / 1000,
+            ttft_percentile=self.ttft_percentile,
         )
 
     @property

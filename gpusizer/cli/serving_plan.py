@@ -30,6 +30,7 @@ _COLUMNS: Columns[Replicas] = {
     "users each": lambda row: f"{row.users:g}",
     "room for": lambda row: f"{row.most_users:,}",
     "mean first token s": _first_token,
+    "late s": lambda row: f"{row.ttft_late_seconds:g}",
     "tok/s a user": lambda row: f"{row.user_tokens_per_second:g}",
     "buy USD": lambda row: price_cell(row.costs),
     "USD/h": lambda row: rent_cell(row.costs),
@@ -54,5 +55,8 @@ def _title(plan: ServingPlan) -> str:
         f" prompt and {target.answer_tokens:,} of answer"
     )
     if target.ttft_seconds is not None:
-        asked += f", first token within {target.ttft_seconds * 1000:g} ms on average"
+        asked += (
+            f", first token within {target.ttft_seconds * 1000:g} ms for"
+            f" {target.ttft_percentile:g} % of them"
+        )
     return f"Cheapest GPUs for {asked}"

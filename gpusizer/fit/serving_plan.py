@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
 
 from gpusizer.core.bisection import largest_holding
 from gpusizer.core.errors import InvalidRequest
@@ -16,17 +17,14 @@ from gpusizer.core.units import significant
 from gpusizer.fit.division import COUNTS
 from gpusizer.fit.fit import sequences_held
 from gpusizer.fit.preference import ways_for_a_load
-from gpusizer.fit.speed import ModelFacts, Work, serving_bands
-from gpusizer.fit.speed.classes import SERVING
-from gpusizer.fit.speed.decode import step_seconds
-from gpusizer.fit.speed.prefill import prompt_token_seconds
-from gpusizer.fit.speed.replica import ReplicaPace, replicas_for, users_at, users_borne
-from gpusizer.fit.speed.serving import served_sequences
-from gpusizer.fit.speed.speculation import Speculation
+from gpusizer.fit.serving import Server, server_of
+from gpusizer.fit.serving.guesses import with_guesses
+from gpusizer.fit.serving.replicas import Borne, Promise, borne, pace_of, replicas_in_time
+from gpusizer.fit.speed import ModelFacts
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way, pool_on
-from gpusizer.fit.ways import judged, keeps_part_in_memory
+from gpusizer.fit.ways import judged
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.costs import CostAssumptions, PlanCosts, plan_costs
 from gpusizer.memory.estimate import MemoryEstimate
@@ -42,13 +40,20 @@ class ServingTarget:
     Attributes:
         requests_per_second: on average; they come at random.
         prompt_tokens, answer_tokens: of every request.
-        ttft_seconds: most seconds to the first token, on average; None for any.
+        ttft_seconds: most seconds to the first token; None for any.
+        ttft_percentile: of the requests, which have it within that time.
     """
 
     requests_per_second: float
     prompt_tokens: int
     answer_tokens: int
     ttft_seconds: float | None
+    ttft_percentile: float = 95.0
+
+    @property
+    def promise(self) -> Promise:
+        """What all replicas keep together."""
+        return Promise(self.requests_per_second, self.ttft_seconds, self.ttft_percentile / 100)
 
     @property
     def context(self) -> int:
@@ -69,10 +74,13 @@ class Replicas:
         low_replicas, high_replicas: at the fast and the slow end of the speeds' bands; None where
             the slow end is never in time.
         users: in flight on each replica, on average.
-        most_users: in flight on each at which memory or the time to the first token ends.
-        ttft_seconds: likely, and at the fast and the slow end; None where the slow end falls
-            behind the requests.
-        user_tokens_per_second: answer tokens of each user, prompts of others read in between.
+        most_users: in flight on each, on average, at which memory or the time to the first token
+            ends.
+        ttft_seconds: the mean, likely, and at the fast and the slow end; None where the slow end
+            falls behind the requests.
+        ttft_late_seconds: within which the target's percentile of requests has its first token.
+        user_tokens_per_second: answer tokens of each user after the first, prompts of others read
+            in between.
         tight: fits at the likely amounts of memory, not at the high end.
     """
 
@@ -85,6 +93,7 @@ class Replicas:
     users: float
     most_users: int
     ttft_seconds: tuple[float, float, float | None]
+    ttft_late_seconds: float
     user_tokens_per_second: float
     tight: bool
     costs: PlanCosts
@@ -106,16 +115,16 @@ class ServingPlan:
 
 @dataclass(frozen=True, slots=True)
 class _Option:
-    """A way to run a replica, its speed, and how many it takes; None where it is too slow."""
+    """A way to run a replica, its server, what that bears, and how many it takes."""
 
     way: Way
-    work: Work
-    pace: ReplicaPace
-    replicas: int | None
+    server: Server
+    most: Borne
+    replicas: int
 
     @property
     def total_boards(self) -> int:
-        return self.way.boards * (self.replicas or 0)
+        return self.way.boards * self.replicas
 
     @property
     def place(self) -> tuple[bool, int, int, int]:
@@ -127,6 +136,20 @@ class _Option:
     def is_tight(self) -> bool:
         """Whether a replica fits at the likely amounts of memory, not at the high end."""
         return self.way.verdict is Verdict.TIGHT
+
+    def beaten_by(self, boards: int) -> bool:
+        """Whether one replica takes more boards than this option in all, and surely fits."""
+        return not self.is_tight and boards > self.total_boards
+
+
+@dataclass
+class _Search:
+    """The best option of each kind of GPU, and kinds without one by what keeps them from it."""
+
+    best: dict[str, _Option]
+    fitting: set[str]
+    unknown: set[str]
+    slow: set[str]
 
 
 def plan_serving(
@@ -144,38 +167,65 @@ def plan_serving(
     `study` knows the workload of one sequence of the target. `boards` fixes the boards of a
     replica on each GPU (None leaves it open), `most_boards` limits those of all replicas together.
     """
-    facts = ModelFacts.of(study.profile, study.workload, target.prompt_tokens)
-    if facts is None:
+    if ModelFacts.of(study.profile, study.workload, target.prompt_tokens) is None:
         return ServingPlan(target, (), (Note("plan_needs_text"),))
-    best: dict[str, _Option] = {}
-    fitting, slow, unknown = set(), set(), set()
-    for way in _ways(study, catalogue, boards):
-        gpu = way.gpu
-        fitting.add(gpu.slug)
-        option = _option(study, facts, way, target)
-        if option is None:
-            unknown.add(gpu.slug)
-        elif option.replicas is None:
-            slow.add(gpu.slug)
-        elif gpu.slug not in best or option.place < best[gpu.slug].place:
-            best[gpu.slug] = option
-    best = {slug: _under_load(study, option, target) for slug, option in best.items()}
+    search = _searched(study, catalogue, target, boards)
     limits = dict(zip((gpu.slug for gpu in catalogue.gpus), most_boards or (), strict=False))
-    kept = [o for slug, o in best.items() if o.total_boards <= _limit(limits, slug, most_boards)]
-    priced = [(option, _costs(option, target, assumptions)) for option in kept]
-    placed = sorted(
-        priced, key=lambda pair: _place(pair[0].is_tight, pair[0].total_boards, pair[1])
-    )[: top or None]
-    dropped = len(best) - len(kept)
+    rows: list[Replicas] = []
+    dropped = 0
+    waiting = [
+        (*_place_of(option, target, assumptions), number, False, option)
+        for number, option in enumerate(search.best.values())
+    ]
+    heapify(waiting)
+    while waiting and (not top or len(rows) < top):
+        *_, number, settled, option = heappop(waiting)
+        slug = option.way.gpu.slug
+        if option.total_boards > _limit(limits, slug, most_boards):
+            dropped += 1
+        elif settled:
+            rows.append(_row(option, target, _costs(option, target, assumptions)))
+        elif (known := _in_time(option, target)) is None:
+            search.slow.add(slug)
+            del search.best[slug]
+        else:
+            place = _place_of(known, target, assumptions)
+            heappush(waiting, (*place, number, True, known))
     notes = _notes(
         target,
-        too_small=len(catalogue.gpus) - len(fitting),
-        unknown=len(unknown - best.keys()),
-        slow=len(slow - best.keys()),
+        too_small=len(catalogue.gpus) - len(search.fitting),
+        unknown=len(search.unknown - search.best.keys()),
+        slow=len(search.slow - search.best.keys()),
         dropped=dropped,
     )
-    rows = tuple(_row(option, target, costs) for option, costs in placed)
-    return ServingPlan(target, rows, tuple(notes))
+    return ServingPlan(target, tuple(rows), tuple(notes))
+
+
+def _searched(
+    study: Study,
+    catalogue: Catalogue,
+    target: ServingTarget,
+    boards: Sequence[int | None] | None,
+) -> _Search:
+    """The best option of each kind of GPU, by the closed form of its server."""
+    search = _Search({}, set(), set(), set())
+    for way in _ways(study, catalogue, boards):
+        slug = way.gpu.slug
+        search.fitting.add(slug)
+        so_far = search.best.get(slug)
+        if so_far is not None and so_far.beaten_by(way.boards):
+            continue
+        server = _server(study, way, target)
+        option = None if server is None else _borne(way, server, target)
+        if server is None:
+            search.unknown.add(slug)
+        elif option is None:
+            search.slow.add(slug)
+        elif so_far is None or option.place < so_far.place:
+            option = _limited(study, option, target)
+            if option is not None and (so_far is None or option.place < so_far.place):
+                search.best[slug] = option
+    return search
 
 
 def joined(plans: Sequence[ServingPlan]) -> ServingPlan:
@@ -213,36 +263,31 @@ def _ways(study: Study, catalogue: Catalogue, boards: Sequence[int | None] | Non
         yield from ways_for_a_load(study, gpu, [asked] if asked else counts)
 
 
-def _option(study: Study, facts: ModelFacts, way: Way, target: ServingTarget) -> _Option | None:
-    """The speed of one choice; None where the catalogue lacks the bandwidth or the peak, and where
-    a part of the model stays in system memory."""
-    gpu, estimate = way.gpu, way.estimate
-    study.budget.check(study.profile.repo_id)
-    if keeps_part_in_memory(study.profile, study.workload, estimate):
-        return None
-    work = Work.of(facts, estimate)
-    guess = None
-    if study.workload.acceptance_rate is not None:
-        guess = Speculation.of(study.profile, study.workload, estimate, work)
-    reading = prompt_token_seconds(work, gpu)
-    drafting = 0.0 if guess is None else guess.prompt_token_seconds(gpu)
-    if reading is None or drafting is None or step_seconds(work, gpu, 1) is None:
-        return None
-    held = sequences_held(study, estimate, pool_on(gpu, estimate))
-    pace = ReplicaPace(
-        step=_Step(work, gpu, target, guess),
-        prompt_seconds=target.prompt_tokens * (reading + drafting),
-        lanes=work.data * (work.pipeline if work.family == SERVING else 1),
-        answer=target.answer_tokens,
-        most_users=_most_users(study.workload, work, held),
-    )
-    replicas = replicas_for(pace, target.requests_per_second, target.ttft_seconds)
-    return _Option(way, work, pace, replicas)
+def _server(study: Study, way: Way, target: ServingTarget) -> Server | None:
+    """A replica's server, with as many sequences as its caches hold whole; None where the catalogue
+    lacks the bandwidth or the peak, and where a part of the model stays in system memory."""
+    estimate, profile, workload = way.estimate, study.profile, study.workload
+    study.budget.check(profile.repo_id)
+    pool = pool_on(way.gpu, estimate)
+    lengths = target.prompt_tokens, target.answer_tokens
+    server = server_of(profile, workload, estimate, way.gpu, pool, *lengths)
+    held = sequences_held(study, estimate, pool)
+    if server is not None and held is not None:
+        server = replace(server, most=min(server.most, int(held)))
+    return server and with_guesses(server, profile, workload, estimate, way.gpu)
 
 
-def _under_load(study: Study, option: _Option, target: ServingTarget) -> _Option:
+def _borne(way: Way, server: Server, target: ServingTarget) -> _Option | None:
+    """The option of a server by the closed form; None where it is never in time."""
+    most = borne(server, target.promise)
+    if most is None:
+        return None
+    return _Option(way, server, most, most.replicas(target.requests_per_second))
+
+
+def _limited(study: Study, option: _Option, target: ServingTarget) -> _Option | None:
     """The option with as many users on a replica as its memory holds: buffers grow with them."""
-    way, pace = option.way, option.pace
+    way, server = option.way, option.server
 
     def holds(users: int) -> bool:
         loaded = study.under(concurrency=users)
@@ -252,68 +297,48 @@ def _under_load(study: Study, option: _Option, target: ServingTarget) -> _Option
         )
         return judged(loaded, way.machine, again).verdict.place <= way.verdict.place
 
-    users = largest_holding(holds, pace.most_users)
-    if users == pace.most_users:
+    users = largest_holding(holds, server.most * server.ranks)
+    if users == server.most * server.ranks:
         return option
-    pace = replace(pace, most_users=users)
-    replicas = replicas_for(pace, target.requests_per_second, target.ttft_seconds)
-    return replace(option, pace=pace, replicas=replicas)
+    return _borne(way, replace(server, most=users // server.ranks), target)
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """Seconds in which each user gets a token: of a step, or of a round of guesses over the tokens
-    that it gives. Caches hold the prompt and, on average, half of the answer."""
-
-    work: Work
-    gpu: Gpu
-    target: ServingTarget
-    guess: Speculation | None
-
-    def __call__(self, users: float) -> float:
-        filled = 1 - self.target.answer_tokens / 2 / self.target.context
-        acceptance = self.work.facts.workload.acceptance_rate
-        if self.guess is not None and acceptance is not None:
-            return self.guess.token_seconds(self.gpu, users, acceptance, filled) or math.inf
-        return step_seconds(self.work, self.gpu, users, filled) or math.inf
-
-
-def _most_users(workload: Workload, work: Work, held: float | None) -> int:
-    """Sequences that one replica serves at once."""
-    every_rank = None if held is None else held * work.data
-    return served_sequences(work, every_rank, workload.max_num_seqs)
+def _in_time(option: _Option, target: ServingTarget) -> _Option | None:
+    """The option with so many replicas that its simulation is in time; None where none are."""
+    count = replicas_in_time(option.server, target.promise, option.replicas)
+    return None if count is None else replace(option, replicas=count)
 
 
 def _row(option: _Option, target: ServingTarget, costs: PlanCosts) -> Replicas:
     """The figures of a chosen option, with both ends of the speeds' bands."""
-    way, pace, replicas = option.way, option.pace, option.replicas or 1
-    rate, ttft = target.requests_per_second / replicas, target.ttft_seconds
-    steps, prompts = serving_bands(option.work, way.gpu)
-    fast, slow = (pace.at_speeds(steps, prompts, end) for end in ("high", "low"))
-    users = users_at(pace, rate) or float(pace.most_users)
+    way, pace = option.way, pace_of(option.server, target.promise, option.replicas)
+    likely, low, high = pace.ttft_seconds
     return Replicas(
         gpu=way.gpu,
         boards=way.boards,
         estimate=way.estimate,
-        replicas=replicas,
-        low_replicas=replicas_for(fast, target.requests_per_second, ttft) or replicas,
-        high_replicas=replicas_for(slow, target.requests_per_second, ttft),
-        users=significant(users),
-        most_users=math.floor(users_borne(pace, ttft)),
+        replicas=option.replicas,
+        low_replicas=pace.low_replicas,
+        high_replicas=pace.high_replicas,
+        users=significant(pace.users),
+        most_users=math.ceil(option.most.users),
         ttft_seconds=(
-            significant(pace.first_token_seconds(users)),
-            _first_token(fast, rate) or 0.0,
-            _first_token(slow, rate),
+            significant(likely),
+            significant(low),
+            None if high is None else significant(high),
         ),
-        user_tokens_per_second=significant(pace.user_tokens_per_second(users)),
+        ttft_late_seconds=significant(pace.ttft_late_seconds),
+        user_tokens_per_second=significant(pace.tokens_per_second),
         tight=option.is_tight,
         costs=costs,
     )
 
 
-def _first_token(pace: ReplicaPace, rate: float) -> float | None:
-    users = users_at(pace, rate)
-    return None if users is None else significant(pace.first_token_seconds(users))
+def _place_of(
+    option: _Option, target: ServingTarget, assumptions: CostAssumptions
+) -> tuple[bool, float, int]:
+    costs = _costs(option, target, assumptions)
+    return _place(option.is_tight, option.total_boards, costs)
 
 
 def _costs(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -> PlanCosts:
@@ -332,7 +357,7 @@ def _notes(
     target: ServingTarget, *, too_small: int, unknown: int, slow: int, dropped: int
 ) -> Iterator[Note]:
     """What the plan assumes, and which GPUs are not in it."""
-    yield Note("plan_assumes_random_requests")
+    yield Note("plan_assumes_random_requests", percentile=target.ttft_percentile)
     if too_small:
         yield Note("plan_does_not_fit", count=too_small, context=target.context)
     if unknown:

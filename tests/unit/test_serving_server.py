@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusizer.fit.serving.engines import Order, Scheduler
+from gpusizer.fit.serving.replicas import Promise, borne, replicas_in_time
 from gpusizer.fit.serving.server import Server
 from gpusizer.fit.serving.simulation import mean, percentile, simulated
 from gpusizer.fit.serving.steady import (
@@ -18,6 +19,7 @@ from gpusizer.fit.serving.steady import (
     STATIC,
     closed_loop,
     limit_of,
+    most_at_random,
     random_arrivals,
 )
 
@@ -121,6 +123,54 @@ def test_random_arrivals_agree_with_their_simulation(
     assert sample.requests_per_second == pytest.approx(rate, rel=0.12)
     assert mean(sample.each) == pytest.approx(state.gap, rel=0.2)
     assert mean(sample.ttft) == pytest.approx(state.ttft, rel=0.5)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    prompt=st.integers(64, 6000),
+    answer=st.integers(64, 600),
+    most=st.integers(8, 256),
+    slack=st.floats(2.0, 20.0),
+    order=ORDERS,
+)
+def test_what_a_rank_bears_in_time_it_bears_in_the_simulation(
+    prompt: int, answer: int, most: int, slack: float, order: Order
+) -> None:
+    """The closed form is near; more replicas are added until their simulation is in time."""
+    one = server(prompt, answer, most=most, order=order)
+    alone = random_arrivals(one, 1e-4)
+    assert alone is not None
+    promise = Promise(50.0, slack * alone.ttft, 0.95)
+    bears = borne(one, promise)
+    assert bears is not None
+    count = replicas_in_time(one, promise, bears.replicas(50.0))
+    assert count is not None and count <= 1.6 * bears.replicas(50.0) + 1
+    sample = simulated(one, None, 50.0 / count)
+    assert sample is not None
+    assert percentile(sample.ttft, 0.95) <= promise.ttft_seconds
+    assert sample.requests_per_second == pytest.approx(50.0 / count, rel=0.15)
+
+
+@given(prompt=LENGTHS, answer=LENGTHS, most=st.integers(1, 256), order=ORDERS)
+def test_users_at_random_times_leave_room_for_their_fluctuations(
+    prompt: int, answer: int, most: int, order: Order
+) -> None:
+    one = server(prompt, answer, most=most, order=order)
+    state = most_at_random(one, None, 0.95)
+    assert state is not None
+    assert state.users + 1.64 * math.sqrt(state.users) <= most
+    rate = state.requests_per_second(answer)
+    again = random_arrivals(one, rate)
+    assert again is not None and again.users == pytest.approx(state.users, rel=0.02)
+
+
+def test_guesses_shorten_steps_without_prompts_alone() -> None:
+    plain, guessing = server(), replace(server(), guessing=(0.5, 0.5, 0.75))
+    assert guessing.step(1) == pytest.approx(plain.step(1) / 2)
+    assert guessing.step(4) == pytest.approx(plain.step(4) * 0.75)
+    assert guessing.step(0, 1000) == plain.step(0, 1000)
+    more = guessing.step(1, 1000) - guessing.step(1)
+    assert more == pytest.approx(plain.step(1, 1000) - plain.step(1))
 
 
 def test_more_requests_than_are_answered_have_no_steady_state() -> None:

@@ -49,8 +49,16 @@ def requests_served(
     if not plan.rows:
         return Conclusion("load", (Note("answer_no_plan", **asked),), plan.notes)
     first = plan.rows[0]
-    waits = target.ttft_seconds
-    within = () if waits is None else (Note("answer_plan_within", seconds=significant(waits)),)
+    within: tuple[Note, ...] = ()
+    if target.ttft_seconds is not None:
+        within = (
+            Note(
+                "answer_plan_within",
+                seconds=significant(target.ttft_seconds),
+                percentile=target.ttft_percentile,
+                late=first.ttft_late_seconds,
+            ),
+        )
     said = (
         Note("answer_plan", **asked, **_replicas(first)),
         Note("answer_plan_speed", **_pace(first)),

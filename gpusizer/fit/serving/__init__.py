@@ -6,5 +6,6 @@ puts both into seconds of a step, `steady` into the steady state of a load in cl
 """
 
 from gpusizer.fit.serving.served import Served, ServingLoad, Spread, served, server_of
+from gpusizer.fit.serving.server import Server
 
-__all__ = ["Served", "ServingLoad", "Spread", "served", "server_of"]
+__all__ = ["Served", "Server", "ServingLoad", "Spread", "served", "server_of"]

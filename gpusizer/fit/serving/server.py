@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import log2
 
 from gpusizer.fit.serving.constants import Constants, Key, constants_of
 from gpusizer.fit.serving.engines import Scheduler
 from gpusizer.fit.serving.facts import ServerFacts
 
-SOFTNESS = 2.0
-"""Reading weights and multiplying overlap in part: seconds add up as the root of their squares,
-which is 1.4 times the longer where both are equal (soft roofline; step times of dense models
-around the ridge lie between the maximum and the sum)."""
+_SECONDS = (
+    *("dense", "experts", "cache", "product", "attention", "traffic", "latency", "host"),
+    *("prompt_host", "sequence", "stream", "request"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,8 @@ class Server:
             the next step runs.
         request: at the door.
         most: sequences that a rank admits at once; 0 where not one fits.
+        guessing: seconds of a token with a draft's guesses over those of a plain step, at 1, 2, 4 …
+            sequences; empty without a draft.
     """
 
     prompt: int
@@ -69,6 +72,7 @@ class Server:
     stream: float
     request: float
     most: int
+    guessing: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, facts: ServerFacts, factors: Mapping[Key, float] | None = None) -> Server:
@@ -100,11 +104,33 @@ class Server:
             most=admitted(facts),
         )
 
+    def at_speed(self, by: float) -> Server:
+        """The same server so many times as fast in everything."""
+        return replace(self, **{name: getattr(self, name) / by for name in _SECONDS})
+
     def step(self, decodes: float, prompt_tokens: float = 0.0) -> float:
         """Seconds of a step with so many sequences' next tokens and so many tokens of prompts.
 
-        The stages of a pipeline work on a part of the sequences each, side by side.
+        The stages of a pipeline work on a part of the sequences each, side by side. Reading weights
+        and multiplying overlap in part: their seconds add up as the root of their squares, which is
+        1.4 times the longer where both are equal (soft roofline; step times of dense models around
+        the ridge lie between the maximum and the sum).
         """
+        seconds = self._step(decodes, prompt_tokens)
+        if not (self.guessing and decodes):
+            return seconds
+        return seconds - (1 - self._of_plain(decodes)) * self._step(decodes, 0.0)
+
+    def _of_plain(self, decodes: float) -> float:
+        """Seconds of a token with guesses over those of a plain step, between the stated ones."""
+        place = min(log2(max(1.0, decodes)), len(self.guessing) - 1.0)
+        below = int(place)
+        above = min(below + 1, len(self.guessing) - 1)
+        return self.guessing[below] + (place - below) * (
+            self.guessing[above] - self.guessing[below]
+        )
+
+    def _step(self, decodes: float, prompt_tokens: float) -> float:
         sequences = decodes / self.stages
         tokens = sequences + prompt_tokens
         reading, computing = self._reading(tokens), self.product * tokens

@@ -14,6 +14,7 @@ from functools import lru_cache
 from random import Random
 
 from gpusizer.fit.serving.server import Server
+from gpusizer.fit.serving.steady import random_arrivals
 
 _SEED = 20261123
 _FEWEST, _MOST = 240, 1200  # requests that are counted
@@ -56,7 +57,8 @@ def simulated(
     """Requests of one rank under `users`, or at random times; None where nothing was answered.
 
     Users begin at random times within the first answers' time, so that they are spread as those
-    of a server that has run for a while. The first round is not counted.
+    of a server that has run for a while, and the first round is not counted. Requests at random
+    times find as many answers under way as the steady state has.
     """
     if server.most < 1:
         return None
@@ -84,12 +86,19 @@ class _Run:
         self.done: list[float] = []
         self.order: list[int] = []
         self.seconds: dict[tuple[int, int], float] = {}
+        self.before = 0
         if users is None:
+            state = random_arrivals(server, rate or 1.0)
+            for _ in range(round(state.decoding) if state else server.most):
+                self._send(0.0)
+                left = random.randint(1, server.answer)
+                heapq.heappush(self.decoding, (left, self.waiting.popleft()))
+            self.before = len(self.sent)
             at, times = 0.0, []
             for _ in range(_MOST):
                 at += random.expovariate(rate or 1.0)
                 times.append(at)
-            self.wanted = _MOST
+            self.wanted = self.before + _MOST
         else:
             spread = server.answer * server.step(min(users, server.most))
             times = sorted(random.uniform(0.0, spread) for _ in range(users))
@@ -113,11 +122,12 @@ class _Run:
 
     def sample(self) -> Sample | None:
         """What was counted: answers after the first round of users, or the first quarter."""
-        skipped = len(self.order) // 4 if self.users is None else min(self.users, len(self.order))
-        counted = self.order[skipped:]
+        answered = [number for number in self.order if number >= self.before]
+        skipped = len(answered) // 4 if self.users is None else min(self.users, len(answered))
+        counted = answered[skipped:]
         if len(counted) < 2:
             return None
-        begin, end = self.done[self.order[max(0, skipped - 1)]], self.done[counted[-1]]
+        begin, end = self.done[answered[max(0, skipped - 1)]], self.done[counted[-1]]
         door, further = self.server.request, max(1, self.server.answer - 1)
         e2e = [self.done[i] - self.sent[i] + door for i in counted]
         rate = (len(counted)) / (end - begin) if end > begin else 0.0

@@ -18,7 +18,8 @@ pieces. Users and times satisfy Little's law: users = rate x (first token + (A -
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, log, sqrt
+from statistics import NormalDist
 
 from gpusizer.fit.serving.server import Server
 
@@ -32,6 +33,9 @@ own turns. Both were chosen with the sources of the runs left out (`python -m be
 two (without a limit 15, with 5 and 8 full steps 8 and 9 from the 10th to the 90th percentile)."""
 _ROUNDS = 60
 _CLOSE = 1e-4
+_NEAR = 1e-3
+_BUSIEST = 0.98  # of the time, prompts: beyond it waits hardly end
+_IDLE = 1e-3  # sequences of a rank that hardly anybody asks
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,7 @@ class _Work:
     """What so many decoding sequences mean for a step.
 
     `turn`: seconds in which a prompt, once its turn has come, is read.
+    `each`: seconds that it takes of steps which are full of prompts.
     `busy`: prompts that come over prompts that could be read.
     """
 
@@ -72,6 +77,7 @@ class _Work:
     gap: float
     plain: float
     turn: float
+    each: float
     busy: float
     saturated: bool
 
@@ -104,27 +110,88 @@ def random_arrivals(server: Server, requests_per_second: float) -> Steady | None
     low, high = 0.0, float(server.most)
     for _ in range(_ROUNDS):
         middle = (low + high) / 2
-        rate = middle / (server.answer * _work(server, middle).gap)
+        rate = _rate(server, _work_at_random(server, middle))
         low, high = (middle, high) if rate < requests_per_second else (low, middle)
         if high - low < _CLOSE * high:
             break
-    work = _work(server, high)
-    ttft = server.request + 0.5 * min(1.0, high) * work.gap + work.turn + _random_wait(work)
+    return _at_random(server, _work_at_random(server, high), requests_per_second)
+
+
+def most_at_random(server: Server, ttft_seconds: float | None, share: float) -> Steady | None:
+    """The fullest state under requests at random times in which that share of them finds room at
+    once and, where a time is given, its first token within it; None where no state is.
+
+    Users at random times are a Poisson number, so that the mean has to leave the room of its
+    fluctuations (square-root staffing: n + z x sqrt(n)).
+    """
+    z = NormalDist().inv_cdf(share)
+
+    def state(decoding: float) -> Steady | None:
+        work = _work_at_random(server, decoding)
+        found = _at_random(server, work, _rate(server, work))
+        full = found.saturated or found.users + z * sqrt(found.users) > server.most
+        late = ttft_seconds is not None and _late(server, work, share) > ttft_seconds
+        return None if full or late else found
+
+    low, high = _IDLE, float(server.most)
+    best = state(low)
+    if best is None:
+        return None
+    while high - low > _NEAR * high:
+        middle = (low + high) / 2
+        found = state(middle)
+        low, high = (low, middle) if found is None else (middle, high)
+        best = found or best
+    return best
+
+
+def _rate(server: Server, work: _Work) -> float:
+    """Requests per second, whose prompts take less than all of the time."""
+    return min(work.decoding / (server.answer * work.gap), _BUSIEST / work.each)
+
+
+def _work_at_random(server: Server, decoding: float) -> _Work:
+    """What so many mean for a step where requests come at random times: each finds that many
+    others, and none of its prompts beside its own answer."""
+    return _work(server, decoding, decoding)
+
+
+def _at_random(server: Server, work: _Work, requests_per_second: float) -> Steady:
+    running = 0.5 * min(1.0, work.decoding) * work.gap
+    wait = _random_wait(work.turn, requests_per_second * work.each)
+    ttft = server.request + running + work.turn + wait
     users = requests_per_second * (ttft + (server.answer - 1) * work.gap)
     prompts = 1 - work.plain / work.gap
-    return Steady(users, high, ttft, work.gap, 0.0, prompts, False)
+    return Steady(users, work.decoding, ttft, work.gap, 0.0, prompts, False)
+
+
+def _late(server: Server, work: _Work, share: float) -> float:
+    """Seconds within which that share of requests at random times has its first token.
+
+    A request waits for the rest of a step with prompts, which is uniform, and its own step holds
+    the prompts that came meanwhile. Prompts of which a step holds less than two queue up: then the
+    wait of those that wait is about exponential, with Pollaczek-Khinchine's mean.
+    """
+    rate, missed = _rate(server, work), 1 - share
+    reading = min(1.0, rate * work.turn)
+    wait = max(0.0, 1 - missed / reading) * work.turn + reading * max(0.0, work.turn - work.plain)
+    if 2 * server.prompt > server.scheduler.step_tokens - work.decoding:
+        mean = work.turn / (2 * (1 - min(rate * work.each, 0.999)))
+        wait = max(wait, mean * log(max(1.0, reading / missed)))
+    return server.request + min(1.0, work.decoding) * work.gap + work.turn + wait
 
 
 def limit_of(server: Server) -> tuple[float, Steady]:
     """Most requests per second that one rank answers, and its state then."""
-    state = _steady(server, float(server.most), float(server.most), SPREAD)
-    return state.decoding / (server.answer * state.gap), state
+    work = _work_at_random(server, float(server.most))
+    rate = _rate(server, work)
+    return rate, _at_random(server, work, rate)
 
 
-def _random_wait(work: _Work) -> float:
+def _random_wait(turn: float, busy: float) -> float:
     """Pollaczek-Khinchine for prompts that are read one after the other in equal turns."""
-    busy = min(work.busy, 0.999)
-    return busy * work.turn / (2 * (1 - busy))
+    busy = min(busy, 0.999)
+    return busy * turn / (2 * (1 - busy))
 
 
 def _steady(server: Server, decoding: float, admitted: float, together: float) -> Steady:
@@ -135,7 +202,7 @@ def _steady(server: Server, decoding: float, admitted: float, together: float) -
     most `GATHERED` steps are waited for. What is waited for before the first token does not
     interrupt the answer.
     """
-    work = _work(server, decoding)
+    work = _work(server, decoding, max(0.0, decoding - 1))
     extra = work.gap - work.plain
     wave = max(work.turn, extra * (server.answer - 1) / 2)
     if together > AT_ONCE:
@@ -147,7 +214,7 @@ def _steady(server: Server, decoding: float, admitted: float, together: float) -
         first = work.turn * float((wave / work.turn) ** together)
         gap = work.gap - together * extra / 2
     behind = max(0.0, admitted - 1)
-    wait = max(0.0, 1 - together) * min(_random_wait(work), behind / 2 * work.turn)
+    wait = max(0.0, 1 - together) * min(_random_wait(work.turn, work.busy), behind / 2 * work.turn)
     if work.saturated:
         first, wait, gap = work.turn, 0.0, work.gap
     running = work.gap * behind / (behind + 1)
@@ -179,18 +246,20 @@ def _most_decoding(server: Server) -> float:
     return budget / (1 + each)
 
 
-def _work(server: Server, decoding: float) -> _Work:
-    """Gap and turn with so many decoding; the prompts of the others interrupt each."""
+def _work(server: Server, decoding: float, others: float) -> _Work:
+    """Gap and turn with so many decoding; the prompts of so many others interrupt each."""
     plain = server.step(max(decoding, 1e-9))
     brought = decoding * server.prompt / server.answer  # prompt tokens for each decode step
-    others = max(0.0, decoding - 1) * server.prompt / server.answer
+    others *= server.prompt / server.answer
     budget = float(server.scheduler.step_tokens)
     if server.scheduler.order == "prompts_first":
         piece = min(max(float(server.prompt), brought), budget)
         reading = server.step(0.0, piece)
         gap = plain + others / piece * reading
-        busy = brought / budget * server.step(0.0, budget) / gap
-        return _Work(decoding, gap, plain, ceil(server.prompt / piece) * reading, busy, False)
+        each = server.prompt / budget * server.step(0.0, budget)
+        busy = decoding / server.answer * each / gap
+        turn = ceil(server.prompt / piece) * reading
+        return _Work(decoding, gap, plain, turn, each, busy, False)
     saturated = decoding + brought > budget
     if saturated:
         decoding = min(decoding, _most_decoding(server))
@@ -203,4 +272,5 @@ def _work(server: Server, decoding: float) -> _Work:
     mixed = server.step(decoding, piece)
     gap = plain + min(1.0, others / piece) * (mixed - plain)
     turn = ceil(server.prompt / piece) * mixed
-    return _Work(decoding, gap, plain, turn, brought / space, saturated)
+    each = server.prompt / space * server.step(decoding, space)
+    return _Work(decoding, gap, plain, turn, each, brought / space, saturated)

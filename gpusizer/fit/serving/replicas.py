@@ -1,0 +1,123 @@
+"""Replicas of one server for requests at random times: how many, and what each of them does.
+
+The closed form says what a replica bears; the simulation of the load that is then its own has the
+last word on the first token, so that a count that is stated keeps its target.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from gpusizer.fit.serving.bands import FIRST, RATE, serving_band
+from gpusizer.fit.serving.server import Server
+from gpusizer.fit.serving.simulation import percentile, simulated
+from gpusizer.fit.serving.steady import most_at_random, random_arrivals
+
+_ROUNDING = 1e-9  # relative error of a rate, by which no replica more is needed
+_MORE = 0.03  # of the replicas that are added at a time where a simulation was late
+_TRIES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What all replicas keep together.
+
+    Attributes:
+        requests_per_second: on average; they come at random times.
+        ttft_seconds: most seconds to the first token; None for any.
+        share: of the requests, within that time.
+    """
+
+    requests_per_second: float
+    ttft_seconds: float | None
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Borne:
+    """The most that one replica bears in time.
+
+    Attributes:
+        requests_per_second: of all its ranks.
+        users: in flight on it then.
+    """
+
+    requests_per_second: float
+    users: float
+
+    def replicas(self, requests_per_second: float) -> int:
+        """How many bear that rate together."""
+        each = self.requests_per_second
+        return max(1, math.ceil(requests_per_second / each - _ROUNDING))
+
+
+def borne(server: Server, promise: Promise) -> Borne | None:
+    """What a replica bears by the closed form; None where it is never in time."""
+    if server.most < 1:
+        return None
+    state = most_at_random(server, promise.ttft_seconds, promise.share)
+    if state is None:
+        return None
+    rate = state.requests_per_second(server.answer)
+    return Borne(rate * server.ranks, state.users * server.ranks)
+
+
+def replicas_in_time(server: Server, promise: Promise, count: int) -> int | None:
+    """The fewest from `count` on whose simulated requests are in time; None where none are."""
+    if promise.ttft_seconds is None:
+        return count
+    for _ in range(_TRIES):
+        sample = simulated(server, None, promise.requests_per_second / count / server.ranks)
+        if sample is None:
+            return None
+        if percentile(sample.ttft, promise.share) <= promise.ttft_seconds:
+            return count
+        count += math.ceil(count * _MORE)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaPace:
+    """One replica of several under its part of the requests.
+
+    Attributes:
+        users: in flight on it, on average.
+        ttft_seconds: mean, and at the fast and the slow end of the band; None where a server that
+            is so slow falls behind.
+        ttft_late_seconds: within which the promised share has its first token, simulated.
+        tokens_per_second: of each user, from the first token on.
+        low_replicas, high_replicas: with servers as fast and as slow as the band of rates says;
+            None where the slow ones are never in time.
+    """
+
+    users: float
+    ttft_seconds: tuple[float, float, float | None]
+    ttft_late_seconds: float
+    tokens_per_second: float
+    low_replicas: int
+    high_replicas: int | None
+
+
+def pace_of(server: Server, promise: Promise, count: int) -> ReplicaPace:
+    """What one of so many replicas does, which bear the load."""
+    rate = promise.requests_per_second / count / server.ranks
+    state, sample = random_arrivals(server, rate), simulated(server, None, rate)
+    assert state is not None and sample is not None
+    band, rates = serving_band(FIRST, "random"), serving_band(RATE, "queue")
+    fast, slow = (server.at_speed(end) for end in (rates.high, rates.low))
+    fewest, most = borne(fast, promise), borne(slow, promise)
+    keeps_up = random_arrivals(slow, rate) is not None
+    asked = promise.requests_per_second
+    return ReplicaPace(
+        users=state.users * server.ranks,
+        ttft_seconds=(
+            state.ttft,
+            state.ttft * band.low,
+            state.ttft * band.high if keeps_up else None,
+        ),
+        ttft_late_seconds=percentile(sample.ttft, promise.share),
+        tokens_per_second=1 / state.gap,
+        low_replicas=count if fewest is None else min(count, fewest.replicas(asked)),
+        high_replicas=None if most is None else max(count, most.replicas(asked)),
+    )
