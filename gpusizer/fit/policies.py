@@ -28,22 +28,17 @@ class RankedCandidate:
 
     Attributes:
         speed: likely tokens/s of one user, None when unknown.
-        users: sequences generated at once.
+        tokens_per_second: of all users together as the answer has it, likely; None when unknown.
         enough: tokens/s that each user should see.
         evidence: what stands behind the speed.
     """
 
     way: Way
     speed: float | None
-    users: int
+    tokens_per_second: float | None
     assumptions: CostAssumptions
     enough: float = READING_SPEED
     evidence: SpeedEvidence | None = None
-
-    @property
-    def tokens_per_second(self) -> float | None:
-        """Likely tokens/s of all users together, None when unknown."""
-        return None if self.speed is None else self.speed * self.users
 
     @cached_property
     def costs(self) -> PlanCosts:

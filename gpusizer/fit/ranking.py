@@ -81,7 +81,10 @@ class Ranked:
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Likely tokens/s of all users together, None when unknown."""
+        """Likely tokens/s of all users together, None when unknown; with the prompts that are read
+        in between where a server was modelled."""
+        if self.served is not None:
+            return self.served.output_tokens_per_second.likely
         total = self.speeds.total if self.speeds else None
         return None if total is None else total.likely
 
@@ -241,8 +244,12 @@ def candidates_of(
 
     def candidate_of(way: Way) -> RankedCandidate:
         speed, users = user_speed(study, way), study.workload.concurrency
+        total = None if speed is None else speed * users
+        together = _served(study, Fit.of(study, way), percentiles=False) if users > 1 else None
+        if together is not None:
+            total = together.output_tokens_per_second.likely
         evidence = speed_evidence(study, way, speed)
-        return RankedCandidate(way, speed, users, assumptions, enough, evidence)
+        return RankedCandidate(way, speed, total, assumptions, enough, evidence)
 
     candidates = map(candidate_of, ways_to_rank(study, catalogue, most_boards))
     return sorted(candidates, key=lambda candidate: _place(candidate, rank_by))

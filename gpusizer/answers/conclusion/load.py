@@ -162,25 +162,19 @@ def users_served(
 
 def _speed_of_all(place: Ranked, users: int) -> Iterator[Note]:
     """Tokens/s of each user and of all, prompts read in between where a server was modelled."""
-    served = place.served
-    if served is not None:
-        total = served.output_tokens_per_second.likely
-        first = served.ttft_seconds
-        fields: dict[str, NoteValue] = {
-            "tokens": significant(total / users),
-            "total": significant(total),
-        }
-        if first is None:
-            yield Note("answer_users_speed", **fields)
-        else:
-            seconds = significant(first.likely)
-            yield Note("answer_users_speed_and_wait", **fields, seconds=seconds)
-    elif place.each is not None and place.tokens_per_second is not None:
-        yield Note(
-            "answer_users_speed",
-            tokens=significant(place.each.likely),
-            total=significant(place.tokens_per_second),
-        )
+    total = place.tokens_per_second
+    if total is None:
+        return
+    first = None if place.served is None else place.served.ttft_seconds
+    fields: dict[str, NoteValue] = {
+        "tokens": significant(total / users),
+        "total": significant(total),
+    }
+    if first is None:
+        yield Note("answer_users_speed", **fields)
+    else:
+        seconds = significant(first.likely)
+        yield Note("answer_users_speed_and_wait", **fields, seconds=seconds)
 
 
 def _per_million(place: Ranked, users: int) -> Iterator[Note]:
