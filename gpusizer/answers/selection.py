@@ -61,7 +61,7 @@ def select_quants(
     """
     own = variant_quants(profile)
     if own:
-        return _of_files(wanted, own, quant_read(profile), engine, demands)
+        return _of_files(wanted, own, profile, engine, demands)
     native = native_quant(profile)
     table = [quant for quant in all_quants() if quant.shown and quant.slug != native.slug]
     everything = sorted([native, *table], key=lambda quant: quant.order)
@@ -78,10 +78,11 @@ def select_quants(
 def _of_files(
     wanted: Sequence[str],
     own: tuple[Quant, ...],
-    native: Quant,
+    profile: ModelProfile,
     engine: str | None,
     demands: Demands,
 ) -> QuantSelection:
+    native = quant_read(profile)
     if ALL_QUANTS in wanted:
         shown = list(own)
     else:
@@ -91,7 +92,9 @@ def _of_files(
         ]
     _refuse_mismatch(shown, engine)
     paired = tuple((quant, quant in own) for quant in shown)
-    taken = tuple(pair for pair in paired if ALL_QUANTS not in wanted or demands.takes(pair[0]))
+    taken = tuple(
+        pair for pair in paired if ALL_QUANTS not in wanted or demands.takes(pair[0], profile)
+    )
     return QuantSelection(paired, taken, native)
 
 
@@ -118,8 +121,8 @@ def _worth_ranking(quant: Quant, native: Quant, profile: ModelProfile, demands: 
     than it.
     """
     if profile.quantization is None:
-        return demands.takes(quant)
-    return quant is native or (demands.takes(quant) and quant.order > native.order)
+        return demands.takes(quant, profile)
+    return quant is native or (demands.takes(quant, profile) and quant.order > native.order)
 
 
 def _runs(quant: Quant, engine: str | None, profile: ModelProfile) -> bool:

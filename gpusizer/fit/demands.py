@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpusizer.memory.quants import Quant
+from gpusizer.model.profile import ModelProfile
 from gpusizer.quality.words import LossWord
 
 READING_SPEED = 10.0
@@ -44,8 +45,13 @@ class Demands:
         """Rank of the word of the most that may be lost."""
         return self.max_loss.rank
 
-    def takes(self, quant: Quant) -> bool:
-        """Whether a quantization may be chosen unasked, if its loss allows it."""
+    def takes(self, quant: Quant, profile: ModelProfile) -> bool:
+        """Whether a quantization of a model may be chosen unasked, if its loss allows it.
+
+        Pipelines have fewer to choose from: diffusers' own go as far as 4 bits.
+        """
+        if profile.pipeline is not None and quant.bits < 16:
+            return True
         is_narrow = quant.bits < LEAST_BITS
         return quant.recommended or (is_narrow and self.most_rank > DEFAULT_MAX_LOSS.rank)
 

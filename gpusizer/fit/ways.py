@@ -99,7 +99,7 @@ def _is_usual(study: Study, machine: Machine, quant: Quant, native: bool) -> boo
     multiply, the checkpoint as stored, or the only one that is asked for."""
     kinds = machine.gpus[:1] if machine.is_uniform else machine.gpus
     multiplied = quant.needs != "fp4" or all(has_units(quant, gpu) for gpu in kinds)
-    taken = study.demands.takes(quant) and multiplied
+    taken = study.demands.takes(quant, study.profile) and multiplied
     return native or len(study.quants) == 1 or taken
 
 
