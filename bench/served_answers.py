@@ -33,6 +33,8 @@ def fields_of(row: Row) -> dict[str, Any]:
         "max_num_batched_tokens": row.get("max_num_batched_tokens"),
         "enforce_eager": row.get("enforce_eager"),
         "context": prompt_of(row) + answer_of(row),
+        "prompt_tokens": prompt_of(row),
+        "answer_tokens": answer_of(row),
         "concurrency": None if users is None else max(1, round(users / replicas)),
     }
 

@@ -80,7 +80,8 @@ def _studied(
 ) -> tuple[Study, QuantSelection, tuple[Note, ...]]:
     """The study of a model as a request asks, its quantizations, and notes about the workload."""
     workload, notes = resolve_workload(request.workload, profile)
-    demands = request.demands(wanted, request.min_tok_s)
+    load = request.load_within(workload)
+    demands = replace(request.demands(wanted, request.min_tok_s), load=load)
     selection = select_quants(wanted, profile, workload.engine, demands)
     selection = selection.cached_as(workload.kv_dtype)
     pickable = selection.rankable or selection.shown

@@ -332,5 +332,5 @@ def _stated_elsewhere(request: SizeRequest) -> Iterator[Note]:
             yield from unnamed_notes(request.own_memory, has_ram=bool(request.ram_gb))
         if request.assumptions.has_own_prices:
             yield Note("own_prices_need_a_gpu")
-    if request.lacks_a_rate:
+    if request.lacks_a_load(request.workload.concurrency):
         yield Note("target_needs_a_rate")

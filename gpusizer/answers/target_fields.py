@@ -8,9 +8,10 @@ from pydantic import Field
 
 from gpusizer.core.request_model import RequestModel
 from gpusizer.core.validation import Number, Tokens, Unit, fail
+from gpusizer.fit.load import ServingLoad
 from gpusizer.fit.serving_plan import ServingTarget
 from gpusizer.fit.speed.work import prompt_tokens
-from gpusizer.memory.workload import MOST_CONTEXT
+from gpusizer.memory.workload import MOST_CONTEXT, Workload
 
 
 class TargetFields(RequestModel):
@@ -28,7 +29,8 @@ class TargetFields(RequestModel):
         None,
         ge=1,
         le=MOST_CONTEXT,
-        description="tokens of a prompt; without it three quarters of the context",
+        description="tokens of a prompt, of requests at a rate or of several users; without it"
+        " three quarters of the context",
     )
     answer_tokens: Tokens | None = Field(
         None,
@@ -57,12 +59,7 @@ class TargetFields(RequestModel):
         """
         if self.requests_per_second is None:
             return None
-        prompt, answer = self.prompt_tokens, self.answer_tokens
-        if answer is None:
-            prompt = prompt or prompt_tokens(context)
-            answer = _rest("prompt_tokens", prompt, context)
-        elif prompt is None:
-            prompt = _rest("answer_tokens", answer, context)
+        prompt, answer = self._lengths_within(context)
         return ServingTarget(
             requests_per_second=self.requests_per_second,
             prompt_tokens=prompt,
@@ -71,11 +68,30 @@ class TargetFields(RequestModel):
             ttft_percentile=self.ttft_percentile,
         )
 
+    def load_within(self, workload: Workload) -> ServingLoad | None:
+        """What one replica is asked for: all of the rate, or the workload's users with requests of
+        the stated lengths; None where neither is stated. Raises as `target_within` does."""
+        rate, users = self.requests_per_second, workload.concurrency
+        if rate is None and (users < 2 or not self._names_lengths):
+            return None
+        lengths = self._lengths_within(workload.context)
+        return ServingLoad(users if rate is None else None, rate, *lengths)
+
+    def lacks_a_load(self, users: int) -> bool:
+        """Whether lengths or a time are named of requests that nobody asks for."""
+        lengths = self._names_lengths and users < 2
+        return self.requests_per_second is None and (lengths or self.ttft_ms is not None)
+
     @property
-    def lacks_a_rate(self) -> bool:
-        """Whether lengths or a time are named of a plan that nobody asks for."""
-        named = (self.prompt_tokens, self.answer_tokens, self.ttft_ms)
-        return self.requests_per_second is None and any(value is not None for value in named)
+    def _names_lengths(self) -> bool:
+        return self.prompt_tokens is not None or self.answer_tokens is not None
+
+    def _lengths_within(self, context: int) -> tuple[int, int]:
+        prompt, answer = self.prompt_tokens, self.answer_tokens
+        if answer is None:
+            prompt = prompt or prompt_tokens(context)
+            return prompt, _rest("prompt_tokens", prompt, context)
+        return prompt or _rest("answer_tokens", answer, context), answer
 
 
 def _rest(field: str, tokens: int, context: int) -> int:

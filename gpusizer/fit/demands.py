@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpusizer.fit.load import ServingLoad
 from gpusizer.memory.quants import Quant
 from gpusizer.model.profile import ModelProfile
 from gpusizer.quality.words import LossWord
@@ -35,10 +36,12 @@ class Demands:
     Attributes:
         max_loss: word of the most that its quantization may lose, unless nothing else fits.
         min_tok_s: tokens/s that each user should see; None where nothing is said.
+        load: requests whose lengths or rate are stated; None for the users of the workload.
     """
 
     max_loss: LossWord = DEFAULT_MAX_LOSS
     min_tok_s: float | None = None
+    load: ServingLoad | None = None
 
     @property
     def most_rank(self) -> int:

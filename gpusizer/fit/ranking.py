@@ -22,7 +22,7 @@ from gpusizer.fit.policies import POLICIES, RankedCandidate, SortKey, total_memo
 from gpusizer.fit.preference import best_on_boards, beyond
 from gpusizer.fit.rank_reasons import why, why_alternative
 from gpusizer.fit.recommendation import Score, score_of
-from gpusizer.fit.serving import Served, ServingLoad, served
+from gpusizer.fit.serving import Served, load_of_users, served
 from gpusizer.fit.speculative_speeds import SpeculativeSpeeds, speculative_speeds
 from gpusizer.fit.speed import Rate, Speeds, speeds
 from gpusizer.fit.speed_evidence import SpeedEvidence, speed_evidence
@@ -301,8 +301,9 @@ def describe(study: Study, way: Way, rank: int) -> Ranked:
 
 
 def _served(study: Study, fit: Fit, *, percentiles: bool) -> Served | None:
-    """What the workload's users get; only the first place is simulated for percentiles."""
-    load = ServingLoad.of_users(study.workload)
+    """What the load gets, else the workload's users; only the first place is simulated for
+    percentiles."""
+    load = study.demands.load or load_of_users(study.workload)
     if load is None:
         return None
     pool, gpu = fit.kv_pool_bytes, fit.gpu

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from bench import front_door
-from gpusizer.fit.serving import Served, ServingLoad, served
+from gpusizer.fit.load import ServingLoad
+from gpusizer.fit.serving import Served, served
+from gpusizer.text import say_note
 
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
 PROMPT, ANSWER = 1024, 256
@@ -169,3 +173,31 @@ def test_the_json_of_a_place_has_it_for_several_users_alone() -> None:
     }
     assert set(place["served"]["e2e_seconds"]) == {"low", "likely", "high", "p50", "p95"}
     assert "served" not in alone["ranking"][0]
+
+
+def asked(**fields: object) -> dict[str, Any]:
+    """`served` of the first place, as it is answered."""
+    report = front_door.report(
+        {"model": MODEL, "quant": "bf16", "engine": "vllm", "gpu": "h100-sxm-80gb", **fields}
+    )
+    assert report is not None
+    return report.to_json(say_note)["ranking"][0]["served"]
+
+
+@pytest.mark.parametrize("load", [{"requests_per_second": 3}, {"concurrency": 24}])
+def test_lengths_are_those_of_the_request(load: dict[str, float]) -> None:
+    """Little's law with the stated answer; longer prompts wait longer."""
+    lengths = {"prompt_tokens": PROMPT, "answer_tokens": ANSWER}
+    few, long = asked(**load, **lengths), asked(**load, prompt_tokens=6000, answer_tokens=ANSWER)
+    for result in (few, long):
+        stay = result["ttft_seconds"]["likely"] + (ANSWER - 1) * result["tpot_seconds"]["likely"]
+        output = result["output_tokens_per_second"]["likely"]
+        assert result["users"] * ANSWER / stay == pytest.approx(output, rel=0.02)
+    assert few["ttft_seconds"]["likely"] < long["ttft_seconds"]["likely"]
+    if "requests_per_second" in load:
+        assert few["output_tokens_per_second"]["likely"] == pytest.approx(3 * ANSWER, rel=0.01)
+
+
+def test_one_replica_under_more_than_it_bears_is_a_queue() -> None:
+    result = asked(requests_per_second=500, prompt_tokens=PROMPT, answer_tokens=ANSWER)
+    assert result["limited_by"] == "queue" and result["ttft_seconds"] is None

@@ -5,7 +5,7 @@ puts both into seconds of a step, `steady` into the steady state of a load in cl
 `simulation` into single requests; `served` is the answer for one place of a ranking.
 """
 
-from gpusizer.fit.serving.served import Served, ServingLoad, Spread, served, server_of
+from gpusizer.fit.serving.served import Served, Spread, load_of_users, served, server_of
 from gpusizer.fit.serving.server import Server
 
-__all__ = ["Served", "Server", "ServingLoad", "Spread", "served", "server_of"]
+__all__ = ["Served", "Server", "Spread", "load_of_users", "served", "server_of"]

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Any, Literal
 
+from gpusizer.fit.load import ServingLoad
 from gpusizer.fit.serving.bands import EACH, FIRST, RATE, regime_of, serving_band
 from gpusizer.fit.serving.facts import ServerFacts
 from gpusizer.fit.serving.local import local_server
@@ -22,30 +23,6 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 
 Limit = Literal["weights", "cache", "arithmetic", "prompts", "links", "host", "queue"]
-
-
-@dataclass(frozen=True, slots=True)
-class ServingLoad:
-    """Requests of one length: `users` who each wait for their answer, or `requests_per_second`
-    at random times. One of the two is None.
-
-    Attributes:
-        prompt, answer: tokens of a request.
-    """
-
-    users: int | None
-    requests_per_second: float | None
-    prompt: int
-    answer: int
-
-    @classmethod
-    def of_users(cls, workload: Workload) -> ServingLoad | None:
-        """The users of a workload, with the share of its context that is taken for the prompt;
-        None for one user."""
-        if workload.concurrency < 2:
-            return None
-        prompt = prompt_tokens(workload.context)
-        return cls(workload.concurrency, None, prompt, max(1, workload.context - prompt))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +60,15 @@ class Served:
     def to_json(self) -> dict[str, Any]:
         """The contract's `served` object."""
         return asdict(self)
+
+
+def load_of_users(workload: Workload) -> ServingLoad | None:
+    """The users of a workload, with the share of its context that is taken for the prompt; None for
+    one user."""
+    if workload.concurrency < 2:
+        return None
+    prompt = prompt_tokens(workload.context)
+    return ServingLoad(workload.concurrency, None, prompt, max(1, workload.context - prompt))
 
 
 def served(
