@@ -12,6 +12,7 @@ from gpusizer.core.errors import HubUnreachable
 from gpusizer.hub.model_ref import is_repo_id
 from scrapers.hub_api import RepoInfo, file_url, is_plain_path, parse_info, parse_tree
 from scrapers.weight_sets import RepoFile
+from tests.any_json import any_json
 from tests.each import each
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
@@ -134,21 +135,8 @@ NAMES = st.sampled_from(
         *("lastModified", "createdAt", "evalResults", "self", "gguf", "type", "path", "oid"),
     ]
 )
-SCALARS = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=8)
-    | st.sampled_from(
-        [SHA, "org/name", "../x", "a.gguf", "file", "license:mit", "base_model:", "F8"]
-    )
-)
-JSON = st.recursive(
-    SCALARS,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=8),
-    max_leaves=30,
-)
+WORDS = [SHA, "org/name", "../x", "a.gguf", "file", "license:mit", "base_model:", "F8"]
+JSON = any_json(NAMES, st.sampled_from(WORDS))
 
 
 @given(st.dictionaries(NAMES, JSON, max_size=12) | JSON)

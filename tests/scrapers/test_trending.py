@@ -22,6 +22,7 @@ from scrapers.hub_calls import OnCall, ignore_call
 from scrapers.model_tree import build_lister, form_of, parse_listing
 from scrapers.trending import LISTED_MODELS, build_trending, parse_trending, trending_url
 from scripts import refresh_model_use
+from tests.any_json import any_json
 from tests.each import each
 from tests.hub_emulator import FakeRepo, Fault, HubEmulator, sparse_file
 from tests.scrapers.conftest import settings_of
@@ -150,15 +151,10 @@ def test_a_longer_listing_is_cut() -> None:
     assert len(parse_trending(entries, DAY).models) == LISTED_MODELS
 
 
-_JSON = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=12),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner),
-    max_leaves=8,
-)
 _NAMES = ("createdAt", "downloads", "likes", "trendingScore", "tags", "gated", "safetensors")
 
 
-@given(st.dictionaries(st.sampled_from(_NAMES), _JSON))
+@given(st.dictionaries(st.sampled_from(_NAMES), any_json()))
 def test_any_values_are_read(values: dict[str, Any]) -> None:
     (model,) = parse_trending([{"id": "a/b", **values}], DAY).models
     assert model.created is None or model.created <= DAY
@@ -269,17 +265,7 @@ def test_format(entry: dict[str, Any], form: str) -> None:
     assert form_of(model_info(entry)) == form
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(st.sampled_from(["id", "tags", "downloads", "likes"]), inner)
-    ),
-    max_leaves=20,
-)
-
-
-@given(JSON)
+@given(any_json(st.sampled_from(["id", "tags", "downloads", "likes"])))
 def test_hostile_listings(answer: Any) -> None:
     try:
         repos = parse_listing(answer, BASE)

@@ -30,6 +30,7 @@ from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.workload import Workload
 from gpusizer.text import say_error, say_note
 from gpusizer.ui.page_state import PageState
+from tests.any_json import any_json
 from tests.asking import size
 from tests.each import each
 from tests.fits import fit_on
@@ -318,17 +319,7 @@ def test_unknown_gpus_in_a_profile_are_left_out(item: object) -> None:
     assert saved_gpus([item, _item("RTX 3060", 12)], CATALOGUE, 4) == ("rtx-3060-12gb",)
 
 
-_JSON: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(st.sampled_from(["sku", "mem", "num", "isPrimary"]), inner, max_size=4)
-    ),
-    max_leaves=12,
-)
-
-
-@given(_JSON)
+@given(any_json(st.sampled_from(["sku", "mem", "num", "isPrimary"])))
 def test_malformed_saved_hardware_is_skipped(items: Any) -> None:
     slugs = {gpu.slug for gpu in CATALOGUE.gpus}
     for request in saved_gpus(items, CATALOGUE, 4):

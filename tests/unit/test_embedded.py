@@ -20,6 +20,7 @@ from gpusizer.hub.tensors import group_tensors
 from gpusizer.model.profile import build_profile
 from scrapers.embedded import INDEX_FILE, EmbeddedSnapshots
 from scrapers.snapshot_size import memory_bytes
+from tests.any_json import any_json
 from tests.builders import group, llama, snapshot
 from tests.each import each
 
@@ -91,14 +92,7 @@ def test_a_missing_folder_has_no_snapshots(tmp_path: Path) -> None:
     assert empty.get("gpt2") is None
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
-    ),
-    max_leaves=8,
-)
-CONFIGS = st.dictionaries(st.text(max_size=8), JSON, max_size=4)
+CONFIGS = st.dictionaries(st.text(max_size=8), any_json(nan=False), max_size=4)
 SIZES = st.none() | st.integers(0, 2**60)
 FILES = st.lists(
     st.builds(WeightFile, st.text(max_size=12), SIZES, st.integers(0, 10**6)), max_size=3

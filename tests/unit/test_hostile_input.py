@@ -21,6 +21,7 @@ from gpusizer.gpus import load_catalogue
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.hub.tensors import group_tensors
 from gpusizer.model.architecture.config import SYNONYMS
+from gpusizer.model.packing import WEIGHT_SUFFIXES
 from gpusizer.model.profile import build_profile
 from gpusizer.text import say_note
 from tests.asking import compare, models_for, size
@@ -35,6 +36,7 @@ NASTY: st.SearchStrategy[Any] = st.sampled_from(
         -1,
         -(10**9),
         3,
+        4,
         2.5,
         1e308,
         10**308,
@@ -98,7 +100,9 @@ OTHER_KEYS = {
     "attn_config",
     "quant_method",
     "bits",
+    "w_bit",
     "group_size",
+    "q_group_size",
     "weight_block_size",
     "quant_algo",
     "config_groups",
@@ -110,6 +114,12 @@ OTHER_KEYS = {
 }
 KEYS = st.sampled_from(sorted(OTHER_KEYS.union(*SYNONYMS.values())))
 TYPES = st.sampled_from(["llama", "mamba2", "falcon", "deepseek_v3", "gpt_oss", "bert", "?"])
+METHODS = st.sampled_from(
+    [
+        *("gptq", "awq", "mlx", "fp8", "bitsandbytes", "compressed-tensors", "fbgemm_fp8", "mxfp4"),
+        *("modelopt", "bitnet", "quark", "hqq", "exl3", "newest", "", "x" * 500, None, 7),
+    ]
+)
 VALUES = st.recursive(
     NASTY,
     lambda inner: st.dictionaries(KEYS, inner, max_size=4) | st.lists(inner, max_size=3),
@@ -136,12 +146,23 @@ def assert_survives(repo: RepoSnapshot) -> None:
         return
     assert_sane(json.loads(json.dumps(asdict(profile), allow_nan=False, default=str)))
     assert profile.kv_cache_bytes_per_token >= 0
+    stored = profile.quantization
+    if stored is not None:
+        assert stored.bits is None or 1 <= stored.bits <= 16
+        assert stored.group_size is None or stored.group_size > 0
+        assert len(stored.method) <= 40
 
 
 @settings(deadline=None)
 @given(TYPES, st.dictionaries(KEYS, VALUES, max_size=8))
 def test_hostile_configurations_give_sane_numbers(model_type: str, hostile: dict[str, Any]) -> None:
     assert_survives(tiny(model_type=model_type, config=hostile))
+
+
+@settings(deadline=None)
+@given(METHODS, st.dictionaries(KEYS, VALUES, max_size=8))
+def test_hostile_settings_give_possible_widths(method: Any, hostile: dict[str, Any]) -> None:
+    assert_survives(tiny(config={"quantization_config": {"quant_method": method, **hostile}}))
 
 
 @settings(deadline=None)
@@ -186,21 +207,28 @@ NAME_PARTS = st.sampled_from(
         "",
     ]
 )
+# Beside a matrix stand what its quantizer keeps of it: tensors of one name with these endings.
+OF_ONE_MATRIX = st.sampled_from(
+    [
+        *(*WEIGHT_SUFFIXES, ".scales", ".scale", ".g_idx", ".q_invperm", ".weight_scale", ".zero"),
+        *(".weight.absmax", "._weight_scale", ".suh"),
+    ]
+)
 TENSORS = st.dictionaries(
-    st.lists(NAME_PARTS, min_size=1, max_size=6).map(".".join),
+    st.lists(NAME_PARTS, min_size=1, max_size=6).map(".".join)
+    | OF_ONE_MATRIX.map("model.layers.0.p{}".format),
     st.tuples(
         st.sampled_from(sorted(DTYPE_BITS)),
-        st.lists(st.integers(0, 5) | st.just(2**40), max_size=4).map(tuple),
+        st.lists(st.integers(0, 5) | st.integers(0, 2**40), max_size=5).map(tuple),
     ),
     max_size=8,
 )
-METHODS = st.sampled_from(["gptq", "awq", "mlx", "fp8", "bitsandbytes", "compressed-tensors"])
 
 
 @settings(deadline=None)
 @given(TENSORS, METHODS, st.integers(1, 16))
 def test_hostile_headers_give_sane_numbers(
-    entries: dict[str, tuple[str, tuple[int, ...]]], method: str, bits: int
+    entries: dict[str, tuple[str, tuple[int, ...]]], method: Any, bits: int
 ) -> None:
     groups = group_tensors([(name, dtype, shape) for name, (dtype, shape) in entries.items()])
     config = {"model_type": "llama", "quantization_config": {"quant_method": method, "bits": bits}}
@@ -237,7 +265,7 @@ def test_any_repository_is_answered_or_refused(
     name: str,
     config: dict[str, Any],
     entries: dict[str, tuple[str, tuple[int, ...]]],
-    method: str,
+    method: Any,
 ) -> None:
     groups = group_tensors([(name, dtype, shape) for name, (dtype, shape) in entries.items()])
     tensors = (*tiny().components[0].tensors, *groups)

@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 
 from gpusizer.hub.tensors import TensorGroup
 from gpusizer.model.packing import (
-    WEIGHT_SUFFIXES,
     StoredQuantization,
     is_quant_aux,
 )
 from gpusizer.model.profile import build_profile
-from gpusizer.model.quantization import quantization_of_tensors
 from gpusizer.model.tensor_roles import Kind, Part
 from gpusizer.model.unpacking import Neighbours, logical_shape
 from gpusizer.model.weights import mark_tied_output, split_mtp_layers, weight_groups, with_layers
@@ -335,49 +333,3 @@ def test_a_tensor_outside_the_layers_cannot_be_restricted_to_some() -> None:
 def test_literal_braces_are_no_layer() -> None:
     (odd,) = weight_groups("m", [group("model.layers.{}.weird.weight", (8, 8))], None)
     assert (odd.layers, odd.count, odd.parameters) == (None, 1, 64)
-
-
-SUFFIXES = st.sampled_from(
-    [
-        *WEIGHT_SUFFIXES,
-        ".scales",
-        ".scale",
-        ".g_idx",
-        ".q_invperm",
-        ".weight_scale",
-        ".zero",
-        ".weight.absmax",
-        "._weight_scale",
-        ".suh",
-    ]
-)
-SHAPES = st.lists(st.integers(0, 2**40), max_size=5).map(tuple)
-TENSORS = st.lists(
-    st.builds(
-        lambda suffix, dtype, shape, last: group(
-            f"l.{{}}.p{suffix}", shape, range(last), dtype=dtype
-        ),
-        SUFFIXES,
-        st.sampled_from(["I32", "U8", "I16", "U32", "I8", "F16", "F8_E4M3", "F8_E8M0"]),
-        SHAPES,
-        st.integers(1, 3),
-    ),
-    min_size=1,
-    max_size=6,
-)
-QUANTIZATIONS = st.none() | st.builds(
-    StoredQuantization,
-    st.sampled_from(["gptq", "awq", "hqq", "exl3", "mlx", "newest"]),
-    st.none() | st.integers(1, 16),
-    st.none() | st.integers(1, 2**40),
-)
-
-
-@given(TENSORS, QUANTIZATIONS)
-def test_hostile_companions_never_give_impossible_shapes(
-    tensors: list[TensorGroup], quantization: StoredQuantization | None
-) -> None:
-    for weight_group in weight_groups("model", tensors, quantization):
-        assert all(type(side) is int and side >= 0 for side in weight_group.shape)
-        assert weight_group.parameters >= 0
-    quantization_of_tensors(tensors)

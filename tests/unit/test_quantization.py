@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gpusizer.model.packing import StoredQuantization
 from gpusizer.model.profile import build_profile
@@ -240,72 +238,3 @@ def test_unknown_methods_are_a_caveat() -> None:
     for settings in ({"quant_method": "vptq"}, {"quant_method": "newest", "bits": 3}):
         caveats = build_profile(tiny(config={"quantization_config": settings})).caveats
         assert "quantization_width_unknown" in [note.code for note in caveats]
-
-
-HOSTILE = st.sampled_from(
-    [
-        None,
-        True,
-        False,
-        0,
-        -1,
-        -128,
-        4,
-        10**308,
-        1e308,
-        float("nan"),
-        float("inf"),
-        "4",
-        "",
-        [],
-        [-1],
-        ["x"],
-        [128, -128],
-        {},
-        {"weights": {"num_bits": -4, "group_size": -1}},
-    ]
-)
-KEYS = st.sampled_from(
-    [
-        "bits",
-        "w_bit",
-        "num_bits",
-        "group_size",
-        "q_group_size",
-        "weight_block_size",
-        "quant_algo",
-        "config_groups",
-        "format",
-        "load_in_8bit",
-        "weights",
-    ]
-)
-METHODS = st.sampled_from(
-    [
-        "gptq",
-        "awq",
-        "bitsandbytes",
-        "fp8",
-        "fbgemm_fp8",
-        "compressed-tensors",
-        "mxfp4",
-        "modelopt",
-        "bitnet",
-        "quark",
-        "",
-        "x" * 500,
-        None,
-        7,
-    ]
-)
-
-
-@given(METHODS, st.dictionaries(KEYS, HOSTILE | st.dictionaries(KEYS, HOSTILE)))
-def test_hostile_settings_never_give_impossible_numbers(
-    method: Any, settings: dict[str, Any]
-) -> None:
-    stored = detect({"quant_method": method, **settings})
-    if stored is not None:
-        assert stored.bits is None or 1 <= stored.bits <= 16
-        assert stored.group_size is None or stored.group_size > 0
-        assert len(stored.method) <= 40

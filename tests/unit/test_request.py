@@ -16,6 +16,7 @@ from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS
 from gpusizer.gpus.names import GpuRequest, parse_gpu_request
 from gpusizer.memory.workload import Workload
 from gpusizer.text import say_error
+from tests.any_json import any_json
 from tests.each import each
 
 
@@ -191,16 +192,11 @@ def test_a_comparison_is_a_size_request_with_gpus() -> None:
     assert request.workload.context == 4096
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
-    max_leaves=6,
-)
-
-
 @given(
     st.dictionaries(
-        st.sampled_from(sorted(fields_of(SizeRequest))) | st.text(max_size=8), JSON, max_size=4
+        st.sampled_from(sorted(fields_of(SizeRequest))) | st.text(max_size=8),
+        any_json(),
+        max_size=4,
     )
 )
 def test_any_json_object_is_answered(fields: dict[str, Any]) -> None:

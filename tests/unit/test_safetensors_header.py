@@ -17,6 +17,7 @@ from scrapers.header_reading import HeaderMemory, LazyHeader
 from scrapers.limits import Limits
 from scrapers.read_budget import ReadBudget
 from scrapers.safetensors_header import header_end, parse_header
+from tests.any_json import any_json
 from tests.each import each
 from tests.hub_emulator import raw_safetensors_file, safetensors_file
 
@@ -134,11 +135,7 @@ def test_length_is_bounded() -> None:
         header_end(start, None, "org/name", FILE, LIMITS)
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
-    max_leaves=8,
-)
+JSON = any_json()
 ENTRY = st.fixed_dictionaries(
     {"dtype": st.sampled_from(["F32", "BF16", "F4", "X"]) | JSON},
     optional={"shape": st.lists(st.integers(-1, 9)) | JSON, "data_offsets": JSON},
