@@ -286,5 +286,5 @@ def test_pictures_of_flux_take_more_than_twelve_gigabytes() -> None:
     fields = {"model": report.profile.repo_id, "gpu": "1x 3060 12gb"}
     small = size(embedded_sizer(), fields).ranking[0].fit
     assert small.verdict is Verdict.TIGHT and small.estimate.quant.slug == "bnb-nf4-dq"
-    eight = size(embedded_sizer(), fields | {"quant": "fp8"}).ranking[0].fit
+    eight = size(embedded_sizer(), fields | {"quant": "bnb-int8"}).ranking[0].fit
     assert eight.verdict is Verdict.OFFLOAD
