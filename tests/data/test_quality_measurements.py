@@ -141,12 +141,14 @@ def test_a_bad_row_is_named(tmp_path: Path, row: str, field: str) -> None:
     assert (caught.value.line, caught.value.field) == (3, field)
 
 
-@pytest.mark.parametrize("header", ["", HEADER.replace("type", "kind")])
-def test_missing_columns(tmp_path: Path, header: str) -> None:
-    with pytest.raises(MalformedTable, match="line 1: missing columns"):
-        read(tmp_path, header, GOOD)
-
-
-def test_a_short_row(tmp_path: Path) -> None:
-    with pytest.raises(MalformedTable, match="line 3: 6 fields expected, 5 given"):
-        read(tmp_path, HEADER, GOOD, "unsloth,gemma4,q4_k_m,tied_embedding,Q5_1")
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (("", GOOD), "line 1: missing columns"),
+        ((HEADER.replace("type", "kind"), GOOD), "line 1: missing columns"),
+        ((HEADER, GOOD, GOOD.rpartition(",")[0]), "line 3: 6 fields expected, 5 given"),
+    ],
+)
+def test_missing_columns_and_short_rows(tmp_path: Path, lines: list[str], said: str) -> None:
+    with pytest.raises(MalformedTable, match=said):
+        read(tmp_path, *lines)

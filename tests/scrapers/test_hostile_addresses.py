@@ -69,6 +69,8 @@ BAD_LOCATIONS = (
     "http://a]/",
     "http://h:x/",
     "//h:99999/",
+    "https://[bad/x",
+    "https://a..b/",
 )
 BAD_LINKS = (
     '<http://[>; rel="next"',

@@ -25,7 +25,6 @@ from tests.hub_emulator import FakeRepo, Fault, HubEmulator, llama_repo, sparse_
 from tests.hub_emulator.info import listed_file
 from tests.scrapers.conftest import QUICK, Fetch
 
-TOKEN = "hf_reader"
 INFO = r"/api/models/org/name$"
 WEIGHTS = r"model\.safetensors$"
 IMPATIENT = replace(QUICK, model_seconds=0.8, request_seconds=0.3)
@@ -125,11 +124,6 @@ def test_wrong_range_is_refused(hub: HubEmulator, fetch: Fetch) -> None:
         fetch()
 
 
-def test_total_budget(hub: HubEmulator, fetch: Fetch) -> None:
-    with pytest.raises(LimitsExceeded, match="total_bytes"):
-        fetch(limits=replace(QUICK, total_bytes=1000))
-
-
 def test_compressed_bomb_is_cut_off(hub: HubEmulator, fetch: Fetch, repo: FakeRepo) -> None:
     config = replace(repo.files["config.json"], head=b'{"a":"', size=50 * 10**6)
     hub.add(replace(repo, files=repo.files | {"config.json": config}))
@@ -156,15 +150,6 @@ def test_link_header_of_the_tree_names_no_host(
     assert whole_model(fetch())
     assert canary.requests == []
     assert sum("cursor=MQ" in request.query for request in hub.requests) == 1
-
-
-def test_the_token_is_sent_to_the_hub_only(hub: HubEmulator, fetch: Fetch) -> None:
-    hub.options.valid_tokens = {TOKEN: ()}
-    assert whole_model(fetch(token=TOKEN))
-    sent = {request.headers.get("authorization") for request in hub.requests_to("hub")}
-    assert sent == {f"Bearer {TOKEN}"}
-    assert hub.requests_to("cdn")
-    assert all("authorization" not in request.headers for request in hub.requests_to("cdn"))
 
 
 def test_nothing_of_the_environment_is_sent(

@@ -11,7 +11,6 @@ from gpusizer.core.errors import (
     LimitsExceeded,
     MalformedRepo,
     ModelNotFound,
-    NoWeights,
     PrivateOrMissing,
     RevisionNotFound,
 )
@@ -174,23 +173,6 @@ def test_disabled(hub: HubEmulator, fetch: Fetch) -> None:
     with pytest.raises(PrivateOrMissing) as caught:
         fetch()
     assert caught.value.fields["reason"] == "disabled"
-
-
-@pytest.mark.parametrize(
-    ("paths", "formats"),
-    [
-        (("data/train.parquet",), []),
-        (("m.imatrix.gguf", "tf_model.h5"), ["gguf", "keras"]),
-        (("m.onnx", "tf_model.h5"), ["keras", "onnx"]),
-    ],
-)
-def test_no_weights(
-    hub: HubEmulator, fetch: Fetch, paths: tuple[str, ...], formats: list[str]
-) -> None:
-    hub.add(FakeRepo("org/name", {path: sparse_file(1000) for path in paths}))
-    with pytest.raises(NoWeights) as caught:
-        fetch()
-    assert caught.value.fields == {"repo_id": "org/name", "formats": formats}
 
 
 def test_other_copies_are_listed(hub: HubEmulator, fetch: Fetch) -> None:

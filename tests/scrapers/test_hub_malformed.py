@@ -9,13 +9,12 @@ import pytest
 
 from gpusizer.core.errors import (
     GatedModel,
-    GpusizerError,
     LimitsExceeded,
     MalformedRepo,
-    UnsupportedDtype,
 )
 from gpusizer.hub.snapshot import Basis, RepoSnapshot, Totals
 from tests.hub_emulator import (
+    FakeFile,
     FakeRepo,
     HubEmulator,
     literal_file,
@@ -25,6 +24,7 @@ from tests.hub_emulator import (
     sharded_repo,
     sparse_file,
 )
+from tests.hub_emulator.gguf_files import entry, gguf_header
 from tests.scrapers.checkpoints import INDEX, TENSORS
 from tests.scrapers.conftest import QUICK, Fetch
 
@@ -93,12 +93,6 @@ def test_pickles_without_a_size_use_the_hubs_count(hub: HubEmulator, fetch: Fetc
     hub.add(FakeRepo("org/empty", files))
     with pytest.raises(MalformedRepo, match="no_tensors"):
         fetch("org/empty")
-
-
-def test_pickle_shard_missing(hub: HubEmulator, fetch: Fetch) -> None:
-    hub.add(FakeRepo("org/name", {"pytorch_model-00001-of-00003.bin": sparse_file(9)}))
-    with pytest.raises(MalformedRepo, match="missing_shard"):
-        fetch()
 
 
 def test_single_file_pipeline(hub: HubEmulator, fetch: Fetch) -> None:
@@ -171,49 +165,6 @@ def test_malformed_index(hub: HubEmulator, fetch: Fetch, index: object, reason: 
         fetch()
     assert caught.value.fields == {"repo_id": "org/name", "file": INDEX, "reason": reason}
     assert all(request.path.startswith(("/org/", "/api/", "/xet")) for request in hub.requests)
-
-
-def test_numbered_file_missing(hub: HubEmulator, fetch: Fetch) -> None:
-    hub.add(FakeRepo("org/name", {"model-1-of-3.safetensors": safetensors_file(TENSORS)}))
-    with pytest.raises(MalformedRepo, match="missing_shard"):
-        fetch()
-
-
-SPAN = {"data_offsets": [0, 4]}
-
-
-HEADERS: dict[str, tuple[bytes, int | None, type[GpusizerError]]] = {
-    "cut file": (b'{"a": 1', 900, MalformedRepo),
-    "empty header": (b"", None, MalformedRepo),
-    "no tensors": (b"{}", None, MalformedRepo),
-    "too long": (b"{}", 2**62, MalformedRepo),
-    "not JSON": (b"nonsense", None, MalformedRepo),
-    "unknown dtype": (
-        json.dumps({"a": {"dtype": "F7", "shape": [1], **SPAN}}).encode(),
-        None,
-        UnsupportedDtype,
-    ),
-    "beyond the end": (
-        json.dumps({"a": {"dtype": "F32", "shape": [1], **SPAN}}).encode(),
-        None,
-        MalformedRepo,
-    ),
-}
-
-
-@pytest.mark.parametrize("name", HEADERS)
-def test_malformed_header(hub: HubEmulator, fetch: Fetch, name: str) -> None:
-    header, length, error = HEADERS[name]
-    weights = raw_safetensors_file(header, length)
-    hub.add(FakeRepo("org/name", {"model.safetensors": weights}))
-    with pytest.raises(error):
-        fetch()
-
-
-def test_empty_file(hub: HubEmulator, fetch: Fetch) -> None:
-    hub.add(FakeRepo("org/name", {"model.safetensors": sparse_file(0)}))
-    with pytest.raises(MalformedRepo, match="truncated"):
-        fetch()
 
 
 @pytest.mark.parametrize(
@@ -304,3 +255,24 @@ def test_lying_api(hub: HubEmulator, fetch: Fetch, info: dict[str, object]) -> N
     assert (snapshot.license, snapshot.base_models) == (None, ())
     assert (snapshot.pipeline_tag, snapshot.library) == (None, None)
     assert (snapshot.base_relation, snapshot.languages) == (None, ())
+
+
+NO_TENSORS = gguf_header([entry("general.architecture", "llama")])
+
+
+@pytest.mark.parametrize(
+    ("path", "file", "reason"),
+    [
+        ("model.safetensors", sparse_file(0), "truncated"),
+        ("model.safetensors", raw_safetensors_file(b"{}"), "no_tensors"),
+        ("model-1-of-3.safetensors", safetensors_file(TENSORS), "missing_shard"),
+        ("pytorch_model-00001-of-00003.bin", sparse_file(9), "missing_shard"),
+        ("m-Q4_K_M.gguf", literal_file(NO_TENSORS, lfs=True), "no_tensors"),
+    ],
+)
+def test_lone_files_that_are_no_model(
+    hub: HubEmulator, fetch: Fetch, path: str, file: FakeFile, reason: str
+) -> None:
+    hub.add(FakeRepo("org/name", {path: file}))
+    with pytest.raises(MalformedRepo, match=reason):
+        fetch()

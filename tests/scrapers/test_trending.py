@@ -219,15 +219,11 @@ def test_most_downloaded_first(hub: HubEmulator) -> None:
     assert lister("org/unloved", False) == ()
 
 
-def test_a_repository_that_fails_has_no_size(hub: HubEmulator) -> None:
-    hub.add(quantized("a/base-AWQ", 50, "model.safetensors"))
-    hub.faults.add(Fault("status", match="/tree/", status=404))
-    lister = build_lister(settings_of(hub, timeout_seconds=2.0))
-    assert [repo.weight_bytes for repo in lister(BASE, True)] == [None]
-
-
-def test_a_file_list_of_several_pages_has_no_size(hub: HubEmulator) -> None:
+@pytest.mark.parametrize("fails", [True, False], ids=["no answer", "several pages"])
+def test_a_list_that_is_not_whole_has_no_size(hub: HubEmulator, fails: bool) -> None:
     hub.add(quantized("a/base-AWQ", 50, "a.safetensors", "b.safetensors"))
+    if fails:
+        hub.faults.add(Fault("status", match="/tree/", status=404))
     hub.options.page_size = 1
     lister = build_lister(settings_of(hub, timeout_seconds=2.0))
     assert [repo.weight_bytes for repo in lister(BASE, True)] == [None]

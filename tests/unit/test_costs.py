@@ -116,19 +116,20 @@ def test_costs_of_a_4090_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hours", "months", "cheaper"), [(1, 172.1, "rent"), (4, 43.0, "rent"), (12, 14.3, "own")]
+    ("assumed", "months", "cheaper"),
+    [
+        ({"hours_per_day": 1}, 172.1, "rent"),
+        ({"hours_per_day": 4}, 43.0, "rent"),
+        ({"hours_per_day": 12}, 14.3, "own"),
+        ({"usd_per_kwh": 1.0}, None, "rent"),  # electricity costs more than the rent
+    ],
 )
 def test_occasional_use_rents_and_twelve_hours_a_day_owns(
-    hours: float, months: float, cheaper: str
+    assumed: dict[str, float], months: float | None, cheaper: str
 ) -> None:
     """The guides' rule: 5238.1 h over 30.4375 days of so many hours, against three years."""
-    costs = costs_at_2200(hours_per_day=hours)
+    costs = costs_at_2200(**assumed)
     assert (costs.break_even_months, costs.cheaper) == (months, cheaper)
-
-
-def test_buying_never_pays_off_where_electricity_costs_more_than_rent() -> None:
-    costs = costs_at_2200(usd_per_kwh=1.0)
-    assert (costs.break_even_months, costs.cheaper) == (None, "rent")
 
 
 def test_the_host_is_paid_for_when_its_price_is_given() -> None:

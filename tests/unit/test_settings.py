@@ -249,24 +249,23 @@ def test_simultaneous_calls_share_one_computation() -> None:
     assert calls == ["a"]
 
 
-def test_the_least_recently_used_results_go_when_all_are_too_large() -> None:
+@pytest.mark.parametrize(
+    ("max_bytes", "asked", "computed"),
+    [
+        (10, "aaaa bbbb aaaa cccc aaaa bbbb", "aaaa bbbb cccc bbbb"),
+        (3, "large large a large", "large a large"),  # one alone stays until the next
+    ],
+)
+def test_the_least_recently_used_results_go_when_all_are_too_large(
+    max_bytes: int, asked: str, computed: str
+) -> None:
     computed_keys = list[str]()
     single_flight = SingleFlight[str, str](
-        lambda key: computed_keys.append(key) or key, weigh=len, max_bytes=10
+        lambda key: computed_keys.append(key) or key, weigh=len, max_bytes=max_bytes
     )
-    for key in ("aaaa", "bbbb", "aaaa", "cccc", "aaaa", "bbbb"):
+    for key in asked.split():
         single_flight(key)
-    assert computed_keys == ["aaaa", "bbbb", "cccc", "bbbb"]
-
-
-def test_a_result_larger_than_the_bound_stays_until_the_next() -> None:
-    computed_keys = list[str]()
-    single_flight = SingleFlight[str, str](
-        lambda key: computed_keys.append(key) or key, weigh=len, max_bytes=3
-    )
-    for key in ("large", "large", "a", "large"):
-        single_flight(key)
-    assert computed_keys == ["large", "a", "large"]
+    assert computed_keys == computed.split()
 
 
 def test_an_expired_result_gives_its_room_back() -> None:

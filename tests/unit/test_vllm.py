@@ -281,20 +281,20 @@ def test_smaller_heads_get_longer_blocks() -> None:
     assert round(cache_bytes / GIB, 3) == 1.136  # as vLLM 0.20 logged
 
 
+RECURRENT = LayerSpec(
+    Attention.RECURRENT, 48, state_elements=817_152, conv_elements=30_720, wide_state=True
+)
+QWEN_27B = hybrid(RECURRENT, LayerSpec(Attention.FULL, 16, 1024, 1024, 4))
+
+
 @pytest.mark.parametrize(
     ("version", "cached", "states"), [("0.19.0", False, 1), ("0.25", False, 1), ("0.25", True, 2)]
 )
 def test_recurrent_states_take_whole_pages(version: str, cached: bool, states: int) -> None:
     """Qwen3.6-27B: 48 states of 61,440 + 3,145,728 bytes, 16 layers of 4,096 bytes a token."""
-    arch = hybrid(
-        LayerSpec(
-            Attention.RECURRENT, 48, state_elements=817_152, conv_elements=30_720, wide_state=True
-        ),
-        LayerSpec(Attention.FULL, 16, 1024, 1024, 4),
-    )
     block = 784  # the least multiple of 16 whose page holds a state
     pages_needed = -(-4096 // block) + 3 * states
-    found = sequence(arch, 4096, version, prefix_caching=cached)
+    found = sequence(QWEN_27B, 4096, version, prefix_caching=cached)
     assert found == pages_needed * 16 * block * 4096
 
 
@@ -341,16 +341,10 @@ def test_recurrent_pages_make_room_for_drafts() -> None:
     With prefix caching each group of recurrent layers holds one more (Qwen3.6-27B-FP8 at 4,096
     tokens: 12 pages of 784 tokens, 41.03 GiB for 71.42 sequences).
     """
-    arch = hybrid(
-        LayerSpec(
-            Attention.RECURRENT, 48, state_elements=817_152, conv_elements=30_720, wide_state=True
-        ),
-        LayerSpec(Attention.FULL, 16, 1024, 1024, 4),
-    )
-    assert sequence(arch, 262_144, draft_tokens=3) == (328 + 3 * 4) * 17 * 800 * 4096
+    assert sequence(QWEN_27B, 262_144, draft_tokens=3) == (328 + 3 * 4) * 17 * 800 * 4096
     page = 784 * 4096
-    assert sequence(arch, 4096) == (6 + 3 * 1) * 16 * page
-    assert sequence(arch, 4096, prefix_caching=True) == (6 + 3 * 2) * 16 * page
+    assert sequence(QWEN_27B, 4096) == (6 + 3 * 1) * 16 * page
+    assert sequence(QWEN_27B, 4096, prefix_caching=True) == (6 + 3 * 2) * 16 * page
 
 
 def test_the_engine_keeps_compressors_states_for_a_whole_step() -> None:
