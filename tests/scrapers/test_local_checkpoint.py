@@ -1,7 +1,8 @@
-"""Checkpoints on a disk: read as the Hub's, and used."""
+"""Checkpoints on a disk: read as those of the Hub, used, and refused where they are malformed."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -15,7 +16,11 @@ from gpusizer.answers.trainer import train
 from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.errors import (
     InvalidModelId,
+    LimitsExceeded,
+    MalformedRepo,
+    NoWeights,
     RevisionNotFound,
+    UnsupportedDtype,
 )
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.model_ref import ModelRef, parse_model_ref
@@ -25,15 +30,18 @@ from scrapers.local_checkpoint import read_checkpoint, with_local_checkpoints
 from scrapers.local_refs import LocalRef, parse_local_or_model_ref
 from tests.asking import compare, models_for, size, training
 from tests.hub_emulator import (
+    FakeFile,
     FakeRepo,
     HubEmulator,
     gguf_repo,
     literal_file,
     llama_repo,
     moe_repo,
+    raw_safetensors_file,
     safetensors_file,
     sparse_file,
 )
+from tests.hub_emulator.safetensors_files import header_json
 from tests.scrapers.conftest import Fetch
 from tests.scrapers.local_repos import (
     GGUF,
@@ -238,3 +246,88 @@ def test_without_the_shells_wiring_no_path_is_opened(tmp_path: Path, opened: lis
         with pytest.raises(InvalidModelId):
             parse_model_ref(text)
     assert not [path for path in opened if str(tmp_path) in path]
+
+
+def damaged(sound_file: FakeFile, start: int, data: bytes) -> FakeFile:
+    """A file with other bytes at one place."""
+    head = sound_file.head_bytes()
+    return replace(sound_file, head=head[:start] + data + head[start + len(data) :])
+
+
+def described(tensors: dict[str, tuple[str, list[int], list[int]]]) -> FakeFile:
+    """A file of 8 bytes of data whose header says dtype, shape and place of its tensors."""
+    names = ("dtype", "shape", "data_offsets")
+    header = {name: dict(zip(names, tensor, strict=True)) for name, tensor in tensors.items()}
+    return raw_safetensors_file(header_json(header), None, 8)
+
+
+HOSTILE: dict[str, tuple[str, FakeFile, str]] = {
+    "empty": ("model.safetensors", literal_file(b""), "truncated"),
+    "length": ("model.safetensors", raw_safetensors_file(b"{}", 2**60), "header_length"),
+    "no JSON": ("model.safetensors", raw_safetensors_file(b"{]"), "not_json"),
+    "no UTF-8": ("model.safetensors", raw_safetensors_file(b'{"\xff":1}'), "not_utf8"),
+    "a list": ("model.safetensors", raw_safetensors_file(b"[]"), "not_json"),
+    "short data": ("model.safetensors", described({"a": ("F32", [4], [0, 16])}), "beyond_end"),
+    "wrong size": ("model.safetensors", described({"a": ("F32", [4], [0, 8])}), "data_offsets"),
+    "gap": ("model.safetensors", described({"a": ("U8", [4], [4, 8])}), "data_offsets"),
+    "overlap": (
+        "model.safetensors",
+        described({"a": ("U8", [4], [0, 4]), "b": ("U8", [4], [2, 6])}),
+        "data_offsets",
+    ),
+    "overflow": ("model.safetensors", described({"a": ("U8", [2**62, 9], [0, 8])}), "shape"),
+    "negative": ("model.safetensors", described({"a": ("U8", [-8], [0, 8])}), "tensor_entry"),
+    "too deep": ("model.safetensors", raw_safetensors_file(b'{"a":' + b"[" * 999), "too_deep"),
+    "no tensors": ("model.safetensors", raw_safetensors_file(b"{}"), "no_tensors"),
+    "no GGUF": ("m.gguf", literal_file(b"GGML" + bytes(60)), "magic"),
+    "cut off": ("m.gguf", replace(GGUF, size=GGUF.size - 4096), "beyond_end"),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_files_that_contradict_their_format(kind: str, tmp_path: Path) -> None:
+    name, file, reason = HOSTILE[kind]
+    write(tmp_path / name, file)
+    with pytest.raises(MalformedRepo) as caught:
+        local(tmp_path)
+    assert caught.value.fields["reason"] == reason
+    assert caught.value.fields["file"] == name
+
+
+@pytest.mark.parametrize(
+    ("limit", "value"),
+    [
+        *(("files", 3), ("header_bytes", 64), ("config_bytes", 8), ("total_bytes", 99)),
+        *(("tensors", 4), ("gguf_keys", 3), ("gguf_tensors", 3), ("gguf_header_bytes", 999)),
+    ],
+)
+def test_limits(limit: str, value: int, tmp_path: Path) -> None:
+    if limit.startswith("gguf"):
+        path = write(tmp_path / "m.gguf", GGUF)
+    else:
+        path = on_disk(llama_repo(REPO_ID, shards=3), tmp_path)
+    with pytest.raises(LimitsExceeded) as caught:
+        local(path, **{limit: value})
+    assert caught.value.fields["limit"] == limit
+
+
+def test_unknown_tensor_types_raise_unsupported_dtype(tmp_path: Path) -> None:
+    path = write(tmp_path / "model.safetensors", described({"a": ("F7", [8], [0, 8])}))
+    with pytest.raises(UnsupportedDtype, match="F7"):
+        local(path)
+
+
+def test_a_folder_without_weights(tmp_path: Path) -> None:
+    with pytest.raises(NoWeights):
+        local(tmp_path)
+
+
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    folder = on_disk(llama_repo(REPO_ID), tmp_path / "model")
+    os.mkfifo(folder / "quantize_config.json")
+    (folder / "adapter_config.json").symlink_to(tmp_path / "nowhere")
+    (folder / "params.json").symlink_to("/dev/zero")
+    (folder / "README.md").unlink()
+    os.mkfifo(folder / "README.md")  # opening it would block forever
+    (folder / "loop").symlink_to(folder)
+    assert local(folder).extra_configs == {}
