@@ -82,7 +82,7 @@ def page_markup(sizer: Sizer, model: str, words: Words) -> str:
         (
             answer_html(page_answer, words),
             facts_html(page_answer.report.profile, words),
-            memory_html(page_answer.report, words),
+            memory_html(page_answer.report, page_answer.tiers, words),
             ranking_html(page_answer.report, words),
             cells(RANKING_COLUMNS, page_answer.report.ranking, words),
             side_by_side_html(compare(sizer, state), state.gpus or (), "", words),

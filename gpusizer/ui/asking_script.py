@@ -16,11 +16,12 @@ from collections.abc import Mapping, Sequence
 _ANSWERS: Mapping[str, Sequence[str]] = {
     "size": (
         "gs-answer-block",
+        "gs-ranking-block",
+        "gs-ranking-grid",
         "gs-cards-block",
         "gs-memory-block",
         "gs-pictures",
-        "gs-ranking-block",
-        "gs-ranking-grid",
+        "gs-facts-block",
     ),
     "compare": ("gs-compare-cards",),
     "train": ("gs-train-answer",),

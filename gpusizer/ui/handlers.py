@@ -218,8 +218,8 @@ class Handlers:
         if isinstance(result, GpusizerError):
             panel, hidden = error_html(result, (), self.words), gr.update(visible=False)
             return {"ranking": panel, "ranked": hidden}
-        first = self._first(result, state)
-        return {"answer": first, **self._ranking(result.report), "query": state.query}
+        shown = {**self._first(result, state), **self._ranking(result.report)}
+        return {**shown, "query": state.query}
 
     def draw(self, query: str, token: gr.OAuthToken | None = None) -> Outputs:
         """Draw the pictures of a query; return it with them."""
@@ -257,7 +257,7 @@ class Handlers:
         sizer, result = reading.result
         if isinstance(result, GpusizerError):
             panel = error_html(result, self._examples[:3], self.words)
-            texts = dict.fromkeys(("status", "cards", "memory", "ranking"), "")
+            texts = dict.fromkeys(("status", "cards", "memory", "facts", "ranking"), "")
             parts = dict.fromkeys(("pictures", "ranked"), gr.update(visible=False))
             yield {**texts, **parts, "answer": panel, "query": state.query}
             return
@@ -265,20 +265,24 @@ class Handlers:
             state = state.filling(default_gpus(result.report.ranking))
         yield {
             "status": "",
-            "answer": self._first(result, state),
-            "memory": memory_html(result.report, self.words),
+            **self._first(result, state),
+            "memory": memory_html(result.report, result.tiers, self.words),
             "pictures": gr.update(visible=True),
             **self._ranking(result.report),
             **self._repicked(sizer, state, asked, result.question),
         }
 
-    def _first(self, result: PageAnswer, state: PageState) -> str:
-        """Return the answer, what the author says, and the facts."""
+    def _first(self, result: PageAnswer, state: PageState) -> Shown:
+        """Return the answer, and in a view below it what the author says and the facts.
+
+        Whoever names GPUs sees these first.
+        """
         profile, card = result.report.profile, result.report.model_card
         terms = terms_of(card.command, profile) if card and card.command else {}
         as_author = question_href(state.as_author(terms).query, self.words.language)
         said = model_card_html(card, self.words, as_author)
-        return join((answer_html(result, self.words), said, facts_html(profile, self.words)))
+        answer = answer_html(result, self.words, "cards" if state.own_gpus else "ranking")
+        return {"answer": answer, "facts": join((facts_html(profile, self.words), said))}
 
     def _ranking(self, report: Report) -> Shown:
         """Return the ranking's heading and its grid."""

@@ -62,10 +62,10 @@ names no tab, writes the one that the visitor has opened meanwhile."""
 LOAD = "() => gsAsking.load()"
 """Passes the address to the listener that fills the page."""
 HEADER = """document.addEventListener('click', e => {
-  const link = e.target.closest('.gs-skip, .gs-jumps a');
+  const link = e.target.closest('.gs-skip');
   if (!link) return;
   e.preventDefault();  // the document has a base address, which another page has
-  if (link.matches('.gs-skip') && gsAsking.skip()) return;
+  if (gsAsking.skip()) return;
   const part = document.querySelector(link.hash);
   if (!part) return;
   part.tabIndex = -1;
@@ -101,8 +101,9 @@ COMPARE = """document.addEventListener('click', e => {
 
 COPIES = script_text("copies")
 """Listener of the list of models, whose clicks are caught at the document."""
-SHARE = script_text("tell") + script_text("share")
-"""Listener of the share buttons. Gradio has an event `share` of its own."""
+ANSWER = script_text("tell") + script_text("share") + script_text("views")
+"""Listeners of the share buttons and of those that show a view below the answer. Gradio has an
+event `share` of its own."""
 TAKE = "query => [query, gsAsking.take('share')]"
 """Passes the kinds of files that were asked for."""
 

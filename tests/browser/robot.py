@@ -82,7 +82,8 @@ LAID_OUT = """() => {
   );
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const part = node.parentElement;
-    if (!node.data.trim() || !part.checkVisibility({opacityProperty: true})) continue;
+    const seen = part.checkVisibility({opacityProperty: true, visibilityProperty: true});
+    if (!node.data.trim() || !seen) continue;
     if (part.closest('[role=grid], [role=listbox], .gs-grid, .gs-spinner')) continue;
     if (part.closest('textarea, option, script, style')) continue;
     const range = document.createRange();
@@ -168,6 +169,8 @@ class Robot:
             *[self.order] * 2,
             *[self.pick] * 3,
             self.drop,
+            self.view,
+            self.view,
             self.fold,
             self.fold,
             self.choose_an_example,
@@ -251,6 +254,13 @@ class Robot:
         gpu = str(button.get_attribute("data-remove"))
         button.click()
         return f"drop {gpu}"
+
+    def view(self) -> str | None:
+        button = self._one(".gs-views [data-view]")
+        if button is None:
+            return None
+        button.click()
+        return f"view {button.get_attribute('data-view')}"
 
     def fold(self) -> str | None:
         button = self._one(".gs-fold > button")

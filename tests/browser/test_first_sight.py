@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.api.plain_http import ask
-from tests.browser.test_page import LLAMA, Open, query, wait_for_answer
+from tests.browser.test_page import LLAMA, Open, query, see, wait_for_answer
 from tests.browser.test_tabs import column, sort
 
 CATALOGUE = "#gs-catalogue-grid"
@@ -82,6 +82,7 @@ def test_all_levels_are_whole_and_lines_cross_no_name(visit: Open) -> None:
     window = visit()
     page = window.go(f"/?model={LLAMA}&gpus=rtx-4090-24gb,2x rtx-3060-12gb")
     wait_for_answer(page, LLAMA)
+    see(page, "memory")
     page.click("#gs-memory > .gs-details > summary")
     box = page.locator("#gs-memory .gs-scroll:has(.gs-estimates)")
     page.click("#gs-pictures > button")

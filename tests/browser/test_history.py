@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from gpusizer.ui.presenters.words import Words
 from tests.browser.test_no_input_lost import enter, wait_for_address
-from tests.browser.test_page import LLAMA, Open, wait_for_answer, wait_for_picks
+from tests.browser.test_page import LLAMA, Open, see, wait_for_answer, wait_for_picks
 from tests.slow import SLOW_MODEL
 
 OTHER = "Qwen/Qwen3-8B"
@@ -25,6 +25,7 @@ def test_back_returns_to_the_question_before(visit: Open) -> None:
     page = visit().go("/")
     enter(page, "#gs-model", LLAMA)
     expect_question(page, LLAMA)
+    see(page, "cards")
     page.click("#gs-cards [data-remove] >> nth=0")
     expect(page.locator("#gs-cards [data-remove]")).to_have_count(3)
     picks = page.locator("#gs-cards [data-remove]").evaluate_all(

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from gpusizer.text import LANGUAGES
 from gpusizer.ui.presenters.words import Words
 from tests.browser.conftest import Visit
-from tests.browser.test_page import PATHS, query, wait_for_answer
+from tests.browser.test_page import PATHS, query, see, wait_for_answer
 from tests.carded import CARDED_MODEL
 from tests.nightly import paired, some
 
@@ -39,6 +39,7 @@ def test_statements_beside_the_numbers(
 def test_one_click_takes_the_settings_over(visit: Callable[..., Visit]) -> None:
     page = visit().go(f"/?model={CARDED_MODEL}")
     wait_for_answer(page, CARDED_MODEL)
+    see(page, "facts")
     page.click(f"{SECTION} a.gs-button")
     page.wait_for_url("**as_card=true**")
     wait_for_answer(page, CARDED_MODEL)

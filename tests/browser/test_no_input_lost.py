@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.presenters.words import Words
-from tests.browser.test_page import LLAMA, PATHS, Open, picked_gpus, query, wait_for_answer
+from tests.browser.test_page import LLAMA, PATHS, Open, picked_gpus, query, see, wait_for_answer
 from tests.nightly import some
 from tests.slow import SLOW_MODEL
 
@@ -51,6 +51,7 @@ def test_the_second_of_two_questions_stands(visit: Open, language: Language) -> 
 def test_the_second_of_two_orders_stands(visit: Open) -> None:
     page = visit().go(f"/?model={SLOW_MODEL}&gpus=4090")
     wait_for_answer(page, SLOW_MODEL)
+    see(page, "ranking")
     page.click("[data-rank=smallest]")
     page.wait_for_timeout(400)
     page.click("[data-rank=fastest]")

@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 
 from gpusizer.core.messages import Note
 from gpusizer.text import LANGUAGES, Language, say_note
+from gpusizer.ui.presenters.views import VIEWS
 from gpusizer.ui.presenters.words import Words
 from tests.browser.conftest import Visit
 from tests.hostile import HOSTILE_MODEL
@@ -31,6 +32,12 @@ def wait_for_answer(page: Any, model: str) -> None:
         " && document.querySelector('.gs-side') !== null",
         arg=model,
     )
+
+
+def see(page: Any, view: str) -> None:
+    """Open a view below the answer."""
+    page.click(f"#gs-answer [data-view={view}]")
+    page.wait_for_selector(f".gradio-container[data-view={view}]")
 
 
 def picked_gpus(page: Any) -> list[str]:
@@ -57,6 +64,7 @@ def test_pick_add_and_remove_gpus(visit: Open) -> None:
     page = visit().go(f"/?model={LLAMA}&gpus=4090")
     wait_for_answer(page, LLAMA)
     wait_for_picks(page, ["4090"])
+    see(page, "ranking")
     row = page.locator("#gs-ranking-grid [role=row][data-index='0'] [data-pick]")
     row.focus()
     row.press("Enter")
@@ -147,20 +155,61 @@ def test_every_page_fits_its_window(
     expect(page.locator("#gs-answer")).to_contain_text(one_user)
     for part in ("#gs-memory", "#gs-cards"):
         expect(page.locator(part)).to_contain_text(words("at_once.one"))
-    assert "× 1 " not in page.inner_text("main")
     page.click("#gs-advanced button")
-    for summary in page.query_selector_all(".gs-details > summary"):
-        summary.click()
-    assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
-    text = page.inner_text("main")
-    assert not re.findall(r"\b(?:page|note|error|reason|verdict)\.[a-z_]+", text)
     assert page.evaluate("document.documentElement.lang") == LOCALES[language]
-    assert small_texts(page) == []
-    window.shot(f"page-{language}-{width}-{theme}")
-    turned = (1280 if width == 390 else 390, theme)
-    window.show(*turned)
-    assert small_texts(page) == []
-    window.shot(f"page-{language}-{turned[0]}-{theme}")
+    for view in VIEWS:
+        window.show(*opened)
+        see(page, view)
+        page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true; })")
+        text = page.inner_text("main")
+        assert "× 1 " not in text
+        assert not re.findall(r"\b(?:page|note|error|reason|verdict)\.[a-z_]+", text)
+        for turned in (opened, (1280 if width == 390 else 390, theme)):
+            window.show(*turned)
+            assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+            assert small_texts(page) == []
+            window.shot(f"{view}-{language}-{turned[0]}-{theme}")
+
+
+MOST_WORDS = 150
+HEIGHTS = {1280: 3000, 390: 3500}
+SHOWN = """() => {
+  const seen = part => part.checkVisibility({visibilityProperty: true});
+  const walker = document.createTreeWalker(
+    document.querySelector('#gs-answer'), NodeFilter.SHOW_TEXT,
+  );
+  let words = 0;
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const part = node.parentElement;
+    if (!seen(part) || part.closest('.gs-views, .gs-share-fold')) continue;
+    words += node.data.trim().split(/\\s+/).filter(Boolean).length;
+  }
+  return [words, document.documentElement.scrollHeight];
+}"""
+"""Words of the answer before its views, and the height of the page in pixels."""
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "model=Qwen/Qwen3-8B",
+        "model=Qwen/Qwen3-32B&gpus=4090,2x3090,M3 Max 128GB",
+        "model=Qwen/Qwen3-32B&requests_per_second=5",
+    ],
+)
+def test_an_answer_is_short_and_on_the_first_screen(visit: Open, question: str) -> None:
+    """Everything else is one view away; on a phone the answer begins in the upper half."""
+    window = visit()
+    page = window.go(f"/?{question}")
+    wait_for_answer(page, question.split("&")[0].removeprefix("model="))
+    for width, most in HEIGHTS.items():
+        window.show(width, "light")
+        top = page.locator("h2.gs-answer").bounding_box()["y"]
+        assert top < 450, "of a screen of 844 pixels"
+        for view in VIEWS:
+            see(page, view)
+            words, height = page.evaluate(SHOWN)
+            assert words <= MOST_WORDS and height <= most, (view, width, words, height)
 
 
 def small_texts(page: Any) -> list[str]:
@@ -178,6 +227,7 @@ def test_pictures_are_drawn_for_the_window(visit: Open) -> None:
     window = visit(390)
     page = window.go(f"/?model={LLAMA}&gpus=4090,2x3090")
     wait_for_answer(page, LLAMA)
+    see(page, "memory")
     assert page.locator("#gs-pictures h3:visible").count() == 0  # the answer stays first
     page.click("#gs-pictures > button")
     for width, shown in ((390, "narrow"), (800, "wide"), (1280, "wide")):
@@ -210,17 +260,22 @@ def assert_drawn(page: Any, shown: str) -> None:
 def test_pictures_follow_the_picked_gpus_and_stay_unfolded(visit: Open) -> None:
     page = visit().go(f"/?model={LLAMA}&gpus=4090")
     wait_for_answer(page, LLAMA)
+    see(page, "memory")
     page.click("#gs-pictures > button")
     keys = page.locator("#gs-memory-picture .gs-key li")
     expect(keys).to_have_count(1)
+    see(page, "cards")
     page.fill(".gs-adder input", "3070")
     page.press(".gs-adder input", "Enter")
     expect(keys).to_have_count(2)
+    see(page, "memory")
     expect(keys.first).to_be_visible()
     legend = page.locator("#gs-context-picture .gs-legend")
     expect(legend).to_contain_text("3070")
+    see(page, "cards")
     page.click("[data-remove='4090']")
     expect(keys).to_have_count(1)
+    see(page, "memory")
     assert "3070" in keys.first.inner_text()
     page.locator("#gs-memory-picture summary").click()
     assert "Total GiB" in page.inner_text("#gs-memory-picture table")
@@ -239,11 +294,13 @@ def test_tables_and_plots_are_fetched_by_those_who_see_them(visit: Open) -> None
     before = len(urls)
     page.goto(f"{window.address}?model={LLAMA}&gpus=4090")
     wait_for_answer(page, LLAMA)
+    see(page, "ranking")
     page.locator("#gs-ranking-grid [role=gridcell]").first.wait_for()
     with_answer = {url.split("/assets/")[1] for url in urls[before:] if "/assets/" in url}
     first = {url.split("/assets/")[1] for url in urls[:before] if "/assets/" in url}
     assert not any(name.startswith("embed-") for name in with_answer), "Vega, for plots"
     assert any(name.startswith("dsv-") for name in with_answer - first), "of tables alone"
+    see(page, "memory")
     page.click("#gs-pictures > button")
     page.locator("#gs-rent-plot svg").wait_for()
     assert any("/assets/embed-" in url for url in urls)
@@ -256,7 +313,10 @@ def test_a_hostile_repository_runs_nothing(visit: Open) -> None:
     page.wait_for_timeout(300)
     assert page.evaluate("window.pwned") is None
     assert page.locator("main :is(.gs-section, .gs-grid) :is(img, script)").count() == 0
+    see(page, "facts")
+    expect(page.locator("#gs-facts")).to_be_visible()
     assert "<script>" in page.inner_text("#gs-facts")
+    page.click(".gs-share-fold > summary")
     for kind in ("csv", "memory"):
         with page.expect_download() as download:
             page.click(f"[data-share={kind}]")
@@ -285,7 +345,8 @@ def test_a_field_that_is_shown_does_not_move(visit: Open) -> None:
     page.goto(visit(390).address)
     page.wait_for_function("() => window.gsLoaded && window.places.size")
     (place,) = page.evaluate("() => [...window.places]")
-    assert json.loads(place)[2:] == [358, 54]
+    x, _, width, height = json.loads(place)
+    assert (x, height) == (16, 54) and width >= 250
 
 
 def test_gradios_own_description_of_the_endpoints(visit: Open) -> None:

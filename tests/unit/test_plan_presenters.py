@@ -52,7 +52,7 @@ def test_a_plan_is_a_table(language: Language) -> None:
     assert report.serving_plan is not None
     html = str(serving_plan_html(report.serving_plan, words))
     first = report.serving_plan.rows[0]
-    assert first.gpu.name in html and html.count("<tr>") == 13
+    assert first.gpu.name in html and html.count("<tr>") == 2 + 12
     assert words("plan.title", rate=words.number(2.5, "g")) in html
     assert words.note(report.serving_plan.notes[0])[:40] in html
 

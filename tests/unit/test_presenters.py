@@ -17,7 +17,6 @@ from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.answering import PageAnswer, answer, compare
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.presenters import frame
-from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.bars import bars_html, card_ticks
 from gpusizer.ui.presenters.catalogue import COLUMNS as CATALOGUE_COLUMNS
 from gpusizer.ui.presenters.charts.scatter import price_plot
@@ -87,7 +86,7 @@ def test_ticks_are_card_sizes_that_do_not_touch() -> None:
 
 
 def test_tables_list_every_row(llama: PageAnswer) -> None:
-    memory = Page(memory_html(llama.report, ENGLISH))
+    memory = Page(memory_html(llama.report, llama.tiers, ENGLISH))
     body_rows = sum(
         attributes.get("scope") == "row" and "gs-col-quant" in (attributes.get("class") or "")
         for _, attributes in memory.elements
@@ -210,7 +209,7 @@ def test_a_card_says_what_would_make_it_fit() -> None:
 
 def test_an_hour_costs_the_same_on_every_part_of_the_page(llama: PageAnswer) -> None:
     """An RTX 4090: between 0.34 and 0.74 USD, 0.51 likely (by hand in test_costs.py)."""
-    assert "$0.51/h" in Page(answer_html(llama, ENGLISH)).text
+    assert "$0.51/h" in Page(memory_html(llama.report, llama.tiers, ENGLISH)).text
     card = cards(("4090",), LLAMA).text
     assert "$0.51" in card and "$0.34–$0.74 on demand" in card
     card = embedded_sizer().catalogue.find("rtx-4090-24gb")

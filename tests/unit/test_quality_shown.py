@@ -17,7 +17,6 @@ from gpusizer.text import LANGUAGES, Language, say_note
 from gpusizer.ui.answering import answer
 from gpusizer.ui.answering import compare as compare_page
 from gpusizer.ui.page_state import PageState
-from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.charts.loss_scatter import height_of, loss_picture
 from gpusizer.ui.presenters.markdown import markdown
 from gpusizer.ui.presenters.side_by_side import side_by_side_html
@@ -87,14 +86,14 @@ def test_every_door_says_the_same_words(language: Language) -> None:
     shown = answer(SIZER, PageState(LLAMA))
     report = shown.report
     qualities = rows(report, language)
-    memory = Page(memory_html(report, words)).text
+    memory = Page(memory_html(report, shown.tiers, words)).text
     text = markdown(report, words, "")
     for slug in ("bf16", "fp8", "q4_k_m", "q2_k"):
         assert qualities[slug]["label"] in memory, slug
-        assert qualities[slug]["message"] in str(memory_html(report, words)), slug
+        assert qualities[slug]["message"] in str(memory_html(report, shown.tiers, words)), slug
         assert qualities[slug]["label"] in text, slug
     first = report.ranking[0].fit.estimate.quant.slug
-    assert qualities[first]["message"] in Page(answer_html(shown, words)).text
+    assert qualities[first]["message"] in memory
     compared = compare_page(SIZER, PageState(LLAMA).picking(("1x4090",)))
     card = Page(side_by_side_html(compared, ("1x4090",), "", words)).text
     (ranked,) = [item.ranked for item in compared.items if item.ranked]
@@ -103,7 +102,7 @@ def test_every_door_says_the_same_words(language: Language) -> None:
 
 
 def test_the_table_has_the_band_in_percent() -> None:
-    cell = Page(memory_html(ask(LLAMA), ENGLISH)).text
+    cell = Page(memory_html(ask(LLAMA), (), ENGLISH)).text
     assert re.search(r"very small loss\s*0\.7–2 %", cell)
 
 
@@ -145,7 +144,7 @@ def test_tiles_and_places_name_the_loss() -> None:
     first = shown.report.ranking[0].fit.estimate
     label = rows(shown.report)[first.quant.slug]["label"]
     assert f"{first.quant.name} · {label} · {first.engine.name}" in cell
-    tiles = " ".join(Page(answer_html(shown, ENGLISH)).text.split())
+    tiles = " ".join(Page(memory_html(shown.report, shown.tiers, ENGLISH)).text.split())
     for tier in shown.tiers:
         quant = tier.row.estimate.quant
         assert f"{quant.name} · {rows(shown.report)[quant.slug]['label']}" in tiles

@@ -112,6 +112,7 @@ UNIVERSAL = {
     "page.column.energy",
 }
 SAME_IN_PORTUGUESE = UNIVERSAL | {
+    "page.view.ranking",
     "page.kind.mac",
     "page.part.overhead",
     "page.column.overhead",

@@ -1,81 +1,29 @@
-"""The answer in a sentence, what was weighed, then a tile for each precision."""
+"""The answer in a sentence and what was weighed, a fold to share it, and the views below it."""
 
 from __future__ import annotations
 
-from gpusizer.fit.losses import quality_at
-from gpusizer.fit.ranking import Ranked
 from gpusizer.ui.answering import PageAnswer
-from gpusizer.ui.choices import KINDS, Tier
 from gpusizer.ui.presenters.conclusion import conclusion_html
-from gpusizer.ui.presenters.html import Html, el, join
-from gpusizer.ui.presenters.jumps import jumps_html
-from gpusizer.ui.presenters.losses import loss_mark, loss_sentence
-from gpusizer.ui.presenters.number_format import DASH
-from gpusizer.ui.presenters.prices import rent_terms
+from gpusizer.ui.presenters.html import Html, el
 from gpusizer.ui.presenters.share import share_html
+from gpusizer.ui.presenters.views import View, views_html
 from gpusizer.ui.presenters.words import Words
 
 
-def answer_html(answer: PageAnswer, words: Words) -> Html:
-    """Write the conclusion, and one tile for each precision."""
+def answer_html(answer: PageAnswer, words: Words, first: View = "ranking") -> Html:
+    """Write the conclusion; `first` is the view below it that is shown first.
+
+    What a plan for a load assumes stands below its table.
+    """
     report = answer.report
+    plan = report.serving_plan
     return el(
         "section",
         el("p", report.profile.repo_id, class_="gs-eyebrow"),
-        conclusion_html(report.conclusion, words, jumps_html(words)),
-        _loss(report.ranking[0] if report.ranking else None, words),
+        conclusion_html(report.conclusion, words, plan.notes if plan else ()),
         words.listed(report.notes, "gs-notes"),
-        el("div", join(_tile(tier, words) for tier in answer.tiers), class_="gs-tiles"),
         share_html(words),
+        views_html(first, words),
         class_="gs-section",
         id="gs-answer",
-    )
-
-
-def _loss(first: Ranked | None, words: Words) -> Html | None:
-    """Write what the quantization of the first place loses."""
-    if first is None:
-        return None
-    quality = quality_at(first.fit.estimate)
-    return el("p", loss_sentence(quality, words), class_="gs-small", id="gs-first-loss")
-
-
-def _tile(tier: Tier, words: Words) -> Html:
-    estimate = tier.row.estimate
-    total = estimate.all_gpus.total
-    native = el("span", words("as_stored"), class_="gs-chip") if estimate.native else None
-    return el(
-        "article",
-        el("h3", words("bits", bits=words.number(estimate.quant.bits, "g")), native),
-        el("p", words.amount(total.likely), class_="gs-big"),
-        el(
-            "p",
-            words("tile.band", low=words.amount(total.low), high=words.amount(total.high)),
-            " · ",
-            estimate.quant.name,
-            " · ",
-            loss_mark(quality_at(estimate), words),
-            class_="gs-small",
-        ),
-        el("dl", join(_line(kind, tier.best.get(kind), words) for kind in KINDS)),
-        class_="gs-tile",
-    )
-
-
-def _line(kind: str, item: Ranked | None, words: Words) -> Html:
-    """Write a line for a kind of hardware: its smallest boards for a tier, with speed and price."""
-    if item is None:
-        return el("div", el("dt", words(f"kind.{kind}")), el("dd", words("tile.none")))
-    fit = item.fit
-    facts = [fit.estimate.quant.name]
-    if item.decode is not None:
-        facts.append(words("tokens_per_second", speed=words.speed(item.decode.likely)))
-    if item.rent_usd_per_hour is not None:
-        price = words("per_hour", price=words.usd(item.rent_usd_per_hour))
-        facts.append(f"{price} ({rent_terms(item.costs, words)})")
-    count = f"{fit.count} × " if fit.count > 1 else ""
-    return el(
-        "div",
-        el("dt", words(f"kind.{kind}")),
-        el("dd", f"{count}{fit.gpu.name}", el("small", " · ".join(facts) or DASH)),
     )

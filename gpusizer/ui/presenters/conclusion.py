@@ -4,23 +4,24 @@ below it."""
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 
 from gpusizer.answers.conclusion.conclusion import Conclusion, told
+from gpusizer.core.messages import Note
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words
 
 _DATE = re.compile(r"\b20\d\d(-\d\d){1,2}\b")
 
 
-def conclusion_html(conclusion: Conclusion, words: Words, *between: Html | None) -> Html:
-    """Write the conclusion; `between` stands after its heading."""
+def conclusion_html(conclusion: Conclusion, words: Words, elsewhere: Collection[Note] = ()) -> Html:
+    """Write the conclusion, without those of the weighed sentences that stand `elsewhere`."""
     rest = told(conclusion.said[1:], words.note)
     return join(
         (
             el("h2", first_sentence(conclusion, words), class_="gs-answer"),
-            *between,
             el("p", unbroken(rest), class_="gs-why") if rest else None,
-            _weighed(conclusion, words),
+            _weighed([note for note in conclusion.weighed if note not in elsewhere], words),
         )
     )
 
@@ -30,8 +31,8 @@ def first_sentence(conclusion: Conclusion, words: Words) -> str:
     return words.note(conclusion.said[0])
 
 
-def _weighed(conclusion: Conclusion, words: Words) -> Html | None:
-    items = [el("li", unbroken(words.note(note))) for note in conclusion.weighed]
+def _weighed(weighed: Sequence[Note], words: Words) -> Html | None:
+    items = [el("li", unbroken(words.note(note))) for note in weighed]
     return el("ul", join(items), class_="gs-weighed") if items else None
 
 

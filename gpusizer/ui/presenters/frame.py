@@ -11,7 +11,7 @@ from gpusizer.text import LANGUAGES
 from gpusizer.ui.presenters.addresses import PATHS
 from gpusizer.ui.presenters.code import code_html
 from gpusizer.ui.presenters.html import Html, el, join
-from gpusizer.ui.presenters.jumps import skip_html
+from gpusizer.ui.presenters.views import skip_html
 from gpusizer.ui.presenters.words import Words
 
 LOCALES = {"en": "en", "zh": "zh-CN", "pt": "pt-BR"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.serving_plan import Replicas, ServingPlan
 from gpusizer.ui.presenters.grid import known
@@ -10,7 +12,8 @@ from gpusizer.ui.presenters.losses import loss_label
 from gpusizer.ui.presenters.table import Columns, table_html
 from gpusizer.ui.presenters.words import Words
 
-_SHOWN = 12
+_SHOWN = 3
+_FOLDED = 9  # further ways; the JSON has all
 _ENDLESS = "∞"  # requests pile up
 
 
@@ -30,9 +33,22 @@ def serving_plan_html(plan: ServingPlan | None, words: Words) -> Html | None:
         table_html(_columns(words), plan.rows[:_SHOWN], words, "gs-ranked")
         if plan.rows
         else el("p", words("plan.empty"), class_="gs-empty"),
+        _further(plan.rows[_SHOWN : _SHOWN + _FOLDED], words),
         words.listed(plan.notes, "gs-notes"),
         class_="gs-section",
         id="gs-plan",
+    )
+
+
+def _further(rows: Sequence[Replicas], words: Words) -> Html | None:
+    """Write the ways after the first ones, folded; None where there are none."""
+    if not rows:
+        return None
+    return el(
+        "details",
+        el("summary", words("plan.further", count=words.whole(len(rows)))),
+        table_html(_columns(words), rows, words, "gs-ranked"),
+        class_="gs-details",
     )
 
 

@@ -34,7 +34,7 @@ class Download:
 
 
 def share_html(words: Words) -> Html:
-    """Write the buttons."""
+    """Write the buttons, folded."""
     buttons = [
         el(
             "button",
@@ -47,7 +47,10 @@ def share_html(words: Words) -> Html:
         for kind in _KINDS
     ]
     return el(
-        "div", join(buttons), class_="gs-share", role="group", aria_label=words("share.label")
+        "details",
+        el("summary", words("share.label")),
+        el("div", join(buttons), class_="gs-share", role="group", aria_label=words("share.label")),
+        class_="gs-details gs-share-fold",
     )
 
 

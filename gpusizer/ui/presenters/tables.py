@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.answers.request import RANKINGS
@@ -10,11 +10,12 @@ from gpusizer.core.units import GIB
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Ranked
+from gpusizer.ui.choices import Tier
 from gpusizer.ui.presenters.bars import bars_html, shown_rows
 from gpusizer.ui.presenters.derivation import derivation_html
 from gpusizer.ui.presenters.grid import Column, gpu_cell, in_units, known
 from gpusizer.ui.presenters.html import Html, el, join
-from gpusizer.ui.presenters.losses import loss_cell, loss_label
+from gpusizer.ui.presenters.losses import loss_cell, loss_label, loss_sentence
 from gpusizer.ui.presenters.marks import (
     provenance_legend,
     provenance_mark,
@@ -23,11 +24,16 @@ from gpusizer.ui.presenters.marks import (
 from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.prices import price_cell, rent_cell
 from gpusizer.ui.presenters.table import Columns, table_html
+from gpusizer.ui.presenters.tiers import tiers_html
 from gpusizer.ui.presenters.words import Words
 
+_ORDERS = ("recommended", "cheapest", "fastest", "tokens_per_dollar", "smallest")
+"""The orders that most people ask for; the others are folded."""
 
-def memory_html(report: Report, words: Words) -> Html:
-    """Write bars for well-known quantizations, and the table of all."""
+
+def memory_html(report: Report, tiers: Sequence[Tier], words: Words) -> Html:
+    """Write a tile for each precision, what the first place loses by its quantization, bars for
+    well-known quantizations, and the table of all."""
     from_originals = any(row.needs_original_weights for row in report.estimates)
     workload = report.workload
     return el(
@@ -37,6 +43,8 @@ def memory_html(report: Report, words: Words) -> Html:
             context=words.whole(workload.context),
             at_once=words.at_once(workload.concurrency),
         ),
+        tiers_html(tiers, words),
+        _loss(report, words),
         bars_html(report, words),
         el(
             "details",
@@ -52,9 +60,36 @@ def memory_html(report: Report, words: Words) -> Html:
     )
 
 
+def _loss(report: Report, words: Words) -> Html | None:
+    """Write what the quantization of the first place loses."""
+    if not report.ranking:
+        return None
+    sentence = loss_sentence(quality_at(report.ranking[0].fit.estimate), words)
+    return el("p", sentence, class_="gs-small", id="gs-first-loss")
+
+
 def ranking_html(report: Report, words: Words) -> Html:
     """Write the part above the ranking: its title, and buttons that order it."""
     order = report.request.rank_by
+    further = [name for name in RANKINGS if name not in _ORDERS]
+    return el(
+        "section",
+        words.heading("ranking"),
+        _orders(_ORDERS, order, words),
+        el(
+            "details",
+            el("summary", words("rank.more")),
+            _orders(further, order, words),
+            class_="gs-details gs-more-orders",
+            open=order in further or None,
+        ),
+        None if report.ranking else el("p", words("ranking.empty"), class_="gs-empty"),
+        class_="gs-section",
+        id="gs-ranking",
+    )
+
+
+def _orders(names: Sequence[str], order: str, words: Words) -> Html:
     buttons = [
         el(
             "button",
@@ -63,15 +98,10 @@ def ranking_html(report: Report, words: Words) -> Html:
             data_rank=name,
             aria_pressed="true" if name == order else "false",
         )
-        for name in RANKINGS
+        for name in names
     ]
     return el(
-        "section",
-        words.heading("ranking"),
-        el("div", join(buttons), class_="gs-switch", role="group", aria_label=words("rank.label")),
-        None if report.ranking else el("p", words("ranking.empty"), class_="gs-empty"),
-        class_="gs-section",
-        id="gs-ranking",
+        "div", join(buttons), class_="gs-switch", role="group", aria_label=words("rank.label")
     )
 
 
@@ -137,11 +167,23 @@ def _estimates(words: Words) -> Columns[EstimateRow]:
 RANKING_COLUMNS: tuple[Column[Ranked], ...] = (
     Column("gpu", lambda item: f"{_boards(item.fit)} {item.fit.gpu.slug}", _gpu, "html"),
     Column(
-        "verdict",
-        lambda item: item.fit.verdict.place,
-        lambda item, words: verdict_badge(item.fit.verdict, words),
+        "speed", lambda item: item.decode.likely if item.decode else None, _rate, "html", width=88
+    ),
+    Column(
+        "buy",
+        lambda item: item.buy_usd,
+        lambda item, words: price_cell(item.costs, words),
         "html",
-        width=120,
+        ascending=True,
+        width=132,
+    ),
+    Column(
+        "rent",
+        lambda item: item.rent_usd_per_hour,
+        lambda item, words: rent_cell(item.costs, words),
+        "html",
+        ascending=True,
+        width=112,
     ),
     Column(
         "headroom",
@@ -150,22 +192,10 @@ RANKING_COLUMNS: tuple[Column[Ranked], ...] = (
         width=104,
     ),
     Column(
-        "speed", lambda item: item.decode.likely if item.decode else None, _rate, "html", width=100
-    ),
-    Column(
-        "buy",
-        lambda item: item.buy_usd,
-        lambda item, words: price_cell(item.costs, words),
+        "verdict",
+        lambda item: item.fit.verdict.place,
+        lambda item, words: verdict_badge(item.fit.verdict, words),
         "html",
-        ascending=True,
-        width=200,
-    ),
-    Column(
-        "rent",
-        lambda item: item.rent_usd_per_hour,
-        lambda item, words: rent_cell(item.costs, words),
-        "html",
-        ascending=True,
         width=112,
     ),
     Column(

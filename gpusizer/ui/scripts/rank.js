@@ -9,5 +9,7 @@ document.addEventListener('click', e => {
   e.preventDefault();
   PICKED
   pick.classList.add('gs-done');
-  document.getElementById('gs-cards')?.scrollIntoView({behavior: 'smooth', block: 'start'});
+  const cards = document.querySelector('#gs-answer [data-view=cards]');
+  cards?.click();
+  cards?.scrollIntoView({behavior: 'smooth', block: 'start'});
 });

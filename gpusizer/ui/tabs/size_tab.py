@@ -75,7 +75,7 @@ def _advanced(words: Words) -> dict[str, Any]:
 def _start(welcome: str) -> dict[str, Any]:
     """Return what the components of an answer show before the first question."""
     hidden = gr.update(visible=False)
-    texts = dict.fromkeys(("status", "cards", "memory", "ranking", "query"), "")
+    texts = dict.fromkeys(("status", "cards", "memory", "facts", "ranking", "query"), "")
     return {**texts, "answer": welcome, "pictures": hidden, "ranked": hidden}
 
 
@@ -83,13 +83,14 @@ def _shown(welcome: str, words: Words) -> tuple[dict[str, Any], pictures.Picture
     """Build the components for an answer, in the order of the page from top to bottom."""
     search = scripts.search_label("gs-ranking-grid", words("search"))
     shown: dict[str, Any] = {"status": html("", "gs-status")}
-    shown["answer"] = html(welcome, "gs-answer-block", scripts.TRY + scripts.SHARE)
+    shown["answer"] = html(welcome, "gs-answer-block", scripts.TRY + scripts.ANSWER)
+    shown["ranking"] = html("", "gs-ranking-block", search + scripts.RANK)
+    shown["ranked"] = grid(RANKING_COLUMNS, words, "gs-ranking-grid", words("ranking.title"))
     shown["cards"] = html("", "gs-cards-block", scripts.cards("size"))
     shown["memory"] = html("", "gs-memory-block")
     part = pictures.build(words)
     shown["pictures"] = part.folded
-    shown["ranking"] = html("", "gs-ranking-block", search + scripts.RANK)
-    shown["ranked"] = grid(RANKING_COLUMNS, words, "gs-ranking-grid", words("ranking.title"))
+    shown["facts"] = html("", "gs-facts-block")
     shown["query"] = query_box("gs-query")
     return shown, part
 

@@ -1,0 +1,24 @@
+// Shows one view below an answer: the one that comes first, until the visitor chooses another.
+{
+  const page = document.querySelector('.gradio-container');
+  let chosen = '';
+  const show = () => {
+    const views = element.querySelector('.gs-views');
+    if (!views) {
+      delete page.dataset.view;
+      return;
+    }
+    page.dataset.view = chosen || views.dataset.first;
+    views.querySelectorAll('[data-view]').forEach(button => {
+      button.setAttribute('aria-pressed', String(button.dataset.view === page.dataset.view));
+    });
+  };
+  element.addEventListener('click', e => {
+    const button = e.target.closest('.gs-views [data-view]');
+    if (!button) return;
+    chosen = button.dataset.view;
+    show();
+  });
+  new MutationObserver(show).observe(element, {childList: true, subtree: true});
+  show();
+}
