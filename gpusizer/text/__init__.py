@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note
 from gpusizer.core.printable import printable
-from gpusizer.core.units import format_count, format_gib, format_usd
+from gpusizer.core.units import format_count, format_gib, format_usd, significant
 from gpusizer.text.languages import LANGUAGES as LANGUAGES
 from gpusizer.text.languages import Language as Language
 from gpusizer.text.languages import sentences as sentences
@@ -51,8 +51,8 @@ def _reason_words(code: str, fields: Mapping[str, object], language: Language) -
 
 
 def _formatted(fields: Mapping[str, object], language: Language) -> dict[str, object]:
-    """What fills a sentence: numbers in the language's notation, lists with commas, a `loss` in its
-    words.
+    """What fills a sentence: numbers in the language's notation, lists with commas, codes and
+    durations in words.
 
     Texts may be a stranger's, of which only printable characters are shown.
     """
@@ -62,8 +62,10 @@ def _formatted(fields: Mapping[str, object], language: Language) -> dict[str, ob
         with_unit = _WITH_UNIT.get(_unit(name))
         if with_unit and isinstance(value, int | float):
             formatted[name] = notation.write(with_unit(value))
-        elif name == "loss":
-            formatted[name] = sentences(language)[f"note.loss_{value}"]
+        elif name in _WORDED:
+            formatted[name] = sentences(language)[f"{_WORDED[name]}{value}"]
+        elif name == "duration_hours" and isinstance(value, int | float):
+            formatted[name] = _duration(value, language)
         elif isinstance(value, list):
             formatted[name] = printable(", ".join(map(str, value))) or "—"
         elif isinstance(value, str):
@@ -73,11 +75,20 @@ def _formatted(fields: Mapping[str, object], language: Language) -> dict[str, ob
     return formatted
 
 
+def _duration(hours: float, language: Language) -> str:
+    """A duration in hours, in minutes where it is less than one."""
+    if hours >= 1:
+        return text("note.hours", language, number=significant(hours))
+    return text("note.minutes", language, number=significant(hours * 60))
+
+
 def _unit(name: str) -> str:
     """The unit that a field's name ends in, the name itself where it ends in none."""
     return next((unit for unit in ("bytes", "usd") if name.endswith(f"_{unit}")), name)
 
 
+_WORDED = {"loss": "note.loss_", "tuning": "note.tuning_"}
+"""By the name of the field: codes have words of their own."""
 _WITH_UNIT: Mapping[str, Callable[[float], str]] = {
     "bytes": format_gib,
     "parameters": format_count,

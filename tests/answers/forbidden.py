@@ -18,12 +18,15 @@ FORBIDDEN: Mapping[str, str] = {
     "an exponent": r"\b\d(?:\.\d+)?[eE][+-]?\d\d\b",
     "a price with two signs": r"\$\s*(?:US)?\$|\$ ?\d[\d.,]* 美元",
     "two marks": r",,|;;|(?<!\.)\.\.(?!\.)|。\.|。。",
+    "numbers in place of a sentence": r": \d[\d.,]*[;；]",
     "less than nothing": r"(?<![\w.,-])-0(?:[.,]0+)?(?![\d.,])",
 }
-"""Name -> regular expression, in every language; the twelfth pattern is below."""
+"""Name -> regular expression, in every language; those of one language are below."""
 
 UNTRANSLATED = r"\b(?:the|with|which|and|is|are|about|not|runs|takes|each)\b"
 """Words of English that no name of a model, a card or an engine holds, in other languages."""
+TWO_WORDS_FOR_ONE = r"(?<![\w-])[Tt]okens?(?![\w-])"
+"""What Chinese sentences call 词元."""
 
 
 def found(text: str, language: str = "en") -> Iterator[tuple[str, str]]:
@@ -31,6 +34,8 @@ def found(text: str, language: str = "en") -> Iterator[tuple[str, str]]:
     patterns = dict(FORBIDDEN)
     if language != "en":
         patterns["English"] = UNTRANSLATED
+    if language == "zh":
+        patterns["two words for one"] = TWO_WORDS_FOR_ONE
     for name, pattern in patterns.items():
         for match in re.finditer(pattern, text):
             yield name, text[max(0, match.start() - 40) : match.end() + 40]

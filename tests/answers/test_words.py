@@ -1,4 +1,4 @@
-"""No answer about an embedded model holds one of twelve patterns that no reader understands."""
+"""No answer about an embedded model holds a pattern that no reader understands."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from typing import Any
 from gpusizer.answers.near_models import known_models
 from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.cli.summary import SUMMARIES
+from gpusizer.core.units import significant
 from gpusizer.text import LANGUAGES, Language, say_note
 from gpusizer.ui.answering import answer
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.words import Words
 from tests.answers.forbidden import FORBIDDEN, found
+from tests.answers.questions import QUESTIONS
+from tests.answers.test_questions import fields_of
 from tests.each import each
 from tests.nightly import some
 from tests.sizers import embedded_sizer
@@ -39,6 +42,8 @@ EXAMPLES = {
     "a price with two signs": "US$ $242",
     "two marks": "It fits..",
     "less than nothing": "-0.0 GiB stay free",
+    "numbers in place of a sentence": "GPUs needed: 1; BF16 / FP16 takes 4.",
+    "two words for one": "上下文 8,192 token",
     "English": "Cabe with room",
 }
 _SAID = frozenset({"message", "sentence", "why", "label"})
@@ -99,5 +104,19 @@ def test_bits_of_a_plain_format_are_its_own(model: str) -> None:
 
 @each("name", EXAMPLES)
 def test_each_pattern_finds_what_it_is_for(name: str) -> None:
-    assert EXAMPLES.keys() == {*FORBIDDEN, "English"}
-    assert name in {problem for problem, _ in found(EXAMPLES[name], "pt")}
+    of_languages = {"English": "pt", "two words for one": "zh"}
+    assert EXAMPLES.keys() == {*FORBIDDEN, *of_languages}
+    assert name in {problem for problem, _ in found(EXAMPLES[name], of_languages.get(name, "pt"))}
+
+
+def test_prices_of_a_conclusion_have_three_digits() -> None:
+    """What is about so many dollars is told as exactly as it is known."""
+    told = 0
+    for typed in QUESTIONS.values():
+        answered = USE_CASES[typed.words[0]].ask(SIZER, fields_of(typed))
+        conclusion = answered.conclusion  # type: ignore[attr-defined]
+        for note in (*conclusion.said, *conclusion.weighed):
+            prices = [value for name, value in note.fields.items() if name.endswith("usd")]
+            assert prices == list(map(significant, prices)), note
+            told += len(prices)
+    assert told > 40

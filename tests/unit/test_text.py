@@ -23,7 +23,7 @@ from gpusizer.quality.prediction import BASES
 from gpusizer.quality.words import WORDS as LOSS_WORDS
 from gpusizer.text import LANGUAGES, Language, say_error, sentences
 from gpusizer.text.languages import file_of, read_sentences
-from gpusizer.training.plan import SHARDINGS
+from gpusizer.training.plan import METHODS, SHARDINGS
 from tests.each import each
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,6 +66,7 @@ FAMILIES: Mapping[str, Iterable[str]] = {
     ),
     "note.answer_train_": ("fits", "tight"),
     "note.answer_train_or_": ("cheapest", "fastest", "rent"),
+    "note.tuning_": METHODS,
     "note.why_": (*VERDICTS, "network", "pcie"),
     "note.why_inference_": (*INFERENCE_LEVELS, "unknown"),
     "note.why_price_": ("new", "used", "system", "launch", "own"),

@@ -77,7 +77,9 @@ def prices(gpu: Gpu, costs: PlanCosts) -> Iterator[Note]:
     if usd is not None and costs.buy is not None:
         kind = costs.buy.condition or costs.buy.basis
         name = boards_name(gpu, costs.boards)
-        yield Note(f"answer_price_{kind}", gpus=name, usd=usd, date=costs.buy_as_of or "")
+        yield Note(
+            f"answer_price_{kind}", gpus=name, usd=significant(usd), date=costs.buy_as_of or ""
+        )
     if costs.rent_usd_per_hour is not None:
         yield rent(gpu, costs, costs.rent_usd_per_hour)
 
@@ -87,8 +89,8 @@ def rent(gpu: Gpu, costs: PlanCosts, usd_per_hour: float) -> Note:
     return Note(
         "answer_rent",
         gpus=boards_name(gpu, costs.boards),
-        hour_usd=usd_per_hour,
-        month_usd=usd_per_hour * _HOURS_OF_A_MONTH,
+        hour_usd=significant(usd_per_hour),
+        month_usd=significant(usd_per_hour * _HOURS_OF_A_MONTH),
     )
 
 

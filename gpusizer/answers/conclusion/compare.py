@@ -107,7 +107,7 @@ def _cheapest(offers: Sequence[tuple[str, PlanCosts]]) -> Iterator[Note]:
         priced = [(usd, name) for name, costs in offers if (usd := usd_of(costs)) is not None]
         if len(priced) > 1:
             usd, name = min(priced)
-            yield Note(code, gpus=name, usd=usd)
+            yield Note(code, gpus=name, usd=significant(usd))
 
 
 _PRICES: Mapping[str, Callable[[PlanCosts], float | None]] = {

@@ -51,7 +51,9 @@ def fit(
     if len(places) == 1:
         return Conclusion("fit", said, weighed, facts_of(best))
     each = (next(verdict(profile, place)) for place in places if place is not best)
-    return Conclusion("fit", (_where(profile, places), *said), (*each, *weighed), facts_of(best))
+    first = Note("answer_need", **about(profile, best)) if best.fit.verdict.all_on_gpu else said[0]
+    said = (_where(profile, places), first, *said[1:])
+    return Conclusion("fit", said, (*each, *weighed), facts_of(best))
 
 
 def best_of(places: Sequence[Ranked]) -> Ranked:
@@ -119,7 +121,7 @@ def limits(workload: Workload, place: Ranked) -> Iterator[Note]:
         "answer_cache",
         gpus=boards_name(held.gpu, held.count),
         pool_bytes=held.kv_pool_bytes,
-        tokens=held.kv_pool_tokens,
+        tokens=round(significant(held.kv_pool_tokens)),
         users=significant(held.max_concurrency),
         context=workload.context,
     )

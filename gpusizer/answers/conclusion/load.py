@@ -183,4 +183,4 @@ def _per_million(place: Ranked, users: int) -> Iterator[Note]:
     usd = costs.lowest_usd_per_million_tokens
     if usd is not None:
         kind = "rented" if usd == costs.usd_per_million_tokens else "owned"
-        yield Note(f"answer_per_million_{kind}", usd=usd, users=users)
+        yield Note(f"answer_per_million_{kind}", usd=significant(usd), users=users)

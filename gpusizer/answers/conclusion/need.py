@@ -93,7 +93,7 @@ def others(alternatives: Sequence[Alternative]) -> Iterator[Note]:
         fields: dict[str, NoteValue] = {
             "gpus": boards_name(item.fit.gpu, item.fit.count),
             "quant": estimate.quant.name,
-            "usd": usd,
+            "usd": significant(usd),
         }
         price = "rented" if rents else "bought"
         if item.each is None:

@@ -52,7 +52,7 @@ def train(
     `requested` is the memory of the method asked for, `tokens` those of the whole run, `others`
     are alternatives to the first place by kind.
     """
-    fields: dict[str, NoteValue] = {"model": short_name(profile), "method": method_name(method)}
+    fields: dict[str, NoteValue] = {"model": short_name(profile), "tuning": method}
     if not places:
         need = requested.needed.likely
         return Conclusion("train", (Note("answer_train_nowhere", **fields, need_bytes=need),))
@@ -79,13 +79,13 @@ def _run(place: Trained, tokens: int) -> Iterator[Note]:
         return
     fields: dict[str, NoteValue] = {
         "millions": significant(tokens / 1e6),
-        "hours": significant(hours),
+        "duration_hours": significant(hours),
         "tokens": significant(place.rate.likely),
     }
     if usd is None:
         yield Note("answer_train_run", **fields)
     else:
-        yield Note("answer_train_run_rented", **fields, usd=usd)
+        yield Note("answer_train_run_rented", **fields, usd=significant(usd))
 
 
 def _others(others: Mapping[str, Trained]) -> Iterator[Note]:
@@ -96,8 +96,10 @@ def _others(others: Mapping[str, Trained]) -> Iterator[Note]:
         if hours is None or (usd is None and kind != "fastest"):
             continue
         gpus = boards_name(place.fit.gpu, place.fit.count)
-        prices: dict[str, NoteValue] = {} if usd is None else {"usd": usd}
-        yield Note(f"answer_train_or_{kind}", gpus=gpus, hours=significant(hours), **prices)
+        prices: dict[str, NoteValue] = {} if usd is None else {"usd": significant(usd)}
+        yield Note(
+            f"answer_train_or_{kind}", gpus=gpus, duration_hours=significant(hours), **prices
+        )
 
 
 def _facts(place: Trained) -> dict[str, NoteValue | None]:
