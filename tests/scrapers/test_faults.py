@@ -20,8 +20,9 @@ from scrapers.http import HubSession
 from scrapers.hub import fetch_snapshot
 from scrapers.limits import Limits
 from scrapers.snapshot_cache import SnapshotCache
-from tests.hub_emulator import FakeRepo, Fault, HubEmulator, literal_file, llama_repo
+from tests.hub_emulator import FakeRepo, Fault, HubEmulator, literal_file
 from tests.nightly import some
+from tests.scrapers.test_bad_answers import repos
 
 HASTY = Limits(
     request_seconds=0.15, headers_seconds=0.2, model_seconds=0.6, attempts=2, parallel_reads=8
@@ -29,20 +30,21 @@ HASTY = Limits(
 # For what is to succeed in the end, on a busy machine as well.
 PATIENT = replace(HASTY, request_seconds=0.7, model_seconds=20.0, attempts=3)
 SINGLE, SHARDED, UNNUMBERED = ModelRef("org/one"), ModelRef("org/many-8B"), ModelRef("org/odd")
+TAGGED = ModelRef("org/tagged-8B", "v1")
 
 # Stage -> the model that has it, requests that belong to it, whether the model can do without
 STAGES: dict[str, tuple[ModelRef, str, bool]] = {
     "info": (SINGLE, r"^/api/models/org/one$", False),
-    "tree": (ModelRef("org/bare"), "/tree/", False),
+    "tree": (ModelRef("org/paged"), "/tree/", False),
     "config": (SINGLE, r"config\.json$", False),
     "config after its redirect": (SINGLE, "/api/resolve-cache/", False),
-    "extra config": (SINGLE, r"quantize_config\.json$", False),
+    "extra config": (ModelRef("org/gptq"), r"quantize_config\.json$", False),
     "headers route": (SHARDED, "/safetensors-metadata/", True),
     "index": (UNNUMBERED, r"index\.json$", False),
     "header redirect": (SINGLE, r"/resolve/.*model\.safetensors$", False),
     "header": (SINGLE, "^/xet-bridge", False),
-    "shard redirect": (replace(SHARDED, revision="v1"), r"/resolve/.*00002-of-", False),
-    "shard": (replace(SHARDED, revision="v1"), "^/xet-bridge", False),
+    "shard redirect": (TAGGED, r"/resolve/.*00002-of-", False),
+    "shard": (TAGGED, "^/xet-bridge", False),
 }
 
 FAULTS: dict[str, Fault] = {
@@ -75,27 +77,7 @@ ONCE = ("429 now", "500", "reset", "truncate", "hang")
 
 @pytest.fixture(scope="module")
 def emulator() -> Iterator[HubEmulator]:
-    single = llama_repo("org/one")
-    quantize = {"quantize_config.json": literal_file({"bits": 4})}
-    many = llama_repo("org/many-8B", layers=6, shards=3)
-    odd = llama_repo("org/odd", layers=4, shards=2)
-    names = {
-        path: path.replace("-00001-of-00002", "-a").replace("-00002-of-00002", "-b")
-        for path in odd.files
-    }
-    index = odd.files["model.safetensors.index.json"].head_bytes().decode()
-    for old, new in names.items():
-        index = index.replace(old, new)
-    files = {names[path]: file for path, file in odd.files.items()}
-    files["model.safetensors.index.json"] = literal_file(index)
-    repos = [
-        replace(single, files=single.files | quantize),
-        replace(many, revisions={"v1": dict(many.files)}),
-        replace(odd, files=files),
-        replace(llama_repo("org/bare"), info={"siblings": None}),
-    ]
-    with HubEmulator(repos) as hub:
-        hub.options.safetensors_metadata_status = 200
+    with HubEmulator(repos()) as hub:
         yield hub
 
 
