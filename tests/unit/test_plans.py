@@ -1,12 +1,15 @@
-"""Parallelism plans of a model on one kind of GPU: machines, degrees, memory."""
+"""Parallelism plans of a model on one kind of GPU: machines, degrees, memory, and their start."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
 
+from gpusizer.answers.launch import launch_command
+from gpusizer.answers.request import CompareRequest, SizeRequest
 from gpusizer.cli.plans import plan_lines
 from gpusizer.core.units import GB
 from gpusizer.fit.division import costs, divides, obstacles
@@ -18,7 +21,9 @@ from gpusizer.gpus import load_catalogue
 from gpusizer.memory.engines import Split
 from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import build_profile
-from gpusizer.text import say_note, text
+from gpusizer.text import LANGUAGES, say_note, text
+from gpusizer.ui.presenters.side_by_side import side_by_side_html
+from gpusizer.ui.presenters.words import Words
 from tests.asking import compare, size
 from tests.builders import llama
 from tests.each import each
@@ -196,3 +201,50 @@ def test_an_engine_that_does_not_run_on_a_gpu() -> None:
     )
     verdicts = [item.ranked.fit.verdict.value for item in answer.items if item.ranked]
     assert verdicts == ["not_supported", "fits"]
+
+
+MODELS = (
+    "Qwen/Qwen3-8B",
+    "Qwen/Qwen3-30B-A3B",
+    "google/gemma-3-27b-it",
+    "openai/gpt-oss-20b",
+    "black-forest-labs/FLUX.1-dev",
+)
+_PLACEHOLDER = re.compile(r"\b(?:OWNER|NAME|ORG|DRAFT)\b")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_no_command_holds_a_blank_to_fill_in(model: str) -> None:
+    report = embedded_sizer().size(SizeRequest.from_fields({"model": model, "top": 40}))
+    assert report.ranking
+    for place in report.ranking:
+        command = launch_command(report.profile, place.fit, report.workload)
+        assert not _PLACEHOLDER.search(command.text)
+        assert command.text or command.notes, place.fit.gpu.name
+
+
+@pytest.mark.parametrize(
+    ("quant", "engine", "word"),
+    [
+        ("exl2-4.0", None, "no server"),
+        ("awq-int4-g128", "vllm", "takes a repository"),
+        ("iq2_xs", "llama.cpp", "takes a repository"),
+    ],
+)
+def test_a_plan_without_a_command_says_so_and_why(
+    quant: str, engine: str | None, word: str
+) -> None:
+    fields = {"model": "Qwen/Qwen3-8B", "gpus": "4090", "quant": quant, "engine": engine}
+    comparison = embedded_sizer().compare(CompareRequest.from_fields(fields))
+    page = side_by_side_html(comparison, ("4090",), "", Words("en"))
+    assert "No command starts this plan as it is." in page and word in page
+    assert "gs-code" not in page.split("gs-badge")[0]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_plan_with_a_command_shows_it(language: str) -> None:
+    fields = {"model": "Qwen/Qwen3-8B", "gpus": "4090", "quant": "q4_k_m"}
+    comparison = embedded_sizer().compare(CompareRequest.from_fields(fields))
+    page = side_by_side_html(comparison, ("4090",), "", Words(language))  # type: ignore[arg-type]
+    assert "llama-server -m Qwen3-8B-Q4_K_M.gguf" in page
+    assert "OWNER" not in page
