@@ -5,7 +5,7 @@ does not make a class, and a class of one format stays near its kin. In decoding
 root of its rows, in reading prompts, where sources differ more than cards, all weigh the same; how
 many runs and sources a class or a format wants to have constants of its own is a `Support`. The
 constants of decoding are fitted on dense models; what a layer with routed experts takes more is
-fitted on mixtures afterwards.
+fitted on mixtures afterwards, in times of a layer: it is launches too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PRIOR_SOURCES = 0.3
 """What the wider class weighs, in sources."""
 FEWEST_SOURCES = 2
 MOE_SHARES = tuple(0.1 * 1.1**i for i in range(26))
-EXPERT_SECONDS = tuple(1e-6 * 1.2**i for i in range(56))
+ROUTING_SHARES = tuple(0.02 * 1.2**i for i in range(40))
 
 _MOST_EFFICIENT = 0.92
 """No memory is read faster than this share of its nominal bandwidth: refresh, turning from writing
@@ -203,28 +203,30 @@ def step_seconds(sample: Sample, pace: Pace) -> float:
     return (max(reading, layers) if sample.launched else reading + layers) + sample.fixed
 
 
-def fit_expert_seconds(rows: Sequence[tuple[Sample, Pace]], prior: float | None) -> float:
-    """What a layer with routed experts takes more; 0 with none to go by.
+def fit_routing_share(rows: Sequence[tuple[Sample, Pace]], prior: float | None) -> float:
+    """What a layer with routed experts takes more, in times of a layer; 0 with none to go by.
 
-    `rows` come with the constants of dense models on their GPUs.
+    `rows` come with the constants of dense models on their GPUs, a layer's time of any format as
+    what routing takes.
     """
     if not rows:
         return prior or 0.0
     counts = Counter(sample.case.source for sample, _ in rows)
 
-    def loss(seconds: float) -> float:
-        away = 0.0 if prior is None else PRIOR_SOURCES / 4 * abs(math.log(seconds / prior))
+    def loss(share: float) -> float:
+        away = 0.0 if prior is None else PRIOR_SOURCES / 4 * abs(math.log(share / prior))
         return away + sum(
-            abs(
-                math.log(
-                    step_seconds(s, replace(pace, seconds_per_expert_layer=seconds)) / s.measured
-                )
-            )
+            abs(math.log(step_seconds(s, routed(pace, share)) / s.measured))
             / math.sqrt(counts[s.case.source])
             for s, pace in rows
         )
 
-    return min(EXPERT_SECONDS, key=loss)
+    return min(ROUTING_SHARES, key=loss)
+
+
+def routed(pace: Pace, share: float) -> Pace:
+    """Constants with a share of what they have for a layer with routed experts."""
+    return replace(pace, seconds_per_expert_layer=share * pace.seconds_per_expert_layer)
 
 
 def fit_moe_share(rows: Sequence[tuple[Sample, float]]) -> float:
@@ -259,14 +261,20 @@ class Fits:
         self._paces: dict[tuple[str, str, Left], Pace | None] = {}
         self._reached: dict[tuple[str, str, Left], Throughput | None] = {}
         self._shares: dict[tuple[str, Left], float] = {}
-        self._experts: dict[tuple[str, Left], float] = {}
+        self._routing: dict[tuple[str, Left], float] = {}
 
     def pace(self, classes: Classes, weight_format: str, without: Left = NONE) -> Pace | None:
         """Constants of decoding for the narrowest of the classes; None without any rows."""
+        pace = self._launching(classes, weight_format, without)
+        return None if pace is None else routed(pace, self.routing_share(classes, without))
+
+    def _launching(self, classes: Classes, weight_format: str, without: Left) -> Pace | None:
+        """Constants of dense models, a layer's time of any format as what routing takes."""
         pace = self._dense(classes, weight_format, without)
-        if pace is None:
+        of_any = self._dense(classes, ANY_FORMAT, without)
+        if pace is None or of_any is None:
             return None
-        return replace(pace, seconds_per_expert_layer=self.expert_seconds(classes, without))
+        return replace(pace, seconds_per_expert_layer=of_any.seconds_per_layer)
 
     def _dense(self, classes: Classes, weight_format: str, without: Left) -> Pace | None:
         pace = None
@@ -278,24 +286,24 @@ class Fits:
             pace = self._paces[key] or pace
         return pace
 
-    def expert_seconds(self, classes: Classes, without: Left = NONE) -> float:
-        """What a layer with routed experts takes more on the narrowest class of two sources, and
-        on all GPUs where no class has them. Groups of GPUs count: few mixtures fit one."""
-        seconds: float | None = None
+    def routing_share(self, classes: Classes, without: Left = NONE) -> float:
+        """What routing takes on the narrowest class of two sources, in times of a layer, and on
+        all GPUs where no class has them. Groups of GPUs count: few mixtures fit one."""
+        share: float | None = None
         for depth in range(len(classes) - 1, -1, -1):
             concerned = [*self._routed, *self._decode]  # dense constants stand behind the fit
-            key = (classes[depth], _touched(concerned, classes[depth:], without))
-            if key not in self._experts:
-                self._experts[key] = self._fitted_experts(classes[depth], seconds, without)
-            seconds = self._experts[key] or seconds
-        return seconds or 0.0
+            key = (classes[depth], _touched(concerned, (ROOT,), without))
+            if key not in self._routing:
+                self._routing[key] = self._fitted_routing(classes[depth], share, without)
+            share = self._routing[key] or share
+        return share or 0.0
 
-    def _fitted_experts(self, name: str, prior: float | None, without: Left) -> float:
+    def _fitted_routing(self, name: str, prior: float | None, without: Left) -> float:
         rows = chosen(self._routed, name, ANY_FORMAT, without)
-        if name != ROOT and len({s.case.source for s in rows}) < FEWEST_SOURCES:
+        if name != ROOT and _sources(rows) < FEWEST_SOURCES:
             return prior or 0.0
-        dense = [(s, self._dense(s.classes, s.format, without)) for s in rows]
-        return fit_expert_seconds([(s, pace) for s, pace in dense if pace is not None], prior)
+        dense = [(s, self._launching(s.classes, s.format, without)) for s in rows]
+        return fit_routing_share([(s, pace) for s, pace in dense if pace is not None], prior)
 
     def throughput(
         self, classes: Classes, weight_format: str, without: Left = NONE

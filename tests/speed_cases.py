@@ -44,6 +44,7 @@ def likely(rate: Rate | None) -> float:
 FACTS = ModelFacts(
     layers=32,
     running_layers=32,
+    launched_layers=32,
     expert_layers=0,
     hidden=4096,
     experts=0,
@@ -52,6 +53,7 @@ FACTS = ModelFacts(
     head_parameters=10**9,
     attention_flops=0.0,
     cache_bytes=10**9,
+    state_bytes=0,
     query_heads=4.0,
     prompt=768,
     context=1024,

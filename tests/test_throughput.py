@@ -20,9 +20,9 @@ from bench.speed_fit import (
     Fits,
     Sample,
     decode_samples,
-    fit_expert_seconds,
     fit_moe_share,
     fit_pace,
+    fit_routing_share,
 )
 from bench.speed_scores import Scores, group_errors
 from bench.speed_tables import constants_without, tables
@@ -60,7 +60,7 @@ BARS = {
     "decode_hbm": 0.11,
     "decode_apple": 0.12,
     "decode_amd": 0.115,
-    "decode_moe": 0.16,
+    "decode_moe": 0.12,
     "prefill": 0.25,
 }
 FITS = (
@@ -201,11 +201,11 @@ def test_a_source_weighs_the_root_of_its_rows() -> None:
 
 
 def test_what_routing_takes_is_fitted_beside_dense_models() -> None:
-    """Mixtures that take 50 us a layer more than the constants of dense models say."""
-    mixtures = made(Pace(0.8, 5e-5, 0, 5e-5), {"RTX PRO 6000": LARGE_CARD}, MIXTURE)
-    rows = [(sample, Pace(0.8, 5e-5, 0)) for sample in mixtures]
-    assert fit_expert_seconds(rows, None) == pytest.approx(5e-5, rel=0.1)
-    assert fit_expert_seconds([], 2e-5) == 2e-5 and fit_expert_seconds([], None) == 0.0
+    """Mixtures that take 25 us a layer more than the constants of dense models say, half of one."""
+    mixtures = made(Pace(0.8, 5e-5, 0, 2.5e-5), {"RTX PRO 6000": LARGE_CARD}, MIXTURE)
+    rows = [(sample, Pace(0.8, 5e-5, 0, 5e-5)) for sample in mixtures]
+    assert fit_routing_share(rows, None) == pytest.approx(0.5, rel=0.1)
+    assert fit_routing_share([], 0.2) == 0.2 and fit_routing_share([], None) == 0.0
 
 
 def made(pace: Pace, gpus: dict[str, str], model: str = "meta-llama/Llama-2-7b-hf") -> list[Sample]:

@@ -40,7 +40,7 @@ ALIASES = {
 _LLAMA_CPP_TYPES = frozenset(
     {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1"}
 )
-_STATE_BYTES = 4  # recurrent states are kept in FP32
+STATE_BYTES = 4  # recurrent states are kept in FP32
 STEPS = 32
 """Cache amounts are counted in 32nds of a byte, the finest step of any type."""
 NO_LIMIT = 2**24
@@ -82,7 +82,7 @@ def layer_cache(spec: LayerSpec, kv_dtype: str, context: int, cell_multiple: int
     In 32nds of a byte, as in `CacheCurve`.
     """
     if spec.attention is Attention.RECURRENT:
-        return spec.state_elements * _STATE_BYTES * STEPS
+        return spec.state_elements * STATE_BYTES * STEPS
     if spec.attention not in GROWING:
         return 0
     keys, values = _widths(kv_dtype)
@@ -128,7 +128,7 @@ def cache_curve(architecture: Architecture, kv_dtype: str, shards: int) -> Cache
     fixed, lines = 0, dict[int | None, int]()
     for spec in architecture.layer_plan:
         if spec.attention is Attention.RECURRENT:
-            fixed += spec.count * -(-spec.state_elements * _STATE_BYTES // shards) * STEPS
+            fixed += spec.count * -(-spec.state_elements * STATE_BYTES // shards) * STEPS
         elif spec.attention in GROWING:
             heads_here = -(-spec.kv_heads // shards)
             per_token = (spec.key_width * keys + spec.value_width * values) * heads_here

@@ -59,7 +59,7 @@ def test_a_moe_step_reads_the_experts_somebody_chose() -> None:
     assert MOE.step_bytes(32) == pytest.approx(2e9 + 16e9 * 0.87319 + 32e9, rel=1e-4)
     cost = step_cost(MOE, card("4090"), 1)
     assert cost is not None
-    assert cost.reading == pytest.approx((2e9 + 1e9 / 0.9) / 1008e9)
+    assert cost.reading == pytest.approx((2e9 + 1e9) / 1008e9)
     assert (cost.layers, cost.expert_layers) == (32, 32)
 
 
@@ -80,6 +80,16 @@ def test_layers_are_counted_by_what_runs_in_them() -> None:
     assert nemotron is not None and deepseek is not None
     assert (nemotron.layers, nemotron.running_layers, nemotron.expert_layers) == (118, 59, 0)
     assert (deepseek.running_layers, deepseek.expert_layers) == (61, 58)
+    assert nemotron.launched_layers == 59
+    assert deepseek.launched_layers == pytest.approx(61 + 0.4 * 61 + 0.2 * 58)
+
+
+def test_a_recurrent_state_is_read_and_written_back() -> None:
+    """0.2 of 1 GB are states: with the caches half full 0.4 GB of keys and values and 0.4 GB."""
+    stateful = replace(WORK, facts=replace(WORK.facts, state_bytes=2 * 10**8))
+    cost = step_cost(stateful, card("4090"), 1, filled=0.5)
+    assert cost is not None
+    assert cost.cache == pytest.approx((0.4e9 + 0.4e9) / 1008e9)
 
 
 def test_old_schedulers_keep_the_gpu_waiting() -> None:
@@ -193,7 +203,7 @@ def test_users_are_spread_over_data_ranks() -> None:
     dealt = step_cost(replace(MOE, data=2), gpu, 63)
     assert dealt is not None
     share = (1 - 0.9375**63) / 2
-    assert dealt.reading == pytest.approx((2e9 + share * 16e9 / 0.9) / 1008e9, rel=1e-6)
+    assert dealt.reading == pytest.approx((2e9 + share * 16e9) / 1008e9, rel=1e-6)
     assert dealt.cache == pytest.approx(32 * 1e9 / 1008e9)
 
 
@@ -201,7 +211,7 @@ def test_whole_experts_are_read_whole() -> None:
     """One user's 8 experts on 16 GPUs: half of them read one each, none less than that."""
     spread = step_cost(replace(MOE, data=16), card("4090"), 1)
     assert spread is not None
-    assert spread.reading == pytest.approx((2e9 + 16e9 / 128 / 0.9) / 1008e9)
+    assert spread.reading == pytest.approx((2e9 + 16e9 / 128) / 1008e9)
 
 
 def test_data_ranks_read_prompts_side_by_side() -> None:

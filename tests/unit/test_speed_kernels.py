@@ -98,6 +98,8 @@ def test_routing_takes_longer_under_sycl() -> None:
     assert expert_layer_times(kernels(backend="sycl"), arc) == 3.5
     assert expert_layer_times(kernels(), arc) == pytest.approx(3.5**0.5)
     assert expert_layer_times(kernels(), card("4090")) == 1.0
+    assert expert_layer_times(kernels(backend="vulkan"), card("4090")) == 0.6
+    assert layer_times(kernels(backend="vulkan"), card("4090")) == 0.6
 
 
 def test_without_flash_attention_every_query_head_reads_the_cache() -> None:

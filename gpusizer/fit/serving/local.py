@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gpusizer.fit.serving.facts import ServerFacts
 from gpusizer.fit.serving.server import Server, admitted
-from gpusizer.fit.speed.decode import EXPERT_EFFICIENCY, pace_of, step_cost
+from gpusizer.fit.speed.decode import pace_of, step_cost
 from gpusizer.fit.speed.hosts import CACHE_EFFICIENCY
 from gpusizer.fit.speed.kernels import cache_reads
 from gpusizer.fit.speed.links import exchange_seconds, link_of
@@ -53,7 +53,7 @@ def local_server(
         stages=1,
         scheduler=known.scheduler,
         dense=work.dense_bytes / speed,
-        experts=work.expert_bytes / (speed * EXPERT_EFFICIENCY),
+        experts=work.expert_bytes / speed,
         unused=known.unused,
         cache=cache / CACHE_EFFICIENCY / speed,
         product=product,

@@ -21,10 +21,8 @@ from gpusizer.fit.speed.tables import Pace, decode_table, engine_limits, find
 from gpusizer.fit.speed.work import Work
 from gpusizer.gpus import Gpu
 
-EXPERT_EFFICIENCY = 0.9
-"""Routed experts are read at this share of the speed of other weights: their matrices are small.
-What router, top-k, gather and scatter take is `Pace.seconds_per_expert_layer`, which no bandwidth
-shortens."""
+_STATE_PASSES = 2
+"""A step reads a recurrent state and writes it back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,9 @@ class StepCost:
         reading: bytes over bandwidth.
         cache: of that, the cache of all sequences.
         layers: counted by how their kernels run.
-        expert_layers: those of them with routed experts, counted likewise.
+        expert_layers: those of them with routed experts, counted likewise. Their experts are read
+            as other weights are; what router, top-k, gather and scatter take is
+            `Pace.seconds_per_expert_layer`, which no bandwidth shortens.
         fixed: the host, exchange between GPUs, scheduling of further sequences, launches without
             graphs, unpacking of weights on cards that do nothing beside it.
         computing: seconds of the matrix products; reading weights takes at least as long.
@@ -83,17 +83,20 @@ def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> St
     together = in_step(work, sequences)
     bandwidth = gpu.bandwidth_bytes_per_second / gpu.devices_per_board * cards
     share = work.expert_share_each(_of_stage(work, sequences))
-    experts = work.expert_bytes * share / EXPERT_EFFICIENCY
+    experts = work.expert_bytes * share
     computing = _computing(work, gpu, together) if together > 1 else 0.0
     if computing is None:
         return None
     exchange = exchange_seconds(link_of(gpu, cards), cards, facts.hidden, together)
-    cache = facts.cache_bytes * cache_reads(work.kernels, gpu, facts.query_heads)
+    grown = (facts.cache_bytes - facts.state_bytes) * filled
+    cache = grown * cache_reads(work.kernels, gpu, facts.query_heads)
+    cache += facts.state_bytes * _STATE_PASSES
+    layers = facts.launched_layers if work.kernels.llama_cpp else facts.running_layers
     host = host_of(work.engine, facts.workload.engine_version)
     return StepCost(
         reading=(work.dense_bytes + experts) / bandwidth,
-        cache=cache * filled * together / host.cache_efficiency / bandwidth,
-        layers=facts.running_layers * layer_times(work.kernels, gpu),
+        cache=cache * together / host.cache_efficiency / bandwidth,
+        layers=layers * layer_times(work.kernels, gpu),
         expert_layers=facts.expert_layers
         and facts.expert_layers * expert_layer_times(work.kernels, gpu),
         launched=work.kernels.launched,

@@ -34,6 +34,14 @@ and 15021), 86 and 201 on Strix Halo (lhl/strix-halo-testing), each beyond readi
 bandwidth: the geometric mean of the ratios.
 """
 
+VULKAN_LAYERS = 0.6
+"""Time per layer under Vulkan on NVIDIA's cards, in times of CUDA's, routing included.
+
+24 to 33 us on an RTX 4090 and 4070 Ti for Llama-3.2-3B, Qwen2.5-14B and gpt-oss-20b beyond reading
+at 0.92 of the bandwidth (geerlingguy/ai-benchmarks), 53 for Qwen3-30B-A3B on an RTX 5090 at 270
+tokens/s (llama.cpp PR 16977); CUDA's 50 to 65 and 85.
+"""
+
 SYCL_EXPERTS = 3.5
 """What routing adds to a layer under SYCL, in times of Vulkan's.
 
@@ -158,17 +166,22 @@ def layer_times(kernels: Kernels, gpu: Gpu) -> float:
 
 def expert_layer_times(kernels: Kernels, gpu: Gpu) -> float:
     """What routing adds to a layer likewise, in times of the class's."""
-    factors = [
-        SYCL_EXPERTS if gpu.vendor == "Intel" and backend == SYCL else 1.0
-        for backend in backends_of(kernels, gpu)
-    ] or [1.0]
+    factors = [_routing_times(gpu, backend) for backend in backends_of(kernels, gpu)] or [1.0]
     return math.prod(factors) ** (1 / len(factors))
 
 
 def _times(kernels: Kernels, gpu: Gpu, backend: str) -> float:
     if backend == METAL and not kernels.since(_METAL_CONCURRENT):
         return METAL_SERIAL_LAYERS
+    if gpu.vendor == "NVIDIA" and backend == VULKAN:
+        return VULKAN_LAYERS
     return ROCM_LAYERS if gpu.vendor == "AMD" and backend == ROCM else 1.0
+
+
+def _routing_times(gpu: Gpu, backend: str) -> float:
+    if gpu.vendor == "NVIDIA" and backend == VULKAN:
+        return VULKAN_LAYERS
+    return SYCL_EXPERTS if gpu.vendor == "Intel" and backend == SYCL else 1.0
 
 
 def launch_seconds(kernels: Kernels, gpu: Gpu) -> float:

@@ -8,7 +8,7 @@ from gpusizer.fit.speed.classes import format_of
 from gpusizer.fit.speed.kernels import Kernels
 from gpusizer.memory.engines import Split
 from gpusizer.memory.estimate import MemoryEstimate
-from gpusizer.memory.kv_cache import kv_cache_bytes
+from gpusizer.memory.kv_cache import STATE_BYTES, kv_cache_bytes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import GROWING, Architecture, Attention
 from gpusizer.model.profile import ModelProfile
@@ -25,6 +25,14 @@ Times to the first token and totals of serving depend on it; every answer states
 _ENDS = (Kind.EMBEDDING, Kind.OUTPUT)
 _TOWERS = (Part.VISION, Part.AUDIO, Part.PROJECTOR, Part.ADAPTER)
 _NOT_TEXT = (*_TOWERS, Part.MTP)
+LATENT_LAYER, SHARED_EXPERT = 0.4, 0.2
+"""Launches under llama.cpp beyond the 15 of a layer of Llama, in times of those.
+
+Of a layer of Llama (src/models/llama.cpp, src/llama-graph.cpp; gate and up are one): two norms, six
+products, two rotations, keys and values written, attention, two sums. With a latent (deepseek2.cpp)
+two products, two norms, two joins and a copy more, and one write less. A shared expert has two
+products and a sum.
+"""
 _MIXERS = (Slot.Q, Slot.QKV, Slot.KV_A)
 
 
@@ -41,6 +49,7 @@ class ModelFacts:
         layers: decoder layers.
         running_layers: the same, counted by what runs in each: a block of Nemotron-H holds one
             mixer (attention, Mamba or a feed-forward), half of what others hold.
+        launched_layers: those, counted by what llama.cpp launches in each.
         expert_layers: layers with routed experts.
         hidden: width of the residual stream, which tensor parallelism exchanges.
         experts, experts_per_token: routed experts of a layer and how many a token uses; 0 for
@@ -50,6 +59,7 @@ class ModelFacts:
         head_parameters: of the output head.
         attention_flops: of one prompt token, on average over the prompt.
         cache_bytes: KV cache of one sequence at the workload's context.
+        state_bytes: of these, recurrent states.
         query_heads: heads that share the keys and values of one, on average.
         prompt: tokens of the prompt.
         context: tokens of a sequence.
@@ -59,6 +69,7 @@ class ModelFacts:
 
     layers: int
     running_layers: float
+    launched_layers: float
     expert_layers: int
     hidden: int
     experts: int
@@ -67,6 +78,7 @@ class ModelFacts:
     head_parameters: int
     attention_flops: float
     cache_bytes: int
+    state_bytes: int
     query_heads: float
     prompt: int
     context: int
@@ -93,12 +105,18 @@ class ModelFacts:
         tables = [g for g in ends if not is_layer_table(g.pattern)]
         outputs = [group for group in tables if group.kind is Kind.OUTPUT] or tables
         routed = arch.experts and arch.experts_per_token
-        feeding, mixing, expert_layers = _layers_by_purpose(profile)
-        apart = feeding and mixing and not feeding & mixing
+        feeding, mixing, experts = _layers_by_purpose(profile)
+        apart = feeding and mixing and not (feeding | experts) & mixing
+        running = arch.layers / 2 if apart else arch.layers
+        latent = sum(s.count for s in arch.layer_plan if s.attention is Attention.MLA)
+        states = (s.count * s.state_elements for s in arch.layer_plan)
         return cls(
             layers=arch.layers,
-            running_layers=arch.layers / 2 if apart else arch.layers,
-            expert_layers=min(arch.layers, expert_layers or arch.layers) if routed else 0,
+            running_layers=running,
+            launched_layers=running
+            + LATENT_LAYER * latent
+            + SHARED_EXPERT * len(feeding & experts),
+            expert_layers=min(arch.layers, len(experts) or arch.layers) if routed else 0,
             hidden=arch.hidden_size or 0,
             experts=arch.experts or 0 if routed else 0,
             experts_per_token=arch.experts_per_token or 0 if routed else 0,
@@ -108,6 +126,7 @@ class ModelFacts:
             head_parameters=sum(group.parameters for group in outputs),
             attention_flops=attention_flops(arch, prompt),
             cache_bytes=kv_cache_bytes(arch, workload.context, 1, workload.kv_dtype),
+            state_bytes=STATE_BYTES * sum(states),
             query_heads=_query_heads(arch),
             prompt=prompt,
             context=workload.context,
@@ -198,9 +217,9 @@ class Work:
         return self.dense_bytes + experts + self.facts.cache_bytes * sequences
 
 
-def _layers_by_purpose(profile: ModelProfile) -> tuple[set[int], set[int], int]:
-    """Layers of the decoder with a feed-forward, with a mixer, and how many have routed experts,
-    by what the tensors' names say."""
+def _layers_by_purpose(profile: ModelProfile) -> tuple[set[int], set[int], set[int]]:
+    """Layers of the decoder with a feed-forward for every token, with a mixer, and with routed
+    experts, by what the tensors' names say."""
     feeding: set[int] = set()
     mixing: set[int] = set()
     routed: set[int] = set()
@@ -209,11 +228,11 @@ def _layers_by_purpose(profile: ModelProfile) -> tuple[set[int], set[int], int]:
             continue
         if group.kind is Kind.EXPERT:
             routed.update(group.layers)
-        elif group.slot is Slot.DOWN:
+        elif group.slot is Slot.DOWN and group.kind is Kind.LINEAR:
             feeding.update(group.layers)
         elif group.slot in _MIXERS or group.kind is Kind.CONV:
             mixing.update(group.layers)
-    return feeding | routed, mixing, len(routed)
+    return feeding, mixing, routed
 
 
 def _query_heads(arch: Architecture) -> float:
