@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import tempfile
 from collections.abc import Callable, Iterable
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pandas as pd
+
+from gpusizer.core.tables import read_table
 
 Entry = TypeVar("Entry")
 Made = TypeVar("Made")
@@ -45,21 +46,6 @@ class PurchaseRow:
     def order(self) -> tuple[object, ...]:
         """Place in the file."""
         return (self.source, self.label, self.usd)
-
-
-def read_purchase_rows(path: Path) -> list[PurchaseRow]:
-    """Read every row of the file. Raises ValueError or KeyError for a malformed one."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return [
-            PurchaseRow(
-                label=row["label"],
-                usd=float(row["usd"]),
-                date=row["date"],
-                source=row["source"],
-                address=row["address"],
-            )
-            for row in csv.DictReader(file)
-        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,28 +90,18 @@ class PriceRow:
 
 
 def read_rows(path: Path) -> list[PriceRow]:
-    """Read every row of the file. Raises ValueError or KeyError for a malformed one."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return [
-            PriceRow(
-                label=row["label"],
-                provider=row["provider"],
-                marketplace=row["marketplace"] == "true",
-                offer=row["offer"],
-                gpus=int(row["gpus"]),
-                usd_per_gpu_hour=float(row["usd_per_gpu_hour"]),
-                spot=row["spot"] == "true",
-                date=row["date"],
-                source=row["source"],
-            )
-            for row in csv.DictReader(file)
-        ]
+    """Read every row of the file of rents. Raises MalformedTable."""
+    return list(read_table(path, lambda row: row.record(PriceRow)))
+
+
+def read_purchase_rows(path: Path) -> list[PurchaseRow]:
+    """Read every row of the file of prices to buy. Raises MalformedTable."""
+    return list(read_table(path, lambda row: row.record(PurchaseRow)))
 
 
 def read_labels(path: Path) -> frozenset[str]:
     """Read the labels of a table of labels, including those excluded with a reason."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return frozenset(row["label"] for row in csv.DictReader(file))
+    return frozenset(read_table(path, lambda row: row.text("label")))
 
 
 def write_rows(path: Path, rows: Iterable[PriceRow | PurchaseRow]) -> None:
