@@ -8,7 +8,8 @@ from gpusizer.answers.named_gpus import NamedGpu
 from gpusizer.answers.question import Question
 from gpusizer.answers.resolution import resolve_workload
 from gpusizer.fit.filters import board_limits, narrowed
-from gpusizer.fit.serving_plan import ServingPlan, joined, plan_serving, serving_workload
+from gpusizer.fit.serving.target import serving_workload
+from gpusizer.fit.serving_plan import ServingPlan, joined, plan_serving
 from gpusizer.fit.study import Study
 from gpusizer.gpus import Catalogue
 from gpusizer.gpus.own_cards import with_used_memory

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from gpusizer.fit.losses import quality_at
-from gpusizer.fit.serving_plan import Replicas, ServingPlan, ServingTarget
+from gpusizer.fit.serving.target import ServingTarget
+from gpusizer.fit.serving_plan import Replicas, ServingPlan
 
 
 def serving_plan_json(plan: ServingPlan) -> dict[str, Any]:
@@ -55,6 +57,7 @@ def _row_json(row: Replicas) -> dict[str, Any]:
         else round(costs.owned_usd_per_hour, 4),
         "usd_per_million_tokens": costs.usd_per_million_tokens,
         "usd_per_million_tokens_owned": costs.usd_per_million_tokens_owned,
+        "token_prices": row.tokens and asdict(row.tokens),
         "provenance": "fitted",
     }
 
@@ -68,4 +71,7 @@ def _target_json(target: ServingTarget) -> dict[str, Any]:
         "answer_tokens": target.answer_tokens,
         "ttft_ms": None if ttft is None else ttft * 1000,
         "ttft_percentile": target.ttft_percentile,
+        "shared_prefix_tokens": target.shared_prefix_tokens,
+        "peak_to_mean": target.peak_to_mean,
+        "api_usd_per_million": target.api_usd_per_million,
     }

@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from gpusizer.core.request_model import RequestModel
-from gpusizer.core.validation import Number, Tokens, Unit, fail
+from gpusizer.core.validation import Number, Tokens, Unit, Usd, fail
 from gpusizer.fit.load import ServingLoad
-from gpusizer.fit.serving_plan import ServingTarget
+from gpusizer.fit.serving.target import ServingTarget
 from gpusizer.fit.speed.work import prompt_tokens
 from gpusizer.memory.workload import MOST_CONTEXT, Workload
 
@@ -51,6 +51,26 @@ class TargetFields(RequestModel):
         description="percent of the requests that get their first token within ttft_ms",
     )
 
+    shared_prefix_tokens: Tokens = Field(
+        0,
+        ge=0,
+        le=MOST_CONTEXT,
+        description="tokens that all prompts begin with, which a server reads once",
+    )
+    peak_to_mean: Number = Field(
+        1.0,
+        ge=1,
+        le=100,
+        description="requests of the busiest time of a day over those of its mean; the plan bears"
+        " the busiest",
+    )
+    api_usd_per_million: Usd | None = Field(
+        None,
+        ge=0,
+        le=1e6,
+        description="US dollars that an API asks for a million tokens, in and out, to compare with",
+    )
+
     def target_within(self, context: int) -> ServingTarget | None:
         """The target, None where no rate is asked for; `context` is shared out where a length of
         prompts or answers is open.
@@ -66,6 +86,9 @@ class TargetFields(RequestModel):
             answer_tokens=answer,
             ttft_seconds=None if self.ttft_ms is None else self.ttft_ms / 1000,
             ttft_percentile=self.ttft_percentile,
+            shared_prefix_tokens=self._shared_of(prompt),
+            peak_to_mean=self.peak_to_mean,
+            api_usd_per_million=self.api_usd_per_million,
         )
 
     def load_within(self, workload: Workload) -> ServingLoad | None:
@@ -74,8 +97,10 @@ class TargetFields(RequestModel):
         rate, users = self.requests_per_second, workload.concurrency
         if rate is None and (users < 2 or not self._names_lengths):
             return None
-        lengths = self._lengths_within(workload.context)
-        return ServingLoad(users if rate is None else None, rate, *lengths)
+        prompt, answer = self._lengths_within(workload.context)
+        asked = None if rate is None else rate * self.peak_to_mean
+        shared = self._shared_of(prompt)
+        return ServingLoad(users if rate is None else None, asked, prompt, answer, shared)
 
     def lacks_a_load(self, users: int) -> bool:
         """Whether lengths or a time are named of requests that nobody asks for."""
@@ -85,6 +110,12 @@ class TargetFields(RequestModel):
     @property
     def _names_lengths(self) -> bool:
         return self.prompt_tokens is not None or self.answer_tokens is not None
+
+    def _shared_of(self, prompt: int) -> int:
+        """Raises InvalidRequest where all of the prompt is shared."""
+        if self.shared_prefix_tokens >= prompt:
+            raise fail("shared_prefix_tokens", self.shared_prefix_tokens, "takes_the_prompt")
+        return self.shared_prefix_tokens
 
     def _lengths_within(self, context: int) -> tuple[int, int]:
         prompt, answer = self.prompt_tokens, self.answer_tokens

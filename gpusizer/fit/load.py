@@ -12,9 +12,11 @@ class ServingLoad:
 
     Attributes:
         prompt, answer: tokens of a request.
+        shared: of the prompt, those that all requests begin with, which engines for servers keep.
     """
 
     users: int | None
     requests_per_second: float | None
     prompt: int
     answer: int
+    shared: int = 0

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
 from gpusizer.core.bisection import largest_holding
-from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.messages import Note
 from gpusizer.core.units import significant
 from gpusizer.fit.division import COUNTS
@@ -19,51 +18,19 @@ from gpusizer.fit.fit import sequences_held
 from gpusizer.fit.preference import ways_for_a_load
 from gpusizer.fit.serving import Server, server_of
 from gpusizer.fit.serving.guesses import with_guesses
-from gpusizer.fit.serving.replicas import Borne, Promise, borne, pace_of, replicas_in_time
+from gpusizer.fit.serving.replicas import Borne, borne, pace_of, replicas_in_time
+from gpusizer.fit.serving.target import ServingTarget
 from gpusizer.fit.speed import ModelFacts
 from gpusizer.fit.study import Study
+from gpusizer.fit.token_prices import TokenPrices
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way, pool_on
 from gpusizer.fit.ways import judged
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.costs import CostAssumptions, PlanCosts, plan_costs
 from gpusizer.memory.estimate import MemoryEstimate
-from gpusizer.memory.workload import Workload
 
 _MOST_DEVICES = 8  # of one replica: one server
-
-
-@dataclass(frozen=True, slots=True)
-class ServingTarget:
-    """What is asked of all replicas together.
-
-    Attributes:
-        requests_per_second: on average; they come at random.
-        prompt_tokens, answer_tokens: of every request.
-        ttft_seconds: most seconds to the first token; None for any.
-        ttft_percentile: of the requests, which have it within that time.
-    """
-
-    requests_per_second: float
-    prompt_tokens: int
-    answer_tokens: int
-    ttft_seconds: float | None
-    ttft_percentile: float = 95.0
-
-    @property
-    def promise(self) -> Promise:
-        """What all replicas keep together."""
-        return Promise(self.requests_per_second, self.ttft_seconds, self.ttft_percentile / 100)
-
-    @property
-    def context(self) -> int:
-        """Tokens of a sequence."""
-        return self.prompt_tokens + self.answer_tokens
-
-    @property
-    def tokens_per_second(self) -> float:
-        """Answer tokens of all users."""
-        return self.requests_per_second * self.answer_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +64,7 @@ class Replicas:
     user_tokens_per_second: float
     tight: bool
     costs: PlanCosts
+    tokens: TokenPrices | None
 
     @property
     def total_boards(self) -> int:
@@ -198,7 +166,7 @@ def plan_serving(
         slow=len(search.slow - search.best.keys()),
         dropped=dropped,
     )
-    return ServingPlan(target, tuple(rows), tuple(notes))
+    return ServingPlan(target, tuple(rows), (*notes, *_beside_an_api(target, rows)))
 
 
 def _searched(
@@ -269,7 +237,7 @@ def _server(study: Study, way: Way, target: ServingTarget) -> Server | None:
     estimate, profile, workload = way.estimate, study.profile, study.workload
     study.budget.check(profile.repo_id)
     pool = pool_on(way.gpu, estimate)
-    lengths = target.prompt_tokens, target.answer_tokens
+    lengths = target.prompt_tokens, target.answer_tokens, target.shared_prefix_tokens
     server = server_of(profile, workload, estimate, way.gpu, pool, *lengths)
     held = sequences_held(study, estimate, pool)
     if server is not None and held is not None:
@@ -282,7 +250,7 @@ def _borne(way: Way, server: Server, target: ServingTarget) -> _Option | None:
     most = borne(server, target.promise)
     if most is None:
         return None
-    return _Option(way, server, most, most.replicas(target.requests_per_second))
+    return _Option(way, server, most, most.replicas(target.promise.requests_per_second))
 
 
 def _limited(study: Study, option: _Option, target: ServingTarget) -> _Option | None:
@@ -331,6 +299,12 @@ def _row(option: _Option, target: ServingTarget, costs: PlanCosts) -> Replicas:
         user_tokens_per_second=significant(pace.tokens_per_second),
         tight=option.is_tight,
         costs=costs,
+        tokens=TokenPrices.of(
+            costs.lowest_usd_per_hour,
+            target.requests_per_second,
+            (target.prompt_tokens, target.answer_tokens),
+            pace.prompts,
+        ),
     )
 
 
@@ -368,16 +342,12 @@ def _notes(
         yield Note("plan_beyond_limits", count=dropped)
 
 
-def serving_workload(workload: Workload, target: ServingTarget, longest: int | None) -> Workload:
-    """The workload of one sequence of the target.
-
-    Raises InvalidRequest where the model's context ends before it.
-    """
-    if longest is not None and target.context > longest:
-        raise InvalidRequest(
-            field="prompt_tokens",
-            value=target.context,
-            reason="beyond_the_context",
-            longest=longest,
-        )
-    return replace(workload, context=target.context, concurrency=1)
+def _beside_an_api(target: ServingTarget, rows: Sequence[Replicas]) -> Iterator[Note]:
+    """Whether the cheapest row costs less than the API that is stated."""
+    asked, cheapest = target.api_usd_per_million, rows[0].tokens if rows else None
+    if asked is not None and cheapest is not None:
+        prices = {"api_usd": asked, "usd": cheapest.usd_per_million}
+        if asked > cheapest.usd_per_million:
+            yield Note("plan_api_dearer", **prices)
+        else:
+            yield Note("plan_api_cheaper", **prices)

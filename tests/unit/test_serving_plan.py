@@ -18,6 +18,13 @@ from tests.sizers import embedded_sizer
 MODEL = "Qwen/Qwen3-8B"
 TARGET = {"requests_per_second": 5, "prompt_tokens": 1000, "answer_tokens": 300, "ttft_ms": 500}
 
+DEFAULTS = {
+    "ttft_percentile": 95.0,
+    "shared_prefix_tokens": 0,
+    "peak_to_mean": 1.0,
+    "api_usd_per_million": None,
+}
+
 
 def report(**fields: Any) -> Report:
     return size(embedded_sizer(), {"model": MODEL, "quant": "native", **TARGET, **fields})
@@ -94,6 +101,43 @@ def test_a_stricter_percentile_never_needs_fewer_gpus() -> None:
     counts = [row.total_boards for row in rows]
     assert counts == sorted(counts) and counts[-1] > counts[0]
     assert all(row.ttft_late_seconds <= 0.25 for row in rows)
+
+
+def test_a_busier_time_takes_the_gpus_of_its_rate_and_costs_more_for_each_token() -> None:
+    load = {"gpu": "h100 sxm", "requests_per_second": 40}
+    even, peak = only(**load), only(**load, peak_to_mean=3)
+    assert peak.total_boards == only(gpu="h100 sxm", requests_per_second=120).total_boards
+    assert peak.total_boards > even.total_boards
+    assert even.tokens is not None and peak.tokens is not None
+    ratio = peak.tokens.usd_per_million / even.tokens.usd_per_million
+    assert ratio == pytest.approx(peak.total_boards / even.total_boards, rel=0.02)
+
+
+def test_tokens_of_prompts_and_answers_pay_the_hour_together() -> None:
+    row = only(gpu="h100 sxm")
+    prices, hour = row.tokens, row.costs.lowest_usd_per_hour
+    assert prices is not None and hour is not None
+    paid = 1000 * prices.usd_per_million_in + 300 * prices.usd_per_million_out
+    assert paid * 5 * 3600 / 1e6 == pytest.approx(hour, rel=0.02)
+    assert prices.usd_per_million_in < prices.usd_per_million < prices.usd_per_million_out
+
+
+def test_a_shared_prefix_is_read_once() -> None:
+    load = {"gpu": "h100 sxm", "requests_per_second": 60, "prompt_tokens": 4000}
+    whole, shared = only(**load), only(**load, shared_prefix_tokens=3500)
+    assert shared.total_boards < whole.total_boards
+    with pytest.raises(InvalidRequest) as refusal:
+        only(**load, shared_prefix_tokens=4000)
+    assert refusal.value.fields["field"] == "shared_prefix_tokens"
+
+
+@pytest.mark.parametrize(("usd", "code"), [(1000, "plan_api_dearer"), (0, "plan_api_cheaper")])
+def test_an_api_is_set_beside_the_cheapest_row(usd: float, code: str) -> None:
+    beside = plan(gpu="h100 sxm", api_usd_per_million=usd)
+    (note,) = (note for note in beside.notes if note.code.startswith("plan_api"))
+    assert note.code == code
+    assert beside.rows[0].tokens is not None
+    assert note.fields["usd"] == beside.rows[0].tokens.usd_per_million
 
 
 def test_a_later_first_token_never_needs_more_gpus() -> None:
@@ -212,7 +256,7 @@ def test_own_prices_count_for_named_gpus_alone() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_json_says_what_is_assumed(language: Any) -> None:
     document = report(top=3).to_json(lambda note: say_note(note, language))["serving_plan"]
-    assert document["target"] == {**TARGET, "ttft_ms": 500.0, "ttft_percentile": 95.0}
+    assert document["target"] == {**TARGET, "ttft_ms": 500.0, **DEFAULTS}
     assert len(document["rows"]) == 3
     assert document["rows"][0]["gpus"]["likely"] == (
         document["rows"][0]["replicas"] * document["rows"][0]["gpus_per_replica"]

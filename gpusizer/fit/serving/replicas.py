@@ -87,6 +87,7 @@ class ReplicaPace:
             is so slow falls behind.
         ttft_late_seconds: within which the promised share has its first token, simulated.
         tokens_per_second: of each user, from the first token on.
+        prompts: share of the time that prompts take, between 0 and 1.
         low_replicas, high_replicas: with servers as fast and as slow as the band of rates says;
             None where the slow ones are never in time.
     """
@@ -95,6 +96,7 @@ class ReplicaPace:
     ttft_seconds: tuple[float, float, float | None]
     ttft_late_seconds: float
     tokens_per_second: float
+    prompts: float
     low_replicas: int
     high_replicas: int | None
 
@@ -118,6 +120,7 @@ def pace_of(server: Server, promise: Promise, count: int) -> ReplicaPace:
         ),
         ttft_late_seconds=percentile(sample.ttft, promise.share),
         tokens_per_second=1 / state.gap,
+        prompts=state.prompts,
         low_replicas=count if fewest is None else min(count, fewest.replicas(asked)),
         high_replicas=None if most is None else max(count, most.replicas(asked)),
     )

@@ -87,7 +87,8 @@ def served(
     `workload` is that of `estimate`, `pool_bytes` what one GPU has for caches
     (`Fit.kv_pool_bytes`). Without `percentiles` nothing is simulated.
     """
-    server = server_of(profile, workload, estimate, gpu, pool_bytes, load.prompt, load.answer)
+    lengths = load.prompt, load.answer, load.shared
+    server = server_of(profile, workload, estimate, gpu, pool_bytes, *lengths)
     if server is None or server.most < 1:
         return None
     if load.users is not None:
@@ -105,15 +106,17 @@ def server_of(
     pool_bytes: int,
     prompt: int,
     answer: int,
+    shared: int = 0,
 ) -> Server | None:
-    """The server behind an estimate on GPUs of a kind, for requests of one length."""
+    """The server behind an estimate on GPUs of a kind, for requests of one length, of whose prompts
+    `shared` tokens are read once for all: engines for servers keep prefixes."""
     if keeps_part_in_memory(profile, workload, estimate):
         return None
     facts = ServerFacts.of(profile, workload, estimate, gpu, pool_bytes, prompt, answer)
     if facts is None:
         return None
     if estimate.engine.abilities.speed_family == SERVING:
-        return Server.of(facts)
+        return Server.of(facts).with_prefix(shared)
     return local_server(facts, profile, workload, estimate, gpu)
 
 

@@ -108,6 +108,17 @@ class Server:
         """The same server so many times as fast in everything."""
         return replace(self, **{name: getattr(self, name) / by for name in _SECONDS})
 
+    def with_prefix(self, shared: int) -> Server:
+        """The same server where so many tokens of every prompt are in its cache already.
+
+        The rest attends to them: to shared + (prompt - shared) / 2 tokens on average where a whole
+        prompt attends to prompt / 2. The caches of sequences are counted whole.
+        """
+        if not shared:
+            return self
+        longer = 1 + shared / self.prompt
+        return replace(self, prompt=self.prompt - shared, attention=self.attention * longer)
+
     def step(self, decodes: float, prompt_tokens: float = 0.0) -> float:
         """Seconds of a step with so many sequences' next tokens and so many tokens of prompts.
 
