@@ -83,6 +83,10 @@ ASKING = f"""<script>window.gsAsking = (() => {{
       for (const tab in tabs) tabs[tab].isStep = false;
       return [opened, isMoving ? 'moved' : ''];
     }},
+    named: () => {{
+      const name = new URLSearchParams(location.search).get('tab') ?? 'size';
+      return {{catalogue: 'compare', log: 'know'}}[name] ?? name;  // parts that were tabs
+    }},
     isElsewhere: () => location.search !== here,
     loaded: tab => {{ if (!answers[tab]) isMoving = false; }},
     ask: (tab, [query, again, , ...fields]) => {{

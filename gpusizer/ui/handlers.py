@@ -54,7 +54,9 @@ from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.reading import Reading, told
 from gpusizer.ui.tab_examples import comparisons
 
-_TABS = ("size", "compare", "train", "reverse", "catalogue", "know", "log")
+_TABS = ("size", "compare", "train", "reverse", "know")
+_PARTS = {"catalogue": "compare", "log": "know"}
+"""By its name in an address: a part of a tab, which was a tab of its own, and that tab."""
 _MAX_PICK_CHARS = 300
 _MAX_MODEL_CHARS = 300
 
@@ -111,17 +113,21 @@ class Handlers:
         query = search.removeprefix("?")
         state, address = PageState.from_query(query), dict(parse_qsl(query))
         only_gpus = bool(state.gpus) and not state.model
-        tab = state.tab if state.tab in _TABS else "compare" if only_gpus else "size"
+        tab = _PARTS.get(state.tab, state.tab)
+        if tab not in _TABS:
+            tab = "compare" if only_gpus else "size"
         shown: Shown = {}
+        if state.tab in _PARTS:
+            shown[f"{state.tab}.fold"] = gr.update(open=True)
         if moved or tab != "size":
             shown["tabs"] = gr.Tabs(selected=tab)
         if moved or any(getattr(state, name) for name in OWN_FIELDS):
             shown |= own_outputs(state)
-        if tab == "catalogue":
+        if state.tab == "catalogue":
             shown |= self.questions.catalogue()
-        elif tab == "know":
+        if tab == "know":
             shown["know.errors"] = self.questions.accuracy()
-        elif tab != "log":
+        else:
             fields = self._form(tab, state, address)
             if moved or tab == "compare" or fields.get("gpu" if tab == "reverse" else "model"):
                 shown |= {f"{tab}.{name}": value for name, value in fields.items()}

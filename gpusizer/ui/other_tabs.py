@@ -63,13 +63,14 @@ class Questions:
 
     def catalogue(self, query: object = "") -> Shown:
         """The GPUs that a query names in a table, all of them without one; what is above it."""
-        listing = attempt(lambda: self._sizer.gpus(ListingRequest.from_fields({"query": query})))
+        named = str(query or "").strip()  # a field that has not been shown yet has None
+        listing = attempt(lambda: self._sizer.gpus(ListingRequest.from_fields({"query": named})))
         if isinstance(listing, GpusizerError):
             return _listed(error_html(listing, (), self.words))
         above = catalogue_html(len(self._sizer.catalogue.gpus), self.words, listing.notes)
         if not listing.gpus:
             return _listed(above)
-        gpus = listing.gpus if str(query).strip() else sold_first(listing.gpus)
+        gpus = listing.gpus if named else sold_first(listing.gpus)
         rows = grid_value(CATALOGUE_COLUMNS, gpus, self.words)
         return _listed(above, gr.update(value=rows, visible=True))
 

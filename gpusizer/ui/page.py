@@ -15,9 +15,7 @@ from gpusizer.ui.presenters import frame
 from gpusizer.ui.presenters.addresses import PAGE_PATHS
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.tabs import accuracy_tab as know
-from gpusizer.ui.tabs import catalogue_tab as catalogue
 from gpusizer.ui.tabs import compare_tab as compare
-from gpusizer.ui.tabs import log_tab as log
 from gpusizer.ui.tabs import models_for_tab as reverse
 from gpusizer.ui.tabs import size_tab as size
 from gpusizer.ui.tabs import train_tab as train
@@ -45,20 +43,17 @@ def build_page(
         with _tab("size", words) as tab:
             forms = [size.build(handlers, examples, tab, listeners)]
         with _tab("compare", words) as tab:
-            forms.append(compare.build(handlers, tab, listeners))
+            form, listed = compare.build(handlers, tab, listeners)
+            forms.append(form)
         with _tab("train", words) as tab:
             forms.append(train.build(questions, tab, listeners))
         with _tab("reverse", words) as tab:
             forms.append(reverse.build(questions, tab, listeners))
-        with _tab("catalogue", words) as tab:
-            listed = catalogue.build(tab, questions, listeners)
         with _tab("know", words) as tab:
-            errors = know.build(tab, questions, listeners)
-        with _tab("log", words):
-            log.build(questions, listeners)
+            known = know.build(tab, questions, listeners)
     tabs.change(None, None, None, js=scripts.ON_TAB, **listeners.quiet("tab"))
     keep_same({form.tab: form.machine for form in forms}, listeners)
-    filled = {"tabs": tabs, **listed, "know.errors": errors}
+    filled = {"tabs": tabs, **listed, **known}
     for form in forms:
         filled |= form.filled
 

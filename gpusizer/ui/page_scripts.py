@@ -41,7 +41,7 @@ TAB_ID = "gs-tab-"
 _WRITE_TAB = f"""const KEPT = {json.dumps((*EMBED_PARAMETERS, *OWN_FIELDS))};
   const open = document.querySelector('#gs-tabs [role=tab][aria-selected=true]');
   const name = open.id.replace(/^{TAB_ID}|-button$/g, '');
-  if (name === (new URLSearchParams(location.search).get('tab') ?? 'size')) return;
+  if (name === gsAsking.named()) return;
   const search = gsAsking.searchOf(name, KEPT);
   gsAsking.go(search, true);
   {_LINKS}"""
@@ -51,7 +51,7 @@ ON_TAB = f"""() => {{
 }}"""
 """Runs when another tab opens: writes its name into the address bar."""
 LOADED = f"""() => {{
-  gsAsking.loaded(new URLSearchParams(location.search).get('tab') ?? 'size');
+  gsAsking.loaded(gsAsking.named());
   if (window.gsLoaded) return;
   window.gsLoaded = true;
   if (new URLSearchParams(location.search).has('tab')) return;
@@ -86,18 +86,8 @@ addEventListener('popstate', () => {
 """Listeners of the header: the link past the form; folds tell whether they are open, which Gradio
 leaves out; the page is filled anew when the visitor goes back or forward."""
 
-COMPARE = """document.addEventListener('click', e => {
-  const pick = e.target.closest('#gs-catalogue-grid [data-pick]');
-  if (!pick) return;
-  e.preventDefault();
-  const url = new URL(location.href);
-  const gpus = (url.searchParams.get('gpus') || '').split(',').filter(Boolean);
-  if (!gpus.includes(pick.dataset.pick)) gpus.push(pick.dataset.pick);
-  url.searchParams.set('gpus', gpus.slice(-4).join(','));
-  url.searchParams.set('tab', 'compare');
-  location.href = url;
-});"""
-"""Listener of the catalogue: opens the comparison with this GPU and the last three picked."""
+COMPARE = script_text("compare").replace("PICKED", wish("compare", "pick", "pick.dataset.pick"))
+"""Listener of the catalogue: puts one of its GPUs side by side."""
 
 COPIES = script_text("copies")
 """Listener of the list of models, whose clicks are caught at the document."""

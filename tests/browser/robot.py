@@ -33,7 +33,7 @@ _FIRST = {
     "train": "#gs-train-model",
     "reverse": "#gs-reverse-gpu",
 }
-_OTHER_TABS = ("catalogue", "know")
+_OTHER_TABS = ("know",)
 IDLE = """() => [
   Boolean(window.gsLoaded) && !document.querySelector('.gs-status, [aria-busy=true]'),
   performance.now() - (window.changedAt ?? 0),

@@ -145,17 +145,38 @@ def test_a_gpu_of_the_catalogue_is_put_side_by_side(visit: Open) -> None:
     expect(page.locator(".gs-side th[data-gpu]")).to_have_count(2)
 
 
+def test_old_addresses_of_tabs_open_their_parts(visit: Open) -> None:
+    """There are five tabs; the catalogue and the log are folds of two of them, closed there, and
+    stay in the address until another tab opens."""
+    page = visit().go("/?tab=compare")
+    expect(page.locator("#gs-tabs [role=tab]:visible")).to_have_count(5)
+    expect(page.locator("#gs-catalogue-fold > button")).to_have_attribute("aria-expanded", "false")
+    for part, tab in (("catalogue", "compare"), ("log", "know")):
+        page = visit().go(f"/?tab={part}")
+        selected = page.locator("#gs-tabs [role=tab][aria-selected=true]")
+        expect(selected).to_have_id(f"gs-tab-{tab}-button")
+        fold = page.locator(f"#gs-{part}-fold > button")
+        expect(fold).to_have_attribute("aria-expanded", "true")
+        page.wait_for_function("() => window.gsLoaded")
+        assert f"tab={part}" in page.url
+        page.locator("#gs-tab-train-button").click()
+        page.wait_for_function("() => location.search.includes('tab=train')")
+        page.go_back()
+        expect(selected).to_have_id(f"gs-tab-{tab}-button")
+        assert f"tab={part}" in page.url
+
+
 def test_a_tab_opened_before_the_address_is_answered_is_written_too(visit: Open) -> None:
     window = visit()
     page = window.page
     asking = Held(page, "**/gradio_api/queue/join*")
     page.goto(window.address)
-    tab = page.get_by_role("tab", name="GPU catalogue")
+    tab = page.get_by_role("tab", name="Fine-tune")
     tab.click()
     expect(tab).to_have_attribute("aria-selected", "true")
     assert "tab=" not in page.url
     asking.let_go()
-    page.wait_for_function("() => location.search.includes('tab=catalogue')")
+    page.wait_for_function("() => location.search.includes('tab=train')")
 
 
 def test_the_command_of_a_card_and_the_files_of_an_answer(visit: Open) -> None:

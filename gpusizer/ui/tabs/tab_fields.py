@@ -71,6 +71,13 @@ def grid(
     )
 
 
+def part_fold(name: str, words: Words) -> gr.Accordion:
+    """Build the fold of a part of a tab, which the old address of a tab of its own opens."""
+    return gr.Accordion(
+        words(f"tab.{name}"), open=False, elem_id=f"gs-{name}-fold", elem_classes=["gs-part-fold"]
+    )
+
+
 def query_box(elem_id: str) -> gr.Textbox:
     """Build a textbox that holds the state of a tab as a query string and is never shown.
 
