@@ -49,7 +49,8 @@ def kernel_class(gpu: Gpu) -> KernelClass:
 _MULTIPLIES: dict[str, Callable[[KernelClass], bool]] = {
     "": lambda kind: True,
     "fp8": lambda kind: kind.fp8_support,
-    "fp4": lambda kind: kind.fp4_support,
+    # NVIDIA's format: vLLM emulates it on AMD (pull request 35733), SGLang and TensorRT-LLM do not.
+    "fp4": lambda kind: kind.fp4_support and kind.vendor == "NVIDIA",
     "int8": lambda kind: kind.int8_support,
     "cuda": lambda kind: kind.software == "CUDA",  # ExLlamaV3 has no build for ROCm (its README)
     "int4": lambda kind: kind.int8_support or kind.vendor != "NVIDIA",

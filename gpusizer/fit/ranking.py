@@ -104,18 +104,27 @@ class Ranked:
     def why(self) -> tuple[Note, ...]:
         """What puts it at its place, as clauses of one line."""
         notes = self.score.notes() if self.rank_by == RECOMMENDED else ()
-        return why(self.fit, self.each, self.costs, self.rank_by, notes)
+        return why(self.fit, self.user_rate, self.costs, self.rank_by, notes)
 
     @property
     def score(self) -> Score:
         """What a recommendation goes by."""
-        speed = None if self.each is None else self.each.likely
+        speed = None if self.user_rate is None else self.user_rate.likely
         return score_of(self.fit.way, speed, self.enough, self.costs, self.evidence)
 
     @property
     def each(self) -> Rate | None:
         """Tokens/s of each of the workload's users."""
         return self.speeds.per_user if self.speeds else None
+
+    @property
+    def user_rate(self) -> Rate | None:
+        """Tokens/s that each user gets: with the prompts that are read in between where a server
+        was modelled, of one user alone where there is one."""
+        if self.served is None:
+            return self.each or self.decode
+        output = self.served.output_tokens_per_second
+        return Rate(output.low, output.likely, output.high).times(1 / self.served.users)
 
     @property
     def decode(self) -> Rate | None:
@@ -174,7 +183,7 @@ class Alternative:
         item = self.item
         months = self.break_even_months if self.kind == "rent" else None
         rents = is_priced_by_rent(self.kind, item.fit.gpu, item.costs)
-        return why_alternative(item.each, item.costs, rents, item.score.missed(), months)
+        return why_alternative(item.user_rate, item.costs, rents, item.score.missed(), months)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +257,7 @@ def candidates_of(
         together = _served(study, Fit.of(study, way), percentiles=False) if users > 1 else None
         if together is not None:
             total = together.output_tokens_per_second.likely
+            speed = total / together.users
         evidence = speed_evidence(study, way, speed)
         return RankedCandidate(way, speed, total, assumptions, enough, evidence)
 

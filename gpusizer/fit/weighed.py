@@ -71,6 +71,8 @@ def _bought(study: Study, way: Way, faithful: Quant) -> Note | None:
     ours, theirs = user_speed(study, way), user_speed(study, other)
     if not ours or not theirs or theirs >= min(ours, study.demands.comfortable):
         return None
+    if study.workload.concurrency > 1:  # what each gets depends on the prompts read in between
+        return Note("weighed_share", before=before, percent=round(100 * (1 - theirs / ours)))
     fields = {"tokens": significant(ours), "slower": significant(theirs)}
     return Note("weighed_speed", before=before, **fields)
 

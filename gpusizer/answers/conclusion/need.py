@@ -96,8 +96,8 @@ def others(alternatives: Sequence[Alternative]) -> Iterator[Note]:
             "usd": significant(usd),
         }
         price = "rented" if rents else "bought"
-        if item.each is None:
+        if item.user_rate is None:
             yield Note(f"answer_or_{kind}_{price}_without_speed", **fields)
         else:
-            tokens = significant(item.each.likely)
+            tokens = significant(item.user_rate.likely)
             yield Note(f"answer_or_{kind}_{price}", **fields, tokens=tokens)
