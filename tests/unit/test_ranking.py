@@ -173,7 +173,7 @@ def figure(item: Ranked, rank_by: str) -> float | None:
         case "cheapest":
             return costs.buy_usd
         case "fastest":
-            return None if item.each is None else -item.each.likely
+            return None if item.user_rate is None else -item.user_rate.likely
         case "cheapest_to_run":
             rented, owned = costs.usd_per_million_tokens, costs.usd_per_million_tokens_owned
             return least(rented, owned, costs.buy_is_weak)
