@@ -119,10 +119,10 @@ class Ranked:
 
     @property
     def user_rate(self) -> Rate | None:
-        """Tokens/s that each user gets: with the prompts that are read in between where a server
-        was modelled, of one user alone where there is one."""
+        """Tokens/s that each user gets, with the prompts that are read in between where a server
+        was modelled."""
         if self.served is None:
-            return self.each or self.decode
+            return self.each
         output = self.served.output_tokens_per_second
         return Rate(output.low, output.likely, output.high).times(1 / self.served.users)
 
