@@ -55,7 +55,7 @@ from gpusizer.ui.reading import Reading, told
 from gpusizer.ui.tab_examples import comparisons
 
 _TABS = ("size", "compare", "train", "reverse", "know")
-_PARTS = {"catalogue": "compare", "log": "know"}
+PARTS = {"catalogue": "compare", "log": "know"}
 """By its name in an address: a part of a tab, which was a tab of its own, and that tab."""
 _MAX_PICK_CHARS = 300
 _MAX_MODEL_CHARS = 300
@@ -113,11 +113,11 @@ class Handlers:
         query = search.removeprefix("?")
         state, address = PageState.from_query(query), dict(parse_qsl(query))
         only_gpus = bool(state.gpus) and not state.model
-        tab = _PARTS.get(state.tab, state.tab)
+        tab = PARTS.get(state.tab, state.tab)
         if tab not in _TABS:
             tab = "compare" if only_gpus else "size"
         shown: Shown = {}
-        if state.tab in _PARTS:
+        if state.tab in PARTS:
             shown[f"{state.tab}.fold"] = gr.update(open=True)
         if moved or tab != "size":
             shown["tabs"] = gr.Tabs(selected=tab)

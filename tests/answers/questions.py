@@ -123,7 +123,11 @@ QUESTIONS: Mapping[str, Typed] = {
     "fifty users": Typed(
         ("size", QWEN, "--concurrency", "50"),
         "load",
-        ("serves Qwen3-32B to 50 users at once, 8,192 tokens each", "Each sees about", r"costs about \$"),
+        (
+            "serves Qwen3-32B to 50 users at once, 8,192 tokens each",
+            "Each sees about",
+            r"costs about \$",
+        ),
         ("for one user",),
     ),
     "users on my server": Typed(
