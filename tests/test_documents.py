@@ -20,9 +20,9 @@ from gpusizer.core import errors
 from gpusizer.core.paths import SNAPSHOTS_DIR
 from gpusizer.fit.verdict import Verdict
 from gpusizer.ui.endpoints import PUBLIC
+from gpusizer.ui.handlers import PARTS
 from gpusizer.ui.http_status import STATUSES
 from gpusizer.ui.page_scripts import TAB_ID
-from gpusizer.ui.handlers import PARTS
 from gpusizer.ui.page_state import PageState
 from scrapers.embedded import EmbeddedSnapshots
 from scripts.write_contract import PAGE, updated
