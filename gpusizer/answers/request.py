@@ -17,11 +17,11 @@ from gpusizer.answers.request_fields import (
     ModelFields,
     QuantFields,
     RigFields,
-    WorkloadFields,
     read_machines,
     read_underscores,
 )
 from gpusizer.answers.target_fields import TargetFields
+from gpusizer.answers.workload_fields import WorkloadFields
 from gpusizer.core.request_model import RequestModel, fields_of, is_empty
 from gpusizer.core.validation import Flag, Number, OneOf, Refused, Text, Unit
 from gpusizer.fit.demands import READING_SPEED

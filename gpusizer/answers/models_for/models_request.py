@@ -14,9 +14,8 @@ from gpusizer.answers.request_fields import (
     GpuFields,
     QuantFields,
     RigFields,
-    SpeculationFields,
-    WorkloadFields,
 )
+from gpusizer.answers.workload_fields import SpeculationFields, WorkloadFields
 from gpusizer.core.request_model import fields_of, is_empty
 from gpusizer.core.validation import Flag, Refused, Texts, Unit, fail, read_texts
 from gpusizer.fit.machine_words import is_rig
