@@ -157,8 +157,8 @@ def page() -> Handlers:
 def test_the_page_shows_the_size_that_programs_get(client: Client, page: Handlers) -> None:
     answer = call(client, "/size_model", MODEL, context=4096, top=0)
     *_, shown = page.ask(FormCall({"model": MODEL, "context": 4096}))
-    first, memory, above, ranking = (shown[n] for n in ("answer", "memory", "ranking", "ranked"))
-    assert page.words.whole(answer["model"]["parameters"]) in first
+    facts, memory, above, ranking = (shown[n] for n in ("facts", "memory", "ranking", "ranked"))
+    assert page.words.whole(answer["model"]["parameters"]) in facts
     (native,) = (row for row in answer["estimates"] if row["native"])
     assert page.words.gib(native["total_bytes"]) in memory
     assert "gs-ranking" in above

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from gpusizer.ui.presenters.words import Words
-from tests.browser.test_page import Open
+from tests.browser.test_page import Open, see
 from tests.nightly import some
 
 WORDS = Words("en")
@@ -24,7 +24,8 @@ def ask(page: Any, tab: str, text: str) -> None:
 
 
 def pick(page: Any, gpus: str) -> None:
-    """Add GPUs to the cards of an answer."""
+    """Add GPUs to those that stand side by side below an answer."""
+    see(page, "cards")
     adder = page.locator(".gs-adder input:visible").first
     adder.fill(gpus)
     adder.press("Enter")
