@@ -272,14 +272,14 @@ class Handlers:
         yield {
             "status": "",
             **self._first(result, state),
-            "memory": memory_html(result.report, result.tiers, self.words),
             "pictures": gr.update(visible=True),
             **self._ranking(result.report),
             **self._repicked(sizer, state, asked, result.question),
         }
 
     def _first(self, result: PageAnswer, state: PageState) -> Shown:
-        """Return the answer, and in a view below it what the author says and the facts.
+        """Return the answer and the views below it that its first place changes: the memory, with
+        what that place loses, and the facts with what the author says.
 
         Whoever names GPUs sees these first.
         """
@@ -288,7 +288,9 @@ class Handlers:
         as_author = question_href(state.as_author(terms).query, self.words.language)
         said = model_card_html(card, self.words, as_author)
         answer = answer_html(result, self.words, "cards" if state.own_gpus else "ranking")
-        return {"answer": answer, "facts": join((facts_html(profile, self.words), said))}
+        memory = memory_html(result.report, result.tiers, self.words)
+        facts = join((facts_html(profile, self.words), said))
+        return {"answer": answer, "memory": memory, "facts": facts}
 
     def _ranking(self, report: Report) -> Shown:
         """Return the ranking's heading and its grid."""

@@ -172,7 +172,7 @@ def test_a_question_that_is_answered_is_not_asked_again() -> None:
     *_, told = handlers.ask(FormCall(PageState().form, "", (Wish("ask", ""),)))
     assert "gs-error" in told["answer"]
     *_, ranked = handlers.ask(FormCall(state.form, state.query, (Wish("rank", "fastest"),)))
-    assert set(ranked) == {"answer", "facts", "ranking", "ranked", "query"}
+    assert set(ranked) == {"answer", "memory", "facts", "ranking", "ranked", "query"}
     assert PageState.from_query(ranked["query"]).rank_by == "fastest"
 
 
