@@ -26,7 +26,7 @@ from gpusizer.fit.ranking import Ranked, describe
 from gpusizer.fit.user_speed import user_speed
 from gpusizer.fit.verdict import Verdict
 from gpusizer.model.profile import ModelProfile
-from gpusizer.quality.size_gain import gains_more
+from gpusizer.quality.size_gain import LEAST_BITS, gains_more
 
 _SECONDS = 0.5
 """Processor time for siblings, beside that of the answer."""
@@ -90,8 +90,8 @@ def larger_sibling(
             found = _on_machine(question, profile, place.fit.machine, budget)
             if found is not None:
                 return found
-    except LimitsExceeded:
-        pass
+    except LimitsExceeded:  # nobody waits for an offer beside the answer
+        return None
     return None
 
 
@@ -99,6 +99,9 @@ def _on_machine(
     question: Question, profile: ModelProfile, machine: Machine, budget: TimeBudget
 ) -> Sibling | None:
     """How a sibling runs on the machine, None where it is not to be offered there."""
+    memory_bytes = sum(gpu.device_memory_bytes for gpu in machine.gpus)
+    if profile.parameters * LEAST_BITS / 8 > memory_bytes:
+        return None
     try:
         study = question.of_another(profile, budget)
     except InvalidRequest:  # its context is shorter, or no engine has its cache
