@@ -113,6 +113,7 @@ def test_a_field_counts_when_it_is_left(visit: Open) -> None:
     wait_for_answer(page, LLAMA)
     page.click("#gs-advanced > button")
     field = page.get_by_label("Context", exact=True)
+    expect(field).to_have_value("8192")  # Gradio gives a field that has just appeared its value
     field.fill("4096")
     page.get_by_label(Words("en")("budget.label")).focus()
     wait_for_address(page, context="4096")

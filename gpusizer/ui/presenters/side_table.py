@@ -56,7 +56,8 @@ def side_table_html(
 def _row(name: str, best: Best | None, columns: Sequence[Column], words: Words) -> Html:
     cells = [column.get(name, Cell(DASH)) for column in columns]
     values = [cell.value for cell in cells if cell.value is not None]
-    winner = best(values) if best and len(set(values)) > 1 else None
+    is_told_apart = len({cell.shown for cell in cells}) > 1
+    winner = best(values) if best and is_told_apart and len(set(values)) > 1 else None
     return el(
         "tr",
         el("th", words(f"spec.{name}"), scope="row"),
