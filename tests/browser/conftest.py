@@ -21,7 +21,8 @@ _FLAGS = [
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
 ]
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", None)
-_TIMEOUT_MS = 15_000
+# What hangs is a failure; a machine that is busy with other tests is none.
+_TIMEOUT_MS = 60_000
 
 
 def _unavailable(reason: str) -> None:
