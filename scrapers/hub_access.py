@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpusizer.core.settings import Settings
-from scrapers.flights import Flights, OwnFlights, RedisFlights
+from scrapers.flights import Flights
 from scrapers.http import HubSession
 from scrapers.hub_allowance import HubAllowance
 from scrapers.hub_calls import OnCall, ignore_call
@@ -56,6 +56,6 @@ def open_access(settings: Settings) -> HubAccess:
     if settings.cache_url is not None:
         link = RedisLink(settings.cache_url)
         cache = SnapshotCache(RedisEntries(link), endpoint)
-        flights = RedisFlights(link, settings.timeout_seconds + _STORING_SECONDS)
+        flights = Flights(link, settings.timeout_seconds + _STORING_SECONDS)
         return HubAccess(HubAllowance(), cache, flights, link)
-    return HubAccess(HubAllowance(), cache_on_disk(settings), OwnFlights())
+    return HubAccess(HubAllowance(), cache_on_disk(settings), Flights())

@@ -1,26 +1,7 @@
 """Every failure gpusizer can explain, each with a stable code.
 
-GpusizerError
-├── ServerBusy                server_busy          too many wait to be answered
-├── TooManyRequests           too_many_requests    one visitor asks more than is answered
-├── RequestTooLarge           request_too_large    a request of more bytes than are read
-├── InvalidRequest            invalid_request      the question itself cannot be answered
-│   ├── InvalidModelId        invalid_model_id
-│   ├── UnknownGpu            unknown_gpu
-│   ├── UnknownQuant          unknown_quant
-│   └── UnknownEngine         unknown_engine
-└── ModelUnreadable                                the question is fine, the repository is not
-    ├── ModelNotFound         model_not_found
-    ├── PrivateOrMissing      private_or_missing
-    ├── RevisionNotFound      revision_not_found
-    ├── RepoFileNotFound      file_not_found
-    ├── GatedModel            gated_model
-    ├── NoWeights             no_weights
-    ├── MalformedRepo         malformed_repo
-    ├── LimitsExceeded        limits_exceeded
-    ├── UnsupportedDtype      unsupported_dtype
-    ├── HubUnreachable        hub_unreachable
-    └── HubRateLimited        hub_rate_limited
+InvalidRequest: the question itself cannot be answered. ModelUnreadable: the question is fine, the
+repository is not.
 
 An error carries facts (`fields`), never prose: `gpusizer.text` turns the code and
 the fields into a sentence, in three languages, once, at the edge.

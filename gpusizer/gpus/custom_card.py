@@ -7,6 +7,7 @@ After the memory come, each once and in any order, its bandwidth (GB/s), its den
 from __future__ import annotations
 
 import re
+from dataclasses import MISSING, fields
 from typing import Any
 
 from gpusizer.core.errors import InvalidRequest
@@ -135,51 +136,17 @@ def _statements(
 # Graphics cards go into a slot; Metal is the stack of whole computers.
 _CARD = {"segment": "custom", "form_factor": "PCIe"}
 _MAC = {"segment": "apple", "form_factor": "SoC"}
+_UNSAID = {"str": "", "bool": False}  # by a field's type; None for every other
 # What nobody said about such a card. It belongs to no vendor, so that no rule of a vendor applies.
 _UNKNOWN: dict[str, Any] = {
+    **{item.name: _UNSAID.get(str(item.type)) for item in fields(Gpu) if item.default is MISSING},
     "vendor": "custom",
-    "architecture": "",
-    "compute_capability": "",
     "memory_basis": "stated",
-    "memory_note": "",
-    "torch_memory_bytes": None,
-    "torch_memory_basis": None,
-    "torch_memory_note": "",
-    "memory_type": "",
-    "bus_width_bits": None,
     "ecc": "no",
-    "unified_memory": False,
     "devices_per_board": 1,
-    "fp32_flops": None,
-    "fp16_vector_flops": None,
-    "fp16_tensor_fp16acc_flops": None,
-    "bf16_flops": None,
-    "tf32_flops": None,
-    "int8_ops": None,
-    "fp8_flops": None,
-    "fp4_flops": None,
-    "shader_cores": None,
-    "tensor_cores": None,
-    "compute_units": None,
-    "boost_mhz": None,
-    "slots": None,
-    "pcie_generation": None,
-    "pcie_lanes": None,
-    "pcie_bytes_per_second": None,
-    "nvlink": False,
-    "nvlink_generation": None,
-    "nvlink_bytes_per_second": None,
-    "interconnect": "",
-    "interconnect_bytes_per_second": None,
-    "interconnect_domain": None,
-    "multi_gpu_note": "",
     "bf16_support": True,
     "flash_attention_2": "unknown",
     "status": "current",
     "confidence": "low",
-    "launch": None,
-    "launch_note": "",
-    "rent": None,
     "sources": STATED,
-    "notes": "",
 }

@@ -18,7 +18,7 @@ from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
 from scrapers import redis_link
 from scrapers.fetcher import Fetcher
-from scrapers.flights import RedisFlights
+from scrapers.flights import Flights
 from scrapers.hub_access import open_access
 from scrapers.redis_link import PREFIX, RedisEntries, RedisLink
 from tests.clock import Clock
@@ -152,7 +152,7 @@ def test_a_cold_model_costs_two_processes_one_flight(hub: HubEmulator, redis_url
 def test_a_process_that_died_blocks_no_longer_than_its_lock(redis_url: str) -> None:
     client = redis.Redis.from_url(redis_url)
     client.set(f"{PREFIX}flight-x", "0" * 32, px=300)
-    flights = RedisFlights(RedisLink(redis_url), longest_seconds=60)
+    flights = Flights(RedisLink(redis_url), longest_seconds=60)
     assert flights.land("flight-x", lambda: None, lambda: "read") == "read"
     assert not client.exists(f"{PREFIX}flight-x"), "the lock was taken and given back"
 
@@ -160,7 +160,7 @@ def test_a_process_that_died_blocks_no_longer_than_its_lock(redis_url: str) -> N
 def test_a_lock_without_end_is_not_waited_for_longer_than_a_flight_takes(redis_url: str) -> None:
     client = redis.Redis.from_url(redis_url)
     client.set(f"{PREFIX}flight-x", "0" * 32)
-    flights = RedisFlights(RedisLink(redis_url), longest_seconds=0.2)
+    flights = Flights(RedisLink(redis_url), longest_seconds=0.2)
     assert flights.land("flight-x", lambda: None, lambda: "read") == "read"
     assert client.exists(f"{PREFIX}flight-x"), "another's lock stays"
 
@@ -172,7 +172,7 @@ def test_a_foreign_key_in_the_place_of_a_lock(redis_url: str, value: str) -> Non
         client.rpush(f"{PREFIX}flight-x", b"1")
     else:
         client.set(f"{PREFIX}flight-x", b"\xff\x00" * 50)
-    flights = RedisFlights(RedisLink(redis_url), longest_seconds=0.2)
+    flights = Flights(RedisLink(redis_url), longest_seconds=0.2)
     assert flights.land("flight-x", lambda: None, lambda: "read") == "read"
 
 

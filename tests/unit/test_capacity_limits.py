@@ -27,8 +27,7 @@ from gpusizer.fit.ways import ways_of
 from gpusizer.gpus import Gpu, load_catalogue
 from gpusizer.memory.engines import Overhead
 from gpusizer.memory.engines.abilities import Abilities
-from gpusizer.memory.engines.base import SplitBy
-from gpusizer.memory.engines.defaults import Defaults
+from gpusizer.memory.engines.base import Engine, SplitBy
 from gpusizer.memory.engines.llama_cpp import LLAMA_CPP, LlamaCppEngine
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.workload import Workload
@@ -65,7 +64,7 @@ class Fixed:
 
 
 @dataclass(frozen=True, slots=True)
-class FixedEngine(Fixed, Defaults):
+class FixedEngine(Fixed, Engine):
     """Weights and cache divided evenly, the cache in steps of 256 tokens."""
 
     slug: str = "fixed"
@@ -76,9 +75,6 @@ class FixedEngine(Fixed, Defaults):
     kv_cell_multiple: int = 256
     abilities: Abilities = NARROW_CACHES
     device_classes: tuple[int, ...] = (0,)
-
-    def utilization(self, workload: Workload) -> float:
-        return 1.0
 
 
 class FixedLlamaCpp(Fixed, LlamaCppEngine):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Literal, Protocol
 
-from gpusizer.core.byte_ranges import Amount
+from gpusizer.core.byte_ranges import Amount, Provenance, exactly
 from gpusizer.core.messages import Note
 from gpusizer.memory.engines.abilities import Abilities
+from gpusizer.memory.kv_cache import NO_LIMIT, grows, kv_cache_bytes
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Architecture
@@ -134,8 +138,11 @@ class Loader(Protocol):
     def __call__(self, sizes: WeightSizes, placement: Placement, *, native: bool) -> Loaded: ...
 
 
-class Engine(Protocol):
+class Engine(ABC):
     """One inference engine. Everything is per GPU and in bytes.
+
+    Its own rules are for weights as stored, matrices divided evenly and whole layers for each
+    pipeline stage; engines that do otherwise override them.
 
     Attributes:
         slug: API name.
@@ -143,34 +150,26 @@ class Engine(Protocol):
         version: the version its constants describe when none is asked for.
         split_by: what it divides among GPUs by default.
         stacks: software stacks it runs on, as the catalogue names them.
+        abilities: what it can run, and which options it hears.
         kv_cell_multiple: tokens the cache of a sequence is rounded up to.
         device_classes: memory sizes, in bytes, from which its defaults change, and numbers
             below 2^30 added to them for kinds of cards that differ; the first is 0.
         budget_rule: what its share of the card has to hold.
         memory_total: whose total of the card's memory that is a share of.
-        abilities: what it can run, and which options it hears.
     """
 
-    @property
-    def slug(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def version(self) -> str: ...
-    @property
-    def split_by(self) -> SplitBy: ...
-    @property
-    def stacks(self) -> frozenset[str]: ...
-    @property
-    def kv_cell_multiple(self) -> int: ...
-    @property
-    def device_classes(self) -> tuple[int, ...]: ...
-    @property
-    def budget_rule(self) -> BudgetRule: ...
-    @property
-    def memory_total(self) -> MemoryTotal: ...
-    @property
-    def abilities(self) -> Abilities: ...
+    __slots__ = ()
+
+    slug: str
+    name: str
+    version: str
+    split_by: SplitBy
+    stacks: frozenset[str]
+    abilities: Abilities
+    kv_cell_multiple: int
+    device_classes: tuple[int, ...]
+    budget_rule: BudgetRule = "whole"
+    memory_total: MemoryTotal = "driver"
 
     def device_class(
         self, memory_bytes: int, name: str, stack: str = "CUDA", *, fabric: bool = True
@@ -179,38 +178,58 @@ class Engine(Protocol):
 
         `fabric`: cards of its kind can be joined by NVLink or the like.
         """
-        ...
+        return max(size for size in self.device_classes if size <= memory_bytes)
 
     def backend_class(self, stack: str) -> int | None:
         """Which of `device_classes` a software stack decides for, None to go by the card."""
-        ...
+        return None
 
     def utilization(self, workload: Workload) -> float:
         """Share of the card's memory the engine budgets with; 1 when it takes what it needs."""
-        ...
+        return 1.0
 
     def free_rule(self, workload: Workload) -> FreeRule:
         """What it makes of memory that other programs hold."""
-        ...
+        return SHARES_FREE_MEMORY
 
     def notes(self, profile: ModelProfile, workload: Workload) -> tuple[Note, ...]:
         """Settings that the user has to pass to it, and what of the model it is not sized for."""
-        ...
+        return ()
 
     def cache_type(
         self, profile: ModelProfile, workload: Workload, quant: str, *, native: bool
     ) -> str:
         """Element type of the KV cache at a quantization: what "auto" stands for, where the
         checkpoint or the type of activations decides it."""
-        ...
+        return workload.kv_dtype
 
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
         """How it loads this model: what it pads, copies, divides and leaves out."""
-        ...
+        layers = profile.architecture.layers if profile.architecture else 1
+
+        def load(sizes: WeightSizes, placement: Placement, *, native: bool) -> Loaded:
+            split = placement.split
+            provenance = Provenance.EXACT if native else Provenance.DERIVED
+            copies = sizes.total + sizes.replicated * (split.tensor - 1)
+            fullest = exactly(even_share(sizes, split, layers), provenance)
+            return Loaded(fullest, exactly(copies, provenance))
+
+        return load
 
     def sequence_bytes(self, placement: Placement, context: int) -> int:
         """Cache that one sequence of `context` tokens takes on the fullest GPU."""
-        ...
+        arch, split = placement.arch, placement.split
+        if arch is None:
+            return 0
+        in_layers = kv_cache_bytes(
+            arch,
+            context,
+            1,
+            placement.workload.kv_dtype,
+            shards=split.tensor,
+            cell_multiple=self.kv_cell_multiple,
+        )
+        return stage_share(in_layers, arch.layers, split)
 
     def longest_context(
         self, placement: Placement, pool_bytes: int, draft: Placement | None = None
@@ -218,26 +237,76 @@ class Engine(Protocol):
         """Longest sequence, up to the model's own limit, that a pool on each GPU holds, the cache
         of a draft model included. None when no cache grows with it.
         """
-        ...
+        arch = placement.arch
+        if arch is None or (draft is None and not grows(arch)):
+            return None
+
+        def needed(context: int) -> int:
+            of_draft = 0 if draft is None else self.sequence_bytes(draft, context)
+            return self.sequence_bytes(placement, context) + of_draft
+
+        limit = arch.max_context or NO_LIMIT
+        if needed(limit) <= pool_bytes:
+            return limit
+        return max(0, bisect_right(range(limit + 1), pool_bytes, key=needed) - 1)
 
     def step_tokens(self, placement: Placement) -> int | None:
         """Tokens of one step of a data-parallel rank that `activations` is of.
 
         None where no option of a scheduler sets them.
         """
-        ...
+        return None
 
+    @abstractmethod
     def activations(self, placement: Placement) -> Amount:
         """Peak of temporary tensors on the fullest GPU."""
-        ...
 
     def with_streaming(self, placement: Placement, sizes: WeightSizes, usual: Amount) -> Amount:
         """`usual` activations, and what is copied to the GPU of weights kept on the host."""
-        ...
+        return usual
 
+    @abstractmethod
     def overhead(self, placement: Placement) -> Overhead:
         """Runtime, communicator and graph memory on each GPU."""
-        ...
+
+
+def stage_share(in_layers: int, layers: int, split: Split) -> int:
+    """Part of an amount spread evenly over layers that the longest pipeline stage holds."""
+    return -(-in_layers * -(-layers // split.pipeline) // layers)
+
+
+def even_share(sizes: WeightSizes, split: Split, layers: int) -> int:
+    """The fullest GPU: whole layers of a pipeline stage, a share of each matrix."""
+    stage = stage_share(sizes.in_layers, layers, split) + sizes.total - sizes.in_layers
+    if split.tensor == 1 or not sizes.total:
+        return stage
+    divided = stage * sizes.divided // sizes.total
+    return stage - divided + -(-divided // split.tensor)
+
+
+_AUTO = "auto"
+
+
+def resolved_type(
+    profile: ModelProfile,
+    workload: Workload,
+    quant: str,
+    *,
+    native: bool,
+    honoured: Collection[str],
+) -> str:
+    """The type asked for; for "auto" FP8 where the checkpoint says so, or the activations' type.
+
+    `honoured`: tools whose word about the cache the engine takes (`StoredQuantization.fp8_cache`);
+    only the checkpoint as stored has one. Weights in FP32 have an FP32 cache: PyTorch's engines
+    keep it in the type that the model computes in.
+    """
+    if workload.kv_dtype != _AUTO:
+        return workload.kv_dtype
+    stored = profile.quantization
+    if native and stored is not None and stored.fp8_cache in honoured:
+        return "fp8"
+    return "f32" if quant == "fp32" else _AUTO
 
 
 def cache_bytes(engine: Engine, placement: Placement) -> int:

@@ -12,8 +12,14 @@ from gpusizer.core.byte_ranges import Amount, Provenance, fitted
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GIB
 from gpusizer.memory.engines.abilities import Abilities
-from gpusizer.memory.engines.base import Loaded, Loader, Overhead, Placement, SplitBy
-from gpusizer.memory.engines.defaults import Defaults
+from gpusizer.memory.engines.base import (
+    Engine,
+    Loaded,
+    Loader,
+    Overhead,
+    Placement,
+    SplitBy,
+)
 from gpusizer.memory.engines.llama_buffers import (
     Graph,
     HostWeights,
@@ -62,7 +68,7 @@ _TOWERS = (Part.VISION, Part.AUDIO, Part.PROJECTOR)
 
 
 @dataclass(frozen=True, slots=True)
-class LlamaCppEngine(Defaults):
+class LlamaCppEngine(Engine):
     """Layers are placed on GPUs one after the other; nothing is reserved beyond need.
 
     Attributes:
@@ -88,14 +94,11 @@ class LlamaCppEngine(Defaults):
         """The backend decides; all cards of a backend have the same constants."""
         return BACKENDS.get(stack, CUDA)
 
-    def utilization(self, workload: Workload) -> float:
-        return 1.0
-
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
         """Whole layers per GPU; a requested tensor split divides matrices evenly."""
         arch = profile.architecture
         cached: dict[str, LayerBytes] = {}
-        evenly = Defaults.loader(self, profile, workload)
+        evenly = Engine.loader(self, profile, workload)
 
         def load(sizes: WeightSizes, placement: Placement, *, native: bool) -> Loaded:
             if arch is None or placement.split.tensor > 1 or not sizes.by_group:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from gpusizer.core.byte_ranges import Amount, fitted
 from gpusizer.core.units import GIB
 from gpusizer.memory.engines.abilities import EVERY_METHOD, Abilities
-from gpusizer.memory.engines.base import Overhead, Placement, SplitBy
-from gpusizer.memory.engines.defaults import Defaults, resolved_type
+from gpusizer.memory.engines.base import Engine, Overhead, Placement, SplitBy, resolved_type
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 
@@ -22,7 +21,7 @@ _METAL_BYTES = (0.05 * GIB, 0.20 * GIB, 0.50 * GIB)
 
 
 @dataclass(frozen=True, slots=True)
-class LocalEngine(Defaults):
+class LocalEngine(Engine):
     """Prefill in chunks of `chunk` tokens (0: the whole prompt at once), 16-bit activations.
 
     `allocator_slack` is the share by which the caching allocator may exceed what is in use.
@@ -39,9 +38,6 @@ class LocalEngine(Defaults):
     split_by: SplitBy = "layer"
     kv_cell_multiple: int = 1
     device_classes: tuple[int, ...] = (0,)
-
-    def utilization(self, workload: Workload) -> float:
-        return 1.0
 
     def cache_type(
         self, profile: ModelProfile, workload: Workload, quant: str, *, native: bool

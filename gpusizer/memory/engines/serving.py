@@ -14,13 +14,14 @@ from gpusizer.core.units import GIB
 from gpusizer.memory.engines.abilities import ANY_DRAFT, Abilities
 from gpusizer.memory.engines.base import (
     BudgetRule,
+    Engine,
     Loader,
     MemoryTotal,
     Overhead,
     Placement,
     SplitBy,
+    resolved_type,
 )
-from gpusizer.memory.engines.defaults import Defaults, resolved_type
 from gpusizer.memory.engines.vllm.compressed import compresses
 from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.engines.vllm.loading import VllmLoader
@@ -49,7 +50,7 @@ _WINDOW_SHARE = 0.8  # SGLang's swa_full_tokens_ratio: tokens of its pool for sl
 
 
 @dataclass(frozen=True, slots=True)
-class ServingEngine(Defaults):
+class ServingEngine(Engine):
     """An engine that reserves memory by a share and gives what is left to the cache.
 
     `fuses` engines load weights as vLLM does, whose layers they share or mirror; those with
@@ -85,7 +86,7 @@ class ServingEngine(Defaults):
             return VllmLoader(
                 profile, workload, era_of(None), buffers=False, wide_scales=self.widens_scales
             )
-        return Defaults.loader(self, profile, workload)
+        return Engine.loader(self, profile, workload)
 
     def step_tokens(self, placement: Placement) -> int:
         arch, workload = placement.arch, placement.workload
@@ -153,7 +154,7 @@ class SglangEngine(ServingEngine):
         if arch is None or not arch.generates:
             return 0
         if compresses(arch.layer_plan):
-            return Defaults.sequence_bytes(self, placement, context)
+            return Engine.sequence_bytes(self, placement, context)
         caches = cache_of(arch, placement.workload.kv_dtype, placement.split, 0, era_of(None))
         stages = [stage for stage in caches if isinstance(stage, Cache)]
         return max(

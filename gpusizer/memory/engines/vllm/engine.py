@@ -11,14 +11,15 @@ from gpusizer.memory.engines.abilities import ANY_DRAFT, EVERY_METHOD, Abilities
 from gpusizer.memory.engines.bands import band
 from gpusizer.memory.engines.base import (
     BudgetRule,
+    Engine,
     FreeRule,
     Loader,
     MemoryTotal,
     Overhead,
     Placement,
     SplitBy,
+    resolved_type,
 )
-from gpusizer.memory.engines.defaults import Defaults, resolved_type
 from gpusizer.memory.engines.vllm.activations import peak_of
 from gpusizer.memory.engines.vllm.eras import (
     CURRENT,
@@ -78,7 +79,7 @@ decoder it runs Whisper alone (vllm/model_executor/models/registry.py)."""
 
 
 @dataclass(frozen=True, slots=True)
-class VllmEngine(Defaults):
+class VllmEngine(Engine):
     """Reserves a share of the card at start-up and uses its remainder for the cache."""
 
     slug: str = "vllm"
