@@ -20,6 +20,7 @@ from gpusizer.core import errors
 from gpusizer.core.paths import SNAPSHOTS_DIR
 from gpusizer.fit.verdict import Verdict
 from gpusizer.ui.endpoints import PUBLIC
+from gpusizer.ui.forms import FORMS
 from gpusizer.ui.handlers import PARTS
 from gpusizer.ui.http_status import STATUSES
 from gpusizer.ui.page_scripts import TAB_ID
@@ -167,7 +168,8 @@ def test_the_skill_shows_most_commands() -> None:
 def test_parameters_of_an_embedded_page_are_those_of_its_address() -> None:
     rows = re.findall(r"^\| (`.+?`) \|", EMBEDDING.split("## A badge")[0], re.M)
     names = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
-    assert names - {"embed", "__theme"} == set(PageState.__slots__)
+    fields = {*PageState.__slots__, *FORMS["size"].names} - {"stated"}
+    assert names - {"embed", "__theme"} == fields
 
 
 def test_tabs_that_an_address_opens_are_those_of_the_page() -> None:

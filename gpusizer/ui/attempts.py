@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.work_turns import TURNS
 
 RANKED = 60
 """Rows of a ranking or list that the page shows."""
-
-Outputs = tuple[Any, ...]
-"""Values for the components of a tab, in order."""
 
 _Answer = TypeVar("_Answer")
 _log = logging.getLogger(__name__)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from urllib.parse import parse_qsl
 from uuid import uuid4
 
 import gradio as gr
@@ -24,15 +23,14 @@ from gpusizer.text import Language
 from gpusizer.ui.answering import PageAnswer, Reports, answer, compare, pictures, rank, remembering
 from gpusizer.ui.answers import ForVisitor
 from gpusizer.ui.asked import START, FormCall, Shown, wishes_of
-from gpusizer.ui.attempts import RANKED, Outputs, attempt
+from gpusizer.ui.attempts import RANKED, attempt
 from gpusizer.ui.choices import MAX_PICKS, default_gpus
 from gpusizer.ui.endpoints import with_rights
+from gpusizer.ui.forms import FORMS, OWN_FIELDS
 from gpusizer.ui.other_tabs import Questions
-from gpusizer.ui.own_fields import OWN_FIELDS
-from gpusizer.ui.own_outputs import own_outputs
-from gpusizer.ui.page_state import FORM_FIELDS, PageState
+from gpusizer.ui.page_state import PageState
 from gpusizer.ui.picked_memory import on_possible_gpus
-from gpusizer.ui.plots import PICTURES, pictures_outputs
+from gpusizer.ui.plots import pictures_shown
 from gpusizer.ui.presenters.addresses import question_href
 from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.errors import error_html
@@ -54,7 +52,7 @@ from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.reading import Reading, told
 from gpusizer.ui.tab_examples import comparisons
 
-_TABS = ("size", "compare", "train", "reverse", "know")
+_TABS = (*FORMS, "know")
 PARTS = {"catalogue": "compare", "log": "know"}
 """By its name in an address: a part of a tab, which was a tab of its own, and that tab."""
 _MAX_PICK_CHARS = 300
@@ -111,7 +109,7 @@ class Handlers:
         when the visitor goes back or forward to the address.
         """
         query = search.removeprefix("?")
-        state, address = PageState.from_query(query), dict(parse_qsl(query))
+        state = PageState.from_query(query)
         only_gpus = bool(state.gpus) and not state.model
         tab = PARTS.get(state.tab, state.tab)
         if tab not in _TABS:
@@ -121,27 +119,20 @@ class Handlers:
             shown[f"{state.tab}.fold"] = gr.update(open=True)
         if moved or tab != "size":
             shown["tabs"] = gr.Tabs(selected=tab)
-        if moved or any(getattr(state, name) for name in OWN_FIELDS):
-            shown |= own_outputs(state)
+        if moved or not state.stated.keys().isdisjoint(OWN_FIELDS):
+            shown |= _own_fields(state)
         if state.tab == "catalogue":
             shown |= self.questions.catalogue()
         if tab == "know":
             shown["know.errors"] = self.questions.accuracy()
         else:
-            fields = self._form(tab, state, address)
-            if moved or tab == "compare" or fields.get("gpu" if tab == "reverse" else "model"):
-                shown |= {f"{tab}.{name}": value for name, value in fields.items()}
+            form = FORMS[tab]
+            texts = form.read(query)
+            if moved or tab == "compare" or form.first[0] in texts:
+                values = form.values(texts)
+                shown |= {f"{tab}.{name}": value for name, value in values.items()}
                 shown[f"{tab}.again"] = f"load{uuid4().hex}"
         return shown
-
-    def _form(self, tab: str, state: PageState, address: Mapping[str, str]) -> Shown:
-        """Return the values of a tab's form for an address."""
-        if tab == "size":
-            return {name: state.form[name] for name in ("model", *FORM_FIELDS)}
-        if tab == "compare":
-            return {"model": state.model}
-        shown = self.questions.training_fields if tab == "train" else self.questions.models_fields
-        return shown(address)
 
     def ask(self, asked: FormCall) -> Iterator[Shown]:
         """Answer the question in the form; other orders and GPUs change their parts of an answer.
@@ -162,12 +153,12 @@ class Handlers:
         address, example = asked.last("load"), asked.last("model")
         state = before
         if address is not None:
-            state = PageState.from_query(address.removeprefix("?"))
+            state = PageState.from_query(address)
         elif not before.shows(asked.fields):
             state = replace(before.stating(asked.fields), as_card="")
         if example is not None:  # a draft model is another's
-            state = replace(state, model=example[:_MAX_MODEL_CHARS], draft_model="")
-            state = replace(state, acceptance_rate="")
+            others = {"draft_model": "", "acceptance_rate": ""}
+            state = state.stating({"model": example[:_MAX_MODEL_CHARS], **others})
         if address is None and state.model != before.model:
             state = replace(state, gpus=None, filled="")
         saved = self._saved(asked.profile)
@@ -199,7 +190,7 @@ class Handlers:
         state = before.stating(asked.fields)
         state = replace(state, plans=asked.last("plans") or state.plans)
         if address is not None:
-            state = PageState.from_query(address.removeprefix("?"))
+            state = PageState.from_query(address)
             saved = self._saved(asked.profile)
             state = state.picking(saved) if state.gpus is None and saved else state
         if state == before and not asked.wishes:
@@ -227,20 +218,14 @@ class Handlers:
         shown = {**self._first(result, state), **self._ranking(result.report)}
         return {**shown, "query": state.query}
 
-    def draw(self, query: str, token: gr.OAuthToken | None = None) -> Outputs:
-        """Draw the pictures of a query; return it with them."""
+    def draw(self, query: str, token: gr.OAuthToken | None = None) -> Shown:
+        """Draw the pictures of a query; return it, as "drawn", with them."""
         state, sizer = PageState.from_query(query), remembering(self._of(token))
         result = attempt(lambda: pictures(sizer, state, self._reports))
         if isinstance(result, GpusizerError):  # then without GPUs: one of them may be unknown
             result = attempt(lambda: pictures(sizer, state.picking(()), self._reports))
-        shown_pictures = None if isinstance(result, GpusizerError) else result
-        return query, *pictures_outputs(shown_pictures, self.words)
-
-    def redraw(self, query: str, drawn_query: str, token: gr.OAuthToken | None = None) -> Outputs:
-        """Draw the pictures of a new query if the visitor has unfolded the pictures before."""
-        if not drawn_query or drawn_query == query:
-            return (gr.skip(),) * PICTURES
-        return self.draw(query, token)
+        drawn = None if isinstance(result, GpusizerError) else result
+        return {"drawn": query, **pictures_shown(drawn, self.words)}
 
     def share(self, query: str, wishes: str, token: gr.OAuthToken | None = None) -> str:
         """Return the page's answer as files for the browser to save, those that were asked for."""
@@ -362,6 +347,18 @@ class Handlers:
         """Return the empty comparison, with examples for a model."""
         examples = links_html(comparisons(model), self.words)
         return side_by_side_html(None, (), message, self.words, examples)
+
+
+def _own_fields(state: PageState) -> Shown:
+    """Return for each tab its fields about the visitor's own machine, and its fold with them, open
+    where one is set."""
+    shown: Shown = {}
+    for tab, form in FORMS.items():
+        if not state.stated.keys().isdisjoint(form.own):
+            shown[f"{tab}.machine"] = gr.update(open=True)
+        values = form.values(state.stated, form.own)
+        shown |= {f"{tab}.{name}": value for name, value in values.items()}
+    return shown
 
 
 def _plans(state: PageState, usual: Plans) -> Plans:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpusizer.ui.embedding import EMBED_PARAMETERS
-from gpusizer.ui.own_fields import OWN_FIELDS
+from gpusizer.ui.forms import OWN_FIELDS
 from gpusizer.ui.script_files import script_text
 
 STORED_MACHINE = "gs-own-machine"

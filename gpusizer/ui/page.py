@@ -19,8 +19,8 @@ from gpusizer.ui.tabs import compare_tab as compare
 from gpusizer.ui.tabs import models_for_tab as reverse
 from gpusizer.ui.tabs import size_tab as size
 from gpusizer.ui.tabs import train_tab as train
-from gpusizer.ui.tabs.machine_fold import keep_same
 from gpusizer.ui.tabs.tab_fields import Listeners, html, query_box
+from gpusizer.ui.tabs.tab_form import keep_same
 
 
 def build_page(
@@ -52,7 +52,7 @@ def build_page(
         with _tab("know", words) as tab:
             known = know.build(tab, questions, listeners)
     tabs.change(None, None, None, js=scripts.ON_TAB, **listeners.quiet("tab"))
-    keep_same({form.tab: form.machine for form in forms}, listeners)
+    keep_same(forms, listeners)
     filled = {"tabs": tabs, **listed, **known}
     for form in forms:
         filled |= form.filled

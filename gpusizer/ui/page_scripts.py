@@ -6,7 +6,7 @@ import json
 
 from gpusizer.ui.asking_script import wish
 from gpusizer.ui.embedding import EMBED_PARAMETERS
-from gpusizer.ui.own_fields import OWN_FIELDS, OWN_FIELDS_OF
+from gpusizer.ui.forms import FORMS, OWN_FIELDS
 from gpusizer.ui.presenters.badge import ORIGIN as BADGE_ORIGIN
 from gpusizer.ui.script_files import script_text
 
@@ -120,7 +120,7 @@ def remember(tab: str) -> str:
 
     Parameters of a frame stay, and what is said of the machine in fields that the tab lacks.
     """
-    kept = (*EMBED_PARAMETERS, *(name for name in OWN_FIELDS if name not in OWN_FIELDS_OF[tab]))
+    kept = (*EMBED_PARAMETERS, *(name for name in OWN_FIELDS if name not in FORMS[tab].own))
     script = _REMEMBER.replace("TAB", "" if tab == "size" else f"tab={tab}&")
     return script.replace("KEPT", json.dumps(kept)).replace("NAME", tab)
 

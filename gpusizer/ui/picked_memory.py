@@ -14,6 +14,7 @@ from gpusizer.gpus.own_memory import OwnMemory, split_memory
 from gpusizer.ui.page_state import PageState
 
 _BEYOND = "free_memory_beyond"
+_MEMORY = ("used_gb", "usable_gb")
 
 
 def on_possible_gpus(
@@ -25,7 +26,7 @@ def on_possible_gpus(
     A desktop with 20 GB free is compared with a card of 12 GB too. A question whose GPUs can all
     have it, and one that states none, is returned as it is. Raises any GpusizerError of a request.
     """
-    if not state.gpus or not (state.used_gb or state.usable_gb):
+    if not state.gpus or state.stated.keys().isdisjoint(_MEMORY):
         return state, ()
     memory = CompareRequest.from_fields({**state.fields, "gpus": list(state.gpus)}).own_memory
     refusals = {
@@ -36,7 +37,8 @@ def on_possible_gpus(
     if not refusals:
         return state, ()
     gpus = tuple(pick if pick in refusals else _with(pick, memory) for pick in state.gpus)
-    return replace(state, gpus=gpus, used_gb="", usable_gb=""), tuple(refusals.values())
+    whole = state.stating(dict.fromkeys(_MEMORY, ""))
+    return replace(whole, gpus=gpus), tuple(refusals.values())
 
 
 def _refusal(pick: str, catalogue: Catalogue, memory: OwnMemory) -> InvalidRequest | None:

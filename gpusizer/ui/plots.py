@@ -6,27 +6,26 @@ import gradio as gr
 
 from gpusizer.answers.figures.pictures import Pictures
 from gpusizer.core.printable import printable
-from gpusizer.ui.attempts import Outputs
+from gpusizer.ui.asked import Shown
 from gpusizer.ui.presenters.charts.pictures import memory_html, plots
 from gpusizer.ui.presenters.charts.plot import PLOTS, Plot
 from gpusizer.ui.presenters.words import Words
 
-PICTURES = 2 + 4 * len(PLOTS)
-"""Number of components that the pictures fill: the query, the memory, and four for each plot."""
 
-
-def pictures_outputs(pictures: Pictures | None, words: Words) -> Outputs:
-    """Return values for the picture of memory and the components of each of `PLOTS`, in order."""
+def pictures_shown(pictures: Pictures | None, words: Words) -> Shown:
+    """Return values for the picture of memory and, for each of `PLOTS`, the column that it stands
+    in, the markup above it, the plot, the markup below."""
     plots_by_name = {} if pictures is None else plots(pictures, words)
-    memory = "" if pictures is None else memory_html(pictures, words)
-    return (memory, *(value for name in PLOTS for value in _figure_values(plots_by_name.get(name))))
+    shown: Shown = {"memory": "" if pictures is None else memory_html(pictures, words)}
+    for name in PLOTS:
+        shown |= {f"{name}.{part}": v for part, v in _figure(plots_by_name.get(name)).items()}
+    return shown
 
 
-def _figure_values(plot: Plot | None) -> Outputs:
-    """Return values for the column of a plot, the markup above it, the plot, the markup below."""
+def _figure(plot: Plot | None) -> Shown:
     if plot is None:
         hidden = gr.update(visible=False)
-        return hidden, "", hidden, ""
+        return {"column": hidden, "above": "", "plot": hidden, "below": ""}
     picture = gr.update(
         value=plot.points.map(_as_shown),
         x_lim=[0, plot.x_top],
@@ -34,7 +33,8 @@ def _figure_values(plot: Plot | None) -> Outputs:
         color_map={printable(series): colour for series, colour in plot.colours.items()},
         visible=True,
     )
-    return gr.update(visible=True), plot.above, picture, plot.below
+    column = gr.update(visible=True)
+    return {"column": column, "above": plot.above, "plot": picture, "below": plot.below}
 
 
 def _as_shown(cell: object) -> object:

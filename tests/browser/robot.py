@@ -10,23 +10,24 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from gpusizer.text import LANGUAGES, Language
+from gpusizer.ui.forms import FORMS
 from gpusizer.ui.presenters.words import Words
 
 MODELS = ("meta-llama/Llama-3.1-8B-Instruct", "Qwen/Qwen3-8B", "openai/gpt-oss-20b")
 GPUS = ("4090", "3070", "h100", "2x3090", "L40S")
 NUMBERS = {
-    "context.label": ("4096", "16384"),
-    "concurrency.label": ("1", "4"),
-    "rate.label": ("0.5", ""),
-    "least_speed.label": ("5", ""),
-    "budget.label": ("20000", ""),
-    "own.used_gb.label": ("1", ""),
-    "own.ram_gb.label": ("64", ""),
-    "own.usd_per_kwh.label": ("0.3", ""),
-    "train.sequence": ("1024", "4096"),
-    "train.batch": ("1", "2"),
+    "context": ("4096", "16384"),
+    "concurrency": ("1", "4"),
+    "requests_per_second": ("0.5", ""),
+    "min_tok_s": ("5", ""),
+    "max_usd": ("20000", ""),
+    "used_gb": ("1", ""),
+    "ram_gb": ("64", ""),
+    "usd_per_kwh": ("0.3", ""),
+    "sequence_length": ("1024", "4096"),
+    "micro_batch": ("1", "2"),
 }
-"""By the key of a field's label: values that a visitor may type without an error."""
+"""By field: values that a visitor may type without an error."""
 _FIRST = {
     "size": "#gs-model",
     "compare": "#gs-compare-model",
@@ -211,16 +212,19 @@ class Robot:
         return f"{tab}: {text}, button"
 
     def change_a_number(self) -> str | None:
-        key = self.random.choice(list(NUMBERS))
-        entry = self.page.get_by_label(Words(self.language)(key), exact=True).locator(
-            "visible=true"
-        )
+        name = self.random.choice(list(NUMBERS))
+        entry = self._entry(name)
         if not entry.count():
             return None
-        text = self.random.choice(NUMBERS[key])
+        text = self.random.choice(NUMBERS[name])
         entry.first.fill(text)
         entry.first.press(self.random.choice(("Enter", "Tab")))
-        return f"{key} = {text!r}"
+        return f"{name} = {text!r}"
+
+    def _entry(self, name: str) -> Any:
+        """The visible fields of that name."""
+        label = Words(self.language)(f"field.{name}.label")
+        return self.page.get_by_label(label, exact=True).locator("visible=true")
 
     def order(self) -> str | None:
         button = self._one("[data-rank]")
@@ -343,30 +347,8 @@ class Robot:
             assert seen["order"] == [address.get("rank_by", "recommended")], told
         if tab in ("size", "compare"):
             assert ",".join(seen["cards"]) == address.get("gpus", ""), told
-        for key in NUMBERS:
-            entry = self.page.get_by_label(Words(self.language)(key), exact=True)
-            entry = entry.locator("visible=true")
+        for name in NUMBERS:
+            entry = self._entry(name)
             if entry.count() and first:
                 value = entry.first.input_value()
-                assert value == address.get(_NAMES[key], _USUAL.get(key, "")), (key, told)
-
-
-_NAMES = {
-    "context.label": "context",
-    "concurrency.label": "concurrency",
-    "rate.label": "requests_per_second",
-    "least_speed.label": "min_tok_s",
-    "budget.label": "max_usd",
-    "own.used_gb.label": "used_gb",
-    "own.ram_gb.label": "ram_gb",
-    "own.usd_per_kwh.label": "usd_per_kwh",
-    "train.sequence": "sequence_length",
-    "train.batch": "micro_batch",
-}
-"""The field of the address by the key of its label."""
-_USUAL = {
-    "context.label": "8192",
-    "concurrency.label": "1",
-    "train.sequence": "2048",
-    "train.batch": "1",
-}
+                assert value == address.get(name, FORMS[tab].usual(name)), (name, told)

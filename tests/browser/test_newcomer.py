@@ -51,7 +51,7 @@ def test_three_clicks_answer_a_newcomer(visit: Open, language: Language) -> None
         window.shot(f"newcomer-card-{language}-{width}")
 
     page.click("#gs-advanced button")
-    budget = page.get_by_label(words("budget.label"))
+    budget = page.get_by_label(words("field.max_usd.label"))
     budget.fill(str(BUDGET))
     budget.press("Enter")
     page.wait_for_function("() => location.search.includes('max_usd')")

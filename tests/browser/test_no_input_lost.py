@@ -101,7 +101,7 @@ def test_a_gpu_that_changes_while_an_answer_runs_is_answered(visit: Open) -> Non
     page.locator("#gs-training").wait_for()
     enter(page, "#gs-train-model", SLOW_MODEL)
     page.wait_for_timeout(200)
-    gpu = page.get_by_label(Words("en")("train.gpu"))
+    gpu = page.get_by_label(Words("en")("field.gpu.label"))
     gpu.fill("T4")
     gpu.press("Enter")
     wait_for_address(page, model=SLOW_MODEL, gpu="T4")
@@ -115,9 +115,9 @@ def test_a_field_counts_when_it_is_left(visit: Open) -> None:
     field = page.get_by_label("Context", exact=True)
     expect(field).to_have_value("8192")  # Gradio gives a field that has just appeared its value
     field.fill("4096")
-    page.get_by_label(Words("en")("budget.label")).focus()
+    page.get_by_label(Words("en")("field.max_usd.label")).focus()
     wait_for_address(page, context="4096")
-    expect(page.get_by_label(Words("en")("budget.label"))).to_be_focused()
+    expect(page.get_by_label(Words("en")("field.max_usd.label"))).to_be_focused()
     expect(page.locator("#gs-answer")).to_contain_text("4,096")
     assert query(page)["gpus"] == ["4090"]
 

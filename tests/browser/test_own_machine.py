@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from gpusizer.text import LANGUAGES, Language
-from gpusizer.ui.own_fields import OWN_FIELDS, OWN_FIELDS_OF
+from gpusizer.ui.forms import FORMS, OWN_FIELDS
 from gpusizer.ui.own_machine_script import STORED_MACHINE
 from gpusizer.ui.presenters.words import Words
 from tests.browser.axe import serious
@@ -22,7 +22,7 @@ CARD = "#gs-cards .gs-side"
 def field(page: Any, name: str, tab: str = "size", language: Language = "en") -> Any:
     """The field of a tab, which its label names in full."""
     fold = page.locator(f"#gs-{tab}-machine")
-    return fold.get_by_label(Words(language)(f"own.{name}.label"))
+    return fold.get_by_label(Words(language)(f"field.{name}.label"))
 
 
 def unfold(page: Any, tab: str = "size") -> None:
@@ -110,12 +110,12 @@ def test_every_tab_has_the_fields_that_it_takes(
     """What is remembered stands in every tab, whose folds are open."""
     window = visit(width, "dark" if language == "zh" else "light")
     window.page.add_init_script(f"localStorage.setItem('{STORED_MACHINE}', '{{\"used_gb\": 2}}')")
-    for tab, names in OWN_FIELDS_OF.items():
+    for tab, form in FORMS.items():
         page = window.go(f"{PATHS[language]}?tab={tab}")
-        for name in names:
+        for name in form.own:
             expect(field(page, name, tab, language)).to_be_visible()
         expect(field(page, "used_gb", tab, language)).to_have_value("2")
-        expect(page.locator(f"#gs-{tab}-machine input")).to_have_count(len(names))
+        expect(page.locator(f"#gs-{tab}-machine input")).to_have_count(len(form.own))
         expect(page.locator(f"#gs-{tab}-machine")).to_contain_text("nvidia-smi")
         assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
         assert serious(page) == []

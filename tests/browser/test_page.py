@@ -115,7 +115,7 @@ def test_advanced_fields_change_the_answer(visit: Open) -> None:
     )
     wait_for_picks(page, ["4090"])  # the same model keeps its cards
     assert query(page)["context"] == ["4096"]
-    least_speed = page.get_by_label(Words("en")("least_speed.label"))
+    least_speed = page.get_by_label(Words("en")("field.min_tok_s.label"))
     least_speed.fill("60")
     least_speed.press("Enter")
     page.wait_for_function("() => location.search.includes('min_tok_s=60')")

@@ -9,8 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from gpusizer.text import LANGUAGES, Language
-from gpusizer.ui.own_fields import OWN_FIELDS
-from gpusizer.ui.page_state import FORM_FIELDS
+from gpusizer.ui.forms import FORMS
 from tests.browser.test_page import LLAMA, PATHS, Open, query
 from tests.nightly import some
 
@@ -66,5 +65,6 @@ def test_a_fold_that_is_opened_first_states_nothing(visit: Open, language: Langu
             page.locator(answer if tab != "compare" else ".gs-side").first.wait_for()
         expect(page.locator("#gs-error")).to_have_count(0)
         page.wait_for_function("() => /(model|gpu)=/.test(location.search)")
-        stated = set(query(page)) & {*FORM_FIELDS, *OWN_FIELDS}
+        form = FORMS["size"]
+        stated = set(query(page)) & {*form.names} - {*form.first}
         assert stated == set(), (tab, way)

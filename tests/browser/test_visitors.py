@@ -53,7 +53,7 @@ def test_seven_visitors_are_answered(visit: Open, width: int) -> None:
 
     page = window.go("/?tab=train&method=qlora")  # 2: QLoRA on a T4
     page.wait_for_function("() => window.gsLoaded")
-    page.get_by_label(WORDS("train.gpu")).locator("visible=true").first.fill("T4")
+    page.get_by_label(WORDS("field.gpu.label")).locator("visible=true").first.fill("T4")
     ask(page, "train", "meta-llama/Llama-3.1-8B-Instruct")
     expect(page.locator("#gs-training")).to_contain_text("Tesla T4")
     has_no_error(page)
@@ -61,7 +61,7 @@ def test_seven_visitors_are_answered(visit: Open, width: int) -> None:
     page = window.go("/")  # 3: a load of 50 users, stated before the model
     page.wait_for_function("() => window.gsLoaded")
     page.click("#gs-advanced button")
-    users = page.get_by_label(WORDS("concurrency.label")).locator("visible=true").first
+    users = page.get_by_label(WORDS("field.concurrency.label")).locator("visible=true").first
     expect(users).to_have_value("1")  # Gradio gives a field that has just appeared its value
     users.fill("50")
     ask(page, "size", "Qwen/Qwen3-32B")

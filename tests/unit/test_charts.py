@@ -17,7 +17,7 @@ from gpusizer.core.units import GIB
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.answering import pictures
 from gpusizer.ui.page_state import PageState
-from gpusizer.ui.plots import PICTURES, pictures_outputs
+from gpusizer.ui.plots import pictures_shown
 from gpusizer.ui.presenters.charts.curves import context_plot, users_plots
 from gpusizer.ui.presenters.charts.pictures import memory_html, plots
 from gpusizer.ui.presenters.charts.plot import COLOURS, MUTED, PLOTS, Plot, axes
@@ -311,21 +311,17 @@ def test_every_kind_of_model_is_drawn_in_its_window(model: str, language: Langua
 def test_empty_pictures_hide_their_components() -> None:
     empty = Pictures(1, 1, (), (), (), ())
     assert memory_html(empty, ENGLISH) == "" and plots(empty, ENGLISH) == {}
-    hidden = pictures_outputs(empty, ENGLISH)
-    assert hidden == pictures_outputs(None, ENGLISH) and len(hidden) == PICTURES - 1
+    hidden = pictures_shown(empty, ENGLISH)
+    assert hidden == pictures_shown(None, ENGLISH) and len(hidden) == 1 + 4 * len(PLOTS)
 
 
 def test_the_page_has_a_place_for_every_plot() -> None:
     state = PageState(LLAMA).picking(("4090",))
     plots_by_name = plots(pictures(embedded_sizer(), state), ENGLISH)
     assert tuple(plots_by_name) == PLOTS
-    values = pictures_outputs(pictures(embedded_sizer(), state), ENGLISH)
-    shown_values = [
-        value["value"] for value in values if isinstance(value, dict) and "value" in value
-    ]
-    assert [len(points) for points in shown_values] == [
-        len(plot.points) for plot in plots_by_name.values()
-    ]
+    values = pictures_shown(pictures(embedded_sizer(), state), ENGLISH)
+    for name, plot in plots_by_name.items():
+        assert len(values[f"{name}.plot"]["value"]) == len(plot.points)
 
 
 def _luminance(colour: str) -> float:

@@ -67,7 +67,7 @@ def _written(value: object) -> str:
 
 
 def _pictures(language: Language) -> str:
-    data, words = pictures(embedded_sizer(), PageState(R1, concurrency="8")), Words(language)
+    data, words = pictures(embedded_sizer(), PageState(R1, {"concurrency": "8"})), Words(language)
     around = (plot.above + plot.below for plot in plots(data, words).values())
     return memory_html(data, words) + "".join(around)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from html import escape
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 import gradio as gr
 import pytest
@@ -13,13 +13,14 @@ from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.asked import FormCall, Wish
+from gpusizer.ui.forms import FORMS
 from gpusizer.ui.other_tabs import Questions
 from gpusizer.ui.presenters.words import Words
 from tests.asking import listing
 from tests.sizers import embedded_sizer
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
-REVERSE = ("gpu", "model_task", "context", "license", "live")
+REVERSE = ("gpu", "context", "model_task", "license", "live")
 TOKEN = gr.OAuthToken(token="theirs", scope="gated-repos", expires_at=2**40)
 
 
@@ -36,14 +37,14 @@ def questions() -> Questions:
 
 
 @pytest.mark.parametrize(
-    "values", [("4090", "vision", 65536, "mit", True), ("2x3090", "", 8192, "", False)]
+    "values", [("4090", 65536, "vision", "mit", True), ("2x3090", 8192, "", "", False)]
 )
 def test_the_reverse_address_brings_back_the_question(
-    questions: Questions, values: tuple[str, str, int, str, bool]
+    questions: Questions, values: tuple[str, int, str, str, bool]
 ) -> None:
     fields = dict(zip(REVERSE, values, strict=True))
     *_, shown = questions.models_for(FormCall(fields))
-    assert questions.models_fields(dict(parse_qsl(shown["query"]))) == fields
+    assert FORMS["reverse"].values(FORMS["reverse"].read(shown["query"]), REVERSE) == fields
     *_, restored = questions.models_for(FormCall({}, wishes=(Wish("load", shown["query"]),)))
     assert restored == shown
 
@@ -55,7 +56,7 @@ def test_an_unknown_task_of_an_address_gives_an_error(
     questions: Questions, typed: str, shown: str
 ) -> None:
     address = {"gpu": "4090", "model_task": typed}
-    form = questions.models_fields(address)
+    form = FORMS["reverse"].values(FORMS["reverse"].read(address))
     assert (form["gpu"], form["model_task"]) == ("4090", shown)
     *_, answered = questions.models_for(FormCall({}, wishes=(Wish("load", urlencode(address)),)))
     answer = answered["answer"]
@@ -71,7 +72,7 @@ def test_an_unknown_method_of_an_address_gives_an_error(
     questions: Questions, typed: str, shown: str
 ) -> None:
     address = {"model": LLAMA, "method": typed}
-    assert questions.training_fields(address)["method"] == shown
+    assert FORMS["train"].values(FORMS["train"].read(address))["method"] == shown
     opening = (Wish("load", urlencode(address)),)
     *_, answered = questions.train(FormCall({}, wishes=opening, token=TOKEN))
     answer = answered["answer"]

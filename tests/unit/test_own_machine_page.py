@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 import pytest
 
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.answering import answer, compare, rank
 from gpusizer.ui.asked import FormCall, Wish
+from gpusizer.ui.forms import FORMS, OF_NAMED_GPUS, OWN_FIELDS
 from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.other_tabs import Questions
-from gpusizer.ui.own_fields import OF_NAMED_GPUS, OWN_FIELDS, OWN_FIELDS_OF
 from gpusizer.ui.own_machine_script import same_everywhere
-from gpusizer.ui.own_outputs import own_outputs
 from gpusizer.ui.page_scripts import remember
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.picked_memory import on_possible_gpus
@@ -25,13 +24,15 @@ from tests.sizers import embedded_sizer
 
 OWN = PageState(
     LLAMA,
-    used_gb="3.5",
-    ram_gb="64",
-    ram_gb_per_s="96",
-    disk_gb_per_s="3.2",
-    gpu_usd="1234.5",
-    gpu_usd_per_hour="0.25",
-    usd_per_kwh="0.4",
+    {
+        "used_gb": "3.5",
+        "ram_gb": "64",
+        "ram_gb_per_s": "96",
+        "disk_gb_per_s": "3.2",
+        "gpu_usd": "1234.5",
+        "gpu_usd_per_hour": "0.25",
+        "usd_per_kwh": "0.4",
+    },
     gpus=("4090",),
 )
 
@@ -57,22 +58,27 @@ def test_the_fields_and_the_address_say_the_same() -> None:
     assert OWN.shows(OWN.form) and not plain.shows(OWN.form)
 
 
+def loaded(query: str) -> dict[str, object]:
+    return page_handlers().load(f"?{query}", "")
+
+
 def test_an_address_fills_the_fields_of_every_tab_and_opens_their_folds() -> None:
-    outputs = own_outputs(OWN)
-    for tab, names in OWN_FIELDS_OF.items():
-        assert outputs.pop(f"{tab}.machine")["open"] is True, tab
-        for name in names:
-            assert outputs.pop(f"{tab}.{name}") == (float(v) if (v := getattr(OWN, name)) else "")
-    assert outputs == {}
-    outputs = own_outputs(PageState(ram_gb="64"))
+    outputs = loaded(OWN.query)
+    for tab, form in FORMS.items():
+        fold = outputs[f"{tab}.machine"]
+        assert isinstance(fold, dict) and fold["open"] is True, tab
+        for name in form.own:
+            stated = OWN.stated.get(name)
+            assert outputs[f"{tab}.{name}"] == (float(stated) if stated else "")
+    outputs = loaded("ram_gb=64")
     assert "train.machine" not in outputs, "training asks for no system memory"
-    assert {outputs[f"train.{name}"] for name in OWN_FIELDS_OF["train"]} == {""}
+    assert {outputs[f"train.{name}"] for name in FORMS["train"].own} == {""}
 
 
 @each("name", OWN_FIELDS)
 @each("text", ["many", "-1", "<b>", "1e5"])
 def test_what_is_no_number_leaves_its_field_empty(name: str, text: str) -> None:
-    outputs = own_outputs(PageState.from_query(f"{name}={text}"))
+    outputs = loaded(urlencode({name: text}))
     assert [value for value in outputs.values() if isinstance(value, float)] == []
 
 
@@ -82,7 +88,7 @@ def test_a_ranking_of_all_is_asked_without_what_counts_for_named_gpus() -> None:
     codes = {note.code for note in report.notes}
     assert not codes & {"own_memory_not_applied", "own_prices_need_a_gpu"}
     assert report.request.usd_per_kwh == 0.4 and report.request.disk_gb_per_s == 3.2
-    plain = answer(sizer, PageState(LLAMA, usd_per_kwh="0.4", disk_gb_per_s="3.2"))
+    plain = answer(sizer, PageState(LLAMA, {"usd_per_kwh": "0.4", "disk_gb_per_s": "3.2"}))
     assert answer(sizer, OWN).tiers == plain.tiers
     assert set(OF_NAMED_GPUS) < set(OWN_FIELDS)
 
@@ -113,12 +119,12 @@ def test_a_price_that_nobody_knows_is_left_out() -> None:
 def test_memory_in_use_is_stated_of_every_gpu() -> None:
     catalogue = embedded_sizer().catalogue
     assert on_possible_gpus(OWN, catalogue) == (OWN, ())
-    picked = PageState(usable_gb="20.5", gpus=("2x4090", "3070", "3090 (10 GB free)"))
+    picked = PageState("", {"usable_gb": "20.5"}, ("2x4090", "3070", "3090 (10 GB free)"))
     state, refusals = on_possible_gpus(picked, catalogue)
     assert state.gpus == ("2x4090 (20.500 GB free)", "3070", "3090 (10 GB free)")
-    assert (state.used_gb, state.usable_gb) == ("", "")
+    assert state.stated == {}
     assert [error.fields["reason"] for error in refusals] == ["free_memory_beyond"]
-    held, _ = on_possible_gpus(PageState(used_gb="9", gpus=("4090", "3070")), catalogue)
+    held, _ = on_possible_gpus(PageState("", {"used_gb": "9"}, ("4090", "3070")), catalogue)
     assert held.gpus == ("4090 (9.000 GB used)", "3070")
 
 
@@ -135,7 +141,7 @@ def test_a_gpu_is_picked_on_the_machine_that_the_fields_state() -> None:
     fields = {**before.form, "used_gb": 8}
     asked = FormCall(fields, before.query, (Wish("pick", "h100"),))
     *_, shown = page_handlers().ask(asked)
-    after = PageState(LLAMA, used_gb="8", gpus=("4090", "h100"))
+    after = PageState(LLAMA, {"used_gb": "8"}, ("4090", "h100"))
     assert PageState.from_query(shown["query"]) == after
     assert shown["cards"].count("GB free)</span><button") == 2
 
@@ -166,7 +172,7 @@ def test_places_that_the_page_filled_give_way() -> None:
 
 
 def test_a_question_that_is_answered_is_not_asked_again() -> None:
-    handlers, state = page_handlers(), PageState(LLAMA, context="4096", gpus=("4090",))
+    handlers, state = page_handlers(), PageState(LLAMA, {"context": "4096"}, ("4090",))
     assert list(handlers.ask(FormCall(state.form, state.query))) == [{}]
     assert list(handlers.ask(FormCall(PageState().form))) == [{}], "nothing is asked"
     *_, told = handlers.ask(FormCall(PageState().form, "", (Wish("ask", ""),)))
@@ -213,7 +219,7 @@ def test_training_without_a_named_gpu_leaves_free_memory_out() -> None:
 
 def test_scripts_name_what_stays_in_the_address() -> None:
     assert '"ram_gb"' in remember("train") and '"ram_gb"' not in remember("reverse")
-    for tab in OWN_FIELDS_OF:
+    for tab in FORMS:
         assert '"embed", "__theme"' in remember(tab)
     script = same_everywhere(["used_gb"], 3, ["used_gb", "used_gb"])
     assert '["used_gb", "used_gb"].map' in script and "length: 3" in script

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note
-from gpusizer.text import say_error, say_note, text
+from gpusizer.text import say_error, say_note, sentences, text
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.number_format import NumberFormat
 
@@ -19,6 +19,10 @@ class Words(NumberFormat):
     def __call__(self, key: str, **fields: object) -> str:
         """Return the sentence under `page.<key>`, with its fields filled in."""
         return text(f"page.{key}", self.language, **fields)
+
+    def optional(self, key: str, **fields: object) -> str | None:
+        """Return the sentence under `page.<key>`, None where there is none."""
+        return self(key, **fields) if f"page.{key}" in sentences(self.language) else None
 
     def note(self, note: Note) -> str:
         return say_note(note, self.language)

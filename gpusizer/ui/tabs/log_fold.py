@@ -19,7 +19,7 @@ def build(questions: Questions, listeners: Listeners) -> gr.Accordion:
         with gr.Row(equal_height=True):
             model = gr.Textbox(label=words("log.model"), max_lines=1)
             gpu = gr.Textbox(label=words("log.gpu"), max_lines=1)
-            go = go_button(words, "gs-log-go", label="log.go")
+            go = go_button("log", words)
         answer = html("", "gs-log-answer", scripts.copy_script(ORIGIN))
     go.click(questions.check_log, [text, model, gpu], answer, **listeners("log"))
     return fold

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,54 +18,48 @@ _WIDTH = 480  # pixels; in a narrower column plots stand below each other
 
 
 @dataclass(frozen=True, slots=True)
-class _Figure:
-    """One plot with the markup above and below it."""
-
-    column: gr.Column
-    above: gr.HTML
-    plot: gr.LinePlot | gr.ScatterPlot
-    below: gr.HTML
-
-    @property
-    def outputs(self) -> list[Any]:
-        return [self.column, self.above, self.plot, self.below]
-
-
-@dataclass(frozen=True, slots=True)
 class PicturesPart:
     """The accordion with the pictures.
 
     Attributes:
         folded: the accordion.
-        drawn: the query whose pictures are drawn, "" before the accordion is first unfolded.
-        pictures: the components that the pictures fill.
+        parts: by name, what the pictures fill; "drawn" is the query whose pictures are drawn, ""
+            before the accordion is first unfolded.
     """
 
     folded: gr.Accordion
-    drawn: gr.Textbox
-    pictures: list[Any]
+    parts: Mapping[str, Any]
 
     def follow(self, query: gr.Textbox, handlers: Handlers, listeners: Listeners) -> None:
         """Draw the pictures when the accordion is unfolded, and from then on for every query."""
-        outputs = [self.drawn, *self.pictures]
-        self.folded.expand(handlers.draw, [query], outputs, **listeners("draw"))
-        changes = [query.change, self.drawn.change]  # the query may change while they are drawn
-        gr.on(changes, handlers.redraw, [query, self.drawn], outputs, **listeners("redraw"))
+        drawn, outputs = self.parts["drawn"], [*self.parts.values()]
+
+        def draw(asked: str, token: gr.OAuthToken | None) -> dict[Any, Any]:
+            shown = handlers.draw(asked, token)
+            return {self.parts[name]: value for name, value in shown.items()}
+
+        def redraw(asked: str, shown: str, token: gr.OAuthToken | None) -> dict[Any, Any]:
+            return {drawn: gr.skip()} if shown in ("", asked) else draw(asked, token)
+
+        self.folded.expand(draw, [query], outputs, **listeners("draw"))
+        changes = [query.change, drawn.change]  # the query may change while they are drawn
+        gr.on(changes, redraw, [query, drawn], outputs, **listeners("redraw"))
 
 
 def build(words: Words) -> PicturesPart:
     """Build the accordion, which is invisible until there is an answer."""
     summary = words("pictures.summary")
     folded = gr.Accordion(summary, open=False, visible=False, elem_id="gs-pictures")
+    parts: dict[str, Any] = {"drawn": query_box("gs-drawn")}
     with folded, gr.Row(elem_classes=["gs-figures"]):
         with gr.Column(min_width=_WIDTH):
-            memory = html("", "gs-memory-picture-block")
-        figures = [_figure(name, words) for name in PLOTS]
-    pictures = [memory, *(part for figure in figures for part in figure.outputs)]
-    return PicturesPart(folded, query_box("gs-drawn"), pictures)
+            parts["memory"] = html("", "gs-memory-picture-block")
+        for name in PLOTS:
+            parts |= {f"{name}.{part}": built for part, built in _figure(name, words).items()}
+    return PicturesPart(folded, parts)
 
 
-def _figure(name: str, words: Words) -> _Figure:
+def _figure(name: str, words: Words) -> dict[str, Any]:
     """Build the components of one of `PLOTS`, which are invisible until there is data.
 
     Gradio's script fetches Vega when the first plot becomes visible. Vega cuts off long names in
@@ -90,4 +85,4 @@ def _figure(name: str, words: Words) -> _Figure:
             elem_classes=["gs-plot"],
         )
         below = html("", f"gs-{name}-below")
-    return _Figure(column, above, plot, below)
+    return {"column": column, "above": above, "plot": plot, "below": below}

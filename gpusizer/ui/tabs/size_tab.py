@@ -7,7 +7,6 @@ from typing import Any
 
 import gradio as gr
 
-from gpusizer.memory.engines import ENGINES
 from gpusizer.ui import page_scripts as scripts
 from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.presenters import frame
@@ -15,19 +14,8 @@ from gpusizer.ui.presenters.errors import chips_html
 from gpusizer.ui.presenters.tables import RANKING_COLUMNS
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.tabs import pictures_section as pictures
-from gpusizer.ui.tabs.machine_fold import machine_fold
-from gpusizer.ui.tabs.planning_fields import draft_fields, serving_fields, wish_fields
-from gpusizer.ui.tabs.tab_fields import (
-    Listeners,
-    context_field,
-    go_button,
-    grid,
-    html,
-    model_field,
-    number_field,
-    query_box,
-)
-from gpusizer.ui.tabs.tab_form import TabForm
+from gpusizer.ui.tabs.tab_fields import Listeners, grid, html, query_box
+from gpusizer.ui.tabs.tab_form import TabForm, build_form
 
 
 def build(
@@ -35,41 +23,18 @@ def build(
 ) -> TabForm:
     """Build the tab."""
     words = handlers.words
-    with gr.Row(elem_id="gs-form", equal_height=True):
-        model = model_field(words, "gs-model")
-        go = go_button(words, "gs-go")
-    chips = html(chips_html(examples, words("try")), "gs-examples", scripts.TRY)
-    fields = {"model": model, **_advanced(words)}
-    machine = machine_fold("size", words)
+    examples_html = chips_html(examples, words("try"))
+    chips: list[gr.HTML] = []
+    form = build_form(
+        "size", words, lambda: chips.append(html(examples_html, "gs-examples", scripts.TRY))
+    )
     start = _start(frame.welcome_html(handlers.gpu_count, handlers.sample, words))
     shown, pictures_part = _shown(start["answer"], words)
-    form = TabForm("size", fields, machine, shown, start, query_box("gs-again"))
-    wishing = [chips, shown["answer"], shown["cards"], shown["ranking"]]
-    form.answer_by(handlers.ask, go, tab, wishing, listeners)
+    wishing = [*chips, shown["answer"], shown["cards"], shown["ranking"]]
+    form.answer_by(handlers.ask, tab, shown, start, wishing, listeners)
     _share(handlers, shown["answer"], shown["query"], listeners)
     pictures_part.follow(shown["query"], handlers, listeners)
     return form
-
-
-def _advanced(words: Words) -> dict[str, Any]:
-    with gr.Accordion(
-        words("advanced"), open=False, elem_id="gs-advanced", elem_classes=["gs-fold"]
-    ):
-        with gr.Row():
-            fields: dict[str, Any] = {"context": context_field(words)}
-            fields["concurrency"] = number_field(
-                words("concurrency.label"), words("concurrency.info"), 1
-            )
-            fields["engine"] = gr.Dropdown(
-                [(words("engine.usual"), ""), *((e.name, e.slug) for e in ENGINES.values())],
-                value="",
-                label=words("engine.label"),
-                info=words("engine.info"),
-            )
-        for row in (serving_fields, draft_fields, wish_fields):
-            with gr.Row():
-                fields |= row(words)
-    return fields
 
 
 def _start(welcome: str) -> dict[str, Any]:

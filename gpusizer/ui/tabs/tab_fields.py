@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
 
-from gpusizer.memory.workload import DEFAULT_CONTEXT
+from gpusizer.answers.conclusion.train import method_name
+from gpusizer.answers.request_docs import described_fields
+from gpusizer.core.messages import Note
+from gpusizer.memory.engines import ENGINES
 from gpusizer.text import Language
 from gpusizer.ui.endpoints import CONCURRENCY, QUEUE
+from gpusizer.ui.forms import FORMS, MENUS, OPEN_MENUS
 from gpusizer.ui.presenters.grid import Column, headers
 from gpusizer.ui.presenters.words import Words
 
 _GRID_HEIGHT = 640  # pixels; the stylesheet sets fewer on a phone
+_NUMBER_WIDTH = 150  # pixels, at least
+_STEPS = {"acceptance_rate": 0.05}
+_NAME = gr.InputHTMLAttributes(autocorrect="off", autocapitalize="off", spellcheck=False)
+
+_CHOICES: Mapping[str, Callable[[str, Words], str]] = {
+    "engine": lambda slug, words: ENGINES[slug].name,
+    "max_loss": lambda word, words: words.note(Note(f"loss_{word}")),
+    "method": lambda method, words: method_name(method),
+    "model_task": lambda task, words: words(f"task.{task}"),
+}
+"""By menu: what a choice says, where it is not what a request writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,38 +101,47 @@ def query_box(elem_id: str) -> gr.Textbox:
     return gr.Textbox("", visible=False, elem_id=elem_id, label="query")
 
 
-def model_field(words: Words, elem_id: str, *, label: str = "model.label") -> gr.Textbox:
-    """Build the field for a model's ID; Enter submits."""
-    return gr.Textbox(
-        label=words(label),
-        placeholder=words("model.placeholder"),
-        max_lines=1,
-        scale=1,
-        html_attributes=gr.InputHTMLAttributes(
-            autocorrect="off", autocapitalize="off", spellcheck=False
-        ),
-        elem_id=elem_id,
+def prefix(tab: str) -> str:
+    """Return what the ids of a tab's elements begin with."""
+    return "gs" if tab == "size" else f"gs-{tab}"
+
+
+def go_button(tab: str, words: Words) -> gr.Button:
+    """Build the button that submits the form of a tab or a part of one."""
+    elem_id = f"{prefix(tab)}-go"
+    return gr.Button(
+        words(f"ask.{tab}"), variant="primary", scale=0, min_width=150, elem_id=elem_id
     )
 
 
-def go_button(words: Words, elem_id: str, *, label: str = "go") -> gr.Button:
-    """Build the button that submits a form."""
-    return gr.Button(words(label), variant="primary", scale=0, min_width=150, elem_id=elem_id)
+def field(tab: str, name: str, words: Words) -> Any:
+    """Build a field of a tab's form, of the kind and with the default that its request states.
 
-
-def number_field(
-    label: str, info: str = "", usual: float | None = None, **options: Any
-) -> gr.Number:
-    """Build a field for a number; without a `usual` one it is empty until the visitor types.
-
-    Gradio's script shows 0 for None when it builds the field, which happens when a fold or a tab
+    Gradio's script shows 0 for None when it builds a number, which happens when a fold or a tab
     first opens, and sends that 0 with every question. It leaves "" empty and sends it as it is, so
-    that the field has no `precision` or bounds, which cannot take it: the request checks those.
+    that a number has no `precision` or bounds, which cannot take it: the request checks those.
     """
-    value: Any = "" if usual is None else usual
-    return gr.Number(value, label=label, info=info or None, **options)
+    form = FORMS[tab]
+    kind, default = form.kind(name), described_fields(form.request)[name].default
+    usual = words.number(default, "g") if kind is float and default else ""
+    options: dict[str, Any] = {
+        "value": form.values({}, (name,))[name],
+        "label": words.optional(f"field.{name}.{tab}") or words(f"field.{name}.label"),
+        "info": words.optional(f"field.{name}.info", usual=usual),
+        "elem_id": f"{prefix(tab)}-{name}",
+    }
+    if name in MENUS:
+        choices = [(_choice(name, choice, words), choice) for choice in MENUS[name]]
+        return gr.Dropdown(choices, allow_custom_value=name in OPEN_MENUS, **options)
+    if kind is bool:
+        return gr.Checkbox(**options)
+    if kind is not str:
+        return gr.Number(step=_STEPS.get(name, 1), min_width=_NUMBER_WIDTH, **options)
+    hint = words.optional(f"field.{name}.placeholder")
+    return gr.Textbox(placeholder=hint, max_lines=1, html_attributes=_NAME, **options)
 
 
-def context_field(words: Words) -> gr.Number:
-    """Build the field for the context, in tokens per sequence."""
-    return number_field(words("context.label"), words("context.info"), DEFAULT_CONTEXT)
+def _choice(name: str, choice: str, words: Words) -> str:
+    """Write one choice of a menu."""
+    said = words.optional(f"field.{name}.{choice or 'all'}")
+    return said or (_CHOICES[name](choice, words) if name in _CHOICES else choice)

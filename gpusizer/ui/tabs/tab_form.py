@@ -1,8 +1,9 @@
-"""A tab's form: one listener answers it, whatever calls it, and names what it takes and returns."""
+"""A tab's form, a component for each of its fields, and the one listener that answers it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,11 @@ import gradio as gr
 from gpusizer.ui import page_scripts as scripts
 from gpusizer.ui.asked import START, FormCall, Shown, wishes_of
 from gpusizer.ui.asking_script import script
-from gpusizer.ui.tabs.machine_fold import MachineFold
-from gpusizer.ui.tabs.tab_fields import Listeners, query_box
+from gpusizer.ui.forms import FORMS
+from gpusizer.ui.own_machine_script import same_everywhere
+from gpusizer.ui.presenters.html import el
+from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.tabs.tab_fields import Listeners, field, go_button, html, prefix, query_box
 
 Handler = Callable[[FormCall], Iterator[Shown]]
 """Answers a form; yields what is shown meanwhile and in the end."""
@@ -27,53 +31,63 @@ class TabForm:
     Attributes:
         tab: the tab's name.
         fields: what the visitor fills in, by the names of the request's fields.
-        machine: the fold with the visitor's own machine, whose fields are asked with the others.
-        shown: what an answer fills in; "query" is the question that was answered.
-        start: what these show before the first question.
+        go: the button that asks.
+        machine: the fold with the visitor's own machine.
         again: a hidden text, a change of which has the form answered.
     """
 
     tab: str
     fields: Mapping[str, Any]
-    machine: MachineFold
-    shown: Mapping[str, Any]
-    start: Mapping[str, Any]
+    go: gr.Button
+    machine: gr.Accordion
     again: gr.Textbox
 
     def answer_by(
         self,
         handler: Handler,
-        go: gr.Button,
         opened: gr.Tab,
+        shown: Mapping[str, Any],
+        start: Mapping[str, Any],
         wishing: Sequence[gr.HTML],
         listeners: Listeners,
     ) -> None:
         """Answer by `handler`: at the button, at Enter, at a choice, when a field is left, at the
         event `input` of the components `wishing`, and when the tab `opened` opens after one of its
-        fields has changed in another tab."""
-        tab, query = self.tab, self.shown["query"]
-        asked = {**self.fields, **self.machine.fields}
-        typed = [field for field in asked.values() if isinstance(field, _TYPED)]
-        chosen = [field for field in asked.values() if not isinstance(field, _TYPED)]
+        fields has changed in another tab.
+
+        An answer fills in `shown`, whose "query" is the question that was answered; before the
+        first question these show `start`.
+        """
+        tab, query, asked = self.tab, shown["query"], list(self.fields.values())
+        parts = {**self.fields, **shown}
+
+        def show(values: Shown) -> dict[Any, Any]:
+            by_name = start if values is START else values
+            # Gradio takes an empty dict for a value, not for nothing to show.
+            nothing = {query: gr.skip()}
+            return {parts[name]: value for name, value in by_name.items()} or nothing
+
+        typed = [part for part in asked if isinstance(part, _TYPED)]
+        chosen = [part for part in asked if not isinstance(part, _TYPED)]
         wishes = query_box(f"gs-{tab}-wishes")
-        events = [go.click, self.again.change, wishes.change, *(field.submit for field in typed)]
-        events += [*(field.input for field in chosen), *(part.input for part in wishing)]
+        events = [self.go.click, self.again.change, wishes.change]
+        events += [*(part.submit for part in typed), *(part.input for part in (*chosen, *wishing))]
         answered = gr.on(
             events,
-            listener(handler, tuple(asked), self._by_component),
-            [query, self.again, wishes, *asked.values()],
-            [*asked.values(), *self.shown.values()],
+            listener(handler, tuple(self.fields), show),
+            [query, self.again, wishes, *asked],
+            [*parts.values()],
             js=script("ask", tab),
             **listeners(tab),
         )
-        done = script("done", tab, next(iter(self.fields)))
+        done = script("done", tab, FORMS[tab].first[0])
         for ended, name in ((answered.then, "done"), (answered.failure, "failed")):
             options = listeners.quiet(f"{tab}_{name}")
             ended(None, [query, wishes], [wishes], js=done, **options)
         gr.on(
-            [opened.select, *(field.blur for field in typed)],
+            [opened.select, *(part.blur for part in typed)],
             None,
-            [self.again, *asked.values()],
+            [self.again, *asked],
             [self.again],
             js=script("left", tab),
             **listeners.quiet(f"{tab}_left"),
@@ -81,20 +95,57 @@ class TabForm:
         remember = scripts.remember(tab)
         query.change(None, [query], None, js=remember, **listeners.quiet(f"{tab}_remember"))
 
-    def _by_component(self, shown: Shown) -> dict[Any, Any]:
-        """Return values by the components that show them."""
-        parts = {**self.fields, **self.machine.fields, **self.shown}
-        by_name = self.start if shown is START else shown
-        # Gradio takes an empty dict for a value, not for nothing to show.
-        nothing = {parts["query"]: gr.skip()}
-        return {parts[name]: value for name, value in by_name.items()} or nothing
-
     @property
     def filled(self) -> dict[str, Any]:
         """The components that an address fills, by the tab's name and their own."""
-        own = {"machine": self.machine.fold, **self.machine.fields}
-        parts = {**self.fields, **own, "again": self.again}
+        parts = {**self.fields, "machine": self.machine, "again": self.again}
         return {f"{self.tab}.{name}": part for name, part in parts.items()}
+
+
+def build_form(tab: str, words: Words, between: Callable[[], None] = lambda: None) -> TabForm:
+    """Build the fields of a tab in the order of its form; `between` builds what stands below the
+    first ones. More than one row of others is folded away."""
+    form = FORMS[tab]
+
+    def row(names: Sequence[str]) -> dict[str, Any]:
+        return {name: field(tab, name, words) for name in names}
+
+    with gr.Row(elem_id=f"{prefix(tab)}-form", equal_height=True, elem_classes=["gs-form"]):
+        fields = row(form.first)
+        go = go_button(tab, words)
+    between()
+    is_folded = len(form.rows) > 1
+    with _fold(f"{prefix(tab)}-advanced", words("advanced")) if is_folded else nullcontext():
+        for number, names in enumerate(form.rows):
+            with gr.Row(elem_id=f"{prefix(tab)}-row-{number}"):
+                fields |= row(names)
+    title = words("own.title_priced" if "usd_per_kwh" in form.own else "own.title")
+    with _fold(f"gs-{tab}-machine", title) as machine:
+        html(el("p", words("own.lead"), class_="gs-small"), f"gs-{tab}-machine-lead")
+        with gr.Row():
+            fields |= row(form.own)
+    return TabForm(tab, fields, go, machine, query_box(f"{prefix(tab)}-again"))
+
+
+def _fold(elem_id: str, title: str) -> gr.Accordion:
+    return gr.Accordion(title, open=False, elem_id=elem_id, elem_classes=["gs-fold"])
+
+
+def keep_same(forms: Sequence[TabForm], listeners: Listeners) -> None:
+    """Write what is typed of the machine in one tab into the same fields of the others, and
+    remember it."""
+    for form in forms:
+        own = FORMS[form.tab].own
+        others = [other for other in forms if other is not form]
+        shared = [(name, other) for other in others for name in FORMS[other.tab].own if name in own]
+        gr.on(
+            [form.fields[name].input for name in own],
+            None,
+            [form.fields[name] for name in own],
+            [*(o.machine for o in others), *(other.fields[name] for name, other in shared)],
+            js=same_everywhere(own, len(others), [name for name, _ in shared]),
+            **listeners.quiet(f"own_{form.tab}"),
+        )
 
 
 def listener(
