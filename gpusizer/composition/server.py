@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 # Gradio reads these variables when it is imported: it sends no analytics, and sums up its queue
@@ -55,6 +56,9 @@ def serve(host: str | None = None, port: int | None = None) -> None:
     """Serve until interrupted, at the host and port given, else at those of the environment."""
     application = compose_from_environment()
     launch(application, server_name=host, server_port=port or port_of_environment())
+    # What stands by now stays until the end: the garbage collector need not look through it, which
+    # takes 0.15 s of processor time about once in ten answers.
+    gc.freeze()
     if application.monitor.settings.structured_log:
         log_as_json(LOGGER)
     application.endpoints.block_thread()

@@ -76,7 +76,7 @@ class Plan:
         Recommended quantizations come first. The engine is kept where it runs the quantization.
         """
         for quant, native in sorted(self._narrower, key=lambda p: not p[0].recommended):
-            usable = tuple(engines_on(self.study, self.machine, quant))
+            usable = engines_on(self.study, self.machine, quant)
             if usable:
                 engine = self.engine if self.engine in usable else usable[0]
                 yield replace(self, quant=quant, native=native, engine=engine)

@@ -3,48 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from gpusizer.core.messages import Note
-from gpusizer.gpus import Gpu
+from gpusizer.gpus import Gpu, KernelClass
 from gpusizer.memory.engines import Engine
 from gpusizer.memory.quants import Quant
-
-
-class KernelClass(NamedTuple):
-    """What kernels ask of a GPU: GPUs of one class run the same engines and quantizations."""
-
-    software: str
-    vendor: str
-    compute_capability: str
-    fp8_support: bool
-    fp4_support: bool
-    int8_support: bool
-    flash_attention_2: str
-
-    @property
-    def cuda(self) -> float | None:
-        """CUDA compute capability, None for other vendors."""
-        if self.vendor != "NVIDIA":
-            return None
-        try:
-            return float(self.compute_capability)
-        except ValueError:
-            return None
-
-
-def kernel_class(gpu: Gpu) -> KernelClass:
-    """The class of a GPU."""
-    return KernelClass(
-        gpu.software,
-        gpu.vendor,
-        gpu.compute_capability,
-        gpu.fp8_support,
-        gpu.fp4_support,
-        gpu.int8_support,
-        gpu.flash_attention_2,
-    )
-
 
 _MULTIPLIES: dict[str, Callable[[KernelClass], bool]] = {
     "": lambda kind: True,
@@ -64,7 +27,7 @@ _LACKED: dict[tuple[str, str, KernelClass], str | None] = {}
 
 def has_units(quant: Quant, gpu: Gpu) -> bool:
     """Whether the GPU multiplies in the format of the weights, so that nothing is unpacked."""
-    return _MULTIPLIES[quant.needs](kernel_class(gpu))
+    return _MULTIPLIES[quant.needs](gpu.kernel_class)
 
 
 def runs_on(quant: Quant, engine: Engine, gpu: Gpu) -> bool:
@@ -74,7 +37,7 @@ def runs_on(quant: Quant, engine: Engine, gpu: Gpu) -> bool:
 
 def runs_engine(engine: Engine, gpu: Gpu) -> bool:
     """Whether there is a build of the engine for this GPU."""
-    return _lacks_build(engine, kernel_class(gpu)) is None
+    return _lacks_build(engine, gpu.kernel_class) is None
 
 
 def why_not(quant: Quant, engine: Engine, gpu: Gpu) -> Note | None:
@@ -94,7 +57,7 @@ def why_not(quant: Quant, engine: Engine, gpu: Gpu) -> Note | None:
 
 def _lacks(quant: Quant, engine: Engine, gpu: Gpu) -> str | None:
     """The code of what an engine lacks to run the weights, None where it runs them."""
-    kind = kernel_class(gpu)
+    kind = gpu.kernel_class
     key = (quant.needs, engine.slug, kind)
     if key not in _LACKED:
         _LACKED[key] = _lacks_build(engine, kind) or _lacks_kernels(quant.needs, engine, kind)

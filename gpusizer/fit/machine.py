@@ -69,6 +69,11 @@ class Machine:
         )
 
     @property
+    def kinds(self) -> tuple[Gpu, ...]:
+        """One of its devices where all are alike, else all of them."""
+        return self.gpus[:1] if self.is_uniform else self.gpus
+
+    @property
     def gpu(self) -> Gpu:
         """The kind of its devices, of different kinds the fastest."""
         return self.gpus[0]

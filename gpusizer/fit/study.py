@@ -80,6 +80,9 @@ class Study:
         """Quantizations and engines that run on a kind of device, as `ways` finds them."""
         self.kept: dict[tuple[object, ...], Any] = {}
         """What speeds of this workload stand on, as `user_speed` computes it."""
+        self.speeds: dict[int, tuple[object, float | None]] = {}
+        """Tokens/s of each user by the identity of a way, which is held here so that no other takes
+        it over."""
         self._losses: dict[tuple[str, bool, str], int] = {}
 
     def under(self, **fields: Any) -> Study:
@@ -88,7 +91,7 @@ class Study:
         other.workload = replace(self.workload, **fields)
         other._estimator = Estimator(self.profile, other.workload)
         other._estimates, other._engines, other._splits, other.options = {}, {}, {}, {}
-        other.kept, other._losses = {}, {}
+        other.kept, other._losses, other.speeds = {}, {}, {}
         return other
 
     def among(self, quants: Sequence[QuantPair]) -> Study:

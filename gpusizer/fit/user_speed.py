@@ -13,6 +13,13 @@ from gpusizer.memory.estimate import MemoryEstimate
 def user_speed(study: Study, way: Way) -> float | None:
     """Likely tokens/s of each user, None when unknown; of one user where layers lie on unlike
     devices."""
+    known = study.speeds.get(id(way))
+    if known is None:
+        known = study.speeds[id(way)] = way, _user_speed(study, way)
+    return known[1]
+
+
+def _user_speed(study: Study, way: Way) -> float | None:
     if way.arranged is not None:
         rate = one_user_rate(study, way)
         return None if rate is None else rate.likely

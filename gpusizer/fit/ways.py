@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import islice
 
 from gpusizer.core.messages import Note
-from gpusizer.fit.compatibility import has_units, kernel_class, runs_on, why_not
+from gpusizer.fit.compatibility import has_units, runs_on, why_not
 from gpusizer.fit.division import asked_split, refused_degrees
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.placement.arrangement import Arranged, arrange
@@ -58,8 +57,7 @@ def ways(
 def options(study: Study, machine: Machine, *, usual: bool) -> tuple[QuantOption, ...]:
     """Quantizations and engines that run the model on the machine's kinds of devices: the usual
     ones, or all others."""
-    kinds = machine.gpus[:1] if machine.is_uniform else machine.gpus
-    key = (usual, machine.is_uniform, *map(kernel_class, kinds))
+    key = (usual, machine.is_uniform, *(gpu.kernel_class for gpu in machine.kinds))
     found = study.options.get(key)
     if found is None:
         make = _usual_options if usual else _other_options
@@ -70,35 +68,34 @@ def options(study: Study, machine: Machine, *, usual: bool) -> tuple[QuantOption
 def _usual_options(study: Study, machine: Machine) -> Iterator[QuantOption]:
     """Yield the first engine of each quantization to choose unasked."""
     for quant, native in study.quants:
-        is_usual = _is_usual(study, machine, quant, native)
-        engine = next(engines_on(study, machine, quant), None) if is_usual else None
-        if engine is not None:
-            yield QuantOption(quant, native, engine, True, _least_bytes(study, quant, native))
+        if _is_usual(study, machine, quant, native):
+            for engine in engines_on(study, machine, quant)[:1]:
+                yield QuantOption(quant, native, engine, True, _least_bytes(study, quant, native))
 
 
 def _other_options(study: Study, machine: Machine) -> Iterator[QuantOption]:
     """Yield every engine that is not a quantization's first, and all of an unusual one."""
     for quant, native in study.quants:
         first = _is_usual(study, machine, quant, native)
-        for engine in islice(engines_on(study, machine, quant), int(first), None):
+        for engine in engines_on(study, machine, quant)[int(first) :]:
             yield QuantOption(quant, native, engine, False, _least_bytes(study, quant, native))
 
 
-def engines_on(study: Study, machine: Machine, quant: Quant) -> Iterator[Engine]:
-    """Yield the engines that run the quantization on the machine's devices, the usual one first."""
-    kinds = machine.gpus[:1] if machine.is_uniform else machine.gpus
-    for engine in study.engines(quant):
-        deals_layers = machine.is_uniform or engine.abilities.offloads
-        refused = refused_degrees(engine, study.workload, study.profile)
-        if deals_layers and not refused and all(runs_on(quant, engine, gpu) for gpu in kinds):
-            yield engine
+def engines_on(study: Study, machine: Machine, quant: Quant) -> tuple[Engine, ...]:
+    """Engines that run the quantization on the machine's devices, the usual one first."""
+    return tuple(
+        engine
+        for engine in study.engines(quant)
+        if (machine.is_uniform or engine.abilities.offloads)
+        and not refused_degrees(engine, study.workload, study.profile)
+        and all(runs_on(quant, engine, gpu) for gpu in machine.kinds)
+    )
 
 
 def _is_usual(study: Study, machine: Machine, quant: Quant, native: bool) -> bool:
     """Whether a quantization is one to choose unasked: one that is taken whose format the devices
     multiply, the checkpoint as stored, or the only one that is asked for."""
-    kinds = machine.gpus[:1] if machine.is_uniform else machine.gpus
-    multiplied = quant.needs != "fp4" or all(has_units(quant, gpu) for gpu in kinds)
+    multiplied = quant.needs != "fp4" or all(has_units(quant, gpu) for gpu in machine.kinds)
     taken = study.demands.takes(quant, study.profile) and multiplied
     return native or len(study.quants) == 1 or taken
 

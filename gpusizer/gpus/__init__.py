@@ -10,12 +10,14 @@ from gpusizer.gpus.gpu import (
     Status,
     Support,
 )
+from gpusizer.gpus.kernel_class import KernelClass
 from gpusizer.gpus.saved import saved_gpus
 
 __all__ = [
     "Catalogue",
     "Confidence",
     "Gpu",
+    "KernelClass",
     "MemoryBasis",
     "Price",
     "PriceBasis",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from gpusizer.core.messages import Note
+from gpusizer.gpus.kernel_class import KernelClass
 
 MemoryBasis = Literal["observed", "rule", "nominal", "stated"]
 PriceBasis = Literal["street", "launch", "rent", "similar", "own"]
@@ -50,7 +52,7 @@ class Price:
     weak: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Gpu:
     """One row of `data/gpus.csv`. Amounts and rates are totals of the board.
 
@@ -152,7 +154,20 @@ class Gpu:
         """Whether it is part of a system on a chip, whose memory is the system's."""
         return self.segment in _INTEGRATED
 
-    @property
+    @cached_property
+    def kernel_class(self) -> KernelClass:
+        """Its class by what kernels ask of it."""
+        return KernelClass(
+            self.software,
+            self.vendor,
+            self.compute_capability,
+            self.fp8_support,
+            self.fp4_support,
+            self.int8_support,
+            self.flash_attention_2,
+        )
+
+    @cached_property
     def device_memory_bytes(self) -> int:
         """Memory of one device in bytes. Two dies on one board do not share theirs."""
         return self.memory_bytes // self.devices_per_board

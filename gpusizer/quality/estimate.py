@@ -28,7 +28,6 @@ from gpusizer.quality.prediction import (
     MEASURED_MODEL,
     NARROW_BITS,
     NATIVE,
-    PredictedLoss,
     predict,
 )
 from gpusizer.quality.quality import Increase, Quality, QualitySource
@@ -106,14 +105,8 @@ def _of_weights(
         matrix = True
     recent = (_vocabulary(profile) or _OLD_VOCABULARY + 1) > _OLD_VOCABULARY
     case = LossCase(recipe, bits if recipe.is_gguf else None, profile.parameters, matrix, recent)
-    names = _names(profile)
-    predicted = _predicted(case, names, maker)
-    return _assembled(profile, case, predicted, names)
-
-
-@lru_cache(maxsize=4096)
-def _predicted(case: LossCase, names: tuple[str, ...], maker: str) -> PredictedLoss:
-    return predict(case, published(), tuple(map(kin_of, names)), maker)
+    generates = profile.architecture is not None and profile.architecture.generates
+    return _predicted(case, _names(profile), maker, generates)
 
 
 def _loses_nothing(profile: ModelProfile, recipe: QualityRecipe, *, native: bool) -> bool:
@@ -154,11 +147,12 @@ def _vocabulary(profile: ModelProfile) -> int | None:
     return profile.architecture.vocab_size if profile.architecture else None
 
 
-def _assembled(
-    profile: ModelProfile, case: LossCase, predicted: PredictedLoss, names: Sequence[str]
-) -> Quality:
+@lru_cache(maxsize=4096)
+def _predicted(case: LossCase, names: tuple[str, ...], maker: str, generates: bool) -> Quality:
+    """What the weights of a case lose; one question asks for it some hundred times."""
+    predicted = predict(case, published(), tuple(map(kin_of, names)), maker)
     basis, rows = predicted.basis, predicted.rows
-    caveats = list(_caveats(profile, case))
+    caveats = list(_caveats(case, generates=generates))
     own = [one for one in rows if one.row["repo"].casefold() in {n.casefold() for n in names}]
     if basis == MEASURED and not own:
         basis = MEASURED_MODEL
@@ -176,7 +170,7 @@ def _assembled(
         rows=count,
         source=_source(own or rows) if rows else _FITTED_ON,
         caveats=tuple(caveats),
-        careful=profile.parameters < _SMALL_PARAMETERS,
+        careful=case.parameters < _SMALL_PARAMETERS,
     )
 
 
@@ -187,16 +181,16 @@ def _source(rows: Sequence[MeasuredLoss]) -> QualitySource:
     return QualitySource(row["source_group"], row["source_url"], row["date"])
 
 
-def _caveats(profile: ModelProfile, case: LossCase) -> list[Note]:
+def _caveats(case: LossCase, *, generates: bool) -> list[Note]:
     caveats = []
     if case.recipe.is_gguf and case.recipe.bits < NARROW_BITS:
         word = {True: "yes", False: "no", None: "unknown"}[case.matrix]
         caveats.append(Note(f"quality_matrix_{word}"))
     if case.recipe.bits < _TOOL_BITS:
         caveats.append(Note("quality_tools"))
-    if profile.parameters < _SMALL_PARAMETERS:
+    if case.parameters < _SMALL_PARAMETERS:
         caveats.append(Note("quality_small_model"))
-    if profile.architecture is None or not profile.architecture.generates:
+    if not generates:
         caveats.append(Note("quality_other_kind"))
     return caveats
 
