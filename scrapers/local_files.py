@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 from huggingface_hub import metadata_load
 from yaml import YAMLError
 
-from gpusizer.core.errors import ModelUnreadable, RepoFileNotFound
+from gpusizer.core.errors import RepoFileNotFound
 from gpusizer.core.units import KIB
 from gpusizer.hub.tensors import group_entries
 from scrapers.byte_window import Source
@@ -28,7 +28,7 @@ from scrapers.json_files import parse_object
 from scrapers.limits import Limits
 from scrapers.model_card import CARD
 from scrapers.read_budget import ReadBudget
-from scrapers.repo_reader import AllHeaders
+from scrapers.repo_files import RepoFiles
 from scrapers.safetensors_header import LENGTH_BYTES, count_tensors, header_end, parse_header
 from scrapers.shard_index import ShardIndex, parse_index
 from scrapers.weight_sets import RepoFile
@@ -37,32 +37,21 @@ _CARD_BYTES = 64 * KIB  # YAML takes a second for each megabyte
 _MAX_DEPTH = 6
 
 
-class LocalFiles:
-    """Implements RepoFiles, which documents the methods, for a folder.
+class LocalFiles(RepoFiles):
+    """The files of a folder, of which `sha` is the commit, None if unknown.
 
-    Files are read when their content is requested, because a disk has no round trips to overlap.
-    `sha` is the commit in the folder, None if unknown. If `only` names a safetensors file at the
-    root, other weights are left out of the file list; configurations stay.
+    If `only` names a safetensors file at the root, other weights are left out of the file list;
+    configurations stay.
     """
-
-    may_read_files = True
-    may_ask_headers = False
 
     def __init__(
         self, folder: Path, repo_id: str, sha: str | None, limits: Limits, only: str | None = None
     ) -> None:
+        super().__init__(ReadBudget(repo_id, limits), repo_id, sha)
         self.folder = folder
-        self.repo_id = repo_id
-        self.revision = sha
-        self.budget = ReadBudget(repo_id, limits)
         self._only = only
-        self._pieces: dict[str, tuple[RepoFile, ...]] = {}
         self._info: RepoInfo | None = None
         self._sizes: dict[str, int] = {}
-
-    @property
-    def limits(self) -> Limits:
-        return self.budget.limits
 
     def info(self) -> RepoInfo:
         """Return the model card's metadata and the file list."""
@@ -79,20 +68,6 @@ class LocalFiles:
 
     def tree(self) -> list[RepoFile]:
         return list(self.info().files or ())
-
-    def confirm_tree(self) -> bool:
-        """Return False: a folder is listed whole."""
-        return False
-
-    def prefetch(self, method: str, path: str = "") -> None:
-        """Do nothing: the file is read when its content is requested."""
-
-    def expect_headers(self, paths: Iterable[str], header_bytes: int) -> None:
-        """Do nothing: a local header is read whole."""
-
-    def expect_pieces(self, pieces: Iterable[RepoFile]) -> None:
-        ordered = tuple(pieces)
-        self._pieces[ordered[0].path] = ordered
 
     def json(self, path: str) -> dict[str, Any]:
         body = self._small_file(path, "config_bytes")
@@ -124,13 +99,6 @@ class LocalFiles:
             header = read_header(source, self.limits, self.repo_id, path)
         self.budget.count_bytes(header.bytes_read)
         return header
-
-    def headers(self, index: str) -> AllHeaders:
-        """Return no headers: shards are read one by one."""
-        return AllHeaders()
-
-    def suspend_headers_route(self, refusal: ModelUnreadable) -> None:
-        """Do nothing: local files have no such route."""
 
     def _listed(self) -> Iterator[tuple[str, int]]:
         """Yield the path and bytes of each regular file; links are followed."""

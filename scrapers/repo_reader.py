@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -39,10 +38,10 @@ from scrapers.hub_api import (
     tree_url,
 )
 from scrapers.json_files import parse_object
-from scrapers.limits import Limits
 from scrapers.list_promises import may_be_cut
 from scrapers.listed_files import ListedFiles
 from scrapers.read_budget import ReadBudget
+from scrapers.repo_files import AllHeaders, RepoFiles
 from scrapers.shard_index import ShardIndex, parse_index
 from scrapers.tokens import ANONYMOUS, Tokens, is_open_to_all
 from scrapers.weight_sets import RepoFile
@@ -54,15 +53,7 @@ _RELEASED: Future[Any] = Future()
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, slots=True)
-class AllHeaders:
-    """The API's response with the headers of all shards, unparsed, or the error of the request."""
-
-    body: bytes = b""
-    refusal: ModelUnreadable | None = None
-
-
-class RepoReader:
+class RepoReader(RepoFiles):
     """Starts reads in threads and returns their results; every read is done once.
 
     The failure of a read is raised only when its result is requested. Use as a context manager:
@@ -77,15 +68,12 @@ class RepoReader:
         revision: str | None,
         tokens: Tokens = ANONYMOUS,
     ) -> None:
+        super().__init__(budget, repo_id, revision)
         self.session = session
-        self.budget = budget
-        self.repo_id = repo_id
-        self.revision = revision
         self._tokens = tokens
         self._token = tokens.host if tokens.is_hosts_look else tokens.visitor
         self._info: RepoInfo | None = None
         self._first_reads: dict[str, int] = {}
-        self._pieces: dict[str, tuple[RepoFile, ...]] = {}
         self._objects: dict[str, dict[str, Any]] = {}
         self._indexes: dict[str, ShardIndex] = {}
         self._header_memory = HeaderMemory(budget.limits.held_header_bytes)
@@ -93,11 +81,6 @@ class RepoReader:
         self._tree: list[RepoFile] | None = None
         self._futures: dict[tuple[str, str], Future[Any]] = {}
         self._pool = ThreadPoolExecutor(self.limits.parallel_reads, "hub-read")
-
-    @property
-    def limits(self) -> Limits:
-        """The budgets in force."""
-        return self.budget.limits
 
     def __enter__(self) -> Self:
         return self
@@ -144,7 +127,6 @@ class RepoReader:
 
     @property
     def may_read_files(self) -> bool:
-        """Whether files may be requested: those of a gated repository need a token."""
         return self._token is not None or not self.info().gated
 
     @property
@@ -157,7 +139,6 @@ class RepoReader:
         return self.session.headers_route.allows_requests and not is_spared
 
     def suspend_headers_route(self, refusal: ModelUnreadable) -> None:
-        """Stop requests for all headers in one response for a while after this refusal."""
         self.session.headers_route.trip_after(refusal)
 
     def tree(self) -> list[RepoFile]:
@@ -188,17 +169,10 @@ class RepoReader:
         return files
 
     def expect_headers(self, paths: Iterable[str], header_bytes: int) -> None:
-        """Let the first read of each of these files have `header_bytes`."""
         usable = min(max(header_bytes, MIN_FIRST_READ), self.limits.first_read_most)
         self._first_reads |= dict.fromkeys(paths, usable)
 
-    def expect_pieces(self, pieces: Iterable[RepoFile]) -> None:
-        """Let `gguf` read these raw pieces as one file, under the path of the first piece."""
-        ordered = tuple(pieces)
-        self._pieces[ordered[0].path] = ordered
-
     def json(self, path: str) -> dict[str, Any]:
-        """Return a configuration."""
         if path not in self._objects:
             body: bytes = self._result("json", path)
             self._objects[path] = parse_object(body, self.repo_id, path, self.limits.json_depth)
@@ -206,7 +180,6 @@ class RepoReader:
         return self._objects[path]
 
     def index(self, path: str) -> ShardIndex:
-        """Return a shard index, which may be larger than a configuration."""
         if path not in self._indexes:
             body: bytes = self._result("index", path)
             self._indexes[path] = parse_index(body, self.limits, self.repo_id, path)
@@ -214,17 +187,14 @@ class RepoReader:
         return self._indexes[path]
 
     def text(self, path: str) -> bytes:
-        """A text that is nice to have, such as the model card."""
         body: bytes = self._result("text", path)
         return body
 
     def header(self, path: str) -> Header:
-        """Return the tensors of a safetensors file."""
         header: LazyHeader = self._result("header", path)
         return header.parsed(self.budget, path)
 
     def gguf(self, path: str) -> GgufHeader:
-        """Return the metadata and tensors of a GGUF file."""
         header: GgufHeader = self._result("gguf", path)
         return header
 
