@@ -1,8 +1,7 @@
 """Builds the URLs of the Hub and parses the responses of its API.
 
-huggingface_hub has the types of a response (`ModelInfo`, `ModelCardData`, `RepoSibling`) but does
-not check its values, and a response may come from anybody. So only the fields that are used below
-are passed to it, and every one of their values is checked here.
+A response may come from anybody: every value that is used is checked here, which the types of
+huggingface_hub (`ModelInfo`, `ModelCardData`, `RepoSibling`) do not do.
 """
 
 from __future__ import annotations
@@ -13,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
-from huggingface_hub import ModelCardData, hf_hub_url
-from huggingface_hub.hf_api import ModelInfo, RepoSibling
+from huggingface_hub import hf_hub_url
 from requests.utils import parse_header_links
 
 from gpusizer.core.dtypes import DTYPE_BITS
@@ -33,21 +31,6 @@ _MAX_PARAMETERS = 10**15
 _MAX_CONFIG_DEPTH = 16
 _NON_CONFIG_KEYS = ("tokenizer_config", "processor_config", "chat_template_jinja")
 _RELATIONS = ("quantized", "finetune", "adapter", "merge")
-# Fields of a response and of its model card that are used, with the types that they must have.
-# ModelInfo would parse dates and evaluation results, which cost time and can be malformed.
-_INFO_FIELDS: dict[str, type] = {
-    "cardData": dict,
-    "safetensors": dict,
-    "siblings": list,
-    **dict.fromkeys(("id", "sha", "gated", "private", "disabled", "tags", "config"), object),
-    **dict.fromkeys(("pipeline_tag", "library_name", "baseModels", "downloads", "likes"), object),
-}
-_CARD_FIELDS = (
-    *("license", "license_name", "base_model", "base_model_relation", "language"),
-    *("pipeline_tag", "library_name"),
-)
-# Exceptions that ModelInfo raises for malformed entries of the file list.
-_UNREADABLE = (AttributeError, KeyError, TypeError, ValueError)
 
 _SHA = re.compile(r"[0-9a-f]{40}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -142,53 +125,29 @@ def parse_info(answer: Any, asked_repo_id: str) -> RepoInfo:
     """Parse a description. Raises HubUnreachable ("unexpected_answer") for any other JSON value."""
     if not isinstance(answer, dict) or "id" not in answer:
         raise HubUnreachable(repo_id=asked_repo_id, reason="unexpected_answer")
-    info = model_info(answer)
-    card = info.card_data or ModelCardData()
-    tags = tags_of(info)
+    card, tags = _object(answer.get("cardData")), tags_of(answer)
+    named, sha, siblings = answer["id"], answer.get("sha"), answer.get("siblings")
     return RepoInfo(
-        repo_id=info.id if isinstance(info.id, str) and is_repo_id(info.id) else asked_repo_id,
-        sha=info.sha if isinstance(info.sha, str) and _SHA.fullmatch(info.sha) else None,
-        gated=info.gated not in (None, False),
-        private=info.private not in (None, False),
-        disabled=info.disabled is True,
+        repo_id=named if isinstance(named, str) and is_repo_id(named) else asked_repo_id,
+        sha=sha if isinstance(sha, str) and _SHA.fullmatch(sha) else None,
+        gated=answer.get("gated") not in (None, False),
+        private=answer.get("private") not in (None, False),
+        disabled=answer.get("disabled") is True,
         license=_license(card, tags),
         base_models=_base_models(card, tags),
-        pipeline_tag=_word(info.pipeline_tag) or _word(card.pipeline_tag),
-        library=_word(info.library_name) or _word(card.library_name),
-        base_relation=_base_relation(info, card, tags),
+        pipeline_tag=_word(answer.get("pipeline_tag")) or _word(card.get("pipeline_tag")),
+        library=_word(answer.get("library_name")) or _word(card.get("library_name")),
+        base_relation=_base_relation(answer, card, tags),
         languages=_languages(card),
-        parameters=_parameters(info.safetensors.parameters if info.safetensors else None),
-        config=_config(info.config),
-        files=None if info.siblings is None else _files(info.siblings),
+        parameters=_parameters(_object(answer.get("safetensors")).get("parameters")),
+        config=_config(answer.get("config")),
+        files=_files(siblings) if isinstance(siblings, list) else None,
     )
 
 
-def model_info(answer: Mapping[str, Any]) -> ModelInfo:
-    """Parse the fields of a response about one model; `answer` has an "id".
-
-    Values are not checked. A malformed file list, model card or parameter count becomes None, as
-    if it were missing.
-    """
-    fields = {
-        name: answer[name]
-        for name, expected in _INFO_FIELDS.items()
-        if name in answer and isinstance(answer[name], expected)
-    }
-    if "cardData" in fields:
-        card = fields["cardData"]
-        fields["cardData"] = {name: card[name] for name in _CARD_FIELDS if name in card}
-    if "safetensors" in fields:
-        fields["safetensors"] = {"parameters": None, "total": None, **fields["safetensors"]}
-    try:
-        return ModelInfo(**fields)
-    except _UNREADABLE:
-        del fields["siblings"]
-        return ModelInfo(**fields)
-
-
-def tags_of(info: ModelInfo) -> list[str]:
+def tags_of(answer: Mapping[str, Any]) -> list[str]:
     """Return the tags of a model, without those that are not strings."""
-    return [tag for tag in _items(info.tags) if isinstance(tag, str)]
+    return [tag for tag in _items(answer.get("tags")) if isinstance(tag, str)]
 
 
 def parse_tree(answer: Any, repo_id: str) -> list[RepoFile]:
@@ -230,21 +189,16 @@ def is_plain_path(path: str) -> bool:
     )
 
 
-def _files(siblings: Sequence[RepoSibling]) -> tuple[RepoFile, ...] | None:
-    """Parse the files of a description; return None if sizes are missing or entries differ."""
-    if not all(_is_size(sibling.size) for sibling in siblings):
-        return None
-    listed = [
-        _listed_file(
-            sibling.rfilename,
-            sibling.size,
-            sibling.blob_id,
-            sibling.lfs is not None,
-            sibling.lfs.sha256 if sibling.lfs else None,
-        )
-        for sibling in siblings
-        if isinstance(sibling.rfilename, str) and is_plain_path(sibling.rfilename)
-    ]
+def _files(siblings: Sequence[Any]) -> tuple[RepoFile, ...] | None:
+    """Parse the files of a description; return None if any is malformed, or entries differ."""
+    listed = []
+    for entry in map(_object, siblings):
+        path, size, lfs = entry.get("rfilename"), entry.get("size"), entry.get("lfs")
+        sha256 = _object(lfs).get("sha256")
+        if not isinstance(path, str) or not _is_size(size) or (lfs and sha256 is None):
+            return None
+        if is_plain_path(path):
+            listed.append(_listed_file(path, size, entry.get("blobId"), bool(lfs), sha256))
     files = unique_files(listed)
     return None if files is None else tuple(files)
 
@@ -271,25 +225,29 @@ def _items(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
 def _word(value: Any) -> str | None:
     """Return a short printable text, None for any other value."""
     usable = isinstance(value, str) and 0 < len(value) <= _MAX_WORD_CHARS and value.isprintable()
     return value if usable else None
 
 
-def _license(card: ModelCardData, tags: list[str]) -> str | None:
+def _license(card: Mapping[str, Any], tags: list[str]) -> str | None:
     """Return the card's license, else that of the tags; for "other" the name in `license_name`."""
-    license_value: Any = card.license
+    license_value = card.get("license")
     if isinstance(license_value, list):
         license_value = next(iter(license_value), None)
     word = _word(license_value) or next(
         (_word(tag.removeprefix("license:")) for tag in tags if tag.startswith("license:")), None
     )
-    return (_word(card.license_name) or word) if word in (None, "other") else word
+    return (_word(card.get("license_name")) or word) if word in (None, "other") else word
 
 
-def _base_models(card: ModelCardData, tags: list[str]) -> tuple[str, ...]:
-    value = card.base_model
+def _base_models(card: Mapping[str, Any], tags: list[str]) -> tuple[str, ...]:
+    value = card.get("base_model")
     card_names = [value] if isinstance(value, str) else _items(value)
     # base_model:org/name and base_model:quantized:org/name
     tagged = [tag.rpartition(":")[2] for tag in tags if tag.startswith("base_model:")]
@@ -297,20 +255,21 @@ def _base_models(card: ModelCardData, tags: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(usable))[:_MAX_BASE_MODELS]
 
 
-def _base_relation(info: ModelInfo, card: ModelCardData, tags: list[str]) -> str | None:
+def _base_relation(
+    answer: Mapping[str, Any], card: Mapping[str, Any], tags: list[str]
+) -> str | None:
     """Return how a model relates to its base, from the Hub's field, the card or the tags."""
-    related: Any = info.base_models  # an object, although huggingface_hub declares a list
     tagged = (tag.split(":")[1] for tag in tags if tag.startswith("base_model:"))
     candidates = [
-        related.get("relation") if isinstance(related, dict) else None,
+        _object(answer.get("baseModels")).get("relation"),
         card.get("base_model_relation"),
         *tagged,
     ]
     return next((word for word in candidates if word in _RELATIONS), None)
 
 
-def _languages(card: ModelCardData) -> tuple[str, ...]:
-    value = card.language
+def _languages(card: Mapping[str, Any]) -> tuple[str, ...]:
+    value = card.get("language")
     names = [value] if isinstance(value, str) else _items(value)
     usable = [name for name in names if isinstance(name, str) and _LANGUAGE.fullmatch(name)]
     return tuple(dict.fromkeys(usable))[:_MAX_LANGUAGES]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
-
-from huggingface_hub.hf_api import ModelInfo
 
 from gpusizer.core.errors import HubUnreachable, ModelUnreadable
 from gpusizer.core.settings import Settings
@@ -19,7 +18,7 @@ from scrapers.error_mapping import HubResource
 from scrapers.http import HubSession
 from scrapers.http_response import HubRequest, HubResponse
 from scrapers.hub_access import HubAccess, open_access
-from scrapers.hub_api import model_info, next_cursor, parse_tree, tags_of, tree_url
+from scrapers.hub_api import next_cursor, parse_tree, tags_of, tree_url
 from scrapers.hub_calls import OnCall, ignore_call
 from scrapers.limits import Limits
 from scrapers.read_budget import ReadBudget
@@ -92,21 +91,22 @@ def parse_listing(answer: Any, repo_id: str) -> tuple[QuantizedRepo, ...]:
         raise HubUnreachable(repo_id=repo_id, reason="unexpected_answer")
     repos = [
         QuantizedRepo(
-            repo_id=info.id,
-            form=form_of(info),
-            downloads=read_count(info.downloads) or 0,
-            likes=read_count(info.likes) or 0,
+            repo_id=entry["id"],
+            form=form_of(entry),
+            downloads=read_count(entry.get("downloads")) or 0,
+            likes=read_count(entry.get("likes")) or 0,
         )
-        for info in (model_info(entry) for entry in answer if _is_named(entry))
+        for entry in answer
+        if _is_named(entry)
     ]
     return tuple(sorted(repos, key=lambda repo: (-repo.downloads, repo.repo_id)))[:MAX_REPOS]
 
 
-def form_of(info: ModelInfo) -> str:
+def form_of(entry: Mapping[str, Any]) -> str:
     """Return the format of a repository's weights, from the words of its name, else its tags."""
-    words = set(info.id.lower().replace("_", "-").replace("/", "-").split("-"))
+    words = set(entry["id"].lower().replace("_", "-").replace("/", "-").split("-"))
     words |= {_WORDS[word] for word in words & _WORDS.keys()}
-    tags = {tag.lower() for tag in tags_of(info)}
+    tags = {tag.lower() for tag in tags_of(entry)}
     # The name first: a repository of FP8 weights is tagged "compressed-tensors" as well.
     for labels in (words, tags):
         form = next((form for form in _FORMS if form in labels), None)

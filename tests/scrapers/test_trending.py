@@ -17,7 +17,6 @@ from gpusizer.core.paths import GENERATED_DIR
 from gpusizer.core.settings import Settings
 from gpusizer.hub.listed_models import ListTrending
 from gpusizer.hub.quantized_repos import QuantizedRepo
-from scrapers.hub_api import model_info
 from scrapers.hub_calls import OnCall, ignore_call
 from scrapers.model_tree import build_lister, form_of, parse_listing
 from scrapers.trending import LISTED_MODELS, build_trending, parse_trending, trending_url
@@ -258,7 +257,7 @@ def test_offline_nothing_is_listed() -> None:
     ],
 )
 def test_format(entry: dict[str, Any], form: str) -> None:
-    assert form_of(model_info(entry)) == form
+    assert form_of(entry) == form
 
 
 @given(any_json(st.sampled_from(["id", "tags", "downloads", "likes"])))
