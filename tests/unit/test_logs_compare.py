@@ -18,6 +18,7 @@ from gpusizer.answers.logs.log_checks import LogCheck, check
 from gpusizer.answers.logs.log_comparison import LogComparison, Predicted, Prediction, compare_log
 from gpusizer.answers.logs.run_request import LogRequest, gguf_slug, request_of
 from gpusizer.core.errors import HubUnreachable, InvalidRequest, UnknownGpu
+from gpusizer.text import say_note
 from tests import engine_logs
 from tests.each import each
 from tests.log_facts import TABLE
@@ -245,12 +246,14 @@ def test_the_issue_is_ready_to_paste() -> None:
     weights = next(row for row in compared(log_check).rows if row.name == "weights")
     assert f"{weights.measured / GIB:.3f} {weights.predicted / GIB:.3f}" == "15.250 15.268"
     for private in ("10.1.2.3", "sk-abcdefghijklmnop", "api_key"):
-        assert private not in json.dumps(check(embedded_sizer(), engine_logs.VLLM_V1).to_json())
+        assert private not in json.dumps(
+            check(embedded_sizer(), engine_logs.VLLM_V1).to_json(say_note)
+        )
 
 
 def test_home_folders_are_redacted() -> None:
     for log in (engine_logs.LLAMA_CPP, engine_logs.LLAMA_CPP_OLD, engine_logs.VLLM_V0):
-        answer = json.dumps(check(embedded_sizer(), log, "Qwen/Qwen3-8B").to_json())
+        answer = json.dumps(check(embedded_sizer(), log, "Qwen/Qwen3-8B").to_json(say_note))
         assert not re.search(r"\b[Aa]nn\b|/home|Users|/srv", answer)
 
 

@@ -6,10 +6,12 @@ import json
 
 import pytest
 
+from gpusizer.answers.json_shapes import document
 from gpusizer.answers.logs import parse_log
 from gpusizer.answers.logs.lines import MAX_CHARS, MAX_LINES, read_text
 from gpusizer.answers.logs.redaction import clean, hub_id_of
 from gpusizer.core.errors import InvalidRequest
+from gpusizer.text import say_note
 from tests import engine_logs
 from tests.each import each
 from tests.log_facts import GIB, MIB, TABLE, amounts, facts
@@ -42,7 +44,7 @@ def test_json_lines_of_docker() -> None:
 @each("log", engine_logs.ALL.values())
 def test_readings_as_json(log: str) -> None:
     parsed = parse_log(log)
-    data = json.loads(json.dumps(parsed.to_json()))
+    data = document(parsed, say_note)
     assert [(r["name"], r["value"]) for r in data["measured"]] == [
         (reading.name, reading.value) for reading in parsed.measured
     ]

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gpusizer.answers.json_shapes import document
 from gpusizer.answers.logs import parse_log
 from gpusizer.answers.logs.contribution import issue_of
 from gpusizer.answers.logs.lines import MAX_CHARS, MAX_LINE_CHARS
@@ -287,7 +288,7 @@ def test_reading_never_fails_but_by_its_own_errors(log: str) -> None:
         assert clean(reading.quote) == reading.quote
         assert 1 <= reading.lines[0] <= log.count("\n") + 1
         assert reading.step >= 0
-    json.dumps(parsed.to_json(), allow_nan=False)
+    json.dumps(document(parsed, say_note), allow_nan=False)
 
 
 @given(mangled_logs())
@@ -297,7 +298,7 @@ def test_comparing_never_fails_but_by_its_own_errors(log: str) -> None:
         log_check = check(embedded_sizer(), log, "Qwen/Qwen3-0.6B")
     except GpusizerError:
         return
-    json.dumps(log_check.to_json(), allow_nan=False)
+    json.dumps(log_check.to_json(say_note), allow_nan=False)
 
 
 def test_a_card_without_memory_is_ignored() -> None:

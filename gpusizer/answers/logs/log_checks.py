@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from gpusizer.answers.json_shapes import Answered
 from gpusizer.answers.logs.contribution import Issue, issue_of
 from gpusizer.answers.logs.log_comparison import LogComparison, compare_log
 from gpusizer.answers.logs.parse import parse_log
@@ -12,14 +12,13 @@ from gpusizer.answers.logs.parsed import ParsedLog
 from gpusizer.answers.logs.prediction import predictor
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import InvalidRequest, ModelUnreadable
-from gpusizer.core.messages import Note, Say, note_json
+from gpusizer.core.messages import Note
 
-Json = dict[str, Any]
 _NAMES = ("model", "gguf_repo", "repo")
 
 
 @dataclass(frozen=True, slots=True)
-class LogCheck:
+class LogCheck(Answered):
     """The result of checking one log.
 
     Attributes:
@@ -33,16 +32,6 @@ class LogCheck:
     comparison: LogComparison | None
     issue: Issue | None
     notes: tuple[Note, ...]
-
-    def to_json(self, say: Say | None = None) -> Json:
-        """JSON object; notes have their sentence where `say` is handed in."""
-        return {
-            "log": self.log.to_json(),
-            "model": self.model,
-            "comparison": self.comparison.to_json() if self.comparison else None,
-            "issue": self.issue.to_json() if self.issue else None,
-            "notes": [note_json(note, say) if say else note.to_json() for note in self.notes],
-        }
 
 
 def check(sizer: Sizer, text: str, model: str = "", *, gpu: str = "") -> LogCheck:

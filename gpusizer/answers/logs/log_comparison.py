@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
+from gpusizer.answers.json_shapes import Json, fields_of
 from gpusizer.answers.logs.parsed import LogReading, ParsedLog, is_host
 from gpusizer.answers.logs.run_request import SERVING, LogRequest, request_of
 from gpusizer.core.messages import Note
@@ -53,13 +53,6 @@ class Prediction:
         """The amount of that name, None where nothing is predicted."""
         return next((predicted for predicted in self.amounts if predicted.name == name), None)
 
-    def to_json(self) -> dict[str, Any]:
-        """JSON object."""
-        data = {name: getattr(self, name) for name in self.__slots__}
-        data["amounts"] = [asdict(predicted) for predicted in self.amounts]
-        data["notes"] = [note.to_json() for note in self.notes]
-        return data
-
 
 Predict = Callable[[LogRequest], Prediction]
 
@@ -87,9 +80,9 @@ class ComparedAmount:
         """Signed share of the measured value by which the prediction is off."""
         return self.predicted / self.measured - 1
 
-    def to_json(self) -> dict[str, Any]:
+    def shape(self) -> Json:
         """JSON object with the error."""
-        return {**asdict(self), "error": round(self.error, 6)}
+        return {**fields_of(self), "error": round(self.error, 6)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +92,6 @@ class LogComparison:
     request: LogRequest
     prediction: Prediction
     rows: tuple[ComparedAmount, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON object."""
-        return {
-            "request": self.request.to_json(),
-            "prediction": self.prediction.to_json(),
-            "rows": [row.to_json() for row in self.rows],
-        }
 
 
 def compare_log(parsed: ParsedLog, predict: Predict, model: str, gpu: str = "") -> LogComparison:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 Scalar = str | int | float | bool
@@ -86,10 +86,6 @@ class ParsedLog:
         value = sum(_size(part) for part in parts)
         step = max(part.step for part in parts)
         return LogReading(name, value, "", step, lines, parts[0].quote)
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON object."""
-        return asdict(self)
 
 
 def is_host(device: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.answers.logs.parsed import ParsedLog, is_host
@@ -67,10 +67,6 @@ class LogRequest:
     def gpu_in(self, catalogue: Catalogue) -> Gpu | None:
         """The card of that name, None where the catalogue has none."""
         return catalogue.match(self.gpu)
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON object."""
-        return {**asdict(self), "fields": dict(self.fields)}
 
 
 def request_of(parsed: ParsedLog, model: str, gpu: str = "") -> LogRequest:
