@@ -9,6 +9,7 @@ the fields into a sentence, in three languages, once, at the edge.
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 FieldValue = str | int | float | list[str] | None
@@ -18,10 +19,15 @@ EXIT_UNREADABLE = 3
 
 
 class GpusizerError(Exception):
-    """Base of the tree. `code` is stable API; `fields` fill the sentence shown to people."""
+    """Base of the tree. `code` is stable API, the name of a public class in small letters unless
+    that says otherwise; `fields` fill the sentence shown to people."""
 
     code: ClassVar[str] = "internal"
     exit_code: ClassVar[int] = 1
+
+    def __init_subclass__(cls) -> None:
+        if "code" not in vars(cls) and not cls.__name__.startswith("_"):
+            cls.code = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
     def __init__(self, **fields: FieldValue) -> None:
         self.fields = fields
@@ -31,75 +37,55 @@ class GpusizerError(Exception):
 class ServerBusy(GpusizerError):
     """As many requests wait as may. Fields: `retry_after_seconds`."""
 
-    code = "server_busy"
-
 
 class TooManyRequests(GpusizerError):
     """One visitor asks more often than is answered. Fields: `allowed` in a minute,
     `retry_after_seconds`."""
 
-    code = "too_many_requests"
-
 
 class RequestTooLarge(GpusizerError):
     """A request over the network is larger than is read. Fields: `limit`, `allowed` in bytes."""
-
-    code = "request_too_large"
 
 
 class InvalidRequest(GpusizerError):
     """A field has an impossible value. Fields: `field`, `value`, `reason`."""
 
-    code = "invalid_request"
     exit_code = EXIT_BAD_INPUT
 
 
 class InvalidModelId(InvalidRequest):
     """The text is not a Hub model ID or model URL. Fields: `value`, `reason`."""
 
-    code = "invalid_model_id"
-
 
 class UnknownGpu(InvalidRequest):
     """No catalogue entry has this slug or alias. Fields: `value`, `suggestions`."""
-
-    code = "unknown_gpu"
 
 
 class UnknownQuant(InvalidRequest):
     """No quantization has this slug. Fields: `value`, `suggestions`."""
 
-    code = "unknown_quant"
-
 
 class UnknownEngine(InvalidRequest):
     """No engine has this slug. Fields: `value`, `suggestions`."""
-
-    code = "unknown_engine"
 
 
 class ModelUnreadable(GpusizerError):
     """The repository could not be read. Fields: at least `repo_id`."""
 
+    code = "internal"
     exit_code = EXIT_UNREADABLE
 
 
 class ModelNotFound(ModelUnreadable):
     """The Hub says there is no such model. Fields: `repo_id`."""
 
-    code = "model_not_found"
-
 
 class PrivateOrMissing(ModelUnreadable):
     """The Hub answers 401 and does not say whether it exists. Fields: `repo_id`."""
 
-    code = "private_or_missing"
-
 
 class RevisionNotFound(ModelUnreadable):
     """The repository exists, the revision does not. Fields: `repo_id`, `revision`."""
-
-    code = "revision_not_found"
 
 
 class RepoFileNotFound(ModelUnreadable):
@@ -112,40 +98,26 @@ class RepoFileNotFound(ModelUnreadable):
 class GatedModel(ModelUnreadable):
     """Access must be granted on the Hub first. Fields: `repo_id`."""
 
-    code = "gated_model"
-
 
 class NoWeights(ModelUnreadable):
     """Nothing in the repository holds readable weights. Fields: `repo_id`, `formats`."""
-
-    code = "no_weights"
 
 
 class MalformedRepo(ModelUnreadable):
     """A file contradicts its format. Fields: `repo_id`, `file`, `reason`."""
 
-    code = "malformed_repo"
-
 
 class LimitsExceeded(ModelUnreadable):
     """A reading budget ran out. Fields: `repo_id`, `limit`, `allowed`."""
-
-    code = "limits_exceeded"
 
 
 class UnsupportedDtype(ModelUnreadable):
     """A tensor names a dtype that its file's format does not have. Fields: `repo_id`, `dtype`."""
 
-    code = "unsupported_dtype"
-
 
 class HubUnreachable(ModelUnreadable):
     """No usable answer from the Hub in time. Fields: `repo_id`, `reason`."""
 
-    code = "hub_unreachable"
-
 
 class HubRateLimited(ModelUnreadable):
     """The Hub answered 429. Fields: `repo_id`, `retry_after_seconds`."""
-
-    code = "hub_rate_limited"
