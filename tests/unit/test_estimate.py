@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from fractions import Fraction
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from gpusizer.core.errors import UnknownEngine
 from gpusizer.core.paths import SNAPSHOTS_DIR
 from gpusizer.core.units import GIB
 from gpusizer.hub.snapshot import RepoSnapshot
-from gpusizer.memory.engines import ENGINES, Split, find_engine
+from gpusizer.memory.engines import ENGINES, Split, SplitBy, find_engine
+from gpusizer.memory.engines.abilities import Abilities
+from gpusizer.memory.engines.base import BudgetRule
 from gpusizer.memory.estimate import Estimator, MemoryEstimate
 from gpusizer.memory.kv_cache import element_bytes, kv_cache_bytes
 from gpusizer.memory.quants import all_quants, find_quant
@@ -39,6 +43,15 @@ def architecture_of(snapshot: RepoSnapshot) -> Architecture:
 LLAMA = architecture_of(llama())
 GEMMA_1B = architecture_of(gemma3_1b())
 DEEPSEEK = architecture_of(deepseek_r1())
+
+
+def test_engines_state_what_the_types_allow() -> None:
+    """The fields of `engines.toml` are words of the types that the rest of the code compares."""
+    abilities = TypeAdapter(Abilities)
+    for engine in ENGINES.values():
+        assert abilities.validate_python(asdict(engine.abilities)) == engine.abilities
+    assert {engine.budget_rule for engine in ENGINES.values()} <= set(get_args(BudgetRule))
+    assert {engine.split_by for engine in ENGINES.values()} <= set(get_args(SplitBy))
 
 
 def test_grouped_query_attention() -> None:

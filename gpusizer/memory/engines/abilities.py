@@ -1,11 +1,17 @@
-"""Abilities: what an engine can run and which options it hears, as data beside its memory rules."""
+"""Abilities: what an engine can run and which options it hears, as data beside its memory rules.
+
+`engines.toml` has those of every engine, with their sources.
+"""
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from pathlib import Path
+from typing import Any, Literal
 
-from gpusizer.model.profile import DraftMethod, DraftModel
+from gpusizer.model.profile import DraftModel
 from gpusizer.model.tasks import ModelKind
 
 BeyondContext = Literal["allocates", "caps", "refuses"]
@@ -18,7 +24,6 @@ FileFormat = Literal["checkpoint", "gguf"]
 """The format of the files that an engine loads."""
 
 EVERY_METHOD = "every method"
-ANY_DRAFT: frozenset[str] = frozenset(get_args(DraftMethod))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +90,27 @@ class Abilities:
         """Whether it runs a draft, by its method; a GGUF file only where it reads such files."""
         readable = draft.profile.format != "gguf" or self.reads == "gguf"
         return readable and draft.method in self.draft_methods
+
+
+_TABLES: Mapping[str, Mapping[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("engines.toml").read_text(encoding="utf-8")
+)
+_SETS = frozenset({"kinds", "draft_methods", "stacks"})
+
+
+def stated(slug: str) -> dict[str, Any]:
+    """The fields of an engine that its table states; raises TypeError for unknown abilities."""
+    table = dict(_TABLES[slug])
+    abilities, rules = Abilities(**_frozen(table.pop("abilities"))), table.pop("rules", {})
+    return {"slug": slug, "abilities": abilities, **_frozen(table), **_frozen(rules)}
+
+
+def _frozen(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with sets and tuples for lists."""
+    return {
+        name: frozenset(value) if name in _SETS else _tuples(value) for name, value in table.items()
+    }
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gpusizer.core.byte_ranges import Amount, Provenance, exactly, fitted
-from gpusizer.memory.engines.abilities import Abilities
+from gpusizer.memory.engines.abilities import stated
 from gpusizer.memory.engines.base import Loaded, Loader, Placement, SplitBy
-from gpusizer.memory.engines.local import BITSANDBYTES, CONTEXT_BYTES, LocalEngine
+from gpusizer.memory.engines.local import LocalEngine
 from gpusizer.memory.engines.pipeline_steps import UNKNOWN, Bytes, PipelineStep, pipeline_steps
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import OFFLOADS, Workload
@@ -150,21 +150,4 @@ def _bfloat16(profile: ModelProfile) -> frozenset[str]:
     return frozenset(group.component for group in profile.groups if group.dtype == "BF16")
 
 
-DIFFUSERS = DiffusersEngine(
-    "diffusers",
-    "diffusers",
-    "0.36",
-    frozenset({"CUDA", "ROCm", "Metal"}),
-    Abilities(
-        compute_capability=5.0,
-        kinds=frozenset({"pipeline"}),
-        bare_widths=BITSANDBYTES,
-        stages=False,
-        speed_family="transformers",
-        launches_kernels=True,
-        options=("width", "height", "frames", "cpu_offload"),
-    ),
-    chunk=0,
-    runtime_bytes=CONTEXT_BYTES,
-    allocator_slack=0.5,
-)
+DIFFUSERS = DiffusersEngine(**stated("diffusers"))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from gpusizer.core.byte_ranges import Amount, Provenance, fitted
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GIB
-from gpusizer.memory.engines.abilities import Abilities
+from gpusizer.memory.engines.abilities import Abilities, stated
 from gpusizer.memory.engines.base import (
     Engine,
     Loaded,
@@ -203,67 +203,5 @@ def _largest(profile: ModelProfile, sizes: WeightSizes, arch: Architecture) -> H
     return HostWeights(layer, max(outside, default=0))
 
 
-_STACKS = frozenset({"CUDA", "ROCm", "Metal", "oneAPI", "CANN", "MUSA"})
-_OPTIONS = (
-    "text_only",
-    "draft_tokens",
-    "gpu_layers",
-    "cpu_moe",
-    "batch_size",
-    "ubatch_size",
-    "importance_matrix",
-    "gguf_date",
-    "backend",
-)
-_BARE_WIDTHS = (("int4", "q4_k_m"), ("int8", "q8_0"))
-
-LLAMA_CPP = LlamaCppEngine(
-    "llama.cpp",
-    "llama.cpp",
-    "b10240",
-    _STACKS,
-    Abilities(
-        compute_capability=5.0,
-        kinds=frozenset({"decoder", "encoder"}),
-        reads="gguf",
-        bare_widths=_BARE_WIDTHS,
-        offloads=True,
-        maps_file=True,
-        draft_methods=frozenset({"draft_model", "eagle3", "dflash"}),
-        cache_types=("f32", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"),
-        proposed_caches=("q8_0", "q4_0"),
-        cache_needs_flash_attention=True,
-        beyond_context="allocates",
-        speed_family="llama.cpp",
-        numbered_builds=True,
-        options=("engine_version", *_OPTIONS),
-    ),
-    builds=BUILDS,
-)
-"""Drafts: of --spec-type, which has no first EAGLE; --cache-type-k, -v (tools/server/README.md),
-whose values need flash attention ("V cache quantization requires flash_attn",
-src/llama-context.cpp). A longer context than the model's is allocated (pull request 22145 caps
-slots alone)."""
-
-OLLAMA = LlamaCppEngine(
-    "ollama",
-    "Ollama",
-    "0.13",
-    frozenset({"CUDA", "ROCm", "Metal"}),
-    Abilities(
-        compute_capability=5.0,
-        kinds=frozenset({"decoder", "encoder"}),
-        reads="gguf",
-        bare_widths=_BARE_WIDTHS,
-        offloads=True,
-        cache_types=("q8_0", "q4_0"),
-        cache_needs_flash_attention=True,
-        default_context=4096,
-        speed_family="llama.cpp",
-        options=_OPTIONS,
-    ),
-    batch_logits=False,
-)
-"""Cache types: OLLAMA_KV_CACHE_TYPE (docs/faq). The default of num_ctx is that of cards below 24
-GiB; a longer context than the model's is cut (pull request 11175). Weights beyond memory are
-refused: "model requires more system memory" (llm/server.go)."""
+LLAMA_CPP = LlamaCppEngine(**stated("llama.cpp"), builds=BUILDS)
+OLLAMA = LlamaCppEngine(**stated("ollama"))

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 
 from gpusizer.core.byte_ranges import Amount, fitted
 from gpusizer.core.units import GIB
-from gpusizer.memory.engines.abilities import EVERY_METHOD, Abilities
+from gpusizer.memory.engines.abilities import Abilities, stated
 from gpusizer.memory.engines.base import Engine, Overhead, Placement, SplitBy, resolved_type
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 
-CONTEXT_BYTES = (0.35 * GIB, 0.60 * GIB, 0.90 * GIB)
-BITSANDBYTES = (("int4", "bnb-nf4-dq"), ("int8", "bnb-int8"))
-"""What a bare width means where bitsandbytes quantizes while it loads."""
+_CONTEXT_BYTES = (0.35 * GIB, 0.60 * GIB, 0.90 * GIB)
 _METAL_BYTES = (0.05 * GIB, 0.20 * GIB, 0.50 * GIB)
 
 
@@ -33,8 +31,8 @@ class LocalEngine(Engine):
     stacks: frozenset[str]
     abilities: Abilities
     chunk: int
-    runtime_bytes: tuple[float, float, float]
-    allocator_slack: float
+    runtime_bytes: tuple[float, float, float] = _CONTEXT_BYTES
+    allocator_slack: float = 0.5
     split_by: SplitBy = "layer"
     kv_cell_multiple: int = 1
     device_classes: tuple[int, ...] = (0,)
@@ -63,58 +61,6 @@ class LocalEngine(Engine):
         return Overhead(inside=fitted(*self.runtime_bytes), outside=fitted(0, 0, 0))
 
 
-# Cache types: QuantizedCache of transformers, Cache_Q8 and Cache_Q4 of ExLlama, --kv-bits of MLX.
-# PyTorch queues kernels and does not wait for them ("CUDA semantics", asynchronous execution):
-# Qwen2.5 of 0.5 to 32 billion parameters in 16 bits takes 842 to 902 us a layer on an A100 whatever
-# it reads (Qwen2.5 speed page), Qwen-1.8B and 14B 770 and 776.
-TRANSFORMERS = LocalEngine(
-    "transformers",
-    "transformers",
-    "5",
-    frozenset({"CUDA", "ROCm", "Metal", "oneAPI"}),
-    Abilities(
-        compute_capability=5.0,
-        kinds=frozenset({"decoder", "encoder", "encoder_decoder", "speech", "tower"}),
-        methods=(EVERY_METHOD,),
-        bare_widths=BITSANDBYTES,
-        cache_types=("q8_0", "q4_0"),
-        proposed_caches=(),
-        speed_family="transformers",
-        launches_kernels=True,
-    ),
-    chunk=0,
-    runtime_bytes=CONTEXT_BYTES,
-    allocator_slack=0.5,
-)
-EXLLAMA = LocalEngine(
-    "exllama",
-    "ExLlamaV2 / V3",
-    "0.3",
-    frozenset({"CUDA", "ROCm"}),
-    Abilities(
-        compute_capability=7.0,
-        amd_attention=True,
-        cache_types=("q8_0", "q4_0"),
-        speed_family="exllama",
-    ),
-    chunk=2048,
-    runtime_bytes=CONTEXT_BYTES,
-    allocator_slack=0.5,
-)
-MLX = LocalEngine(
-    "mlx",
-    "MLX",
-    "0.29",
-    frozenset({"Metal"}),
-    Abilities(
-        bare_widths=(("int4", "mlx-4bit"), ("int8", "mlx-8bit")),
-        stages=False,
-        cache_types=("q8_0", "q4_0"),
-        proposed_caches=("q8_0",),
-        speed_family="mlx",
-    ),
-    chunk=2048,
-    runtime_bytes=_METAL_BYTES,
-    allocator_slack=0.5,
-    split_by="none",
-)
+TRANSFORMERS = LocalEngine(**stated("transformers"))
+EXLLAMA = LocalEngine(**stated("exllama"))
+MLX = LocalEngine(**stated("mlx"), runtime_bytes=_METAL_BYTES)

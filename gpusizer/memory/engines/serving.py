@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gpusizer.core.byte_ranges import Amount, fitted
 from gpusizer.core.units import GIB
-from gpusizer.memory.engines.abilities import ANY_DRAFT, Abilities
+from gpusizer.memory.engines.abilities import Abilities, stated
 from gpusizer.memory.engines.base import (
     BudgetRule,
     Engine,
@@ -175,55 +175,6 @@ def by_memory(memory_bytes: int) -> int:
     return _BIG_CARD_BYTES if memory_bytes >= _BIG_CARD_BYTES else 0
 
 
-_NVIDIA_AND_AMD = frozenset({"CUDA", "ROCm"})
-
-SGLANG = SglangEngine(
-    "sglang",
-    "SGLang",
-    "0.5",
-    0.88,
-    _NVIDIA_AND_AMD,
-    Abilities(
-        compute_capability=7.5,
-        unpacks_fp8=8.0,
-        kinds=frozenset({"decoder", "encoder"}),
-        unpacks_fp4=7.5,
-        amd_attention=True,
-        methods=("compressed-tensors",),  # srt/layers/quantization/compressed_tensors
-        expert_parallel=True,
-        draft_methods=ANY_DRAFT,
-        cache_types=("fp8",),
-    ),
-    "static",
-    fuses=True,
-    widens_scales=True,
-    caches_honoured=("modelopt",),  # `configure_kv_cache_dtype`, srt/model_executor/model_runner.py
-    kv_cell_multiple=1,
-)
-TENSORRT_LLM = ServingEngine(
-    "tensorrt-llm",
-    "TensorRT-LLM",
-    "1.0",
-    0.90,
-    frozenset({"CUDA"}),
-    Abilities(compute_capability=7.5, cache_types=("fp8",)),
-    "free",
-    caches_honoured=("modelopt", "compressed-tensors"),  # tensorrt_llm/_torch/model_config.py
-)
-TGI = ServingEngine(
-    "tgi",
-    "Text Generation Inference",
-    "3",
-    0.93,
-    _NVIDIA_AND_AMD,
-    Abilities(
-        compute_capability=7.5,
-        kinds=frozenset({"decoder", "encoder_decoder"}),
-        unpacks_fp8=8.0,
-        amd_attention=True,
-        methods=("compressed-tensors",),  # text_generation_server/layers/compressed_tensors
-        stages=False,
-        cache_types=("fp8",),
-    ),
-    "free",
-)
+SGLANG = SglangEngine(**stated("sglang"))
+TENSORRT_LLM = ServingEngine(**stated("tensorrt-llm"))
+TGI = ServingEngine(**stated("tgi"))

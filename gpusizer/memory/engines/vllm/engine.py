@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gpusizer.core.byte_ranges import Amount, Provenance, fitted
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GIB
-from gpusizer.memory.engines.abilities import ANY_DRAFT, EVERY_METHOD, Abilities
+from gpusizer.memory.engines.abilities import Abilities, stated
 from gpusizer.memory.engines.bands import band
 from gpusizer.memory.engines.base import (
     BudgetRule,
@@ -50,48 +50,21 @@ from gpusizer.model.architecture import Attention
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Part
 
-_ABILITIES = Abilities(
-    compute_capability=7.0,
-    kinds=frozenset({"decoder", "encoder", "speech"}),
-    unpacks_fp8=8.0,
-    unpacks_fp4=7.5,
-    amd_attention=True,
-    methods=(EVERY_METHOD,),
-    expert_parallel=True,
-    draft_methods=ANY_DRAFT,
-    cache_types=("fp8",),
-    beyond_context="refuses",
-    stretches_context=True,
-    options=(
-        "engine_version",
-        "text_only",
-        "draft_tokens",
-        "sampler",
-        "max_loras",
-        "max_lora_rank",
-        "prefix_caching",
-    ),
-)
-"""A longer context than the model's is refused (`_get_and_verify_max_len`, vllm/config/model.py);
-the oldest architecture is that of its installation page; its Marlin kernels unpack weights
-(`is_fp8_marlin_supported`, `is_fp4_marlin_supported`, quantization/utils); of encoders with a
-decoder it runs Whisper alone (vllm/model_executor/models/registry.py)."""
-
 
 @dataclass(frozen=True, slots=True)
 class VllmEngine(Engine):
     """Reserves a share of the card at start-up and uses its remainder for the cache."""
 
-    slug: str = "vllm"
-    name: str = "vLLM"
+    slug: str
+    name: str
+    stacks: frozenset[str]
+    abilities: Abilities
     version: str = CURRENT
-    stacks: frozenset[str] = frozenset({"CUDA", "ROCm", "oneAPI", "CANN", "SynapseAI"})
     split_by: SplitBy = "tensor"
     kv_cell_multiple: int = BLOCK
     device_classes: tuple[int, ...] = DEVICE_CLASSES
     budget_rule: BudgetRule = "whole"
-    memory_total: MemoryTotal = "torch"  # MemorySnapshot, vllm/utils/mem_utils.py
-    abilities: Abilities = _ABILITIES
+    memory_total: MemoryTotal = "torch"
 
     def device_class(
         self, memory_bytes: int, name: str, stack: str = "CUDA", *, fabric: bool = True
@@ -186,4 +159,4 @@ class VllmEngine(Engine):
         return era_of(workload.engine_version)
 
 
-VLLM = VllmEngine()
+VLLM = VllmEngine(**stated("vllm"))
