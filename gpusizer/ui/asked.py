@@ -71,7 +71,7 @@ class FormCall:
 
 
 def wishes_of(text: str) -> tuple[Wish, ...]:
-    """Read what the page's script `ASKING` wrote; what it does not write is left out.
+    """Read what `scripts/asking.js` wrote; what it does not write is left out.
 
     >>> wishes_of('[["pick", "4090"], ["run", "x"], 3]')
     (Wish(kind='pick', value='4090'),)

@@ -34,8 +34,7 @@ def build_page(
     words, listeners = handlers.words, Listeners(language)
     questions = handlers.questions
     Navbar(visible=False)
-    language_script = scripts.language_script(frame.LOCALES[language], words("document_title"))
-    top = html(frame.header_html(words), "gs-top", language_script + scripts.HEADER)
+    top = html(frame.header_html(words), "gs-top", scripts.script_text("header"))
     names = html("", "gs-names")
     if sign_in:
         _show(sign_in, PAGE_PATHS[language])
@@ -51,7 +50,7 @@ def build_page(
             forms.append(reverse.build(questions, tab, listeners))
         with _tab("know", words) as tab:
             known = know.build(tab, questions, listeners)
-    tabs.change(None, None, None, js=scripts.ON_TAB, **listeners.quiet("tab"))
+    tabs.change(None, None, None, js=scripts.call("gsAddress.opened"), **listeners.quiet("tab"))
     keep_same(forms, listeners)
     filled = {"tabs": tabs, **listed, **known}
     for form in forms:
@@ -67,10 +66,12 @@ def build_page(
         load,
         address,
         [*filled.values()],
-        js=scripts.LOAD,
+        js=scripts.call("gsAsking.load"),
         **listeners("load"),
     )
-    marked = loaded.then(None, None, None, js=scripts.LOADED, **listeners.quiet("loaded"))
+    marked = loaded.then(
+        None, None, None, js=scripts.call("gsAddress.loaded"), **listeners.quiet("loaded")
+    )
     marked.then(handlers.gpu_names, None, names, **listeners("names"))
 
 
@@ -89,7 +90,7 @@ def build_endpoints_page(sign_in: gr.LoginButton | None = None) -> None:
     html(frame.header_html(words), "gs-top")
     if sign_in:
         _show(sign_in, f"/{frame.ENDPOINTS_PATH}")
-    html(frame.api_html(words, opened=True), "gs-endpoints", scripts.copy_script(frame.ORIGIN))
+    html(frame.api_html(words, opened=True), "gs-endpoints", scripts.COPY)
 
 
 def sign_in_button(words: Words) -> gr.LoginButton:

@@ -38,12 +38,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gpusizer.text import Language
 from gpusizer.ui import Application
-from gpusizer.ui.asking_script import ASKING
 from gpusizer.ui.badge_route import PATH as BADGE_PATH
 from gpusizer.ui.badge_route import badge_route
 from gpusizer.ui.call_validation import exception_handlers
 from gpusizer.ui.closed_routes import ClosedRoutes
-from gpusizer.ui.embedding import EMBED_SCRIPT
 from gpusizer.ui.endpoints import CONCURRENCY, PUBLIC
 from gpusizer.ui.foreign_scripts import WithoutForeignCookies
 from gpusizer.ui.health import health_json
@@ -51,7 +49,7 @@ from gpusizer.ui.http_api import PATH, http_api
 from gpusizer.ui.http_status import NOT_KEPT
 from gpusizer.ui.llms import llms_text
 from gpusizer.ui.observation import Observation
-from gpusizer.ui.own_machine_script import PAGE_ADDRESS_SCRIPT
+from gpusizer.ui.page_scripts import HEAD
 from gpusizer.ui.presenters.addresses import PAGE_PATHS
 from gpusizer.ui.request_limits import RequestLimits
 from gpusizer.ui.tools import JsonTools
@@ -91,10 +89,7 @@ def page_options() -> dict[str, Any]:
             primary_hue="indigo", neutral_hue="slate", font=_FONTS, font_mono=_MONO
         ),
         # Gradio's script rewrites a stylesheet in `css` rule by rule, which takes 0.5 seconds.
-        "head": f'<link rel="stylesheet" href="{STYLE.name}?v={_style_version()}">'
-        + EMBED_SCRIPT
-        + PAGE_ADDRESS_SCRIPT
-        + ASKING,
+        "head": f'<link rel="stylesheet" href="{STYLE.name}?v={_style_version()}">' + HEAD,
         "ssr_mode": False,
         "run_history": False,
         "enable_monitoring": False,

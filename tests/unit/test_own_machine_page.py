@@ -12,8 +12,6 @@ from gpusizer.ui.asked import FormCall, Wish
 from gpusizer.ui.forms import FORMS, OF_NAMED_GPUS, OWN_FIELDS
 from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.other_tabs import Questions
-from gpusizer.ui.own_machine_script import same_everywhere
-from gpusizer.ui.page_scripts import remember
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.picked_memory import on_possible_gpus
 from gpusizer.ui.presenters.side_by_side import side_by_side_html
@@ -215,14 +213,6 @@ def test_training_without_a_named_gpu_leaves_free_memory_out() -> None:
     *_, shown = questions.train(FormCall({"model": LLAMA, "used_gb": 4}))
     assert "gs-training" in shown["answer"] and "used_gb" not in shown["answer"]
     assert parse_qs(shown["query"])["used_gb"] == ["4"]
-
-
-def test_scripts_name_what_stays_in_the_address() -> None:
-    assert '"ram_gb"' in remember("train") and '"ram_gb"' not in remember("reverse")
-    for tab in FORMS:
-        assert '"embed", "__theme"' in remember(tab)
-    script = same_everywhere(["used_gb"], 3, ["used_gb", "used_gb"])
-    assert '["used_gb", "used_gb"].map' in script and "length: 3" in script
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -95,6 +95,7 @@ def header_html(words: Words) -> Html:
         el("nav", join(links), aria_label=words("languages")),
         class_="gs-header",
         data_earlier=words("earlier", name="NAME"),
+        data_title=words("document_title"),
         lang=LOCALES[words.language],
     )
 

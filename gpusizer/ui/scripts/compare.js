@@ -3,6 +3,6 @@ document.addEventListener('click', e => {
   const pick = e.target.closest('#gs-catalogue-grid [data-pick]');
   if (!pick) return;
   e.preventDefault();
-  PICKED
+  wish('pick', pick.dataset.pick);
   document.getElementById('gs-compare-cards')?.scrollIntoView({behavior: 'smooth'});
 });

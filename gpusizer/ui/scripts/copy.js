@@ -1,4 +1,4 @@
 // Writes the page's own origin into code examples.
 element.querySelectorAll('pre code').forEach(code => {
-  code.textContent = code.textContent.replaceAll('ORIGIN', location.origin);
+  code.textContent = code.textContent.replaceAll(gsPage.origin, location.origin);
 });

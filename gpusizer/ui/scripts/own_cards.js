@@ -47,7 +47,7 @@
   }, true);
   element.addEventListener('click', e => {
     const pick = e.target.closest('[data-own]'), forget = e.target.closest('[data-forget]');
-    if (pick) OWN_PICK
+    if (pick) wish('pick', pick.dataset.own);
     if (!forget) return;
     store(stored().filter(gpu => gpu !== forget.dataset.forget));
     forget.previousElementSibling.remove();

@@ -1,7 +1,7 @@
-// Labels a grid's search field, which Gradio labels in English only.
-new MutationObserver(() => {
-  const field = document.querySelector('#GRID [role=toolbar] input');
-  if (!field || field.placeholder === LABEL) return;
-  field.placeholder = field.title = LABEL;
-  field.setAttribute('aria-label', LABEL);
-}).observe(document.getElementById('gs-tabs'), {childList: true, subtree: true});
+// Labels the search field of a grid (its id, the label), which Gradio labels in English only.
+(grid, label) => new MutationObserver(() => {
+  const field = document.querySelector(`#${grid} [role=toolbar] input`);
+  if (!field || field.placeholder === label) return;
+  field.placeholder = field.title = label;
+  field.setAttribute('aria-label', label);
+}).observe(document.getElementById('gs-tabs'), {childList: true, subtree: true})

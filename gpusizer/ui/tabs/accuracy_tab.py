@@ -26,5 +26,5 @@ def build(tab: gr.Tab, questions: Questions, listeners: Listeners) -> Mapping[st
     tab.select(questions.accuracy, None, errors, **listeners("accuracy"))
     fold = log_fold.build(questions, listeners)
     texts = (frame.method_html(words), data_ages_html(data_ages(), words), frame.api_html(words))
-    html(join(texts), "gs-method-block", scripts.copy_script(frame.ORIGIN))
+    html(join(texts), "gs-method-block", scripts.COPY)
     return {"know.errors": errors, "log.fold": fold}

@@ -23,7 +23,7 @@ def build(questions: Questions, listeners: Listeners) -> Mapping[str, Any]:
     words = questions.words
     fold = part_fold("catalogue", words)
     with fold:
-        heading = html("", "gs-catalogue-block", scripts.COMPARE)
+        heading = html("", "gs-catalogue-block", scripts.wishing("compare", "compare"))
         label = words("catalogue.filter")
         query = gr.Textbox(label=label, max_lines=1, elem_id="gs-catalogue-filter")
         name = words("tab.catalogue")

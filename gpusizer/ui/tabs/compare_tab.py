@@ -21,7 +21,7 @@ def build(
     words = handlers.words
     form = build_form("compare", words)
     status = html("", "gs-compare-status")
-    cards = html(handlers.no_cards, "gs-compare-cards", scripts.cards("compare"))
+    cards = html(handlers.no_cards, "gs-compare-cards", scripts.wishing("compare", *scripts.CARDS))
     shown = {"status": status, "cards": cards, "query": query_box("gs-compare-query")}
     start = {"status": "", "cards": handlers.no_cards, "query": ""}
     listed = catalogue_fold.build(handlers.questions, listeners)

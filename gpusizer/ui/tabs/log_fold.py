@@ -6,7 +6,6 @@ import gradio as gr
 
 from gpusizer.ui import page_scripts as scripts
 from gpusizer.ui.other_tabs import Questions
-from gpusizer.ui.presenters.frame import ORIGIN
 from gpusizer.ui.tabs.tab_fields import Listeners, go_button, html, part_fold
 
 
@@ -20,6 +19,6 @@ def build(questions: Questions, listeners: Listeners) -> gr.Accordion:
             model = gr.Textbox(label=words("log.model"), max_lines=1)
             gpu = gr.Textbox(label=words("log.gpu"), max_lines=1)
             go = go_button("log", words)
-        answer = html("", "gs-log-answer", scripts.copy_script(ORIGIN))
+        answer = html("", "gs-log-answer", scripts.COPY)
     go.click(questions.check_log, [text, model, gpu], answer, **listeners("log"))
     return fold

@@ -24,7 +24,7 @@ def build(questions: Questions, tab: gr.Tab, listeners: Listeners) -> TabForm:
         "status": status,
         "answer": html(examples, "gs-reverse-answer", search),
         "models": grid(models_for.columns(""), words, "gs-reverse-grid", words("tab.reverse")),
-        "copies": html("", "gs-reverse-copies", scripts.COPIES),
+        "copies": html("", "gs-reverse-copies", scripts.script_text("copies")),
         "query": query_box("gs-reverse-query"),
     }
     texts = dict.fromkeys(("status", "copies", "query"), "")

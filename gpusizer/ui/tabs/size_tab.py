@@ -7,8 +7,8 @@ from typing import Any
 
 import gradio as gr
 
-from gpusizer.ui import page_scripts as scripts
 from gpusizer.ui.handlers import Handlers
+from gpusizer.ui.page_scripts import ANSWER, CARDS, call, script_text, search_label, wishing
 from gpusizer.ui.presenters import frame
 from gpusizer.ui.presenters.errors import chips_html
 from gpusizer.ui.presenters.tables import RANKING_COLUMNS
@@ -23,15 +23,17 @@ def build(
 ) -> TabForm:
     """Build the tab."""
     words = handlers.words
-    examples_html = chips_html(examples, words("try"))
     chips: list[gr.HTML] = []
-    form = build_form(
-        "size", words, lambda: chips.append(html(examples_html, "gs-examples", scripts.TRY))
-    )
+
+    def examples_below() -> None:
+        markup = chips_html(examples, words("try"))
+        chips.append(html(markup, "gs-examples", wishing("size", "try")))
+
+    form = build_form("size", words, examples_below)
     start = _start(frame.welcome_html(handlers.gpu_count, handlers.sample, words))
     shown, pictures_part = _shown(start["answer"], words)
-    wishing = [*chips, shown["answer"], shown["cards"], shown["ranking"]]
-    form.answer_by(handlers.ask, tab, shown, start, wishing, listeners)
+    asking = [*chips, shown["answer"], shown["cards"], shown["ranking"]]
+    form.answer_by(handlers.ask, tab, shown, start, asking, listeners)
     _share(handlers, shown["answer"], shown["query"], listeners)
     pictures_part.follow(shown["query"], handlers, listeners)
     return form
@@ -46,12 +48,12 @@ def _start(welcome: str) -> dict[str, Any]:
 
 def _shown(welcome: str, words: Words) -> tuple[dict[str, Any], pictures.PicturesPart]:
     """Build the components for an answer, in the order of the page from top to bottom."""
-    search = scripts.search_label("gs-ranking-grid", words("search"))
+    search = search_label("gs-ranking-grid", words("search"))
     shown: dict[str, Any] = {"status": html("", "gs-status")}
-    shown["answer"] = html(welcome, "gs-answer-block", scripts.TRY + scripts.ANSWER)
-    shown["ranking"] = html("", "gs-ranking-block", search + scripts.RANK)
+    shown["answer"] = html(welcome, "gs-answer-block", wishing("size", *ANSWER))
+    shown["ranking"] = html("", "gs-ranking-block", search + wishing("size", "rank"))
     shown["ranked"] = grid(RANKING_COLUMNS, words, "gs-ranking-grid", words("ranking.title"))
-    shown["cards"] = html("", "gs-cards-block", scripts.cards("size"))
+    shown["cards"] = html("", "gs-cards-block", wishing("size", *CARDS))
     shown["memory"] = html("", "gs-memory-block")
     part = pictures.build(words)
     shown["pictures"] = part.folded
@@ -63,7 +65,6 @@ def _shown(welcome: str, words: Words) -> tuple[dict[str, Any], pictures.Picture
 def _share(handlers: Handlers, answer: gr.HTML, query: gr.Textbox, listeners: Listeners) -> None:
     """Save files of the answer whose buttons are clicked."""
     wishes, files = query_box("gs-share-wishes"), query_box("gs-download")
-    taken = answer.take(
-        handlers.share, [query, wishes], files, js=scripts.TAKE, **listeners("share")
-    )
-    taken.then(None, [files], None, js=scripts.DOWNLOAD, **listeners.quiet("download"))
+    take = call("gsAsking.take", "share")
+    taken = answer.take(handlers.share, [query, wishes], files, js=take, **listeners("share"))
+    taken.then(None, [files], None, js=script_text("download"), **listeners.quiet("download"))

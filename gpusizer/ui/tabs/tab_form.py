@@ -9,11 +9,9 @@ from typing import Any
 
 import gradio as gr
 
-from gpusizer.ui import page_scripts as scripts
 from gpusizer.ui.asked import START, FormCall, Shown, wishes_of
-from gpusizer.ui.asking_script import script
 from gpusizer.ui.forms import FORMS
-from gpusizer.ui.own_machine_script import same_everywhere
+from gpusizer.ui.page_scripts import call
 from gpusizer.ui.presenters.html import el
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.tabs.tab_fields import Listeners, field, go_button, html, prefix, query_box
@@ -77,10 +75,10 @@ class TabForm:
             listener(handler, tuple(self.fields), show),
             [query, self.again, wishes, *asked],
             [*parts.values()],
-            js=script("ask", tab),
+            js=call("gsAsking.ask", tab),
             **listeners(tab),
         )
-        done = script("done", tab, FORMS[tab].first[0])
+        done = call("gsAsking.done", tab, FORMS[tab].first[0])
         for ended, name in ((answered.then, "done"), (answered.failure, "failed")):
             options = listeners.quiet(f"{tab}_{name}")
             ended(None, [query, wishes], [wishes], js=done, **options)
@@ -89,10 +87,10 @@ class TabForm:
             None,
             [self.again, *asked],
             [self.again],
-            js=script("left", tab),
+            js=call("gsAsking.left", tab),
             **listeners.quiet(f"{tab}_left"),
         )
-        remember = scripts.remember(tab)
+        remember = call("gsAddress.answered", tab)
         query.change(None, [query], None, js=remember, **listeners.quiet(f"{tab}_remember"))
 
     @property
@@ -137,13 +135,13 @@ def keep_same(forms: Sequence[TabForm], listeners: Listeners) -> None:
     for form in forms:
         own = FORMS[form.tab].own
         others = [other for other in forms if other is not form]
-        shared = [(name, other) for other in others for name in FORMS[other.tab].own if name in own]
+        shared = [o.fields[name] for o in others for name in FORMS[o.tab].own if name in own]
         gr.on(
             [form.fields[name].input for name in own],
             None,
             [form.fields[name] for name in own],
-            [*(o.machine for o in others), *(other.fields[name] for name, other in shared)],
-            js=same_everywhere(own, len(others), [name for name, _ in shared]),
+            [*(o.machine for o in others), *shared],
+            js=call("gsMachine.typed", form.tab),
             **listeners.quiet(f"own_{form.tab}"),
         )
 
