@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from gpusizer.core.tables import toml_of
 from scrapers.card_quants import quant_in
 
 _MOST_NUMBER_CHARS = 12
@@ -134,9 +133,7 @@ class Program:
     takes_model: bool = False
 
 
-_ENGINES: Mapping[str, Mapping[str, Any]] = tomllib.loads(
-    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
-)
+_ENGINES: Mapping[str, Mapping[str, Any]] = toml_of(__file__)
 
 
 def _options(engine: str) -> Options:

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from pathlib import Path
+
+from gpusizer.core.tables import toml_of
 
 
 class Cue:
@@ -41,7 +41,7 @@ def _pattern(word: str) -> str:
     return start + re.escape(word.strip()) + end
 
 
-_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_WORDS = toml_of(__file__)
 
 TRAINING = Cue(_WORDS["training"])
 BENCHMARK = Cue(_WORDS["benchmark"])

@@ -1,4 +1,4 @@
-"""Tables of `data/`: CSV files read into typed rows.
+"""Tables: CSV files of `data/` read into typed rows, and the TOML that a module has beside it.
 
 MalformedTable      a cell, a row or a header that cannot be read
 """
@@ -6,6 +6,7 @@ MalformedTable      a cell, a row or a header that cannot be read
 from __future__ import annotations
 
 import csv
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import date
@@ -144,6 +145,11 @@ def read_table(
                 raise MalformedTable(path.name, line, reason)
             rows.append(make(TableRow(path.name, line, dict(zip(header, cells, strict=True)))))
     return tuple(rows)
+
+
+def toml_of(module: str) -> Mapping[str, Any]:
+    """The file of tables beside a module, which gives its `__file__`."""
+    return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def _flag(text: str) -> bool:

@@ -1,14 +1,12 @@
-"""The states that optimizers keep for each trained parameter."""
+"""The states that optimizers keep for each trained parameter, by `optimizers.toml`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from gpusizer.core.errors import InvalidRequest
+from gpusizer.core.tables import toml_of
 from gpusizer.training.shape import Matrix
-
-_BLOCK_8BIT = 256  # values that share one FP32 scale, in bitsandbytes and torchao
-_BLOCK_4BIT = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,73 +27,20 @@ class Optimizer:
 
     slug: str
     states: int
-    state_bytes: float | None
     source: str
+    state_bytes: float | None = None
     paged: bool = False
     matrices_only: bool = False
     factored: bool = False
     low_rank: bool = False
 
 
-_BITSANDBYTES = "bitsandbytes 0.41-0.48, optim/adamw.py: blocks of 256 values with an FP32 scale"
-_TORCHAO = "torchao/optim: 8-bit blocks of 256, 4-bit blocks of 128 values"
-_TORCH = "torch.optim: states have the dtype of the parameter"
-_8BIT = 1 + 4 / _BLOCK_8BIT
-_4BIT = 0.5 + 4 / _BLOCK_4BIT
+_TABLES = toml_of(__file__)
 
 OPTIMIZERS: dict[str, Optimizer] = {
-    optimizer.slug: optimizer
-    for optimizer in (
-        Optimizer("adamw", 2, None, _TORCH),
-        Optimizer("adamw_fp32", 2, 4, "DeepSpeed, Megatron: states in FP32 whatever the weights"),
-        Optimizer("adamw_bf16", 2, 2, _TORCH),
-        Optimizer("adamw_8bit", 2, _8BIT, _BITSANDBYTES),
-        Optimizer("adamw_4bit", 2, _4BIT, _TORCHAO),
-        Optimizer("paged_adamw", 2, None, _BITSANDBYTES, paged=True),
-        Optimizer("paged_adamw_8bit", 2, _8BIT, _BITSANDBYTES, paged=True),
-        Optimizer("lion", 1, None, "Chen et al. 2023, arXiv:2302.06675: momentum alone"),
-        Optimizer("lion_8bit", 1, _8BIT, _BITSANDBYTES),
-        Optimizer("sgd", 0, None, _TORCH),
-        Optimizer("sgd_momentum", 1, None, _TORCH),
-        Optimizer(
-            "adafactor",
-            1,
-            4,
-            "Shazeer and Stern 2018, arXiv:1804.04235: rows and columns",
-            factored=True,
-        ),
-        Optimizer(
-            "muon",
-            1,
-            None,
-            "Jordan 2024: momentum of matrices, AdamW for everything else",
-            matrices_only=True,
-        ),
-        Optimizer("galore_adamw", 2, None, "Zhao et al. 2024, arXiv:2403.03507", low_rank=True),
-        Optimizer(
-            "galore_adamw_8bit", 2, _8BIT, "Zhao et al. 2024, arXiv:2403.03507", low_rank=True
-        ),
-    )
+    slug: Optimizer(slug, **facts) for slug, facts in _TABLES["optimizers"].items()
 }
-
-_ALIASES = {
-    "adam": "adamw",
-    "adamw_torch": "adamw",
-    "adamw_torch_fused": "adamw",
-    "adamw_hf": "adamw",
-    "adamw_fused": "adamw",
-    "adamw_bnb_8bit": "adamw_8bit",
-    "adam8bit": "adamw_8bit",
-    "adamw8bit": "adamw_8bit",
-    "adamw_torch_8bit": "adamw_8bit",
-    "8bit": "adamw_8bit",
-    "adamw_torch_4bit": "adamw_4bit",
-    "paged_adamw_32bit": "paged_adamw",
-    "paged_adamw8bit": "paged_adamw_8bit",
-    "lion_32bit": "lion",
-    "galore": "galore_adamw",
-    "galore_8bit": "galore_adamw_8bit",
-}
+_ALIASES = {name: slug for slug, names in _TABLES["names"].items() for name in names}
 
 
 def find_optimizer(text: str) -> Optimizer:

@@ -46,7 +46,7 @@ DEEPSEEK = architecture_of(deepseek_r1())
 
 
 def test_engines_state_what_the_types_allow() -> None:
-    """The fields of `engines.toml` are words of the types that the rest of the code compares."""
+    """The fields of `abilities.toml` are words of the types that the rest of the code compares."""
     abilities = TypeAdapter(Abilities)
     for engine in ENGINES.values():
         assert abilities.validate_python(asdict(engine.abilities)) == engine.abilities

@@ -1,16 +1,15 @@
 """Abilities: what an engine can run and which options it hears, as data beside its memory rules.
 
-`engines.toml` has those of every engine, with their sources.
+`abilities.toml` has those of every engine, with their sources.
 """
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
+from gpusizer.core.tables import toml_of
 from gpusizer.model.profile import DraftModel
 from gpusizer.model.tasks import ModelKind
 
@@ -92,9 +91,7 @@ class Abilities:
         return readable and draft.method in self.draft_methods
 
 
-_TABLES: Mapping[str, Mapping[str, Any]] = tomllib.loads(
-    Path(__file__).with_name("engines.toml").read_text(encoding="utf-8")
-)
+_TABLES: Mapping[str, Mapping[str, Any]] = toml_of(__file__)
 _SETS = frozenset({"kinds", "draft_methods", "stacks"})
 
 

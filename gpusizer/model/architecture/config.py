@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 from gpusizer.core.paths import DATA_DIR
+from gpusizer.core.tables import toml_of
 from gpusizer.hub.snapshot import Config
 
 _MAX_INTEGER = 10**9
@@ -22,62 +23,8 @@ _MAX_REPEATED = 1_000  # as many as the layers of a model may be
 _NESTED = ("text_config", "llm_config", "language_config", "thinker_config", "decoder")
 _NEST_DEPTH = 3
 
-SYNONYMS: dict[str, tuple[str, ...]] = {
-    "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers"),
-    "hidden_size": ("hidden_size", "n_embd", "n_embed", "d_model", "dim"),
-    "attention_heads": (
-        "num_attention_heads",
-        "n_head",
-        "n_heads",
-        "num_heads",
-        "decoder_attention_heads",
-    ),
-    "kv_heads": (
-        "num_key_value_heads",
-        "n_head_kv",
-        "num_kv_heads",
-        "multi_query_group_num",
-        "num_query_groups",
-        "kv_n_heads",
-    ),
-    "head_dim": ("head_dim", "kv_channels", "attention_head_dim", "d_kv"),
-    "intermediate_size": (
-        "intermediate_size",
-        "n_inner",
-        "ffn_hidden_size",
-        "ffn_dim",
-        "d_ff",
-        "decoder_ffn_dim",
-    ),
-    "vocab_size": ("vocab_size", "padded_vocab_size"),
-    "max_context": (
-        "max_position_embeddings",
-        "n_positions",
-        "n_ctx",
-        "seq_length",
-        "max_seq_len",
-        "model_max_length",
-        "max_target_positions",
-        "max_sequence_length",
-    ),
-    "experts": (
-        "num_local_experts",
-        "num_experts",
-        "n_routed_experts",
-        "moe_num_experts",
-        "num_routed_experts",
-    ),
-    "experts_per_token": (
-        "num_experts_per_tok",
-        "num_experts_per_token",
-        "moe_topk",
-        "moe_top_k",
-        "experts_per_token",
-        "top_k_experts",
-    ),
-    "sliding_window": ("sliding_window", "attention_window_size"),
-    "mtp_layers": ("num_nextn_predict_layers", "mtp_num_hidden_layers"),
-}
+_TABLES = toml_of(__file__)
+SYNONYMS: dict[str, list[str]] = _TABLES["synonyms"]
 """Our name of a fact -> the keys configurations use for it."""
 
 
@@ -205,21 +152,6 @@ def _repeated(values: list[Any]) -> Any:
 
 PARAMS = "params.json"
 
-_SPELLINGS = {
-    "dim": "hidden_size",
-    "n_layers": "num_hidden_layers",
-    "n_heads": "num_attention_heads",
-    "n_kv_heads": "num_key_value_heads",
-    "hidden_dim": "intermediate_size",
-    "max_seq_len": "max_position_embeddings",
-    "model_max_length": "max_position_embeddings",
-    "tied_embeddings": "tie_word_embeddings",
-}
-_MOE_SPELLINGS = {
-    "num_experts": "num_local_experts",
-    "num_experts_per_tok": "num_experts_per_tok",
-}
-
 
 def config_of_params(params: Config | None) -> Config | None:
     """The configuration these parameters mean; None when they are not Mistral's."""
@@ -227,10 +159,10 @@ def config_of_params(params: Config | None) -> Config | None:
         return None
     # Present and null: the class's default window belongs to its first model alone.
     config: dict[str, Any] = {"model_type": "mistral", "sliding_window": None}
-    config |= {_SPELLINGS.get(key, key): value for key, value in params.items()}
+    config |= {_TABLES["params"].get(key, key): value for key, value in params.items()}
     moe = params.get("moe")
     if isinstance(moe, dict):
-        config |= {name: moe[key] for key, name in _MOE_SPELLINGS.items() if key in moe}
+        config |= {name: moe[key] for key, name in _TABLES["params_moe"].items() if key in moe}
     quantization = params.get("quantization")
     if isinstance(quantization, dict) and "fp8" in str(quantization.get("qformat_weight")):
         config["quantization_config"] = {"quant_method": "fp8"}
