@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+from gpusizer.core.tables import toml_of
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Part
 
@@ -12,52 +13,8 @@ TASKS: tuple[Task, ...] = get_args(Task)
 """In order: text generation; the same with images as input; vectors and scores; speech recognition
 and synthesis; generation of images and video; all others, image encoders among them."""
 
-_OF_TAG: dict[str, Task] = {
-    **dict.fromkeys(
-        (
-            "text-generation",
-            "text2text-generation",
-            "translation",
-            "summarization",
-            "conversational",
-        ),
-        "text",
-    ),
-    **dict.fromkeys(
-        (
-            "image-text-to-text",
-            "visual-question-answering",
-            "image-to-text",
-            "video-text-to-text",
-            "any-to-any",
-        ),
-        "vision",
-    ),
-    **dict.fromkeys(
-        (
-            "feature-extraction",
-            "sentence-similarity",
-            "text-ranking",
-            "fill-mask",
-            "text-classification",
-            "token-classification",
-        ),
-        "embedding",
-    ),
-    **dict.fromkeys(
-        (
-            "automatic-speech-recognition",
-            "text-to-speech",
-            "text-to-audio",
-            "audio-to-audio",
-            "audio-text-to-text",
-        ),
-        "speech",
-    ),
-    **dict.fromkeys(
-        ("text-to-image", "image-to-image", "text-to-video", "image-to-video"), "image"
-    ),
-}
+_TABLES = toml_of(__file__)
+_OF_TAG: dict[str, Task] = {tag: task for task, tags in _TABLES["tags"].items() for tag in tags}
 
 
 def task_of_tag(tag: str | None) -> Task | None:
@@ -90,13 +47,7 @@ ModelKind = Literal["decoder", "encoder", "encoder_decoder", "speech", "tower", 
 text; the same that hear sound; encoders of images or sound alone; pipelines of diffusers."""
 
 _KINDS: dict[str, ModelKind] = {
-    **dict.fromkeys(("t5", "mt5", "umt5", "longt5", "t5gemma"), "encoder_decoder"),
-    **dict.fromkeys(("bart", "mbart", "m2m_100", "marian", "pegasus"), "encoder_decoder"),
-    **dict.fromkeys(("led", "blenderbot", "fsmt", "prophetnet"), "encoder_decoder"),
-    **dict.fromkeys(("switch_transformers", "seamless_m4t", "seamless_m4t_v2"), "encoder_decoder"),
-    **dict.fromkeys(("whisper", "speech_to_text", "moonshine", "speecht5"), "speech"),
-    **dict.fromkeys(("clip", "clip_text_model", "siglip", "siglip2", "vit"), "tower"),
-    **dict.fromkeys(("dinov2", "dinov3_vit", "timm", "wav2vec2", "hubert"), "tower"),
+    name: kind for kind, names in _TABLES["kinds"].items() for name in names
 }
 
 

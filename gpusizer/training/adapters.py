@@ -15,28 +15,16 @@ _ALL_WITH_EXPERTS = "all-experts"
 _EXPERTS = frozenset({_ALL_WITH_EXPERTS, "experts"})
 # What tools and people call the same projections, for models whose own names are others; a fused
 # matrix stands for its parts.
+_ROLES = ("q", "k", "v", "o", "gate", "up", "down")
 _GROUPS = {
-    "attention": ("q", "k", "v", "o"),
-    "qkv": ("q", "k", "v"),
+    "attention": _ROLES[:4],
+    "qkv": _ROLES[:3],
     "query": ("q",),
     "key": ("k",),
     "value": ("v",),
     "projection": ("o",),
-    "mlp": ("gate", "up", "down"),
-    "q": ("q",),
-    "k": ("k",),
-    "v": ("v",),
-    "o": ("o",),
-    "gate": ("gate",),
-    "up": ("up",),
-    "down": ("down",),
-    "q_proj": ("q",),
-    "k_proj": ("k",),
-    "v_proj": ("v",),
-    "o_proj": ("o",),
-    "gate_proj": ("gate",),
-    "up_proj": ("up",),
-    "down_proj": ("down",),
+    "mlp": _ROLES[4:],
+    **{name: (role,) for role in _ROLES for name in (role, f"{role}_proj")},
 }
 _WORDS = frozenset({"attention", "qkv", "query", "key", "value", "projection", "mlp"})
 _FUSED_PARTS = {"gate_up_proj": frozenset({"gate_proj", "up_proj", "gate_up_proj"})}

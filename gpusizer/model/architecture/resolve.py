@@ -8,7 +8,7 @@ from functools import cache, partial
 
 from gpusizer.hub.snapshot import Config
 from gpusizer.model.architecture import tensors
-from gpusizer.model.architecture.config import ConfigView, view
+from gpusizer.model.architecture.config import MODEL_TYPES, ConfigView, view
 from gpusizer.model.architecture.layers import attention_kinds
 from gpusizer.model.architecture.model import Architecture, Attention, LayerSpec, merge_runs
 from gpusizer.model.architecture.rotary import rotary_of
@@ -23,29 +23,6 @@ _ENCODER_CLASSES = (
     "BertModel",
     "ForSequenceClassification",
     "ForTokenClassification",
-)
-_ENCODER_TYPES = frozenset(
-    [
-        "bert",
-        "roberta",
-        "xlm-roberta",
-        "deberta",
-        "deberta-v2",
-        "distilbert",
-        "electra",
-        "modernbert",
-        "nomic_bert",
-        "camembert",
-        "mpnet",
-        "clip",
-        "clip_text_model",
-        "siglip",
-        "vit",
-        "dinov2",
-        "wav2vec2",
-        "hubert",
-        "timm",
-    ]
 )
 
 
@@ -314,7 +291,7 @@ def _mamba(cfg: ConfigView) -> tuple[int, int] | None:
 
 
 def _generates(cfg: ConfigView) -> bool:
-    if cfg.model_type in _ENCODER_TYPES:
+    if cfg.model_type in MODEL_TYPES["encodes"]:
         return False
     classes = cfg.outer.get("architectures")
     names = [name for name in classes if isinstance(name, str)] if isinstance(classes, list) else []

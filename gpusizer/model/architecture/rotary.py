@@ -7,34 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from gpusizer.model.architecture.config import ConfigView
+from gpusizer.model.architecture.config import MODEL_TYPES, ConfigView
 
-# Learned, sinusoidal, ALiBi or no positions at all.
-_WITHOUT = frozenset(
-    [
-        "gpt2",
-        "gpt_bigcode",
-        "opt",
-        "bloom",
-        "bert",
-        "roberta",
-        "xlm-roberta",
-        "distilbert",
-        "mpt",
-        "t5",
-        "mt5",
-        "whisper",
-        "mamba",
-        "mamba2",
-        "falcon_mamba",
-        "rwkv",
-        "rwkv7",
-        "jamba",
-        "bart",
-        "clip",
-        "seamless_m4t_v2",
-    ]
-)
 _MOST_KINDS = 16  # of layers with positions of their own; models have two
 _SECTIONED = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl")
 """Families whose positions have three sections (time, height, width), even where the
@@ -77,7 +51,7 @@ def scaled_positions(rotary: Rotary) -> int:
 
 def rotary_of(cfg: ConfigView, head_dim: int | None, positions: int | None) -> tuple[Rotary, ...]:
     """Every distinct kind of rotary positions; empty where there are none or widths are unknown."""
-    if cfg.model_type in _WITHOUT or not positions:
+    if cfg.model_type in MODEL_TYPES["without_rotary"] or not positions:
         return ()
     return tuple(dict.fromkeys(_rotaries(cfg, head_dim, positions)))
 
