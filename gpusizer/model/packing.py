@@ -34,7 +34,7 @@ class StoredQuantization:
 
 
 _ENDINGS = toml_of(__file__)
-_PACKED_SUFFIXES = (*_ENDINGS["exllama"], *_ENDINGS["hqq"])
+_PACKED_SUFFIXES = (*_ENDINGS["exl"], *_ENDINGS["hqq"])
 _SUFFIXES = (*_ENDINGS["companions"], *_ENDINGS["torchao"], *_PACKED_SUFFIXES)
 WEIGHT_SUFFIXES: tuple[str, ...] = tuple(_ENDINGS["weights"])
 """Endings of tensors that hold weights, packed or not."""

@@ -1,17 +1,19 @@
 """GGUF recipes: the base type of each and its exceptions by tensor, layer and model.
 
-Re-stated from llama.cpp's src/llama-quant.cpp (llama_tensor_get_type_impl, 2025-2026). Where a
-choice depends on an importance matrix and nothing is said of one, the recipe is that of the usual
-published file: with one for every IQ type, without for the older Q types.
+`recipes.toml` has them, re-stated from llama.cpp's src/llama-quant.cpp. Where a choice depends on
+an importance matrix and nothing is said of one, the recipe is that of the usual published file:
+with one for every IQ type, without for the older Q types.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import Any
 
+from gpusizer.core.tables import toml_of
 from gpusizer.memory.quants.layouts import ModelShape
 from gpusizer.model.tensor_roles import Slot
 
@@ -85,9 +87,8 @@ def without_matrix(condition: Condition) -> Condition:
     return lambda place: place.model.importance_matrix is False and condition(place)
 
 
-@cache
 def first(divisor: int) -> Condition:
-    """The first n/divisor layers. Cached, so that recipes with the same divisor compare equal."""
+    """The first n/divisor layers."""
     return lambda place: place.layer < place.model.layers // divisor
 
 
@@ -128,132 +129,45 @@ class Recipe:
     falcon: dict[Slot, Choices] = field(default_factory=dict, hash=False)
 
 
-def _to(kind: str) -> Choices:
-    return ((always, kind),)
+_CONDITIONS: dict[str, Condition] = {
+    "always": always,
+    "more_bits": more_bits,
+    "more_of_eight": more_of_eight,
+    "middle": middle,
+    "shared_kv": shared_kv,
+    "shared_or_moe": shared_or_moe,
+}
+_OF_NUMBER = {"first": first, "first_downs": first_downs, "first_layers": first_layers}
+_OF_CONDITION = {"with_matrix": with_matrix, "without_matrix": without_matrix}
 
 
-def _one_bit(base: str, wide: str, embedding: str, attn_output: str) -> Recipe:
-    """The IQ1 and IQ2 family: `wide` for the tensors that suffer most."""
-    exceptions = {
-        Slot.V: ((shared_or_moe, "Q4_K"), (always, wide)),
-        Slot.DOWN: ((first_downs(8), wide),),
+@cache
+def _condition(text: str) -> Condition:
+    """The condition of "middle", "first 8" or "with_matrix first 8"; one object for each text."""
+    name, _, rest = text.partition(" ")
+    if name in _OF_CONDITION:
+        return _OF_CONDITION[name](_condition(rest))
+    return _OF_NUMBER[name](int(rest)) if rest else _CONDITIONS[name]
+
+
+def _choices(texts: Mapping[str, Sequence[str]]) -> dict[Slot, Choices]:
+    pairs = {slot: [text.rpartition(": ") for text in chosen] for slot, chosen in texts.items()}
+    return {
+        Slot(slot): tuple((_condition(when or "always"), kind) for when, _, kind in parts)
+        for slot, parts in pairs.items()
     }
-    if attn_output:
-        exceptions[Slot.O] = _to(attn_output)
-    return Recipe(
-        base, "Q5_K", embedding, exceptions=exceptions, eight_k=("Q4_K", "Q4_K"), eight_o="Q5_K"
-    )
 
 
-_MORE: dict[Slot, Choices] = {Slot.V: ((more_bits, "Q6_K"),), Slot.DOWN: ((more_bits, "Q6_K"),)}
-_IQ4: dict[Slot, Choices] = {
-    Slot.V: ((shared_kv, "Q5_K"),),
-    Slot.DOWN: ((without_matrix(first(8)), "Q5_K"),),
-}
-_V_IF_SHARED: Choices = ((shared_kv, "Q4_K"),)
+def _recipe(facts: Mapping[str, Any]) -> Recipe:
+    read: dict[str, Any] = {
+        name: tuple(value) if name == "eight_k" else value for name, value in facts.items()
+    }
+    for name in ("exceptions", "falcon"):
+        read[name] = _choices(facts.get(name, {}))
+    return Recipe(**read)
 
-_PLAIN: dict[str, Recipe] = {
-    "gguf-f32": Recipe("F32", output="F32"),
-    "gguf-f16": Recipe("F16", output="F16"),
-    "q8_0": Recipe("Q8_0", output="Q8_0"),
-    "q6_k": Recipe("Q6_K"),
-    "q5_k_m": Recipe("Q5_K", exceptions=_MORE, early_qkv="Q6_K"),
-    "q5_k_s": Recipe("Q5_K"),
-    "q5_1": Recipe("Q5_1"),
-    "q5_0": Recipe("Q5_0", exceptions={Slot.DOWN: ((with_matrix(first(8)), "Q5_1"),)}),
-    "q4_k_m": Recipe(
-        "Q4_K",
-        exceptions=_MORE,
-        early_qkv="Q5_K",
-        eight_o="Q5_K",
-        falcon={Slot.DOWN: ((first(16), "Q6_K"), (more_bits, "Q5_K"))},
-    ),
-    "mxfp4_moe": Recipe("Q8_0", output="Q8_0", experts="MXFP4"),
-    "q4_k_s": Recipe(
-        "Q4_K",
-        exceptions={Slot.V: ((first_layers(4), "Q5_K"),), Slot.DOWN: ((first(8), "Q5_K"),)},
-        eight_o="Q5_K",
-        falcon={Slot.DOWN: ()},
-    ),
-    "q4_1": Recipe("Q4_1"),
-    "q4_0": Recipe("Q4_0", exceptions={Slot.DOWN: ((with_matrix(first(8)), "Q4_1"),)}),
-    "iq4_nl": Recipe("IQ4_NL", exceptions=_IQ4, eight_o="Q5_K"),
-    "iq4_xs": Recipe("IQ4_XS", exceptions=_IQ4, eight_o="Q5_K"),
-    "q3_k_l": Recipe(
-        "Q3_K",
-        exceptions={Slot.V: _to("Q5_K"), Slot.DOWN: _to("Q5_K"), Slot.O: _to("Q5_K")},
-        early_qkv="Q4_K",
-        falcon={Slot.DOWN: _to("Q4_K"), Slot.O: _to("Q4_K")},
-    ),
-    "q3_k_m": Recipe(
-        "Q3_K",
-        exceptions={
-            Slot.V: ((first_layers(2), "Q5_K"), (always, "Q4_K")),
-            Slot.DOWN: ((first(16), "Q5_K"), (always, "Q4_K")),
-            Slot.O: _to("Q4_K"),
-        },
-        early_qkv="Q4_K",
-        eight_o="Q5_K",
-        falcon={Slot.DOWN: ((first(16), "Q5_K"), (more_bits, "Q4_K")), Slot.O: ()},
-    ),
-    "iq3_m": Recipe(
-        "IQ3_S",
-        exceptions={
-            Slot.V: _to("Q4_K"),
-            Slot.DOWN: ((first(8), "Q4_K"), (more_of_eight, "Q4_K")),
-            Slot.O: _to("Q4_K"),
-        },
-        early_qkv="Q4_K",
-        eight_o="Q5_K",
-        falcon={Slot.O: ()},
-    ),
-    "q3_k_s": Recipe("Q3_K", eight_o="Q5_K"),
-    "iq3_s": Recipe("IQ3_S", exceptions={Slot.V: _V_IF_SHARED}, eight_o="Q5_K"),
-    "iq3_xs": Recipe(
-        "IQ3_S",
-        exceptions={
-            Slot.V: _V_IF_SHARED,
-            Slot.Q: _to("IQ3_XXS"),
-            Slot.K: _to("IQ3_XXS"),
-            Slot.GATE: ((middle, "IQ3_XXS"),),
-            Slot.UP: ((middle, "IQ3_XXS"),),
-        },
-        eight_o="Q5_K",
-    ),
-    "iq3_xxs": Recipe(
-        "IQ3_XXS",
-        "Q5_K",
-        "IQ3_S",
-        exceptions={
-            Slot.V: (*_V_IF_SHARED, (without_matrix(always), "IQ3_S")),
-            Slot.Q: _to("IQ2_S"),
-            Slot.K: _to("IQ2_S"),
-            Slot.O: _to("IQ3_S"),
-            Slot.DOWN: ((without_matrix(first(8)), "Q4_K"), (without_matrix(always), "Q3_K")),
-        },
-        eight_o="Q5_K",
-        falcon={Slot.O: ()},
-    ),
-    "q2_k": Recipe(
-        "Q2_K",
-        exceptions={
-            Slot.V: ((shared_kv, "Q4_K"), (always, "Q3_K")),
-            Slot.DOWN: _to("Q3_K"),
-            Slot.O: _to("Q3_K"),
-        },
-        eight_o="Q5_K",
-        falcon={Slot.O: ()},
-    ),
-    "q2_k_s": Recipe("Q2_K", exceptions={Slot.V: _V_IF_SHARED, Slot.DOWN: ((first(8), "Q4_K"),)}),
-    "iq2_m": _one_bit("IQ2_S", "IQ3_S", "IQ3_S", "IQ3_S"),
-    "iq2_s": _one_bit("IQ2_XS", "IQ3_S", "IQ3_S", "IQ3_S"),
-    "iq2_xs": _one_bit("IQ2_XS", "Q2_K", "Q2_K", ""),
-    "iq2_xxs": _one_bit("IQ2_XXS", "Q2_K", "Q2_K", ""),
-    "tq2_0": Recipe("TQ2_0", embedding="Q4_K"),
-    "tq1_0": Recipe("TQ1_0", embedding="Q4_K"),
-    "iq1_m": _one_bit("IQ1_M", "Q2_K", "Q2_K", "IQ2_XXS"),
-    "iq1_s": _one_bit("IQ1_S", "Q2_K", "Q2_K", "IQ2_XXS"),
-}
+
+_PLAIN: dict[str, Recipe] = {slug: _recipe(facts) for slug, facts in toml_of(__file__).items()}
 
 # llama-quantize --token-embedding-type q8_0 --output-tensor-type q8_0: bartowski's names for them.
 _WIDE_TABLES = {
