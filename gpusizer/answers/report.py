@@ -113,7 +113,7 @@ class Report(Answered):
         `model_card` is null where no card was read, and left out where it was not wanted.
         """
         workload, draft = self.workload, self.profile.draft
-        plan = self.serving_plan and serving_plan_json(self.serving_plan)
+        plan = self.serving_plan and serving_plan_json(self.serving_plan, self.profile)
         wanted = {"quantized_repos": self.quantized_repos, "serving_plan": plan}
         report = {
             "answer": self.conclusion,

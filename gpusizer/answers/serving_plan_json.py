@@ -5,17 +5,31 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from gpusizer.answers.launch.deployment import Deployment, cheapest_deployment
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.serving.target import ServingTarget
 from gpusizer.fit.serving_plan import Replicas, ServingPlan
+from gpusizer.model.profile import ModelProfile
 
 
-def serving_plan_json(plan: ServingPlan) -> dict[str, Any]:
-    """The contract's `serving_plan` object."""
+def serving_plan_json(plan: ServingPlan, profile: ModelProfile) -> dict[str, Any]:
+    """The contract's `serving_plan` object; `deploy` is about its first row."""
+    deployment = cheapest_deployment(plan, profile)
     return {
         "target": _target_json(plan.target),
         "rows": list(map(_row_json, plan.rows)),
+        "deploy": deployment and _deploy_json(deployment),
         "notes": plan.notes,
+    }
+
+
+def _deploy_json(deployment: Deployment) -> dict[str, Any]:
+    replica = deployment.replica
+    return {
+        "command": replica.text or None,
+        "compose": deployment.compose or None,
+        "kubernetes": deployment.kubernetes or None,
+        "notes": (*replica.notes, *deployment.notes),
     }
 
 

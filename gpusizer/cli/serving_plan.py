@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpusizer.answers.launch.deployment import cheapest_deployment
 from gpusizer.answers.report import Report
 from gpusizer.cli.losses import loss_word
 from gpusizer.cli.money import price_cell, rent_cell
@@ -45,7 +46,16 @@ def plan_parts(report: Report) -> list[str]:
     parts = [_title(plan)]
     if plan.rows:
         parts.append(table(_COLUMNS, plan.rows))
-    return [*parts, lines_text(f"! {say_note(note)}" for note in plan.notes)]
+    return [*parts, *_start(report, plan), lines_text(f"! {say_note(note)}" for note in plan.notes)]
+
+
+def _start(report: Report, plan: ServingPlan) -> list[str]:
+    """Write the command of one replica of the first row, and where the files for all are."""
+    found = cheapest_deployment(plan, report.profile)
+    if found is None or not found.replica.text:
+        return []
+    files = "\nCompose file and Kubernetes manifest: --json, serving_plan.deploy"
+    return [f"One replica:\n{found.replica.text}{files if found.compose else ''}"]
 
 
 def _title(plan: ServingPlan) -> str:

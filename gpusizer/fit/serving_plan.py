@@ -29,6 +29,7 @@ from gpusizer.fit.ways import judged
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.costs import CostAssumptions, PlanCosts, plan_costs
 from gpusizer.memory.estimate import MemoryEstimate
+from gpusizer.memory.workload import Workload
 
 _MOST_DEVICES = 8  # of one replica: one server
 
@@ -38,6 +39,7 @@ class Replicas:
     """One way to meet a target: replicas of `boards` boards each.
 
     Attributes:
+        way: how one of them runs.
         low_replicas, high_replicas: at the fast and the slow end of the speeds' bands; None where
             the slow end is never in time.
         users: in flight on each replica, on average.
@@ -48,12 +50,9 @@ class Replicas:
         ttft_late_seconds: within which the target's percentile of requests has its first token.
         user_tokens_per_second: answer tokens of each user after the first, prompts of others read
             in between.
-        tight: fits at the likely amounts of memory, not at the high end.
     """
 
-    gpu: Gpu
-    boards: int
-    estimate: MemoryEstimate
+    way: Way
     replicas: int
     low_replicas: int
     high_replicas: int | None
@@ -62,9 +61,28 @@ class Replicas:
     ttft_seconds: tuple[float, float, float | None]
     ttft_late_seconds: float
     user_tokens_per_second: float
-    tight: bool
     costs: PlanCosts
     tokens: TokenPrices | None
+
+    @property
+    def gpu(self) -> Gpu:
+        """The kind of its GPUs."""
+        return self.way.gpu
+
+    @property
+    def boards(self) -> int:
+        """Boards of one replica."""
+        return self.way.boards
+
+    @property
+    def estimate(self) -> MemoryEstimate:
+        """The memory of one replica."""
+        return self.way.estimate
+
+    @property
+    def tight(self) -> bool:
+        """Whether a replica fits at the likely amounts of memory, not at the high end."""
+        return self.way.verdict is Verdict.TIGHT
 
     @property
     def total_boards(self) -> int:
@@ -74,9 +92,13 @@ class Replicas:
 
 @dataclass(frozen=True, slots=True)
 class ServingPlan:
-    """A target, the ways to meet it, the cheapest hour first, and what the reader must know."""
+    """A target, the ways to meet it, the cheapest hour first, and what the reader must know.
+
+    `workload` is that of one sequence of the target.
+    """
 
     target: ServingTarget
+    workload: Workload
     rows: tuple[Replicas, ...]
     notes: tuple[Note, ...]
 
@@ -136,7 +158,7 @@ def plan_serving(
     replica on each GPU (None leaves it open), `most_boards` limits those of all replicas together.
     """
     if ModelFacts.of(study.profile, study.workload, target.prompt_tokens) is None:
-        return ServingPlan(target, (), (Note("plan_needs_text"),))
+        return ServingPlan(target, study.workload, (), (Note("plan_needs_text"),))
     search = _searched(study, catalogue, target, boards)
     limits = dict(zip((gpu.slug for gpu in catalogue.gpus), most_boards or (), strict=False))
     rows: list[Replicas] = []
@@ -166,7 +188,7 @@ def plan_serving(
         slow=len(search.slow - search.best.keys()),
         dropped=dropped,
     )
-    return ServingPlan(target, tuple(rows), (*notes, *_beside_an_api(target, rows)))
+    return ServingPlan(target, study.workload, tuple(rows), (*notes, *_beside_an_api(target, rows)))
 
 
 def _searched(
@@ -204,6 +226,7 @@ def joined(plans: Sequence[ServingPlan]) -> ServingPlan:
         by_code.setdefault(note.code, []).append(note)
     return ServingPlan(
         plans[0].target,
+        plans[0].workload,
         tuple(sorted(rows, key=lambda row: _place(row.tight, row.total_boards, row.costs))),
         tuple(map(_added_up, by_code.values())),
     )
@@ -282,9 +305,7 @@ def _row(option: _Option, target: ServingTarget, costs: PlanCosts) -> Replicas:
     way, pace = option.way, pace_of(option.server, target.promise, option.replicas)
     likely, low, high = pace.ttft_seconds
     return Replicas(
-        gpu=way.gpu,
-        boards=way.boards,
-        estimate=way.estimate,
+        way=way,
         replicas=option.replicas,
         low_replicas=pace.low_replicas,
         high_replicas=pace.high_replicas,
@@ -297,7 +318,6 @@ def _row(option: _Option, target: ServingTarget, costs: PlanCosts) -> Replicas:
         ),
         ttft_late_seconds=significant(pace.ttft_late_seconds),
         user_tokens_per_second=significant(pace.tokens_per_second),
-        tight=option.is_tight,
         costs=costs,
         tokens=TokenPrices.of(
             costs.lowest_usd_per_hour,

@@ -281,7 +281,7 @@ class Handlers:
         """Return the ranking's heading and its grid."""
         rows = grid_value(RANKING_COLUMNS, report.ranking, self.words)
         grid = gr.update(value=rows, visible=bool(report.ranking))
-        plan = serving_plan_html(report.serving_plan, self.words)
+        plan = serving_plan_html(report.serving_plan, report.profile, self.words)
         return {"ranking": join((plan, ranking_html(report, self.words))), "ranked": grid}
 
     def _repicked(

@@ -100,7 +100,7 @@ def test_a_place_of_a_ranking_gets_its_command() -> None:
             "kv_dtype": "fp8",
         },
     )
-    command = launch_command(report.profile, report.ranking[0].fit, report.workload)
+    command = launch_command(report.profile, report.ranking[0].fit.way, report.workload)
     assert command is not None
     assert command.text == (
         "vllm serve Qwen/Qwen3-8B \\\n"
@@ -118,11 +118,11 @@ def test_part_of_the_model_in_system_memory() -> None:
     ranked = report.ranking[0]
     assert ranked.fit.verdict is Verdict.OFFLOAD
     layers = next(n.fields["layers"] for n in ranked.reasons if n.code == "layers_that_fit")
-    command = launch_command(report.profile, ranked.fit, report.workload)
+    command = launch_command(report.profile, ranked.fit.way, report.workload)
     assert command is not None and f"  --gpu-layers {layers} \\\n" in command.text
     fields = {"model": "Qwen/Qwen3-14B", "gpu": "3090", "quant": "q8_0"}
     report = size(embedded_sizer(), fields)
-    whole = launch_command(report.profile, report.ranking[0].fit, report.workload)
+    whole = launch_command(report.profile, report.ranking[0].fit.way, report.workload)
     assert whole is not None and "  --gpu-layers all \\\n" in whole.text
 
 
@@ -130,7 +130,7 @@ def test_an_impossible_name_gets_no_command() -> None:
     report = size(embedded_sizer(), {"model": "gpt2", "gpu": "4090"})
     profile = replace(report.profile, repo_id="x; rm -rf ~")
     with pytest.raises(InvalidModelId):
-        launch_command(profile, report.ranking[0].fit, report.workload)
+        launch_command(profile, report.ranking[0].fit.way, report.workload)
 
 
 def test_every_engine_but_exllama_has_a_command() -> None:
@@ -190,11 +190,11 @@ def test_llama_cpp() -> None:
 def test_the_command_names_the_repository_that_was_sized(engine: str) -> None:
     request = {"model": "Qwen/Qwen3-8B", "quant": "native", "gpu": "h100 sxm"}
     sized = size(fetching(eagle3()), {**request, "engine": engine, "draft_model": EAGLE3})
-    command = launch_command(sized.profile, sized.ranking[0].fit, sized.workload)
+    command = launch_command(sized.profile, sized.ranking[0].fit.way, sized.workload)
     assert command is not None
     assert EAGLE3 in command.text
     elsewhere = size(fetching(eagle3()), {**request, "engine": engine})
-    plain = launch_command(elsewhere.profile, elsewhere.ranking[0].fit, elsewhere.workload)
+    plain = launch_command(elsewhere.profile, elsewhere.ranking[0].fit.way, elsewhere.workload)
     assert plain is not None and "speculative" not in plain.text
 
 
@@ -293,4 +293,4 @@ def test_nodes_are_those_of_the_plan() -> None:
     for boards, nodes in ((16, 2), (8, 1)):
         report = size(embedded_sizer(), {**fields, "gpu": f"{boards} x A100 80GB SXM"})
         fit = report.ranking[0].fit
-        assert LaunchPlan.of(report.profile, fit, report.workload).nodes == nodes
+        assert LaunchPlan.of(report.profile, fit.way, report.workload).nodes == nodes

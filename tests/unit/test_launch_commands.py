@@ -106,7 +106,7 @@ def test_sglang_divides_its_chunk_among_data_ranks() -> None:
 
     def of(gpu: str, **more: Any) -> str:
         report = size(embedded_sizer(), {**fields, "gpu": gpu, **more})
-        command = launch_command(report.profile, report.ranking[0].fit, report.workload)
+        command = launch_command(report.profile, report.ranking[0].fit.way, report.workload)
         assert command is not None
         return command.text
 

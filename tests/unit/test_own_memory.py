@@ -160,7 +160,7 @@ def test_the_command_names_the_share_that_vllm_starts_with() -> None:
     fields = {"model": "Qwen/Qwen3-8B", "quant": "native", "engine": "vllm", "card": False}
     report = size(embedded_sizer(), {**fields, "gpu": "4090 (20.5 GB free)"})
     ranked = report.ranking[0]
-    command = launch_command(report.profile, ranked.fit, report.workload)
+    command = launch_command(report.profile, ranked.fit.way, report.workload)
     assert command is not None and "--gpu-memory-utilization 0.78" in command.text
     codes = [note.code for note in ranked.reasons]
     assert {"card_memory_free", "utilization_lowered"} <= {*codes}

@@ -50,7 +50,7 @@ def test_what_is_no_number_leaves_its_field_empty(text: str) -> None:
 def test_a_plan_is_a_table(language: Language) -> None:
     words, report = Words(language), rank(embedded_sizer(), QUESTION)
     assert report.serving_plan is not None
-    html = str(serving_plan_html(report.serving_plan, words))
+    html = str(serving_plan_html(report.serving_plan, report.profile, words))
     first = report.serving_plan.rows[0]
     assert first.gpu.name in html and html.count("<tr>") == 2 + 12
     assert words("plan.title", rate=words.number(2.5, "g")) in html
@@ -58,7 +58,8 @@ def test_a_plan_is_a_table(language: Language) -> None:
 
 
 def test_no_target_no_table() -> None:
-    assert serving_plan_html(None, Words("en")) is None
+    profile = rank(embedded_sizer(), QUESTION).profile
+    assert serving_plan_html(None, profile, Words("en")) is None
 
 
 def test_a_page_reads_and_plans_once(monkeypatch: pytest.MonkeyPatch) -> None:

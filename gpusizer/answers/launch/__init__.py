@@ -22,7 +22,7 @@ from gpusizer.answers.launch import (
 )
 from gpusizer.answers.launch.base import LaunchCommand, LaunchPlan
 from gpusizer.core.messages import Note
-from gpusizer.fit.fit import Fit
+from gpusizer.fit.way import Way
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 
@@ -44,20 +44,21 @@ _UNTIL_THEN = ("launch_needs_gguf", "launch_needs_repository")
 """Notes of commands that load other weights than those sized, or none: they are not shown."""
 
 
-def launch_command(profile: ModelProfile, fit: Fit, workload: Workload) -> LaunchCommand:
-    """Return the command that runs a fit; without text, and with the reason, where none does.
+def launch_command(profile: ModelProfile, way: Way, workload: Workload) -> LaunchCommand:
+    """Return the command that runs the model in that way; without text, and with the reason, where
+    none does.
 
     `workload` is the resolved workload of the report; where a part of the model lies in system
     memory the command leaves it there. Raises InvalidModelId for a name that the
     Hub cannot have.
     """
-    engine = fit.estimate.engine
+    engine = way.estimate.engine
     launcher = LAUNCHERS.get(engine.slug)
     if launcher is None:
         return LaunchCommand(
             engine.slug, "", "bash", (Note("launch_no_server", engine=engine.name),)
         )
-    command = launcher(LaunchPlan.of(profile, fit, workload))
+    command = launcher(LaunchPlan.of(profile, way, workload))
     missing = tuple(note for note in command.notes if note.code in _UNTIL_THEN)
     return replace(command, text="", notes=missing) if missing else command
 

@@ -10,9 +10,8 @@ from typing import Literal
 
 from gpusizer.core.errors import InvalidModelId
 from gpusizer.core.messages import Note
-from gpusizer.fit.fit import Fit
 from gpusizer.fit.parallelism.platforms import setup_of
-from gpusizer.fit.way import room_on
+from gpusizer.fit.way import Way, room_on
 from gpusizer.hub.model_ref import check_revision, is_repo_id
 from gpusizer.memory.engines import Split
 from gpusizer.memory.kv_cache import ALIASES
@@ -98,22 +97,22 @@ class LaunchPlan:
     tensor_split: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, profile: ModelProfile, fit: Fit, workload: Workload) -> LaunchPlan:
-        """Return the plan of a fit; `workload` is the resolved workload of the report.
+    def of(cls, profile: ModelProfile, way: Way, workload: Workload) -> LaunchPlan:
+        """Return the plan of a way to run it; `workload` is the resolved workload of the report.
 
         Raises InvalidModelId for a name that the Hub cannot have.
         """
         if not is_repo_id(profile.repo_id):
             raise InvalidModelId(value=profile.repo_id[:120], reason="characters")
         revision = None if profile.revision == "main" else check_revision(profile.revision)
-        estimate, arranged = fit.estimate, fit.way.arranged
+        estimate, arranged = way.estimate, way.arranged
         cpu_experts = 0
         tensor_split: tuple[int, ...] = ()
         if arranged is not None:
-            if fit.way.in_part and arranged.how.gpu_layers < arranged.of_layers:
+            if way.in_part and arranged.how.gpu_layers < arranged.of_layers:
                 workload = replace(workload, gpu_layers=arranged.how.gpu_layers)
             cpu_experts = arranged.how.cpu_experts
-            several = len(fit.machine.gpus) > 1 and not arranged.default
+            several = len(way.machine.gpus) > 1 and not arranged.default
             tensor_split = arranged.how.split if several else ()
         return cls(
             repo_id=profile.repo_id,
@@ -125,13 +124,13 @@ class LaunchPlan:
             quant=estimate.quant.slug,
             quant_name=estimate.quant.name,
             engine=estimate.engine.slug,
-            stack=fit.gpu.software,
+            stack=way.gpu.software,
             split=estimate.split,
-            utilization=room_on(fit.gpu, estimate).utilization,
+            utilization=room_on(way.gpu, estimate).utilization,
             workload=workload,
             step_tokens=estimate.engine.step_tokens(estimate.placement),
-            nodes=setup_of(fit.gpu, fit.count).nodes,
-            draft=_draft_of(profile, fit),
+            nodes=setup_of(way.gpu, way.boards).nodes,
+            draft=_draft_of(profile, way),
             cpu_experts=cpu_experts,
             tensor_split=tensor_split,
         )
@@ -147,10 +146,10 @@ class LaunchPlan:
         return self.quant_name.removeprefix("GGUF ").partition(" ")[0]
 
 
-def _draft_of(profile: ModelProfile, fit: Fit) -> LaunchDraft | None:
-    """Return the draft that the fit holds. Raises InvalidModelId as for the model."""
+def _draft_of(profile: ModelProfile, way: Way) -> LaunchDraft | None:
+    """Return the draft that stands beside the model. Raises InvalidModelId as for the model."""
     draft = profile.draft
-    if draft is None or fit.estimate.draft is None:
+    if draft is None or way.estimate.draft is None:
         return None
     repo_id = draft.profile.repo_id
     if not is_repo_id(repo_id):

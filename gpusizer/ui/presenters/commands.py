@@ -20,7 +20,7 @@ def launch_html(comparison: Comparison, words: Words, ranked: Ranked) -> Html | 
     if ranked.fit.verdict is Verdict.DOES_NOT_FIT:
         return None
     try:
-        command = launch_command(comparison.profile, ranked.fit, comparison.workload)
+        command = launch_command(comparison.profile, ranked.fit.way, comparison.workload)
     except GpusizerError:
         return None  # a name that the Hub cannot have, and so no command may contain
     if not command.text:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpusizer.answers.launch.deployment import cheapest_deployment
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.serving_plan import Replicas, ServingPlan
+from gpusizer.model.profile import ModelProfile
+from gpusizer.ui.presenters.code import code_html
 from gpusizer.ui.presenters.grid import known
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.losses import loss_label
@@ -17,8 +20,9 @@ _FOLDED = 9  # further ways; the JSON has all
 _ENDLESS = "∞"  # requests pile up
 
 
-def serving_plan_html(plan: ServingPlan | None, words: Words) -> Html | None:
-    """Write the ways to meet the target, the cheapest first; None without one."""
+def serving_plan_html(plan: ServingPlan | None, profile: ModelProfile, words: Words) -> Html | None:
+    """Write the ways to meet the target, the cheapest first, and how to start that one; None
+    without a target."""
     if plan is None:
         return None
     target = plan.target
@@ -33,10 +37,28 @@ def serving_plan_html(plan: ServingPlan | None, words: Words) -> Html | None:
         table_html(_columns(words), plan.rows[:_SHOWN], words, "gs-ranked")
         if plan.rows
         else el("p", words("plan.empty"), class_="gs-empty"),
+        _deployment(plan, profile, words),
         _further(plan.rows[_SHOWN : _SHOWN + _FOLDED], words),
         words.listed(plan.notes, "gs-notes"),
         class_="gs-section",
         id="gs-plan",
+    )
+
+
+def _deployment(plan: ServingPlan, profile: ModelProfile, words: Words) -> Html | None:
+    """Write the command of a replica and the files that start all of them, folded."""
+    found = cheapest_deployment(plan, profile)
+    if found is None or not found.replica.text:
+        return None
+    engine = plan.rows[0].estimate.engine.name
+    blocks = {"compose.yaml": found.compose, "kubernetes.yaml": found.kubernetes}
+    return el(
+        "details",
+        el("summary", words("plan.deploy")),
+        code_html(engine, found.replica.text, words, found.replica.language),
+        join(code_html(name, text, words, "yaml") for name, text in blocks.items() if text),
+        words.listed((*found.replica.notes, *found.notes), "gs-notes"),
+        class_="gs-details gs-launch",
     )
 
 

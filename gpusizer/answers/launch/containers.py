@@ -1,0 +1,128 @@
+"""Containers of servers: image, program, port, and how a machine hands them its GPUs.
+
+Sources: docs.vllm.ai, "Using Docker" and "Using Kubernetes" (images for CUDA and ROCm, `/health`,
+shared memory); docs.sglang.io, "Install SGLang"; nvidia.github.io/TensorRT-LLM, "Quick Start
+Guide"; docs/docker.md of ggml-org/llama.cpp; docs/source/reference/launcher.md of
+huggingface/text-generation-inference. GPUs: docs.docker.com/compose/how-tos/gpu-support,
+rocm.docs.amd.com "Running ROCm Docker containers", and the device plugins of NVIDIA, AMD and Intel
+for Kubernetes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+_HEARD = ("--host", "0.0.0.0")
+_HUB_CACHE = "/root/.cache"
+_WHOLE_VERSION = re.compile(r"\d+\.\d+\.\d+[\w.]*")
+_MINOR_VERSION = re.compile(r"\d+\.\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """The image of one engine.
+
+    Attributes:
+        images: by software stack, without the tag; or with one where tags name no version.
+        program: words of the launch command that start the server; options follow them.
+        entrypoint: what the container starts instead of them; () for the image's own.
+        port: where it answers, at `/health` once the weights are loaded.
+        listens: options by which it hears other machines.
+        weights: folder with downloaded files.
+        tag: what a tag writes before the version: "v" for `v0.30.0`; None where `images` has tags.
+        releases: there is a tag for each `x.y`, as `x.y.0`.
+    """
+
+    images: Mapping[str, str]
+    program: tuple[str, ...]
+    entrypoint: tuple[str, ...]
+    port: int
+    listens: tuple[str, ...] = ()
+    weights: str = _HUB_CACHE
+    tag: str | None = None
+    releases: bool = False
+
+    def image(self, stack: str, version: str) -> str | None:
+        """The image for a stack, at the version that was sized where a tag names it, else the
+        newest; None where nobody publishes one."""
+        image = self.images.get(stack)
+        if image is None or self.tag is None:
+            return image
+        if _WHOLE_VERSION.fullmatch(version):
+            return f"{image}:{self.tag}{version}"
+        if self.releases and _MINOR_VERSION.fullmatch(version):
+            return f"{image}:{self.tag}{version}.0"
+        return f"{image}:latest"
+
+
+@dataclass(frozen=True, slots=True)
+class GpuAccess:
+    """How containers get GPUs of one software stack.
+
+    Attributes:
+        resource: name of a GPU in Kubernetes, as the vendor's device plugin announces it.
+        service: keys of a Compose service besides the choice of GPUs.
+        variable: environment variable that chooses GPUs; "" where Compose reserves them by number.
+    """
+
+    resource: str
+    service: Mapping[str, Sequence[str]]
+    variable: str = ""
+
+
+CONTAINERS: Mapping[str, Container] = {
+    "vllm": Container(
+        {"CUDA": "vllm/vllm-openai", "ROCm": "vllm/vllm-openai-rocm"},
+        ("vllm", "serve"),
+        ("vllm", "serve"),
+        8000,
+        tag="v",
+        releases=True,
+    ),
+    "sglang": Container(
+        {"CUDA": "lmsysorg/sglang"},
+        ("python", "-m", "sglang.launch_server"),
+        ("python3", "-m", "sglang.launch_server"),
+        30000,
+        _HEARD,
+        tag="v",
+    ),
+    "tensorrt-llm": Container(
+        {"CUDA": "nvcr.io/nvidia/tensorrt-llm/release"},
+        ("trtllm-serve",),
+        ("trtllm-serve",),
+        8000,
+        _HEARD,
+        tag="",
+        releases=True,
+    ),
+    "llama.cpp": Container(
+        {
+            "CUDA": "ghcr.io/ggml-org/llama.cpp:server-cuda",
+            "ROCm": "ghcr.io/ggml-org/llama.cpp:server-rocm",
+            "oneAPI": "ghcr.io/ggml-org/llama.cpp:server-intel",
+        },
+        ("llama-server",),
+        (),
+        8080,
+        _HEARD,
+    ),
+}
+"""By the slug of the engine. TGI's launch command starts a container already."""
+
+ACCESS: Mapping[str, GpuAccess] = {
+    "CUDA": GpuAccess("nvidia.com/gpu", {}),
+    "ROCm": GpuAccess(
+        "amd.com/gpu",
+        {
+            "devices": ["/dev/kfd", "/dev/dri"],
+            "group_add": ["video", "render"],
+            "security_opt": ["seccomp=unconfined"],
+        },
+        "HIP_VISIBLE_DEVICES",
+    ),
+    "oneAPI": GpuAccess("gpu.intel.com/xe", {"devices": ["/dev/dri"]}, "ZE_AFFINITY_MASK"),
+}
+"""By software stack."""

@@ -1,0 +1,228 @@
+"""Deployment: a plan's replicas as a Compose file and as a Kubernetes manifest, to copy.
+
+A replica runs the words of its launch command. Compose starts those that one machine holds, each on
+GPUs of its own and at a port of its own; in Kubernetes one Deployment keeps all of them behind one
+Service.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, replace
+from textwrap import indent
+from typing import Any
+
+import yaml
+
+from gpusizer.answers.launch import launch_command
+from gpusizer.answers.launch.base import LaunchCommand
+from gpusizer.answers.launch.containers import ACCESS, CONTAINERS, Container, GpuAccess
+from gpusizer.core.errors import InvalidModelId, InvalidRequest
+from gpusizer.core.messages import Note
+from gpusizer.fit.parallelism.platforms import setup_of
+from gpusizer.fit.serving_plan import Replicas, ServingPlan
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile
+
+_SECRET = "hf-token"
+_LONGEST_NAME = 40  # names of Pods, made of this one, have 63 characters
+_LINE = 90
+_CONTINUED = "\\\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """How to start the replicas of one row of a plan.
+
+    Attributes:
+        replica: the command of one of them.
+        compose: a Compose file for one machine, "" where there is no container of it.
+        kubernetes: a manifest for all replicas, likewise.
+        notes: what the reader must know, as codes.
+    """
+
+    replica: LaunchCommand
+    compose: str = ""
+    kubernetes: str = ""
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """The container of one replica."""
+
+    name: str
+    image: str
+    container: Container
+    access: GpuAccess
+    arguments: list[str]
+    gpus: int
+
+    def started(self, entry: str, arguments: str) -> dict[str, list[str]]:
+        """What is started, under the names that Compose or Kubernetes has for it.
+
+        Both would put variables of their own where a "$" stands (`$$` is one); names of branches
+        may have it.
+        """
+        own = {entry: list(self.container.entrypoint)} if self.container.entrypoint else {}
+        return own | {arguments: [word.replace("$", "$$") for word in self.arguments]}
+
+
+def cheapest_deployment(plan: ServingPlan, profile: ModelProfile) -> Deployment | None:
+    """The deployment of the first row of a plan; None without rows, and for names that no command
+    may contain because the Hub cannot have them."""
+    try:
+        return deployment_of(profile, plan.rows[0], plan.workload) if plan.rows else None
+    except (InvalidModelId, InvalidRequest):
+        return None
+
+
+def deployment_of(profile: ModelProfile, row: Replicas, workload: Workload) -> Deployment:
+    """The deployment of a row; `workload` is the plan's, of one sequence.
+
+    Every replica has room for as many users as the plan says. Raises InvalidModelId for a name that
+    the Hub cannot have.
+    """
+    each = launch_command(profile, row.way, _of_users(workload, row.most_users))
+    server = _server(profile, row, each, workload)
+    if server is None:
+        reason = Note("deploy_no_container", engine=row.estimate.engine.name)
+        return Deployment(each, notes=(reason,) if each.text else ())
+    setup = setup_of(row.gpu, row.total_boards)
+    held = min(row.replicas, max(1, setup.per_node // row.boards))
+    machines = -(-row.replicas // held)
+    notes = [Note("deploy_token", secret=_SECRET)]
+    if machines > 1:
+        notes.append(Note("deploy_machines", machines=machines, replicas=held))
+    return Deployment(each, _compose(server, held), _kubernetes(server, row.replicas), (*notes,))
+
+
+def _of_users(workload: Workload, users: int) -> Workload:
+    return replace(workload, concurrency=max(users, 1))
+
+
+def _server(
+    profile: ModelProfile, row: Replicas, each: LaunchCommand, workload: Workload
+) -> _Server | None:
+    """The container of a replica; None where nobody publishes an image, and where the command
+    makes files before it serves them."""
+    engine, stack = row.estimate.engine, row.gpu.software
+    container, access = CONTAINERS.get(engine.slug), ACCESS.get(stack)
+    lines = each.text.replace(_CONTINUED, " ").splitlines()
+    if container is None or access is None or len(lines) != 1:
+        return None
+    image = container.image(stack, workload.engine_version or engine.version)
+    if image is None:
+        return None
+    words = shlex.split(lines[0])
+    arguments = [*words[len(container.program) :], *container.listens]
+    name = _name(profile.repo_id)
+    return _Server(name, image, container, access, arguments, row.estimate.split.gpus)
+
+
+def _name(repo_id: str) -> str:
+    """The model's name as Kubernetes takes it (RFC 1123): lower case, digits and dashes."""
+    name = re.sub(r"[^a-z0-9]+", "-", repo_id.rpartition("/")[2].lower())
+    return name[:_LONGEST_NAME].strip("-") or "model"
+
+
+def _compose(server: _Server, replicas: int) -> str:
+    """The Compose file of the replicas on one machine."""
+    shared: dict[str, Any] = {
+        "image": server.image,
+        **server.started("entrypoint", "command"),
+        "ipc": "host",
+        "restart": "unless-stopped",
+        "volumes": [f"weights:{server.container.weights}"],
+        **server.access.service,
+    }
+    parts = ["x-replica: &replica", indent(_yaml(shared), "  ").rstrip(), "", "services:"]
+    for number in range(replicas):
+        parts.append(indent(_service(server, number), "  ").rstrip())
+    return "\n".join((*parts, "", "volumes:", "  weights:", ""))
+
+
+def _service(server: _Server, number: int) -> str:
+    """One replica with its GPUs and its port."""
+    port, first = server.container.port, number * server.gpus
+    ids = [str(device) for device in range(first, first + server.gpus)]
+    environment = {"HF_TOKEN": "${HF_TOKEN:-}"}
+    own: dict[str, Any] = {"ports": [f"{port + number}:{port}"], "environment": environment}
+    if server.access.variable:
+        environment[server.access.variable] = ",".join(ids)
+    else:
+        devices = [{"driver": "nvidia", "device_ids": ids, "capabilities": ["gpu"]}]
+        own["deploy"] = {"resources": {"reservations": {"devices": devices}}}
+    body = "<<: *replica\n" + _yaml(own)
+    return f"replica-{number}:\n{indent(body, '  ')}"
+
+
+def _kubernetes(server: _Server, replicas: int) -> str:
+    """A Deployment of all replicas, and the Service before them."""
+    labels = {"app": server.name}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": server.name},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": _pod(server)},
+        },
+    }
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": server.name},
+        "spec": {
+            "selector": labels,
+            "ports": [{"port": 80, "targetPort": server.container.port}],
+        },
+    }
+    return f"{_yaml(deployment)}---\n{_yaml(service)}"
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes what stands twice in full, and the words of a command side by side."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _words(dumper: _Dumper, value: list[Any]) -> yaml.Node:
+    beside = all(isinstance(item, str) for item in value)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=beside)
+
+
+_Dumper.add_representer(list, _words)
+
+
+def _yaml(value: dict[str, Any]) -> str:
+    return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=_LINE, allow_unicode=True))
+
+
+def _pod(server: _Server) -> dict[str, Any]:
+    """The Pod of one replica, which gets requests once its weights are loaded."""
+    token = {"name": _SECRET, "key": "token", "optional": True}
+    container = {
+        "name": "server",
+        "image": server.image,
+        **server.started("command", "args"),
+        "env": [{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": token}}],
+        "ports": [{"containerPort": server.container.port}],
+        "resources": {"limits": {server.access.resource: server.gpus}},
+        "readinessProbe": {
+            "httpGet": {"path": "/health", "port": server.container.port},
+            "periodSeconds": 10,
+        },
+        "volumeMounts": [
+            {"name": "weights", "mountPath": server.container.weights},
+            {"name": "shared-memory", "mountPath": "/dev/shm"},
+        ],
+    }
+    volumes = [
+        {"name": "weights", "emptyDir": {}},
+        {"name": "shared-memory", "emptyDir": {"medium": "Memory"}},
+    ]
+    return {"containers": [container], "volumes": volumes}
