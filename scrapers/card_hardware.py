@@ -5,36 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from scrapers.card_words import NUMBERS
+from scrapers.card_words import GPU_NAMES, NUMBERS
 
 _MOST_GPUS = 100_000
 _MOST_GB = 1e6
 
-_MODELS = (
-    r"(?i:(?:GeForce ?)?(?:RTX|GTX) ?(?:PRO ?)?[A-Z]?\d{4}(?: ?(?:Ti|SUPER|Ada|D)\b)*)(?! ?x ?\d)",
-    r"(?i:Radeon ?(?:RX|AI PRO|PRO) ?[A-Z]?\d{4}(?: ?(?:XTX|XT|GRE))?)",
-    r"(?i:RX ?[6-9]\d{3}(?: ?(?:XTX|XT|GRE))?)",
-    r"(?i:MI\d{3}[AX]?)",
-    r"GB?[23]00(?: NVL\d+)?",
-    r"(?i:G?H[12]00|[AH]800|A100|V100S?)",
-    r"A(?:10G?|16|2|30|40|[2456]000|4500|5500)",
-    r"H20|B[1-3]00",
-    r"L(?:4|20|40[Ss]?)",
-    r"[PT](?:4|40|100)",
-    r"[KM](?:40|80)",
-    r"Gaudi ?[23]?",
-    r"Ascend ?\d{3}[A-Z]?\d?",
-    r"TPU ?v\d[ep]?",
-    r"DGX Spark",
-    r"Apple M[1-9](?: ?(?:Pro|Max|Ultra))?",
-    r"M[1-9] ?(?:Pro|Max|Ultra)",
-    r"Quadro ?[A-Z]*\d{4}",
-    r"[2345]0[5-9]0(?: ?(?:Ti|SUPER|D)\b)?",
-)
-"""Product names that tell a GPU wherever they stand; a bare "4090" is one too."""
-
 _GPU = re.compile(
-    rf"(?:(?<![A-Za-z0-9.,])|(?<=\d[xX×]))(?P<name>{'|'.join(_MODELS)})"
+    rf"(?:(?<![A-Za-z0-9.,])|(?<=\d[xX×]))(?P<name>{'|'.join(GPU_NAMES)})"
     r"(?:[- ]?(?:SXM\d?|PCI-?[eE]|NVL))?"
     r"(?:[- ]?\(?(?P<memory>\d{1,3}) ?[Gg](?:i?[Bb])?\)?)?s?(?![A-Za-z0-9])"
 )

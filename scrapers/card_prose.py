@@ -199,21 +199,8 @@ def _context_of(sentence: Sentence) -> int | None:
     return None
 
 
-_ENGINES = {
-    "vllm": "vllm",
-    "sglang": "sglang",
-    "llama.cpp": "llama.cpp",
-    "gguf": "llama.cpp",
-    "ollama": "ollama",
-    "diffusers": "diffusers",
-    "tensorrt-llm": "tensorrt-llm",
-    "exllama": "exllama",
-    "mlx": "mlx",
-}
-
-
 def engine_in(text: str) -> str | None:
     """The engine that a text names first."""
     small = text.lower()
-    named = [(small.index(word), slug) for word, slug in _ENGINES.items() if word in small]
+    named = [(small.index(word), slug) for word, slug in cues.ENGINES.items() if word in small]
     return min(named)[1] if named else None

@@ -12,20 +12,7 @@ from scrapers.card_hardware import amounts_in, decimal
 from scrapers.card_quants import quant_in
 from scrapers.card_text import Block
 
-_HEADS = {
-    "branch": r"^branch$|^分支$",
-    "file": r"file ?name|^name$|^file$|^link|provided file|文件名|^arquivo|^nome",
-    "bits": r"^bits?$|bpw|位宽",
-    "quant": r"quant|^type$|precision|^dtype|精度|量化(?!.*显存)|precisão",
-    "group_size": r"^gs$|group ?size",
-    "host": r"max ram|\bram\b(?! \(gpu)|内存",
-    "size": r"size|大小|tamanho",
-    "context": r"context|max(?:imum)? length|seq(?:uence)? len|上下文|最大长度|contexto",
-    "gpu": r"gpu (?:type|count|model)|gpus?$|hardware|^device|显卡|硬件|设备|placa|accelerator",
-    "model": r"model|模型|modelo|checkpoint|variant|version",
-}
-"""Heads of columns by what they hold, the first that matches."""
-_HEAD_PATTERNS = {role: re.compile(pattern, re.IGNORECASE) for role, pattern in _HEADS.items()}
+_HEAD_PATTERNS = {role: re.compile(pattern, re.IGNORECASE) for role, pattern in cues.HEADS.items()}
 _NUMBER = re.compile(r"^[~≈≥]?\s?(\d{1,4}(?:[.,]\d{1,3})?)\s?(?:G|GB|GiB)?\+?$")
 _FILE = re.compile(r"[^ ]{1,180}\.(?:gguf|bin|safetensors)(?:\.part[^ ]{1,10})?", re.IGNORECASE)
 GB_IN_HEAD = re.compile(r"\(?\b(?:in )?GB?\b\)?|/GB|GiB", re.IGNORECASE)

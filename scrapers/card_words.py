@@ -71,3 +71,9 @@ BATCH_HEADS = Cue(_WORDS["batch_heads"])
 
 NUMBERS: Mapping[str, int] = _WORDS["numbers"]
 """Numbers written as words."""
+GPU_NAMES: Sequence[str] = _WORDS["gpus"]["names"]
+"""Patterns of product names."""
+HEADS: Mapping[str, str] = _WORDS["heads"]
+"""Patterns of the heads of columns by what these hold."""
+ENGINES: Mapping[str, str] = _WORDS["engines"]
+"""Engines by the words that name them."""

@@ -2,8 +2,7 @@
 
 Metadata keys are turned into those of configurations, and the same resolution follows.
 Which layers slide, remember a state or have no attention is what llama.cpp does with these
-keys (src/llama-model.cpp, load_arch_hparams of each model): some of it is in the file, some
-in its code alone. Key names: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+keys: some of it is in the file, some in its code alone (`gguf.toml`). Key names: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from gpusizer.core.tables import toml_of
 from gpusizer.hub.snapshot import Config
 from gpusizer.model.architecture.config import ConfigView
 from gpusizer.model.architecture.model import Architecture
@@ -22,42 +22,8 @@ from gpusizer.model.weights import WeightGroup
 ARCHITECTURE = "general.architecture"
 TOKENS_LENGTH = "tokenizer.ggml.tokens.length"
 
-# Configuration key -> metadata key below the architecture's name.
-_RENAMED = {
-    "hidden_size": "embedding_length",
-    "max_position_embeddings": "context_length",
-    "num_experts": "expert_count",
-    "num_experts_per_tok": "expert_used_count",
-    "ssm_state_size": "ssm.state_size",
-    "mamba_d_head": "ssm.inner_size",
-    "mamba_n_groups": "ssm.group_count",
-    "mamba_d_conv": "ssm.conv_kernel",
-    "num_kv_shared_layers": "attention.shared_kv_layers",
-}
-# Models that do not generate, whatever their attention.
-_ENCODERS = frozenset(
-    {"bert", "modern-bert", "nomic-bert", "nomic-bert-moe", "neo-bert", "jina-bert-v2"}
-    | {"jina-bert-v3", "eurobert", "t5encoder", "gemma-embedding", "clip"}
-)
-_RECURRENT = frozenset({"mamba", "mamba2", "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7"})
-# Every n-th layer attends to everything, the others to a window, where the file gives no
-# pattern (set_swa_pattern). Other architectures ignore a window: Mistral's, Phi-3's.
-_WINDOW_PERIODS = {
-    "gemma2": 2,
-    "gemma3": 6,
-    "gemma3n": 5,
-    "cohere2": 4,
-    "gpt-oss": 2,
-    "exaone4": 4,
-    "olmo2": 4,
-    "llama4": 4,
-    "afmoe": 4,
-    "plamo3": 8,
-}
-_WINDOWS = {"gemma2": 4096, "llama4": 8192}  # tokens, where the file gives none
-_CHUNKED = frozenset({"llama4"})
-# Every n-th layer attends, the others keep a state.
-_ATTENTION_PERIODS = {"qwen3next": 4, "qwen35": 4, "qwen35moe": 4}
+_TABLES = toml_of(__file__)
+_KINDS: Mapping[str, list[str]] = _TABLES["architectures"]
 _STATE_KEYS = ("ssm.state_size", "shortconv.l_cache", "kda.head_dim", "wkv.head_size")
 
 
@@ -71,7 +37,7 @@ def resolve_gguf(metadata: Config | None, groups: Sequence[WeightGroup]) -> Arch
     config = gguf_config(metadata, groups)
     architecture = resolve_view(ConfigView(outer=config, text=config, defaults={}), groups)
     facts = _Facts(metadata)
-    encodes = facts.name in _ENCODERS or facts.get("attention.causal") is False
+    encodes = facts.name in _KINDS["encoders"] or facts.get("attention.causal") is False
     return replace(architecture, generates=False) if architecture and encodes else architecture
 
 
@@ -79,7 +45,10 @@ def gguf_config(metadata: Config, groups: Sequence[WeightGroup]) -> dict[str, An
     """The metadata under the key names of config.json; absent facts are left out."""
     facts = _Facts(metadata)
     layers = facts.layers()
-    config = {config_key: facts.get(metadata_key) for config_key, metadata_key in _RENAMED.items()}
+    config = {
+        config_key: facts.get(metadata_key)
+        for config_key, metadata_key in _TABLES["renamed"].items()
+    }
     config |= {
         "model_type": facts.name,
         "num_hidden_layers": layers,
@@ -160,21 +129,21 @@ def _head_sizes(facts: _Facts, groups: Sequence[WeightGroup]) -> dict[str, int |
 
 
 def _windows(facts: _Facts) -> dict[str, int | None]:
-    size = facts.number("attention.sliding_window") or _WINDOWS.get(facts.name)
-    return {"attention_chunk_size" if facts.name in _CHUNKED else "sliding_window": size}
+    size = facts.number("attention.sliding_window") or _TABLES["windows"].get(facts.name)
+    return {"attention_chunk_size" if facts.name in _KINDS["chunked"] else "sliding_window": size}
 
 
 def _layer_type(facts: _Facts, layer: int) -> str:
-    if facts.name in _RECURRENT:
+    if facts.name in _KINDS["recurrent"]:
         return "recurrent"
-    period = facts.number("full_attention_interval") or _ATTENTION_PERIODS.get(facts.name)
+    period = facts.number("full_attention_interval") or _TABLES["attention_periods"].get(facts.name)
     if period:
         return "full_attention" if (layer + 1) % period == 0 else "linear_attention"
     if facts.at("attention.head_count_kv", layer) == 0:
         return _without_attention(facts, layer)
     if not any(_windows(facts).values()) or not _slides(facts, layer):
         return "full_attention"
-    return "chunked_attention" if facts.name in _CHUNKED else "sliding_attention"
+    return "chunked_attention" if facts.name in _KINDS["chunked"] else "sliding_attention"
 
 
 def _without_attention(facts: _Facts, layer: int) -> str:
@@ -191,7 +160,7 @@ def _slides(facts: _Facts, layer: int) -> bool:
     pattern = facts.get("attention.sliding_window_pattern")
     if isinstance(pattern, list):
         return bool(facts.at("attention.sliding_window_pattern", layer))
-    period = pattern if type(pattern) is int else _WINDOW_PERIODS.get(facts.name, 1)
+    period = pattern if type(pattern) is int else _TABLES["window_periods"].get(facts.name, 1)
     return period == 0 or (period > 0 and layer % period < period - 1)
 
 
