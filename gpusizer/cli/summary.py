@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from gpusizer.answers.comparison import Comparison
+from gpusizer.answers.conclusion.clauses import is_text
 from gpusizer.answers.conclusion.conclusion import Conclusion
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.runs_on import RunsOn
@@ -28,6 +29,7 @@ from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.serving_plan import Replicas
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
+from gpusizer.model.profile import ModelProfile
 from gpusizer.text import say_note
 
 _QUANTS = 6
@@ -55,6 +57,7 @@ _PLACES: Columns[Ranked] = {
     "buy USD": lambda item: price_cell(item.costs),
     "rent USD/h": lambda item: rent_cell(item.costs),
 }
+_OF_TEXT = ("tok/s a user", "max context")
 _REPLICAS: Columns[Replicas] = {
     "GPUs": lambda row: boards_text(row.total_boards, row.gpu),
     "replicas": lambda row: f"{row.replicas} of {row.boards}",
@@ -107,7 +110,7 @@ def size_summary(report: Report) -> str:
     plan = report.serving_plan
     rows = table(_REPLICAS, plan.rows[:_ROWS]) if plan and plan.rows else ""
     if plan is None and report.ranking:
-        rows = table(_PLACES, report.ranking[:_ROWS])
+        rows = table(_places_of(report.profile), report.ranking[:_ROWS])
     return _joined(
         report.conclusion,
         [table(_MEMORY, usual_rows(report)), rows],
@@ -143,9 +146,18 @@ def usual_rows(report: Report) -> Sequence[EstimateRow]:
 def compare_summary(comparison: Comparison) -> str:
     """Write how the model runs on each GPU, or the figures of the GPUs without one."""
     places = [item.ranked for item in comparison.items if item.ranked is not None]
-    shown = table(_PLACES, places) if places else table(_CARDS, [i.gpu for i in comparison.items])
-    caveats = comparison.profile.caveats if comparison.profile else ()
-    return _joined(comparison.conclusion, [shown], caveats)
+    if comparison.profile is None:
+        shown = table(_CARDS, [item.gpu for item in comparison.items])
+        return _joined(comparison.conclusion, [shown], ())
+    shown = table(_places_of(comparison.profile), places)
+    return _joined(comparison.conclusion, [shown], comparison.profile.caveats)
+
+
+def _places_of(profile: ModelProfile) -> Columns[Ranked]:
+    """The columns of places; a model that writes no text has no tokens to count."""
+    if is_text(profile):
+        return _PLACES
+    return {name: write for name, write in _PLACES.items() if name not in _OF_TEXT}
 
 
 def train_summary(report: TrainingReport) -> str:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from cachetools import LRUCache
 
 from gpusizer.answers.comparison import ComparedGpu, Comparison
+from gpusizer.answers.conclusion.conclusion import Conclusion
 from gpusizer.answers.figures.pictures import Pictures, pictures_of
 from gpusizer.answers.question import Question
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.answers.request import CompareRequest, SizeRequest
 from gpusizer.answers.sizer import Sizer
-from gpusizer.core.errors import InvalidRequest
+from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.fit.ranking import describe
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.ui.choices import Tier, best_of_each_kind
@@ -38,11 +39,13 @@ _KEPT_REPORTS = 8
 
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
-    """The content of a page about a model: a report that ranks every GPU, and its tiers."""
+    """The content of a page about a model: a report that ranks every GPU, its tiers, and what is
+    concluded of the GPUs that the visitor has picked."""
 
     question: Question
     report: Report
     tiers: tuple[Tier, ...]
+    own: Conclusion | None = None
 
 
 class Reports:
@@ -83,7 +86,20 @@ def answer(sizer: Sizer, state: PageState, reports: Reports | None = None) -> Pa
     """Answer the question of a page. Raises any GpusizerError."""
     question = question_of(sizer, state)
     report = (reports or Reports()).report(sizer, question)
-    return PageAnswer(question, report, _tiers(sizer, question, report))
+    tiers, own = _tiers(sizer, question, report), _on_own_gpus(sizer, state, question)
+    return PageAnswer(question, report, tiers, own)
+
+
+def _on_own_gpus(sizer: Sizer, state: PageState, question: Question) -> Conclusion | None:
+    """Conclude of the GPUs that the visitor has picked as of a request that names them; None
+    where there are none, or one cannot be had so, which is said beside them."""
+    try:
+        own, _ = on_possible_gpus(replace(state, gpus=state.own_gpus), sizer.catalogue)
+        named = {"gpu": list(own.gpus or ()), "card": False}
+        request = SizeRequest.from_fields({**own.fields, **named})
+        return sizer.report(question.asking(request)).conclusion if own.gpus else None
+    except GpusizerError:
+        return None
 
 
 def pictures(sizer: Sizer, state: PageState, reports: Reports | None = None) -> Pictures:

@@ -174,6 +174,10 @@ class Handlers:
             shown |= self._ranked(sizer, state)
         if any(asked.about_gpus) or state.plans != before.plans:
             shown |= self._repicked(sizer, state, asked)
+            after = PageState.from_query(shown["query"])
+            if after.own_gpus != before.own_gpus:
+                result = attempt(lambda: answer(sizer, after, self._reports))
+                shown |= {} if isinstance(result, GpusizerError) else self._first(result, after)
         return shown
 
     @property
@@ -278,11 +282,14 @@ class Handlers:
         return {"answer": answer, "memory": memory, "facts": facts}
 
     def _ranking(self, report: Report) -> Shown:
-        """Return the ranking's heading and its grid."""
+        """Return the ranking's heading and its grid, or the plan for a rate of requests alone:
+        the ranking is of what one replica does."""
+        if report.serving_plan is not None:
+            plan = serving_plan_html(report.serving_plan, report.profile, self.words)
+            return {"ranking": plan, "ranked": gr.update(visible=False)}
         rows = grid_value(RANKING_COLUMNS, report.ranking, self.words)
         grid = gr.update(value=rows, visible=bool(report.ranking))
-        plan = serving_plan_html(report.serving_plan, report.profile, self.words)
-        return {"ranking": join((plan, ranking_html(report, self.words))), "ranked": grid}
+        return {"ranking": ranking_html(report, self.words), "ranked": grid}
 
     def _repicked(
         self,

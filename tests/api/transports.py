@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import pytest
@@ -65,6 +65,21 @@ def mcp_text(app_url: str, endpoint: str, **arguments: Any) -> str:
         assert isinstance(content, TextContent)
         assert result.isError == ("error" in json.loads(content.text)), content.text
         return content.text
+
+    return _in_session(app_url, ask)
+
+
+def mcp_texts(app_url: str, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
+    """Return what MCP tools answer to calls by endpoint and arguments, in one session."""
+
+    async def ask(session: ClientSession) -> list[str]:
+        texts = []
+        for endpoint, arguments in calls:
+            result = await session.call_tool(endpoint.removeprefix("/"), dict(arguments))
+            texts += [
+                content.text for content in result.content if isinstance(content, TextContent)
+            ]
+        return texts
 
     return _in_session(app_url, ask)
 

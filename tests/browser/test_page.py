@@ -28,7 +28,7 @@ Open = Callable[..., Visit]
 def wait_for_answer(page: Any, model: str) -> None:
     page.wait_for_function(
         "model => document.querySelector('#gs-answer .gs-eyebrow')?.textContent === model"
-        " && document.querySelector('#gs-ranking') !== null"
+        " && document.querySelector('#gs-ranking, #gs-plan') !== null"
         " && document.querySelector('.gs-side') !== null",
         arg=model,
     )

@@ -57,11 +57,6 @@ def test_a_plan_is_a_table(language: Language) -> None:
     assert words.note(report.serving_plan.notes[0])[:40] in html
 
 
-def test_no_target_no_table() -> None:
-    profile = rank(embedded_sizer(), QUESTION).profile
-    assert serving_plan_html(None, profile, Words("en")) is None
-
-
 def test_a_page_reads_and_plans_once(monkeypatch: pytest.MonkeyPatch) -> None:
     studied: list[Any] = []
     sizer = embedded_sizer()

@@ -48,12 +48,11 @@ def about(profile: ModelProfile, place: Ranked) -> dict[str, NoteValue]:
     }
 
 
-def speed_of_one(place: Ranked) -> Iterator[Note]:
-    """What one user sees; nothing for models that generate no text."""
-    if place.decode is not None:
-        yield Note("answer_speed", **_banded(place.decode))
-    elif place.speeds is not None:
-        yield Note("answer_speed_unknown")
+def speed_of_one(place: Ranked) -> Note:
+    """What one user sees, or that no speed is known: of a model that generates no text none is."""
+    if place.decode is None:
+        return Note("answer_speed_unknown")
+    return Note("answer_speed", **_banded(place.decode))
 
 
 def _banded(rate: Rate) -> dict[str, NoteValue]:

@@ -45,20 +45,38 @@ def compared_models(
         none = names([machine_name(place.fit.machine) for place in places])
         return Conclusion("compare", (Note("answer_fits_on_none", model=model, gpus=none),))
     said = (
-        Note("answer_compared", model=model, of=len(places), **_quants(running)),
+        _where(model, places, running),
         *_fastest(running),
         *_longest(running),
     )
-    left = [machine_name(place.fit.machine) for place in places if place not in running]
-    others = [Note("answer_compared_without", model=model, gpus=names(left))] if left else []
-    weighed = (*lost, *others, *_cheapest([(_name(p), p.costs) for p in running]))
+    weighed = (
+        *lost,
+        *_elsewhere(model, places, running),
+        *_cheapest([(_name(p), p.costs) for p in running]),
+    )
     return Conclusion("compare", said, weighed, _facts(running))
 
 
-def _quants(running: Sequence[Ranked]) -> Mapping[str, NoteValue]:
-    """The quantizations of all, one where they share it."""
-    quants = dict.fromkeys(place.fit.estimate.quant.name for place in running)
-    return {"quants": names(list(quants)), "count": len(running)}
+def _where(model: str, places: Sequence[Ranked], running: Sequence[Ranked]) -> Note:
+    """On how many of the GPUs it runs, in which quantizations: one where they share it."""
+    quants = names(list(dict.fromkeys(place.fit.estimate.quant.name for place in running)))
+    if not running[0].fit.verdict.all_on_gpu:
+        gpus = names(list(map(_name, running)))
+        return Note("answer_compared_offload", model=model, quants=quants, gpus=gpus)
+    if len(running) == len(places):
+        return Note("answer_compared_each", model=model, quants=quants)
+    return Note("answer_compared", model=model, quants=quants, count=len(running), of=len(places))
+
+
+def _elsewhere(model: str, places: Sequence[Ranked], running: Sequence[Ranked]) -> Iterator[Note]:
+    """Where a part of it stays in system memory or on the disk, and where it does not run."""
+    others = [place for place in places if place not in running]
+    in_part = [_name(place) for place in others if place.fit.verdict.runs]
+    nowhere = [_name(place) for place in others if not place.fit.verdict.runs]
+    if in_part:
+        yield Note("answer_compared_in_part", model=model, gpus=names(in_part))
+    if nowhere:
+        yield Note("answer_compared_without", model=model, gpus=names(nowhere))
 
 
 def _name(place: Ranked) -> str:

@@ -6,9 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gpusizer.answers.conclusion.clauses import (
     about,
-    boards_name,
     facts_of,
-    is_text,
     machine_name,
     memory_free,
     names,
@@ -51,8 +49,12 @@ def fit(
     if len(places) == 1:
         return Conclusion("fit", said, weighed, facts_of(best))
     each = (next(verdict(profile, place)) for place in places if place is not best)
-    first = Note("answer_need", **about(profile, best)) if best.fit.verdict.all_on_gpu else said[0]
-    said = (_where(profile, places), first, *said[1:])
+    if best.fit.verdict.all_on_gpu:
+        said = (_where(profile, places), Note("answer_need", **about(profile, best)), *said[1:])
+    elif not best.fit.verdict.runs:
+        every = names([machine_name(place.fit.machine) for place in places])
+        none = Note("answer_fits_on_none", model=short_name(profile), gpus=every)
+        said = (none, *said)
     return Conclusion("fit", said, (*each, *weighed), facts_of(best))
 
 
@@ -69,13 +71,10 @@ def best_of(places: Sequence[Ranked]) -> Ranked:
 def _where(profile: ModelProfile, places: Sequence[Ranked]) -> Note:
     """On how many of several GPUs it runs, and on which."""
     running = [machine_name(p.fit.machine) for p in places if p.fit.verdict.all_on_gpu]
-    return Note(
-        "answer_fits_on" if running else "answer_fits_on_none",
-        model=short_name(profile),
-        count=len(running),
-        of=len(places),
-        gpus=names(running),
-    )
+    model, gpus = short_name(profile), names(running)
+    if len(running) == len(places):
+        return Note("answer_fits_on_each", model=model, gpus=gpus)
+    return Note("answer_fits_on", model=model, count=len(running), of=len(places), gpus=gpus)
 
 
 def verdict(profile: ModelProfile, place: Ranked) -> Iterator[Note]:
@@ -93,9 +92,7 @@ def verdict(profile: ModelProfile, place: Ranked) -> Iterator[Note]:
         yield Note("answer_offload", **fields, ram_bytes=_in_system_memory(place))
     else:
         yield Note(f"answer_{what.value}", **fields)
-    yield from speed_of_one(place)
-    if not what.all_on_gpu and place.decode is None and is_text(profile):
-        yield Note("answer_speed_unknown")
+    yield speed_of_one(place)
     if what.all_on_gpu:
         yield memory_free(place)
 
@@ -118,8 +115,7 @@ def limits(workload: Workload, place: Ranked) -> Iterator[Note]:
     if not held.verdict.all_on_gpu or held.kv_pool_tokens is None or held.max_concurrency is None:
         return
     yield Note(
-        "answer_cache",
-        gpus=boards_name(held.gpu, held.count),
+        "answer_cache_each" if held.count > 1 else "answer_cache_one",
         pool_bytes=held.kv_pool_bytes,
         tokens=round(significant(held.kv_pool_tokens)),
         users=significant(held.max_concurrency),
@@ -130,7 +126,11 @@ def limits(workload: Workload, place: Ranked) -> Iterator[Note]:
 
 
 def remedies(place: Ranked) -> Iterator[Note]:
-    """The least painful changes that make it fit."""
-    for suggestion in place.advice[:_REMEDIES]:
-        if suggestion.enough:
-            yield suggestion.note
+    """The least painful changes that make it fit, after a sentence that says so; of what is not
+    supported what runs instead."""
+    changes = [s.note for s in place.advice if s.enough and s.verdict.all_on_gpu][:_REMEDIES]
+    if place.fit.verdict is Verdict.NOT_SUPPORTED and changes:
+        yield Note("answer_supported_change")
+    elif changes:
+        yield Note("answer_one_change" if len(changes) == 1 else "answer_either_change")
+    yield from changes

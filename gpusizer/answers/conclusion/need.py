@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from gpusizer.answers.conclusion.clauses import (
     about,
@@ -43,12 +43,13 @@ def need(
     first = places[0]
     said = (
         Note("answer_need", **about(profile, first)),
-        *speed_of_one(first),
+        speed_of_one(first),
         memory_free(first),
         *one_price(first.fit.gpu, first.costs),
     )
     weighed = (
         *memory,
+        *([Note("answer_order_without_speed")] if first.decode is None else []),
         *first.weighed,
         *offered,
         *missed(first),
@@ -81,7 +82,7 @@ def missed(place: Ranked) -> Iterator[Note]:
             yield Note(f"answer_misses_{note.code.removeprefix('why_')}", **note.fields)
 
 
-def others(alternatives: Sequence[Alternative]) -> Iterator[Note]:
+def others(alternatives: Iterable[Alternative]) -> Iterator[Note]:
     """A sentence for each alternative that is not the first place itself."""
     for alternative in alternatives:
         item, kind = alternative.item, alternative.kind

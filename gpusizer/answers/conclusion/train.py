@@ -18,7 +18,6 @@ from gpusizer.training.ladder import Rung
 from gpusizer.training.per_gpu import TrainingMemory
 
 _METHODS = {"full": "Full", "lora": "LoRA", "qlora": "QLoRA", "dora": "DoRA"}
-_SAVINGS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +61,22 @@ def train(
     fields["need_bytes"] = fit.memory.needed.likely
     fields["memory_bytes"] = fit.gpu.device_free_bytes
     if fit.verdict is Verdict.DOES_NOT_FIT:
-        savings = tuple(rung.note for rung in ladder[:_SAVINGS])
+        savings = tuple(_savings(ladder))
         short = Note("answer_train_does_not_fit", **fields)
         return Conclusion("train", (short,), savings, _facts(first))
     code = f"answer_train_{fit.verdict.value}" if named else "answer_train"
     said = (Note(code, **fields), *_run(first, tokens))
     weighed = (*one_price(fit.gpu, first.costs), *_others(others))
     return Conclusion("train", said, weighed, _facts(first))
+
+
+def _savings(ladder: Sequence[Rung]) -> Iterator[Note]:
+    """The changes after which it fits, each on top of those before; nothing where they do not
+    suffice."""
+    steps = next((n for n, rung in enumerate(ladder, start=1) if rung.fits), 0)
+    if steps:
+        yield Note("answer_train_savings")
+        yield from (rung.note for rung in ladder[:steps])
 
 
 def _run(place: Trained, tokens: int) -> Iterator[Note]:

@@ -1,26 +1,35 @@
-"""The answer in a sentence and what was weighed, a fold to share it, and the views below it."""
+"""The answer in a sentence and what was weighed, where to get it, a fold to share it, and the views
+below it."""
 
 from __future__ import annotations
 
+from gpusizer.answers.conclusion.need import others
 from gpusizer.ui.answering import PageAnswer
 from gpusizer.ui.presenters.conclusion import conclusion_html
 from gpusizer.ui.presenters.html import Html, el
 from gpusizer.ui.presenters.share import share_html
 from gpusizer.ui.presenters.views import View, views_html
+from gpusizer.ui.presenters.ways_to_get import ROWS, ways_to_get_html
 from gpusizer.ui.presenters.words import Words
 
 
 def answer_html(answer: PageAnswer, words: Words, first: View = "ranking") -> Html:
-    """Write the conclusion; `first` is the view below it that is shown first.
+    """Write the verdict on the GPUs that the visitor has picked, else the conclusion about all and
+    where to get what it names; `first` is the view below it that is shown first.
 
     What a plan for a load assumes stands below its table.
     """
     report = answer.report
-    plan = report.serving_plan
+    plan, every = report.serving_plan, report.conclusion
+    ways = None if answer.own else ways_to_get_html(report, words)
+    elsewhere = [*(plan.notes if plan else ())]
+    if ways is not None:
+        elsewhere += others(item for item in report.alternatives if item.kind in ROWS)
     return el(
         "section",
         el("p", report.profile.repo_id, class_="gs-eyebrow"),
-        conclusion_html(report.conclusion, words, plan.notes if plan else ()),
+        conclusion_html(answer.own or every, words, elsewhere, ways),
+        el("p", words("way.all", sentence=every.sentence(words.note))) if answer.own else None,
         words.listed(report.notes, "gs-notes"),
         share_html(words),
         views_html(first, words),

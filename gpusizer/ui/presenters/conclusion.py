@@ -14,13 +14,20 @@ from gpusizer.ui.presenters.words import Words
 _DATE = re.compile(r"\b20\d\d(-\d\d){1,2}\b")
 
 
-def conclusion_html(conclusion: Conclusion, words: Words, elsewhere: Collection[Note] = ()) -> Html:
-    """Write the conclusion, without those of the weighed sentences that stand `elsewhere`."""
+def conclusion_html(
+    conclusion: Conclusion,
+    words: Words,
+    elsewhere: Collection[Note] = (),
+    beside: Html | None = None,
+) -> Html:
+    """Write the conclusion, `beside` it what illustrates it, and what was weighed without the
+    sentences that stand `elsewhere`."""
     rest = told(conclusion.said[1:], words.note)
     return join(
         (
             el("h2", first_sentence(conclusion, words), class_="gs-answer"),
             el("p", unbroken(rest), class_="gs-why") if rest else None,
+            beside,
             _weighed([note for note in conclusion.weighed if note not in elsewhere], words),
         )
     )

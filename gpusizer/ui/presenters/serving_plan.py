@@ -20,11 +20,8 @@ _FOLDED = 9  # further ways; the JSON has all
 _ENDLESS = "∞"  # requests pile up
 
 
-def serving_plan_html(plan: ServingPlan | None, profile: ModelProfile, words: Words) -> Html | None:
-    """Write the ways to meet the target, the cheapest first, and how to start that one; None
-    without a target."""
-    if plan is None:
-        return None
+def serving_plan_html(plan: ServingPlan, profile: ModelProfile, words: Words) -> Html:
+    """Write the ways to meet the target, the cheapest first, and how to start that one."""
     target = plan.target
     return el(
         "section",

@@ -123,13 +123,14 @@ def _gpu(item: Ranked, words: Words) -> Html:
 
 
 def _rate(item: Ranked, words: Words) -> Html:
-    """Write likely tokens per second with their band."""
-    if item.decode is None:
+    """Write likely tokens per second of each user with their band."""
+    rate = item.user_rate or item.decode
+    if rate is None:
         return el("div", DASH, class_="gs-number")
     return el(
         "div",
-        el("strong", words.speed(item.decode.likely)),
-        el("small", words.band(item.decode)),
+        el("strong", words.speed(rate.likely)),
+        el("small", words.band(rate)),
         class_="gs-number gs-named",
     )
 
@@ -167,7 +168,11 @@ def _estimates(words: Words) -> Columns[EstimateRow]:
 RANKING_COLUMNS: tuple[Column[Ranked], ...] = (
     Column("gpu", lambda item: f"{_boards(item.fit)} {item.fit.gpu.slug}", _gpu, "html"),
     Column(
-        "speed", lambda item: item.decode.likely if item.decode else None, _rate, "html", width=88
+        "speed",
+        lambda item: rate.likely if (rate := item.user_rate or item.decode) else None,
+        _rate,
+        "html",
+        width=88,
     ),
     Column(
         "buy",

@@ -1,0 +1,65 @@
+"""What runs a model, for whoever has named no GPU: to buy, to rent, or owned already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpusizer.answers.conclusion.clauses import boards_name
+from gpusizer.answers.report import Report
+from gpusizer.fit.alternatives import is_priced_by_rent
+from gpusizer.fit.ranking import Alternative, Ranked
+from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.words import Words
+
+ROWS = ("cheapest", "rent")
+"""Kinds of alternatives that have a row: what costs least to buy, and to rent."""
+_USUAL_CARDS = ("rtx-3060-12gb", "rtx-4090-24gb", "apple-m3-max-128gb")
+"""Cards that people have already: a small and a large one of a desktop, and a Mac."""
+
+
+def ways_to_get_html(report: Report, words: Words) -> Html | None:
+    """Write what costs least to buy and to rent, and which of the usual cards run it; None for a
+    load, whose conclusion is about all of its users."""
+    if report.conclusion.kind != "need" or not report.ranking:
+        return None
+    offers = {alternative.kind: alternative for alternative in report.alternatives}
+    lines = [
+        _line(kind, list(_offer(offers[kind], words)), words) for kind in ROWS if kind in offers
+    ]
+    lines.append(_line("own", list(_owned(report, words)), words))
+    tile = el("article", el("dl", join(lines)), class_="gs-tile")
+    return el("div", tile, class_="gs-tiles", id="gs-ways")
+
+
+def _line(kind: str, facts: list[Html], words: Words) -> Html:
+    shown = join(facts) if facts else words("way.none")
+    return el("div", el("dt", words(f"way.{kind}")), el("dd", shown))
+
+
+def _offer(alternative: Alternative, words: Words) -> Iterator[Html]:
+    """Yield the boards of an alternative, with their speed and what they cost."""
+    item = alternative.item
+    if is_priced_by_rent(alternative.kind, item.fit.gpu, item.costs):
+        usd = item.costs.rent_usd_per_hour
+        price = None if usd is None else words("per_hour", price=words.usd(usd))
+    else:
+        usd = item.costs.buy_usd
+        price = None if usd is None else words.usd(usd)
+    yield _boards(item, price, words)
+
+
+def _owned(report: Report, words: Words) -> Iterator[Html]:
+    """Yield the usual cards of which one holds the model, with their speed."""
+    alone = {item.fit.gpu.slug: item for item in report.ranking if item.fit.count == 1}
+    for slug in _USUAL_CARDS:
+        if slug in alone:
+            yield _boards(alone[slug], None, words)
+
+
+def _boards(item: Ranked, price: str | None, words: Words) -> Html:
+    """Write boards, and below them the quantization, the speed of one user and the price."""
+    rate = item.decode
+    speed = None if rate is None else words("tokens_per_second", speed=words.speed(rate.likely))
+    facts = (item.fit.estimate.quant.name, speed, price)
+    name = boards_name(item.fit.gpu, item.fit.count)
+    return join((el("span", name), el("small", " · ".join(filter(None, facts)))))

@@ -1,0 +1,105 @@
+"""Every kind of question gets the same sentence: on the page, in the shell, over HTTP and MCP, and
+from Gradio's client."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from gradio_client import Client
+
+from gpusizer.answers.conclusion.conclusion import Conclusion
+from gpusizer.answers.report import Report
+from gpusizer.answers.use_cases import USE_CASES
+from gpusizer.text import LANGUAGES, say_note
+from gpusizer.ui.answering import answer
+from gpusizer.ui.endpoints import PUBLIC
+from gpusizer.ui.page_state import PageState
+from gpusizer.ui.presenters.answer import answer_html
+from gpusizer.ui.presenters.conclusion import unbroken
+from gpusizer.ui.presenters.markdown import markdown, plain
+from gpusizer.ui.presenters.models_for import models_for_html
+from gpusizer.ui.presenters.side_by_side import side_by_side_html
+from gpusizer.ui.presenters.training import training_html
+from gpusizer.ui.presenters.words import Words
+from tests.answers.questions import QUESTIONS
+from tests.answers.test_questions import fields_of, shown_by_the_shell
+from tests.api.plain_http import ask
+from tests.api.transports import call, mcp_texts
+from tests.each import each
+from tests.pages import Page
+from tests.sizers import embedded_sizer
+
+SIZER = embedded_sizer()
+ENDPOINTS = {endpoint.command: endpoint for endpoint in PUBLIC}
+NOT_ON_THE_PAGE = frozenset({"quant", "rig"})
+"""Fields that no field of the page states."""
+
+Write = Callable[[Words], str]
+PAGES: Mapping[str, Callable[[Any], Write]] = {
+    "compare": lambda it: lambda words: side_by_side_html(it, (), "", words, concluded=True),
+    "models-for": lambda it: lambda words: models_for_html(it, words),
+    "train": lambda it: lambda words: training_html(it, words),
+}
+
+
+def arguments_of(command: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of an endpoint; the other fields as its options."""
+    named = {field.name: field.kind for field in ENDPOINTS[command].fields}
+    stated = {n: int(v) if named[n] is int else v for n, v in fields.items() if n in named}
+    return {**stated, "options": {n: v for n, v in fields.items() if n not in named}}
+
+
+def on_the_page(command: str, fields: Mapping[str, Any], answered: Any) -> Write | None:
+    """What writes the page's answer in a language; None where the page cannot be asked that."""
+    if command in PAGES:
+        return PAGES[command](answered)
+    if not NOT_ON_THE_PAGE.isdisjoint(fields):
+        return None
+    address = {"gpus" if name == "gpu" else name: value for name, value in fields.items()}
+    shown = answer(SIZER, PageState.from_query(urlencode(address)))
+    return lambda words: answer_html(shown, words)
+
+
+@pytest.fixture(scope="module")
+def client(app_url: str) -> Iterator[Client]:
+    gradio_client = Client(app_url, verbose=False)
+    yield gradio_client
+    gradio_client.close()
+
+
+@pytest.fixture(scope="module")
+def tools(app_url: str) -> Mapping[str, Any]:
+    """What the tools answer to each question."""
+    asked = [(typed.words[0], fields_of(typed)) for typed in QUESTIONS.values()]
+    calls = [(ENDPOINTS[c].name, arguments_of(c, fields)) for c, fields in asked]
+    return dict(zip(QUESTIONS, map(json.loads, mcp_texts(app_url, calls)), strict=True))
+
+
+@each("name", QUESTIONS)
+def test_every_door_says_the_same_sentence(
+    name: str, app_url: str, client: Client, tools: Mapping[str, Any]
+) -> None:
+    typed = QUESTIONS[name]
+    command, fields = typed.words[0], fields_of(typed)
+    answered: Any = USE_CASES[command].ask(SIZER, fields)
+    conclusion: Conclusion = answered.conclusion
+    expected = (typed.kind, conclusion.sentence(say_note))
+    texts = {n: ",".join(v) if isinstance(v, list) else v for n, v in fields.items()}
+    over_http = ask(app_url, command, texts).json()
+    by_client = call(client, f"/{ENDPOINTS[command].name}", **arguments_of(command, fields))
+    for document in (over_http, by_client, tools[name]):
+        assert next(iter(document)) == "answer"
+        assert (document["answer"]["kind"], document["answer"]["sentence"]) == expected
+    assert shown_by_the_shell(typed)[0] == expected[1]
+    write = on_the_page(command, fields, answered)
+    for words in map(Words, LANGUAGES):
+        if write is not None:
+            text = Page(write(words)).text
+            said = [unbroken(words.note(note)) for note in conclusion.said]
+            assert [sentence for sentence in said if sentence not in text] == []
+        if isinstance(answered, Report):
+            assert plain(conclusion.sentence(words.note)) in markdown(answered, words, "")
