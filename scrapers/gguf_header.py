@@ -30,19 +30,7 @@ TOKENS = "tokenizer.ggml.tokens"
 
 _START = struct.Struct("<4sIQQ")
 _U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
-_SCALARS = {
-    0: "B",
-    1: "b",
-    2: "H",
-    3: "h",
-    4: "I",
-    5: "i",
-    6: "f",
-    7: "?",
-    10: "Q",
-    11: "q",
-    12: "d",
-}
+_SCALARS = {**dict(enumerate("BbHhIif?")), 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
 _MAX_KEY_BYTES = 65_535  # the format's own limit
 _MAX_NAME_BYTES = 256  # the format says 64

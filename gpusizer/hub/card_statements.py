@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from math import prod
 from typing import Any, Literal
 
 MOST_STATEMENTS = 400
@@ -48,12 +49,7 @@ class EngineCommand:
         if not self.has_dp_attention:
             degrees.append(self.data_parallel)
         named = [degree for degree in degrees if degree is not None]
-        if not named:
-            return None
-        count = 1
-        for degree in named:
-            count *= degree
-        return count
+        return prod(named) if named else None
 
 
 @dataclass(frozen=True, slots=True)

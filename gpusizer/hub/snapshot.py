@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from gpusizer.core.messages import Note
@@ -183,61 +183,48 @@ class RepoSnapshot:
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object; `from_json` gives back an equal snapshot."""
-        data = {
-            "snapshot_version": SNAPSHOT_VERSION,
-            "repo_id": self.repo_id,
-            "revision": self.revision,
-            "sha": self.sha,
-            "source": self.source,
-            "retrieved_at": self.retrieved_at,
-            "format": self.format,
-            "gated": self.gated,
-            "license": self.license,
-            "base_models": list(self.base_models),
-            "pipeline_tag": self.pipeline_tag,
-            "library": self.library,
-            "evidence": list(self.evidence),
-            "extra_configs": dict(self.extra_configs),
-            "uncounted_files": [file.to_json() for file in self.uncounted_files],
-            "variants": [variant.to_json() for variant in self.variants],
-            "components": [component.to_json() for component in self.components],
-        }
-        extra = {
-            "base_relation": self.base_relation,
-            "languages": list(self.languages),
-            "notes": [note.to_json() for note in self.notes],
-            "card": self.card.to_json() if self.card else None,
-        }
-        return data | {name: value for name, value in extra.items() if value}
+        data = {item.name: _plain(getattr(self, item.name)) for item in fields(self)}
+        stated = {name: value for name, value in data.items() if value or name not in _LATER}
+        return {"snapshot_version": SNAPSHOT_VERSION, **stated}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RepoSnapshot:
         """Inverse of `to_json`. Raises ValueError for another version, KeyError for a gap."""
-        if data["snapshot_version"] != SNAPSHOT_VERSION:
-            raise ValueError(f"snapshot version {data['snapshot_version']!r}")
-        return cls(
-            repo_id=data["repo_id"],
-            revision=data["revision"],
-            sha=data["sha"],
-            source=data["source"],
-            retrieved_at=data["retrieved_at"],
-            format=data["format"],
-            gated=data["gated"],
-            license=data["license"],
-            base_models=tuple(data["base_models"]),
-            pipeline_tag=data["pipeline_tag"],
-            library=data["library"],
-            evidence=tuple(data["evidence"]),
-            extra_configs=data["extra_configs"],
-            uncounted_files=tuple(WeightFile(*item) for item in data["uncounted_files"]),
-            # Copies written before GGUF was read have none.
-            variants=tuple(Variant.from_json(item) for item in data.get("variants", ())),
-            components=tuple(Component.from_json(item) for item in data["components"]),
-            base_relation=data.get("base_relation"),
-            languages=tuple(data.get("languages", ())),
-            notes=tuple(Note.from_json(item) for item in data.get("notes", ())),
-            card=ModelCard.from_json(data["card"]) if data.get("card") else None,
-        )
+        stored = dict(data)
+        version = stored.pop("snapshot_version")
+        if version != SNAPSHOT_VERSION:
+            raise ValueError(f"snapshot version {version!r}")
+        missing = {item.name for item in fields(cls)} - stored.keys() - _LATER - {"variants"}
+        if missing:
+            raise KeyError(*sorted(missing))
+        return cls(**{name: _READERS.get(name, _read)(value) for name, value in stored.items()})
+
+
+_LATER = frozenset({"base_relation", "languages", "notes", "card"})
+"""Fields that are written where they say something: snapshots of before have none."""
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(map(_plain, value))
+    return value.to_json() if hasattr(value, "to_json") else value
+
+
+def _read(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _each(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda items: tuple(map(read, items))
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "components": _each(Component.from_json),
+    "uncounted_files": _each(lambda item: WeightFile(*item)),
+    "variants": _each(Variant.from_json),
+    "notes": _each(Note.from_json),
+    "card": ModelCard.from_json,
+}
 
 
 Fetch = Callable[[ModelRef], RepoSnapshot]

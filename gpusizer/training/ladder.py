@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,11 +58,7 @@ def _next(
 ) -> Rung | None:
     """The gentlest change that saves on top of `current`."""
     start, before = (fitter.memory(other).needed.likely for other in (plan, current))
-    for change in _CHANGES:
-        note_and_values = change(current)
-        if note_and_values is None:
-            continue
-        note, values = note_and_values
+    for note, values in _changes(current):
         after = _changed(fitter, current, values)
         total = fitter.memory(after).needed.likely
         if total >= before:
@@ -77,73 +73,31 @@ def _changed(fitter: TrainingFitter, plan: TrainingPlan, values: dict[str, Any])
     return with_precision(plan.changed(**values), given="precision" in fitter.given)
 
 
-def _checkpointing(plan: TrainingPlan) -> PlanChange | None:
-    if plan.gradient_checkpointing == "full":
-        return None
-    return Note("train_checkpointing"), {"gradient_checkpointing": "full"}
-
-
-def _fused_loss(plan: TrainingPlan) -> PlanChange | None:
-    return None if plan.fused_loss else (Note("train_fused_loss"), {"fused_loss": True})
-
-
-def _attention(plan: TrainingPlan) -> PlanChange | None:
-    return None if plan.flash_attention else (Note("train_flash"), {"flash_attention": True})
-
-
-def _one_sequence(plan: TrainingPlan) -> PlanChange | None:
-    if plan.micro_batch == 1:
-        return None
-    more = plan.gradient_accumulation * plan.micro_batch
-    note = Note("train_micro_batch", accumulation=more)
-    return note, {"micro_batch": 1, "gradient_accumulation": more}
-
-
-def _optimizer(plan: TrainingPlan) -> PlanChange | None:
-    if find_optimizer(plan.optimizer).slug not in ("adamw", "adamw_fp32", "paged_adamw"):
-        return None
-    return Note("train_8bit_optimizer"), {"optimizer": "adamw_8bit"}
-
-
-def _shard(plan: TrainingPlan) -> PlanChange | None:
-    if plan.sharding in ("fsdp", "zero3"):
-        return None
-    gpus = max(plan.gpus, _SHARDED_OVER * plan.gpus // plan.data_parallel)
-    return Note("train_shard", devices=gpus), {"sharding": "fsdp", "gpus": gpus}
-
-
-def _offload_optimizer(plan: TrainingPlan) -> PlanChange | None:
-    if plan.offload != "none" or plan.adapted:
-        return None
-    return Note("train_offload_optimizer"), {"offload": "optimizer"}
-
-
-def _lora(plan: TrainingPlan) -> PlanChange | None:
-    return None if plan.adapted else (Note("train_lora", rank=plan.lora_rank), {"method": "lora"})
-
-
-def _qlora(plan: TrainingPlan) -> PlanChange | None:
-    if plan.method == "qlora":
-        return None
-    return Note("train_qlora", rank=plan.lora_rank), {"method": "qlora", "base": "auto"}
-
-
-def _offload_all(plan: TrainingPlan) -> PlanChange | None:
-    return None if plan.offload == "all" else (Note("train_offload_all"), {"offload": "all"})
-
-
-_CHANGES: tuple[Callable[[TrainingPlan], PlanChange | None], ...] = (
-    _attention,
-    _checkpointing,
-    _fused_loss,
-    _one_sequence,
-    _optimizer,
-    _lora,
-    _qlora,
-    _offload_optimizer,
-    _shard,
-    _offload_all,
-)
+def _changes(plan: TrainingPlan) -> Iterator[PlanChange]:
+    """What a plan does not do yet, gentle changes first."""
+    if not plan.flash_attention:
+        yield Note("train_flash"), {"flash_attention": True}
+    if plan.gradient_checkpointing != "full":
+        yield Note("train_checkpointing"), {"gradient_checkpointing": "full"}
+    if not plan.fused_loss:
+        yield Note("train_fused_loss"), {"fused_loss": True}
+    if plan.micro_batch != 1:
+        more = plan.gradient_accumulation * plan.micro_batch
+        note = Note("train_micro_batch", accumulation=more)
+        yield note, {"micro_batch": 1, "gradient_accumulation": more}
+    if find_optimizer(plan.optimizer).slug in ("adamw", "adamw_fp32", "paged_adamw"):
+        yield Note("train_8bit_optimizer"), {"optimizer": "adamw_8bit"}
+    if not plan.adapted:
+        yield Note("train_lora", rank=plan.lora_rank), {"method": "lora"}
+    if plan.method != "qlora":
+        yield Note("train_qlora", rank=plan.lora_rank), {"method": "qlora", "base": "auto"}
+    if plan.offload == "none" and not plan.adapted:
+        yield Note("train_offload_optimizer"), {"offload": "optimizer"}
+    if plan.sharding not in ("fsdp", "zero3"):
+        gpus = max(plan.gpus, _SHARDED_OVER * plan.gpus // plan.data_parallel)
+        yield Note("train_shard", devices=gpus), {"sharding": "fsdp", "gpus": gpus}
+    if plan.offload != "all":
+        yield Note("train_offload_all"), {"offload": "all"}
 
 
 @dataclass(frozen=True, slots=True)
