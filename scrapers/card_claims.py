@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from scrapers import card_words as cues
-from scrapers.card_hardware import GpuMention, MemoryAmount, amounts_in, gpus_in
+from scrapers.card_hardware import Claim, MemoryAmount, amounts_in, gpus_in
 from scrapers.card_text import Block
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^a-z\s])|[。！？；\n]|;\s")
@@ -40,22 +40,6 @@ _SAME = re.compile(r"\s?\(?\s?(?:NVIDIA|AMD|Tesla)?\s?", re.IGNORECASE)
 _OR = re.compile(
     r"\s?(?:/|or|ou|或|或者)\s?(?:an?\s|one\s|um\s)?(?:NVIDIA\s|AMD\s)?$", re.IGNORECASE
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """One thing that a sentence says is needed, with where it stands in the sentence."""
-
-    start: int
-    end: int
-    gb: float | None = None
-    high_gb: float | None = None
-    gb_per_gpu: float | None = None
-    unified_gb: float | None = None
-    gpu: str | None = None
-    others: tuple[str, ...] = ()
-    count: int | None = None
-    is_machine: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +102,7 @@ def claims_in(sentence: Sentence) -> list[Claim]:
     return sorted(_joined(claims, memory_claims), key=lambda item: item.start)[:_MOST_CLAIMS]
 
 
-def _memory_of(
-    mention: GpuMention, amounts: Sequence[MemoryAmount], text: str
-) -> MemoryAmount | None:
+def _memory_of(mention: Claim, amounts: Sequence[MemoryAmount], text: str) -> MemoryAmount | None:
     """The memory of one such GPU: "80GB GPU", "GPUs with 80GB", "A100 (80 GB)"."""
     for amount in amounts:
         between = text[amount.end : mention.end]
@@ -135,21 +117,12 @@ def _memory_of(
     return None
 
 
-def _gpu_claim(mention: GpuMention, memory: MemoryAmount | None) -> Claim:
-    per_gpu = mention.memory_gb
-    start, end, count = mention.start, mention.end, mention.count
-    if memory is not None:
-        per_gpu = memory.gb
-        start, end = min(start, memory.start), max(end, memory.end)
-        count = count or memory.count
-    return Claim(
-        start,
-        end,
-        gb_per_gpu=per_gpu,
-        gpu=mention.name,
-        count=count,
-        is_machine=mention.is_machine,
-    )
+def _gpu_claim(mention: Claim, memory: MemoryAmount | None) -> Claim:
+    if memory is None:
+        return mention
+    start, end = min(mention.start, memory.start), max(mention.end, memory.end)
+    count = mention.count or memory.count
+    return replace(mention, start=start, end=end, gb_per_gpu=memory.gb, count=count)
 
 
 def _joins_examples(claims: Sequence[Claim], claim: Claim, text: str) -> bool:

@@ -55,14 +55,25 @@ class MemoryAmount:
 
 
 @dataclass(frozen=True, slots=True)
-class GpuMention:
-    """A GPU by its name, or any GPU (`name` None)."""
+class Claim:
+    """One thing that a sentence names, with where it stands in it: a GPU, any GPU (`gpu` None), or
+    an amount of memory.
+
+    Attributes:
+        gb, high_gb: memory of all GPUs together, and the end of a range.
+        others: alternatives to `gpu`.
+        is_machine: a count of it counts whole machines.
+    """
 
     start: int
     end: int
-    name: str | None
-    count: int | None
-    memory_gb: float | None = None
+    gb: float | None = None
+    high_gb: float | None = None
+    gb_per_gpu: float | None = None
+    unified_gb: float | None = None
+    gpu: str | None = None
+    others: tuple[str, ...] = ()
+    count: int | None = None
     is_machine: bool = False
 
 
@@ -97,10 +108,10 @@ def decimal(digits: str) -> float:
     return float(f"{first}.{''.join(rest) or 0}")
 
 
-def gpus_in(text: str) -> list[GpuMention]:
+def gpus_in(text: str) -> list[Claim]:
     """GPUs that a text names, with counts, in order.
 
-    >>> [(item.name, item.count) for item in gpus_in("8xH100, H20 x 16 or a single RTX 3090")]
+    >>> [(item.gpu, item.count) for item in gpus_in("8xH100, H20 x 16 or a single RTX 3090")]
     [('H100', 8), ('H20', 16), ('RTX 3090', 1)]
     """
     mentions = []
@@ -115,9 +126,7 @@ def gpus_in(text: str) -> list[GpuMention]:
     return sorted(mentions, key=lambda item: item.start)
 
 
-def _mention(
-    text: str, match: re.Match[str], name: str | None, memory_gb: float | None
-) -> GpuMention:
+def _mention(text: str, match: re.Match[str], name: str | None, memory_gb: float | None) -> Claim:
     """A GPU with its count, which stands before it or behind it."""
     head = text[max(match.start() - 40, 0) : match.start()]
     if name is None:
@@ -131,7 +140,9 @@ def _mention(
     end = after.end() if after and not before else match.end()
     start = match.start() - (len(head) - before.start() if before else 0)
     machine = _MACHINE.match(text, match.end())
-    return GpuMention(start, end, name, usable, memory_gb, machine is not None)
+    return Claim(
+        start, end, gb_per_gpu=memory_gb, gpu=name, count=usable, is_machine=machine is not None
+    )
 
 
 _AMOUNT_AT_END = re.compile(

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 
 from gpusizer.hub.card_statements import Bound, Kind, ModelCardStatement
 from scrapers import card_words as cues
-from scrapers.card_claims import Claim, Sentence, claims_in, sentences_of
+from scrapers.card_claims import Sentence, claims_in, sentences_of
 from scrapers.card_context import tokens_in
-from scrapers.card_hardware import amounts_in, gpus_in
+from scrapers.card_hardware import Claim, amounts_in, gpus_in
 from scrapers.card_quants import QuantMention, names_in, quant_mentions
 from scrapers.card_text import Block
 

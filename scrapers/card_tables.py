@@ -13,7 +13,7 @@ from dataclasses import replace
 from gpusizer.hub.card_statements import Kind, ListedQuantization, ModelCardStatement
 from scrapers import card_words as cues
 from scrapers.card_context import tokens_in
-from scrapers.card_hardware import GpuMention, amounts_in, gpus_in
+from scrapers.card_hardware import Claim, amounts_in, gpus_in
 from scrapers.card_prose import (
     bound_of,
     engine_in,
@@ -75,7 +75,7 @@ def _needs(row: Row) -> Iterator[ModelCardStatement]:
         for head, text in row.cells("gpu")
         if purpose_in(head) != "training"
         for gpu in gpus_in(text)
-        if gpu.name or gpu.count
+        if gpu.gpu or gpu.count
     ]
     amounts = [(head, gb) for head, text in memories if (gb := amount_gb(head, text)) is not None]
     base = _base(row)
@@ -89,9 +89,9 @@ def _needs(row: Row) -> Iterator[ModelCardStatement]:
                 base,
                 kind="gpus",
                 bound=bound,
-                gpu=gpu.name,
+                gpu=gpu.gpu,
                 count=gpu.count,
-                vram_gb_per_gpu=gpu.memory_gb,
+                vram_gb_per_gpu=gpu.gb_per_gpu,
             )
     for head, gb in amounts:
         quant = quant_in(head)
@@ -109,22 +109,22 @@ def _needs(row: Row) -> Iterator[ModelCardStatement]:
 
 
 def _with_gpu(
-    base: ModelCardStatement, row: Row, head: str, gb: float, gpu: GpuMention
+    base: ModelCardStatement, row: Row, head: str, gb: float, gpu: Claim
 ) -> ModelCardStatement:
     """A GPU with an amount: the memory of one, unless the head says how much is used."""
     heads = " ".join(row.block.columns)
     bound = bound_of(heads, row.block.introduction)
     says_need = cues.NEED.is_in(head) or purpose_in(head) == "inference"
-    is_need = gpu.memory_gb is not None or says_need or gb not in _CARD_SIZES_GB
+    is_need = gpu.gb_per_gpu is not None or says_need or gb not in _CARD_SIZES_GB
     kind: Kind = "recommended_vram" if is_need and bound == "recommended" else "gpus"
     return replace(
         base,
         kind=kind,
         bound=bound,
-        gpu=gpu.name,
+        gpu=gpu.gpu,
         count=gpu.count,
         vram_gb=gb if is_need else None,
-        vram_gb_per_gpu=gpu.memory_gb if is_need else gb,
+        vram_gb_per_gpu=gpu.gb_per_gpu if is_need else gb,
     )
 
 
@@ -163,12 +163,12 @@ def _counts(row: Row) -> Iterator[ModelCardStatement]:
     if not _speaks_of_need(row):
         return
     base = _base(row)
-    own = next((gpu for cell in row.block.cells for gpu in gpus_in(cell) if gpu.name), None)
+    own = next((gpu for cell in row.block.cells for gpu in gpus_in(cell) if gpu.gpu), None)
     for head, cell in zip(row.block.columns, row.block.cells, strict=False):
         count = whole_number(cell)
         if count not in _COUNTS:
             continue
-        over = next((gpu for gpu in gpus_in(head) if gpu.name), None)
+        over = next((gpu for gpu in gpus_in(head) if gpu.gpu), None)
         gpu, quant = (own, quant_in(head)) if over is None else (over, base.quant)
         if gpu is not None and quant is not None:
             bound = bound_of(row.block.introduction)
@@ -176,10 +176,10 @@ def _counts(row: Row) -> Iterator[ModelCardStatement]:
                 base,
                 kind="gpus",
                 bound=bound,
-                gpu=gpu.name,
+                gpu=gpu.gpu,
                 count=count,
                 quant=quant,
-                vram_gb_per_gpu=gpu.memory_gb,
+                vram_gb_per_gpu=gpu.gb_per_gpu,
             )
 
 

@@ -147,6 +147,11 @@ def read_table(
     return tuple(rows)
 
 
+def records_by(path: Path, key: str, make: type[_T]) -> dict[str, _T]:
+    """The rows of a table as records, by the text of a column. Raises MalformedTable."""
+    return dict(read_table(path, lambda row: (row.text(key), row.record(make))))
+
+
 def toml_of(module: str) -> Mapping[str, Any]:
     """The file of tables beside a module, which gives its `__file__`."""
     return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from gpusizer.core.paths import DATA_DIR
-from gpusizer.core.tables import TableRow, read_table
+from gpusizer.core.tables import records_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +121,4 @@ class ModuleRules:
 @cache
 def module_rules() -> Mapping[str, ModuleRules]:
     """Rows of `data/pipeline_modules.csv` by class of diffusers."""
-    return dict(read_table(DATA_DIR / "pipeline_modules.csv", _module_rules))
-
-
-def _module_rules(row: TableRow) -> tuple[str, ModuleRules]:
-    numbers = {
-        name: row.optional(name, int) for name in ("patch", "frames", "scale", "temporal_scale")
-    }
-    units, units_fp32 = row.number("units"), row.number("units_fp32")
-    return row.text("class"), ModuleRules(units=units, units_fp32=units_fp32, **numbers)
+    return records_by(DATA_DIR / "pipeline_modules.csv", "class", ModuleRules)

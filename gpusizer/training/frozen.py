@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from gpusizer.core.paths import DATA_DIR
-from gpusizer.core.tables import TableRow, read_table
+from gpusizer.core.tables import records_by
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Kind
 from gpusizer.training.plan import TrainingPlan
@@ -99,11 +99,7 @@ def base_habits(method: str) -> BaseHabits:
 
 @cache
 def _table() -> dict[str, BaseHabits]:
-    return dict(read_table(DATA_DIR / "training_bases.csv", _habits))
-
-
-def _habits(row: TableRow) -> tuple[str, BaseHabits]:
-    return row.text("method"), BaseHabits(row.flag("raised"), row.flag("keeps_expanded"))
+    return records_by(DATA_DIR / "training_bases.csv", "method", BaseHabits)
 
 
 def _method(profile: ModelProfile, base: str) -> str:

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Literal
 
 from gpusizer.core.paths import DATA_DIR
-from gpusizer.core.tables import TableRow, read_table
+from gpusizer.core.tables import records_by
 from gpusizer.core.units import significant
 from gpusizer.fit.speed.rate import Rate
 from gpusizer.gpus import Gpu
@@ -54,12 +54,7 @@ class SpeedClass:
 @cache
 def speed_classes() -> dict[str, SpeedClass]:
     """The rows of `data/training_speed.csv`."""
-    return dict(read_table(DATA_DIR / "training_speed.csv", _speed_class))
-
-
-def _speed_class(row: TableRow) -> tuple[str, SpeedClass]:
-    share, band = row.number("share"), row.number("band")
-    return row.text("gpu_class"), SpeedClass(share, band, row.text("source"))
+    return records_by(DATA_DIR / "training_speed.csv", "gpu_class", SpeedClass)
 
 
 def class_of(gpu: Gpu) -> str:

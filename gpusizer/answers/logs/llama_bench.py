@@ -7,11 +7,11 @@ ggml-org/llama.cpp; builds before August 2025 print `flash_attn` as true or fals
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, StrictStr, TypeAdapter, ValidationError
 
 from gpusizer.answers.logs.redaction import clean, file_name
 from gpusizer.answers.logs.run_request import BACKENDS, gguf_slug
@@ -22,6 +22,7 @@ MAX_CHARS = 4_000_000
 
 _MAX_TESTS = 200
 _ALL_LAYERS = (-1, 99)
+_Integer = Annotated[int, Field(strict=True, ge=-1, lt=10**9)]
 _MODEL_TYPE = re.compile(r"\S+ \S+ (?:mostly )?(.{1,40})")
 
 
@@ -80,71 +81,60 @@ class BenchReport:
     tests: tuple[BenchTest, ...]
 
 
+class _Row(BaseModel):
+    """What is read of one line."""
+
+    build_number: _Integer
+    n_gpu_layers: _Integer
+    n_batch: _Integer
+    n_ubatch: _Integer
+    n_prompt: _Integer
+    n_gen: _Integer
+    n_depth: _Integer = 0
+    n_cpu_moe: _Integer = 0
+    avg_ts: Annotated[float, Field(strict=True, gt=0, lt=1e9)]
+    gpu_info: StrictStr
+    backends: StrictStr
+    split_mode: StrictStr
+    model_type: StrictStr
+    model_filename: StrictStr
+    type_k: StrictStr
+    type_v: StrictStr
+    flash_attn: Any = None
+
+
+_ROWS: TypeAdapter[list[_Row]] = TypeAdapter(
+    Annotated[list[_Row], Field(min_length=1, max_length=_MAX_TESTS)]
+)
+
+
 def parse_llama_bench(output: str) -> BenchReport:
     """Read the program's output. Raises InvalidRequest for anything but a list of such tests."""
-    rows = _rows(output)
-    first = rows[0]
-    names = tuple(clean(name.strip()) for name in _text(first, "gpu_info").split(",") if name)
-    split = _text(first, "split_mode")
-    label = _MODEL_TYPE.match(_text(first, "model_type"))
-    layers = _integer(first, "n_gpu_layers")
-    return BenchReport(
-        build=f"b{_integer(first, 'build_number')}",
-        gpus=names[:1] if split == "none" else names,
-        backend=_backend(_text(first, "backends")),
-        file=clean(file_name(_text(first, "model_filename"))),
-        label=clean(label[1]) if label else "",
-        quant=gguf_slug(label[1]) if label else "",
-        kv_dtype=_cache(first),
-        flash_attention=first.get("flash_attn") not in (0, False),
-        gpu_layers=None if layers in _ALL_LAYERS or layers > 1000 else layers,
-        cpu_moe_layers=_integer(first, "n_cpu_moe") if "n_cpu_moe" in first else 0,
-        split=split if len(names) > 1 and split != "none" else "",
-        batch_size=_integer(first, "n_batch"),
-        ubatch_size=_integer(first, "n_ubatch"),
-        tests=tuple(map(_test, rows)),
-    )
-
-
-def _rows(output: str) -> list[Mapping[str, Any]]:
     start, end = output.find("["), output.rfind("]")
     try:
-        rows = json.loads(output[start : end + 1]) if 0 <= start < end else None
-    except (ValueError, RecursionError):
-        rows = None
-    if not isinstance(rows, list) or not 0 < len(rows) <= _MAX_TESTS:
-        raise fail("llama-bench", output.strip()[:60], "not_llama_bench")
-    if not all(isinstance(row, dict) for row in rows):
-        raise fail("llama-bench", output.strip()[:60], "not_llama_bench")
-    return rows
-
-
-def _test(row: Mapping[str, Any]) -> BenchTest:
-    rate = row.get("avg_ts")
-    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < 1e9:
-        raise fail("llama-bench", f"avg_ts = {rate}", "not_llama_bench")
-    prompt, answer = _integer(row, "n_prompt"), _integer(row, "n_gen")
-    depth = _integer(row, "n_depth") if "n_depth" in row else 0
-    return BenchTest(prompt, answer, depth, float(rate))
-
-
-def _integer(row: Mapping[str, Any], name: str) -> int:
-    value = row.get(name)
-    if isinstance(value, bool) or not isinstance(value, int) or not -1 <= value < 10**9:
-        raise fail("llama-bench", f"{name} = {value}", "not_llama_bench")
-    return value
-
-
-def _text(row: Mapping[str, Any], name: str) -> str:
-    value = row.get(name)
-    if not isinstance(value, str):
-        raise fail("llama-bench", f"{name} = {value}", "not_llama_bench")
-    return value
-
-
-def _cache(row: Mapping[str, Any]) -> str:
-    keys, values = _text(row, "type_k"), _text(row, "type_v")
-    return keys if keys == values else f"{keys}/{values}"
+        rows = _ROWS.validate_json(output[start : end + 1] if 0 <= start < end else "")
+    except ValidationError:
+        raise fail("llama-bench", output.strip()[:60], "not_llama_bench") from None
+    first = rows[0]
+    names = tuple(clean(name.strip()) for name in first.gpu_info.split(",") if name)
+    split, label, layers = first.split_mode, _MODEL_TYPE.match(first.model_type), first.n_gpu_layers
+    keys, values = first.type_k, first.type_v
+    return BenchReport(
+        build=f"b{first.build_number}",
+        gpus=names[:1] if split == "none" else names,
+        backend=_backend(first.backends),
+        file=clean(file_name(first.model_filename)),
+        label=clean(label[1]) if label else "",
+        quant=gguf_slug(label[1]) if label else "",
+        kv_dtype=keys if keys == values else f"{keys}/{values}",
+        flash_attention=first.flash_attn not in (0, False),
+        gpu_layers=None if layers in _ALL_LAYERS or layers > 1000 else layers,
+        cpu_moe_layers=first.n_cpu_moe,
+        split=split if len(names) > 1 and split != "none" else "",
+        batch_size=first.n_batch,
+        ubatch_size=first.n_ubatch,
+        tests=tuple(BenchTest(row.n_prompt, row.n_gen, row.n_depth, row.avg_ts) for row in rows),
+    )
 
 
 def _backend(names: str) -> str:
