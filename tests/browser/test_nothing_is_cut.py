@@ -42,7 +42,7 @@ def test_how_we_know_neither_overlaps_nor_is_cut(visit: Open, path: str) -> None
     page.locator(".gs-errors").first.wait_for()
     for width in WIDTHS:
         window.show(width, "dark" if width == WIDTHS[1] else "light")
-        assert page.evaluate(_OVERLAPS, ".gs-versus > span, .gs-tile > p, .gs-tile > h3") == []
+        assert page.evaluate(_OVERLAPS, "#gs-accuracy > p, #gs-accuracy > .gs-scroll") == []
         assert page.evaluate(_NARROW, "#gs-accuracy .gs-scroll, .gs-errors th") == []
 
 

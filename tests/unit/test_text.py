@@ -123,7 +123,6 @@ SAME_IN_PORTUGUESE = UNIVERSAL | {
     "page.per_hour",
     "page.cards.placeholder",
     "page.cards.used",
-    "page.accuracy.ours",
     "page.column.n",
     "page.seconds",
     "page.catalogue.title",

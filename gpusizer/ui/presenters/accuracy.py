@@ -18,22 +18,33 @@ from gpusizer.memory.engines import ENGINES
 from gpusizer.ui.presenters.grid import known
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.number_format import DASH, percent
-from gpusizer.ui.presenters.table import Columns, rows_html, scrolling
+from gpusizer.ui.presenters.table import Columns, rows_html, scrolling, table_html
 from gpusizer.ui.presenters.words import Words
 
-_HEADLINES = ("weights", "kv_per_token", "kv_cache", "file_size")
-"""Components whose errors stand first, each of the engine with the most runs."""
+DECISIVE = {
+    "memory": ("process_total", "kv_pool", "pipeline_peak", "graphs"),
+    "speed": (
+        *("decode_gddr", "decode_hbm", "decode_apple", "decode_amd", "decode_moe"),
+        *("decode_tensor", "prefill", "serving"),
+    ),
+    "training": ("peak_one_gpu", "peak_several_gpus"),
+}
+"""By section: components that decide what people buy; all others are folded."""
+_DECISIVE_COLUMNS = ("component", "n", "left_out", "left_out_p95", "in_band", "worst")
 _SECTIONS = ("training", "speed", "apart")
 _FULL_BAR = 1.0  # an error of 100 % fills its cell
 
 
 def accuracy_html(table: AccuracyTable, words: Words) -> Html:
-    """Headline errors, every component in three columns, and what no request can state apart."""
+    """Write the errors that decide, folded every component, and what no request can state apart."""
     everything = table.sections.get("memory", ())
     return el(
         "section",
         words.heading("accuracy", count=words.whole(table.predicted), date=table.as_of),
-        el("div", join(_tiles(everything, table, words)), class_="gs-tiles gs-proof"),
+        el("p", words("accuracy.decisive"), class_="gs-small"),
+        _decisive(table, words),
+        _of_quality(table.quality, words),
+        _of_authors(table.authors, words),
         el(
             "details",
             el("summary", words("accuracy.all")),
@@ -52,7 +63,6 @@ def accuracy_html(table: AccuracyTable, words: Words) -> Html:
                 ),
                 class_="gs-small",
             ),
-            _of_quality(table.quality, words),
             join(_sections(table, words)),
             class_="gs-details gs-accuracy",
         ),
@@ -77,74 +87,36 @@ def _of_quality(errors: QualityErrors | None, words: Words) -> Html | None:
     return el("p", said, class_="gs-small")
 
 
-def _tiles(rows: Sequence[ErrorRow], table: AccuracyTable, words: Words) -> Iterator[Html]:
-    yield from _headlines(rows, words)
-    if table.authors:
-        yield _authors(table.authors, words)
+def _decisive(table: AccuracyTable, words: Words) -> Html:
+    """Write the errors of what answers are made of: the memory of a run, the speed of one user and
+    of many, training."""
+    rows = [
+        row
+        for section, components in DECISIVE.items()
+        for component in components
+        for row in _most_measured(table.sections.get(section, ()), component)
+    ]
+    every = _columns(words)
+    named = every["component"]
+    columns = {name: every[name] for name in _DECISIVE_COLUMNS}
+    columns["component"] = lambda row: join((_engine(row.engine, words), " · ", named(row)))
+    return table_html(columns, rows, words, "gs-errors")
 
 
-def _authors(rows: Sequence[AuthorRow], words: Words) -> Html:
-    """What authors say against what is needed: a bar for each verdict."""
+def _most_measured(rows: Sequence[ErrorRow], component: str) -> list[ErrorRow]:
+    """The row of a component under the engine with the most runs; none where nobody measured it."""
+    of_engines = [row for row in rows if row.component == component]
+    return sorted(of_engines, key=lambda row: -row.n)[:1]
+
+
+def _of_authors(rows: Sequence[AuthorRow], words: Words) -> Html | None:
+    """Write how many claims of authors agree with what is needed."""
+    if not rows:
+        return None
     counts = Counter(row.verdict for row in rows)
-    return el(
-        "article",
-        el("h3", words("accuracy.authors")),
-        el("p", words.share(counts[CardVerdict.AGREES], len(rows)), class_="gs-big"),
-        el("p", words("accuracy.authors_agree", n=words.whole(len(rows))), class_="gs-small"),
-        el(
-            "div",
-            join(_count_bar(verdict, counts[verdict], len(rows), words) for verdict in CardVerdict),
-        ),
-        class_="gs-tile",
-    )
-
-
-def _count_bar(verdict: CardVerdict, count: int, of_all: int, words: Words) -> Html:
-    return el(
-        "div",
-        el("span", words(f"card.verdict.{verdict.value}")),
-        el("span", el("i", style=f"width:{percent(count, of_all)}"), class_="gs-track"),
-        el("span", words.whole(count), class_="gs-number"),
-        class_="gs-versus gs-ours gs-authors",
-    )
-
-
-def _headlines(rows: Sequence[ErrorRow], words: Words) -> Iterator[Html]:
-    for component in _HEADLINES:
-        of_engines = [row for row in rows if row.component == component]
-        row = max(of_engines, key=lambda row: row.n, default=None)
-        if row is not None and row.naive_mean is not None:
-            yield _headline(row, row.naive_mean, words)
-
-
-def _headline(row: ErrorRow, naive: float, words: Words) -> Html:
-    """Both errors as bars on the scale of the larger one."""
-    error = row.left_out.mean
-    scale = max(error, naive)
-    return el(
-        "article",
-        el("h3", f"{_engine(row.engine, words)} · {words(f'component.{row.component}')}"),
-        el("p", words.deviation(error), class_="gs-big"),
-        el(
-            "p",
-            words(
-                "accuracy.mean_of", n=words.whole(row.n), sources=words.whole(row.left_out.sources)
-            ),
-            class_="gs-small",
-        ),
-        el("div", _versus("ours", error, scale, words), _versus("naive", naive, scale, words)),
-        class_="gs-tile",
-    )
-
-
-def _versus(who: str, error: float, scale: float, words: Words) -> Html:
-    return el(
-        "div",
-        el("span", words(f"accuracy.{who}")),
-        el("span", el("i", style=f"width:{percent(error, scale)}"), class_="gs-track"),
-        el("span", words.deviation(error), class_="gs-number"),
-        class_=f"gs-versus gs-{who}",
-    )
+    of_verdicts = {verdict.value: words.whole(counts[verdict]) for verdict in CardVerdict}
+    said = words("accuracy.authors", n=words.whole(len(rows)), **of_verdicts)
+    return el("p", said, class_="gs-small")
 
 
 def _table(rows: Sequence[ErrorRow], words: Words) -> Html:
