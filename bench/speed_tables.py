@@ -85,12 +85,22 @@ def tables(scores: Scores) -> dict[Path, str]:
                 "seconds_per_layer",
                 "seconds_per_expert_layer",
                 "runs",
+                "sources",
                 "source",
             ),
             _decode_rows(scores),
         ),
         PREFILL_TABLE: _text(
-            ("engine_family", "gpu_class", "format", "mfu", "moe_share", "runs", "source"),
+            (
+                "engine_family",
+                "gpu_class",
+                "format",
+                "mfu",
+                "moe_share",
+                "runs",
+                "sources",
+                "source",
+            ),
             _prefill_rows(scores),
         ),
         BAND_TABLE: _text(
@@ -122,13 +132,17 @@ def constants_without(scores: Scores, source: str) -> Constants:
     )
     paces = {
         (str(family), str(name), str(kind)): Pace(
-            float(share), float(seconds), int(runs), float(experts)
+            float(share), float(seconds), int(runs), float(experts), int(sources)
         )
-        for family, name, kind, share, seconds, experts, runs, _ in _decode_rows(scores, left)
+        for family, name, kind, share, seconds, experts, runs, sources, _ in _decode_rows(
+            scores, left
+        )
     }
     throughputs = {
-        (str(family), str(name), str(kind)): Throughput(float(mfu), float(share), int(runs))
-        for family, name, kind, mfu, share, runs, _ in _prefill_rows(scores, left)
+        (str(family), str(name), str(kind)): Throughput(
+            float(mfu), float(share), int(runs), int(sources)
+        )
+        for family, name, kind, mfu, share, runs, sources, _ in _prefill_rows(scores, left)
     }
     bands = {
         (quantity, family, name, kind): RateBand(float(low), float(high))
@@ -179,7 +193,6 @@ def _decode_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]:
                 continue
             less, more = CAUTION if classes == (ROOT,) else (1.0, 1.0)
             efficiency, seconds = pace.efficiency * less, pace.seconds_per_layer * more
-            source, runs = _source(own, classes[0])
             rows.append(
                 (
                     family,
@@ -188,8 +201,7 @@ def _decode_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]:
                     f"{efficiency:.3f}",
                     f"{seconds:.7f}",
                     f"{pace.seconds_per_expert_layer * more:.7f}",
-                    runs,
-                    source,
+                    *_stands_on(own, classes[0]),
                 )
             )
     return rows
@@ -205,7 +217,6 @@ def _prefill_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]
             if reached is None or not (own or _is_wide(classes, weight_format)):
                 continue
             less = CAUTION[0] if classes == (ROOT,) else 1.0
-            source, runs = _source(own, classes[0])
             rows.append(
                 (
                     family,
@@ -213,13 +224,12 @@ def _prefill_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]
                     weight_format,
                     f"{reached.utilization * less:.3f}",
                     f"{fit.moe_share(classes, without):.2f}",
-                    runs,
-                    source,
+                    *_stands_on(own, classes[0]),
                 )
             )
     for family, gpu_class, share, source in _ASSUMED_PREFILL:
         rows.append(
-            (family, gpu_class, ANY_FORMAT, share, _ASSUMED_MOE_SHARE, 0, f"assumed: {source}")
+            (family, gpu_class, ANY_FORMAT, share, _ASSUMED_MOE_SHARE, 0, 0, f"assumed: {source}")
         )
     return rows
 
@@ -243,15 +253,16 @@ def _is_wide(classes: Sequence[str], weight_format: str) -> bool:
     return len(classes) == 2 and weight_format == ANY_FORMAT
 
 
-def _source(own: Sequence[Sample], name: str) -> tuple[str, int]:
-    """Whose runs a row stands on; none of its own for the widest class."""
+def _stands_on(own: Sequence[Sample], name: str) -> tuple[int, int, str]:
+    """How many runs of how many sources a row stands on, none of its own for the widest class, and
+    whose they are."""
     if not own:
-        return "one source: the constants that all classes of the engine share", 0
-    gpus = len({s.case.held_out for s in own})
+        return 0, 0, "one source: the constants that all classes of the engine share"
+    runs, gpus = len(own), len({s.case.held_out for s in own})
     if name == ROOT:
-        return f"cautious share of what {len(own)} runs on {gpus} GPUs of other classes reach", 0
+        return 0, 0, f"cautious share of what {runs} runs on {gpus} GPUs of other classes reach"
     sources = len({s.case.source for s in own})
-    return f"{len(own)} runs of {sources} sources on {gpus} GPUs in throughput.jsonl", len(own)
+    return runs, sources, f"{runs} runs of {sources} sources on {gpus} GPUs in throughput.jsonl"
 
 
 def _band_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]:

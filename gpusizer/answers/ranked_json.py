@@ -70,18 +70,21 @@ def _price_json(item: Ranked) -> Json:
 
 
 def _basis_json(speeds: Speeds) -> Json:
-    """What all speeds assume; "fitted" on runs of this kind of engine on such GPUs, or "assumed"
-    from others."""
+    """What all speeds assume; "fitted" on runs of so many sources, of this kind of engine on such
+    GPUs, or "assumed" from others."""
     return {
-        **{
-            name: {"provenance": "fitted" if runs else "assumed", "measured_runs": runs}
-            for name, runs in (("decode", speeds.decode_runs), ("prefill", speeds.prefill_runs))
-        },
+        "decode": _stands_on(speeds.decode_runs, speeds.decode_sources),
+        "prefill": _stands_on(speeds.prefill_runs, speeds.prefill_sources),
         "users": speeds.users,
         "serving_users": speeds.serving_users,
         "prompt_tokens": speeds.prompt,
         "answer_tokens": speeds.answer,
     }
+
+
+def _stands_on(runs: int, sources: int) -> Json:
+    provenance = "fitted" if runs else "assumed"
+    return {"provenance": provenance, "measured_runs": runs, "sources": sources}
 
 
 def _parallelism_json(fit: Fit) -> Json:

@@ -40,6 +40,7 @@ class Speeds:
         users, prompt, answer: the workload's users; the tokens assumed in a sequence.
         decode_runs, prefill_runs: measurements behind the constants, of this kind of engine on such
             GPUs; 0 where constants of other hardware are used instead.
+        decode_sources, prefill_sources: who published these.
     """
 
     decode: Rate | None
@@ -54,6 +55,8 @@ class Speeds:
     answer: int
     decode_runs: int
     prefill_runs: int
+    decode_sources: int
+    prefill_sources: int
 
 
 def tokens_per_second(work: Work, gpu: Gpu) -> float | None:
@@ -73,6 +76,7 @@ def speeds(work: Work | None, fit: Fit) -> Speeds | None:
     prefill_band, totals_band = _band(PREFILL, work, gpu), _band(TOTALS, work, gpu)
     single_step, shared_step = step_seconds(work, gpu, 1), step_seconds(work, gpu, facts.users)
     per_user = _rate(_inverse(shared_step), several)
+    pace, reached = pace_of(work, gpu), reached_on(work, gpu)
     return Speeds(
         decode=_rate(_inverse(single_step), decode_band),
         per_user=per_user,
@@ -84,8 +88,10 @@ def speeds(work: Work | None, fit: Fit) -> Speeds | None:
         users=facts.users,
         prompt=facts.prompt,
         answer=facts.answer,
-        decode_runs=pace_of(work, gpu).runs,
-        prefill_runs=reached_on(work, gpu).runs,
+        decode_runs=pace.runs,
+        prefill_runs=reached.runs,
+        decode_sources=pace.sources,
+        prefill_sources=reached.sources,
     )
 
 

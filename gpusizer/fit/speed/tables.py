@@ -33,25 +33,28 @@ class Pace:
 
     Attributes:
         seconds_per_expert_layer: what a layer with routed experts takes more.
-        runs: measurements of the narrowest class that was found; 0 for none.
+        runs, sources: measurements of the narrowest class that was found, and of how many
+            publishers; 0 for none.
     """
 
     efficiency: float
     seconds_per_layer: float
     runs: int
     seconds_per_expert_layer: float = 0.0
+    sources: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
     """Constants of reading prompts: the share of the GPU's 16-bit peak that is reached.
 
-    `moe_share`: what of it is left for mixtures of experts.
+    `moe_share`: what of it is left for mixtures of experts; `runs` and `sources` as for decoding.
     """
 
     utilization: float
     moe_share: float
     runs: int
+    sources: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ def decode_table() -> dict[Key, Pace]:
 def _pace(row: TableRow) -> Pace:
     efficiency, per_layer = row.number("bandwidth_efficiency"), row.number("seconds_per_layer")
     experts = row.number("seconds_per_expert_layer")
-    return Pace(efficiency, per_layer, row.integer("runs"), experts)
+    return Pace(efficiency, per_layer, row.integer("runs"), experts, row.integer("sources"))
 
 
 @cache
@@ -81,7 +84,8 @@ def prefill_table() -> dict[Key, Throughput]:
 
 
 def _throughput(row: TableRow) -> Throughput:
-    return Throughput(row.number("mfu"), row.number("moe_share"), row.integer("runs"))
+    runs, sources = row.integer("runs"), row.integer("sources")
+    return Throughput(row.number("mfu"), row.number("moe_share"), runs, sources)
 
 
 @cache
