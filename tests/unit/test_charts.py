@@ -201,9 +201,19 @@ def test_offers_beyond_the_axis_are_in_the_table_only() -> None:
 
 
 def test_speeds_are_drawn_in_total_and_for_each_user() -> None:
-    speeds = [user_speed(lambda n: 90.0 * n / (n + 8), 30, "H100"), user_speed(float, 9, "4090")]
-    plots_by_name = users_plots(speeds, ENGLISH)
-    assert list(plots_by_name) == ["users-total", "users-per-user"]
+    speeds = [
+        user_speed(lambda n: (90.0 * n / (n + 8), 0.1 * n), 30, "H100"),
+        user_speed(lambda n: (float(n), 0.5), 9, "4090"),
+    ]
+    plots_by_name = users_plots(speeds, 4.0, ENGLISH)
+    assert list(plots_by_name) == ["users-total", "users-per-user", "users-first-token"]
+    first, target = plots_by_name["users-first-token"], ENGLISH("pictures.target", seconds="4")
+    assert series(first, target, "users-first-token") == [(0, 4.0), (30, 4.0)]
+    assert first.y_top >= 4 and target in first.above
+    knee = series(plots_by_name["users-total"], ENGLISH("pictures.knee", gpu="H100"), "users-total")
+    # rate^2 / users = 8,100 n / (n + 8)^2, the most at 8 users; the other cache is full before
+    assert [users for users, _ in knee] == [8, 8]
+    assert "(H100: 8)" in plots_by_name["users-total"].above
     assert "H100: 30, 4090: 9" in plots_by_name["users-total"].above
     total = [speed for _, speed in series(plots_by_name["users-total"], "H100", "users-total")]
     per_user = [
@@ -211,7 +221,7 @@ def test_speeds_are_drawn_in_total_and_for_each_user() -> None:
     ]
     assert total == sorted(total) and per_user == sorted(per_user, reverse=True)
     assert plots_by_name["users-total"].x_top == 30
-    assert users_plots([UserSpeed(Curve((), ""), Curve((), ""))], ENGLISH) == {}
+    assert users_plots([UserSpeed(*[Curve((), "")] * 3)], None, ENGLISH) == {}
 
 
 def sample(label: str) -> dict[str, Callable[[], str | None]]:
@@ -220,14 +230,12 @@ def sample(label: str) -> dict[str, Callable[[], str | None]]:
     cards = [Capacity(label, GIB), Capacity(label, 90 * GIB)]
     curve = Curve((Point(1, GIB), Point(9, 2 * GIB)), label)
     offers = mark_frontier(Offer(label, label, p, s) for p, s in ((1, 1), (2, 2), (3, 1)))
-    users = users_plots([UserSpeed(curve, curve, 9)], ENGLISH)
+    users = users_plots([UserSpeed(curve, curve, curve, 9, curve.points[0])], 3.0, ENGLISH)
     return {
         "memory": lambda: memory_picture(bars, cards, "8", 1, ENGLISH),
         "training": lambda: training_picture(bars, cards, ENGLISH),
         "context": lambda: markup_around(context_plot([curve], cards, 4, 1, ENGLISH)),
-        "users": lambda: (
-            markup_around(users["users-total"]) + markup_around(users["users-per-user"])
-        ),
+        "users": lambda: "".join(map(markup_around, users.values())),
         "buy": lambda: markup_around(price_plot(PriceSpeed("buy", offers, 3), ENGLISH)),
         "rent": lambda: markup_around(price_plot(PriceSpeed("rent", offers, 3), ENGLISH)),
     }

@@ -12,6 +12,7 @@ from gpusizer.answers.figures.memory import (
     stacks,
 )
 from gpusizer.answers.figures.prices import Offer, limit, mark_frontier, price_speed
+from gpusizer.answers.figures.shapes import Point
 from gpusizer.answers.figures.users import user_speed, user_speeds
 from gpusizer.answers.report import Report
 from gpusizer.fit.study import Study
@@ -122,15 +123,19 @@ def test_a_picture_ends_before_a_wide_gap_of_prices() -> None:
 
 
 def test_speeds_are_computed_up_to_the_full_pool() -> None:
-    speeds = user_speed(lambda n: 100.0 * n / (n + 10), 40, "H100")
+    speeds = user_speed(lambda n: (100.0 * n / (n + 10), 0.1 * n), 40, "H100")
     assert speeds.pool_users == 40
     assert [speeds.total.points[i].x for i in (0, -1)] == [1, 40]
     for total, per_user in zip(speeds.total.points, speeds.per_user.points, strict=True):
         assert per_user.y == pytest.approx(total.y / total.x)
-    partial_speeds = user_speed(lambda n: None if n > 2 else 5.0, 4, "", full=False)
+    assert speeds.first_token.points[-1] == Point(40, 4.0)
+    # rate^2 / users = 10,000 n / (n + 10)^2, the most at 10 users
+    assert speeds.knee == Point(10, 50.0)
+    partial_speeds = user_speed(lambda n: None if n > 2 else (5.0 * n, None), 4, "", full=False)
     assert [point.x for point in partial_speeds.total.points] == [1, 2]
-    assert partial_speeds.pool_users is None
-    assert user_speed(lambda n: 1.0, 0, "").total.points == ()
+    assert partial_speeds.pool_users is None and partial_speeds.knee is None
+    assert partial_speeds.first_token.points == ()
+    assert user_speed(lambda n: (1.0, 1.0), 0, "").total.points == ()
 
 
 @pytest.mark.parametrize(("max_users", "pool"), [(16, False), (1000, True)])
@@ -138,7 +143,7 @@ def test_users_end_at_the_schedulers_limit(max_users: int, pool: bool) -> None:
     """Curves end at the requested limit, or before it at the full pool, which is marked."""
     request = {"model": "Qwen/Qwen3-8B", "quant": "native", "gpu": "h100-sxm-80gb"}
     report = size(embedded_sizer(), {**request, "max_num_seqs": max_users})
-    (curve,) = user_speeds(report, [report.ranking[0].fit])
+    (curve,) = user_speeds(study_of(report), [report.ranking[0].fit])
     pool_users = int(report.ranking[0].fit.max_concurrency or 0)
     assert curve.total.points[-1].x == min(max_users, pool_users)
     assert curve.pool_users == (pool_users if pool else None)
@@ -149,6 +154,6 @@ def test_each_data_rank_has_the_requested_limit() -> None:
     request = {"model": "Qwen/Qwen3-30B-A3B", "quant": "bf16", "gpu": "h100 sxm", "engine": "vllm"}
     more = {"expert_parallel": 4, "tensor_parallel": 1, "max_num_seqs": 16}
     best = (report := size(embedded_sizer(), {**request, **more})).ranking[0]
-    (curve,) = user_speeds(report, [best.fit])
+    (curve,) = user_speeds(study_of(report), [best.fit])
     assert (curve.total.points[-1].x, curve.pool_users) == (64, None)
     assert best.speeds is not None and best.speeds.serving_users == 64

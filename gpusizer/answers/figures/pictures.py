@@ -19,7 +19,10 @@ from gpusizer.gpus import Gpu
 @dataclass(frozen=True, slots=True)
 class Pictures:
     """Memory by quantization and context against what GPUs hold; loss against memory; prices and
-    users against speed."""
+    users against speed.
+
+    `ttft_seconds` is the most that a first token may take, None for any.
+    """
 
     context: int
     concurrency: int
@@ -29,6 +32,7 @@ class Pictures:
     prices: tuple[PriceSpeed, ...]
     users: tuple[UserSpeed, ...] = ()
     losses: tuple[LossPoint, ...] = ()
+    ttft_seconds: float | None = None
 
 
 def pictures_of(
@@ -42,6 +46,7 @@ def pictures_of(
 
     `boards` are the picked GPUs, `fits` how the model runs on them.
     """
+    plan = report.serving_plan
     return Pictures(
         context=report.workload.context,
         concurrency=report.workload.concurrency,
@@ -49,6 +54,7 @@ def pictures_of(
         curves=context_curves(study, few_levels(report.estimates)),
         capacities=capacities(boards),
         prices=(price_speed(report.ranking, "buy"), price_speed(report.ranking, "rent")),
-        users=user_speeds(report, fits),
+        users=user_speeds(study, fits),
+        ttft_seconds=None if plan is None else plan.target.ttft_seconds,
         losses=loss_points(report.estimates),
     )

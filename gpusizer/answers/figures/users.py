@@ -1,15 +1,16 @@
-"""Speed against users: what a server delivers in total, and what each of its users gets."""
+"""Speed and waits against users: what a server delivers in total, what each of its users gets, and
+when the first token comes, by the model of a server (`fit/serving`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from gpusizer.answers.figures.shapes import Curve, Point
-from gpusizer.answers.report import Report
-from gpusizer.fit.fit import Fit
-from gpusizer.fit.speed import speeds, work_of
+from gpusizer.fit.fit import Fit, sequences_held
+from gpusizer.fit.load import ServingLoad
+from gpusizer.fit.serving import load_of_users, served
+from gpusizer.fit.study import Study
 
 _MOST_POINTS = 16
 _MOST_USERS = 256  # of a data-parallel rank; beyond, serving engines' own limits decide
@@ -17,49 +18,96 @@ _MOST_USERS = 256  # of a data-parallel rank; beyond, serving engines' own limit
 
 @dataclass(frozen=True, slots=True)
 class UserSpeed:
-    """Tokens per second against sequences at once; `pool_users` is where the cache is full."""
+    """What users at once mean on one server.
+
+    Attributes:
+        total, per_user: answer tokens per second, prompts read in between.
+        first_token: mean seconds.
+        pool_users: where the cache is full.
+        knee: where the rate over the time of an answer is the most: more users cost more wait than
+            they bring tokens (L. Kleinrock, "Power and deterministic rules of thumb for
+            probabilistic problems in computer communications", ICC 1979). None where the cache is
+            full before.
+    """
 
     total: Curve
     per_user: Curve
+    first_token: Curve
     pool_users: int | None = None
+    knee: Point | None = None
 
 
-def user_speed(
-    total_at: Callable[[int], float | None], most_users: int, label: str, *, full: bool = True
-) -> UserSpeed:
+Serves = Callable[[int], tuple[float, float | None] | None]
+"""Number of users -> answer tokens per second of all, and mean seconds to the first token."""
+
+
+def user_speed(serve: Serves, most_users: int, label: str, *, full: bool = True) -> UserSpeed:
     """From one user to `most_users`, where the pool is full unless `full` says otherwise.
 
-    Numbers of users of which `total_at` knows no speed are left out.
+    Numbers of users of which `serve` knows nothing are left out.
     """
-    speeds_at = [(users, total_at(users)) for users in user_counts(most_users)]
-    points = [(users, speed) for users, speed in speeds_at if speed is not None]
+    answers = {n: answer for n in user_counts(most_users) if (answer := serve(n)) is not None}
+    rates = {n: rate for n, (rate, _) in answers.items()}
+    waits = {n: wait for n, (_, wait) in answers.items() if wait is not None}
+    total = _curve(rates, label)
+    # The time of an answer is users x tokens / rate, so that rate / time goes with rate^2 / users.
+    knee = max(total.points, key=lambda point: point.y**2 / point.x, default=None)
     return UserSpeed(
-        Curve(tuple(Point(users, speed) for users, speed in points), label),
-        Curve(tuple(Point(users, speed / users) for users, speed in points), label),
+        total,
+        _curve({n: rate / n for n, rate in rates.items()}, label),
+        _curve(waits, label),
         most_users if full else None,
+        None if knee is None or knee == total.points[-1] else knee,
     )
 
 
-def user_speeds(report: Report, fits: Sequence[Fit]) -> tuple[UserSpeed, ...]:
-    """A curve for every fit that serves text, as far as its cache holds users of the report's
-    context."""
+def _curve(values: dict[int, float], label: str) -> Curve:
+    return Curve(tuple(Point(users, value) for users, value in values.items()), label)
+
+
+def user_speeds(study: Study, fits: Sequence[Fit]) -> tuple[UserSpeed, ...]:
+    """A curve for every fit that serves text, as far as its cache holds users, for the stated
+    lengths of a request, else the study's context with a usual part of it as the prompt."""
+    workload = study.workload
+    lengths = study.demands.load or load_of_users(replace(workload, concurrency=2))
+    if lengths is None:
+        return ()
+    of_length = study.under(context=lengths.prompt + lengths.answer)
     curves = []
     for fit in fits:
-        each = min(_MOST_USERS, report.workload.max_num_seqs or _MOST_USERS)
+        each = min(_MOST_USERS, workload.max_num_seqs or _MOST_USERS)
         drawn = each * fit.estimate.split.data
-        most = min(int(fit.max_concurrency or 0), drawn)
+        most = min(_users_held(of_length, fit), drawn)
         if fit.verdict.all_on_gpu and most > 1:
             label = f"{fit.count} × {fit.gpu.name}" if fit.count > 1 else fit.gpu.name
-            full = most < drawn
-            curves.append(user_speed(partial(_total, report, fit), most, label, full=full))
+            serve = _server(study, fit, lengths)
+            curves.append(user_speed(serve, most, label, full=most < drawn))
     return tuple(curves)
 
 
-def _total(report: Report, fit: Fit, users: int) -> float | None:
-    """Likely tokens/s of so many users together."""
-    workload = replace(report.workload, concurrency=users)
-    rates = speeds(work_of(report.profile, workload, fit.estimate), fit)
-    return rates.total.likely if rates and rates.total else None
+def _users_held(of_length: Study, fit: Fit) -> int:
+    """Users whose whole requests the caches of all ranks hold at once."""
+    like = fit.estimate
+    estimate = of_length.estimate(
+        like.quant, like.native, like.engine, like.split, like.device_class
+    )
+    held = sequences_held(of_length, estimate, fit.kv_pool_bytes) or 0
+    return int(held * like.split.data)
+
+
+def _server(study: Study, fit: Fit, lengths: ServingLoad) -> Serves:
+    """What a fit does for a number of users who each wait for their answer."""
+
+    def serve(users: int) -> tuple[float, float | None] | None:
+        load = replace(lengths, users=users, requests_per_second=None)
+        about = study.profile, study.workload, fit.estimate, fit.gpu, fit.kv_pool_bytes
+        found = served(*about, load, percentiles=False)
+        if found is None:
+            return None
+        wait = found.ttft_seconds
+        return found.output_tokens_per_second.likely, None if wait is None else wait.likely
+
+    return serve
 
 
 def user_counts(most: int) -> tuple[int, ...]:

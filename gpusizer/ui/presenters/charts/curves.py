@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pandas as pd
 
@@ -18,6 +18,7 @@ from gpusizer.ui.presenters.words import Words
 
 _Y_TICKS = 5
 _DIGITS = 2  # decimals in a tooltip
+_STROKE = 0.04  # half of the stroke that marks a knee, of the height of a picture
 
 
 def context_plot(
@@ -73,42 +74,80 @@ def context_plot(
     )
 
 
-def users_plots(speeds: Sequence[UserSpeed], words: Words) -> dict[str, Plot]:
-    """Plot speed in total and for each user, apart: on one axis the second would be near zero.
+def users_plots(
+    speeds: Sequence[UserSpeed], ttft_seconds: float | None, words: Words
+) -> dict[str, Plot]:
+    """Plot speed in total, for each user, and the first token, apart: on one axis some would be
+    near zero.
 
-    Vertical lines mark where the KV cache of a GPU is full. Empty where no speed is known.
+    Upright lines mark where the KV cache of a GPU is full, short strokes the knee of a curve, a
+    level line the most that a first token may take. Empty where no speed is known.
     """
-    known_speeds = {speed.total.label: speed for speed in speeds if speed.total.points}
-    if not known_speeds:
+    drawn = {speed.total.label: speed for speed in speeds if speed.total.points}
+    if not drawn:
         return {}
-    totals = [speed.total for speed in known_speeds.values()]
-    per_user = [speed.per_user for speed in known_speeds.values()]
-    ends = {label: speed.pool_users for label, speed in known_speeds.items() if speed.pool_users}
+    curves = {
+        "total": [speed.total for speed in drawn.values()],
+        "per_user": [speed.per_user for speed in drawn.values()],
+        "first_token": [speed.first_token for speed in drawn.values()],
+    }
     return {
-        "users-total": _users("total", totals, ends, words),
-        "users-per-user": _users("per_user", per_user, ends, words),
+        f"users-{kind.replace('_', '-')}": _users(kind, of_kind, drawn, ttft_seconds, words)
+        for kind, of_kind in curves.items()
+        if any(curve.points for curve in of_kind)
     }
 
 
-def _users(kind: str, curves: Sequence[Curve], ends: dict[str, int], words: Words) -> Plot:
-    title, unit = words(f"pictures.users.{kind}"), words("column.speed")
+def _users(
+    kind: str,
+    curves: Sequence[Curve],
+    drawn: Mapping[str, UserSpeed],
+    ttft_seconds: float | None,
+    words: Words,
+) -> Plot:
+    """Plot one quantity against users."""
+    title, labels = words(f"pictures.users.{kind}"), axes(f"users-{kind.replace('_', '-')}", words)
     colours = _colours([curve.label for curve in curves])
-    full = {label: words("pictures.full", gpu=label) for label in ends}
-    y_top = round_up(max(point.y for curve in curves for point in curve.points), _Y_TICKS)
-    points = [
-        *_points(curves, 1),
-        *((ends[label], y, name) for label, name in full.items() for y in (0, y_top)),
+    ends = {label: speed.pool_users for label, speed in drawn.items() if speed.pool_users}
+    knees = {label: speed.knee.x for label, speed in drawn.items() if speed.knee}
+    target = ttft_seconds if kind == "first_token" else None
+    most = max(point.y for curve in curves for point in curve.points)
+    y_top = round_up(max(most, target or 0.0), _Y_TICKS)
+    x_top = max(point.x for curve in curves for point in curve.points)
+    points = list(_points(curves, 1))
+    marks, legend = dict[str, str](), dict(colours)
+    for label, end in ends.items():
+        name = words("pictures.full", gpu=label)
+        points += [(end, y, name) for y in (0, y_top)]
+        marks[name] = MUTED
+    if kind == "total":
+        for label, knee in knees.items():
+            name = words("pictures.knee", gpu=label)
+            at = next(point.y for point in drawn[label].total.points if point.x == knee)
+            points += [(knee, at + stroke * y_top, name) for stroke in (-_STROKE, _STROKE)]
+            marks[name] = colours[label]
+    if target is not None:
+        name = words("pictures.target", seconds=words.number(target, "g"))
+        points += [(x, target, name) for x in (0, x_top)]
+        marks[name] = legend[name] = MUTED
+    leads = [
+        words(f"pictures.users.{key}", users=_of_each(users, words))
+        for key, users in (("lead", ends), ("knees", knees if kind == "total" else {}))
+        if users
     ]
-    users = ", ".join(f"{label}: {words.whole(end)}" for label, end in ends.items())
-    table = _numbers(title, words("pictures.axis.users"), curves, unit, words.speed, words)
+    table = _numbers(title, labels.x_title, curves, labels.y_title, words.speed, words)
     return Plot(
-        _frame(points, axes("users-total", words).series),
-        max(point.x for curve in curves for point in curve.points),
+        _frame(points, labels.series),
+        x_top,
         y_top,
-        {**colours, **{name: MUTED for name in full.values()}},
-        heading(title, words("pictures.users.lead", users=users) if ends else "", colours.items()),
+        {**colours, **marks},
+        heading(title, words("between_sentences").join(leads), legend.items()),
         el("div", table, class_="gs-figure gs-section"),
     )
+
+
+def _of_each(users: Mapping[str, float], words: Words) -> str:
+    return ", ".join(f"{label}: {words.whole(count)}" for label, count in users.items())
 
 
 def _colours(names: Sequence[str]) -> dict[str, str]:

@@ -23,10 +23,12 @@ def memory_html(pictures: Pictures, words: Words) -> Html:
 
 
 def plots(pictures: Pictures, words: Words) -> dict[str, Plot]:
-    """Plot memory against context, speed against users and against prices, where they are known."""
+    """Plot memory against context, speed and waits against users, and speed against prices, where
+    they are known."""
     context = context_plot(
         pictures.curves, pictures.capacities, pictures.context, pictures.concurrency, words
     )
-    plots_by_name = {"context": context, **users_plots(pictures.users, words)}
+    users = users_plots(pictures.users, pictures.ttft_seconds, words)
+    plots_by_name = {"context": context, **users}
     plots_by_name |= {prices.kind: price_plot(prices, words) for prices in pictures.prices}
     return {name: plot for name, plot in plots_by_name.items() if plot is not None}

@@ -10,8 +10,8 @@ import pandas as pd
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words
 
-PLOTS = ("context", "users-total", "users-per-user", "buy", "rent")
-"""The plots of an answer in the order of the page: three line plots, then two scatter plots."""
+PLOTS = ("context", "users-total", "users-per-user", "users-first-token", "buy", "rent")
+"""The plots of an answer in the order of the page: four line plots, then two scatter plots."""
 SCATTERED = frozenset({"buy", "rent"})
 COLOURS = ("#6366f1", "#0d9488", "#d97706", "#db2777", "#0284c7", "#a855f7", "#65a30d")
 """Colours of series, in order. Their contrast is at least 3 to 1 on the light and the dark page."""
@@ -64,7 +64,8 @@ def axes(name: str, words: Words) -> Axes:
     if name in SCATTERED:
         details = (gpu, words("column.quant"))
         return Axes(words(f"pictures.axis.{name}"), speed, words("pictures.group"), details)
-    return Axes(words("pictures.axis.users"), speed, gpu)
+    measured = words("pictures.axis.first_token") if name == "users-first-token" else speed
+    return Axes(words("pictures.axis.users"), measured, gpu)
 
 
 def heading(title: str, lead: str, legend: Iterable[tuple[str, str]]) -> Html:
