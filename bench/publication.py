@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,7 @@ def published(accuracy: Accuracy, as_of: str) -> dict[str, Any]:
     }
 
 
+@cache
 def quality_errors() -> dict[str, float | int]:
     """Return the errors of expected losses with the source of each row left out: a factor between
     increases of perplexity in the median and of 80 % of rows, and how often band and word hold."""

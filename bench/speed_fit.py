@@ -11,8 +11,8 @@ fitted on mixtures afterwards, in times of a layer: it is launches too.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -196,10 +196,10 @@ def prompt_seconds(sample: Sample, utilization: float, moe_share: float = 1.0) -
     return (sample.varying / share + sample.other) / utilization + sample.fixed
 
 
-def step_seconds(sample: Sample, pace: Pace) -> float:
-    """Seconds per token of one user."""
+def step_seconds(sample: Sample, pace: Pace, share: float = 1.0) -> float:
+    """Seconds per token of one user, with a share of what a layer with routed experts takes."""
     reading, layers = sample.varying / pace.efficiency, sample.other * pace.seconds_per_layer
-    layers += sample.expert_layers * pace.seconds_per_expert_layer
+    layers += sample.expert_layers * (share * pace.seconds_per_expert_layer)
     return (max(reading, layers) if sample.launched else reading + layers) + sample.fixed
 
 
@@ -216,7 +216,7 @@ def fit_routing_share(rows: Sequence[tuple[Sample, Pace]], prior: float | None) 
     def loss(share: float) -> float:
         away = 0.0 if prior is None else PRIOR_SOURCES / 4 * abs(math.log(share / prior))
         return away + sum(
-            abs(math.log(step_seconds(s, routed(pace, share)) / s.measured))
+            abs(math.log(step_seconds(s, pace, share) / s.measured))
             / math.sqrt(counts[s.case.source])
             for s, pace in rows
         )
@@ -258,6 +258,11 @@ class Fits:
         self._routed = [s for s in decode if s.case.fitted and s.case.work.is_moe]
         self._prefill = [s for s in prefill if not s.case.work.is_moe]
         self._mixtures = [s for s in prefill if s.case.fitted and s.case.work.is_moe]
+        self._behind_paces = _behind_classes(self._decode)
+        # Dense constants stand behind the fit of what routing takes.
+        self._behind_routing = _behind_classes([*self._routed, *self._decode])
+        self._behind_reached = _behind_classes(self._prefill)
+        self._behind_shares = _behind_classes(self._mixtures)
         self._paces: dict[tuple[str, str, Left], Pace | None] = {}
         self._reached: dict[tuple[str, str, Left], Throughput | None] = {}
         self._shares: dict[tuple[str, Left], float] = {}
@@ -278,8 +283,9 @@ class Fits:
 
     def _dense(self, classes: Classes, weight_format: str, without: Left) -> Pace | None:
         pace = None
+        touched = without & self._behind_paces[classes[-2:][0]]
         for name, kind in levels(classes, weight_format):
-            key = (name, kind, _touched(self._decode, classes[-2:], without))
+            key = (name, kind, touched)
             if key not in self._paces:
                 rows = supporting(self._decode, name, kind, without, DECODING)
                 self._paces[key] = fit_pace(rows, pace) if rows else None
@@ -290,9 +296,9 @@ class Fits:
         """What routing takes on the narrowest class of two sources, in times of a layer, and on
         all GPUs where no class has them. Groups of GPUs count: few mixtures fit one."""
         share: float | None = None
+        touched = without & self._behind_routing[ROOT]
         for depth in range(len(classes) - 1, -1, -1):
-            concerned = [*self._routed, *self._decode]  # dense constants stand behind the fit
-            key = (classes[depth], _touched(concerned, (ROOT,), without))
+            key = (classes[depth], touched)
             if key not in self._routing:
                 self._routing[key] = self._fitted_routing(classes[depth], share, without)
             share = self._routing[key] or share
@@ -310,8 +316,9 @@ class Fits:
     ) -> Throughput | None:
         """Constants of reading prompts likewise, fitted on dense models."""
         throughput = None
+        touched = without & self._behind_reached[classes[-2:][0]]
         for name, kind in levels(classes, weight_format):
-            key = (name, kind, _touched(self._prefill, classes[-2:], without))
+            key = (name, kind, touched)
             if key not in self._reached:
                 rows = supporting(self._prefill, name, kind, without, PROMPTS)
                 self._reached[key] = fit_throughput(rows, throughput) if rows else None
@@ -321,7 +328,7 @@ class Fits:
     def moe_share(self, classes: Classes, without: Left = NONE) -> float:
         """What mixtures of experts leave of it, for the vendor's memory or segment."""
         name = classes[-2] if len(classes) > 1 else ROOT
-        key = (name, _touched(self._mixtures, (name, ROOT), without))
+        key = (name, without & self._behind_shares[name])
         if key not in self._shares:
             self._shares[key] = self._fitted_share(name, without)
         return self._shares[key]
@@ -367,7 +374,11 @@ def _sources(rows: Iterable[Sample]) -> int:
     return len({s.case.source for s in rows})
 
 
-def _touched(samples: Sequence[Sample], wide: Classes, without: Left) -> Left:
-    """What of `without` changes the class when it is left out; the rest shares a fit."""
-    concerned = [s.case for s in samples if wide[0] in s.classes]
-    return without & {name for case in concerned for name in (case.held_out, case.source)}
+def _behind_classes(samples: Sequence[Sample]) -> Mapping[str, set[str]]:
+    """The GPUs and sources of each class: what of these is left out changes its constants, and
+    all that leave out others share a fit."""
+    names: defaultdict[str, set[str]] = defaultdict(set)
+    for sample in samples:
+        for name in sample.classes:
+            names[name] |= {sample.case.held_out, sample.case.source}
+    return names

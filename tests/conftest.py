@@ -18,12 +18,13 @@ _SLOWEST_FIRST = (*_EVALUATE_MEASUREMENTS, "browser", "api", "test_bad_answers",
 """Test modules and folders that work or wait for longest."""
 
 # By default Hypothesis fails an example that takes 200 ms; on a busy machine any example may. What
-# gates a change is asked with the same examples each time, new ones are for the night.
+# gates a change is asked with the same few examples each time, more and new ones are for the night.
 settings.register_profile(
     "untimed",
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=not NIGHTLY,
+    max_examples=100 if NIGHTLY else 30,
     print_blob=True,
 )
 settings.load_profile("untimed")

@@ -6,6 +6,8 @@ from datetime import UTC, date
 from functools import cache, lru_cache
 from typing import Any
 
+from cachetools import LRUCache
+
 from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.models_for.model_use import embedded_use
 from gpusizer.answers.question import Question
@@ -40,7 +42,7 @@ class _Remembering(Sizer):
     def __init__(self, *sources: Any, **more: Any) -> None:
         super().__init__(*sources, **more)
         self._asked = lru_cache(_MOST_ANSWERS)(super().question)
-        self._answered = lru_cache(_MOST_ANSWERS)(self._answer)
+        self._reports: LRUCache[tuple[int, date], tuple[Question, Report]] = LRUCache(_MOST_ANSWERS)
 
     def reading(self, fetch: Fetch) -> Sizer:
         return self if fetch is self.fetch else super().reading(fetch)
@@ -48,11 +50,11 @@ class _Remembering(Sizer):
     def question(self, request: SizeRequest) -> Question:
         return self._asked(request)
 
-    def size(self, request: SizeRequest) -> Report:
-        return self._answered(request, purchase.datetime.now(UTC).date())
-
-    def _answer(self, request: SizeRequest, day: date) -> Report:
-        return super().size(request)
+    def report(self, question: Question) -> Report:
+        key = (id(question), purchase.datetime.now(UTC).date())
+        if key not in self._reports:  # which keeps the question, so that no other has its id
+            self._reports[key] = (question, super().report(question))
+        return self._reports[key][1]
 
 
 def unlimited_budget() -> TimeBudget:

@@ -23,7 +23,7 @@ from tests.nightly import some
 from tests.sizers import embedded_sizer
 
 SIZER = embedded_sizer()
-MODELS = sorted(model.repo_id for model in known_models())
+MODELS = some(sorted(model.repo_id for model in known_models()), of=10)
 OTHER_QUESTIONS = (
     ("size", {"concurrency": 50}),
     ("size", {"gpu": "3060 + 64 GB RAM, 4090, m3 max 128gb"}),
@@ -78,7 +78,7 @@ def on_the_page(model: str, language: Language) -> str:
     return re.sub(r"<[^>]*>", "\n", shown)
 
 
-@each("model", some(MODELS, of=4))
+@each("model", MODELS)
 def test_an_answer_about_a_model_is_in_words(model: str) -> None:
     assert problems("size", {"model": model, "card": False}) == []
     for language in LANGUAGES:
@@ -92,7 +92,7 @@ def test_answers_to_other_questions_are_in_words(question: tuple[str, dict[str, 
         assert problems(command, {**fields, "model": model}) == []
 
 
-@each("model", some(MODELS, of=4))
+@each("model", MODELS)
 def test_bits_of_a_plain_format_are_its_own(model: str) -> None:
     """Sixteen bits for each weight are sixteen, whatever is stored beside them."""
     for row in (

@@ -15,6 +15,7 @@ from gpusizer.cli.usual_options import USUAL
 from tests.cli.test_cli import ROOT, checkpoint, run
 from tests.each import each
 from tests.hub_emulator import HubEmulator, llama_repo
+from tests.nightly import some
 
 TARGET = ("--requests-per-second", "5", "--prompt-tokens", "1000", "--answer-tokens", "300")
 
@@ -86,7 +87,7 @@ QUESTIONS = {
 }
 
 
-@each("name", QUESTIONS)
+@each("name", some(list(QUESTIONS), of=2))
 def test_forty_lines_answer(name: str) -> None:
     brief, details = (run(*QUESTIONS[name], "--offline", *more) for more in ((), ("--details",)))
     assert (brief.returncode, brief.stderr, details.returncode) == (0, "", 0)

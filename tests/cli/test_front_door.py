@@ -10,6 +10,7 @@ import pytest
 from tests.cli.test_cli import POSITIONAL, run
 from tests.each import each
 from tests.front_door import CUSTOM, QUESTIONS, Question
+from tests.nightly import some
 from tests.priced_day import priced_day
 
 pytestmark = pytest.mark.usefixtures(priced_day.__name__)
@@ -32,7 +33,7 @@ def words(question: Question) -> list[str]:
     return [command, *names, *options, "--offline", "--json"]
 
 
-@each("line", QUESTIONS)
+@each("line", some(list(QUESTIONS), of=2))
 def test_a_question_in_the_shell_and_in_a_batch(line: str) -> None:
     question = QUESTIONS[line]
     shown = run(*words(question))

@@ -309,9 +309,9 @@ def cases() -> Iterator[Any]:
     for kind, place in PLACES.items():
         names = [name for name in FAULTS if is_requested(place, name)]
         at_hub = [name for name in names if place.path and FAULTS[name].kind != "change"]
-        for name in asked(kind, names, of=7):
+        for name in asked(kind, names, of=14):
             yield pytest.param(place, name, False, id=f"{kind}-{name}")
-        for name in some(at_hub, of=6, start=list(PLACES).index(kind)):
+        for name in some(at_hub, of=12, start=list(PLACES).index(kind)):
             yield pytest.param(place, name, True, id=f"{kind}-{name} at the Hub")
 
 

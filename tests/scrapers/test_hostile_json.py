@@ -24,7 +24,7 @@ from tests.scrapers.long_headers import memory_of_reading
 MOST_MB = 300
 
 
-@each("name", some(list(REPOS), of=4))
+@each("name", some(list(REPOS), of=8))
 def test_memory_of_reading_it(name: str) -> None:
     make, ended = REPOS[name]
     repo = make()

@@ -35,7 +35,7 @@ from tests.scrapers.long_headers import (
 )
 
 ENTRY = '"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}'
-SHARDS, EXPERTS = 163, 188
+SHARDS, EXPERTS = some(range(163), of=8), 188
 
 
 @pytest.fixture
@@ -95,9 +95,9 @@ def test_memory_of_a_lying_answer() -> None:
 
 
 def large_answer() -> bytes:
-    """92,000 tensors in 163 shards, as DeepSeek-R1 has them."""
+    """At night 92,000 tensors in 163 shards, as DeepSeek-R1 has them, by day an eighth."""
     headers: dict[str, Any] = {}
-    for shard in range(SHARDS):
+    for shard in SHARDS:
         end, entries = 0, {}
         for expert in range(EXPERTS):
             for part in ("gate", "up", "down"):
@@ -112,13 +112,15 @@ def large_answer() -> bytes:
 def test_a_large_model_in_one_answer() -> None:
     data = large_answer()
     sizes: dict[str, int | None] = {
-        f"model-{shard:05}-of-00163.safetensors": None for shard in range(SHARDS)
+        f"model-{shard:05}-of-00163.safetensors": None for shard in SHARDS
     }
     tracemalloc.start()
     try:
         headers = parse_headers(data, sizes, Limits(), "r", "p")
-        assert sum(group.count for group in merge_groups(headers.values())) == 91_932
-        assert peak_bytes() < 150e6
+        assert sum(group.count for group in merge_groups(headers.values())) == 3 * EXPERTS * len(
+            SHARDS
+        )
+        assert peak_bytes() < 150e6 / 163 * len(SHARDS)
     finally:
         tracemalloc.stop()
 
@@ -173,7 +175,7 @@ HOSTILE: list[tuple[TensorName, int, int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "shards", "header_bytes", "limit"), some(HOSTILE, of=3))
+@pytest.mark.parametrize(("name", "shards", "header_bytes", "limit"), some(HOSTILE, of=4, start=3))
 def test_memory_of_a_hostile_repository(
     hub: HubEmulator, name: TensorName, shards: int, header_bytes: int, limit: str
 ) -> None:

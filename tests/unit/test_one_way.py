@@ -6,7 +6,7 @@ import pytest
 
 from gpusizer.fit.policies import POLICIES
 from tests.each import each
-from tests.nightly import some
+from tests.nightly import paired, some
 from tests.one_way import DOORS, FAMOUS, GPUS, ranking, tiers_agree
 from tests.sizers import embedded_sizer
 
@@ -18,7 +18,7 @@ def test_every_door_tells_one_way(number: int, model: str) -> None:
     """The boards of the ranking, or one board of a GPU that it leaves out, asked about at every
     door: quantization, engine, boards, verdict, bytes and speed."""
     ranked = ranking(SIZER, model)
-    for gpu in some(GPUS, of=4, start=number):
+    for gpu in some(GPUS, of=6, start=number):
         boards = ranked[gpu].boards if gpu in ranked else 1
         told = {door: ask(SIZER, model, gpu, boards) for door, ask in DOORS.items()}
         if gpu in ranked:
@@ -27,11 +27,9 @@ def test_every_door_tells_one_way(number: int, model: str) -> None:
         assert len(different) == 1, (model, gpu, told)
 
 
-@pytest.mark.parametrize("model", FAMOUS[:3])
-def test_orders_sort_the_same_places(model: str) -> None:
-    ranked = ranking(SIZER, model)
-    for order in POLICIES:
-        assert ranking(SIZER, model, order) == ranked, order
+@each("model, order", paired(FAMOUS[:3], POLICIES))
+def test_orders_sort_the_same_places(model: str, order: str) -> None:
+    assert ranking(SIZER, model, order) == ranking(SIZER, model)
 
 
 @pytest.mark.parametrize("model", FAMOUS[:4])
