@@ -83,19 +83,11 @@ def _overrides(text: str) -> Fields:
     return _rope(nested) if isinstance(nested, dict) else {}
 
 
-def _rope_scaling(text: str) -> Fields:
-    return _rope(json_settings(text))
-
-
 def _rope(settings: Mapping[str, Any]) -> Fields:
     factor = settings.get("factor")
     is_number = isinstance(factor, int | float) and 1 < factor <= 1_000
     native = _stated(settings.get("original_max_position_embeddings"), positive)
     return {"yarn_factor": float(factor) if is_number else None, "native_context": native}  # type: ignore[arg-type]
-
-
-def _flash_attention(text: str) -> bool:
-    return text.lower() not in ("off", "0", "false")
 
 
 READERS: Mapping[str, Callable[[str], Any]] = {
@@ -106,11 +98,15 @@ READERS: Mapping[str, Callable[[str], Any]] = {
     "kv_dtype": word,
     "memory_utilization": share,
     "gpu_layers": whole,
-    "flash_attention": _flash_attention,
+    "flash_attention": lambda text: text.lower() not in ("off", "0", "false"),
 }
 """How the value of a field is read; that of any other is a number above zero."""
 _FLAGS = frozenset({"enforce_eager", "has_dp_attention"})
-_SETTINGS = {"speculation": _speculation, "rope": _rope_scaling, "overrides": _overrides}
+_SETTINGS = {
+    "speculation": _speculation,
+    "rope": lambda text: _rope(json_settings(text)),
+    "overrides": _overrides,
+}
 """Options whose value is JSON that states several fields."""
 
 Options = Mapping[str, str]

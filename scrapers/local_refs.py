@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpusizer.core.errors import InvalidModelId
+from gpusizer.core.printable import printable
 from gpusizer.hub.model_ref import ModelRef, parse_model_ref
 from scrapers.weight_files import PIPELINE_INDEX
 
@@ -45,7 +46,7 @@ def parse_local_or_model_ref(text: str) -> ModelRef:
     path = _path(typed)
     if typed.startswith(_STARTS):
         if path is None or not (path.is_dir() or path.is_file()):
-            raise InvalidModelId(value=_shown(typed), reason="no_such_path")
+            raise InvalidModelId(value=printable(typed[:_MAX_ECHO_CHARS]), reason="no_such_path")
         return _local_ref(typed, path)
     if path is not None and path.suffix in _SUFFIXES and path.is_file():
         return _local_ref(typed, path)
@@ -88,8 +89,3 @@ def _cached_id(path: Path) -> str | None:
         if match:
             return match["id"].replace("--", "/")
     return None
-
-
-def _shown(typed: str) -> str:
-    """Shorten a typed path and remove what is not printable, for an error."""
-    return "".join(c if c.isprintable() else "\ufffd" for c in typed[:_MAX_ECHO_CHARS])

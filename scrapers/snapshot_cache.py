@@ -95,7 +95,11 @@ class SnapshotCache:
         # After the clock was set back, entries have a time far in the future: those have expired.
         if max_age_seconds is not None and not -_CLOCK_SKEW_SECONDS <= age <= max_age_seconds:
             return None
-        return self._read("snapshot", self._snapshot_key(ref, commit), _parse_snapshot)
+        return self._read(
+            "snapshot",
+            self._snapshot_key(ref, commit),
+            lambda entry: RepoSnapshot.from_json(entry["snapshot"]),
+        )
 
     def _ref_key(self, ref: ModelRef) -> list[str | None]:
         card = [] if ref.reads_card else ["without card"]
@@ -135,7 +139,3 @@ def _parse_resolution(entry: Any) -> tuple[str, float]:
     if not _SHA.fullmatch(commit):
         raise ValueError("no commit")
     return commit, checked_at
-
-
-def _parse_snapshot(entry: Any) -> RepoSnapshot:
-    return RepoSnapshot.from_json(entry["snapshot"])

@@ -97,7 +97,10 @@ class Settings:
             host_token=environment.get("HF_TOKEN", "").strip() or None if own_token else None,
             questions_per_minute=_questions(environment),
             trusted_proxies=_count(
-                environment, "GPUSIZER_TRUSTED_PROXIES", _proxies_of_host(environment), _MAX_PROXIES
+                environment,
+                "GPUSIZER_TRUSTED_PROXIES",
+                1 if environment.get("SYSTEM") == "spaces" else 0,
+                _MAX_PROXIES,
             ),
             metrics=_is_on(environment, "GPUSIZER_METRICS"),
             structured_log=_is_json_log(environment.get("GPUSIZER_LOG", "").strip()),
@@ -158,10 +161,6 @@ def _count(environment: Mapping[str, str], variable: str, default: int, most: in
     if not re.fullmatch(r"[0-9]{1,7}", value) or int(value) > most:
         raise InvalidRequest(field=variable, value=value[:40], reason="count", most=most)
     return int(value)
-
-
-def _proxies_of_host(environment: Mapping[str, str]) -> int:
-    return 1 if environment.get("SYSTEM") == "spaces" else 0
 
 
 def _seconds(value: str) -> float:

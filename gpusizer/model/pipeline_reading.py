@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from gpusizer.core.paths import DATA_DIR
-from gpusizer.core.tables import TableRow, read_table
+from gpusizer.core.tables import read_table
 from gpusizer.hub.snapshot import Component, Config, RepoSnapshot
 from gpusizer.model.pipeline_shape import (
     Decoder,
@@ -55,12 +55,11 @@ class PipelineRules:
 @cache
 def _pipeline_rules() -> tuple[PipelineRules, ...]:
     """Every row of the table, longest prefix first."""
-    rows = read_table(DATA_DIR / "pipelines.csv", _rules_of_row)
+    rows = read_table(
+        DATA_DIR / "pipelines.csv",
+        lambda row: row.record(PipelineRules, upcasts_vae=row.flag("upcast_fp16_vae")),
+    )
     return tuple(sorted(rows, key=lambda rules: -len(rules.prefix)))
-
-
-def _rules_of_row(row: TableRow) -> PipelineRules:
-    return row.record(PipelineRules, upcasts_vae=row.flag("upcast_fp16_vae"))
 
 
 def pipeline_shape(snapshot: RepoSnapshot) -> PipelineShape:

@@ -182,12 +182,8 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
         caveats=caveats(snapshot, groups, architecture, quantization),
         variants=tuple(v for v in snapshot.variants if v.kind == "quantization"),
         variant=_variant_name(snapshot),
-        pipeline=_pipeline(snapshot),
+        pipeline=pipeline_shape(snapshot) if snapshot.format == "diffusers" else None,
     )
-
-
-def _pipeline(snapshot: RepoSnapshot) -> PipelineShape | None:
-    return pipeline_shape(snapshot) if snapshot.format == "diffusers" else None
 
 
 def _variant_name(snapshot: RepoSnapshot) -> str | None:

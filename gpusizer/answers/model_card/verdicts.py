@@ -110,14 +110,12 @@ def _file(statement: ModelCardStatement, listed: ListedQuantization, asking: Ask
     if size_bytes is None or listed.size_gb is None:
         return _not_comparable("card_no_file")
     reason = Note("card_file", file_bytes=size_bytes, stated=listed.size_gb)
-    if any(_is_near(listed.size_gb * unit, size_bytes, _SAME_SIZE) for unit in (GB, GIB)):
+    if any(
+        abs(listed.size_gb * unit - size_bytes) <= _SAME_SIZE * size_bytes for unit in (GB, GIB)
+    ):
         return CardVerdict.AGREES, reason
     is_larger = size_bytes > listed.size_gb * GIB
     return (CardVerdict.NEEDS_MORE if is_larger else CardVerdict.NEEDS_LESS), reason
-
-
-def _is_near(one: float, other: float, share: float) -> bool:
-    return abs(one - other) <= share * other
 
 
 def _command(statement: ModelCardStatement, asked: Asked) -> Outcome:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from statistics import median
 
 from gpusizer.core.paths import DATA_DIR, GENERATED_DIR
 from gpusizer.core.tables import TableRow, read_table
@@ -109,7 +110,7 @@ def quote_of(offers: Sequence[RentalOffer]) -> RentalQuote:
     prices = [offer.usd_per_hour for offer in listed]
     counted = listed or offers
     return RentalQuote(
-        likely_usd=_rounded(_median(map(_median, by_provider.values()))) if listed else None,
+        likely_usd=round(median(map(median, by_provider.values())), 4) if listed else None,
         low_usd=min(prices, default=None),
         high_usd=max(prices, default=None),
         spot_usd=_lowest(offer for offer in offers if offer.spot and not offer.marketplace),
@@ -121,12 +122,6 @@ def quote_of(offers: Sequence[RentalOffer]) -> RentalQuote:
     )
 
 
-def _median(prices: Iterable[float]) -> float:
-    """The median of some prices, the mean of the two middle ones where their number is even."""
-    ordered = sorted(prices)
-    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
-
-
 def read_offers(prices_csv: Path, labels_csv: Path) -> dict[str, list[RentalOffer]]:
     """Offers by slug of the board. Labels known to be unusable name no slug.
 
@@ -136,7 +131,8 @@ def read_offers(prices_csv: Path, labels_csv: Path) -> dict[str, list[RentalOffe
 
     def labelled_offer(row: TableRow) -> tuple[tuple[str, ...], RentalOffer]:
         slugs = boards[row.text("label")]
-        return slugs, _offer(row, exact=len(slugs) == 1)
+        usd, exact = row.number("usd_per_gpu_hour"), len(slugs) == 1
+        return slugs, row.record(RentalOffer, usd_per_hour=usd, exact=exact)
 
     offers: dict[str, list[RentalOffer]] = {}
     for slugs, offer in read_table(prices_csv, labelled_offer):
@@ -150,10 +146,6 @@ def read_labels(labels_csv: Path) -> dict[str, tuple[str, ...]]:
     return dict(read_table(labels_csv, lambda row: (row.text("label"), row.parts("slugs"))))
 
 
-def _offer(row: TableRow, exact: bool) -> RentalOffer:
-    return row.record(RentalOffer, usd_per_hour=row.number("usd_per_gpu_hour"), exact=exact)
-
-
 @cache
 def _quotes() -> dict[str, RentalQuote]:
     offers = read_offers(GENERATED_DIR / "rental_prices.csv", DATA_DIR / "rental_labels.csv")
@@ -162,7 +154,3 @@ def _quotes() -> dict[str, RentalQuote]:
 
 def _lowest(offers: Iterable[RentalOffer]) -> float | None:
     return min((offer.usd_per_hour for offer in offers), default=None)
-
-
-def _rounded(usd: float) -> float:
-    return round(usd, 4)

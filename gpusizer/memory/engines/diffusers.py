@@ -7,7 +7,7 @@ memory.md and pipelines/pipeline_utils.py of diffusers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpusizer.core.byte_ranges import Amount, Provenance, exactly, fitted
@@ -93,14 +93,12 @@ def _need(
     if mode == OFFLOADS[0]:
         weights = sum(held.values())
     elif mode == OFFLOADS[1]:
-        weights = max((_sum(held, names) for names in step.together), default=0)
+        weights = max(
+            (sum(held.get(name, 0) for name in names) for names in step.together), default=0
+        )
     else:
         weights = _largest_matrix(profile, sizes)
     return weights, (low, likely, high)
-
-
-def _sum(held: Mapping[str, int], names: Iterable[str]) -> int:
-    return sum(held.get(name, 0) for name in names)
 
 
 def component_bytes(

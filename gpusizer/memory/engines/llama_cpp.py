@@ -153,7 +153,8 @@ class LlamaCppEngine(Engine):
         arch, workload = placement.arch, placement.workload
         if arch is None or workload.backend == "cpu":
             return usual
-        if not (workload.cpu_moe or _some_on_host(arch, workload)):
+        some_on_host = workload.gpu_layers is not None and workload.gpu_layers <= arch.layers
+        if not (workload.cpu_moe or some_on_host):
             return usual
         largest, graph = _largest(placement.profile, sizes, arch), self._graph(placement)
         arch = as_cached(arch, self._rules(workload))
@@ -176,10 +177,6 @@ class LlamaCppEngine(Engine):
 def _backend(placement: Placement) -> int:
     """The backend that was asked for, else the card's own."""
     return BACKEND_CLASSES.get(placement.workload.backend, placement.device_class)
-
-
-def _some_on_host(arch: Architecture, workload: Workload) -> bool:
-    return workload.gpu_layers is not None and workload.gpu_layers <= arch.layers
 
 
 def _largest(profile: ModelProfile, sizes: WeightSizes, arch: Architecture) -> HostWeights:

@@ -159,15 +159,15 @@ class SglangEngine(ServingEngine):
         stages = [stage for stage in caches if isinstance(stage, Cache)]
         return max(
             sum(
-                kind.layers * (kind.state + round(context * kind.token * _share(kind.window)))
+                kind.layers
+                * (
+                    kind.state
+                    + round(context * kind.token * (1.0 if kind.window is None else _WINDOW_SHARE))
+                )
                 for kind in stage.kinds
             )
             for stage in stages
         )
-
-
-def _share(window: int | None) -> float:
-    return 1.0 if window is None else _WINDOW_SHARE
 
 
 def by_memory(memory_bytes: int) -> int:

@@ -39,18 +39,10 @@ def _is_tied_embedding(group: WeightGroup, model: ModelShape) -> bool:
     return table and model.tied_embeddings and not is_layer_table(group.pattern)
 
 
-def _is_expert_down(group: WeightGroup, model: ModelShape) -> bool:
-    return group.kind is Kind.EXPERT and group.slot is Slot.DOWN
-
-
-def _is_recurrent_out(group: WeightGroup, model: ModelShape) -> bool:
-    return is_recurrent_out(group.pattern)
-
-
 _TENSORS: dict[str, Callable[[WeightGroup, ModelShape], bool]] = {
     "tied_embedding": _is_tied_embedding,
-    "expert_down": _is_expert_down,
-    "recurrent_out": _is_recurrent_out,
+    "expert_down": lambda group, model: group.kind is Kind.EXPERT and group.slot is Slot.DOWN,
+    "recurrent_out": lambda group, model: is_recurrent_out(group.pattern),
 }
 
 
