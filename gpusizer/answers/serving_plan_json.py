@@ -47,6 +47,7 @@ def _row_json(row: Replicas) -> dict[str, Any]:
         },
         "replicas": row.replicas,
         "gpus_per_replica": row.boards,
+        "machines_per_replica": row.machines_per_replica,
         "tensor_parallel": split.tensor,
         "pipeline_parallel": split.pipeline,
         "quant": row.estimate.quant.slug,

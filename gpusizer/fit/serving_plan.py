@@ -13,8 +13,9 @@ from heapq import heapify, heappop, heappush
 from gpusizer.core.bisection import largest_holding
 from gpusizer.core.messages import Note
 from gpusizer.core.units import significant
-from gpusizer.fit.division import COUNTS
+from gpusizer.fit.division import COUNTS, max_boards
 from gpusizer.fit.fit import sequences_held
+from gpusizer.fit.parallelism.platforms import setup_of
 from gpusizer.fit.preference import ways_for_a_load
 from gpusizer.fit.serving import Server, server_of
 from gpusizer.fit.serving.guesses import with_guesses
@@ -31,7 +32,7 @@ from gpusizer.gpus.costs import CostAssumptions, PlanCosts, plan_costs
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.workload import Workload
 
-_MOST_DEVICES = 8  # of one replica: one server
+_ONE_MACHINE = 8  # devices of a replica in one server
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,11 @@ class Replicas:
     def tight(self) -> bool:
         """Whether a replica fits at the likely amounts of memory, not at the high end."""
         return self.way.verdict is Verdict.TIGHT
+
+    @property
+    def machines_per_replica(self) -> int:
+        """Machines that the boards of one replica are in."""
+        return setup_of(self.gpu, self.boards).nodes
 
     @property
     def total_boards(self) -> int:
@@ -188,7 +194,8 @@ def plan_serving(
         slow=len(search.slow - search.best.keys()),
         dropped=dropped,
     )
-    return ServingPlan(target, study.workload, tuple(rows), (*notes, *_beside_an_api(target, rows)))
+    said = (*_over_a_network(rows), *notes, *_beside_an_api(target, rows))
+    return ServingPlan(target, study.workload, tuple(rows), said)
 
 
 def _searched(
@@ -199,23 +206,54 @@ def _searched(
 ) -> _Search:
     """The best option of each kind of GPU, by the closed form of its server."""
     search = _Search({}, set(), set(), set())
-    for way in _ways(study, catalogue, boards):
-        slug = way.gpu.slug
-        search.fitting.add(slug)
-        so_far = search.best.get(slug)
-        if so_far is not None and so_far.beaten_by(way.boards):
+    for gpu, asked in zip(catalogue.gpus, boards or [None] * len(catalogue.gpus), strict=True):
+        if gpu.status == "announced" and asked is None:
             continue
-        server = _server(study, way, target)
-        option = None if server is None else _borne(way, server, target)
-        if server is None:
-            search.unknown.add(slug)
-        elif option is None:
-            search.slow.add(slug)
-        elif so_far is None or option.place < so_far.place:
-            option = _limited(study, option, target)
-            if option is not None and (so_far is None or option.place < so_far.place):
-                search.best[slug] = option
+        counts = [asked] if asked else _counts(gpu, COUNTS[0], _ONE_MACHINE)
+        for way in ways_for_a_load(study, gpu, counts):
+            _weigh(search, study, way, target)
+        if asked is None:
+            for way in _over_machines(study, gpu, counts, search.best.get(gpu.slug)):
+                _weigh(search, study, way, target)
     return search
+
+
+def _counts(gpu: Gpu, fewest: int, most: int) -> list[int]:
+    """Boards of a replica that has so many devices."""
+    per_board = gpu.devices_per_board
+    return [n // per_board for n in COUNTS if fewest <= n <= most and not n % per_board]
+
+
+def _over_machines(
+    study: Study, gpu: Gpu, counts: Sequence[int], so_far: _Option | None
+) -> Iterator[Way]:
+    """Yield ways over several machines, under engines that join them, where one machine holds no
+    replica, or only one that fills it and would be needed more often than the larger one."""
+    if so_far is not None and so_far.way.boards < counts[-1]:
+        return
+    for count in _counts(gpu, _ONE_MACHINE + 1, max_boards(gpu) * gpu.devices_per_board):
+        if so_far is None or not so_far.beaten_by(count):
+            ways = ways_for_a_load(study, gpu, [count])
+            yield from (way for way in ways if way.estimate.engine.abilities.joins_machines)
+
+
+def _weigh(search: _Search, study: Study, way: Way, target: ServingTarget) -> None:
+    """Keep the option of a way where it is the best of its kind of GPU."""
+    slug = way.gpu.slug
+    search.fitting.add(slug)
+    so_far = search.best.get(slug)
+    if so_far is not None and so_far.beaten_by(way.boards):
+        return
+    server = _server(study, way, target)
+    option = None if server is None else _borne(way, server, target)
+    if server is None:
+        search.unknown.add(slug)
+    elif option is None:
+        search.slow.add(slug)
+    elif so_far is None or option.place < so_far.place:
+        option = _limited(study, option, target)
+        if option is not None and (so_far is None or option.place < so_far.place):
+            search.best[slug] = option
 
 
 def joined(plans: Sequence[ServingPlan]) -> ServingPlan:
@@ -242,16 +280,6 @@ def _limit(
     limits: dict[str, int | None], slug: str, most_boards: Sequence[int | None] | None
 ) -> float:
     return math.inf if most_boards is None else limits[slug] or 0
-
-
-def _ways(study: Study, catalogue: Catalogue, boards: Sequence[int | None] | None) -> Iterator[Way]:
-    """Yield the ways worth weighing on each GPU, for every number of boards of a replica."""
-    for gpu, asked in zip(catalogue.gpus, boards or [None] * len(catalogue.gpus), strict=True):
-        if gpu.status == "announced" and asked is None:
-            continue
-        per_board = gpu.devices_per_board
-        counts = [n // per_board for n in COUNTS if n <= _MOST_DEVICES and not n % per_board]
-        yield from ways_for_a_load(study, gpu, [asked] if asked else counts)
 
 
 def _server(study: Study, way: Way, target: ServingTarget) -> Server | None:
@@ -360,6 +388,14 @@ def _notes(
         yield Note("plan_first_token_too_late", count=slow)
     if dropped:
         yield Note("plan_beyond_limits", count=dropped)
+
+
+def _over_a_network(rows: Sequence[Replicas]) -> Iterator[Note]:
+    """Who joins the machines of the cheapest row, and what joining them otherwise is not here."""
+    if rows and rows[0].machines_per_replica > 1:
+        first = rows[0]
+        machines, engine = first.machines_per_replica, first.estimate.engine.name
+        yield Note("plan_over_machines", machines=machines, engine=engine)
 
 
 def _beside_an_api(target: ServingTarget, rows: Sequence[Replicas]) -> Iterator[Note]:

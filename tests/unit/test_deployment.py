@@ -97,6 +97,29 @@ def test_servers_hear_other_machines(engine: str) -> None:
     assert container["command"] == list(CONTAINERS[engine].entrypoint)
 
 
+def test_a_replica_over_machines_is_a_group_of_pods() -> None:
+    """Kimi K2 in FP8 takes two servers of eight H100; its first machine is named to the second."""
+    report = planned(
+        model="moonshotai/Kimi-K2-Instruct-0905", gpu="h100-sxm-80gb", requests_per_second=1
+    )
+    plan, deployment = report.serving_plan, deployed(report)
+    assert plan is not None and plan.notes[0].code == "plan_over_machines"
+    row = plan.rows[0]
+    assert (row.boards, row.machines_per_replica, deployment.compose) == (16, 2, "")
+    groups, _ = yaml.safe_load_all(deployment.kubernetes)
+    template = groups["spec"]["leaderWorkerTemplate"]
+    assert (groups["spec"]["replicas"], template["size"]) == (row.replicas, 2)
+    pods = (template["leaderTemplate"]["spec"], template["workerTemplate"]["spec"])
+    leader, worker = (pod["containers"][0] for pod in pods)
+    for container in (leader, worker):
+        words = container["args"]
+        assert words[words.index("--node-rank") + 1] == "$(LWS_WORKER_INDEX)"
+        assert words[words.index("--master-addr") + 1] == "$(LWS_LEADER_ADDRESS)"
+        assert container["resources"]["limits"] == {"nvidia.com/gpu": 8}
+    assert worker["args"] == [*leader["args"], "--headless"]
+    assert "readinessProbe" in leader and "readinessProbe" not in worker
+
+
 def test_files_that_are_made_first_have_no_container() -> None:
     deployment = deployed(planned(**{**H100, "engine": "llama.cpp", "quant": "q8_0"}))
     assert deployment.compose == deployment.kubernetes == ""

@@ -47,6 +47,15 @@ def test_no_target_no_plan() -> None:
     assert "serving_plan" not in sized.to_json(say_note)
 
 
+def test_what_hardly_fits_one_machine_is_spread_over_two() -> None:
+    """Eight H100 hold Kimi K2 in 4 bits for a user or two each: 16 of them serve many in 8 bits."""
+    kimi = {"model": "moonshotai/Kimi-K2-Instruct-0905", "gpu": "h100-sxm-80gb"}
+    (row,) = plan(**kimi, quant="all", ttft_ms=None).rows
+    assert row.machines_per_replica == 2 and row.estimate.engine.abilities.joins_machines
+    alone = plan(**kimi, quant="all", ttft_ms=None, gpu_count=8).rows
+    assert not alone or alone[0].total_boards > row.total_boards
+
+
 def test_the_cheapest_hour_comes_first_and_meets_the_target() -> None:
     rows = plan(top=0).rows
     hours = [(row.tight, row.costs.lowest_usd_per_hour or math.inf) for row in rows]

@@ -30,6 +30,7 @@ class Container:
         entrypoint: what the container starts instead of them; () for the image's own.
         port: where it answers, at `/health` once the weights are loaded.
         listens: options by which it hears other machines.
+        follows: more options on all machines of a replica but the first.
         weights: folder with downloaded files.
         tag: what a tag writes before the version: "v" for `v0.30.0`; None where `images` has tags.
         releases: there is a tag for each `x.y`, as `x.y.0`.
@@ -41,6 +42,7 @@ class Container:
     port: int
     listens: tuple[str, ...] = ()
     weights: str = _HUB_CACHE
+    follows: tuple[str, ...] = ()
     tag: str | None = None
     releases: bool = False
 
@@ -78,6 +80,7 @@ CONTAINERS: Mapping[str, Container] = {
         ("vllm", "serve"),
         ("vllm", "serve"),
         8000,
+        follows=("--headless",),
         tag="v",
         releases=True,
     ),

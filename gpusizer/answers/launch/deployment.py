@@ -2,13 +2,15 @@
 
 A replica runs the words of its launch command. Compose starts those that one machine holds, each on
 GPUs of its own and at a port of its own; in Kubernetes one Deployment keeps all of them behind one
-Service.
+Service. A replica over several machines is a group of Pods of a LeaderWorkerSet, which tells each
+its number and the address of the first (lws.sigs.k8s.io; docs.vllm.ai, "LWS").
 """
 
 from __future__ import annotations
 
 import re
 import shlex
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from textwrap import indent
 from typing import Any
@@ -16,7 +18,7 @@ from typing import Any
 import yaml
 
 from gpusizer.answers.launch import launch_command
-from gpusizer.answers.launch.base import LaunchCommand
+from gpusizer.answers.launch.base import HEAD_NODE, LaunchCommand
 from gpusizer.answers.launch.containers import ACCESS, CONTAINERS, Container, GpuAccess
 from gpusizer.core.errors import InvalidModelId, InvalidRequest
 from gpusizer.core.messages import Note
@@ -28,6 +30,8 @@ from gpusizer.model.profile import ModelProfile
 _SECRET = "hf-token"
 _LONGEST_NAME = 40  # names of Pods, made of this one, have 63 characters
 _LINE = 90
+_RANK = "--node-rank"
+_LEADER, _NUMBER = "$(LWS_LEADER_ADDRESS)", "$(LWS_WORKER_INDEX)"
 _CONTINUED = "\\\n"
 
 
@@ -37,7 +41,8 @@ class Deployment:
 
     Attributes:
         replica: the command of one of them.
-        compose: a Compose file for one machine, "" where there is no container of it.
+        compose: a Compose file for one machine, "" where there is no container of it, and for
+            replicas over several.
         kubernetes: a manifest for all replicas, likewise.
         notes: what the reader must know, as codes.
     """
@@ -58,6 +63,7 @@ class _Server:
     access: GpuAccess
     arguments: list[str]
     gpus: int
+    nodes: int
 
     def started(self, entry: str, arguments: str) -> dict[str, list[str]]:
         """What is started, under the names that Compose or Kubernetes has for it.
@@ -93,6 +99,9 @@ def deployment_of(profile: ModelProfile, row: Replicas, workload: Workload) -> D
     held = min(row.replicas, max(1, setup.per_node // row.boards))
     machines = -(-row.replicas // held)
     notes = [Note("deploy_token", secret=_SECRET)]
+    if server.nodes > 1:
+        notes.append(Note("deploy_groups", nodes=server.nodes))
+        return Deployment(each, "", _kubernetes(server, row.replicas), (*notes,))
     if machines > 1:
         notes.append(Note("deploy_machines", machines=machines, replicas=held))
     return Deployment(each, _compose(server, held), _kubernetes(server, row.replicas), (*notes,))
@@ -105,8 +114,8 @@ def _of_users(workload: Workload, users: int) -> Workload:
 def _server(
     profile: ModelProfile, row: Replicas, each: LaunchCommand, workload: Workload
 ) -> _Server | None:
-    """The container of a replica; None where nobody publishes an image, and where the command
-    makes files before it serves them."""
+    """The container of a replica; None where nobody publishes an image, where the command makes
+    files before it serves them, and where machines differ in more than their number."""
     engine, stack = row.estimate.engine, row.gpu.software
     container, access = CONTAINERS.get(engine.slug), ACCESS.get(stack)
     lines = each.text.replace(_CONTINUED, " ").splitlines()
@@ -116,9 +125,12 @@ def _server(
     if image is None:
         return None
     words = shlex.split(lines[0])
+    nodes = row.machines_per_replica
+    if nodes > 1 and _RANK not in words:
+        return None
     arguments = [*words[len(container.program) :], *container.listens]
-    name = _name(profile.repo_id)
-    return _Server(name, image, container, access, arguments, row.estimate.split.gpus)
+    name, gpus = _name(profile.repo_id), row.estimate.split.gpus // nodes
+    return _Server(name, image, container, access, arguments, gpus, nodes)
 
 
 def _name(repo_id: str) -> str:
@@ -161,6 +173,8 @@ def _service(server: _Server, number: int) -> str:
 def _kubernetes(server: _Server, replicas: int) -> str:
     """A Deployment of all replicas, and the Service before them."""
     labels = {"app": server.name}
+    if server.nodes > 1:
+        return _yaml(_groups(server, replicas, labels)) + "---\n" + _service_of(server, labels)
     deployment = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -171,16 +185,47 @@ def _kubernetes(server: _Server, replicas: int) -> str:
             "template": {"metadata": {"labels": labels}, "spec": _pod(server)},
         },
     }
+    return _yaml(deployment) + "---\n" + _service_of(server, labels)
+
+
+def _service_of(server: _Server, labels: dict[str, str]) -> str:
+    """The Service before the Pods with these labels."""
+    ports = [{"port": 80, "targetPort": server.container.port}]
     service = {
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": {"name": server.name},
+        "spec": {"selector": labels, "ports": ports},
+    }
+    return _yaml(service)
+
+
+def _groups(server: _Server, replicas: int, labels: dict[str, str]) -> dict[str, Any]:
+    """A LeaderWorkerSet: a group of Pods for each replica, of which the first answers."""
+    leader = _pod(server)
+    worker = deepcopy(leader)
+    (container,) = worker["containers"]
+    container["args"] += server.container.follows
+    del container["readinessProbe"], container["ports"]
+    for pod in (leader, worker):
+        words = pod["containers"][0]["args"]
+        rank = words.index(_RANK) + 1
+        words[:] = [word.replace(HEAD_NODE, _LEADER) for word in words]
+        words[rank] = _NUMBER
+    return {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": server.name},
         "spec": {
-            "selector": labels,
-            "ports": [{"port": 80, "targetPort": server.container.port}],
+            "replicas": replicas,
+            "leaderWorkerTemplate": {
+                "size": server.nodes,
+                "restartPolicy": "RecreateGroupOnPodRestart",
+                "leaderTemplate": {"metadata": {"labels": labels}, "spec": leader},
+                "workerTemplate": {"spec": worker},
+            },
         },
     }
-    return f"{_yaml(deployment)}---\n{_yaml(service)}"
 
 
 class _Dumper(yaml.SafeDumper):

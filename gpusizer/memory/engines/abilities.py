@@ -44,6 +44,7 @@ class Abilities:
         maps_file: the system may drop pages of its weights and read them from the file again.
         expert_parallel: it deals routed experts out to ranks whole, as far as modelled.
         stages: it divides a model into pipeline stages.
+        joins_machines: its own launch runs one replica over several machines.
         draft_methods: those that it runs from a repository of their own, as far as modelled.
         cache_types: element types of its KV cache beside 16 bits, widest first.
         proposed_caches: those of them that remedies propose, widest first; None for all.
@@ -69,6 +70,7 @@ class Abilities:
     maps_file: bool = False
     expert_parallel: bool = False
     stages: bool = True
+    joins_machines: bool = False
     draft_methods: frozenset[str] = frozenset()
     cache_types: tuple[str, ...] = ()
     proposed_caches: tuple[str, ...] | None = None
