@@ -141,7 +141,7 @@ def test_one_replica_is_absent_and_the_scheme_is_handed_on(tmp_path: Path) -> No
                 for scheme, told in ((None, "http"), ("https", "https"), ("gopher", "http")):
                     headers = {"X-Forwarded-Proto": scheme} if scheme else {}
                     url = f"http://127.0.0.1:{port}{path}{'&' if '?' in path else '?'}{scheme}"
-                    answer = requests.get(url, headers=headers, timeout=60)
+                    answer = requests.get(url, headers=headers, timeout=300)
                     assert (answer.status_code, answer.text) == (200, "ok")
                     assert seen[-1] == (told, "127.0.0.1")
         finally:

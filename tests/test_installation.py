@@ -123,8 +123,8 @@ def test_the_installed_program_serves_its_page(installed: Path, tmp_path: Path) 
         assert process.stdout
         assert any(str(port) in line for line in process.stdout), (tmp_path / "log").read_text()
         url = f"http://127.0.0.1:{port}"
-        assert "gpusizer" in requests.get(url, timeout=60).text
-        answer = requests.get(f"{url}/v1/size?model=Qwen/Qwen3-8B&top=1", timeout=60).json()
+        assert "gpusizer" in requests.get(url, timeout=300).text
+        answer = requests.get(f"{url}/v1/size?model=Qwen/Qwen3-8B&top=1", timeout=300).json()
         assert answer["model"]["parameters"] == 8_190_735_360
         process.terminate()
 

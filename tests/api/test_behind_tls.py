@@ -91,7 +91,7 @@ def https_url(
         for process in processes:
             process.terminate()
         for process in processes:
-            process.wait(30)
+            process.wait(120)
 
 
 @pytest.fixture(scope="module")

@@ -92,7 +92,7 @@ class Replica:
         """End it as a lack of memory would."""
         if self.process is not None:
             self.process.kill()
-            self.process.wait(30)
+            self.process.wait(120)
             self.process = None
 
     @property
@@ -189,7 +189,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
             yield running
         finally:
             nginx.terminate()
-            nginx.wait(30)
+            nginx.wait(120)
             for replica in running.replicas:
                 replica.kill()
 

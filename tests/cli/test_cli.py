@@ -78,7 +78,7 @@ def run_process(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
 
 

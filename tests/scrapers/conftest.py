@@ -18,7 +18,8 @@ from tests.hub_emulator import HubEmulator
 
 Fetch = Callable[..., RepoSnapshot]
 
-QUICK = Limits(request_seconds=0.6, model_seconds=5.0, parallel_reads=8)
+# A busy machine breaks none of them; what is to break them has limits of its own.
+AMPLE = Limits(request_seconds=20.0, model_seconds=60.0, parallel_reads=8)
 
 
 @pytest.fixture
@@ -40,10 +41,10 @@ def session(hub: HubEmulator) -> Iterator[HubSession]:
 
 @pytest.fixture
 def fetch(session: HubSession) -> Fetch:
-    """Reads a pasted model ID; keyword `limits` replaces the quick ones, `token` is sent."""
+    """Reads a pasted model ID; keyword `limits` replaces the ample ones, `token` is sent."""
 
     def read(
-        text: str = "org/name", *, limits: Limits = QUICK, token: str | None = None
+        text: str = "org/name", *, limits: Limits = AMPLE, token: str | None = None
     ) -> RepoSnapshot:
         return fetch_snapshot(parse_model_ref(text), session, limits, token)
 

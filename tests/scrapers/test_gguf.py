@@ -29,7 +29,7 @@ from tests.hub_emulator.gguf_models import (
     llama_tensors,
     raw_pieces,
 )
-from tests.scrapers.conftest import QUICK, Fetch
+from tests.scrapers.conftest import AMPLE, Fetch
 
 
 def read_files(hub: HubEmulator) -> set[str]:
@@ -276,7 +276,7 @@ def test_a_header_without_end_is_cut_off(hub: HubEmulator, fetch: Fetch) -> None
     endless = gguf_header([entry("tokenizer.ggml.tokens", "x")])[:-13]
     endless += b"\x09\0\0\0\x08\0\0\0" + (10**8).to_bytes(8, "little")
     hub.add(FakeRepo("org/name", {"m.gguf": sparse_file(10**12, endless)}))
-    limits = replace(QUICK, gguf_header_bytes=10**6)
+    limits = replace(AMPLE, gguf_header_bytes=10**6)
     with pytest.raises(LimitsExceeded, match="gguf_header_bytes"):
         fetch(limits=limits)
     assert sum(request.body_bytes_sent for request in hub.requests) < 1_500_000

@@ -27,7 +27,7 @@ from scrapers.weight_sets import RepoFile
 from tests.any_json import any_json
 from tests.each import each
 from tests.hub_emulator import Fault, HubEmulator, llama_repo
-from tests.scrapers.conftest import QUICK, Fetch
+from tests.scrapers.conftest import AMPLE, Fetch
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 LFS: dict[str, Any] = {"size": 10, "sha256": "ab" * 32, "pointerSize": 130}
@@ -324,10 +324,10 @@ def test_a_next_page_without_a_cursor_is_refused(hub: HubEmulator, fetch: Fetch,
 def test_another_port_of_this_machine_is_trusted_only_by_name(hub: HubEmulator) -> None:
     hub.add(llama_repo("org/name"))
     with HubSession(hub.endpoint) as session, pytest.raises(HubUnreachable, match="'redirect'"):
-        fetch_snapshot(ModelRef("org/name"), session, QUICK)
+        fetch_snapshot(ModelRef("org/name"), session, AMPLE)
     assert hub.requests_to("cdn") == []
     with HubSession(hub.endpoint, cdn_origins=[hub.cdn_endpoint]) as session:
-        assert fetch_snapshot(ModelRef("org/name"), session, QUICK).components[0].tensors
+        assert fetch_snapshot(ModelRef("org/name"), session, AMPLE).components[0].tensors
     assert {urlsplit(hub.cdn_endpoint).netloc} == {
         request.headers["host"] for request in hub.requests_to("cdn")
     }

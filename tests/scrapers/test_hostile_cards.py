@@ -27,7 +27,7 @@ from scrapers.model_card import read_card
 from tests.each import each
 from tests.hub_emulator import FakeRepo, Fault, HubEmulator, literal_file, llama_repo
 from tests.hub_emulator.info import listed_file
-from tests.scrapers.conftest import QUICK, Fetch, settings_of
+from tests.scrapers.conftest import AMPLE, Fetch, settings_of
 
 CARD = "---\nlicense: mit\n---\n# Name\n\nIt needs 24GB of VRAM.\n"
 README = "README.md"
@@ -54,7 +54,7 @@ def test_the_snapshot_keeps_statements_and_no_text(hub: HubEmulator, fetch: Fetc
 
 def test_a_card_is_left_unread_on_request(hub: HubEmulator, session: HubSession) -> None:
     hub.add(repo_with_card())
-    snapshot = fetch_snapshot(ModelRef("org/name", reads_card=False), session, QUICK)
+    snapshot = fetch_snapshot(ModelRef("org/name", reads_card=False), session, AMPLE)
     assert snapshot.card is None and snapshot.notes == ()
     assert not [request for request in hub.requests if README in request.path]
 
@@ -94,9 +94,9 @@ def test_a_long_card_leaves_a_note(hub: HubEmulator, fetch: Fetch) -> None:
 
 def test_a_card_that_failed_is_read_again(hub: HubEmulator, session: HubSession) -> None:
     hub.add(repo_with_card())
-    whole = fetch_snapshot(ModelRef("org/name"), session, QUICK)
+    whole = fetch_snapshot(ModelRef("org/name"), session, AMPLE)
     lacking = replace(whole, card=None, notes=(Note("card_unread", reason="hub_unreachable"),))
-    again = fetch_snapshot(ModelRef("org/name"), session, QUICK, last_known=lacking)
+    again = fetch_snapshot(ModelRef("org/name"), session, AMPLE, last_known=lacking)
     assert again.card == whole.card and again.notes == ()
 
 

@@ -23,11 +23,11 @@ from scrapers.retries import pause_seconds
 from tests.counting import record_waits
 from tests.hub_emulator import FakeRepo, Fault, HubEmulator, llama_repo, sparse_safetensors_file
 from tests.hub_emulator.info import listed_file
-from tests.scrapers.conftest import QUICK, Fetch
+from tests.scrapers.conftest import AMPLE, Fetch
 
 INFO = r"/api/models/org/name$"
 WEIGHTS = r"model\.safetensors$"
-IMPATIENT = replace(QUICK, model_seconds=0.8, request_seconds=0.3)
+IMPATIENT = replace(AMPLE, model_seconds=0.8, request_seconds=0.3)
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_compressed_bomb_is_cut_off(hub: HubEmulator, fetch: Fetch, repo: FakeRe
     config = replace(repo.files["config.json"], head=b'{"a":"', size=50 * 10**6)
     hub.add(replace(repo, files=repo.files | {"config.json": config}))
     with pytest.raises(LimitsExceeded, match="config_bytes"):
-        fetch(limits=replace(QUICK, request_seconds=5.0))
+        fetch(limits=replace(AMPLE, request_seconds=5.0))
 
 
 @pytest.mark.parametrize("form", ["https://{}/x", "http://user@{}/x", "//evil@{}/x", "ftp://{}/x"])
@@ -138,7 +138,7 @@ def test_other_spellings_of_loopback_are_not_followed(
     location = form.format(canary.endpoint.removeprefix("http://"))
     hub.faults.add(Fault("redirect_to", WEIGHTS, "hub", location=location))
     with HubSession(hub.endpoint) as session, pytest.raises(HubUnreachable, match="'redirect'"):
-        fetch_snapshot(ModelRef("org/name"), session, QUICK)
+        fetch_snapshot(ModelRef("org/name"), session, AMPLE)
     assert canary.connections == 0
 
 

@@ -24,7 +24,7 @@ from scrapers.limits import PARALLEL_READS, PROCESS_READS, Limits
 from scrapers.read_budget import ReadBudget
 from tests.certificates import self_signed
 from tests.hub_emulator import Fault, HubEmulator, llama_repo, sharded_repo
-from tests.scrapers.conftest import QUICK, Fetch
+from tests.scrapers.conftest import AMPLE, Fetch
 
 REF = ModelRef("org/name")
 INFO = r"/api/models/org/name$"
@@ -47,7 +47,7 @@ def read_info(session: HubSession, budget: ReadBudget | None = None) -> HubRespo
     """The description of the model, read on this thread."""
     url = info_url(session.endpoint, "org/name", None)
     request = HubRequest(url, HubResource("org/name"), "info_bytes")
-    return session.get(request, budget or ReadBudget("org/name", QUICK))
+    return session.get(request, budget or ReadBudget("org/name", AMPLE))
 
 
 class TestProxies:
@@ -58,7 +58,7 @@ class TestProxies:
     ) -> None:
         monkeypatch.setenv("http_proxy", hub.endpoint)
         with HubSession("http://hub.test:81", cdn_origins=(hub.cdn_endpoint,)) as session:
-            assert fetch_snapshot(REF, session, QUICK).components[0].tensors
+            assert fetch_snapshot(REF, session, AMPLE).components[0].tensors
         hosts = {request.headers["host"] for request in hub.requests_to("hub")}
         assert hosts == {"hub.test:81"}
 
@@ -121,7 +121,7 @@ class TestCertificates:
     ) -> None:
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
         with HubSession(tls_hub.endpoint, cdn_origins=(tls_hub.cdn_endpoint,)) as session:
-            assert fetch_snapshot(REF, session, QUICK).components[0].tensors
+            assert fetch_snapshot(REF, session, AMPLE).components[0].tensors
             tls_hub.reset_log()
             read_info(session)
             assert (len(tls_hub.requests), tls_hub.connections) == (1, 0)
@@ -148,7 +148,7 @@ class TestCertificates:
 
 # A byte every tenth of a second: no wait is as long as the read timeout.
 DRIP = Fault("drip", INFO, piece=1, delay=0.1)
-BRIEF = replace(QUICK, request_seconds=5.0, model_seconds=0.6)
+BRIEF = replace(AMPLE, request_seconds=5.0, model_seconds=0.6)
 EMPTY_GZIP = {"Content-Encoding": "gzip"}
 
 
@@ -191,7 +191,7 @@ class TestDrips:
             fetch(limits=BRIEF)
         readers = [thread for thread in threading.enumerate() if "hub-read" in thread.name]
         for thread in readers:
-            thread.join(5)
+            thread.join(60)
         assert not any(thread.is_alive() for thread in readers)
 
 
@@ -202,7 +202,7 @@ class TestRedirects:
         relative_url = "/api/models/org/name?blobs=true&again"
         fault = Fault("redirect_to", INFO, times=1, location=relative_url, body=bytes(10**8))
         hub.faults.add(fault)
-        budget = ReadBudget("org/name", QUICK)
+        budget = ReadBudget("org/name", AMPLE)
         read_info(session, budget)
         assert budget.bytes_read < 200_000
         assert hub.requests[0].body_bytes_sent < 50_000_000
@@ -221,7 +221,7 @@ def test_a_failure_closes_all_idle_connections(
     fetch()
     hub.reset_log()
     hub.faults.add(Fault("hang", INFO, times=1))
-    read_info(session)
+    read_info(session, ReadBudget("org/name", replace(AMPLE, request_seconds=0.6)))
     assert hub.connections == 1
 
 

@@ -27,7 +27,7 @@ from tests.hub_emulator import (
     sparse_file,
 )
 from tests.scrapers.checkpoints import INDEX, TENSORS, TOKEN, stored_bytes
-from tests.scrapers.conftest import QUICK, Fetch
+from tests.scrapers.conftest import AMPLE, Fetch
 
 
 def test_single_file(hub: HubEmulator, fetch: Fetch) -> None:
@@ -99,7 +99,7 @@ def test_header_longer_than_the_first_read(hub: HubEmulator, fetch: Fetch) -> No
     expected = fetch()
     for first in (8, 100, length - 1, length, length + 7, length + 8, length + 9):
         hub.reset_log()
-        snapshot = fetch(limits=replace(QUICK, first_read_bytes=first))
+        snapshot = fetch(limits=replace(AMPLE, first_read_bytes=first))
         assert snapshot.components == expected.components
         ranges = [request.range for request in hub.requests_to("cdn")]
         second_ranges = [] if first >= length + 8 else [f"bytes={first}-{length + 7}"]
@@ -242,4 +242,4 @@ def test_long_file_list(
     assert len(fetch().components[0].files) == 2
     assert sum("/tree/" in request.path for request in hub.requests) == 3
     with pytest.raises(LimitsExceeded, match=limit):
-        fetch(limits=replace(QUICK, **{limit: value}))
+        fetch(limits=replace(AMPLE, **{limit: value}))

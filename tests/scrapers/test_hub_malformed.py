@@ -26,7 +26,7 @@ from tests.hub_emulator import (
 )
 from tests.hub_emulator.gguf_files import entry, gguf_header
 from tests.scrapers.checkpoints import INDEX, TENSORS
-from tests.scrapers.conftest import QUICK, Fetch
+from tests.scrapers.conftest import AMPLE, Fetch
 
 
 def test_gated_pipeline_is_sized_by_its_folders(hub: HubEmulator, fetch: Fetch) -> None:
@@ -186,7 +186,7 @@ def test_budgets(hub: HubEmulator, fetch: Fetch, limit: str, value: int) -> None
         del repo.files["model-00002-of-00003.safetensors"]
         hub.options.safetensors_metadata_status = 501
     with pytest.raises(LimitsExceeded) as caught:
-        fetch(limits=replace(QUICK, **{limit: value}))
+        fetch(limits=replace(AMPLE, **{limit: value}))
     assert caught.value.fields == {"repo_id": "org/name", "limit": limit, "allowed": value}
 
 
@@ -201,7 +201,7 @@ def test_groups_of_all_folders_count_together(hub: HubEmulator, fetch: Fetch) ->
     groups = sum(len(part.tensors) for part in fetch().components)
     assert groups == 2 * len(fetch().components[0].tensors)
     with pytest.raises(LimitsExceeded) as caught:
-        fetch(limits=replace(QUICK, tensor_groups=groups - 1))
+        fetch(limits=replace(AMPLE, tensor_groups=groups - 1))
     assert caught.value.fields["limit"] == "tensor_groups"
 
 

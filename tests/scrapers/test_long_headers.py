@@ -25,7 +25,7 @@ from tests.hub_emulator import (
 )
 from tests.hub_emulator.log import round_trips
 from tests.nightly import some
-from tests.scrapers.conftest import QUICK, Fetch
+from tests.scrapers.conftest import AMPLE, Fetch
 from tests.scrapers.long_headers import (
     TensorName,
     memory_of_reading,
@@ -127,7 +127,7 @@ def test_a_large_model_in_one_answer() -> None:
 
 FEW_SHARDS, TENSORS = 4, 200
 WEIGHTS = {f"layers.{n}.weight": ("BF16", (8, 16)) for n in range(6)}
-SMALL = replace(QUICK, first_read_bytes=4 * KIB, long_header_bytes=8 * KIB)
+SMALL = replace(AMPLE, first_read_bytes=4 * KIB, long_header_bytes=8 * KIB)
 MOST_MB = 300
 
 

@@ -30,10 +30,10 @@ from tests.hub_emulator import (
     safetensors_file,
 )
 from tests.hub_emulator.gguf_models import gguf_shards, llama_metadata, llama_tensors
-from tests.scrapers.conftest import QUICK, Fetch
+from tests.scrapers.conftest import AMPLE, Fetch
 
 PATIENT = replace(
-    QUICK, parallel_reads=64, headers_seconds=30.0, request_seconds=30.0, model_seconds=60.0
+    AMPLE, parallel_reads=64, headers_seconds=30.0, request_seconds=30.0, model_seconds=60.0
 )
 ROUTE = "/safetensors-metadata/"
 INDEX = "model.safetensors.index.json"

@@ -107,7 +107,7 @@ def test_refusals(api: HfApi, tmp_path: Path) -> None:
 
 def test_what_breaks_inside_comes_out_at_the_end() -> None:
     hub = HubEmulator([FakeRepo("a/b", info={"sha": object()})])
-    connection = http.client.HTTPConnection(urlsplit(hub.endpoint).netloc, timeout=5)
+    connection = http.client.HTTPConnection(urlsplit(hub.endpoint).netloc, timeout=60)
     connection.request("GET", "/api/models/a/b")
     with pytest.raises(http.client.RemoteDisconnected):
         connection.getresponse()

@@ -236,16 +236,16 @@ def test_simultaneous_calls_share_one_computation() -> None:
     def compute(key: str) -> str:
         calls.append(key)
         started.set()
-        assert release.wait(5)
+        assert release.wait(60)
         return key.upper()
 
     single_flight = SingleFlight[str, str](compute)
     with ThreadPoolExecutor(8) as pool:
         first = pool.submit(single_flight, "a")
-        assert started.wait(5)
+        assert started.wait(60)
         others = [pool.submit(single_flight, "a") for _ in range(7)]
         release.set()
-        assert {future.result(5) for future in (first, *others)} == {"A"}
+        assert {future.result(60) for future in (first, *others)} == {"A"}
     assert calls == ["a"]
 
 

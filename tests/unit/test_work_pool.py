@@ -65,7 +65,7 @@ def test_more_than_may_wait_are_refused_and_the_loop_stays_free() -> None:
 
         def work() -> int:
             started.append(threading.current_thread())
-            gate.wait(30)
+            gate.wait(120)
             return 7
 
         accepted = [asyncio.create_task(pool.run(work)) for _ in range(3)]
@@ -105,7 +105,7 @@ def test_a_reading_lets_others_compute() -> None:
         with turns.computing():
             with turns.reading():
                 is_reading.set()
-                assert is_read.wait(30)
+                assert is_read.wait(120)
             return "read"
 
     def compute() -> str:
@@ -114,7 +114,7 @@ def test_a_reading_lets_others_compute() -> None:
 
     with ThreadPoolExecutor(2) as pool:
         reading = pool.submit(read)
-        assert is_reading.wait(30)
+        assert is_reading.wait(120)
         assert pool.submit(compute).result(30) == "computed"
         is_read.set()
         assert reading.result(30) == "read"
@@ -141,11 +141,11 @@ def test_more_readings_than_may_are_refused_and_give_back_what_they_held() -> No
     def read() -> None:
         with turns.computing(), turns.reading():
             is_reading.set()
-            assert is_read.wait(30)
+            assert is_read.wait(120)
 
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(read)
-        assert is_reading.wait(30)
+        assert is_reading.wait(120)
         for _ in range(5):
             with pytest.raises(ServerBusy), turns.computing(), turns.reading():
                 pytest.fail("one too many")
@@ -177,12 +177,12 @@ def test_a_flight_that_may_not_begin_fails_for_all_and_may_be_tried_again() -> N
     def fill() -> None:
         with turns.computing(), turns.reading():
             full.set()
-            assert release.wait(30)
+            assert release.wait(120)
 
     release = threading.Event()
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(fill)
-        assert full.wait(30)
+        assert full.wait(120)
         with pytest.raises(ServerBusy), turns.computing():
             flights("a")
         release.set()
