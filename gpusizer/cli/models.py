@@ -23,6 +23,7 @@ from gpusizer.cli.output import (
     table,
     verdict_text,
 )
+from gpusizer.core.messages import Note
 from gpusizer.core.printable import printable
 from gpusizer.core.units import format_count
 from gpusizer.hub.listed_models import ListedModel
@@ -116,6 +117,7 @@ _MODELS: Columns[_ModelRow] = {
     "loss": lambda row: loss_word(row.runs.way.estimate),
     "engine": lambda row: row.runs.way.estimate.engine.slug,
     "verdict": lambda row: verdict_text(row.runs.verdict),
+    "runs": lambda row: say_note(Note(f"how_{row.runs.how}")),
     "spare GiB": lambda row: row.of_head(lambda head: gib(head.fit.way.headroom_bytes, 1)),
     "max context": lambda row: row.of_head(lambda head: number(head.fit.max_context)),
     "tok/s": lambda row: row.of_head(_speed),

@@ -98,7 +98,7 @@ _MODELS: Columns[RunsOn] = {
     "quantization": lambda row: row.runs.way.estimate.quant.name,
     "loss": lambda row: loss_word(row.runs.way.estimate),
     "engine": lambda row: row.runs.way.estimate.engine.slug,
-    "verdict": lambda row: verdict_text(row.runs.verdict),
+    "runs": lambda row: say_note(Note(f"how_{row.runs.how}")),
     "free GiB": lambda row: gib(row.fit.headroom_bytes, 1, unknown="-"),
     "tok/s": lambda row: span(row.decode),
     "max context": lambda row: number(row.fit.max_context),

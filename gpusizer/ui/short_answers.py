@@ -36,7 +36,7 @@ _CARD = (
 )
 _LISTED_MODEL = (
     *("repo_id", "task", "parameters", "active_parameters", "license", "gated", "quant", "engine"),
-    *("verdict", "headroom_bytes", "max_context", "decode_tokens_per_second", "created"),
+    *("verdict", "how", "headroom_bytes", "max_context", "decode_tokens_per_second", "created"),
     "downloads",
 )
 

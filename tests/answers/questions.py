@@ -174,7 +174,9 @@ QUESTIONS: Mapping[str, Typed] = {
         (r"^GeForce RTX 3060 12GB runs \d+ of the \d+ models", "The first are", "tok/s for one"),
     ),
     "what runs with RAM": Typed(
-        ("models-for", "3060 + 64gb ram"), "models", (r"^GeForce RTX 3060 12GB runs \d+ of",)
+        ("models-for", "3060 + 64gb ram"),
+        "models",
+        (r"^GeForce RTX 3060 12GB runs \d+ of", "with experts in system memory, at about"),
     ),
     "fine-tune on a free card": Typed(
         ("train", LLAMA, "--method", "qlora", "--gpu", "t4"),

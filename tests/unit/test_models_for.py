@@ -9,6 +9,7 @@ import pytest
 
 from gpusizer.answers.loose_names import by_loose_names, meant_model
 from gpusizer.answers.models_for.model_library import CandidateModel, ModelLibrary
+from gpusizer.answers.models_for.model_use import months_of
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.ordering import place_of
 from gpusizer.answers.models_for.search import _least_bytes
@@ -91,7 +92,22 @@ def test_order_and_counts() -> None:
     counted = sum(task.get(key, 0) for task in data["by_task"].values() for key in verdicts)
     assert counted == data["found"]
     assert data["models"][0]["rank"] == 1
-    assert data["considered"] == 225
+    (left_out,) = (note for note in answer.notes if note.code == "models_left_out")
+    assert data["considered"] + left_out.fields["count"] == 225
+    assert set(data["by_task"]) == {"text", "vision", "image"}
+    assert all(months_of(row.family.use.created, answer.now.today) < 36 for row in answer.rows)
+
+
+def test_what_is_asked_for_is_not_left_out() -> None:
+    """Vectors and old models are found by their kind or name; experts in system memory stand
+    among what fits, where they are as fast as one reads."""
+    assert ask(gpu="4090", model_task="embedding").rows
+    old = ask(gpu="4090", model_task="text", top=0)
+    assert "models_left_out" not in {note.code for note in old.notes}
+    assert max(months_of(row.family.use.created, old.now.today) for row in old.rows) >= 36
+    rows = ask(gpu="3060 + 64gb ram").rows
+    assert {row.runs.how for row in rows} >= {"gpu", "experts"} and rows[0].runs.how == "experts"
+    assert all(row.decode and row.decode.likely >= 10 for row in rows if row.runs.how == "experts")
 
 
 def test_the_bound_is_below_all_real_weights() -> None:

@@ -199,8 +199,8 @@ def test_without_the_hub_the_embedded_figures_count_and_it_is_said(
 ) -> None:
     live, embedded = ask(error, live=True), ask()
     assert ids(live) == ids(embedded)
-    (note,) = live.notes
-    assert (note.code, note.fields["date"]) == (code, "2026-10-05")
+    (note,) = (note for note in live.notes if note.code == code)
+    assert note.fields["date"] == "2026-10-05"
     assert live.to_json(say_note)["use"]["live"] is False
     for language in LANGUAGES:
         assert "2026-10-05" in say_note(note, language)
@@ -219,13 +219,12 @@ def test_licences_filter() -> None:
     answer = ask(license="MIT, Apache-2.0", top=0)
     licenses = {runs.profile.license for runs in answer.found}
     assert licenses == {"mit", "apache-2.0"}
-    (note,) = answer.notes
-    assert note.code == "license_unknown"
-    assert note.fields["count"] == 29
+    (note,) = (note for note in answer.notes if note.code == "license_unknown")
+    assert note.fields["count"] == 21
     assert ids(ask(licence="mit")) == ids(ask(license=["mit"]))
     unknown = ask(license="unknown", top=0)
     assert {runs.profile.license for runs in unknown.found} <= {None, "unknown"}
-    assert unknown.notes == ()
+    assert "license_unknown" not in {note.code for note in unknown.notes}
     assert ask(license="no such licence").rows == ()
 
 

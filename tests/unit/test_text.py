@@ -15,6 +15,7 @@ from typing import get_args
 
 import pytest
 
+from gpusizer.answers.models_for.search import How
 from gpusizer.core.errors import GpusizerError, HubUnreachable, MalformedRepo, NoWeights
 from gpusizer.fit.fit import Verdict
 from gpusizer.fit.parallelism.run_plan import PlanKind
@@ -60,10 +61,7 @@ FAMILIES: Mapping[str, Iterable[str]] = {
         *("cheapest_rented", "cheapest_rented_without_speed"),
         *("fastest_bought", "fastest_rented", "rent_rented", "rent_rented_without_speed"),
     ),
-    "note.answer_model_": (
-        *("fits", "tight", "offload", "from_disk"),
-        *("fits_at", "tight_at", "offload_at", "from_disk_at"),
-    ),
+    "note.how_": get_args(How),
     "note.answer_train_": ("fits", "tight"),
     "note.answer_train_or_": ("cheapest", "fastest", "rent"),
     "note.tuning_": METHODS,

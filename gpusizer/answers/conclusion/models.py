@@ -28,13 +28,14 @@ def models(hardware: str, considered: int, found: int, rows: Sequence[RunsOn]) -
 
 def _row(row: RunsOn) -> Note:
     """How one of them runs."""
-    estimate, verdict = row.runs.way.estimate, row.runs.verdict.value
+    estimate = row.runs.way.estimate
     fields: dict[str, NoteValue] = {
         "model": short_name(row.runs.profile),
         "quant": estimate.quant.name,
         "loss": quality_at(estimate).word.value,
         "engine": estimate.engine.name,
+        "how": row.runs.how,
     }
     if row.decode is None:
-        return Note(f"answer_model_{verdict}", **fields)
-    return Note(f"answer_model_{verdict}_at", **fields, tokens=significant(row.decode.likely))
+        return Note("answer_model", **fields)
+    return Note("answer_model_at", **fields, tokens=significant(row.decode.likely))

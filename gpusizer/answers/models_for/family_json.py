@@ -41,6 +41,7 @@ def model_json(runs: Runs) -> dict[str, Any]:
         "license": profile.license,
         "gated": profile.gated,
         "verdict": runs.verdict.value,
+        "how": runs.how,
     }
 
 

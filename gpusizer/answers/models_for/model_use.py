@@ -110,9 +110,15 @@ def age_level(created: date | None, today: date) -> int:
     """
     if created is None:
         return UNKNOWN_AGE
+    return sum(months_of(created, today) >= limit for limit in MONTHS_OF_AGES)
+
+
+def months_of(created: date | None, today: date) -> int:
+    """Whole months since a day, 0 for an unknown one."""
+    if created is None:
+        return 0
     months = (today.year - created.year) * 12 + today.month - created.month
-    months -= today.day < created.day
-    return sum(months >= limit for limit in MONTHS_OF_AGES)
+    return months - (today.day < created.day)
 
 
 def use_level(downloads: int | None, likes: int | None, trending_place: int | None = None) -> int:

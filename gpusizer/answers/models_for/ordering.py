@@ -21,9 +21,13 @@ from gpusizer.answers.models_for.model_use import (
     use_level,
 )
 from gpusizer.answers.models_for.search import Runs
+from gpusizer.fit.demands import READING_SPEED
+from gpusizer.fit.one_user import one_user_rate
+from gpusizer.fit.verdict import Verdict
 
 ORDER = (
-    "verdict (fits, tight, offload, from_disk); then age of the family on the Hub"
+    f"what fits, or makes {READING_SPEED:g} tok/s with a part in system memory; then tight,"
+    " offload, from_disk; in each by age of the family on the Hub"
     f" (below {MONTHS_OF_AGES[0]} months, below {MONTHS_OF_AGES[1]}, older, unknown); then use"
     f" (among the {TRENDING} most trending, or from"
     f" {' / '.join(f'{count:,}' for count in DOWNLOADS_OF_LEVELS)} downloads in 30 days or"
@@ -134,11 +138,21 @@ def place_of(family: Family, today: date) -> tuple[int, ...]:
     """Sort key of a family by `ORDER`; ties keep the order of `fold`, which is fixed."""
     created = family.use.created
     return (
-        family.head.verdict.place,
+        _level(family.head),
         *family.use.place(today),
         -family.head.profile.parameters,
         -(created.toordinal() if created else 0),
     )
+
+
+def _level(runs: Runs) -> int:
+    """Place of the verdict; a part in system memory is as good as none where the likely speed is
+    one at which people read."""
+    if runs.verdict is Verdict.OFFLOAD:
+        rate = one_user_rate(runs.study, runs.way)
+        if rate is not None and rate.likely >= READING_SPEED:
+            return Verdict.FITS.place
+    return runs.verdict.place
 
 
 def _head_place(runs: Runs, uses: Uses) -> tuple[int, int, int, str]:

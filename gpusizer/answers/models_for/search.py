@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from gpusizer.answers.models_for.model_library import CandidateModel
 from gpusizer.answers.selection import select_quants
@@ -26,6 +27,9 @@ from gpusizer.memory.workload import DEFAULT_CONTEXT, Workload
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tasks import Task, task_of
 
+How = Literal["gpu", "tight", "experts", "part", "cpu", "disk"]
+"""On the GPU, just so, with experts or with layers in system memory, on the CPU alone, from the
+disk."""
 Resolve = Callable[[Workload, ModelProfile], tuple[Workload, tuple[Note, ...]]]
 """The workload within what a model allows."""
 
@@ -52,6 +56,18 @@ class Runs:
     def verdict(self) -> Verdict:
         """Where its weights are."""
         return self.way.verdict
+
+    @property
+    def how(self) -> How:
+        """What it runs on, by where its weights are."""
+        if self.verdict is Verdict.FROM_DISK:
+            return "disk"
+        if self.verdict.all_on_gpu:
+            return "tight" if self.verdict is Verdict.TIGHT else "gpu"
+        dealt = self.way.arranged.how if self.way.arranged else None
+        if dealt is not None and not dealt.gpu_layers:
+            return "cpu"
+        return "experts" if dealt is not None and dealt.cpu_experts else "part"
 
     @property
     def most_tokens_per_second(self) -> float | None:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gpusizer.answers.models_for.live_use import newcomers_for, use_now
+from gpusizer.answers.models_for.live_use import UseNow, newcomers_for, use_now
 from gpusizer.answers.models_for.model_library import CandidateModel, ModelLibrary
+from gpusizer.answers.models_for.model_use import months_of
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.models_request import ModelsRequest
-from gpusizer.answers.models_for.ordering import families_in_order
+from gpusizer.answers.models_for.ordering import families_in_order, use_of
 from gpusizer.answers.models_for.runs_on import RunsOn
 from gpusizer.answers.models_for.search import Resolve, Search, running_on
 from gpusizer.answers.tagged_quants import asked_quants
@@ -25,10 +26,14 @@ from gpusizer.gpus.names import parse_gpu_request
 from gpusizer.gpus.own_cards import OwnCards
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.model.profile import ModelProfile
-from gpusizer.model.tasks import task_of
+from gpusizer.model.tasks import Task, task_of
 
 ReadProfile = Callable[[str], tuple[ModelProfile, ModelRef]]
 """The profile of a model, and what its text names; raises ModelUnreadable and InvalidModelId."""
+
+_RUN_BY_PEOPLE: frozenset[Task] = frozenset({"text", "vision", "image"})
+_MOST_MONTHS = 36
+"""On the Hub: models of before are run for what was built on them."""
 
 Unread = tuple[tuple[str, GpusizerError], ...]
 
@@ -53,6 +58,7 @@ def models_for(
         stored = [] if request.models else library.candidates
         members = [candidate.member for candidate in (*stored, *candidates)]
         now = use_now(library.uses, members, library.trending, live=request.live)
+    candidates, unusual = _people_run(candidates, request, now)
     candidates, license_unknown = _licensed(candidates, request.licenses)
     search = Search(
         request.quants, request.demands, request.workload, resolve, budget, request.from_disk
@@ -79,6 +85,7 @@ def models_for(
         newcomers=newcomers_for(now, request.task, request.licenses),
         notes=(
             *now.notes,
+            *unusual,
             *license_unknown,
             *_statements(machine, is_rig),
             *_disk(request, machine),
@@ -131,6 +138,24 @@ def _candidates(
             candidate for candidate in candidates if task_of(candidate.profile) == request.task
         ]
     return candidates, tuple(unread)
+
+
+def _people_run(
+    candidates: Sequence[CandidateModel], request: ModelsRequest, now: UseNow
+) -> tuple[Sequence[CandidateModel], tuple[Note, ...]]:
+    """The candidates that people run at home: those that write text or make pictures, of the last
+    years; and how many others are left out. What is asked for by name or task is never."""
+    if request.models or request.task:
+        return candidates, ()
+    kept = [
+        candidate
+        for candidate in candidates
+        if task_of(candidate.profile) in _RUN_BY_PEOPLE
+        and months_of(use_of(candidate.member.repo_id, now.uses).created, now.today) < _MOST_MONTHS
+    ]
+    left = len(candidates) - len(kept)
+    notes = (Note("models_left_out", count=left, years=_MOST_MONTHS // 12),) if left else ()
+    return kept, notes
 
 
 def _licensed(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpusizer.core.byte_ranges import Provenance
+from gpusizer.core.messages import Note
 from gpusizer.fit.verdict import Verdict
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words
@@ -11,9 +12,10 @@ PARTS = ("weights", "kv_cache", "activations", "overhead")
 """The parts of every memory bar, bottom to top."""
 
 
-def verdict_badge(verdict: Verdict, words: Words) -> Html:
-    """Write the verdict in words, coloured by severity."""
-    return el("span", words.verdict(verdict.value), class_=f"gs-verdict gs-verdict-{verdict.value}")
+def verdict_badge(verdict: Verdict, words: Words, note: str = "") -> Html:
+    """Write the verdict in words, or those of a note, coloured by severity."""
+    said = words.note(Note(note)) if note else words.verdict(verdict.value)
+    return el("span", said, class_=f"gs-verdict gs-verdict-{verdict.value}")
 
 
 def provenance_mark(provenance: str, words: Words) -> Html:

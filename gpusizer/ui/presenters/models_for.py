@@ -1,9 +1,8 @@
-"""The models that a card or a machine runs: their number by kind, and the list."""
+"""The models that a card or a machine runs, and how."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from gpusizer.answers.models_for.live_use import UseNow
 from gpusizer.answers.models_for.models_answer import ModelsFor
@@ -11,7 +10,6 @@ from gpusizer.answers.models_for.runs_on import RunsOn
 from gpusizer.answers.models_for.search import Runs
 from gpusizer.core.units import GIB
 from gpusizer.fit.losses import quality_at
-from gpusizer.fit.verdict import Verdict
 from gpusizer.hub.listed_models import ListedModel
 from gpusizer.memory.workload import DEFAULT_CONTEXT
 from gpusizer.ui.presenters.addresses import question_href
@@ -27,11 +25,10 @@ _BILLION = 10**9
 
 
 def models_for_html(answer: ModelsFor, words: Words) -> Html:
-    """Write the part above the list: how many models of each kind run, the order, and the notes."""
+    """Write the part above the list: what runs, the order, and the notes."""
     return el(
         "section",
         conclusion_html(answer.conclusion, words),
-        _tasks(answer.by_task, words),
         el("p", words("reverse.order", source=_source(answer.now, words)), class_="gs-order"),
         words.listed(answer.notes, "gs-notes"),
         _newcomers(answer.newcomers, answer.request.gpu, words),
@@ -82,25 +79,6 @@ def _newcomer_facts(model: ListedModel, words: Words) -> Iterator[str]:
         yield model.license
 
 
-def _tasks(by_task: Mapping[str, Mapping[str, Any]], words: Words) -> Html:
-    """Write a tile for each kind of model: how many run, and the best of them."""
-    tiles = [
-        el(
-            "article",
-            el("h3", words(f"task.{task}")),
-            el(
-                "p",
-                words.whole(sum(counts.get(verdict.value, 0) for verdict in Verdict)),
-                class_="gs-big",
-            ),
-            el("p", words("reverse.best", model=counts["best"]), class_="gs-small"),
-            class_="gs-tile",
-        )
-        for task, counts in by_task.items()
-    ]
-    return el("div", join(tiles), class_="gs-tiles")
-
-
 def columns(gpu: str) -> tuple[Column[RunsOn], ...]:
     """Return the columns of families that run, each by a link to its answer on the same GPU."""
     return (
@@ -118,7 +96,7 @@ def columns(gpu: str) -> tuple[Column[RunsOn], ...]:
         Column(
             "verdict",
             lambda row: row.runs.verdict.place,
-            lambda row, words: verdict_badge(row.runs.verdict, words),
+            lambda row, words: verdict_badge(row.runs.verdict, words, f"how_{row.runs.how}"),
             "html",
         ),
         Column(
