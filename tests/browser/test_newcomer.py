@@ -58,7 +58,7 @@ def test_three_clicks_answer_a_newcomer(visit: Open, language: Language) -> None
     asked = {"model": run["repo_id"], "max_usd": BUDGET, "card": "false"}
     first = ask(window.address, "size", asked).json()["ranking"][0]
     assert first["price"]["buy_usd"] <= BUDGET
-    expect(page.locator("h2.gs-answer")).to_contain_text("GeForce RTX 3060 12GB")
+    expect(page.locator("h2.gs-answer")).to_contain_text("GeForce RTX 4090 24GB")
     expect(page.locator("#gs-answer")).to_contain_text(first["gpu_name"])
     expect(page.locator("#gs-ranking-grid [role=row][data-index='0']")).to_contain_text(
         first["gpu_name"]
