@@ -28,45 +28,22 @@ BACKENDS = ("auto", "cuda", "rocm", "vulkan", "metal", "sycl", "cpu")
 class Workload:
     """A resolved request for inference.
 
+    A field means what the request's field of its name does (`docs/contract.md`); None leaves it to
+    the engine, the pipeline or the model. Here stands what a request need not know.
+
     Attributes:
-        context: tokens per sequence, prompt and answer together.
-        concurrency: sequences in flight at once.
-        kv_dtype: element type of the KV cache; "auto" is the engine's default, and
-            "q8_0/f16" are types of keys and of values.
-        engine: slug of the engine to use for every quantization, None to take each
-            quantization's usual one.
-        engine_version: version to model, such as "0.8.5" or "0.8.5 V0" for vLLM's first
-            scheduler, or "b4905" of llama.cpp; None for the engine's current one.
-        tensor_parallel, pipeline_parallel: degrees asked for, None to choose.
-        expert_parallel: ranks to deal routed experts out to, tensor x data of them; None
-            divides their matrices like the others.
-        memory_utilization: share of the card the engine may use, None for its default.
-        max_num_seqs, max_num_batched_tokens: scheduler limits of serving engines, of each
-            data-parallel rank.
-        batch_size, ubatch_size: logical and physical batch of llama.cpp, in tokens.
-        max_loras, max_lora_rank: adapters that one batch may mix, 0 for none, and their largest
-            rank (vLLM).
-        enforce_eager: run without CUDA graphs.
-        sampler: who samples top-k and top-p (vLLM before 0.17): "flashinfer", "pytorch", or "auto"
-            where nobody said.
-        prefix_caching: states of recurrent layers are kept for shared prefixes (vLLM).
-        text_only: leave the vision and audio parts of a multimodal model out.
-        draft_tokens: tokens that are guessed ahead, by the model's own draft layers or by
-            `draft_model`; 0 leaves the former out.
-        draft_model: repository of a second model that guesses tokens; "" for none.
-        acceptance_rate: share of guessed tokens that the model accepts, None where nothing is said.
-        flash_attention: whether attention avoids materialising its score matrix.
-        backend: what llama.cpp runs on; cards without it keep their own. "cpu" leaves every layer
-            in system memory, and activations are those there.
-        gpu_layers: layers on GPUs (llama.cpp), the output counted as one; None for all.
-        cpu_moe: routed experts stay in system memory (llama.cpp's --cpu-moe).
-        importance_matrix: whether a GGUF file was quantized with one; None where nothing is said.
-        gguf_date: month or day on which a GGUF file was made, such as "2026-02"; None where nothing
-            is said.
-        width, height: pixels of a picture or video (diffusers); None for the pipeline's own.
-        frames: of a video, None for the pipeline's own. `concurrency` is pictures per batch.
-        cpu_offload: what waits in system memory for its turn (diffusers): "none", whole
-            components ("model") or single layers ("sequential").
+        kv_dtype: "auto" is the engine's default.
+        engine: slug of the engine to use for every quantization.
+        engine_version: "0.8.5 V0" is vLLM's first scheduler, "b4905" a build of llama.cpp.
+        expert_parallel: all of tensor x data ranks; None divides matrices of experts like others.
+        max_num_seqs, max_num_batched_tokens: of each data-parallel rank.
+        draft_tokens: 0 leaves the model's own draft layers out.
+        acceptance_rate, importance_matrix, gguf_date: None where nothing is said.
+        backend: cards without it keep their own. "cpu" leaves every layer in system memory, and
+            activations are those there.
+        gpu_layers: None for all; `cpu_moe` is llama.cpp's --cpu-moe.
+        frames: of a video; `concurrency` is pictures or videos per batch.
+        cpu_offload: whole components wait for their turn ("model"), or layers ("sequential").
     """
 
     context: int = DEFAULT_CONTEXT

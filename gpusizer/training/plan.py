@@ -24,36 +24,25 @@ ALL_LINEAR = "all-linear"
 class TrainingPlan:
     """Settings of one training run.
 
+    A field means what the request's field of its name does (`docs/contract.md`). Here stands what a
+    request need not know.
+
     Attributes:
-        method: "full" trains every weight; "lora", "dora" train adapters beside a frozen base;
-            "qlora" the same beside a base in 4 bits.
+        method: "lora" and "dora" train adapters beside a frozen base, "qlora" beside one of 4 bits.
         optimizer: slug of `optimizers.OPTIMIZERS`.
         precision: "bf16": weights, gradients and states in 16 bits; "mixed": FP32 weights cast
             to 16 bits for every product; "master": 16-bit weights with FP32 copies for the
             optimizer and FP32 gradients; "fp32": everything.
-        sequence_length, micro_batch: tokens of a sequence; sequences per GPU and step.
         gradient_checkpointing: "full" keeps one vector per token and layer, "selective" drops
             what is cheap to compute again, "none" keeps everything.
-        gradient_accumulation: steps whose gradients are added before one update.
-        lora_rank, lora_targets: of adapters; targets are names of matrices or "all-linear".
-        adapters_on_towers: whether the blocks of vision and audio towers have adapters; None
-            follows the names of their modules.
-        base: width of the frozen weights; "auto" follows the method.
-        train_embeddings: whether input and output matrix are trained in full, also beside
-            adapters; None does so in full training alone.
-        sharding: what is divided over data-parallel GPUs.
-        gpus, tensor_parallel, pipeline_parallel, context_parallel: total, and of these how.
-        offload: what is kept in system memory (or on NVMe) between its uses; "model" are weights,
-            gradients and states, as FSDP's CPUOffloadPolicy and DeepSpeed take them.
-        fused_loss: logits are never held whole (Liger, cut cross-entropy, chunked).
-        flash_attention: attention does not hold its scores.
-        compiled: torch.compile fuses norms and activation functions.
-        packed: sequences all have the full length, so that blocks of memory are reused.
-        optimizer_in_backward: each gradient is used and freed at once.
-        ema: an FP32 moving average of the weights is kept.
-        low_rank: rows that GaLore projects to.
+        gpus: of which tensor, pipeline and context parallelism take a part.
+        offload: "model" are weights, gradients and states, as FSDP's CPUOffloadPolicy and
+            DeepSpeed take them.
+        fused_loss: Liger, cut cross-entropy, chunked.
+        compiled: norms and activation functions are fused.
+        packed: blocks of memory are reused where all sequences have the full length.
+        ema: in FP32.
         framework: slug of `stacks.csv`, whose habits decide the copies that are made.
-        framework_version: of the framework, a version or a date; "" for today's.
     """
 
     method: str = "lora"
