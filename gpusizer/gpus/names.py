@@ -14,32 +14,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpusizer.core.errors import InvalidRequest
+from gpusizer.core.tables import toml_of
 
 _MACS = re.compile(r"macbook(?: pro| air)?|mac (?:studio|mini|pro)|imac")
-# Words that distinguish no two products of the table. "tesla" and "quadro" are here, so
-# "RTX 4000" is the Quadro of that name; "pro", "ada", "laptop" and "super" are not.
-_NOISE = re.compile(
-    r"\b(?:nvidia|geforce|quadro|tesla|amd|radeon|instinct|intel|apple|huawei|ascend|atlas"
-    r"|cambricon|moore|threads|hygon|dcu|metax|google|aws|jetson"
-    rf"|{_MACS.pattern}"
-    r"|gpu|generation|edition|graphics|card|modified|mod)\b"
-)
-_TRANSLATIONS = {
-    "英伟达": " ",
-    "苹果": " ",
-    "华为": " ",
-    "昇腾": " ",
-    "升腾": " ",
-    "寒武纪": " ",
-    "摩尔线程": " ",
-    "海光": " ",
-    "沐曦": " ",
-    "英特尔": " ",
-    "显卡": " ",
-    "笔记本": " laptop ",
-    "专业版": " pro ",
-    "mobile": " laptop ",
-    "notebook": " laptop ",
+_WORDS = toml_of(__file__)
+_NOISE = re.compile(rf"\b(?:{'|'.join(_WORDS['noise'])}|{_MACS.pattern})\b")
+_TRANSLATIONS = dict.fromkeys(_WORDS["nothing"], " ") | {
+    word: f" {meaning} " for meaning, words in _WORDS["translations"].items() for word in words
 }
 _PARENTHESIS = re.compile(r"\([^)]*\)")
 _MEMORY = re.compile(r"(?<![a-z\d.])(\d{1,4}) ?(?:gb|gib|g)(?![a-z\d])")

@@ -26,6 +26,8 @@ _NEST_DEPTH = 3
 _TABLES = toml_of(__file__)
 SYNONYMS: dict[str, list[str]] = _TABLES["synonyms"]
 """Our name of a fact -> the keys configurations use for it."""
+LAYER_KINDS: dict[str, list[str]] = _TABLES["layer_kinds"]
+"""Names that configurations have for a kind of layer."""
 MODEL_TYPES: dict[str, list[str]] = _TABLES["model_types"]
 """`model_type`s that say more than their configurations."""
 

@@ -9,27 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gpusizer.model.architecture.config import ConfigView
+from gpusizer.model.architecture.config import LAYER_KINDS, ConfigView
 from gpusizer.model.architecture.model import Attention
 
 Kinds = list[Attention]
 Reader = Callable[[ConfigView, int], "Kinds | None"]
 
-_NAMES: dict[str, Attention] = {
-    "full_attention": Attention.FULL,
-    "attention": Attention.FULL,
-    "global": Attention.FULL,
-    "hybrid": Attention.FULL,  # Zamba2: shared attention block beside the Mamba one
-    "sliding_attention": Attention.SLIDING,
-    "local": Attention.SLIDING,
-    "chunked_attention": Attention.CHUNKED,
-    "linear_attention": Attention.RECURRENT,
-    "mamba": Attention.RECURRENT,
-    "conv": Attention.RECURRENT,
-    "recurrent": Attention.RECURRENT,
-    "mlp": Attention.NONE,
-    "moe": Attention.NONE,
-}
+_NAMES = {name: Attention(kind) for kind, names in LAYER_KINDS.items() for name in names}
 
 
 def attention_kinds(view: ConfigView, layers: int) -> Kinds:
