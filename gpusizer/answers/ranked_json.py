@@ -25,6 +25,11 @@ _SPEEDS = {
 the disk, a place has those of one user."""
 
 
+def _own_units(item: Ranked) -> Json:
+    """Rates of models that nobody reads a stream of tokens from, None for others."""
+    return {"read_tokens_per_second": item.read, "audio_seconds_per_second": item.heard}
+
+
 def ranked_json(item: Ranked) -> Json:
     """The contract's ranking object; `largest`, `advice` and `plans` only for GPUs named in the
     request."""
@@ -49,6 +54,7 @@ def ranked_json(item: Ranked) -> Json:
         "max_concurrency": fit.max_concurrency,
         **{field: getattr(speeds or item, name, None) for name, field in _SPEEDS.items()},
         "speed_basis": speeds and _basis_json(speeds),
+        **{name: rate for name, rate in _own_units(item).items() if rate is not None},
         **{name: value for name, value in several.items() if value is not None},
         "parallelism": _parallelism_json(fit),
         "price": _price_json(item),

@@ -15,6 +15,7 @@ from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.division import asked_boards, board_counts
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.one_user import one_prompt_rate, one_user_rate
+from gpusizer.fit.own_units import heard_rate, read_rate
 from gpusizer.fit.parallelism.platforms import setup_of
 from gpusizer.fit.parallelism.run_plan import RunPlan
 from gpusizer.fit.placement.from_disk import disk_notes
@@ -58,6 +59,8 @@ class Ranked:
         part_decode, part_prefill: tokens/s of one user and of one prompt where layers lie on unlike
             devices or in system memory.
         weighed: what decided for the quantization; a part of the reasons.
+        read: tokens/s that an embedding or reranking model reads, None for others.
+        heard: seconds of sound a second that a recogniser transcribes, None for others.
         evidence: what stands behind the speed of each user.
         largest, advice, plans: only where the GPU was asked for by name.
     """
@@ -76,6 +79,8 @@ class Ranked:
     served: Served | None = None
     part_decode: Rate | None = None
     part_prefill: Rate | None = None
+    read: Rate | None = None
+    heard: Rate | None = None
     weighed: tuple[Note, ...] = ()
     evidence: SpeedEvidence | None = None
 
@@ -306,6 +311,8 @@ def describe(study: Study, way: Way, rank: int) -> Ranked:
         served=_served(study, fit, percentiles=rank == 1) if runs else None,
         part_decode=one_user_rate(study, way) if every is None else None,
         part_prefill=one_prompt_rate(study, way) if every is None else None,
+        read=read_rate(study, way),
+        heard=heard_rate(study, way),
         evidence=speed_evidence(study, way, user_speed(study, way)) if runs else None,
     )
 

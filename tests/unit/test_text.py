@@ -111,6 +111,7 @@ UNIVERSAL = {
     "page.column.energy",
 }
 SAME_IN_PORTUGUESE = UNIVERSAL | {
+    "page.spec.sound",
     "page.view.ranking",
     "page.kind.mac",
     "page.part.overhead",

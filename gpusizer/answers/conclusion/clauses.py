@@ -13,6 +13,7 @@ from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import PlanCosts
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
+from gpusizer.model.tasks import kind_of, writes_text
 
 _HOURS_OF_A_MONTH = 730  # of 365 days, as clouds bill
 
@@ -49,7 +50,14 @@ def about(profile: ModelProfile, place: Ranked) -> dict[str, NoteValue]:
 
 
 def speed_of_one(place: Ranked) -> Note:
-    """What one user sees, or that no speed is known: of a model that generates no text none is."""
+    """What one user sees, in the unit that such models are counted in, or that no speed is
+    known."""
+    if place.read is not None:
+        tokens = place.fit.estimate.placement.workload.context
+        documents = significant(place.read.likely / tokens)
+        return Note("answer_reads", **_banded(place.read), documents=documents, context=tokens)
+    if place.heard is not None:
+        return Note("answer_hears", **_banded(place.heard))
     if place.decode is None:
         return Note("answer_speed_unknown")
     return Note("answer_speed", **_banded(place.decode))
@@ -119,14 +127,17 @@ def facts_of(place: Ranked) -> Mapping[str, NoteValue | None]:
 
 def unmeasured(place: Ranked) -> Iterator[Note]:
     """That no published run stands behind the speed."""
+    if place.read is not None or place.heard is not None:
+        yield Note("answer_derived_speed")
+        return
     if place.speeds is not None and place.decode is not None and not place.speeds.decode_runs:
         engine = place.fit.estimate.engine.name
         yield Note("answer_unmeasured", engine=engine, gpu=place.fit.gpu.name)
 
 
 def is_text(profile: ModelProfile) -> bool:
-    """Whether the model writes text, so that it has a context and a speed in tokens."""
-    return profile.architecture is not None and profile.architecture.generates
+    """Whether the model writes text for a reader, whose context and speed in tokens matter."""
+    return writes_text(profile) and kind_of(profile) != "speech"
 
 
 def planned(profile: ModelProfile, workload: Workload) -> Iterator[Note]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from gpusizer.answers.conclusion.clauses import (
     about,
     facts_of,
+    is_text,
     machine_name,
     memory_free,
     names,
@@ -113,6 +114,8 @@ def limits(workload: Workload, place: Ranked) -> Iterator[Note]:
     """What the cache holds beside the weights, in the units that vLLM's log prints."""
     held = place.fit
     if not held.verdict.all_on_gpu or held.kv_pool_tokens is None or held.max_concurrency is None:
+        return
+    if not is_text(held.estimate.placement.profile):
         return
     yield Note(
         "answer_cache_each" if held.count > 1 else "answer_cache_one",

@@ -49,7 +49,11 @@ def need(
     )
     weighed = (
         *memory,
-        *([Note("answer_order_without_speed")] if first.decode is None else []),
+        *(
+            [Note("answer_order_without_speed")]
+            if first.decode is None and first.read is None
+            else []
+        ),
         *first.weighed,
         *offered,
         *missed(first),

@@ -99,15 +99,29 @@ class ModelFacts:
         arch = profile.architecture
         if arch is None or not writes_text(profile):
             return None
-        prompt = prompt or prompt_tokens(workload.context)
+        return cls._of(profile, arch, workload, prompt or prompt_tokens(workload.context))
+
+    @classmethod
+    def reading(cls, profile: ModelProfile, workload: Workload) -> ModelFacts | None:
+        """Facts of a model that takes in sequences of the whole context and writes nothing; None
+        without an architecture."""
+        arch = profile.architecture
+        return None if arch is None else cls._of(profile, arch, workload, workload.context)
+
+    @classmethod
+    def _of(
+        cls, profile: ModelProfile, arch: Architecture, workload: Workload, prompt: int
+    ) -> ModelFacts:
         ends = [g for g in profile.groups if g.kind in _ENDS and g.part not in _NOT_TEXT]
-        others = sum(g.parameters for g in profile.groups if g.part in _TOWERS)
+        # Where a decoder writes, it reads what an encoder left, once for each answer.
+        apart = (*_TOWERS, Part.ENCODER) if arch.generates else _TOWERS
+        others = sum(g.parameters for g in profile.groups if g.part in apart)
         tables = [g for g in ends if not is_layer_table(g.pattern)]
         outputs = [group for group in tables if group.kind is Kind.OUTPUT] or tables
         routed = arch.experts and arch.experts_per_token
         feeding, mixing, experts = _layers_by_purpose(profile)
-        apart = feeding and mixing and not (feeding | experts) & mixing
-        running = arch.layers / 2 if apart else arch.layers
+        alternate = feeding and mixing and not (feeding | experts) & mixing
+        running = arch.layers / 2 if alternate else arch.layers
         latent = sum(s.count for s in arch.layer_plan if s.attention is Attention.MLA)
         states = (s.count * s.state_elements for s in arch.layer_plan)
         return cls(

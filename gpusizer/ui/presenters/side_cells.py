@@ -34,6 +34,8 @@ ROWS: Mapping[str, Best | None] = {
     "decode": max,
     "guessed": None,
     "prefill": max,
+    "read": max,
+    "heard": max,
     "first_token": min,
     "users_total": max,
     "serving": max,
@@ -102,7 +104,12 @@ def _fit(fit: Fit, scale_bytes: int, words: Words) -> _Lines:
 def _performance(ranked: Ranked, words: Words) -> _Lines:
     """Yield speeds and context, which exist only where a model that generates text fits."""
     silent = ranked.decode is None and ranked.prefill is None
-    if not ranked.fit.verdict.all_on_gpu or silent:
+    if ranked.read is not None:
+        yield "read", _rate(ranked.read, words)
+    elif ranked.heard is not None:
+        heard = words("spec.sound", speed=words.speed(ranked.heard.likely))
+        yield "heard", Cell(heard, words.band(ranked.heard), (), ranked.heard.likely)
+    elif not ranked.fit.verdict.all_on_gpu or silent:
         yield "decode", Cell(DASH)
     else:
         yield "decode", _rate(ranked.decode, words)
