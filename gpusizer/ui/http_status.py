@@ -7,31 +7,13 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from gpusizer.core.errors import GpusizerError
+from gpusizer.core.tables import toml_of
 from gpusizer.text import Language
 
 NOT_KEPT = "no-store"
 """Cache-Control of what nobody keeps."""
 STATUSES: Mapping[str, HTTPStatus] = {
-    "invalid_request": HTTPStatus.BAD_REQUEST,
-    "invalid_model_id": HTTPStatus.BAD_REQUEST,
-    "unknown_gpu": HTTPStatus.BAD_REQUEST,
-    "unknown_quant": HTTPStatus.BAD_REQUEST,
-    "unknown_engine": HTTPStatus.BAD_REQUEST,
-    "gated_model": HTTPStatus.FORBIDDEN,
-    "model_not_found": HTTPStatus.NOT_FOUND,
-    "private_or_missing": HTTPStatus.NOT_FOUND,
-    "revision_not_found": HTTPStatus.NOT_FOUND,
-    "file_not_found": HTTPStatus.NOT_FOUND,
-    "request_too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-    "no_weights": HTTPStatus.UNPROCESSABLE_ENTITY,
-    "malformed_repo": HTTPStatus.UNPROCESSABLE_ENTITY,
-    "limits_exceeded": HTTPStatus.UNPROCESSABLE_ENTITY,
-    "unsupported_dtype": HTTPStatus.UNPROCESSABLE_ENTITY,
-    "too_many_requests": HTTPStatus.TOO_MANY_REQUESTS,
-    "hub_rate_limited": HTTPStatus.TOO_MANY_REQUESTS,
-    "hub_unreachable": HTTPStatus.SERVICE_UNAVAILABLE,
-    "server_busy": HTTPStatus.SERVICE_UNAVAILABLE,
-    "internal": HTTPStatus.INTERNAL_SERVER_ERROR,
+    code: HTTPStatus[name] for name, codes in toml_of(__file__).items() for code in codes
 }
 """By the error's code."""
 

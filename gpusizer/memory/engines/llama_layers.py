@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 
 from gpusizer.core.byte_ranges import Provenance, exactly
+from gpusizer.core.tables import toml_of
 from gpusizer.hub.tensors import Indices
 from gpusizer.memory.engines.base import Loaded
 from gpusizer.memory.engines.llama_versions import BuildRules, as_cached
@@ -27,20 +28,7 @@ DEFAULT_BATCH = 2048
 DEFAULT_UBATCH = 512
 CELLS = 256  # cells a cache is padded to; 32 before flash attention became the default
 _ON_HOST_FIRST = (Part.TEXT, Part.MTP, Part.ENCODER)
-# Models whose `sliding_window` llama.cpp does not read: their cache is of full length.
-_WINDOW_IGNORED = frozenset(
-    {
-        "mistral",
-        "mixtral",
-        "phi3",
-        "phimoe",
-        "qwen2",
-        "qwen2_moe",
-        "qwen3",
-        "qwen3_moe",
-        "starcoder2",
-    }
-)
+_WINDOW_IGNORED = frozenset(toml_of(__file__)["window_ignored"])
 
 
 def ubatch(workload: Workload) -> int:
