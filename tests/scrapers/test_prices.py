@@ -20,21 +20,17 @@ from gpusizer.gpus.costs.rental import read_offers
 from gpusizer.gpus.purchase import read_listed_offers
 from scrapers.http import HubSession
 from scrapers.limits import Limits
-from scrapers.prices import (
+from scrapers.prices import dashboard, llmdev, skypilot, tracker
+from scrapers.prices.__main__ import main
+from scrapers.prices.checks import PURCHASE_BOUNDS_USD, PricesRefused, checked
+from scrapers.prices.rows import (
     PriceRow,
-    PricesRefused,
-    checked,
-    dashboard,
-    llmdev,
+    PurchaseRow,
     read_labels,
+    read_purchase_rows,
     read_rows,
-    skypilot,
-    tracker,
     write_rows,
 )
-from scrapers.prices.__main__ import main
-from scrapers.prices.checks import PURCHASE_BOUNDS_USD
-from scrapers.prices.rows import PurchaseRow, read_purchase_rows
 from scrapers.prices.sources import SOURCES, fetch
 from tests.each import each
 
