@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from gpusizer.answers.launch.deployment import cheapest_deployment
 from gpusizer.answers.report import Report
-from gpusizer.cli.losses import loss_word
-from gpusizer.cli.money import price_cell, rent_cell
-from gpusizer.cli.output import Columns, boards_text, lines_text, table
+from gpusizer.cli.output import Columns, lines_text, table
+from gpusizer.cli.summary import REPLICAS
 from gpusizer.fit.serving_plan import Replicas, ServingPlan
 from gpusizer.text import say_note
 
@@ -22,19 +21,12 @@ def _first_token(row: Replicas) -> str:
 
 
 _COLUMNS: Columns[Replicas] = {
-    "GPUs": lambda row: boards_text(row.total_boards, row.gpu),
-    "low-high": _boards,
-    "replicas": lambda row: f"{row.replicas} of {row.boards}",
-    "quant": lambda row: row.estimate.quant.slug,
-    "loss": lambda row: loss_word(row.estimate),
-    "engine": lambda row: row.estimate.engine.slug,
+    **REPLICAS,
+    "first token s": _first_token,
+    "GPUs, low-high": _boards,
     "users each": lambda row: f"{row.users:g}",
     "room for": lambda row: f"{row.most_users:,}",
-    "mean first token s": _first_token,
     "late s": lambda row: f"{row.ttft_late_seconds:g}",
-    "tok/s a user": lambda row: f"{row.user_tokens_per_second:g}",
-    "buy USD": lambda row: price_cell(row.costs),
-    "USD/h": lambda row: rent_cell(row.costs),
 }
 
 

@@ -46,7 +46,7 @@ _MEMORY: Columns[EstimateRow] = {
     "low-high": lambda row: gib_span(row.estimate.all_gpus.total),
     "engine": lambda row: row.estimate.engine.slug,
 }
-_PLACES: Columns[Ranked] = {
+PLACES: Columns[Ranked] = {
     "GPUs": lambda item: boards_text(item.fit.count, item.fit.gpu),
     "quantization": lambda item: item.fit.estimate.quant.name,
     "loss": lambda item: loss_word(item.fit.estimate),
@@ -58,7 +58,7 @@ _PLACES: Columns[Ranked] = {
     "rent USD/h": lambda item: rent_cell(item.costs),
 }
 _OF_TEXT = ("tok/s a user", "max context")
-_REPLICAS: Columns[Replicas] = {
+REPLICAS: Columns[Replicas] = {
     "GPUs": lambda row: boards_text(row.total_boards, row.gpu),
     "replicas": lambda row: f"{row.replicas} of {row.boards}",
     "quantization": lambda row: row.estimate.quant.name,
@@ -69,7 +69,7 @@ _REPLICAS: Columns[Replicas] = {
     "buy USD": lambda row: price_cell(row.costs),
     "rent USD/h": lambda row: rent_cell(row.costs),
 }
-_CARDS: Columns[Gpu] = {
+CARDS: Columns[Gpu] = {
     "GPU": lambda gpu: gpu.name,
     "usable GiB": lambda gpu: gib(gpu.memory_bytes, 1),
     "GB/s": lambda gpu: number(gpu.bandwidth_bytes_per_second, of=10**9),
@@ -84,7 +84,7 @@ _METHODS: Columns[TrainingEstimateRow] = {
     "each GPU GiB": lambda row: gib(row.memory.needed.likely),
     "low-high": lambda row: gib_span(row.memory.needed),
 }
-_TRAINED: Columns[RankedTraining] = {
+TRAINED: Columns[RankedTraining] = {
     "GPUs": lambda item: boards_text(item.fit.count, item.fit.gpu),
     "divided": lambda item: item.fit.plan.sharding,
     "verdict": lambda item: verdict_text(item.fit.verdict),
@@ -108,7 +108,7 @@ _MODELS: Columns[RunsOn] = {
 def size_summary(report: Report) -> str:
     """Write six quantizations and ten GPUs, or ten rows of the plan for a rate of requests."""
     plan = report.serving_plan
-    rows = table(_REPLICAS, plan.rows[:_ROWS]) if plan and plan.rows else ""
+    rows = table(REPLICAS, plan.rows[:_ROWS]) if plan and plan.rows else ""
     if plan is None and report.ranking:
         rows = table(_places_of(report.profile), report.ranking[:_ROWS])
     return _joined(
@@ -147,7 +147,7 @@ def compare_summary(comparison: Comparison) -> str:
     """Write how the model runs on each GPU, or the figures of the GPUs without one."""
     places = [item.ranked for item in comparison.items if item.ranked is not None]
     if comparison.profile is None:
-        shown = table(_CARDS, [item.gpu for item in comparison.items])
+        shown = table(CARDS, [item.gpu for item in comparison.items])
         return _joined(comparison.conclusion, [shown], ())
     shown = table(_places_of(comparison.profile), places)
     return _joined(comparison.conclusion, [shown], comparison.profile.caveats)
@@ -156,14 +156,14 @@ def compare_summary(comparison: Comparison) -> str:
 def _places_of(profile: ModelProfile) -> Columns[Ranked]:
     """The columns of places; a model that writes no text has no tokens to count."""
     if is_text(profile):
-        return _PLACES
-    return {name: write for name, write in _PLACES.items() if name not in _OF_TEXT}
+        return PLACES
+    return {name: write for name, write in PLACES.items() if name not in _OF_TEXT}
 
 
 def train_summary(report: TrainingReport) -> str:
     """Write the memory by method and ten GPUs."""
     ranking = report.ranking[:_ROWS]
-    tables = [table(_METHODS, report.estimates), table(_TRAINED, ranking) if ranking else ""]
+    tables = [table(_METHODS, report.estimates), table(TRAINED, ranking) if ranking else ""]
     return _joined(report.conclusion, tables, (*report.profile.caveats, *report.notes))
 
 

@@ -11,12 +11,11 @@ from gpusizer.cli.conclusion import conclusion_text
 from gpusizer.cli.drafts import draft_parts, speculation_lines
 from gpusizer.cli.evidence_text import evidence_text
 from gpusizer.cli.losses import loss_lines, loss_text
-from gpusizer.cli.money import money_text, price_cell, purposes_text, rent_cell
+from gpusizer.cli.money import money_text, purposes_text
 from gpusizer.cli.output import (
     UNKNOWN,
     Columns,
     boards_text,
-    gib,
     gib_span,
     lines_text,
     memory_columns,
@@ -27,13 +26,13 @@ from gpusizer.cli.output import (
 )
 from gpusizer.cli.plans import RIG, plan_lines, rig_lines, rig_rows
 from gpusizer.cli.serving_plan import plan_parts
-from gpusizer.core.units import GB, TERA, format_count, format_gb, format_gib
+from gpusizer.cli.summary import CARDS, PLACES
+from gpusizer.core.units import format_count, format_gb, format_gib
 from gpusizer.fit.card_statements import statements_on
 from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.speed import Speeds
 from gpusizer.fit.system_memory import RAM_SPEED_NOTES
 from gpusizer.gpus import Gpu
-from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, PlanCosts, plan_costs
 from gpusizer.gpus.purpose import purpose_of
 from gpusizer.hub.quantized_repos import QuantizedRepo
 from gpusizer.model.profile import ModelProfile
@@ -49,10 +48,6 @@ def _quote(item: JudgedStatement) -> str:
 
 def _size(repo: QuantizedRepo) -> str:
     return UNKNOWN if repo.weight_bytes is None else format_gb(repo.weight_bytes)
-
-
-def _one_board(gpu: Gpu) -> PlanCosts:
-    return plan_costs(gpu, 1, None, DEFAULT_ASSUMPTIONS)
 
 
 _CARD: Columns[JudgedStatement] = {
@@ -77,26 +72,12 @@ _ESTIMATES: Columns[EstimateRow] = {
 }
 _RANKING: Columns[Ranked] = {
     "#": lambda item: str(item.rank),
-    "GPUs": lambda item: boards_text(item.fit.count, item.fit.gpu),
-    "quant": lambda item: item.fit.estimate.quant.slug,
-    "loss": lambda item: loss_text(item.fit.estimate),
-    "verdict": lambda item: verdict_text(item.fit.verdict),
-    "spare GiB": lambda item: gib(item.fit.headroom_bytes, 1, unknown="-"),
-    "tok/s": lambda item: span(item.decode),
+    **PLACES,
     "served tok/s": lambda item: span(item.speeds.serving if item.speeds else None),
-    "max context": lambda item: number(item.fit.max_context),
-    "buy USD": lambda item: price_cell(item.costs),
-    "USD/h": lambda item: rent_cell(item.costs),
 }
 _GPUS: Columns[Gpu] = {
     "slug": lambda gpu: gpu.slug,
-    "name": lambda gpu: gpu.name,
-    "usable GiB": lambda gpu: gib(gpu.memory_bytes),
-    "GB/s": lambda gpu: number(gpu.bandwidth_bytes_per_second, of=GB),
-    "FP16 TFLOPS": lambda gpu: number(gpu.fp16_flops, ",.1f", of=TERA),
-    "W": lambda gpu: number(gpu.power_watts),
-    "buy USD": lambda gpu: price_cell(_one_board(gpu)),
-    "USD/h": lambda gpu: rent_cell(_one_board(gpu)),
+    **CARDS,
     "for": lambda gpu: text(f"purpose.{purpose_of(gpu).label}", "en"),
 }
 

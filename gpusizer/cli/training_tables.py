@@ -13,10 +13,10 @@ from gpusizer.cli.output import (
     gib_span,
     lines_text,
     number,
-    span,
     table,
     verdict_text,
 )
+from gpusizer.cli.summary import TRAINED
 from gpusizer.cli.tables import profile_text
 from gpusizer.core.units import format_gib
 from gpusizer.text import say_note, text
@@ -57,18 +57,12 @@ _PARAMETERS: Columns[TrainingEstimateRow] = {
 }
 _RANKING: Columns[RankedTraining] = {
     "#": lambda item: str(item.rank),
-    "GPUs": lambda item: boards_text(item.fit.count, item.fit.gpu),
-    "divided": lambda item: item.fit.plan.sharding,
-    "verdict": lambda item: verdict_text(item.fit.verdict),
-    "spare GiB": lambda item: gib(item.fit.headroom_bytes, 1),
-    "tok/s": lambda item: span(item.rate, ",.0f"),
-    "hours": lambda item: number(item.cost.hours, ",.3g"),
-    "USD": lambda item: number(item.cost.usd, ",.3g"),
+    **TRAINED,
     "kWh": lambda item: number(item.cost.energy_kwh, ",.3g"),
 }
 _CHEAPEST: Columns[RankedTraining] = {
     "method": lambda item: item.fit.plan.method,
-    **{name: _RANKING[name] for name in ("GPUs", "divided", "verdict", "hours", "USD")},
+    **{name: _RANKING[name] for name in ("GPUs", "divided", "verdict", "hours", "rent USD")},
 }
 _LADDER: Columns[Rung] = {
     "saves GiB": lambda rung: gib(rung.saving_bytes),
