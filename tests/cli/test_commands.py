@@ -45,8 +45,11 @@ def test_a_draft_model() -> None:
 def test_one_row_for_each_family() -> None:
     result = run("models-for", "4090", "--top", "4", "--offline", "--details")
     assert result.returncode == 0
-    assert "181 of 225 run in 152 families" in result.stdout
-    assert "Order: verdict (fits, tight, offload, from_disk); then age" in result.stdout
+    assert "154 of 195 run in 129 families" in result.stdout
+    assert (
+        "Order: what fits, or makes 10 tok/s with a part in system memory; then tight"
+        in result.stdout
+    )
     assert "Embedded figures of use: 2026-10-05." in result.stdout
     assert "Qwen/Qwen3.6-35B-A3B-FP8" not in result.stdout
     listed = run("models-for", "4090", "--top", "4", "--offline", "--copies").stdout
@@ -57,7 +60,7 @@ def test_live_without_the_hub_says_so() -> None:
     result = run("models-for", "4090", "--top", "1", "--offline", "--live", "true", "--json")
     answer = json.loads(result.stdout)
     assert (result.returncode, answer["use"]["live"]) == (0, False)
-    assert [note["code"] for note in answer["notes"]] == ["use_offline"]
+    assert [note["code"] for note in answer["notes"]] == ["use_offline", "models_left_out"]
     assert answer["trending"] == []
 
 
