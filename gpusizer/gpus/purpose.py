@@ -11,9 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpusizer.core.messages import Note
+from gpusizer.core.tables import toml_of
 from gpusizer.core.units import GB, GIB, TERA
 from gpusizer.gpus import Gpu
 
+_TABLES = toml_of(__file__)
 _INCLUDED = {"training.workstation": "training.one_board"}
 """Levels that take all of another as well."""
 TRAINING_LEVELS = ("several_boards", "workstation", "one_board", "none")
@@ -126,80 +128,41 @@ def _highest(criteria: tuple[Criterion, ...], use: str, levels: tuple[str, ...])
 
 
 def _criteria(gpu: Gpu) -> tuple[Criterion, ...]:
-    matrix = _tera(training_flops(gpu))
-    memory = gpu.device_memory_bytes / GIB
-    bandwidth, link = _giga(gpu.bandwidth_bytes_per_second), _link(gpu)
-    bf16 = float(gpu.bf16_support)
-    attention = {"yes": 1.0, "partial": 1.0, "no": 0.0}.get(gpu.flash_attention_2)
-    table: tuple[tuple[str, str, float | None, float, str], ...] = (
-        # V100 (125 TFLOPS, 300 GB/s, 16 GB) is the least that guides still train on; bridges of
-        # two boards carry 112 GB/s. H20 reads fast and computes little: 37 operations a byte.
-        ("training.several_boards", "matrix_rate", matrix, 100, "TFLOPS"),
-        ("training.several_boards", "compute_per_byte", _intensity(gpu), 100, "FLOP/byte"),
-        ("training.several_boards", "fabric", link, 200, "GB/s"),
-        ("training.several_boards", "memory", memory, 15, "GiB"),
-        # RTX A6000, RTX 3090: what training on one board takes, and a bridge to a second.
-        ("training.workstation", "fabric", link, 100, "GB/s"),
-        # LoRA and small full fine-tunes: "at least 24 GB for transformers" (T. Dettmers).
-        ("training.one_board", "matrix_rate", matrix, 60, "TFLOPS"),
-        ("training.one_board", "bf16", bf16, 1, ""),
-        ("training.one_board", "attention", attention, 1, ""),
-        ("training.one_board", "memory", memory, 22, "GiB"),
-        ("training.one_board", "bandwidth", bandwidth, 500, "GB/s"),
-        # A 70B in 8 bits, or the cache of many users.
-        ("inference.large", "matrix_rate", matrix, 100, "TFLOPS"),
-        ("inference.large", "memory", memory, 75, "GiB"),
-        ("inference.large", "bandwidth", bandwidth, 1500, "GB/s"),
-        # A 30B in 4 bits, faster than one reads: 20 GB at 500 GB/s are 15 to 20 tokens/s.
-        ("inference.general", "fast_16_bit", _fast_16_bit(gpu), 1, ""),
-        ("inference.general", "memory", memory, 22, "GiB"),
-        ("inference.general", "bandwidth", bandwidth, 500, "GB/s"),
-        # An 8B in 4 bits: 5 GB of weights and 1 of cache.
-        ("inference.light", "fast_16_bit", _fast_16_bit(gpu), 1, ""),
-        ("inference.light", "memory", memory, 7, "GiB"),
-        ("inference.light", "bandwidth", bandwidth, 60, "GB/s"),
-        # L4, L40S and H100 stand above it; RTX A4000 (0.5) and RTX 4090 (0.4) below.
-        ("efficiency", "efficiency", _efficiency(gpu), 1, "TFLOPS/W"),
-    )
+    figures = _figures(gpu)
     return tuple(
-        Criterion(name, level, None if value is None else round(value, 2), needs, unit)
-        for level, name, value, needs, unit in table
+        Criterion(name, level, figures[name], needs, _TABLES["units"].get(name, ""))
+        for level, name, needs in _TABLES["criteria"]
     )
 
 
-def _link(gpu: Gpu) -> float | None:
-    """GB/s to other boards over a fabric of their own, both directions; 0 for PCIe alone."""
-    if gpu.interconnect and gpu.interconnect_bytes_per_second is None:
-        return None
-    return (gpu.interconnect_bytes_per_second or 0.0) / GB
+def _figures(gpu: Gpu) -> dict[str, float | None]:
+    """The figures that count, in the units of the table; None for what is not published.
 
-
-def _intensity(gpu: Gpu) -> float | None:
-    """Matrix operations for each byte read: what training needs and decoding does not."""
-    rate, bandwidth = training_flops(gpu), gpu.bandwidth_bytes_per_second
-    return None if rate is None or not bandwidth else rate / bandwidth
-
-
-def _efficiency(gpu: Gpu) -> float | None:
-    """Dense 16-bit TFLOPS for each watt of rated power."""
-    rate = training_flops(gpu)
-    return None if rate is None or not gpu.power_watts else rate / TERA / gpu.power_watts
-
-
-def _fast_16_bit(gpu: Gpu) -> float:
-    """Matrix units for 16-bit numbers, or native BF16: GP102 runs FP16 at 1/64 of FP32."""
-    return float(gpu.fp16_tensor_flops is not None or gpu.bf16_support)
+    A fabric is 0 for PCIe alone. What is fast at 16 bits has matrix units for them or native BF16:
+    GP102 runs FP16 at 1/64 of FP32.
+    """
+    rate, bandwidth, link = (
+        training_flops(gpu),
+        gpu.bandwidth_bytes_per_second,
+        gpu.interconnect_bytes_per_second if gpu.interconnect else 0.0,
+    )
+    figures = {
+        "matrix_rate": None if rate is None else rate / TERA,
+        "compute_per_byte": None if rate is None or not bandwidth else rate / bandwidth,
+        "fabric": None if link is None else link / GB,
+        "memory": gpu.device_memory_bytes / GIB,
+        "bandwidth": None if bandwidth is None else bandwidth / GB,
+        "bf16": float(gpu.bf16_support),
+        "attention": {"yes": 1.0, "partial": 1.0, "no": 0.0}.get(gpu.flash_attention_2),
+        "fast_16_bit": float(gpu.fp16_tensor_flops is not None or gpu.bf16_support),
+        "efficiency": (
+            None if rate is None or not gpu.power_watts else rate / TERA / gpu.power_watts
+        ),
+    }
+    return {name: None if value is None else round(value, 2) for name, value in figures.items()}
 
 
 def _lack(criterion: Criterion) -> Note:
     if criterion.value is None:
         return Note(f"purpose_unknown_{criterion.name}")
     return Note(f"purpose_lacks_{criterion.name}", value=criterion.value, needs=criterion.needs)
-
-
-def _tera(value: float | None) -> float | None:
-    return None if value is None else value / TERA
-
-
-def _giga(value: float | None) -> float | None:
-    return None if value is None else value / GB

@@ -57,12 +57,12 @@ class RentalQuote:
     likely_usd: float | None
     low_usd: float | None
     high_usd: float | None
-    spot_usd: float | None
-    marketplace_usd: float | None
-    providers: tuple[str, ...]
-    exact: bool
-    as_of: str | None
-    sources: tuple[str, ...]
+    spot_usd: float | None = None
+    marketplace_usd: float | None = None
+    providers: tuple[str, ...] = ()
+    exact: bool = True
+    as_of: str | None = None
+    sources: tuple[str, ...] = ()
     own: bool = False
 
 
@@ -87,18 +87,7 @@ def rent_usd_per_hour(gpu: Gpu) -> float | None:
 
 def own_quote(usd_per_hour: float) -> RentalQuote:
     """The reader's own price of a board-hour as the quote."""
-    return RentalQuote(
-        likely_usd=usd_per_hour,
-        low_usd=usd_per_hour,
-        high_usd=usd_per_hour,
-        spot_usd=None,
-        marketplace_usd=None,
-        providers=(),
-        exact=True,
-        as_of=None,
-        sources=(),
-        own=True,
-    )
+    return RentalQuote(usd_per_hour, usd_per_hour, usd_per_hour, own=True)
 
 
 def quote_of(offers: Sequence[RentalOffer]) -> RentalQuote:
