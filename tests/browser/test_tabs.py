@@ -41,7 +41,7 @@ _OPENED = {"en": (1280, "light"), "zh": (390, "dark"), "pt": (390, "light")}
 """The width and theme a page is opened in, by language."""
 
 
-@pytest.mark.parametrize(("tab", "language"), paired(TABS, LANGUAGES))
+@pytest.mark.parametrize(("tab", "language"), some(paired(TABS, LANGUAGES), of=2))
 def test_a_tab_by_its_address(visit: Open, tab: str, language: Language) -> None:
     """The tab is opened in one width and checked in both."""
     query, selector = TABS[tab]
