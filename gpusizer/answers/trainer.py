@@ -73,6 +73,7 @@ def train(
         alternatives=() if gpus else alternatives_of(ranking),
         notes=(*_notes(profile, plan), *_lengths(fitter, first), *_unnamed(request)),
         cheapest=() if gpus else _cheapest(fitter, ranked, request),
+        counts_open=all(named.boards is None for named in gpus),
     )
 
 

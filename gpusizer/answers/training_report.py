@@ -133,6 +133,7 @@ class TrainingReport(Answered):
     Attributes:
         plan: of the first estimate.
         ladder: mitigations of it.
+        counts_open: no number of boards is stated, so that places have the fewest that hold it.
         cheapest: for each method the GPUs on which the run costs least; empty where GPUs are
             named.
         alternatives: to the first place of the ranking; empty where GPUs are named.
@@ -147,6 +148,7 @@ class TrainingReport(Answered):
     notes: tuple[Note, ...] = ()
     cheapest: tuple[RankedTraining, ...] = ()
     alternatives: tuple[TrainingAlternative, ...] = ()
+    counts_open: bool = False
 
     @property
     def conclusion(self) -> Conclusion:
@@ -158,6 +160,7 @@ class TrainingReport(Answered):
             asked.plan.method,
             [place.trained for place in self.ranking],
             named=bool(self.request.gpus),
+            counts_open=self.counts_open,
             tokens=round(self.request.dataset_tokens * self.request.epochs),
             ladder=self.ladder,
             others={a.kind: a.item.trained for a in self.alternatives if not a.is_first},

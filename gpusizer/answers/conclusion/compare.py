@@ -87,6 +87,7 @@ def _fastest(running: Sequence[Ranked]) -> Iterator[Note]:
     """Which is the fastest for one user, and how much slower the slowest is."""
     paced = [(rate.likely, place) for place in running if (rate := place.decode) is not None]
     if not paced:
+        yield Note("answer_speed_unknown")
         return
     paced.sort(key=lambda pair: -pair[0])
     best, slowest = paced[0], paced[-1]

@@ -42,6 +42,7 @@ def train(
     places: Sequence[Trained],
     *,
     named: bool,
+    counts_open: bool,
     tokens: int,
     ladder: Sequence[Rung],
     others: Mapping[str, Trained],
@@ -49,7 +50,8 @@ def train(
     """The first place, or the named GPU that holds the training best.
 
     `requested` is the memory of the method asked for, `tokens` those of the whole run, `others`
-    are alternatives to the first place by kind.
+    are alternatives to the first place by kind. With `counts_open` the places have the fewest boards
+    that hold it.
     """
     fields: dict[str, NoteValue] = {"model": short_name(profile), "tuning": method}
     if not places:
@@ -64,8 +66,10 @@ def train(
         savings = tuple(_savings(ladder))
         short = Note("answer_train_does_not_fit", **fields)
         return Conclusion("train", (short,), savings, _facts(first))
-    code = f"answer_train_{fit.verdict.value}" if named else "answer_train"
-    said = (Note(code, **fields), *_run(first, tokens))
+    several = named and counts_open and fit.count > 1
+    code = f"answer_train_{fit.verdict.value}" if named and not several else "answer_train"
+    one = Note("answer_train_several", **fields, gpu=fit.gpu.name, count=fit.count)
+    said = (*([one] if several else []), Note(code, **fields), *_run(first, tokens))
     weighed = (*one_price(fit.gpu, first.costs), *_others(others))
     return Conclusion("train", said, weighed, _facts(first))
 

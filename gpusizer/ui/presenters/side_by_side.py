@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from gpusizer.answers.comparison import ComparedGpu, Comparison
+from gpusizer.answers.conclusion.clauses import is_text
 from gpusizer.ui.presenters.capacity_bar import bar_bytes
 from gpusizer.ui.presenters.conclusion import conclusion_html
 from gpusizer.ui.presenters.gpu_folds import gpu_folds_html
@@ -62,10 +63,12 @@ def _compared(comparison: Comparison, picks: Sequence[str], plans: Plans, words:
     heads = [_head(item, pick, words) for item, pick in zip(items, picks, strict=False)]
     columns = [column_of(item, scale, words) for item in items]
     sized = comparison.profile is not None
+    silent = comparison.profile is not None and not is_text(comparison.profile)
+    rows = {name: best for name, best in ROWS.items() if not (silent and name == "decode")}
     return join(
         (
             _switch(plans, words) if sized and len(items) > 1 else None,
-            side_table_html(heads, columns, ROWS, words),
+            side_table_html(heads, columns, rows, words),
             parts_legend(words, "free", "reserve") if sized else None,
             el("details", el("summary", words("cards.terms")), class_="gs-details gs-terms"),
             gpu_folds_html(comparison, words),
