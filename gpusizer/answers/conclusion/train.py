@@ -50,8 +50,8 @@ def train(
     """The first place, or the named GPU that holds the training best.
 
     `requested` is the memory of the method asked for, `tokens` those of the whole run, `others`
-    are alternatives to the first place by kind. With `counts_open` the places have the fewest boards
-    that hold it.
+    are alternatives to the first place by kind. With `counts_open` the places have the fewest
+    boards that hold it.
     """
     fields: dict[str, NoteValue] = {"model": short_name(profile), "tuning": method}
     if not places:
