@@ -119,8 +119,9 @@ class Ranked:
 
     @property
     def each(self) -> Rate | None:
-        """Tokens/s of each of the workload's users."""
-        return self.speeds.per_user if self.speeds else None
+        """Tokens/s of each of the workload's users; None of a recogniser, of which nobody reads
+        tokens."""
+        return self.speeds.per_user if self.speeds and self.heard is None else None
 
     @property
     def user_rate(self) -> Rate | None:
@@ -133,7 +134,9 @@ class Ranked:
 
     @property
     def decode(self) -> Rate | None:
-        """Tokens/s of one user alone."""
+        """Tokens/s of one user alone; None of a recogniser, as above."""
+        if self.heard is not None:
+            return None
         return self.speeds.decode if self.speeds else self.part_decode
 
     @property

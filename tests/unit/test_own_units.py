@@ -42,9 +42,10 @@ def test_longer_documents_are_fewer() -> None:
 def test_sound_is_a_window_read_and_its_words_written() -> None:
     report = sized(WHISPER, quant="native")
     place = report.ranking[0]
-    assert place.heard is not None and place.decode is not None
+    assert place.heard is not None and place.speeds is not None and place.decode is None
+    assert place.speeds.decode is not None
     # 30 s hold 75 words, which are 100 tokens; the encoder takes less than writing them
-    writing = 30 * place.decode.likely / 100
+    writing = 30 * place.speeds.decode.likely / 100
     assert 0.8 * writing < place.heard.likely < writing
 
 
@@ -66,3 +67,9 @@ def test_a_model_that_writes_has_none_of_them() -> None:
     (place,) = sized("Qwen/Qwen3-8B").ranking
     assert place.read is None and place.heard is None
     assert "read_tokens_per_second" not in sized("Qwen/Qwen3-8B").to_json(say_note)["ranking"][0]
+
+
+def test_a_ranking_of_a_recogniser_has_no_tokens_a_second() -> None:
+    report = size(embedded_sizer(), {"model": WHISPER})
+    assert all(place.decode is None and place.heard is not None for place in report.ranking)
+    assert "tok/s" not in str(report.to_json(say_note)["answer"])

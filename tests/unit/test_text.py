@@ -59,7 +59,9 @@ FAMILIES: Mapping[str, Iterable[str]] = {
     "note.answer_or_": (
         *("cheapest_bought", "cheapest_bought_without_speed"),
         *("cheapest_rented", "cheapest_rented_without_speed"),
-        *("fastest_bought", "fastest_rented", "rent_rented", "rent_rented_without_speed"),
+        *("fastest_bought", "fastest_bought_without_speed"),
+        *("fastest_rented", "fastest_rented_without_speed"),
+        *("rent_rented", "rent_rented_without_speed"),
     ),
     "note.how_": get_args(How),
     "note.answer_train_": ("fits", "tight"),

@@ -47,13 +47,10 @@ def need(
         memory_free(first),
         *one_price(first.fit.gpu, first.costs),
     )
+    paced = first.decode or first.read or first.heard
     weighed = (
         *memory,
-        *(
-            [Note("answer_order_without_speed")]
-            if first.decode is None and first.read is None
-            else []
-        ),
+        *([] if paced else [Note("answer_order_without_speed")]),
         *first.weighed,
         *offered,
         *missed(first),

@@ -43,10 +43,14 @@ def serving_plan_html(plan: ServingPlan, profile: ModelProfile, words: Words) ->
 
 
 def _deployment(plan: ServingPlan, profile: ModelProfile, words: Words) -> Html | None:
-    """Write the command of a replica and the files that start all of them, folded."""
+    """Write the command of a replica and the files that start all of them, folded; that there is
+    none, and why."""
     found = cheapest_deployment(plan, profile)
-    if found is None or not found.replica.text:
+    if found is None:
         return None
+    if not found.replica.text:
+        none = el("p", words("launch.none"), class_="gs-small")
+        return join((none, words.listed(found.replica.notes, "gs-notes")))
     engine = plan.rows[0].estimate.engine.name
     blocks = {"compose.yaml": found.compose, "kubernetes.yaml": found.kubernetes}
     return el(
