@@ -5,14 +5,13 @@ Both come from the request models, as all documentation of fields does.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
 from gpusizer.answers.request_docs import FieldDescription, described_groups
 from gpusizer.text import LANGUAGES
 from gpusizer.ui.endpoint import Endpoint
-from gpusizer.ui.http_status import RETRY_AFTER_SECONDS, STATUSES
+from gpusizer.ui.http_status import CODES, RETRY_AFTER_SECONDS, STATUSES
 from gpusizer.ui.presenters.html import Html, el, join
 
 Json = dict[str, Any]
@@ -25,6 +24,17 @@ _EXAMPLES = {
     "gpus": "query=rtx+40",
     "models-for": "gpu=4090&model_task=text",
 }
+_LANGUAGE = FieldDescription(
+    name="lang",
+    kind=str,
+    unit="",
+    required=False,
+    default=LANGUAGES[0],
+    low=None,
+    high=None,
+    choices=tuple(LANGUAGES),
+    meaning="language of sentences; errors without it follow Accept-Language",
+)
 _ERROR: Json = {
     "type": "object",
     "required": ["schema_version", "error"],
@@ -50,8 +60,9 @@ _STYLE = (
 
 def operation(endpoint: Endpoint) -> Json:
     """What OpenAPI says of one question beside its summary: fields and responses."""
-    parameters = [_parameter(field, endpoint) for field in _fields(endpoint)]
-    return {"parameters": [*parameters, _language()], "responses": _responses()}
+    fields = (*_fields(endpoint), _LANGUAGE)
+    parameters = [_parameter(field, endpoint) for field in fields]
+    return {"parameters": parameters, "responses": _responses()}
 
 
 def docs_page(path: str, endpoints: tuple[Endpoint, ...], description: str) -> str:
@@ -112,18 +123,6 @@ def _schema(field: FieldDescription, *, required: bool) -> Json:
     return item
 
 
-def _language() -> Json:
-    schema = {"type": "string", "enum": list(LANGUAGES), "default": LANGUAGES[0]}
-    meaning = "Language of sentences; errors without it follow Accept-Language."
-    return {
-        "name": "lang",
-        "in": "query",
-        "required": False,
-        "description": meaning,
-        "schema": schema,
-    }
-
-
 def _responses() -> Json:
     answer = {"application/json": {"schema": {"type": "object"}}}
     error = {"application/json": {"schema": _ERROR}}
@@ -131,19 +130,12 @@ def _responses() -> Json:
         "200": {"description": "The answer.", "content": answer},
         "304": {"description": "The answer is the one that If-None-Match names."},
     }
-    for status, codes in _codes_by_status().items():
+    for status, codes in sorted(CODES.items()):
         responses[str(status)] = {"description": ", ".join(codes), "content": error}
         if status in RETRY_AFTER_SECONDS:
             seconds = {"description": "Seconds to wait.", "schema": {"type": "integer"}}
             responses[str(status)]["headers"] = {"Retry-After": seconds}
     return responses
-
-
-def _codes_by_status() -> dict[int, list[str]]:
-    codes: defaultdict[int, list[str]] = defaultdict(list)
-    for code, status in STATUSES.items():
-        codes[int(status)].append(code)
-    return dict(sorted(codes.items()))
 
 
 def _section(path: str, endpoint: Endpoint) -> Iterator[Html]:
@@ -164,7 +156,7 @@ def _row(field: FieldDescription, endpoint: Endpoint) -> tuple[str, ...]:
 
 
 def _error_rows() -> list[tuple[str, ...]]:
-    return [(str(status), ", ".join(codes)) for status, codes in _codes_by_status().items()]
+    return [(str(status), ", ".join(codes)) for status, codes in sorted(CODES.items())]
 
 
 def _table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> Html:

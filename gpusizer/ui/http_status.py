@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
 from gpusizer.core.errors import GpusizerError
@@ -12,8 +12,12 @@ from gpusizer.text import Language
 
 NOT_KEPT = "no-store"
 """Cache-Control of what nobody keeps."""
+CODES: Mapping[int, Sequence[str]] = {
+    int(HTTPStatus[name]): codes for name, codes in toml_of(__file__).items()
+}
+"""Errors by the status that they have."""
 STATUSES: Mapping[str, HTTPStatus] = {
-    code: HTTPStatus[name] for name, codes in toml_of(__file__).items() for code in codes
+    code: HTTPStatus(status) for status, codes in CODES.items() for code in codes
 }
 """By the error's code."""
 
