@@ -104,25 +104,17 @@ def build_snapshot(reader: RepoFiles, ref: ModelRef, on_step: OnStep = ignore_st
     if is_gguf:  # the others are variants
         counted |= {file.path for file in files if weight_format(file.path) == "gguf"}
     snapshot = RepoSnapshot(
-        repo_id=info.repo_id,
+        **info.facts,
         revision=ref.revision or DEFAULT_BRANCH,
-        sha=info.sha,
         source="hub",
         retrieved_at=datetime.now(UTC).isoformat(timespec="seconds"),
         format=form,
         components=components,
-        gated=info.gated,
         extra_configs=configs,
         uncounted_files=tuple(
             WeightFile(file.path, file.size_bytes, 0) for file in uncounted(files, counted)
         ),
         variants=listed_variants(reader, files) if is_gguf else (),
-        license=info.license,
-        base_models=info.base_models,
-        pipeline_tag=info.pipeline_tag,
-        library=info.library,
-        base_relation=info.base_relation,
-        languages=info.languages,
         notes=card_notes,
         card=card,
     )

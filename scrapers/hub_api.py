@@ -18,7 +18,7 @@ from requests.utils import parse_header_links
 from gpusizer.core.dtypes import DTYPE_BITS
 from gpusizer.core.errors import HubUnreachable
 from gpusizer.hub.model_ref import is_repo_id
-from gpusizer.hub.snapshot import Config
+from gpusizer.hub.snapshot import Config, RepoFacts
 from scrapers.json_files import deeper_than
 from scrapers.weight_sets import RepoFile
 
@@ -37,9 +37,9 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,12}(?:[-_][A-Za-z]{2,8})*")
 
 
-@dataclass(frozen=True, slots=True)
-class RepoInfo:
-    """The API's description of a repository; see RepoSnapshot for the other fields.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepoInfo(RepoFacts):
+    """The API's description of a repository.
 
     Attributes:
         parameters: the Hub's own count of the safetensors files by dtype, public even for a
@@ -48,17 +48,8 @@ class RepoInfo:
         files: the file list with sizes; None if the response does not include it.
     """
 
-    repo_id: str
-    sha: str | None
-    gated: bool
     private: bool
     disabled: bool
-    license: str | None
-    base_models: tuple[str, ...]
-    pipeline_tag: str | None
-    library: str | None
-    base_relation: str | None = None
-    languages: tuple[str, ...] = ()
     parameters: Mapping[str, int] | None = None
     config: Config | None = None
     files: tuple[RepoFile, ...] | None = None

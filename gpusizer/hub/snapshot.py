@@ -125,15 +125,41 @@ class Component:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class RepoSnapshot:
-    """Facts about one repository at one commit, with a JSON round trip.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepoFacts:
+    """What the Hub says of a repository.
 
     Attributes:
         repo_id: canonical ID as the Hub spells it (after any rename); of files of this machine
             their path.
-        revision: branch, tag or commit that was asked for.
         sha: commit read; None when it is not known (some embedded snapshots).
+        base_relation: how it was made from its base models, as the Hub says it: "quantized",
+            "finetune", "adapter", "merge".
+        languages: of the model card, as language codes.
+    """
+
+    repo_id: str
+    sha: str | None
+    gated: bool = False
+    license: str | None = None
+    base_models: tuple[str, ...] = ()
+    pipeline_tag: str | None = None
+    library: str | None = None
+    base_relation: str | None = None
+    languages: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """These by name, for another object that has them."""
+        return {item.name: getattr(self, item.name) for item in fields(RepoFacts)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepoSnapshot(RepoFacts):
+    """Facts about one repository at one commit, with a JSON round trip.
+
+    Attributes:
+        revision: branch, tag or commit that was asked for.
         source: where this copy came from: the live Hub, the disk cache, the embedded set, or the
             files of this machine.
         retrieved_at: ISO 8601 time (or date) of reading.
@@ -144,32 +170,20 @@ class RepoSnapshot:
         uncounted_files: weight files that repeat the counted ones in another format.
         variants: quantizations of a GGUF repository, from its file list, and the projectors
             and draft models beside them.
-        base_relation: how it was made from its base models, as the Hub says it: "quantized",
-            "finetune", "adapter", "merge".
-        languages: of the model card, as language codes.
         evidence: how an embedded snapshot was checked against the Hub ("lfs", "index", …).
         card: what the author says about hardware; None where no model card was read.
         notes: what the reader of any number must know about how these facts were read.
     """
 
-    repo_id: str
     revision: str
-    sha: str | None
     source: Source
     retrieved_at: str
     format: Format
     components: tuple[Component, ...]
-    gated: bool = False
     extra_configs: Mapping[str, Config] = field(default_factory=dict)
     uncounted_files: tuple[WeightFile, ...] = ()
     variants: tuple[Variant, ...] = ()
-    license: str | None = None
-    base_models: tuple[str, ...] = ()
-    pipeline_tag: str | None = None
-    library: str | None = None
     evidence: tuple[str, ...] = ()
-    base_relation: str | None = None
-    languages: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
     card: ModelCard | None = None
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from gpusizer.core.errors import NoWeights
 from gpusizer.core.messages import Note
-from gpusizer.hub.snapshot import ADAPTER_COMPONENT, Config, RepoSnapshot, Variant
+from gpusizer.hub.snapshot import ADAPTER_COMPONENT, Config, RepoFacts, RepoSnapshot, Variant
 from gpusizer.model.architecture import (
     Architecture,
     architecture_of_config,
@@ -65,8 +65,8 @@ class DraftModel:
         return self.method == "dflash"
 
 
-@dataclass(frozen=True, slots=True)
-class ModelProfile:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelProfile(RepoFacts):
     """A model's weights by purpose, its architecture and how it is stored.
 
     Attributes:
@@ -79,8 +79,6 @@ class ModelProfile:
         quantization: how the checkpoint is quantized, None for a plain one.
         architecture: None where there is no language-model configuration.
         groups: every stored tensor, classified.
-        base_relation: how it was made from `base_models`: "quantized", "finetune", …
-        languages: language codes of the model card.
         weights_basis: "headers" when every tensor was read; else the weakest of what stands
             in for them: "api", "index" or "files".
         caveats: what a reader of the numbers must know.
@@ -90,12 +88,9 @@ class ModelProfile:
         draft: a second model that guesses tokens for it, None where the request names none.
     """
 
-    repo_id: str
     revision: str
-    sha: str | None
     source: str
     retrieved_at: str
-    gated: bool
     format: str
     parameters: int
     active_parameters: int
@@ -108,15 +103,9 @@ class ModelProfile:
     quantization: StoredQuantization | None
     architecture: Architecture | None
     groups: tuple[WeightGroup, ...]
-    license: str | None
-    base_models: tuple[str, ...]
-    pipeline_tag: str | None
-    library: str | None
     caveats: tuple[Note, ...]
     variants: tuple[Variant, ...] = ()
     variant: str | None = None
-    base_relation: str | None = None
-    languages: tuple[str, ...] = ()
     weights_basis: str = HEADERS
     pipeline: PipelineShape | None = None
     draft: DraftModel | None = None
@@ -154,12 +143,10 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
     if quantization is not None:
         groups = without_padding(groups, main.config, quantization.method)
     return ModelProfile(
-        repo_id=snapshot.repo_id,
+        **snapshot.facts,
         revision=snapshot.revision,
-        sha=snapshot.sha,
         source=snapshot.source,
         retrieved_at=snapshot.retrieved_at,
-        gated=snapshot.gated,
         format=snapshot.format,
         parameters=sum(group.parameters for group in groups),
         active_parameters=_active_parameters(groups, architecture),
@@ -172,12 +159,6 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
         quantization=quantization,
         architecture=architecture,
         groups=groups,
-        base_relation=snapshot.base_relation,
-        languages=snapshot.languages,
-        license=snapshot.license,
-        base_models=snapshot.base_models,
-        pipeline_tag=snapshot.pipeline_tag,
-        library=snapshot.library,
         weights_basis=_basis(snapshot),
         caveats=caveats(snapshot, groups, architecture, quantization),
         variants=tuple(v for v in snapshot.variants if v.kind == "quantization"),
