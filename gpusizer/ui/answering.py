@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -40,12 +40,12 @@ _KEPT_REPORTS = 8
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
     """The content of a page about a model: a report that ranks every GPU, its tiers, and what is
-    concluded of the GPUs that the visitor has picked."""
+    concluded of the visitor's own machine or picks, or is wrong with that machine."""
 
     question: Question
     report: Report
     tiers: tuple[Tier, ...]
-    own: Conclusion | None = None
+    own: Conclusion | GpusizerError | None = None
 
 
 class Reports:
@@ -86,20 +86,25 @@ def answer(sizer: Sizer, state: PageState, reports: Reports | None = None) -> Pa
     """Answer the question of a page. Raises any GpusizerError."""
     question = question_of(sizer, state)
     report = (reports or Reports()).report(sizer, question)
-    tiers, own = _tiers(sizer, question, report), _on_own_gpus(sizer, state, question)
+    tiers, own = _tiers(sizer, question, report), _own(sizer, state, question)
     return PageAnswer(question, report, tiers, own)
 
 
-def _on_own_gpus(sizer: Sizer, state: PageState, question: Question) -> Conclusion | None:
-    """Conclude of the GPUs that the visitor has picked as of a request that names them; None
-    where there are none, or one cannot be had so, which is said beside them."""
+def _own(sizer: Sizer, state: PageState, question: Question) -> Conclusion | GpusizerError | None:
+    """Conclude of the visitor's machine as of a request that names it, else of the GPUs that he has
+    picked; None where there are neither, or a pick cannot be had so, which is said beside it."""
+    own: Mapping[str, object] = state.fields
     try:
-        own, _ = on_possible_gpus(replace(state, gpus=state.own_gpus), sizer.catalogue)
-        named = {"gpu": list(own.gpus or ()), "card": False}
-        request = SizeRequest.from_fields({**own.fields, **named})
-        return sizer.report(question.asking(request)).conclusion if own.gpus else None
-    except GpusizerError:
-        return None
+        if not state.machines:
+            picked = replace(state, gpus=state.own_gpus)
+            possible, _ = on_possible_gpus(picked, sizer.catalogue)
+            own = {**possible.fields, "gpu": list(possible.gpus or ())}
+        if not own.get("gpu"):
+            return None
+        request = SizeRequest.from_fields({**own, "card": False})
+        return sizer.report(question.asking(request)).conclusion
+    except GpusizerError as error:
+        return error if state.machines else None
 
 
 def pictures(sizer: Sizer, state: PageState, reports: Reports | None = None) -> Pictures:
@@ -117,7 +122,7 @@ def _picked(sizer: Sizer, state: PageState, question: Question) -> Sequence[Comp
     try:
         compared = compare(sizer, state, question)
     except InvalidRequest:
-        gpus = {"gpus": list(state.gpus or ())}
+        gpus = {"gpus": list(state.places)}
         compared = sizer.compare(CompareRequest.from_fields(gpus))
     return compared.items if compared else ()
 
@@ -130,13 +135,13 @@ def rank(sizer: Sizer, state: PageState, top: int = 0) -> Report:
 def compare(
     sizer: Sizer, state: PageState, question: Question | None = None, *, plans: Plans = "best"
 ) -> Comparison | None:
-    """Compare the picked GPUs; None when no GPU is picked. Raises any GpusizerError.
+    """Compare the visitor's machine and the picked GPUs; None without. Raises any GpusizerError.
 
     `question` is the page's own, where it has been studied.
     """
-    if not state.gpus:
+    if not state.places:
         return None
-    state, _ = on_possible_gpus(state, sizer.catalogue)
+    state, _ = on_possible_gpus(state.picking(state.places), sizer.catalogue)
     request = CompareRequest.from_fields({**state.fields, "gpus": list(state.gpus or ())})
     if plans == "same" or not request.model:
         return sizer.compare(request)

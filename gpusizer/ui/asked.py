@@ -17,7 +17,9 @@ START: Shown = {"start": ""}
 
 _MOST_WISHES = 32
 _MAX_CHARS = 4000
-_KINDS = frozenset({"load", "ask", "model", "pick", "drop", "rank", "plans", "take", "later"})
+_KINDS = frozenset(
+    {"load", "ask", "model", "pick", "drop", "rank", "plans", "take", "alone", "later"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,8 @@ class Wish:
     Attributes:
         kind: "load", an address is answered; "ask", it is insisted on an answer; "model", an
             example is chosen; "pick" and "drop", a GPU; "rank", an order; "plans", one
-            quantization for all GPUs or the best of each; "take", a file; "later", nothing: the
+            quantization for all GPUs or the best of each; "take", a file; "alone", for one
+            user; "later", nothing: the
             page asks again once the call before this one is answered.
         value: the address' query string, the model, the GPU, the order, the plans, the kind of
             file.

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from gpusizer.answers.models_for.licenses import LICENSES
 from gpusizer.answers.models_for.models_request import ModelsRequest
-from gpusizer.answers.request import CompareRequest, SizeRequest
+from gpusizer.answers.request import SizeRequest
 from gpusizer.answers.request_docs import described_fields
 from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.request_model import RequestModel, fields_of
@@ -26,11 +26,14 @@ _MEMORY = ("used_gb", "usable_gb")
 _MACHINE = (*_MEMORY, "ram_gb", "ram_gb_per_s", "disk_gb_per_s")
 _PRICES = ("gpu_usd", "gpu_usd_per_hour")
 
-OWN_FIELDS = (*_MACHINE, *_PRICES, "usd_per_kwh")
-"""Fields about the visitor's own machine and prices, which several tabs have."""
+OWN_FIELDS = ("gpu", *_MACHINE, *_PRICES, "usd_per_kwh")
+"""Fields about the visitor's own machine and prices, which are the same in every tab."""
 
-OF_NAMED_GPUS = (*_MEMORY, "ram_gb", "ram_gb_per_s", *_PRICES)
+OF_NAMED_GPUS = ("gpu", *_MEMORY, "ram_gb", "ram_gb_per_s", *_PRICES)
 """Those that count for GPUs which a request names."""
+
+SEVERAL = ("concurrency", "requests_per_second", "prompt_tokens", "answer_tokens", "ttft_ms")
+"""Those that count for more than one user."""
 
 MENUS: Mapping[str, tuple[str, ...]] = {
     "engine": ("", *ENGINES),
@@ -52,19 +55,32 @@ class Form:
     """The form of one tab.
 
     Values of its fields are texts, as addresses write them, by their names; those that are as
-    usual are left out. `first` stand beside the button, each of `rows` in a row, `own` in the fold
-    about the visitor's machine.
+    usual are left out.
+
+    Attributes:
+        request: what the tab asks.
+        first: the fields beside the button.
+        below: those below them.
+        more: those of a fold, by its rows.
+        machine: those of the fold about the visitor's machine.
     """
 
     request: type[RequestModel]
     first: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...] = ()
-    own: tuple[str, ...] = OWN_FIELDS
+    below: tuple[str, ...] = ()
+    more: tuple[tuple[str, ...], ...] = ()
+    machine: tuple[str, ...] = OWN_FIELDS[1:]
 
     @property
     def names(self) -> tuple[str, ...]:
         """All fields, in order."""
-        return (*self.first, *(name for row in self.rows for name in row), *self.own)
+        more = (name for row in self.more for name in row)
+        return (*self.first, *self.below, *more, *self.machine)
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """Those that other tabs have too and the browser remembers."""
+        return tuple(name for name in OWN_FIELDS if name in self.names)
 
     def kind(self, name: str) -> type:
         """The type of a field's values: int, float, bool or str."""
@@ -74,7 +90,7 @@ class Form:
     def usual(self, name: str) -> str:
         """What a field shows before anything is typed; "" for one that is empty then."""
         default = described_fields(self.request)[name].default
-        return "" if name in self.own or not default else number_text(default)
+        return "" if name in self.machine or not default else number_text(default)
 
     def texts(self, values: Mapping[str, object]) -> dict[str, str]:
         """The texts of what the fields hold, in their order."""
@@ -120,23 +136,23 @@ class Form:
 FORMS: Mapping[str, Form] = {
     "size": Form(
         SizeRequest,
-        ("model",),
+        ("model", "gpu"),
+        SEVERAL[:2],
         (
-            ("context", "concurrency", "engine"),
-            ("requests_per_second", "prompt_tokens", "answer_tokens", "ttft_ms"),
-            ("draft_model", "acceptance_rate"),
-            ("max_loss", "min_tok_s", "max_usd"),
+            SEVERAL[2:],
+            ("context", "engine", "max_loss", "min_tok_s"),
+            ("max_usd", "draft_model", "acceptance_rate"),
         ),
     ),
-    "compare": Form(CompareRequest, ("model",)),
+    "compare": Form(SizeRequest, ("model", "gpu")),
     "train": Form(
         TrainingRequest,
-        ("model",),
-        (("method", "sequence_length", "micro_batch", "gpu"),),
-        (*_MEMORY, "usd_per_kwh"),
+        ("model", "gpu"),
+        ("method", "sequence_length", "micro_batch"),
+        machine=(*_MEMORY, "usd_per_kwh"),
     ),
     "reverse": Form(
-        ModelsRequest, ("gpu", "context"), (("model_task", "license", "live"),), _MACHINE
+        ModelsRequest, ("gpu", "context"), ("model_task", "license", "live"), machine=_MACHINE
     ),
 }
 """By tab, in the order of the page. A field that is named here stands on the page."""

@@ -11,12 +11,13 @@ from uuid import uuid4
 import gradio as gr
 
 from gpusizer.answers.comparison import Comparison
+from gpusizer.answers.conclusion.conclusion import Conclusion
 from gpusizer.answers.model_card.own_terms import terms_of
 from gpusizer.answers.question import Question
 from gpusizer.answers.report import Report
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import GpusizerError
-from gpusizer.fit.machine_words import split_machines
+from gpusizer.fit.machine_words import is_mixed, split_machines
 from gpusizer.gpus import saved_gpus
 from gpusizer.hub.reading_steps import OnStep, watched
 from gpusizer.text import Language
@@ -26,7 +27,7 @@ from gpusizer.ui.asked import START, FormCall, Shown, wishes_of
 from gpusizer.ui.attempts import RANKED, attempt
 from gpusizer.ui.choices import MAX_PICKS, default_gpus
 from gpusizer.ui.endpoints import with_rights
-from gpusizer.ui.forms import FORMS, OWN_FIELDS
+from gpusizer.ui.forms import FORMS, OWN_FIELDS, SEVERAL
 from gpusizer.ui.other_tabs import Questions
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.picked_memory import on_possible_gpus
@@ -48,6 +49,7 @@ from gpusizer.ui.presenters.side_by_side import (
     side_by_side_html,
 )
 from gpusizer.ui.presenters.tables import RANKING_COLUMNS, memory_html, ranking_html
+from gpusizer.ui.presenters.views import View
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.reading import Reading, told
 from gpusizer.ui.tab_examples import comparisons
@@ -55,8 +57,7 @@ from gpusizer.ui.tab_examples import comparisons
 _TABS = (*FORMS, "know")
 PARTS = {"catalogue": "compare", "log": "know"}
 """By its name in an address: a part of a tab, which was a tab of its own, and that tab."""
-_MAX_PICK_CHARS = 300
-_MAX_MODEL_CHARS = 300
+_MAX_CHARS = 300
 
 
 class Handlers:
@@ -139,6 +140,9 @@ class Handlers:
 
         GPUs that are picked stay as long as the model stays.
         """
+        if asked.last("alone") is not None:
+            asked = replace(asked, fields={**asked.fields, **dict.fromkeys(SEVERAL)})
+            yield FORMS["size"].values({}, SEVERAL)
         before = PageState.from_query(asked.query)
         state = self._question(before, asked)
         if not state.model and asked.last("ask") is None:
@@ -158,8 +162,9 @@ class Handlers:
             state = replace(before.stating(asked.fields), as_card="")
         if example is not None:  # a draft model is another's
             others = {"draft_model": "", "acceptance_rate": ""}
-            state = state.stating({"model": example[:_MAX_MODEL_CHARS], **others})
-        if address is None and state.model != before.model:
+            state = state.stating({"model": example[:_MAX_CHARS], **others})
+        is_machine_new = state.machines != before.machines and not before.own_gpus
+        if address is None and (state.model != before.model or is_machine_new):
             state = replace(state, gpus=None, filled="")
         saved = self._saved(asked.profile)
         if state.gpus is None and saved:
@@ -199,7 +204,7 @@ class Handlers:
             state = state.picking(saved) if state.gpus is None and saved else state
         if state == before and not asked.wishes:
             yield {}
-        elif not (state.model and (state.gpus or any(asked.about_gpus))):
+        elif not (state.model and (state.places or any(asked.about_gpus))):
             sizer = self._of(asked.token)
             yield {"status": "", **self._repicked(sizer, state, asked, concluded=True)}
         else:
@@ -257,7 +262,9 @@ class Handlers:
             yield {**texts, **parts, "answer": panel, "query": state.query}
             return
         if state.gpus is None:
-            state = state.filling(default_gpus(result.report.ranking))
+            mine = result.own.facts.get("gpu") if isinstance(result.own, Conclusion) else None
+            free = [gpu for gpu in default_gpus(result.report.ranking) if gpu != mine]
+            state = state.filling(free[: MAX_PICKS - len(state.machines)])
         yield {
             "status": "",
             **self._first(result, state),
@@ -276,7 +283,9 @@ class Handlers:
         terms = terms_of(card.command, profile) if card and card.command else {}
         as_author = question_href(state.as_author(terms).query, self.words.language)
         said = model_card_html(card, self.words, as_author)
-        answer = answer_html(result, self.words, "cards" if state.own_gpus else "ranking")
+        is_on_own = isinstance(result.own, Conclusion) and not any(map(is_mixed, state.machines))
+        first: View = "cards" if state.own_gpus or is_on_own else "ranking"
+        answer = answer_html(result, self.words, first)
         memory = memory_html(result.report, result.tiers, self.words)
         facts = join((facts_html(profile, self.words), said))
         return {"answer": answer, "memory": memory, "facts": facts}
@@ -309,7 +318,7 @@ class Handlers:
         """
         after, message = before, ""
         for wish in asked.about_gpus:
-            value = wish.value[:_MAX_PICK_CHARS]
+            value = wish.value[:_MAX_CHARS]
             if wish.kind == "drop":
                 after = after.without_gpu(value)
                 continue
@@ -323,10 +332,14 @@ class Handlers:
         if isinstance(result, GpusizerError) and after != before:
             after, message = before, self.words.error(result)
             result = attempt(lambda: compare(sizer, before, question, plans=plans))
+        seen = after
+        if isinstance(result, GpusizerError) and after.machines:
+            seen, message = after.stating({"gpu": ""}), self.words.error(result)
+            result = attempt(lambda: compare(sizer, seen, question, plans=plans))
         if isinstance(result, GpusizerError):
             cards = self._no_cards(after.model, self.words.error(result))
         else:
-            cards = self._shown(result, after, message, plans, concluded=concluded)
+            cards = self._shown(result, seen, message, plans, concluded=concluded)
         return {"cards": cards, "query": after.query}
 
     def _shown(
@@ -342,12 +355,18 @@ class Handlers:
         whole."""
         if comparison is None:
             return self._no_cards(state.model, message)
-        _, refusals = on_possible_gpus(state, self._sizer.catalogue)
+        placed = state.picking(state.places)
+        _, refusals = on_possible_gpus(placed, self._sizer.catalogue)
         whole = [self.words("own.whole", why=self.words.error(error)) for error in refusals]
         messages = " ".join(filter(None, (message, *whole)))
-        picks = state.gpus or ()
         return side_by_side_html(
-            comparison, picks, messages, self.words, concluded=concluded, plans=plans
+            comparison,
+            state.places,
+            messages,
+            self.words,
+            concluded=concluded,
+            plans=plans,
+            machines=len(state.machines),
         )
 
     def _no_cards(self, model: str = "", message: str = "") -> Html:
@@ -361,7 +380,7 @@ def _own_fields(state: PageState) -> Shown:
     where one is set."""
     shown: Shown = {}
     for tab, form in FORMS.items():
-        if not state.stated.keys().isdisjoint(form.own):
+        if not state.stated.keys().isdisjoint(form.machine):
             shown[f"{tab}.machine"] = gr.update(open=True)
         values = form.values(state.stated, form.own)
         shown |= {f"{tab}.{name}": value for name, value in values.items()}

@@ -57,6 +57,16 @@ rank_by='recommended', filled='', plans='', tab='', as_card='')
         return self.showing(_FORM.texts({**self.texts, **values}))
 
     @property
+    def machines(self) -> tuple[str, ...]:
+        """The visitor's own machine; there may be several."""
+        return split_machines([self.stated.get("gpu", "")])
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """What stands side by side: the visitor's own machine, then the GPUs."""
+        return tuple(dict.fromkeys((*self.machines, *(self.gpus or ()))))
+
+    @property
     def texts(self) -> dict[str, str]:
         """The form's texts, with the model."""
         return {"model": self.model, **self.stated}
@@ -95,8 +105,8 @@ rank_by='recommended', filled='', plans='', tab='', as_card='')
 
     @property
     def about_every_gpu(self) -> PageState:
-        """The question without what counts for GPUs that are named alone: their free memory, the
-        memory around them and their own prices."""
+        """The question without the visitor's machine and what counts for named GPUs alone: their
+        free memory, the memory around them and their own prices."""
         stated = {name: text for name, text in self.stated.items() if name not in OF_NAMED_GPUS}
         return replace(self, stated=stated)
 
@@ -127,11 +137,11 @@ rank_by='recommended', filled='', plans='', tab='', as_card='')
         """
         chosen = [other for other in (self.gpus or ())[: self._filled] if other != gpu]
         picked = [*(other for other in self.own_gpus if other != gpu), gpu]
-        if gpu in self.own_gpus:
+        if gpu in self.own_gpus or gpu in self.machines:
             return self
         if len(picked) > places:
             return None
-        while len(chosen) + len(picked) > places:
+        while chosen and len(self.machines) + len(chosen) + len(picked) > places:
             del chosen[min(1, len(chosen) - 1)]
         return replace(self, gpus=(*chosen, *picked), filled=_count(len(chosen)))
 

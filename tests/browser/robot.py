@@ -175,6 +175,8 @@ class Robot:
             self.fold,
             self.fold,
             self.choose_an_example,
+            self.for_whom,
+            self.machine,
             self.change_tab,
             self.change_language,
             self.go_back,
@@ -280,6 +282,22 @@ class Robot:
         name = str(chip.get_attribute("data-model"))
         chip.click()
         return f"example {name}"
+
+    def for_whom(self) -> str | None:
+        button = self._one("[data-purpose]")
+        if button is None:
+            return None
+        button.click()
+        return f"for {button.get_attribute('data-purpose')}"
+
+    def machine(self) -> str | None:
+        entry = self.page.locator("#gs-gpu input, #gs-train-gpu input").locator("visible=true")
+        if not entry.count():
+            return None
+        text = self.random.choice(("3060 + 64 GB RAM", "4090", ""))
+        entry.first.fill(text)
+        entry.first.press("Enter")
+        return f"machine {text!r}"
 
     def change_tab(self) -> str | None:
         name = self.random.choice([*_FIRST, "size", *_OTHER_TABS])

@@ -101,7 +101,7 @@ def test_a_gpu_that_changes_while_an_answer_runs_is_answered(visit: Open) -> Non
     page.locator("#gs-training").wait_for()
     enter(page, "#gs-train-model", SLOW_MODEL)
     page.wait_for_timeout(200)
-    gpu = page.get_by_label(Words("en")("field.gpu.label"))
+    gpu = page.locator("#gs-train-gpu input")
     gpu.fill("T4")
     gpu.press("Enter")
     wait_for_address(page, model=SLOW_MODEL, gpu="T4")

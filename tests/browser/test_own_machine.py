@@ -112,10 +112,10 @@ def test_every_tab_has_the_fields_that_it_takes(
     window.page.add_init_script(f"localStorage.setItem('{STORED_MACHINE}', '{{\"used_gb\": 2}}')")
     for tab, form in some([*FORMS.items()], of=2):
         page = window.go(f"{PATHS[language]}?tab={tab}")
-        for name in form.own:
+        for name in form.machine:
             expect(field(page, name, tab, language)).to_be_visible()
         expect(field(page, "used_gb", tab, language)).to_have_value("2")
-        expect(page.locator(f"#gs-{tab}-machine input")).to_have_count(len(form.own))
+        expect(page.locator(f"#gs-{tab}-machine input")).to_have_count(len(form.machine))
         expect(page.locator(f"#gs-{tab}-machine")).to_contain_text("nvidia-smi")
         assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
         assert serious(page) == []

@@ -51,7 +51,7 @@ def test_the_fields_and_the_address_say_the_same() -> None:
     assert PageState.from_query(OWN.query) == OWN
     values = [3.5, None, 64, 96, 3.2, 1234.5, 0.25, 0.4]
     plain = PageState(LLAMA, gpus=("4090",))
-    assert plain.stating(dict(zip(OWN_FIELDS, values, strict=True))) == OWN
+    assert plain.stating(dict(zip(FORMS["size"].machine, values, strict=True))) == OWN
     assert OWN.stating(dict.fromkeys(OWN_FIELDS)) == plain
     assert OWN.shows(OWN.form) and not plain.shows(OWN.form)
 
@@ -65,15 +65,15 @@ def test_an_address_fills_the_fields_of_every_tab_and_opens_their_folds() -> Non
     for tab, form in FORMS.items():
         fold = outputs[f"{tab}.machine"]
         assert isinstance(fold, dict) and fold["open"] is True, tab
-        for name in form.own:
+        for name in form.machine:
             stated = OWN.stated.get(name)
             assert outputs[f"{tab}.{name}"] == (float(stated) if stated else "")
     outputs = loaded("ram_gb=64")
     assert "train.machine" not in outputs, "training asks for no system memory"
-    assert {outputs[f"train.{name}"] for name in FORMS["train"].own} == {""}
+    assert {outputs[f"train.{name}"] for name in FORMS["train"].machine} == {""}
 
 
-@each("name", OWN_FIELDS)
+@each("name", FORMS["size"].machine)
 @each("text", ["many", "-1", "<b>", "1e5"])
 def test_what_is_no_number_leaves_its_field_empty(name: str, text: str) -> None:
     outputs = loaded(urlencode({name: text}))

@@ -3,7 +3,9 @@ below it."""
 
 from __future__ import annotations
 
+from gpusizer.answers.conclusion.conclusion import Conclusion
 from gpusizer.answers.conclusion.need import others
+from gpusizer.core.errors import GpusizerError
 from gpusizer.ui.answering import PageAnswer
 from gpusizer.ui.presenters.conclusion import conclusion_html
 from gpusizer.ui.presenters.html import Html, el
@@ -21,15 +23,18 @@ def answer_html(answer: PageAnswer, words: Words, first: View = "ranking") -> Ht
     """
     report = answer.report
     plan, every = report.serving_plan, report.conclusion
-    ways = None if answer.own else ways_to_get_html(report, words)
+    own = answer.own if isinstance(answer.own, Conclusion) else None
+    wrong = answer.own if isinstance(answer.own, GpusizerError) else None
+    ways = None if own else ways_to_get_html(report, words)
     elsewhere = [*(plan.notes if plan else ())]
     if ways is not None:
         elsewhere += others(item for item in report.alternatives if item.kind in ROWS)
     return el(
         "section",
         el("p", report.profile.repo_id, class_="gs-eyebrow"),
-        conclusion_html(answer.own or every, words, elsewhere, ways),
-        el("p", words("way.all", sentence=every.sentence(words.note))) if answer.own else None,
+        el("p", words.error(wrong), class_="gs-message", role="status") if wrong else None,
+        conclusion_html(own or every, words, elsewhere, ways),
+        el("p", words("way.all", sentence=every.sentence(words.note))) if own else None,
         words.listed(report.notes, "gs-notes"),
         share_html(words),
         views_html(first, words),

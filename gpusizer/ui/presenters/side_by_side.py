@@ -30,12 +30,14 @@ def side_by_side_html(
     *,
     concluded: bool = False,
     plans: Plans = "best",
+    machines: int = 0,
 ) -> Html:
     """Write the picked GPUs in the order of picking, and the field that adds one; with `concluded`
-    what is concluded of them first.
+    what is concluded of them first. The first `machines` of them are the visitor's own.
 
     Without GPUs there are `examples`, if any.
     """
+    items = comparison.items if comparison else ()
     empty = el("div", el("p", words("cards.empty")), examples, class_="gs-empty")
     return el(
         "section",
@@ -44,7 +46,7 @@ def side_by_side_html(
         else words.heading("cards"),
         _adder(words),
         el("p", message, class_="gs-message", role="status") if message else None,
-        _compared(comparison, picks, plans, words) if comparison and comparison.items else empty,
+        _compared(comparison, picks, plans, words, machines) if comparison and items else empty,
         _own_cards(words),
         class_="gs-section",
         id="gs-cards",
@@ -56,11 +58,16 @@ def gpu_names_html(names: Sequence[str]) -> Html:
     return el("datalist", join(el("option", value=name) for name in names), id="gs-gpu-names")
 
 
-def _compared(comparison: Comparison, picks: Sequence[str], plans: Plans, words: Words) -> Html:
+def _compared(
+    comparison: Comparison, picks: Sequence[str], plans: Plans, words: Words, machines: int
+) -> Html:
     """Write the table, above it what it is drawn with and how it is ordered, below it the folds."""
     items = comparison.items
     scale = max((bar_bytes(item.ranked.fit) for item in items if item.ranked), default=1)
-    heads = [_head(item, pick, words) for item, pick in zip(items, picks, strict=False)]
+    heads = [
+        _head(item, None if at < machines else pick, words)
+        for at, (item, pick) in enumerate(zip(items, picks, strict=True))
+    ]
     columns = [column_of(item, scale, words) for item in items]
     sized = comparison.profile is not None
     silent = comparison.profile is not None and not is_text(comparison.profile)
@@ -92,7 +99,12 @@ def _switch(plans: Plans, words: Words) -> Html:
     return el("div", join(buttons), class_="gs-switch", role="group", aria_label=label)
 
 
-def _head(item: ComparedGpu, pick: str, words: Words) -> Html:
+def _head(item: ComparedGpu, pick: str | None, words: Words) -> Html:
+    """Write the name of a GPU, with a button that removes a pick, and no other machine."""
+    name = el("span", boards_name(item, words))
+    if pick is None:
+        mine = el("small", words("field.gpu.reverse"))
+        return el("th", el("div", name), mine, scope="col", data_gpu=item.gpu.slug)
     remove = el(
         "button",
         "×",
@@ -101,7 +113,6 @@ def _head(item: ComparedGpu, pick: str, words: Words) -> Html:
         data_remove=pick,
         aria_label=words("cards.remove", gpu=item.gpu.name),
     )
-    name = el("span", boards_name(item, words))
     return el("th", el("div", name, remove), scope="col", data_gpu=item.gpu.slug)
 
 

@@ -102,18 +102,21 @@ def _fit(fit: Fit, scale_bytes: int, words: Words) -> _Lines:
 
 
 def _performance(ranked: Ranked, words: Words) -> _Lines:
-    """Yield speeds and context, which exist only where a model that generates text fits."""
+    """Yield speeds and context, which exist only where a model that generates text fits; partly in
+    system memory it has a speed, and no other figure."""
+    verdict = ranked.fit.verdict
     silent = ranked.decode is None and ranked.prefill is None
     if ranked.read is not None:
         yield "read", _rate(ranked.read, words)
     elif ranked.heard is not None:
         heard = words("spec.sound", speed=words.speed(ranked.heard.likely))
         yield "heard", Cell(heard, words.band(ranked.heard), (), ranked.heard.likely)
-    elif not ranked.fit.verdict.all_on_gpu or silent:
+    elif not verdict.in_memory or silent:
         yield "decode", Cell(DASH)
     else:
         yield "decode", _rate(ranked.decode, words)
         yield "prefill", _rate(ranked.prefill, words)
+    if verdict.all_on_gpu and not silent:
         if ranked.speeds is not None:
             yield from _with_users(ranked.speeds, words)
         if ranked.speculation is not None:

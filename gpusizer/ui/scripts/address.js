@@ -26,6 +26,21 @@ window.gsAddress = (() => {
       const search = query ? '?' + parts.join('&') : location.search;
       if (query && !gsAsking.write(tab, search)) return;  // of a tab that is not open
       link(search);
+      dispatchEvent(new Event('gs-answered'));
+    },
+    // Asks in another tab with what some fields say, as if the visitor had gone to its address.
+    open: (tab, fields) => {
+      const query = new URLSearchParams(location.search);
+      for (const name of [...query.keys()]) {
+        if (![...kept, ...own].includes(name)) query.delete(name);
+      }
+      query.set('tab', tab);
+      for (const [name, id] of Object.entries(fields)) {
+        const text = document.querySelector(`${id} :is(input, textarea)`)?.value.trim();
+        if (text) query.set(name, text); else query.delete(name);
+      }
+      history.pushState(null, '', location.pathname + '?' + query);
+      dispatchEvent(new PopStateEvent('popstate'));
     },
     // When another tab opens, by the visitor and not by the page.
     opened: () => { if (window.gsLoaded) writeTab(); },

@@ -9,9 +9,12 @@ window.gsMachine = (() => {
       return told && typeof told === 'object' ? told : {};
     } catch { return {}; }
   };
+  const isValue = (name, value) => {
+    return name === 'gpu' ? typeof value === 'string' && value !== '' : Number.isFinite(value);
+  };
   const query = new URLSearchParams(location.search), told = stored();
   if (!location.pathname.endsWith('/endpoints') && !own.some(name => query.has(name))) {
-    for (const name of own) if (Number.isFinite(told[name])) query.set(name, told[name]);
+    for (const name of own) if (isValue(name, told[name])) query.set(name, told[name]);
     if (own.some(name => query.has(name))) {
       history.replaceState(null, '', location.pathname + '?' + query);
     }
@@ -37,7 +40,7 @@ window.gsMachine = (() => {
     typed: (tab, values) => {
       const names = ownOf[tab], typed = {};
       names.forEach((name, at) => {
-        if (typeof values[at] === 'number') typed[name] = values[at];
+        if (isValue(name, values[at])) typed[name] = values[at];
       });
       const all = stored();
       names.forEach(name => delete all[name]);
@@ -45,7 +48,8 @@ window.gsMachine = (() => {
         localStorage.setItem(storedMachine, JSON.stringify({...all, ...typed}));
       } catch {}
       const others = Object.keys(ownOf).filter(other => other !== tab);
-      const fold = {...(Object.keys(typed).length && {open: true}), __type__: 'update'};
+      const isFolded = Object.keys(typed).some(name => name !== 'gpu');
+      const fold = {...(isFolded && {open: true}), __type__: 'update'};
       const shared = others.flatMap(other => ownOf[other].filter(name => names.includes(name)));
       return [...others.map(() => fold), ...shared.map(name => typed[name] ?? '')];
     },

@@ -102,7 +102,7 @@ class TabForm:
 
 def build_form(tab: str, words: Words, between: Callable[[], None] = lambda: None) -> TabForm:
     """Build the fields of a tab in the order of its form; `between` builds what stands below the
-    first ones. More than one row of others is folded away."""
+    first ones."""
     form = FORMS[tab]
 
     def row(names: Sequence[str]) -> dict[str, Any]:
@@ -112,16 +112,18 @@ def build_form(tab: str, words: Words, between: Callable[[], None] = lambda: Non
         fields = row(form.first)
         go = go_button(tab, words)
     between()
-    is_folded = len(form.rows) > 1
-    with _fold(f"{prefix(tab)}-advanced", words("advanced")) if is_folded else nullcontext():
-        for number, names in enumerate(form.rows):
-            with gr.Row(elem_id=f"{prefix(tab)}-row-{number}"):
+    if form.below:
+        with gr.Row(elem_id=f"{prefix(tab)}-below", elem_classes=["gs-fields"]):
+            fields |= row(form.below)
+    with _fold(f"{prefix(tab)}-advanced", words("advanced")) if form.more else nullcontext():
+        for names in form.more:
+            with gr.Row():
                 fields |= row(names)
-    title = words("own.title_priced" if "usd_per_kwh" in form.own else "own.title")
+    title = words("own.title_priced" if "usd_per_kwh" in form.machine else "own.title")
     with _fold(f"gs-{tab}-machine", title) as machine:
         html(el("p", words("own.lead"), class_="gs-small"), f"gs-{tab}-machine-lead")
         with gr.Row():
-            fields |= row(form.own)
+            fields |= row(form.machine)
     return TabForm(tab, fields, go, machine, query_box(f"{prefix(tab)}-again"))
 
 
@@ -136,8 +138,10 @@ def keep_same(forms: Sequence[TabForm], listeners: Listeners) -> None:
         own = FORMS[form.tab].own
         others = [other for other in forms if other is not form]
         shared = [o.fields[name] for o in others for name in FORMS[o.tab].own if name in own]
+        numbers = [form.fields[name].input for name in FORMS[form.tab].machine]
+        # Gradio tells of no `input` of a text that a listener in the browser alone hears.
         gr.on(
-            [form.fields[name].input for name in own],
+            [*numbers, form.fields["gpu"].blur, form.fields["gpu"].submit],
             None,
             [form.fields[name] for name in own],
             [*(o.machine for o in others), *shared],
