@@ -21,6 +21,13 @@ from tests.hostile import hostile_snapshot
 from tests.sizers import embedded_sizer
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
+OF_EACH_KIND = (
+    LLAMA,
+    "deepseek-ai/DeepSeek-R1",
+    "openai/gpt-oss-20b",
+    "BAAI/bge-large-en-v1.5",
+    "black-forest-labs/FLUX.1-dev",
+)
 ENGLISH = Words("en")
 _TAG_NAMES = """
 a article b button code datalist dd details div dl dt figcaption figure form h1 h2 h3 h4 header i

@@ -27,10 +27,10 @@ from gpusizer.ui.presenters.charts.stacked import memory_picture, styles, traini
 from gpusizer.ui.presenters.words import Words
 from tests.each import each
 from tests.hostile import ATTACKS
-from tests.pages import SAFE_TAGS, Page
+from tests.nightly import paired
+from tests.pages import LLAMA, OF_EACH_KIND, SAFE_TAGS, Page
 from tests.sizers import embedded_sizer
 
-LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
 ENGLISH = Words("en")
 _SVG_TAGS = frozenset(
     (
@@ -286,17 +286,7 @@ def test_every_picture_has_a_title_and_its_numbers(name: str) -> None:
     assert markup.count("<h3>") == markup.count("<table") == markup.count("<details") >= 1
 
 
-@each("language", LANGUAGES)
-@each(
-    "model",
-    [
-        LLAMA,
-        "deepseek-ai/DeepSeek-R1",
-        "openai/gpt-oss-20b",
-        "BAAI/bge-large-en-v1.5",
-        "black-forest-labs/FLUX.1-dev",
-    ],
-)
+@each("model, language", paired(OF_EACH_KIND, LANGUAGES))
 def test_every_kind_of_model_is_drawn_in_its_window(model: str, language: Language) -> None:
     state = PageState(model).picking(("4090", "2x3090"))
     words, picture_data = Words(language), pictures(embedded_sizer(), state)

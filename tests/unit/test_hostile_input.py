@@ -26,6 +26,7 @@ from gpusizer.model.profile import build_profile
 from gpusizer.text import say_note
 from tests.asking import compare, models_for, size
 from tests.builders import group, snapshot, tiny
+from tests.nightly import NIGHTLY
 
 NASTY: st.SearchStrategy[Any] = st.sampled_from(
     [
@@ -257,7 +258,7 @@ ANSWERS: dict[str, Callable[[RepoSnapshot], object]] = {
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=15 if NIGHTLY else 5)
 @given(config=st.dictionaries(KEYS, VALUES, max_size=8), entries=TENSORS, method=METHODS)
 @example(config={}, entries={"weight": ("BF16", (64, 64))}, method="gptq")
 @example(config={}, entries={"a.qweight": ("I32", (8, 8)), "a.scales": ("F16", ())}, method="gptq")

@@ -30,7 +30,8 @@ from gpusizer.ui.presenters.tables import (
 )
 from gpusizer.ui.presenters.words import Words
 from tests.each import each
-from tests.pages import ENGLISH, LLAMA, Page, cards, cells, column_of, page_markup
+from tests.nightly import paired
+from tests.pages import ENGLISH, LLAMA, OF_EACH_KIND, Page, cards, cells, column_of, page_markup
 from tests.sizers import embedded_sizer
 
 
@@ -39,17 +40,7 @@ def llama() -> PageAnswer:
     return answer(embedded_sizer(), PageState(LLAMA))
 
 
-@each("language", LANGUAGES)
-@each(
-    "model",
-    [
-        LLAMA,
-        "deepseek-ai/DeepSeek-R1",
-        "openai/gpt-oss-20b",
-        "BAAI/bge-large-en-v1.5",
-        "black-forest-labs/FLUX.1-dev",
-    ],
-)
+@each("model, language", paired(OF_EACH_KIND, LANGUAGES))
 def test_every_kind_of_model_renders(model: str, language: Language) -> None:
     page = Page(page_markup(embedded_sizer(), model, Words(language)))
     assert model in page.text

@@ -24,6 +24,7 @@ from gpusizer.memory.workload import Workload
 from gpusizer.text import say_note
 from tests.asking import compare, size
 from tests.each import each
+from tests.nightly import paired
 from tests.sizers import embedded_sizer
 
 LLAMA_8B = "meta-llama/Llama-3.1-8B-Instruct"
@@ -157,6 +158,7 @@ def test_eight_bridged_cards_talk_over_pcie_and_the_answer_says_so_once() -> Non
 
 
 BY_PRICE = ("cheapest", "tokens_per_dollar")
+BY_FIGURE = [r for r in RANKINGS if r not in ("recommended", "training", "inference")]
 
 
 def report(**fields: Any) -> Report:
@@ -203,10 +205,7 @@ def stands_on_weak_evidence(item: Ranked, rank_by: str) -> bool:
     return costs.buy_is_weak and rank_by in ("cheapest", "tokens_per_dollar")
 
 
-@each(
-    "rank_by", [name for name in RANKINGS if name not in ("recommended", "training", "inference")]
-)
-@each("users", [1, 16])
+@each("rank_by, users", paired(BY_FIGURE, [1, 16]))
 def test_policies_sort_by_their_figure(rank_by: str, users: int) -> None:
     """Speeds and costs are shown with three digits, the order is exact: ties within 1 %. Of users
     at once it is what they are served, prompts read in between."""
@@ -223,8 +222,7 @@ def test_policies_sort_by_their_figure(rank_by: str, users: int) -> None:
         assert part == pytest.approx(sorted(part), rel=0.01)
 
 
-@each("rank_by", RANKINGS)
-@each("priced", [True, False])
+@each("rank_by, priced", paired(RANKINGS, [True, False]))
 def test_no_order_goes_by_an_estimate(rank_by: str, priced: bool) -> None:
     """An estimate of a dollar changes no place, also where nobody's price is known."""
     profile = size(SIZER, {"model": LLAMA_8B, "top": 1}).profile
