@@ -1,11 +1,13 @@
 """LocalFiles: the files of a checkpoint on this machine, read as those of the Hub are.
 
-A checkpoint may come from anybody, so that the parsers and limits for the Hub apply here as well.
+The safetensors library reads safetensors headers. A checkpoint may come from anybody, so that the
+limits for the Hub apply here as well.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from huggingface_hub import metadata_load
+from safetensors import SafetensorError, safe_open
 from yaml import YAMLError
 
-from gpusizer.core.errors import RepoFileNotFound
+from gpusizer.core.errors import MalformedRepo, ModelUnreadable, RepoFileNotFound, UnsupportedDtype
 from gpusizer.core.units import KIB
-from gpusizer.hub.tensors import group_entries
+from gpusizer.hub.tensors import Entries, group_entries
 from scrapers.byte_window import Source
 from scrapers.gguf_header import GgufHeader, read_header
 from scrapers.gguf_pieces import joined_source
@@ -29,12 +32,27 @@ from scrapers.limits import Limits
 from scrapers.model_card import CARD
 from scrapers.read_budget import ReadBudget
 from scrapers.repo_files import RepoFiles
-from scrapers.safetensors_header import LENGTH_BYTES, count_tensors, header_end, parse_header
+from scrapers.safetensors_header import LENGTH_BYTES, header_end
 from scrapers.shard_index import ShardIndex, parse_index
 from scrapers.weight_sets import RepoFile
 
 _CARD_BYTES = 64 * KIB  # YAML takes a second for each megabyte
 _MAX_DEPTH = 6
+# Words in the safetensors library's errors -> reason of MalformedRepo; the first match counts.
+_SAFETENSORS_REASONS = {
+    "recursion limit": "too_deep",
+    "missing field": "tensor_entry",
+    "invalid value": "tensor_entry",
+    "overflow": "shape",
+    "header too small": "truncated",
+    "header too large": "header_length",
+    "UTF-8": "not_utf8",
+    "invalid JSON": "not_json",
+    "offset": "data_offsets",
+    "not fully covered": "beyond_end",
+    "incomplete metadata": "beyond_end",
+}
+_UNKNOWN_DTYPE = re.compile(r"unknown variant `([^`]{1,40})`")
 
 
 class LocalFiles(RepoFiles):
@@ -83,13 +101,16 @@ class LocalFiles(RepoFiles):
 
     def header(self, path: str) -> Header:
         file, size_bytes = self._file(path)
-        with self._opening(path), file.open("rb") as opened:
-            start = opened.read(LENGTH_BYTES)
+        with self._opening(path):
+            with file.open("rb") as opened:
+                start = opened.read(LENGTH_BYTES)
             end = header_end(start, size_bytes, self.repo_id, path, self.limits)
             self.budget.count_bytes(end)
-            header = start + opened.read(end - LENGTH_BYTES)
-        self.budget.count_tensors(count_tensors(header))
-        return group_entries(parse_header(header, size_bytes, self.repo_id, path)), size_bytes
+            try:
+                entries = _tensors(file)
+            except SafetensorError as error:
+                raise self._error_of(path, str(error)) from None
+        return group_entries(entries), size_bytes
 
     def gguf(self, path: str) -> GgufHeader:
         pieces = [piece.path for piece in self._pieces.get(path, ())] or [path]
@@ -142,6 +163,15 @@ class LocalFiles(RepoFiles):
             raise RepoFileNotFound(repo_id=self.repo_id, file=path)
         return self.folder / path, size
 
+    def _error_of(self, path: str, message: str) -> ModelUnreadable:
+        """Map an error message of the safetensors library to an error of gpusizer."""
+        dtype = _UNKNOWN_DTYPE.search(message)
+        if dtype is not None:
+            return UnsupportedDtype(repo_id=self.repo_id, dtype=dtype[1])
+        reasons = [reason for words, reason in _SAFETENSORS_REASONS.items() if words in message]
+        reason = reasons[0] if reasons else "tensor_entry"
+        return MalformedRepo(repo_id=self.repo_id, file=path, reason=reason)
+
     @contextmanager
     def _opening(self, path: str) -> Iterator[None]:
         """Raise RepoFileNotFound where the system cannot open or read a file."""
@@ -189,3 +219,11 @@ def _source_of(file: Path) -> Source:
             return opened.read(stop - start), None
 
     return source
+
+
+def _tensors(file: Path) -> Entries:
+    """Return names, dtypes and shapes of a safetensors file, in the order of the data."""
+    with safe_open(file, framework="numpy") as tensors:
+        names = tensors.offset_keys()
+        slices = [tensors.get_slice(name) for name in names]
+        return names, [(part.get_dtype(), tuple(part.get_shape())) for part in slices]
