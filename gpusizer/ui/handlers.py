@@ -37,7 +37,7 @@ from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.errors import error_html
 from gpusizer.ui.presenters.examples import links_html, sample_html
 from gpusizer.ui.presenters.facts import facts_html
-from gpusizer.ui.presenters.grid import grid_value
+from gpusizer.ui.presenters.grid import grid_update
 from gpusizer.ui.presenters.html import Html, join
 from gpusizer.ui.presenters.model_card import model_card_html
 from gpusizer.ui.presenters.serving_plan import serving_plan_html
@@ -48,7 +48,7 @@ from gpusizer.ui.presenters.side_by_side import (
     gpu_names_html,
     side_by_side_html,
 )
-from gpusizer.ui.presenters.tables import RANKING_COLUMNS, memory_html, ranking_html
+from gpusizer.ui.presenters.tables import memory_html, ranking_columns, ranking_html
 from gpusizer.ui.presenters.views import View
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.reading import Reading, told
@@ -296,8 +296,8 @@ class Handlers:
         if report.serving_plan is not None:
             plan = serving_plan_html(report.serving_plan, report.profile, self.words)
             return {"ranking": plan, "ranked": gr.update(visible=False)}
-        rows = grid_value(RANKING_COLUMNS, report.ranking, self.words)
-        grid = gr.update(value=rows, visible=bool(report.ranking))
+        columns = ranking_columns(report.ranking)
+        grid = gr.update(**grid_update(columns, report.ranking, self.words))
         return {"ranking": ranking_html(report, self.words), "ranked": grid}
 
     def _repicked(

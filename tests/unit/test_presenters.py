@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+import gradio as gr
 import pytest
 
 from gpusizer.answers.figures.prices import price_speed
@@ -20,12 +21,13 @@ from gpusizer.ui.presenters.bars import bars_html, card_ticks
 from gpusizer.ui.presenters.catalogue import COLUMNS as CATALOGUE_COLUMNS
 from gpusizer.ui.presenters.charts.scatter import price_plot
 from gpusizer.ui.presenters.errors import error_html
-from gpusizer.ui.presenters.grid import grid_value
+from gpusizer.ui.presenters.grid import grid_update, grid_value
 from gpusizer.ui.presenters.marks import verdict_badge
 from gpusizer.ui.presenters.side_by_side import side_by_side_html
 from gpusizer.ui.presenters.tables import (
     RANKING_COLUMNS,
     memory_html,
+    ranking_columns,
     ranking_html,
 )
 from gpusizer.ui.presenters.words import Words
@@ -94,6 +96,19 @@ def test_tables_list_every_row(llama: PageAnswer) -> None:
         if attributes.get("aria-pressed") == "true"
     ]
     assert pressed == ["recommended"]
+
+
+def test_pictures_have_no_speed_in_tokens(llama: PageAnswer) -> None:
+    """Neither in the grid, which Gradio takes with fewer columns, nor side by side."""
+    state = PageState.from_query("model=black-forest-labs/FLUX.1-dev&gpus=4090,3060")
+    flux = answer(embedded_sizer(), state).report.ranking
+    columns = ranking_columns(flux)
+    assert [c.name for c in RANKING_COLUMNS if c not in columns] == ["speed"]
+    grid = gr.Dataframe(**grid_update(columns, flux, ENGLISH))
+    assert grid.column_count[0] == len(columns) == len(grid.headers)
+    assert ranking_columns(llama.report.ranking) == RANKING_COLUMNS
+    beside = compare(embedded_sizer(), state)
+    assert "tok/s" not in Page(side_by_side_html(beside, state.gpus or (), "", ENGLISH)).text
 
 
 def test_a_ranking_is_sorted_by_numbers_and_read_in_the_language(llama: PageAnswer) -> None:

@@ -51,6 +51,20 @@ class Column(Generic[_Row]):
         return _LARGEST if value is None and self.ascending else value
 
 
+def grid_update(
+    columns: Sequence[Column[_Row]], rows: Sequence[_Row], words: Words
+) -> dict[str, Any]:
+    """Return what shows these rows under these columns; without rows the grid is absent."""
+    return {
+        "value": grid_value(columns, rows, words),
+        "headers": headers(columns, words),
+        "datatype": [column.datatype for column in columns],
+        "column_count": len(columns),
+        "column_widths": [column.width or "auto" for column in columns],
+        "visible": bool(rows),
+    }
+
+
 def grid_value(
     columns: Sequence[Column[_Row]], rows: Iterable[_Row], words: Words
 ) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from gpusizer.core.units import GIB
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Ranked
+from gpusizer.fit.speed import Rate
 from gpusizer.ui.choices import Tier
 from gpusizer.ui.presenters.bars import bars_html, shown_rows
 from gpusizer.ui.presenters.derivation import derivation_html
@@ -74,7 +75,7 @@ def ranking_html(report: Report, words: Words) -> Html:
     further = [name for name in RANKINGS if name not in _ORDERS]
     return el(
         "section",
-        words.heading("ranking"),
+        words.heading("ranking", at_once=words.at_once(report.workload.concurrency)),
         _orders(_ORDERS, order, words),
         el(
             "details",
@@ -122,9 +123,14 @@ def _gpu(item: Ranked, words: Words) -> Html:
     return gpu_cell(_boards(fit), configuration, _slug(fit), words, item.rank)
 
 
+def _rate_of(item: Ranked) -> Rate | None:
+    """Tokens/s that each user sees, or that are read where nothing is written."""
+    return item.user_rate or item.decode or item.read
+
+
 def _rate(item: Ranked, words: Words) -> Html:
     """Write likely tokens per second of each user with their band."""
-    rate = item.user_rate or item.decode
+    rate = _rate_of(item)
     if rate is None:
         return el("div", DASH, class_="gs-number")
     return el(
@@ -169,7 +175,7 @@ RANKING_COLUMNS: tuple[Column[Ranked], ...] = (
     Column("gpu", lambda item: f"{_boards(item.fit)} {item.fit.gpu.slug}", _gpu, "html"),
     Column(
         "speed",
-        lambda item: rate.likely if (rate := item.user_rate or item.decode) else None,
+        lambda item: rate.likely if (rate := _rate_of(item)) else None,
         _rate,
         "html",
         width=88,
@@ -212,3 +218,10 @@ RANKING_COLUMNS: tuple[Column[Ranked], ...] = (
     ),
 )
 """The grid of every GPU that runs a model, in the report's order."""
+
+
+def ranking_columns(ranking: Sequence[Ranked]) -> Sequence[Column[Ranked]]:
+    """Return the columns of a ranking: no speed where no model of it writes or reads tokens."""
+    if any(map(_rate_of, ranking)):
+        return RANKING_COLUMNS
+    return [column for column in RANKING_COLUMNS if column.name != "speed"]
