@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 import pytest
 from gradio_client import Client
 
+from gpusizer.answers.comparison import Comparison
 from gpusizer.answers.conclusion.conclusion import Conclusion
 from gpusizer.answers.report import Report
 from gpusizer.answers.use_cases import USE_CASES
@@ -40,10 +41,15 @@ NOT_ON_THE_PAGE = frozenset({"quant", "rig"})
 
 Write = Callable[[Words], str]
 PAGES: Mapping[str, Callable[[Any], Write]] = {
-    "compare": lambda it: lambda words: side_by_side_html(it, (), "", words, concluded=True),
+    "compare": lambda it: lambda words: compared(it, words),
     "models-for": lambda it: lambda words: models_for_html(it, words),
     "train": lambda it: lambda words: training_html(it, words),
 }
+
+
+def compared(comparison: Comparison, words: Words) -> str:
+    picks = [item.gpu.slug for item in comparison.items]
+    return side_by_side_html(comparison, picks, "", words, concluded=True)
 
 
 def arguments_of(command: str, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,8 +65,7 @@ def on_the_page(command: str, fields: Mapping[str, Any], answered: Any) -> Write
         return PAGES[command](answered)
     if not NOT_ON_THE_PAGE.isdisjoint(fields):
         return None
-    address = {"gpus" if name == "gpu" else name: value for name, value in fields.items()}
-    shown = answer(SIZER, PageState.from_query(urlencode(address)))
+    shown = answer(SIZER, PageState.from_query(urlencode(fields)))
     return lambda words: answer_html(shown, words)
 
 
