@@ -14,7 +14,14 @@ from tests.running_app import RunningApp, running_app
 _EVALUATE_MEASUREMENTS = ("test_accuracy", "test_publication", "test_throughput")
 """Test modules that ask about every row of `data/measurements`, which takes half a minute."""
 
-_SLOWEST_FIRST = (*_EVALUATE_MEASUREMENTS, "browser", "api", "test_bad_answers", "test_faults")
+_SLOWEST_FIRST = (
+    *_EVALUATE_MEASUREMENTS,
+    "browser",
+    "api",
+    "answers",
+    "test_bad_answers",
+    "test_faults",
+)
 """Test modules and folders that work or wait for longest."""
 
 # By default Hypothesis fails an example that takes 200 ms; on a busy machine any example may. What

@@ -31,10 +31,12 @@ from tests.answers.test_questions import fields_of, shown_by_the_shell
 from tests.api.plain_http import ask
 from tests.api.transports import call, mcp_texts
 from tests.each import each
+from tests.nightly import some
 from tests.pages import Page
 from tests.sizers import embedded_sizer
 
 SIZER = embedded_sizer()
+ASKED = some(list(QUESTIONS), of=3)
 ENDPOINTS = {endpoint.command: endpoint for endpoint in PUBLIC}
 NOT_ON_THE_PAGE = frozenset({"quant", "rig"})
 """Fields that no field of the page states."""
@@ -79,12 +81,12 @@ def client(app_url: str) -> Iterator[Client]:
 @pytest.fixture(scope="module")
 def tools(app_url: str) -> Mapping[str, Any]:
     """What the tools answer to each question."""
-    asked = [(typed.words[0], fields_of(typed)) for typed in QUESTIONS.values()]
+    asked = [(QUESTIONS[name].words[0], fields_of(QUESTIONS[name])) for name in ASKED]
     calls = [(ENDPOINTS[c].name, arguments_of(c, fields)) for c, fields in asked]
-    return dict(zip(QUESTIONS, map(json.loads, mcp_texts(app_url, calls)), strict=True))
+    return dict(zip(ASKED, map(json.loads, mcp_texts(app_url, calls)), strict=True))
 
 
-@each("name", QUESTIONS)
+@each("name", ASKED)
 def test_every_door_says_the_same_sentence(
     name: str, app_url: str, client: Client, tools: Mapping[str, Any]
 ) -> None:
