@@ -6,6 +6,7 @@ Of one kind of GPU the fewest are the cheapest; between kinds the hour decides, 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
@@ -140,9 +141,11 @@ class _Option:
 
 @dataclass
 class _Search:
-    """The best option of each kind of GPU, and kinds without one by what keeps them from it."""
+    """The best option of each kind of GPU with the other ways there, and kinds without one by what
+    keeps them from it."""
 
     best: dict[str, _Option]
+    others: dict[str, list[Way]]
     fitting: set[str]
     unknown: set[str]
     slow: set[str]
@@ -181,7 +184,7 @@ def plan_serving(
             dropped += 1
         elif settled:
             rows.append(_row(option, target, _costs(option, target, assumptions)))
-        elif (known := _in_time(option, target)) is None:
+        elif (known := _settled(search, study, option, target)) is None:
             search.slow.add(slug)
             del search.best[slug]
         else:
@@ -205,7 +208,7 @@ def _searched(
     boards: Sequence[int | None] | None,
 ) -> _Search:
     """The best option of each kind of GPU, by the closed form of its server."""
-    search = _Search({}, set(), set(), set())
+    search = _Search({}, defaultdict(list), set(), set(), set())
     for gpu, asked in zip(catalogue.gpus, boards or [None] * len(catalogue.gpus), strict=True):
         if gpu.status == "announced" and asked is None:
             continue
@@ -243,6 +246,7 @@ def _weigh(search: _Search, study: Study, way: Way, target: ServingTarget) -> No
     search.fitting.add(slug)
     so_far = search.best.get(slug)
     if so_far is not None and so_far.beaten_by(way.boards):
+        search.others[slug].append(way)
         return
     server = _server(study, way, target)
     option = None if server is None else _borne(way, server, target)
@@ -250,10 +254,46 @@ def _weigh(search: _Search, study: Study, way: Way, target: ServingTarget) -> No
         search.unknown.add(slug)
     elif option is None:
         search.slow.add(slug)
-    elif so_far is None or option.place < so_far.place:
-        option = _limited(study, option, target)
-        if option is not None and (so_far is None or option.place < so_far.place):
-            search.best[slug] = option
+    else:
+        better = _better(study, option, so_far, target)
+        if better is not None and so_far is not None:
+            search.others[slug].append(so_far.way)
+        if better is not None:
+            search.best[slug] = better
+        else:
+            search.others[slug].append(way)
+
+
+def _better(
+    study: Study, option: _Option, than: _Option | None, target: ServingTarget
+) -> _Option | None:
+    """The option with as many users as its memory holds, where it is better than another then."""
+    if than is not None and option.place >= than.place:
+        return None
+    limited = _limited(study, option, target)
+    if limited is None or (than is not None and limited.place >= than.place):
+        return None
+    return limited
+
+
+def _settled(
+    search: _Search, study: Study, option: _Option, target: ServingTarget
+) -> _Option | None:
+    """The best option of a kind of GPU by simulation: where that asks for more replicas than the
+    closed form, another way may take fewer boards. None where none is in time."""
+    best = _in_time(option, target)
+    if best is not None and best.replicas == option.replicas:
+        return best
+    for way in search.others[option.way.gpu.slug]:
+        if best is not None and best.beaten_by(way.boards):
+            continue
+        server = _server(study, way, target)
+        other = None if server is None else _borne(way, server, target)
+        found = None if other is None else _better(study, other, best, target)
+        found = None if found is None else _in_time(found, target)
+        if found is not None and (best is None or found.place < best.place):
+            best = found
+    return best
 
 
 def joined(plans: Sequence[ServingPlan]) -> ServingPlan:

@@ -13,6 +13,7 @@ from gpusizer.fit.serving_plan import Replicas, ServingPlan
 from gpusizer.fit.speed.classes import SERVING
 from gpusizer.text import LANGUAGES, say_note
 from tests.asking import size
+from tests.nightly import some
 from tests.sizers import embedded_sizer
 
 MODEL = "Qwen/Qwen3-8B"
@@ -45,6 +46,15 @@ def test_no_target_no_plan() -> None:
     sized = size(embedded_sizer(), {"model": MODEL, "quant": "native"})
     assert sized.serving_plan is None
     assert "serving_plan" not in sized.to_json(say_note)
+
+
+@pytest.mark.parametrize("rate", some([0.5, 1, 2, 4, 8], of=5, start=1))
+def test_twice_the_load_never_takes_fewer_gpus_of_any_kind(rate: float) -> None:
+    target = {"quant": "all", "top": 0, "ttft_ms": 1000}
+    once = {row.gpu.slug: row for row in plan(**target, requests_per_second=rate).rows}
+    for row in plan(**target, requests_per_second=2 * rate).rows:
+        before = once[row.gpu.slug]
+        assert before.total_boards <= row.total_boards or before.tight > row.tight, row.gpu.slug
 
 
 def test_what_hardly_fits_one_machine_is_spread_over_two() -> None:
