@@ -264,7 +264,7 @@ class Handlers:
         if state.gpus is None:
             mine = result.own.facts.get("gpu") if isinstance(result.own, Conclusion) else None
             free = [gpu for gpu in default_gpus(result.report.ranking) if gpu != mine]
-            state = state.filling(free[: MAX_PICKS - len(state.machines)])
+            state = state.filling(free[: max(0, MAX_PICKS - len(state.machines))])
         yield {
             "status": "",
             **self._first(result, state),

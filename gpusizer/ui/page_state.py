@@ -122,7 +122,7 @@ rank_by='recommended', filled='', plans='', tab='', as_card='')
     def filling(self, gpus: Iterable[str]) -> PageState:
         """Return the same question with GPUs that the page chooses."""
         filled = self.picking(gpus)
-        return replace(filled, filled=str(len(filled.gpus or ())))
+        return replace(filled, filled=_count(len(filled.gpus or ())))
 
     @property
     def own_gpus(self) -> tuple[str, ...]:

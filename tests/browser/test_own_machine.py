@@ -77,6 +77,7 @@ def test_what_is_typed_is_remembered_until_it_is_emptied(visit: Open) -> None:
     unfold(page)
     field(page, "used_gb").fill("3.5")
     field(page, "gpu_usd").fill("900")
+    page.wait_for_function(f"() => localStorage.getItem('{STORED_MACHINE}')?.includes('900')")
     page.goto(window.address)
     expect(field(page, "used_gb")).to_have_value("3.5")
     expect(field(page, "used_gb")).to_be_visible()

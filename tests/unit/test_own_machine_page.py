@@ -9,6 +9,7 @@ import pytest
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.answering import answer, compare, rank
 from gpusizer.ui.asked import FormCall, Wish
+from gpusizer.ui.choices import MAX_PICKS
 from gpusizer.ui.forms import FORMS, OF_NAMED_GPUS, OWN_FIELDS
 from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.other_tabs import Questions
@@ -167,6 +168,22 @@ def test_places_that_the_page_filled_give_way() -> None:
         LLAMA, gpus=("b60", "a100", "m3 max", "4090"), filled="3"
     ), "what the visitor picks himself is his"
     assert PageState(gpus=("a", "b"), filled="99").own_gpus == ()
+
+
+def test_the_visitors_machine_stands_before_what_is_compared() -> None:
+    handlers = page_handlers()
+    question = {"model": LLAMA, "gpu": "3060 + 64 GB RAM"}
+    *_, shown = handlers.ask(FormCall(question, "", (Wish("ask", ""),)))
+    state = PageState.from_query(shown["query"])
+    assert state.places[0] == "3060 + 64 GB RAM" and len(state.places) == MAX_PICKS
+    assert "RTX 3060" in shown["answer"].partition("</h2>")[0]
+    assert shown["cards"].count("data-remove") == MAX_PICKS - 1
+    four = "4090, 2x3090, L40S, A100, H100"
+    *_, shown = handlers.ask(FormCall({"model": LLAMA, "gpu": four}, "", (Wish("ask", ""),)))
+    state = PageState.from_query(shown["query"])
+    assert (state.gpus, state.filled) == ((), "") and len(state.places) == 5
+    *_, told = handlers.ask(FormCall({"model": LLAMA, "gpu": "4091"}, "", (Wish("ask", ""),)))
+    assert "gs-message" in told["answer"] and "gs-error" not in told["answer"]
 
 
 def test_a_question_that_is_answered_is_not_asked_again() -> None:
