@@ -256,7 +256,7 @@ def fetcher(hub: HubEmulator, cache: Path, **options: bool) -> Fetcher:
     """A process that has read nothing yet, with this cache and no embedded copies."""
     settings = settings_of(
         hub,
-        timeout_seconds=5.0,
+        timeout_seconds=60.0,
         cache_folder=cache,
         snapshots_folder=cache / "none",
         **options,

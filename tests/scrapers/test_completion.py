@@ -28,7 +28,7 @@ COPIES = ("unsloth/llama-2-7b", "NousResearch/Llama-2-7b-hf")
 
 @pytest.fixture
 def fetch(hub: HubEmulator) -> Fetcher:
-    return Fetcher(settings_of(hub, timeout_seconds=2.0))
+    return Fetcher(settings_of(hub, timeout_seconds=60.0))
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def fetch_alone(hub: HubEmulator, tmp_path: Any) -> Fetcher:
     """Without embedded snapshots."""
     settings = settings_of(
         hub,
-        timeout_seconds=2.0,
+        timeout_seconds=60.0,
         snapshots_folder=tmp_path,
     )
     return Fetcher(settings)

@@ -33,7 +33,7 @@ UNKNOWN = ModelRef("org/name")
 
 @pytest.fixture
 def fetch(hub: HubEmulator) -> Fetcher:
-    return Fetcher(settings_of(hub, timeout_seconds=0.7))
+    return Fetcher(settings_of(hub, timeout_seconds=60.0))
 
 
 def test_offline() -> None:
@@ -50,6 +50,7 @@ def test_live_hub_comes_first(hub: HubEmulator, fetch: Fetcher) -> None:
     assert (snapshot.source, snapshot.components[0].files[0].tensor_count) == ("hub", 21)
 
 
+BRIEF_SECONDS = 0.7
 FAILURES = {
     "down": Fault("status", status=503),
     "silent": Fault("hang"),
@@ -58,8 +59,9 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_hub_away(hub: HubEmulator, fetch: Fetcher, name: str) -> None:
+def test_hub_away(hub: HubEmulator, name: str) -> None:
     hub.faults.add(FAILURES[name])
+    fetch = Fetcher(settings_of(hub, timeout_seconds=BRIEF_SECONDS))
     assert fetch(ModelRef(KNOWN.repo_id, "main")).source == "snapshot"
     for ref in (UNKNOWN, ModelRef(KNOWN.repo_id, "v9")):
         with pytest.raises((HubUnreachable, HubRateLimited)):
@@ -96,7 +98,7 @@ def keeping(hub: HubEmulator, tmp_path: Path) -> Settings:
     """Settings with a cache on disk."""
     return settings_of(
         hub,
-        timeout_seconds=0.7,
+        timeout_seconds=60.0,
         cache_folder=tmp_path / "cache",
     )
 
@@ -138,11 +140,12 @@ def test_last_known_answer_when_the_hub_is_away(
     first = Fetcher(keeping)(UNKNOWN)
     later()
     hub.faults.add(FAILURES[name])
-    stale = Fetcher(keeping)(UNKNOWN)
+    hasty = replace(keeping, timeout_seconds=BRIEF_SECONDS)
+    stale = Fetcher(hasty)(UNKNOWN)
     assert stale == first.with_source("cache")
     assert Note("stale_cache", date=first.retrieved_at[:10]) in build_profile(stale).caveats
     with pytest.raises((HubUnreachable, HubRateLimited)):
-        Fetcher(keeping)(ModelRef("org/name", "v9"))
+        Fetcher(hasty)(ModelRef("org/name", "v9"))
 
 
 def test_offline_answers_from_disk(hub: HubEmulator, keeping: Settings) -> None:

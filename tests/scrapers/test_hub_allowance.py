@@ -151,7 +151,7 @@ def settings(hub: HubEmulator, tmp_path: Path) -> Settings:
         hub.add(llama_repo(ref.repo_id, shards=4))
     return settings_of(
         hub,
-        timeout_seconds=5,
+        timeout_seconds=60,
         cache_folder=tmp_path / "cache",
     )
 

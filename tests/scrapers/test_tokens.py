@@ -46,7 +46,7 @@ def repos(hub: HubEmulator) -> None:
 def settings(hub: HubEmulator, tmp_path: Path) -> Settings:
     return settings_of(
         hub,
-        timeout_seconds=5,
+        timeout_seconds=60,
         cache_folder=tmp_path / "cache",
     )
 
@@ -139,7 +139,7 @@ def test_host_token_is_used_only_when_switched_on(hub: HubEmulator, switch: str)
 
 
 def host_settings(hub: HubEmulator) -> Settings:
-    return settings_of(hub, timeout_seconds=5, host_token=HOST)
+    return settings_of(hub, timeout_seconds=60, host_token=HOST)
 
 
 @pytest.mark.parametrize("ref", [PUBLIC, SHARDED])

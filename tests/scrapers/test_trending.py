@@ -30,7 +30,7 @@ DAY = date(2026, 11, 20)
 
 
 def trending(hub: HubEmulator, on_call: OnCall = ignore_call) -> ListTrending:
-    settings = settings_of(hub, timeout_seconds=2.0)
+    settings = settings_of(hub, timeout_seconds=60.0)
     return build_trending(settings, on_call, today=lambda: DAY)
 
 
@@ -206,7 +206,7 @@ def test_most_downloaded_first(hub: HubEmulator) -> None:
     hub.add(quantized("b/base-GGUF", 900, "m.Q4_K_M.gguf", "m.Q8_0.gguf", tags=["gguf"]))
     hub.add(quantized("c/base-FP8-dynamic", 70, "model.safetensors", "pytorch_model.bin"))
     hub.add(FakeRepo("d/fine-tune", card_data={"base_model": BASE}, downloads=10**6))
-    lister = build_lister(settings_of(hub, timeout_seconds=2.0))
+    lister = build_lister(settings_of(hub, timeout_seconds=60.0))
     assert lister(BASE, False) == (
         QuantizedRepo("b/base-GGUF", "gguf", 900, 0),
         QuantizedRepo("c/base-FP8-dynamic", "fp8", 70, 0),
@@ -224,7 +224,7 @@ def test_a_list_that_is_not_whole_has_no_size(hub: HubEmulator, fails: bool) -> 
     if fails:
         hub.faults.add(Fault("status", match="/tree/", status=404))
     hub.options.page_size = 1
-    lister = build_lister(settings_of(hub, timeout_seconds=2.0))
+    lister = build_lister(settings_of(hub, timeout_seconds=60.0))
     assert [repo.weight_bytes for repo in lister(BASE, True)] == [None]
 
 
@@ -232,7 +232,7 @@ def test_limit(hub: HubEmulator) -> None:
     for number in range(5):
         hub.add(quantized(f"a/base-{number}-AWQ", number))
     lister = build_lister(
-        settings_of(hub, timeout_seconds=2.0),
+        settings_of(hub, timeout_seconds=60.0),
         limit=2,
     )
     assert [repo.downloads for repo in lister(BASE, False)] == [4, 3]
