@@ -16,6 +16,15 @@ from tests.hub_emulator.gguf_models import llama_metadata, llama_tensors
 
 HEADER_BYTES = 5_947_648
 
+SIZES_8B: dict[str, int] = {
+    "layers": 32,
+    "hidden": 4096,
+    "ffn": 14336,
+    "heads": 32,
+    "kv_heads": 8,
+    "head_dim": 128,
+}
+
 
 def tensor_bytes(tensors: Tensors) -> int:
     """Bytes of these tensors in a file."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import struct
 import threading
-from types import TracebackType
 from typing import Self
 
 _ANSWERED, _NO_SUCH_NAME = 0x8180, 0x8183
@@ -29,12 +28,7 @@ class NameServer:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         self._socket.sendto(b"", self._socket.getsockname())
         self._thread.join()
         self._socket.close()

@@ -24,22 +24,13 @@ from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.words import Words
 from tests.asking import size
 from tests.each import each
-from tests.gguf_snapshots import HEADER_BYTES, file_variant, gguf_snapshot, tensor_bytes
+from tests.gguf_snapshots import HEADER_BYTES, SIZES_8B, file_variant, gguf_snapshot, tensor_bytes
 from tests.hub_emulator.gguf_models import Shaped, llama_metadata, llama_tensors
-
-SIZES: dict[str, int] = {
-    "layers": 32,
-    "hidden": 4096,
-    "ffn": 14336,
-    "heads": 32,
-    "kv_heads": 8,
-    "head_dim": 128,
-}
 
 
 @cache
 def tensors(kind: str) -> Shaped:
-    return llama_tensors(kind, vocab=128256, **SIZES)
+    return llama_tensors(kind, vocab=128256, **SIZES_8B)
 
 
 def file_bytes(kind: str) -> int:
@@ -64,7 +55,7 @@ OTHERS = tuple(
 
 def repo(**fields: Any) -> RepoSnapshot:
     """Llama-3.1-8B in nine quantizations, of which Q4_K_M was read."""
-    return gguf_snapshot(llama_metadata(**SIZES), tensors("Q4_K"), OTHERS, **fields)
+    return gguf_snapshot(llama_metadata(**SIZES_8B), tensors("Q4_K"), OTHERS, **fields)
 
 
 def report(snapshot: RepoSnapshot | None = None, **fields: Any) -> Report:
@@ -148,7 +139,7 @@ def test_rankings_choose_among_the_files() -> None:
 
 
 def test_narrow_files_are_ranked_where_there_are_no_others() -> None:
-    sized = report(gguf_snapshot(llama_metadata(**SIZES), tensors("Q2_K"), name="Q2_K"))
+    sized = report(gguf_snapshot(llama_metadata(**SIZES_8B), tensors("Q2_K"), name="Q2_K"))
     assert {item.fit.estimate.quant.slug for item in sized.ranking} == {"q2_k"}
 
 

@@ -20,17 +20,9 @@ from gpusizer.text import say_note
 from tests.builders import llama, quantized_bytes, qwen3_06b
 from tests.each import each
 from tests.families import qwen3_moe
-from tests.gguf_snapshots import file_variant, gguf_profile, gguf_snapshot, llama_gguf
+from tests.gguf_snapshots import SIZES_8B, file_variant, gguf_profile, gguf_snapshot, llama_gguf
 from tests.hub_emulator.gguf_models import Shaped, llama_metadata, llama_tensors
 
-SIZES_8B: dict[str, int] = {
-    "layers": 32,
-    "hidden": 4096,
-    "ffn": 14336,
-    "heads": 32,
-    "kv_heads": 8,
-    "head_dim": 128,
-}
 VOCAB_8B = 128256
 
 
