@@ -23,6 +23,7 @@ from gpusizer.ui.choices import Tier, best_of_each_kind
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.picked_memory import on_possible_gpus
 from gpusizer.ui.presenters.bars import shown_rows
+from gpusizer.ui.presenters.serving_plan import PLAN_ROWS
 from gpusizer.ui.presenters.side_by_side import Plans
 
 _TIERS = (
@@ -76,9 +77,10 @@ def remembering(sizer: Sizer) -> Sizer:
 
 
 def question_of(sizer: Sizer, state: PageState, top: int = 0) -> Question:
-    """Study the question of a page; its ranking has `top` GPUs, or all for 0. Raises any
-    GpusizerError."""
-    fields = {**state.about_every_gpu.fields, "top": top}
+    """Study the question of a page; its ranking has `top` GPUs, or all for 0, but no more than the
+    plan for a load shows: each of its rows is simulated. Raises any GpusizerError."""
+    asked = state.about_every_gpu.fields
+    fields = {**asked, "top": top or (PLAN_ROWS if "requests_per_second" in asked else 0)}
     return sizer.question(SizeRequest.from_fields(fields))
 
 

@@ -7,11 +7,11 @@ from gpusizer.answers.conclusion.conclusion import Conclusion
 from gpusizer.answers.conclusion.need import others
 from gpusizer.core.errors import GpusizerError
 from gpusizer.ui.answering import PageAnswer
-from gpusizer.ui.presenters.conclusion import conclusion_html
+from gpusizer.ui.presenters.conclusion import conclusion_html, first_sentence
 from gpusizer.ui.presenters.html import Html, el
 from gpusizer.ui.presenters.share import share_html
 from gpusizer.ui.presenters.views import View, views_html
-from gpusizer.ui.presenters.ways_to_get import ROWS, ways_to_get_html
+from gpusizer.ui.presenters.ways_to_get import ways_to_get_html
 from gpusizer.ui.presenters.words import Words
 
 
@@ -28,13 +28,13 @@ def answer_html(answer: PageAnswer, words: Words, first: View = "ranking") -> Ht
     ways = None if own else ways_to_get_html(report, words)
     elsewhere = [*(plan.notes if plan else ())]
     if ways is not None:
-        elsewhere += others(item for item in report.alternatives if item.kind in ROWS)
+        elsewhere += others(report.alternatives)  # the fastest leads the order by speed
     return el(
         "section",
         el("p", report.profile.repo_id, class_="gs-eyebrow"),
         el("p", words.error(wrong), class_="gs-message", role="status") if wrong else None,
         conclusion_html(own or every, words, elsewhere, ways),
-        el("p", words("way.all", sentence=every.sentence(words.note))) if own else None,
+        el("p", words("way.all", sentence=first_sentence(every, words))) if own else None,
         words.listed(report.notes, "gs-notes"),
         share_html(words),
         views_html(first, words),

@@ -16,7 +16,8 @@ from gpusizer.ui.presenters.table import Columns, table_html
 from gpusizer.ui.presenters.words import Words
 
 _SHOWN = 3
-_FOLDED = 9  # further ways; the JSON has all
+PLAN_ROWS = 12
+"""Ways that a page has, all but the first ones folded; the JSON has as many as it is asked for."""
 _ENDLESS = "∞"  # requests pile up
 
 
@@ -35,7 +36,7 @@ def serving_plan_html(plan: ServingPlan, profile: ModelProfile, words: Words) ->
         if plan.rows
         else el("p", words("plan.empty"), class_="gs-empty"),
         _deployment(plan, profile, words),
-        _further(plan.rows[_SHOWN : _SHOWN + _FOLDED], words),
+        _further(plan.rows[_SHOWN:PLAN_ROWS], words),
         words.listed(plan.notes, "gs-notes"),
         class_="gs-section",
         id="gs-plan",

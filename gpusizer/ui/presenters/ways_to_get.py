@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gpusizer.answers.conclusion.clauses import boards_name
 from gpusizer.answers.report import Report
@@ -11,7 +11,7 @@ from gpusizer.fit.ranking import Alternative, Ranked
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words
 
-ROWS = ("cheapest", "rent")
+_OFFERED = ("cheapest", "rent")
 """Kinds of alternatives that have a row: what costs least to buy, and to rent."""
 _USUAL_CARDS = ("rtx-3060-12gb", "rtx-4090-24gb", "apple-m3-max-128gb")
 """Cards that people have already: a small and a large one of a desktop, and a Mac."""
@@ -24,7 +24,7 @@ def ways_to_get_html(report: Report, words: Words) -> Html | None:
         return None
     offers = {alternative.kind: alternative for alternative in report.alternatives}
     lines = [
-        _line(kind, list(_offer(offers[kind], words)), words) for kind in ROWS if kind in offers
+        _line(kind, list(_offer(offers[kind], words)), words) for kind in _OFFERED if kind in offers
     ]
     lines.append(_line("own", list(_owned(report, words)), words))
     tile = el("article", el("dl", join(lines)), class_="gs-tile")
@@ -45,7 +45,7 @@ def _offer(alternative: Alternative, words: Words) -> Iterator[Html]:
     else:
         usd = item.costs.buy_usd
         price = None if usd is None else words.usd(usd)
-    yield _boards(item, price, words)
+    yield _boards(item, (item.fit.estimate.quant.name, price), words)
 
 
 def _owned(report: Report, words: Words) -> Iterator[Html]:
@@ -53,13 +53,13 @@ def _owned(report: Report, words: Words) -> Iterator[Html]:
     alone = {item.fit.gpu.slug: item for item in report.ranking if item.fit.count == 1}
     for slug in _USUAL_CARDS:
         if slug in alone:
-            yield _boards(alone[slug], None, words)
+            yield _boards(alone[slug], (), words)
 
 
-def _boards(item: Ranked, price: str | None, words: Words) -> Html:
-    """Write boards, and below them the quantization, the speed of one user and the price."""
+def _boards(item: Ranked, more: Iterable[str | None], words: Words) -> Html:
+    """Write boards, and below them the speed of one user and what is known more."""
     rate = item.decode
     speed = None if rate is None else words("tokens_per_second", speed=words.speed(rate.likely))
-    facts = (item.fit.estimate.quant.name, speed, price)
+    facts = (speed, *more)
     name = boards_name(item.fit.gpu, item.fit.count)
     return join((el("span", name), el("small", " · ".join(filter(None, facts)))))
