@@ -1,6 +1,8 @@
 """GPUs that answer so many requests a second, in replicas of one model, the cheapest first.
 
-Of one kind of GPU the fewest are the cheapest; between kinds the hour decides, rented or owned.
+Of one kind of GPU the fewest are the cheapest; between kinds the hour decides, rented or owned,
+after two conditions of a recommendation: the vendor's software still supports the card, and one
+can get it (`fit/recommendation.py`).
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from gpusizer.fit.division import COUNTS, max_boards
 from gpusizer.fit.fit import sequences_held
 from gpusizer.fit.parallelism.platforms import setup_of
 from gpusizer.fit.preference import ways_for_a_load
+from gpusizer.fit.recommendation import firm_usd_per_hour
 from gpusizer.fit.serving import Server, server_of
 from gpusizer.fit.serving.guesses import with_guesses
 from gpusizer.fit.serving.replicas import Borne, borne, pace_of, replicas_in_time
@@ -30,6 +33,8 @@ from gpusizer.fit.way import Way, pool_on
 from gpusizer.fit.ways import judged
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.costs import CostAssumptions, PlanCosts, plan_costs
+from gpusizer.gpus.on_offer import why_not_on_offer
+from gpusizer.gpus.support import ended_support
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.workload import Workload
 
@@ -305,7 +310,7 @@ def joined(plans: Sequence[ServingPlan]) -> ServingPlan:
     return ServingPlan(
         plans[0].target,
         plans[0].workload,
-        tuple(sorted(rows, key=lambda row: _place(row.tight, row.total_boards, row.costs))),
+        tuple(sorted(rows, key=lambda row: _place(row.way, row.total_boards, row.costs))),
         tuple(map(_added_up, by_code.values())),
     )
 
@@ -396,11 +401,8 @@ def _row(option: _Option, target: ServingTarget, costs: PlanCosts) -> Replicas:
     )
 
 
-def _place_of(
-    option: _Option, target: ServingTarget, assumptions: CostAssumptions
-) -> tuple[bool, float, int]:
-    costs = _costs(option, target, assumptions)
-    return _place(option.is_tight, option.total_boards, costs)
+def _place_of(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -> Place:
+    return _place(option.way, option.total_boards, _costs(option, target, assumptions))
 
 
 def _costs(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -> PlanCosts:
@@ -409,10 +411,21 @@ def _costs(option: _Option, target: ServingTarget, assumptions: CostAssumptions)
     return plan_costs(gpu, boards, target.tokens_per_second, assumptions)
 
 
-def _place(tight: bool, boards: int, costs: PlanCosts) -> tuple[bool, float, int]:
-    """The least cost of an hour first, then the fewest boards; unknown costs come last."""
-    cost = costs.lowest_usd_per_hour
-    return (tight, math.inf if cost is None else cost, boards)
+Place = tuple[bool, bool, bool, float, int]
+"""What missed a condition after what meets it, then the least cost of an hour, then the fewest
+boards; unknown costs come last."""
+
+
+def _place(way: Way, boards: int, costs: PlanCosts) -> Place:
+    gpu = way.gpu
+    cost, _ = firm_usd_per_hour(gpu, costs)
+    return (
+        way.verdict is Verdict.TIGHT,
+        ended_support(gpu) is not None,
+        bool(why_not_on_offer(gpu, costs.today)),
+        math.inf if cost is None else cost,
+        boards,
+    )
 
 
 def _notes(

@@ -9,8 +9,11 @@ import pytest
 
 from gpusizer.answers.report import Report
 from gpusizer.core.errors import InvalidRequest
+from gpusizer.fit.recommendation import firm_usd_per_hour
 from gpusizer.fit.serving_plan import Replicas, ServingPlan
 from gpusizer.fit.speed.classes import SERVING
+from gpusizer.gpus.on_offer import why_not_on_offer
+from gpusizer.gpus.support import ended_support
 from gpusizer.text import LANGUAGES, say_note
 from tests.asking import size
 from tests.nightly import some
@@ -68,8 +71,17 @@ def test_what_hardly_fits_one_machine_is_spread_over_two() -> None:
 
 def test_the_cheapest_hour_comes_first_and_meets_the_target() -> None:
     rows = plan(top=0).rows
-    hours = [(row.tight, row.costs.lowest_usd_per_hour or math.inf) for row in rows]
-    assert hours == sorted(hours) and len(rows) > 20
+    places = [
+        (
+            row.tight,
+            ended_support(row.gpu) is not None,
+            why_not_on_offer(row.gpu, row.costs.today) != "",
+            firm_usd_per_hour(row.gpu, row.costs)[0] or math.inf,
+        )
+        for row in rows
+    ]
+    assert places == sorted(places) and len(rows) > 20
+    assert not any(places[0][:3]) and any(any(place[1:3]) for place in places)
     for row in rows:
         likely, low, high = row.ttft_seconds
         assert low <= likely <= row.ttft_late_seconds <= 0.5
