@@ -238,8 +238,8 @@ def test_pictures_are_drawn_for_the_window(visit: Open) -> None:
 
 def assert_drawn(page: Any, shown: str) -> None:
     """Every picture is there, inside the window, in letters that one can read."""
-    expect(page.locator("#gs-pictures h3:visible")).to_have_count(7)
-    expect(page.locator("#gs-pictures .gs-plot svg:visible")).to_have_count(5)
+    expect(page.locator("#gs-pictures h3:visible")).to_have_count(8)
+    expect(page.locator("#gs-pictures .gs-plot svg:visible")).to_have_count(6)
     expect(page.locator(f".gs-chart-{shown} svg[role=img]:visible")).to_have_count(2)
     assert page.locator(".gs-chart svg[role=img]:visible").count() == 2
     assert "2 × GeForce RTX 3090" in page.inner_text("#gs-memory-picture")
