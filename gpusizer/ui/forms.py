@@ -140,6 +140,7 @@ FORMS: Mapping[str, Form] = {
         SEVERAL[:2],
         (
             SEVERAL[2:],
+            ("shared_prefix_tokens", "peak_to_mean", "api_usd_per_million"),
             ("context", "engine", "max_loss", "min_tok_s"),
             ("max_usd", "draft_model", "acceptance_rate"),
         ),
