@@ -22,19 +22,20 @@ from gpusizer.ui.sample import Stored, no_snapshot, sample_answer
 from gpusizer.ui.served_blocks import ServedBlocks
 
 FAMOUS = (
-    "meta-llama/Llama-3.1-8B-Instruct",
-    "Qwen/Qwen3-32B",
-    "deepseek-ai/DeepSeek-R1",
+    "Qwen/Qwen3.5-9B",
+    "Qwen/Qwen3.6-35B-A3B",
+    "google/gemma-4-31B-it",
     "openai/gpt-oss-20b",
-    "mistralai/Mistral-7B-Instruct-v0.3",
-    "google/gemma-3-27b-it",
-    "Qwen/Qwen3-30B-A3B",
-    "microsoft/phi-4",
+    "deepseek-ai/DeepSeek-V4-Flash",
+    "zai-org/GLM-4.7-Flash",
+    "meta-llama/Llama-3.1-8B-Instruct",
     "Qwen/Qwen3-8B",
-    "meta-llama/Llama-3.3-70B-Instruct",
-    "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B",
+    "openai/gpt-oss-120b",
+    "Qwen/Qwen3-32B",
+    "microsoft/phi-4",
     "black-forest-labs/FLUX.1-dev",
 )
+"""Models that are asked for much this autumn (`data/generated/model_use.csv`), of every size."""
 _EXAMPLES = 8
 
 

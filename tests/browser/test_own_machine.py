@@ -28,6 +28,9 @@ def field(page: Any, name: str, tab: str = "size", language: Language = "en") ->
 def unfold(page: Any, tab: str = "size") -> None:
     page.wait_for_function("() => window.gsLoaded")
     page.click(f"#gs-{tab}-machine > button")
+    expect(field(page, "used_gb", tab)).to_be_editable()
+    # Gradio mounts the fields of a fold when it opens; a visitor types once they stand.
+    page.evaluate("() => new Promise(done => requestIdleCallback(done, {timeout: 10000}))")
 
 
 def enter(page: Any, name: str, value: str, tab: str = "size") -> None:
