@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.answers.json_shapes import document
-from gpusizer.answers.launch.machine_flags import machine_flags
+from gpusizer.answers.launch.llama_cpp import machine_flags
 from gpusizer.answers.machine_json import rig_json
 from gpusizer.core.messages import Note
 from gpusizer.fit.machine import Machine, build_machine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpusizer.answers.launch.machine_flags import machine_flags
+from gpusizer.answers.launch.llama_cpp import machine_flags
 from gpusizer.core.byte_ranges import total
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.machine import SYSTEM_BYTES, Machine

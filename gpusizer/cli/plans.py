@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpusizer.answers.launch.machine_flags import machine_flags
+from gpusizer.answers.launch.llama_cpp import machine_flags
 from gpusizer.answers.machine_json import devices_json, ram_json
 from gpusizer.cli.losses import loss_text
 from gpusizer.cli.output import UNKNOWN, Columns, Json, boards_text, gib, number, span, verdict_text

@@ -10,14 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from gpusizer.answers.launch import (
-    diffusers,
     llama_cpp,
     mlx,
     ollama,
     sglang,
+    snippets,
     tensorrt_llm,
     tgi,
-    transformers,
     vllm,
 )
 from gpusizer.answers.launch.base import LaunchCommand, LaunchPlan
@@ -34,8 +33,8 @@ LAUNCHERS: Mapping[str, Callable[[LaunchPlan], LaunchCommand]] = {
     "llama.cpp": llama_cpp.launch,
     "ollama": ollama.launch,
     "mlx": mlx.launch,
-    "transformers": transformers.launch,
-    "diffusers": diffusers.launch,
+    "transformers": snippets.transformers,
+    "diffusers": snippets.diffusers,
 }
 """Engine slug -> launcher."""
 

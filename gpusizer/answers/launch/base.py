@@ -19,8 +19,10 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import DraftMethod, ModelProfile
 
 CommandLanguage = Literal["bash", "python"]
-Flag = tuple[str, ...]
-"""An option and its value, or an option alone."""
+Flag = tuple[str, str]
+"""An option and its value."""
+Options = Mapping[str, str | float | tuple[str, ...] | None]
+"""Options of a command with their values, in its order."""
 
 HEAD_NODE = "HEAD_NODE"
 """Placeholder in a command for the address of the first of several machines."""
@@ -145,6 +147,72 @@ class LaunchPlan:
         """The quantization as GGUF repositories spell it: "Q4_K_M"."""
         return self.quant_name.removeprefix("GGUF ").partition(" ")[0]
 
+    @property
+    def no_revision(self) -> tuple[Note, ...]:
+        """The note for an engine that has no option for the requested revision."""
+        if self.revision is None:
+            return ()
+        return (Note("launch_no_revision", engine=self.engine, revision=self.revision),)
+
+    @property
+    def one_node(self) -> tuple[Note, ...]:
+        """The note for GPUs in several machines that the command does not join."""
+        if self.nodes == 1:
+            return ()
+        return (Note("launch_one_node", engine=self.engine, nodes=self.nodes),)
+
+    def on_each_node(self, option: str, step: int = 1) -> Note:
+        """The note for a command that runs on every machine with a different value of an option.
+
+        Values count from 0 in steps of `step`.
+        """
+        counted = [str(step * node) for node in range(self.nodes)]
+        if self.nodes > _SPELLED_NODES:
+            counted[_SPELLED_NODES - 1 : -1] = ["…"]
+        values = ", ".join(counted)
+        return Note(
+            "launch_nodes", nodes=self.nodes, option=option, values=values, address=HEAD_NODE
+        )
+
+    def sequences_above(self, default: int) -> int | None:
+        """The most sequences that each data-parallel rank schedules, None for the default.
+
+        This is the limit in the request, else the share of the users that one rank serves where it
+        exceeds `default`; the estimate sizes the buffers and the cache of every rank by the same
+        rule.
+        """
+        if self.workload.max_num_seqs is not None:
+            return self.workload.max_num_seqs
+        users = self.split.users_each(self.workload.concurrency)
+        return users if users > default else None
+
+    def cached_as(self, spelled: Mapping[str, str]) -> tuple[str, tuple[Note, ...]]:
+        """The engine's word for the cache type, "" for 16 bits, the default of every engine.
+
+        For a type that the engine lacks, a note is returned instead.
+        """
+        kind = self.workload.kv_dtype
+        if kind in spelled or ALIASES.get(kind, kind) in _SIXTEEN_BITS:
+            return spelled.get(kind, ""), ()
+        return "", (Note("launch_cache_type", engine=self.engine, kv_dtype=kind),)
+
+    def converted(self, able: Mapping[str, Flag]) -> tuple[Options, tuple[Note, ...]]:
+        """The option that makes the engine quantize while it loads the weights.
+
+        A checkpoint as stored needs none, unless the engine would narrow it. A quantization that
+        the engine is not `able` to make needs another repository; a note says so.
+        """
+        loads_as_stored = self.stored and self.quant != "fp32"
+        if self.quant in able and not self.quantized and not loads_as_stored:
+            return dict([able[self.quant]]), ()
+        if self.stored or (self.quant == "bf16" and not self.quantized):
+            return {}, ()
+        return {}, (Note("launch_needs_repository", quant=self.quant_name),)
+
+    def runs(self, text: str, *notes: Note) -> LaunchCommand:
+        """The command of this plan in the words of a shell."""
+        return LaunchCommand(self.engine, text, "bash", notes)
+
 
 def _draft_of(profile: ModelProfile, way: Way) -> LaunchDraft | None:
     """Return the draft that stands beside the model. Raises InvalidModelId as for the model."""
@@ -157,9 +225,18 @@ def _draft_of(profile: ModelProfile, way: Way) -> LaunchDraft | None:
     return LaunchDraft(repo_id, draft.method, draft.profile.format, draft.profile.variant)
 
 
-def command(program: Sequence[str], flags: Sequence[Flag]) -> str:
-    """Return a shell command with one option on a line; words are quoted where they need it."""
-    return " \\\n  ".join([shlex.join(program), *map(shlex.join, flags)])
+def command(program: Sequence[str], options: Options) -> str:
+    """Return a shell command with one option on a line; words are quoted where they need it.
+
+    Options without a value (nothing, False, 0) are left out; of True the option stands alone, and
+    several words follow one another.
+    """
+    lines = [shlex.join(program)]
+    for name, value in options.items():
+        if value:
+            words = value if isinstance(value, tuple) else (str(value),)
+            lines.append(shlex.join((name, *(() if value is True else words))))
+    return " \\\n  ".join(lines)
 
 
 def literal(text: str) -> str:
@@ -171,85 +248,6 @@ def literal(text: str) -> str:
     return f'"{text}"' if _PLAIN.fullmatch(text) else ascii(text)
 
 
-def only(condition: object, *flag: str) -> list[Flag]:
-    """Return the flag when the condition holds, else nothing."""
-    return [flag] if condition else []
-
-
-def number(name: str, value: int | None) -> list[Flag]:
-    """Return an option with a number, nothing for None."""
-    return [] if value is None else [(name, str(value))]
-
-
-def above_one(name: str, value: int) -> list[Flag]:
-    """Return the option for a degree of parallelism, nothing for a degree of 1."""
-    return [(name, str(value))] if value > 1 else []
-
-
-def sequences_above(plan: LaunchPlan, default: int) -> int | None:
-    """Return the most sequences that each data-parallel rank schedules, None for the default.
-
-    This is the limit in the request, else the share of the users that one rank serves where it
-    exceeds `default`; the estimate sizes the buffers and the cache of every rank by the same rule.
-    """
-    if plan.workload.max_num_seqs is not None:
-        return plan.workload.max_num_seqs
-    users = plan.split.users_each(plan.workload.concurrency)
-    return users if users > default else None
-
-
-def no_revision(plan: LaunchPlan) -> tuple[Note, ...]:
-    """Return the note for an engine that has no option for the requested revision."""
-    if plan.revision is None:
-        return ()
-    return (Note("launch_no_revision", engine=plan.engine, revision=plan.revision),)
-
-
-def one_node(plan: LaunchPlan) -> tuple[Note, ...]:
-    """Return the note for GPUs in several machines that the command does not join."""
-    if plan.nodes == 1:
-        return ()
-    return (Note("launch_one_node", engine=plan.engine, nodes=plan.nodes),)
-
-
-def on_each_node(plan: LaunchPlan, option: str, step: int = 1) -> Note:
-    """Return the note for a command that runs on every machine with a different value of an option.
-
-    Values count from 0 in steps of `step`.
-    """
-    counted = [str(step * node) for node in range(plan.nodes)]
-    if plan.nodes > _SPELLED_NODES:
-        counted[_SPELLED_NODES - 1 : -1] = ["…"]
-    values = ", ".join(counted)
-    return Note("launch_nodes", nodes=plan.nodes, option=option, values=values, address=HEAD_NODE)
-
-
-def cache_flag(
-    plan: LaunchPlan, name: str, spelled: Mapping[str, str]
-) -> tuple[list[Flag], tuple[Note, ...]]:
-    """Return the option for the cache type, nothing for 16 bits, the default of every engine.
-
-    For a type that the engine lacks, a note is returned instead.
-    """
-    kind = plan.workload.kv_dtype
-    if kind in spelled:
-        return [(name, spelled[kind])], ()
-    if ALIASES.get(kind, kind) in _SIXTEEN_BITS:
-        return [], ()
-    return [], (Note("launch_cache_type", engine=plan.engine, kv_dtype=kind),)
-
-
-def weights_flags(
-    plan: LaunchPlan, converted: Mapping[str, Flag]
-) -> tuple[list[Flag], tuple[Note, ...]]:
-    """Return the options that make the engine quantize while it loads the weights.
-
-    A checkpoint as stored needs no option, unless the engine would narrow it. A quantization that
-    the engine cannot make needs another repository; a note says so.
-    """
-    loads_as_stored = plan.stored and plan.quant != "fp32"
-    if plan.quant in converted and not plan.quantized and not loads_as_stored:
-        return [converted[plan.quant]], ()
-    if plan.stored or (plan.quant == "bf16" and not plan.quantized):
-        return [], ()
-    return [], (Note("launch_needs_repository", quant=plan.quant_name),)
+def above_one(degree: int) -> int:
+    """Return a degree of parallelism as an option has it, nothing for a degree of 1."""
+    return degree if degree > 1 else 0

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gpusizer.answers.launch import LaunchPlan, launch_command
-from gpusizer.answers.launch.base import Flag, above_one, command, only
+from gpusizer.answers.launch.base import Options, above_one, command
 from gpusizer.answers.launch.gguf_files import gguf_files
 from gpusizer.answers.launch.llama_cpp import source_of
 from gpusizer.answers.launch.mlx import model_of
@@ -124,15 +124,16 @@ def _llama_bench(plan: LaunchPlan, speeds: Speeds) -> _Parts:
     load = plan.workload
     keys, values = llama_cpp_types(load.kv_dtype) or ("f16", "f16")
     depth = max(0, load.context - GENERATED)
-    shared: list[Flag] = [
-        ("-ngl", "99"),
-        ("-fa", str(int(load.flash_attention))),
-        *only((keys, values) != ("f16", "f16"), "-ctk", keys, "-ctv", values),
-        *only(plan.split.gpus > 1, "-sm", "layer"),
-    ]
+    narrow = (keys, values) != ("f16", "f16")
+    shared: Options = {
+        "-ngl": "99",
+        "-fa": str(int(load.flash_attention)),
+        "-ctk": (keys, "-ctv", values) if narrow else "",
+        "-sm": "layer" if plan.split.gpus > 1 else "",
+    }
     program = ("llama-bench", *source_of(plan, files))
-    prompt = command(program, [("-p", str(speeds.prompt), "-n", "0"), *shared])
-    answer = command(program, [("-p", "0", "-n", str(GENERATED), "-d", str(depth)), *shared])
+    prompt = command(program, {"-p": (str(speeds.prompt), "-n", "0"), **shared})
+    answer = command(program, {"-p": ("0", "-n", str(GENERATED), "-d", str(depth)), **shared})
     behind = f" @ d{depth}" if depth else ""
     expected = [
         _rate(f"pp{speeds.prompt}", speeds.prefill),
@@ -144,28 +145,28 @@ def _llama_bench(plan: LaunchPlan, speeds: Speeds) -> _Parts:
 
 def _vllm_bench(plan: LaunchPlan, speeds: Speeds) -> _Parts:
     program = ("vllm", "bench", "serve", "--model", plan.repo_id, "--dataset-name", "random")
-    return _serving(program, ("--ignore-eos",), speeds)
+    return _serving(program, {"--ignore-eos": True}, speeds)
 
 
 def _sglang_bench(plan: LaunchPlan, speeds: Speeds) -> _Parts:
     module = ("python", "-m", "sglang.bench_serving", "--backend", "sglang")
     program = (*module, "--model", plan.repo_id, "--dataset-name", "random-ids")
-    return _serving(program, ("--random-range-ratio", "1"), speeds)
+    return _serving(program, {"--random-range-ratio": "1"}, speeds)
 
 
-def _serving(program: tuple[str, ...], lengths: Flag, speeds: Speeds) -> _Parts:
+def _serving(program: tuple[str, ...], lengths: Options, speeds: Speeds) -> _Parts:
     """One run with the users of the request, one with as many as the caches hold at once.
 
     The server runs by then, started by the card's other command.
     """
 
     def run(users: int) -> str:
-        flags = [
-            ("--random-input-len", str(speeds.prompt), "--random-output-len", str(speeds.answer)),
-            lengths,
-            ("--max-concurrency", str(users), "--num-prompts", str(_ROUNDS * users)),
-        ]
-        return command(program, flags)
+        options: Options = {
+            "--random-input-len": (str(speeds.prompt), "--random-output-len", str(speeds.answer)),
+            **lengths,
+            "--max-concurrency": (str(users), "--num-prompts", str(_ROUNDS * users)),
+        }
+        return command(program, options)
 
     each_user = speeds.decode if speeds.users == 1 else speeds.per_user
     expected = [_milliseconds("Mean TPOT (ms)", each_user)]
@@ -177,11 +178,11 @@ def _serving(program: tuple[str, ...], lengths: Flag, speeds: Speeds) -> _Parts:
 
 
 def _mlx_benchmark(plan: LaunchPlan, speeds: Speeds) -> _Parts:
-    flags = [
-        ("--prompt-tokens", str(speeds.prompt), "--generation-tokens", str(speeds.answer)),
-        *above_one("--batch-size", speeds.users),
-    ]
-    text = command(("mlx_lm.benchmark", "--model", model_of(plan)), flags)
+    options: Options = {
+        "--prompt-tokens": (str(speeds.prompt), "--generation-tokens", str(speeds.answer)),
+        "--batch-size": above_one(speeds.users),
+    }
+    text = command(("mlx_lm.benchmark", "--model", model_of(plan)), options)
     together = speeds.decode if speeds.users == 1 else speeds.total
     # The rate of prompts is that of one prompt: of a batch the program prints another.
     prompt = speeds.prefill if speeds.users == 1 else None

@@ -2,8 +2,7 @@
 
 Sources: docs.vllm.ai, "Using Docker" and "Using Kubernetes" (images for CUDA and ROCm, `/health`,
 shared memory); docs.sglang.io, "Install SGLang"; nvidia.github.io/TensorRT-LLM, "Quick Start
-Guide"; docs/docker.md of ggml-org/llama.cpp; docs/source/reference/launcher.md of
-huggingface/text-generation-inference. GPUs: docs.docker.com/compose/how-tos/gpu-support,
+Guide"; docs/docker.md of ggml-org/llama.cpp. GPUs: docs.docker.com/compose/how-tos/gpu-support,
 rocm.docs.amd.com "Running ROCm Docker containers", and the device plugins of NVIDIA, AMD and Intel
 for Kubernetes.
 """
@@ -15,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 _HEARD = ("--host", "0.0.0.0")
-_HUB_CACHE = "/root/.cache"
+HUB_CACHE = "/root/.cache"
+"""Folder with downloaded files, in all of these images."""
 _WHOLE_VERSION = re.compile(r"\d+\.\d+\.\d+[\w.]*")
 _MINOR_VERSION = re.compile(r"\d+\.\d+")
 
@@ -31,7 +31,6 @@ class Container:
         port: where it answers, at `/health` once the weights are loaded.
         listens: options by which it hears other machines.
         follows: more options on all machines of a replica but the first.
-        weights: folder with downloaded files.
         tag: what a tag writes before the version: "v" for `v0.30.0`; None where `images` has tags.
         releases: there is a tag for each `x.y`, as `x.y.0`.
     """
@@ -41,7 +40,6 @@ class Container:
     entrypoint: tuple[str, ...]
     port: int
     listens: tuple[str, ...] = ()
-    weights: str = _HUB_CACHE
     follows: tuple[str, ...] = ()
     tag: str | None = None
     releases: bool = False
@@ -113,7 +111,7 @@ CONTAINERS: Mapping[str, Container] = {
         _HEARD,
     ),
 }
-"""By the slug of the engine. TGI's launch command starts a container already."""
+"""By the slug of the engine."""
 
 ACCESS: Mapping[str, GpuAccess] = {
     "CUDA": GpuAccess("nvidia.com/gpu", {}),

@@ -19,7 +19,13 @@ import yaml
 
 from gpusizer.answers.launch import launch_command
 from gpusizer.answers.launch.base import HEAD_NODE, LaunchCommand
-from gpusizer.answers.launch.containers import ACCESS, CONTAINERS, Container, GpuAccess
+from gpusizer.answers.launch.containers import (
+    ACCESS,
+    CONTAINERS,
+    HUB_CACHE,
+    Container,
+    GpuAccess,
+)
 from gpusizer.core.errors import InvalidModelId, InvalidRequest
 from gpusizer.core.messages import Note
 from gpusizer.fit.parallelism.platforms import setup_of
@@ -146,7 +152,7 @@ def _compose(server: _Server, replicas: int) -> str:
         **server.started("entrypoint", "command"),
         "ipc": "host",
         "restart": "unless-stopped",
-        "volumes": [f"weights:{server.container.weights}"],
+        "volumes": [f"weights:{HUB_CACHE}"],
         **server.access.service,
     }
     parts = ["x-replica: &replica", indent(_yaml(shared), "  ").rstrip(), "", "services:"]
@@ -262,7 +268,7 @@ def _pod(server: _Server) -> dict[str, Any]:
             "periodSeconds": 10,
         },
         "volumeMounts": [
-            {"name": "weights", "mountPath": server.container.weights},
+            {"name": "weights", "mountPath": HUB_CACHE},
             {"name": "shared-memory", "mountPath": "/dev/shm"},
         ],
     }

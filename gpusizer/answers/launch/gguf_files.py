@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpusizer.answers.launch.base import LaunchPlan, no_revision
+from gpusizer.answers.launch.base import LaunchPlan
 from gpusizer.core.messages import Note
 
 SOURCE = "https://github.com/ggml-org/llama.cpp"
@@ -62,7 +62,7 @@ def gguf_files(plan: LaunchPlan) -> GgufFiles:
     colon in Ollama's names is a quantization (huggingface.co/docs/hub/ollama).
     """
     if plan.format == "gguf":
-        return GgufFiles(repo=plan.repo_id, notes=no_revision(plan))
+        return GgufFiles(repo=plan.repo_id, notes=plan.no_revision)
     tag = plan.gguf_tag.upper()
     if plan.quantized or "@" in plan.quant or tag.startswith(_NEED_A_MATRIX):
         return GgufFiles(notes=(Note("launch_needs_gguf", repo_id=plan.repo_id, quant=tag),))
@@ -77,7 +77,7 @@ def gguf_files(plan: LaunchPlan) -> GgufFiles:
         file=file,
         projector=projector,
         made_by=(*_tools(), *made),
-        notes=(made_note, *no_revision(plan)),
+        notes=(made_note, *plan.no_revision),
     )
 
 

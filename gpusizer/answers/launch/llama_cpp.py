@@ -9,21 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpusizer.answers.launch.base import (
-    Flag,
-    LaunchCommand,
-    LaunchPlan,
-    command,
-    number,
-    one_node,
-    only,
-)
+from gpusizer.answers.launch.base import Flag, LaunchCommand, LaunchPlan, Options, command
 from gpusizer.answers.launch.gguf_files import GgufFiles, draft_file, gguf_files
 from gpusizer.core.messages import Note
+from gpusizer.fit.way import Way
 from gpusizer.memory.kv_cache import llama_cpp_types
+from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import DraftMethod
 
 _ALL_LAYERS = "all"
+_SIXTEEN_BITS = ("f16", "f16")
 _SPEC_TYPES: Mapping[DraftMethod, str] = {
     "draft_model": "draft-simple",
     "eagle3": "draft-eagle3",
@@ -35,30 +30,32 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     """Return a command that starts an OpenAI-compatible server on port 8080."""
     load = plan.workload
     files = gguf_files(plan)
-    cache, untold = _cache(plan)
+    types = llama_cpp_types(load.kv_dtype)
+    keys, values = types if types and types != _SIXTEEN_BITS else ("", "")
+    lacking = Note("launch_cache_type", engine=plan.engine, kv_dtype=load.kv_dtype)
+    untold = () if types else (lacking,)
     speculation, made, unconverted = _speculation(plan)
-    layers = _ALL_LAYERS if load.gpu_layers is None else str(load.gpu_layers)
-    flags = [
-        *only(files.projector, "--mmproj", files.projector),
-        ("--ctx-size", str(plan.total_context)),
-        ("--parallel", str(load.concurrency)),
-        ("--gpu-layers", layers),
-        *only(load.cpu_moe, "--cpu-moe"),
-        *number("--n-cpu-moe", plan.cpu_experts or None),
-        *only(plan.tensor_split, "--tensor-split", ",".join(map(str, plan.tensor_split))),
-        *only(load.text_only, "--no-mmproj"),
-        *only(plan.split.gpus > 1, "--split-mode", "layer"),
-        ("--flash-attn", "on" if load.flash_attention else "off"),
-        *speculation,
-        *number("--spec-draft-n-max", load.draft_tokens or None),
-        *cache,
-        *number("--batch-size", load.batch_size),
-        *number("--ubatch-size", load.ubatch_size),
-    ]
-    served = command(("llama-server", *source_of(plan, files)), flags)
+    options: Options = {
+        "--mmproj": files.projector,
+        "--ctx-size": plan.total_context,
+        "--parallel": load.concurrency,
+        "--gpu-layers": _ALL_LAYERS if load.gpu_layers is None else str(load.gpu_layers),
+        "--cpu-moe": load.cpu_moe,
+        "--n-cpu-moe": plan.cpu_experts,
+        "--tensor-split": ",".join(map(str, plan.tensor_split)),
+        "--no-mmproj": load.text_only,
+        "--split-mode": "layer" if plan.split.gpus > 1 else "",
+        "--flash-attn": "on" if load.flash_attention else "off",
+        **speculation,
+        "--spec-draft-n-max": load.draft_tokens,
+        "--cache-type-k": keys,
+        "--cache-type-v": values,
+        "--batch-size": load.batch_size,
+        "--ubatch-size": load.ubatch_size,
+    }
+    served = command(("llama-server", *source_of(plan, files)), options)
     lines = (*files.made_by, *made, served)
-    notes = (*files.notes, *unconverted, *untold, *one_node(plan))
-    return LaunchCommand(plan.engine, "\n".join(lines), "bash", notes)
+    return plan.runs("\n".join(lines), *files.notes, *unconverted, *untold, *plan.one_node)
 
 
 def source_of(plan: LaunchPlan, files: GgufFiles) -> Flag:
@@ -68,34 +65,49 @@ def source_of(plan: LaunchPlan, files: GgufFiles) -> Flag:
     return ("-m", files.file)
 
 
-def _speculation(plan: LaunchPlan) -> tuple[list[Flag], tuple[str, ...], tuple[Note, ...]]:
+def _speculation(plan: LaunchPlan) -> tuple[Options, tuple[str, ...], tuple[Note, ...]]:
     """Return who guesses tokens, on the GPUs all of it, what makes the draft's file where its
     repository holds none, and a note where nothing does."""
     draft = plan.draft
     if draft is None:
-        return only(plan.workload.draft_tokens, "--spec-type", "draft-mtp"), (), ()
+        return {"--spec-type": plan.workload.draft_tokens and "draft-mtp"}, (), ()
     made: tuple[str, ...] = ()
     source: Flag = ("--spec-draft-hf", draft.repo_id)
     if draft.format != "gguf":
         if draft.method != "draft_model":  # the converter knows whole models alone
-            return [], (), (Note("launch_needs_gguf", repo_id=draft.repo_id, quant="F16"),)
+            return {}, (), (Note("launch_needs_gguf", repo_id=draft.repo_id, quant="F16"),)
         line, file = draft_file(draft.repo_id)
         made, source = (line,), ("--model-draft", file)
     elif draft.variant:
         source = ("--spec-draft-hf", f"{draft.repo_id}:{draft.variant}")
-    flags: list[Flag] = [
-        source,
-        ("--spec-draft-ngl", _ALL_LAYERS),
-        ("--spec-type", _SPEC_TYPES[draft.method]),
-    ]
-    return flags, made, ()
+    guessed = {"--spec-draft-ngl": _ALL_LAYERS, "--spec-type": _SPEC_TYPES[draft.method]}
+    return {**dict([source]), **guessed}, made, ()
 
 
-def _cache(plan: LaunchPlan) -> tuple[list[Flag], tuple[Note, ...]]:
-    kind = plan.workload.kv_dtype
-    types = llama_cpp_types(kind)
-    if types is None:
-        return [], (Note("launch_cache_type", engine=plan.engine, kv_dtype=kind),)
-    if types == ("f16", "f16"):
-        return [], ()
-    return [("--cache-type-k", types[0]), ("--cache-type-v", types[1])], ()
+def machine_flags(workload: Workload, way: Way) -> tuple[str, ...]:
+    """Switches of llama-server for a way on a described machine, in their short spelling; none for
+    other engines. -c is for all sequences together."""
+    if not way.estimate.engine.abilities.offloads:
+        return ()
+    layers = _ALL_LAYERS if workload.gpu_layers is None else str(workload.gpu_layers)
+    split, experts = "", 0
+    if way.arranged is not None:
+        how = way.arranged.how
+        layers, experts = str(how.gpu_layers), how.cpu_experts
+        if how.gpu_layers and len(way.machine.gpus) > 1 and not way.arranged.default:
+            split = ",".join(map(str, how.split))
+    types = llama_cpp_types(workload.kv_dtype)
+    keys, values = types if types and types != _SIXTEEN_BITS else ("", "")
+    switches = {
+        "-c": workload.context * workload.concurrency,
+        "-np": workload.concurrency if workload.concurrency > 1 else 0,
+        "-ngl": layers,
+        "-ts": split,
+        "--n-cpu-moe": experts,
+        "-ctk": keys,
+        "-ctv": values,
+        "-fa": "" if workload.flash_attention else "off",
+        "-b": workload.batch_size,
+        "-ub": workload.ubatch_size,
+    }
+    return tuple(word for name, value in switches.items() if value for word in (name, str(value)))

@@ -10,15 +10,7 @@ from __future__ import annotations
 
 import re
 
-from gpusizer.answers.launch.base import (
-    LaunchCommand,
-    LaunchPlan,
-    above_one,
-    cache_flag,
-    command,
-    no_revision,
-    one_node,
-)
+from gpusizer.answers.launch.base import LaunchCommand, LaunchPlan, Options, above_one, command
 from gpusizer.core.messages import Note
 
 _GROUP = 64  # group size of the MLX rows of data/quants.csv
@@ -31,17 +23,17 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     A command that converts the weights comes before it where one is needed.
     """
     bits = _BITS.fullmatch(plan.quant)
-    _, untold = cache_flag(plan, "", {})
+    _, untold = plan.cached_as({})
     context = Note("launch_no_flag", engine=plan.engine, setting="context")
-    notes = (context, *untold, *no_revision(plan), *one_node(plan))
+    notes = (context, *untold, *plan.no_revision, *plan.one_node)
     model, lines = model_of(plan), []
     if bits and model != plan.repo_id:
         lines.append(_convert(plan, model, bits[1]))
     elif not plan.stored and plan.quant != "bf16":
         notes += (Note("launch_needs_repository", quant=plan.quant_name),)
-    flags = [("--model", model), *above_one("--decode-concurrency", plan.workload.concurrency)]
-    lines.append(command(("mlx_lm.server",), flags))
-    return LaunchCommand(plan.engine, "\n".join(lines), "bash", notes)
+    users = above_one(plan.workload.concurrency)
+    lines.append(command(("mlx_lm.server",), {"--model": model, "--decode-concurrency": users}))
+    return plan.runs("\n".join(lines), *notes)
 
 
 def model_of(plan: LaunchPlan) -> str:
@@ -52,11 +44,11 @@ def model_of(plan: LaunchPlan) -> str:
 
 
 def _convert(plan: LaunchPlan, folder: str, bits: str) -> str:
-    flags = [
-        ("--hf-path", plan.repo_id),
-        ("--mlx-path", folder),
-        ("--quantize",),
-        ("--q-bits", bits),
-        ("--q-group-size", str(_GROUP)),
-    ]
-    return command(("mlx_lm.convert",), flags)
+    options: Options = {
+        "--hf-path": plan.repo_id,
+        "--mlx-path": folder,
+        "--quantize": True,
+        "--q-bits": bits,
+        "--q-group-size": _GROUP,
+    }
+    return command(("mlx_lm.convert",), options)

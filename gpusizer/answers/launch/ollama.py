@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import shlex
 
-from gpusizer.answers.launch.base import LaunchCommand, LaunchPlan, one_node
+from gpusizer.answers.launch.base import LaunchCommand, LaunchPlan
 from gpusizer.answers.launch.gguf_files import gguf_files
 from gpusizer.core.messages import Note
-from gpusizer.memory.kv_cache import ALIASES
 
-_CACHE = frozenset({"f16", "q8_0", "q4_0"})
+_CACHE = {"q8_0": "q8_0", "int8": "q8_0", "q4_0": "q4_0"}
 
 
 def launch(plan: LaunchPlan) -> LaunchCommand:
@@ -24,22 +23,18 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     """
     load = plan.workload
     files = gguf_files(plan)
-    notes = files.notes
     model = f"hf.co/{files.repo}:{plan.gguf_tag}" if files.repo else f"./{files.file}"
-    kind = ALIASES.get(load.kv_dtype, load.kv_dtype)
+    cache, untold = plan.cached_as(_CACHE)
     variables = [
         f"OLLAMA_CONTEXT_LENGTH={load.context}",
         f"OLLAMA_NUM_PARALLEL={load.concurrency}",
         f"OLLAMA_FLASH_ATTENTION={int(load.flash_attention)}",
     ]
-    if kind not in _CACHE:
-        notes += (Note("launch_cache_type", engine=plan.engine, kv_dtype=load.kv_dtype),)
-    elif kind != "f16":
-        variables.append(f"OLLAMA_KV_CACHE_TYPE={kind}")
+    variables += [f"OLLAMA_KV_CACHE_TYPE={cache}"] if cache else []
     if load.cpu_moe:
-        notes += (Note("launch_no_flag", engine=plan.engine, setting="cpu_moe"),)
+        untold += (Note("launch_no_flag", engine=plan.engine, setting="cpu_moe"),)
     lines = [*files.made_by, f"{' '.join(variables)} ollama serve &", *_run(plan, model)]
-    return LaunchCommand(plan.engine, "\n".join(lines), "bash", (*notes, *one_node(plan)))
+    return plan.runs("\n".join(lines), *files.notes, *untold, *plan.one_node)
 
 
 def _run(plan: LaunchPlan, model: str) -> list[str]:

@@ -19,18 +19,11 @@ from collections.abc import Mapping
 
 from gpusizer.answers.launch.base import (
     HEAD_NODE,
-    Flag,
     LaunchCommand,
     LaunchPlan,
+    Options,
     above_one,
-    cache_flag,
     command,
-    number,
-    on_each_node,
-    one_node,
-    only,
-    sequences_above,
-    weights_flags,
 )
 from gpusizer.core.messages import Note
 from gpusizer.model.profile import DraftMethod
@@ -54,35 +47,39 @@ _INIT_PORT = 5000  # port of the first machine that the others connect to (SGLan
 
 
 def launch(plan: LaunchPlan) -> LaunchCommand:
-    """Return a command that starts an OpenAI-compatible server on port 30000."""
+    """Return a command that starts an OpenAI-compatible server on port 30000.
+
+    Limits of its scheduler are for all data-parallel ranks together, those of a plan for each.
+    """
     load, split = plan.workload, plan.split
-    sequences = sequences_above(plan, _DEFAULT_SEQUENCES)
-    weights, missing = weights_flags(plan, _CONVERTED)
-    cache, untold = cache_flag(plan, "--kv-cache-dtype", _CACHE)
+    weights, missing = plan.converted(_CONVERTED)
+    cache, untold = plan.cached_as(_CACHE)
     joined, node_notes = _nodes(plan)
-    flags = [
-        ("--model-path", plan.repo_id),
-        *only(plan.revision, "--revision", plan.revision or ""),
-        ("--context-length", str(load.context)),
-        *_of_all_ranks("--max-running-requests", sequences, split.data),
-        *_of_all_ranks("--chunked-prefill-size", _chunk(plan), split.data),
-        ("--mem-fraction-static", f"{plan.utilization:g}"),
-        *above_one("--tp-size", split.ranks),
-        *above_one("--pp-size", split.pipeline),
-        *above_one("--dp-size", split.data),
-        *only(split.data > 1, "--enable-dp-attention"),
-        *above_one("--ep-size", split.expert),
-        *weights,
-        *cache,
-        *only(load.enforce_eager, "--disable-cuda-graph"),
-        *_speculation(plan),
-        *joined,
-    ]
-    text = command(("python", "-m", "sglang.launch_server"), flags)
-    return LaunchCommand(plan.engine, text, "bash", (*missing, *untold, *node_notes))
+    # The server's own default is for all ranks together, the estimate's is for each.
+    chunk = load.max_num_batched_tokens or (plan.step_tokens if split.data > 1 else None)
+    options: Options = {
+        "--model-path": plan.repo_id,
+        "--revision": plan.revision,
+        "--context-length": load.context,
+        "--max-running-requests": (plan.sequences_above(_DEFAULT_SEQUENCES) or 0) * split.data,
+        "--chunked-prefill-size": (chunk or 0) * split.data,
+        "--mem-fraction-static": f"{plan.utilization:g}",
+        "--tp-size": above_one(split.ranks),
+        "--pp-size": above_one(split.pipeline),
+        "--dp-size": above_one(split.data),
+        "--enable-dp-attention": split.data > 1,
+        "--ep-size": above_one(split.expert),
+        **weights,
+        "--kv-cache-dtype": cache,
+        "--disable-cuda-graph": load.enforce_eager,
+        **_speculation(plan),
+        **joined,
+    }
+    text = command(("python", "-m", "sglang.launch_server"), options)
+    return plan.runs(text, *missing, *untold, *node_notes)
 
 
-def _speculation(plan: LaunchPlan) -> list[Flag]:
+def _speculation(plan: LaunchPlan) -> Options:
     """Return the options of a draft model, which guesses one chain of tokens.
 
     The model judges them and one more: with a top-k of 1 the server sets the draft tokens to the
@@ -90,41 +87,27 @@ def _speculation(plan: LaunchPlan) -> list[Flag]:
     """
     draft, tokens = plan.draft, plan.workload.draft_tokens
     if draft is None:
-        return []
-    flags: list[Flag] = [
-        ("--speculative-algorithm", _ALGORITHMS[draft.method]),
-        ("--speculative-draft-model-path", draft.repo_id),
-    ]
-    if draft.method != "dflash":
-        flags += [("--speculative-num-steps", str(tokens)), ("--speculative-eagle-topk", "1")]
-    return [*flags, ("--speculative-num-draft-tokens", str(tokens + 1))]
+        return {}
+    in_steps = draft.method != "dflash"
+    return {
+        "--speculative-algorithm": _ALGORITHMS[draft.method],
+        "--speculative-draft-model-path": draft.repo_id,
+        "--speculative-num-steps": in_steps and tokens,
+        "--speculative-eagle-topk": in_steps and "1",
+        "--speculative-num-draft-tokens": tokens + 1,
+    }
 
 
-def _chunk(plan: LaunchPlan) -> int | None:
-    """Return the prompt tokens in a step of one rank, None for the server's default.
-
-    The server's default is for all data-parallel ranks together, the estimate's is for each.
-    """
-    tokens = plan.workload.max_num_batched_tokens
-    return tokens or (plan.step_tokens if plan.split.data > 1 else None)
-
-
-def _nodes(plan: LaunchPlan) -> tuple[list[Flag], tuple[Note, ...]]:
+def _nodes(plan: LaunchPlan) -> tuple[Options, tuple[Note, ...]]:
     """Return the options of the first machine, and a note on the values for the others."""
     nodes, stages = plan.nodes, plan.split.pipeline
     stages_divide = stages % nodes == 0
     parts = nodes % stages == 0 and plan.split.ranks % (nodes // stages) == 0
     if nodes == 1 or not (stages_divide or parts):
-        return [], one_node(plan)
-    flags: list[Flag] = [
-        ("--nnodes", str(nodes)),
-        ("--node-rank", "0"),
-        ("--dist-init-addr", f"{HEAD_NODE}:{_INIT_PORT}"),
-    ]
-    return flags, (on_each_node(plan, "--node-rank"),)
-
-
-def _of_all_ranks(name: str, limit: int | None, ranks: int) -> list[Flag]:
-    """Return the option for a scheduler limit: `limit` is for one data-parallel rank, the option's
-    value is for all ranks together."""
-    return number(name, None if limit is None else limit * ranks)
+        return {}, plan.one_node
+    options: Options = {
+        "--nnodes": nodes,
+        "--node-rank": "0",
+        "--dist-init-addr": f"{HEAD_NODE}:{_INIT_PORT}",
+    }
+    return options, (plan.on_each_node("--node-rank"),)

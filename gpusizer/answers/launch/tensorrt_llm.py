@@ -6,17 +6,7 @@ CUDA graphs are set in a YAML file of LlmArgs (`kv_cache_config`, `cuda_graph_co
 
 from __future__ import annotations
 
-from gpusizer.answers.launch.base import (
-    LaunchCommand,
-    LaunchPlan,
-    above_one,
-    cache_flag,
-    command,
-    number,
-    one_node,
-    only,
-    weights_flags,
-)
+from gpusizer.answers.launch.base import LaunchCommand, LaunchPlan, Options, above_one, command
 
 _FILE = "trtllm-options.yaml"
 _CACHE = {"fp8": "fp8", "fp8_e4m3": "fp8"}
@@ -25,24 +15,24 @@ _CACHE = {"fp8": "fp8", "fp8_e4m3": "fp8"}
 def launch(plan: LaunchPlan) -> LaunchCommand:
     """Return a command that starts an OpenAI-compatible server on port 8000."""
     load, split = plan.workload, plan.split
-    weights, missing = weights_flags(plan, {})
-    cache, untold = cache_flag(plan, "", _CACHE)
-    options = [f"kv_cache_config: {{dtype: {kind}}}" for _, kind in cache]
-    options += ["cuda_graph_config: null"] if load.enforce_eager else []
-    flags = [
-        ("--backend", "pytorch"),
-        *only(plan.revision, "--revision", plan.revision or ""),
-        ("--max_seq_len", str(load.context)),
-        *number("--max_batch_size", load.max_num_seqs or load.concurrency),
-        *number("--max_num_tokens", load.max_num_batched_tokens),
-        ("--kv_cache_free_gpu_memory_fraction", f"{plan.utilization:g}"),
-        *above_one("--tp_size", split.tensor),
-        *above_one("--pp_size", split.pipeline),
-        *weights,
-        *only(options, "--extra_llm_api_options", _FILE),
-    ]
-    text = command(("trtllm-serve", plan.repo_id), flags)
-    if options:
-        lines = " ".join(f"'{line}'" for line in options)
+    weights, missing = plan.converted({})
+    cache, untold = plan.cached_as(_CACHE)
+    settings = [f"kv_cache_config: {{dtype: {cache}}}"] if cache else []
+    settings += ["cuda_graph_config: null"] if load.enforce_eager else []
+    options: Options = {
+        "--backend": "pytorch",
+        "--revision": plan.revision,
+        "--max_seq_len": load.context,
+        "--max_batch_size": load.max_num_seqs or load.concurrency,
+        "--max_num_tokens": load.max_num_batched_tokens,
+        "--kv_cache_free_gpu_memory_fraction": f"{plan.utilization:g}",
+        "--tp_size": above_one(split.tensor),
+        "--pp_size": above_one(split.pipeline),
+        **weights,
+        "--extra_llm_api_options": _FILE if settings else "",
+    }
+    text = command(("trtllm-serve", plan.repo_id), options)
+    if settings:
+        lines = " ".join(f"'{line}'" for line in settings)
         text = f"printf '%s\\n' {lines} > {_FILE}\n{text}"
-    return LaunchCommand(plan.engine, text, "bash", (*missing, *untold, *one_node(plan)))
+    return plan.runs(text, *missing, *untold, *plan.one_node)

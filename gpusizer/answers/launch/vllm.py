@@ -18,18 +18,11 @@ import json
 
 from gpusizer.answers.launch.base import (
     HEAD_NODE,
-    Flag,
     LaunchCommand,
     LaunchPlan,
+    Options,
     above_one,
-    cache_flag,
     command,
-    number,
-    on_each_node,
-    one_node,
-    only,
-    sequences_above,
-    weights_flags,
 )
 from gpusizer.core.messages import Note
 
@@ -53,32 +46,32 @@ _HEADLESS = Note("launch_headless")
 def launch(plan: LaunchPlan) -> LaunchCommand:
     """Return a command that starts an OpenAI-compatible server on port 8000."""
     load, split = plan.workload, plan.split
-    weights, missing = weights_flags(plan, _CONVERTED)
-    cache, untold = cache_flag(plan, "--kv-cache-dtype", _CACHE)
+    weights, missing = plan.converted(_CONVERTED)
+    cache, untold = plan.cached_as(_CACHE)
     joined, node_notes = _nodes(plan)
-    flags = [
-        *only(plan.revision, "--revision", plan.revision or ""),
-        ("--max-model-len", str(load.context)),
-        *number("--max-num-seqs", sequences_above(plan, _DEFAULT_SEQUENCES)),
-        *number("--max-num-batched-tokens", load.max_num_batched_tokens),
-        ("--gpu-memory-utilization", f"{plan.utilization:g}"),
-        *above_one("--tensor-parallel-size", split.tensor),
-        *above_one("--pipeline-parallel-size", split.pipeline),
-        *above_one("--data-parallel-size", split.data),
-        *only(split.expert > 1, "--enable-expert-parallel"),
-        *weights,
-        *cache,
-        *only(load.max_loras, "--enable-lora"),
-        *only(load.max_loras, "--max-loras", str(load.max_loras)),
-        *only(load.max_loras, "--max-lora-rank", str(load.max_lora_rank)),
-        *only(load.enforce_eager, "--enforce-eager"),
-        *only(load.prefix_caching, "--enable-prefix-caching"),
-        *only(load.text_only, "--language-model-only"),
-        *only(load.draft_tokens, "--speculative-config", _speculation(plan)),
-        *joined,
-    ]
-    text = command(("vllm", "serve", plan.repo_id), flags)
-    return LaunchCommand(plan.engine, text, "bash", (*missing, *untold, *node_notes))
+    options: Options = {
+        "--revision": plan.revision,
+        "--max-model-len": load.context,
+        "--max-num-seqs": plan.sequences_above(_DEFAULT_SEQUENCES),
+        "--max-num-batched-tokens": load.max_num_batched_tokens,
+        "--gpu-memory-utilization": f"{plan.utilization:g}",
+        "--tensor-parallel-size": above_one(split.tensor),
+        "--pipeline-parallel-size": above_one(split.pipeline),
+        "--data-parallel-size": above_one(split.data),
+        "--enable-expert-parallel": split.expert > 1,
+        **weights,
+        "--kv-cache-dtype": cache,
+        "--enable-lora": load.max_loras > 0,
+        "--max-loras": load.max_loras,
+        "--max-lora-rank": load.max_loras and load.max_lora_rank,
+        "--enforce-eager": load.enforce_eager,
+        "--enable-prefix-caching": load.prefix_caching,
+        "--language-model-only": load.text_only,
+        "--speculative-config": load.draft_tokens and _speculation(plan),
+        **joined,
+    }
+    text = command(("vllm", "serve", plan.repo_id), options)
+    return plan.runs(text, *missing, *untold, *node_notes)
 
 
 def _speculation(plan: LaunchPlan) -> str:
@@ -90,30 +83,24 @@ def _speculation(plan: LaunchPlan) -> str:
     return json.dumps({"method": method, **model, "num_speculative_tokens": tokens})
 
 
-def _nodes(plan: LaunchPlan) -> tuple[list[Flag], tuple[Note, ...]]:
+def _nodes(plan: LaunchPlan) -> tuple[Options, tuple[Note, ...]]:
     """Return the options of the first machine, and a note on the values for the others."""
     nodes, data = plan.nodes, plan.split.data
     if nodes == 1:
-        return [], ()
+        return {}, ()
     if data % nodes == 0:
-        return _ranks_on_each(data // nodes), (
-            on_each_node(plan, "--data-parallel-start-rank", data // nodes),
-            _HEADLESS,
-        )
+        ranks: Options = {
+            "--data-parallel-size-local": data // nodes,
+            "--data-parallel-start-rank": "0",
+            "--data-parallel-address": HEAD_NODE,
+        }
+        return ranks, (plan.on_each_node("--data-parallel-start-rank", data // nodes), _HEADLESS)
     if plan.split.gpus % nodes or nodes % data:
-        return [], one_node(plan)
-    flags: list[Flag] = [
-        ("--distributed-executor-backend", "mp"),
-        ("--nnodes", str(nodes)),
-        ("--node-rank", "0"),
-        ("--master-addr", HEAD_NODE),
-    ]
-    return flags, (on_each_node(plan, "--node-rank"), _HEADLESS)
-
-
-def _ranks_on_each(local: int) -> list[Flag]:
-    return [
-        ("--data-parallel-size-local", str(local)),
-        ("--data-parallel-start-rank", "0"),
-        ("--data-parallel-address", HEAD_NODE),
-    ]
+        return {}, plan.one_node
+    options: Options = {
+        "--distributed-executor-backend": "mp",
+        "--nnodes": nodes,
+        "--node-rank": "0",
+        "--master-addr": HEAD_NODE,
+    }
+    return options, (plan.on_each_node("--node-rank"), _HEADLESS)

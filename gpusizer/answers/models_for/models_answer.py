@@ -9,7 +9,7 @@ from gpusizer.answers.conclusion.clauses import machine_name
 from gpusizer.answers.conclusion.conclusion import Conclusion
 from gpusizer.answers.conclusion.models import models
 from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json, fields_of
-from gpusizer.answers.launch.machine_flags import machine_flags
+from gpusizer.answers.launch.llama_cpp import machine_flags
 from gpusizer.answers.machine_json import machine_json
 from gpusizer.answers.models_for.family_json import family_json, model_json, way_json
 from gpusizer.answers.models_for.live_use import UseNow, newcomer_json

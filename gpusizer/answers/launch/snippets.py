@@ -1,0 +1,105 @@
+"""Python snippets: transformers 5 with accelerate (`dtype` has this name since 4.56), diffusers
+0.34 and later (`PipelineQuantizationConfig`)."""
+
+from __future__ import annotations
+
+from gpusizer.answers.launch.base import LaunchCommand, LaunchPlan, literal
+from gpusizer.core.messages import Note
+
+_CLASSES = {
+    "image-text-to-text": "AutoModelForImageTextToText",
+    "feature-extraction": "AutoModel",
+    "sentence-similarity": "AutoModel",
+    "text2text-generation": "AutoModelForSeq2SeqLM",
+    "translation": "AutoModelForSeq2SeqLM",
+    "summarization": "AutoModelForSeq2SeqLM",
+}
+_FOUR_BITS = {"load_in_4bit": "True", "bnb_4bit_quant_type": '"nf4"'}
+_COMPUTES = {"bnb_4bit_compute_dtype": "torch.bfloat16"}
+_BITS = {
+    "bnb-int8": {"load_in_8bit": "True"},
+    "bnb-nf4": {**_FOUR_BITS, **_COMPUTES},
+    "bnb-nf4-dq": {**_FOUR_BITS, "bnb_4bit_use_double_quant": "True", **_COMPUTES},
+}
+"""Settings of bitsandbytes by the quantization that it makes while it loads."""
+_DEVICES = {"Metal": "mps", "oneAPI": "xpu"}
+
+
+def transformers(plan: LaunchPlan) -> LaunchCommand:
+    """Return a snippet that loads the model over all visible GPUs and generates once."""
+    load = plan.workload
+    model_class = _CLASSES.get(plan.task, "AutoModelForCausalLM")
+    bits, missing = _bits(plan)
+    _, untold = plan.cached_as({})
+    config = ", ".join(f"{name}={value}" for name, value in bits.items())
+    dtype = "torch.bfloat16" if not plan.quantized else '"auto"'
+    names = sorted(["AutoTokenizer", model_class, *(["BitsAndBytesConfig"] if config else [])])
+    revision = f", revision={literal(plan.revision)}" if plan.revision else ""
+    lines = [
+        "import torch",
+        f"from transformers import {', '.join(names)}",
+        "",
+        f"model_id = {literal(plan.repo_id)}",
+        f"tokenizer = AutoTokenizer.from_pretrained(model_id{revision})",
+        f"model = {model_class}.from_pretrained(",
+        f"    model_id{revision},",
+        f"    dtype={'torch.float32' if plan.quant == 'fp32' else dtype},",
+        '    device_map="auto",',
+        f'    attn_implementation="{"sdpa" if load.flash_attention else "eager"}",',
+        *([f"    quantization_config=BitsAndBytesConfig({config}),"] if config else []),
+        ")",
+        *_use(model_class, load.context, load.concurrency),
+    ]
+    return _snippet(plan, lines, *untold, *missing)
+
+
+def _use(model_class: str, context: int, sequences: int) -> list[str]:
+    prompts = f'["Hello"] * {sequences}' if sequences > 1 else '["Hello"]'
+    lines = [f'inputs = tokenizer({prompts}, return_tensors="pt").to(model.device)']
+    if model_class == "AutoModel":
+        return [*lines, "print(model(**inputs).last_hidden_state.shape)"]
+    return [
+        *lines,
+        f"outputs = model.generate(**inputs, max_length={context})",
+        "print(tokenizer.batch_decode(outputs, skip_special_tokens=True))",
+    ]
+
+
+def diffusers(plan: LaunchPlan) -> LaunchCommand:
+    """Return a snippet that loads the pipeline and makes one image."""
+    bits, missing = _bits(plan)
+    options = ", ".join(f'"{name}": {value}' for name, value in bits.items())
+    backend = "bitsandbytes_8bit" if plan.quant == "bnb-int8" else "bitsandbytes_4bit"
+    quantized = [
+        "    quantization_config=PipelineQuantizationConfig(",
+        f'        quant_backend="{backend}",',
+        f"        quant_kwargs={{{options}}},",
+        "    ),",
+    ]
+    lines = [
+        "import torch",
+        "from diffusers import DiffusionPipeline",
+        *(["from diffusers.quantizers import PipelineQuantizationConfig"] if bits else []),
+        "",
+        "pipe = DiffusionPipeline.from_pretrained(",
+        f"    {literal(plan.repo_id)},",
+        *([f"    revision={literal(plan.revision)},"] if plan.revision else []),
+        f"    torch_dtype={'torch.float32' if plan.quant == 'fp32' else 'torch.bfloat16'},",
+        *(quantized if bits else []),
+        ")",
+        f'pipe.to("{_DEVICES.get(plan.stack, "cuda")}")',
+        'pipe("a lighthouse at dusk").images[0].save("image.png")',
+    ]
+    return _snippet(plan, lines, *missing)
+
+
+def _bits(plan: LaunchPlan) -> tuple[dict[str, str], tuple[Note, ...]]:
+    """Return what makes the quantization while it loads, and a note where nothing does."""
+    if plan.stored or plan.quant in ("bf16", "fp32"):
+        return {}, ()
+    made = {} if plan.quantized else _BITS.get(plan.quant, {})
+    return made, () if made else (Note("launch_needs_repository", quant=plan.quant_name),)
+
+
+def _snippet(plan: LaunchPlan, lines: list[str], *notes: Note) -> LaunchCommand:
+    return LaunchCommand(plan.engine, "\n".join(lines), "python", (*notes, *plan.one_node))
