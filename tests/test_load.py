@@ -1,4 +1,4 @@
-"""bench.load and bench.scaling: what counts as an error, what is asked, what caches keep."""
+"""bench.load: what counts as an error, and what the Hub of the bench does."""
 
 from __future__ import annotations
 
@@ -8,16 +8,10 @@ import pytest
 
 from bench.load.hub import PRIVATE_MODEL, PRIVATE_TOKEN, Hub, hub_process, model_id
 from bench.load.outcomes import Outcome
-from bench.scaling import (
-    Server,
-    Traffic,
-    simulate,
-)
 from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.ui.http_status import RETRY_AFTER_SECONDS
 from scrapers.fetcher import Fetcher
-from scrapers.snapshot_cache import COMMIT_SECONDS
 from tests.each import each
 
 
@@ -55,10 +49,3 @@ def test_the_hub_of_the_bench_counts_and_fails_as_told(hub: Hub) -> None:
     assert requests > 4
     hub.reset()
     assert hub.requests() == 0
-
-
-def test_one_model_is_read_once_and_confirmed_every_five_minutes() -> None:
-    traffic = Traffic(calls_a_day=86_400 / 3, models=1, variants=1, commits_a_day=0.0)
-    tally = simulate(traffic, Server(), calls=20_000)
-    assert (tally.cold, tally.calls, tally.kept_answers) == (0, 10_000, 10_000)
-    assert tally.confirmed == tally.api == pytest.approx(tally.seconds / COMMIT_SECONDS, rel=0.05)

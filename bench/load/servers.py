@@ -15,7 +15,6 @@ from pathlib import Path
 import httpx
 
 from bench.load.hub import Hub
-from bench.page import resident_bytes, served
 from gpusizer.core.paths import DATA_DIR
 from tests.ports import free_port
 
@@ -33,8 +32,9 @@ class App:
         self.cache = cache
 
     def resident_bytes(self) -> int:
-        """Return the resident memory of the process."""
-        return resident_bytes(self.process.pid)
+        """Return the resident memory of the process, from /proc."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
 
     def processor_seconds(self) -> float:
         """Return the processor time that the process has used, from /proc."""
@@ -119,6 +119,24 @@ def ready(hub: Hub, **options: bool) -> Iterator[App]:
 
 @contextmanager
 def echo() -> Iterator[str]:
-    """Start the least that Gradio serves; yield its address."""
-    with served("-m", "bench.page", "--serve-empty-page") as server:
-        yield server.address
+    """Start the least that Gradio serves, which prints its address once it serves; yield that."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        subprocess.Popen(
+            [sys.executable, "-m", "bench.load.echo"],
+            cwd=DATA_DIR.parent,
+            env={**os.environ, "GRADIO_TEMP_DIR": folder},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        ) as process,
+    ):
+        assert process.stdout
+        try:
+            lines = (line.strip() for line in process.stdout)
+            address = next((line for line in lines if line.startswith("http")), "")
+            if not address:
+                raise RuntimeError("the echo did not start")
+            yield address.rstrip("/") + "/"
+        finally:
+            process.terminate()
