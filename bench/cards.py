@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from gpusizer.hub.card_statements import ModelCardStatement
-from scrapers.model_card import read_card
+from scrapers.readme.model_card import read_card
 
 Row = Mapping[str, Any]
 

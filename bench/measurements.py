@@ -11,7 +11,7 @@ from typing import Any
 from gpusizer.core.paths import DATA_DIR, GENERATED_DIR, SNAPSHOTS_DIR
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.model.profile import ModelProfile, build_profile
-from scrapers.embedded import EmbeddedSnapshots
+from scrapers.cache.stored import EmbeddedSnapshots
 
 FOLDER = DATA_DIR / "measurements"
 TABLES = tuple(

@@ -18,7 +18,7 @@ from gpusizer.fit.study import Study
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import build_profile
-from scrapers.embedded import EmbeddedSnapshots
+from scrapers.cache.stored import EmbeddedSnapshots
 
 MODELS = (
     "meta-llama/Llama-3.1-8B-Instruct",

@@ -20,18 +20,16 @@ from gpusizer.core.work_turns import TURNS
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.reading_steps import OnStep, ignore_step
 from gpusizer.hub.snapshot import RepoSnapshot
-from scrapers.completion import Completion
-from scrapers.embedded import EmbeddedSnapshots
-from scrapers.hub import fetch_snapshot
-from scrapers.hub_access import HubAccess, open_access
-from scrapers.hub_calls import OnCall, ignore_call
+from scrapers.cache.hub_access import HubAccess, open_access
+from scrapers.cache.single_flight import SingleFlight, memory_bytes
+from scrapers.cache.snapshot_cache import COMMIT_SECONDS, SnapshotCache
+from scrapers.cache.stored import REPLACEABLE, UNAVAILABLE, EmbeddedSnapshots, StoredSnapshots
+from scrapers.client.allowance import OnCall, ignore_call
 from scrapers.limits import Limits
-from scrapers.read_steps import Watchers
-from scrapers.single_flight import SingleFlight
-from scrapers.snapshot_cache import COMMIT_SECONDS, SnapshotCache
-from scrapers.snapshot_size import memory_bytes
-from scrapers.stored import REPLACEABLE, UNAVAILABLE, StoredSnapshots
-from scrapers.tokens import check_token
+from scrapers.repository.completion import Completion
+from scrapers.repository.hub import fetch_snapshot
+from scrapers.repository.read_steps import Watchers
+from scrapers.repository.tokens import check_token
 
 # The model is no longer public: its cached snapshot is removed.
 _WITHDRAWN = (GatedModel, PrivateOrMissing, ModelNotFound, RevisionNotFound)

@@ -13,17 +13,23 @@ from gpusizer.core.settings import Settings
 from gpusizer.core.work_turns import TURNS
 from gpusizer.hub.model_ref import DEFAULT_BRANCH, is_repo_id
 from gpusizer.hub.quantized_repos import Lister, QuantizedRepo
-from scrapers.api_json import parse_answer, read_count
-from scrapers.error_mapping import HubResource
-from scrapers.http import HubSession
-from scrapers.http_response import HubRequest, HubResponse
-from scrapers.hub_access import HubAccess, open_access
-from scrapers.hub_api import next_cursor, parse_tree, tags_of, tree_url
-from scrapers.hub_calls import OnCall, ignore_call
+from scrapers.cache.hub_access import HubAccess, open_access
+from scrapers.cache.single_flight import SingleFlight
+from scrapers.client.allowance import OnCall, ignore_call
+from scrapers.client.failures import HubResource
+from scrapers.client.http import HubSession
+from scrapers.client.http_response import HubRequest, HubResponse
+from scrapers.client.hub_api import (
+    next_cursor,
+    parse_answer,
+    parse_tree,
+    read_count,
+    tags_of,
+    tree_url,
+)
+from scrapers.client.read_budget import ReadBudget
+from scrapers.formats.weight_files import weight_format
 from scrapers.limits import Limits
-from scrapers.read_budget import ReadBudget
-from scrapers.single_flight import SingleFlight
-from scrapers.weight_files import weight_format
 
 MAX_REPOS = 30
 _EXPANDED = ("downloads", "likes", "tags")

@@ -18,15 +18,14 @@ from gpusizer.core.errors import HubUnreachable
 from gpusizer.core.settings import Settings
 from gpusizer.hub.listed_models import ListedModel, Listing, ListTrending
 from gpusizer.hub.model_ref import is_repo_id
-from scrapers.api_json import MAX_COUNT, parse_answer, read_count, read_day
-from scrapers.error_mapping import HubResource
-from scrapers.http_response import HubRequest
-from scrapers.hub_access import HubAccess, open_access
-from scrapers.hub_api import parse_info
-from scrapers.hub_calls import OnCall, ignore_call
+from scrapers.cache.hub_access import HubAccess, open_access
+from scrapers.cache.single_flight import SingleFlight
+from scrapers.client.allowance import OnCall, ignore_call
+from scrapers.client.failures import HubResource
+from scrapers.client.http_response import HubRequest
+from scrapers.client.hub_api import MAX_COUNT, parse_answer, parse_info, read_count, read_day
+from scrapers.client.read_budget import ReadBudget
 from scrapers.limits import Limits
-from scrapers.read_budget import ReadBudget
-from scrapers.single_flight import SingleFlight
 
 LISTED_MODELS = 500
 SECONDS = 10.0

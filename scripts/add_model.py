@@ -27,7 +27,7 @@ from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef, parse_model_ref
 from gpusizer.hub.snapshot import Component, RepoSnapshot
 from gpusizer.text import say_error
-from scrapers.embedded import INDEX_FILE, EmbeddedSnapshots
+from scrapers.cache.stored import INDEX_FILE, EmbeddedSnapshots
 from scrapers.fetcher import Fetcher
 
 Fetch = Callable[[ModelRef, str | None], RepoSnapshot]

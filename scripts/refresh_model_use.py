@@ -22,13 +22,13 @@ from gpusizer.core.errors import HubUnreachable, ModelUnreadable
 from gpusizer.core.paths import GENERATED_DIR
 from gpusizer.core.settings import Settings
 from gpusizer.text import say_error
-from scrapers.api_json import parse_answer, read_count, read_day
-from scrapers.embedded import EmbeddedSnapshots
-from scrapers.error_mapping import HubResource
-from scrapers.http import HubSession
-from scrapers.http_response import HubRequest
+from scrapers.cache.stored import EmbeddedSnapshots
+from scrapers.client.failures import HubResource
+from scrapers.client.http import HubSession
+from scrapers.client.http_response import HubRequest
+from scrapers.client.hub_api import parse_answer, read_count, read_day
+from scrapers.client.read_budget import ReadBudget
 from scrapers.limits import Limits
-from scrapers.read_budget import ReadBudget
 
 _EXPANDED = ("downloads", "likes", "createdAt")
 

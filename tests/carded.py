@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
-from scrapers.model_card import read_card
+from scrapers.readme.model_card import read_card
 from tests.sizers import embedded_sizer
 
 CARDED_MODEL = "carded/Qwen3-8B"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpusizer.core.paths import SNAPSHOTS_DIR
 from gpusizer.hub.snapshot import RepoSnapshot
-from scrapers.embedded import EmbeddedSnapshots
+from scrapers.cache.stored import EmbeddedSnapshots
 
 _EMBEDDED = EmbeddedSnapshots(SNAPSHOTS_DIR)
 

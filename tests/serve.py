@@ -22,7 +22,7 @@ from gpusizer.ui import build_application
 from gpusizer.ui.monitor import Monitor
 from gpusizer.ui.observation import LOGGER
 from gpusizer.ui.serving import launch
-from scrapers.embedded import EmbeddedSnapshots
+from scrapers.cache.stored import EmbeddedSnapshots
 from tests.builders import tiny
 from tests.carded import CARDED_MODEL, carded_snapshot
 from tests.hostile import (

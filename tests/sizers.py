@@ -18,7 +18,7 @@ from gpusizer.core.settings import Settings
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.gpus import load_catalogue, purchase
 from gpusizer.hub.snapshot import Fetch
-from scrapers.embedded import EmbeddedSnapshots
+from scrapers.cache.stored import EmbeddedSnapshots
 from scrapers.fetcher import Fetcher
 from scrapers.trending import build_trending
 

@@ -37,6 +37,10 @@ STRANGERS = {
     "ui": {"cli"},
 }
 SCRAPERS_MAY_KNOW = {"core", "hub"}
+# The rooms of `scrapers/`, in order; beside them stand their bounds (`limits`), which all know, and
+# what is asked of them all.
+SCRAPER_ROOMS = ("formats", "client", "readme", "repository", "cache")
+PRICES_MAY_KNOW = {"client", "prices"}
 
 # Libraries with the only places (prefixes of paths) that may import them.
 NETWORK = ("requests", "urllib3", "httpx", "huggingface_hub", "safetensors", "gguf")
@@ -46,7 +50,7 @@ ONLY_IN = {name: ("scrapers/",) for name in NETWORK} | {
     "starlette": ("gpusizer/ui/",),
     "prometheus_client": ("gpusizer/ui/metrics.py", "gpusizer/ui/serving.py"),
     "limits": ("gpusizer/ui/visitor_limits.py",),
-    "redis": ("scrapers/redis_link.py", "gpusizer/ui/visitor_limits.py"),
+    "redis": ("scrapers/cache/redis_link.py", "gpusizer/ui/visitor_limits.py"),
     "scrapers": ("scrapers/", "gpusizer/composition/"),
     "socket": (),
     "ssl": (),
@@ -110,6 +114,8 @@ def _is_allowed(relative: str, module: str) -> bool:
     top, *parts = module.split(".")
     if top in ONLY_IN and not relative.startswith(ONLY_IN[top]):
         return False
+    if top == "scrapers" and relative.startswith("scrapers/"):
+        return _is_allowed_in_scrapers(relative.split("/")[1], parts)
     if top == "gradio" and relative.startswith(GRADIO_FREE):
         return False
     if top != "gpusizer" or not parts or parts[0] not in ROOMS:
@@ -121,6 +127,14 @@ def _is_allowed(relative: str, module: str) -> bool:
         return True  # `composition/` joins the rooms with the scrapers
     allowed_rooms = ROOMS[: ROOMS.index(room) + 1]
     return parts[0] in allowed_rooms and parts[0] not in STRANGERS.get(room, ())
+
+
+def _is_allowed_in_scrapers(room: str, parts: list[str]) -> bool:
+    if room.endswith(".py") or parts[0] == "limits":
+        return True
+    if room == "prices":
+        return parts[0] in PRICES_MAY_KNOW
+    return parts[0] in SCRAPER_ROOMS[: SCRAPER_ROOMS.index(room) + 1]
 
 
 @each("path", MODULES)

@@ -25,7 +25,7 @@ from gpusizer.ui.handlers import PARTS
 from gpusizer.ui.http_status import STATUSES
 from gpusizer.ui.page_scripts import TAB_ID
 from gpusizer.ui.page_state import PageState
-from scrapers.embedded import EmbeddedSnapshots
+from scrapers.cache.stored import EmbeddedSnapshots
 from scripts.write_contract import PAGE, updated
 from tests.each import each
 

@@ -102,7 +102,7 @@ def test_the_wheel_holds_every_table_that_answers_read(wheel: Path) -> None:
         if path.is_file()
     }
     assert {name for name in tables - packed if not _BENCHMARKS_ONLY.search(name)} == set()
-    assert {"gpusizer/text/pt.toml", "gpusizer/_scrapers/card_arguments.toml"} <= packed
+    assert {"gpusizer/text/pt.toml", "gpusizer/_scrapers/readme/arguments.toml"} <= packed
     assert {name.split("/")[0] for name in packed} == {"gpusizer", "gpusizer-0.1.0.dist-info"}
 
 

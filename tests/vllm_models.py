@@ -14,7 +14,7 @@ from gpusizer.memory.weight_sizes import WeightSizes, weight_sizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Architecture, LayerSpec
 from gpusizer.model.profile import ModelProfile, build_profile
-from scrapers.embedded import EmbeddedSnapshots
+from scrapers.cache.stored import EmbeddedSnapshots
 from tests.builders import llama
 from tests.families import deepseek_r1, gemma3_1b, gpt_oss_20b, qwen3_next
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bench.measuring.backend import Config
 from gpusizer.core.paths import SNAPSHOTS_DIR
 from gpusizer.model.profile import build_profile
-from scrapers.embedded import EmbeddedSnapshots
+from scrapers.cache.stored import EmbeddedSnapshots
 
 _BYTES_PER_WEIGHT = 2
 _ROOM = 0.6  # share of the device for weights; the measured amounts need the remainder

@@ -22,9 +22,9 @@ from gpusizer.ui import Application, build_application
 from gpusizer.ui.monitor import Monitor
 from gpusizer.ui.observation import LOGGER
 from gpusizer.ui.serving import launch
-from scrapers.embedded import EmbeddedSnapshots
+from scrapers.cache.hub_access import open_access
+from scrapers.cache.stored import EmbeddedSnapshots
 from scrapers.fetcher import Fetcher
-from scrapers.hub_access import open_access
 from scrapers.model_tree import build_lister
 from scrapers.trending import build_trending
 

@@ -9,14 +9,14 @@ from gpusizer.answers.models_for.model_use import embedded_use
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.settings import Settings
 from gpusizer.gpus import load_catalogue
-from scrapers.embedded import EmbeddedSnapshots
+from scrapers.cache.hub_access import open_access
+from scrapers.cache.stored import EmbeddedSnapshots
+from scrapers.client.server_metrics import read_metrics
 from scrapers.fetcher import Fetcher
-from scrapers.hub_access import open_access
-from scrapers.local_checkpoint import with_local_checkpoints
-from scrapers.local_refs import parse_local_or_model_ref
 from scrapers.model_tree import build_lister
-from scrapers.server_metrics import read_metrics
-from scrapers.tokens import own_token
+from scrapers.repository.local_checkpoint import with_local_checkpoints
+from scrapers.repository.local_refs import parse_local_or_model_ref
+from scrapers.repository.tokens import own_token
 from scrapers.trending import build_trending
 
 __all__ = ["make_sizer", "read_metrics"]

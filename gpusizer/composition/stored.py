@@ -10,9 +10,8 @@ from gpusizer.core.settings import Settings
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.listed_models import Listing
 from gpusizer.hub.quantized_repos import QuantizedRepo
-from scrapers.embedded import EmbeddedSnapshots
-from scrapers.local_refs import parse_local_or_model_ref
-from scrapers.stored import StoredSnapshots, cache_on_disk
+from scrapers.cache.stored import EmbeddedSnapshots, StoredSnapshots, cache_on_disk
+from scrapers.repository.local_refs import parse_local_or_model_ref
 
 
 def make_sizer(settings: Settings, token: str | None) -> Sizer:

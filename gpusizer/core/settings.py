@@ -44,7 +44,7 @@ class Settings:
         cache_url: GPUSIZER_CACHE_URL, a Redis (`redis://`, `rediss://`, `unix://`) that several
             processes share: it takes the place of that folder.
         host_token: HF_TOKEN, but only where GPUSIZER_USE_HOST_TOKEN says so. A visitor's
-            question must not be asked with the operator's rights: see scrapers.tokens.
+            question must not be asked with the operator's rights: see scrapers.repository.tokens.
         questions_per_minute: GPUSIZER_QUESTIONS_PER_MINUTE, how many of one visitor are answered
             ("off" for any number).
         trusted_proxies: GPUSIZER_TRUSTED_PROXIES, how many reverse proxies each request passes

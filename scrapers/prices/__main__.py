@@ -13,7 +13,7 @@ from typing import Generic
 
 from gpusizer.core.errors import ModelUnreadable
 from gpusizer.core.paths import DATA_DIR, GENERATED_DIR
-from scrapers.http import HubSession
+from scrapers.client.http import HubSession
 from scrapers.limits import Limits
 from scrapers.prices.checks import (
     HIGHEST_USD,

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from scrapers.error_mapping import HubResource
-from scrapers.http import HubSession
-from scrapers.http_response import HubRequest
+from scrapers.client.failures import HubResource
+from scrapers.client.http import HubSession
+from scrapers.client.http_response import HubRequest
+from scrapers.client.read_budget import ReadBudget
 from scrapers.limits import Limits
 from scrapers.prices import dashboard, llmdev, skypilot, tracker
 from scrapers.prices.rows import PriceRow, PurchaseRow
-from scrapers.read_budget import ReadBudget
 
 ENDPOINT = "https://raw.githubusercontent.com"
 _HEAD_BYTES = 4096

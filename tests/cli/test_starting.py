@@ -58,14 +58,19 @@ def test_the_commands_are_listed_without_loading_them(arguments: list[str]) -> N
 def test_an_answer_from_what_is_stored_loads_no_reader(tmp_path: Path) -> None:
     shown, modules = loaded("size", "Qwen/Qwen3-8B", "--offline", "--json")
     assert json.loads(shown)["model"]["parameters"] == 8_190_735_360
-    assert not modules & {*READERS, "huggingface_hub.hf_api", "scrapers.hub", "scrapers.http"}
+    assert not modules & {
+        *READERS,
+        "huggingface_hub.hf_api",
+        "scrapers.repository.hub",
+        "scrapers.client.http",
+    }
     repo = gguf_repo("org/name", ["Q4_K_M"])
     file = tmp_path / "model-Q4_K_M.gguf"
     content = repo.files[file.name]
     file.write_bytes(content.read(0, content.size))
     shown, modules = loaded("size", str(file), "--offline", "--json")
     assert json.loads(shown)["model"]["source"] == "local"
-    assert "scrapers.gguf_header" in modules
+    assert "scrapers.formats.gguf_header" in modules
     assert not modules & {"gguf", "numpy", "gradio", "pandas"}
 
 

@@ -13,8 +13,8 @@ from packaging.utils import canonicalize_name
 from gpusizer.core.paths import DATA_DIR, GENERATED_DIR, SNAPSHOTS_DIR
 from gpusizer.hub.model_ref import is_repo_id
 from gpusizer.model.profile import build_profile
-from scrapers.completion import mirrors_of
-from scrapers.embedded import EmbeddedSnapshots
+from scrapers.cache.stored import EmbeddedSnapshots
+from scrapers.repository.completion import mirrors_of
 from tests.each import each
 
 ROOT = Path(__file__).resolve().parents[2]

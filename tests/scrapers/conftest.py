@@ -11,9 +11,9 @@ import pytest
 from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import parse_model_ref
 from gpusizer.hub.snapshot import RepoSnapshot
-from scrapers.http import HubSession
-from scrapers.hub import fetch_snapshot
+from scrapers.client.http import HubSession
 from scrapers.limits import Limits
+from scrapers.repository.hub import fetch_snapshot
 from tests.hub_emulator import HubEmulator
 
 Fetch = Callable[..., RepoSnapshot]

@@ -9,8 +9,8 @@ from typing import Any
 
 from gpusizer.hub.snapshot import RepoSnapshot
 from scrapers.limits import Limits
-from scrapers.local_checkpoint import read_checkpoint
-from scrapers.local_refs import LocalRef, parse_local_or_model_ref
+from scrapers.repository.local_checkpoint import read_checkpoint
+from scrapers.repository.local_refs import LocalRef, parse_local_or_model_ref
 from tests.hub_emulator import (
     FakeFile,
     FakeRepo,

@@ -62,8 +62,8 @@ import json, re, sys
 from pathlib import Path
 from gpusizer.core.errors import ModelUnreadable
 from gpusizer.hub.model_ref import parse_model_ref
-from scrapers.http import HubSession
-from scrapers.hub import fetch_snapshot
+from scrapers.client.http import HubSession
+from scrapers.repository.hub import fetch_snapshot
 from scrapers.limits import Limits
 
 # Bytes end the reading, not seconds, however busy the machine is.

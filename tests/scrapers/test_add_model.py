@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.embedded import INDEX_FILE, EmbeddedSnapshots
+from scrapers.cache.stored import INDEX_FILE, EmbeddedSnapshots
 from scripts import add_model
 from tests.hub_emulator import FakeRepo, HubEmulator, literal_file, llama_repo, sparse_file
 

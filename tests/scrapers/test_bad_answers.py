@@ -18,10 +18,10 @@ import pytest
 from gpusizer.core.errors import HubUnreachable, MalformedRepo, ModelUnreadable
 from gpusizer.hub.model_ref import parse_model_ref
 from gpusizer.hub.snapshot import RepoSnapshot
-from scrapers.disk_entries import DiskEntries
+from scrapers.cache.disk_entries import DiskEntries
+from scrapers.cache.snapshot_cache import SnapshotCache
+from scrapers.client.failures import pause_seconds
 from scrapers.fetcher import Fetcher
-from scrapers.retries import pause_seconds
-from scrapers.snapshot_cache import SnapshotCache
 from tests.hub_emulator import (
     FakeFile,
     FakeRepo,
@@ -247,7 +247,9 @@ def hub() -> Iterator[HubEmulator]:
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch, hub: HubEmulator) -> Iterator[None]:
     """Retries come at once, so that a thousand failures take no minutes."""
-    monkeypatch.setattr("scrapers.http.pause_seconds", lambda n, hint: pause_seconds(n, hint) / 99)
+    monkeypatch.setattr(
+        "scrapers.client.http.pause_seconds", lambda n, hint: pause_seconds(n, hint) / 99
+    )
     yield
     hub.faults.clear()
 

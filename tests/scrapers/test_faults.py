@@ -15,11 +15,11 @@ import pytest
 from gpusizer.core.errors import HubRateLimited, HubUnreachable, MalformedRepo, ModelUnreadable
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
-from scrapers.disk_entries import DiskEntries
-from scrapers.http import HubSession
-from scrapers.hub import fetch_snapshot
+from scrapers.cache.disk_entries import DiskEntries
+from scrapers.cache.snapshot_cache import SnapshotCache
+from scrapers.client.http import HubSession
 from scrapers.limits import Limits
-from scrapers.snapshot_cache import SnapshotCache
+from scrapers.repository.hub import fetch_snapshot
 from tests.hub_emulator import FakeRepo, Fault, HubEmulator, literal_file
 from tests.nightly import some
 from tests.scrapers.test_bad_answers import repos

@@ -22,7 +22,7 @@ from gpusizer.hub.reading_steps import ReadingStep, ignore_step, watched
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.model.profile import build_profile
 from scrapers.fetcher import Fetcher
-from scrapers.read_steps import Watchers
+from scrapers.repository.read_steps import Watchers
 from tests.builders import tiny
 from tests.hub_emulator import Fault, HubEmulator, gguf_repo, llama_repo
 from tests.scrapers.conftest import settings_of
@@ -116,7 +116,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Lets the time pass in which an answer from disk is believed."""
 
     def pass_time() -> None:
-        monkeypatch.setattr("scrapers.snapshot_cache.COMMIT_SECONDS", -10.0)
+        monkeypatch.setattr("scrapers.cache.snapshot_cache.COMMIT_SECONDS", -10.0)
 
     return pass_time
 

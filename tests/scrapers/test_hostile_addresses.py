@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from gpusizer.core.errors import HubUnreachable
 from gpusizer.hub.model_ref import ModelRef, is_repo_id
-from scrapers.http import HubSession
-from scrapers.hub import fetch_snapshot
-from scrapers.hub_api import (
+from scrapers.client.http import HubSession
+from scrapers.client.hub_api import (
     MAX_CURSOR_CHARS,
     RepoInfo,
     file_url,
@@ -22,8 +21,9 @@ from scrapers.hub_api import (
     parse_info,
     parse_tree,
 )
-from scrapers.redirects import is_allowed_target, origin_of, redirect_target
-from scrapers.weight_sets import RepoFile
+from scrapers.client.redirects import is_allowed_target, origin_of, redirect_target
+from scrapers.formats.weight_sets import RepoFile
+from scrapers.repository.hub import fetch_snapshot
 from tests.any_json import any_json
 from tests.each import each
 from tests.hub_emulator import Fault, HubEmulator, llama_repo

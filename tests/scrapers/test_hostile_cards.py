@@ -18,12 +18,12 @@ from gpusizer.core.units import MIB
 from gpusizer.hub.card_statements import MOST_STATEMENTS, ModelCard
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
-from scrapers import card_text
-from scrapers.card_text import MOST_BLOCKS, MOST_CHARS, MOST_LINES, card_blocks
+from scrapers.client.http import HubSession
 from scrapers.fetcher import Fetcher
-from scrapers.http import HubSession
-from scrapers.hub import fetch_snapshot
-from scrapers.model_card import read_card
+from scrapers.readme import text as card_text
+from scrapers.readme.model_card import read_card
+from scrapers.readme.text import MOST_BLOCKS, MOST_CHARS, MOST_LINES, card_blocks
+from scrapers.repository.hub import fetch_snapshot
 from tests.each import each
 from tests.hub_emulator import FakeRepo, Fault, HubEmulator, literal_file, llama_repo
 from tests.hub_emulator.info import listed_file
@@ -77,7 +77,7 @@ FAILURES = {
 def test_a_failing_card_leaves_a_note(
     hub: HubEmulator, fetch: Fetch, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapers.http.pause_seconds", lambda n, hint: 0.01)
+    monkeypatch.setattr("scrapers.client.http.pause_seconds", lambda n, hint: 0.01)
     hub.add(repo_with_card())
     wanted = fetch()
     hub.faults.add(FAILURES[name])

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusizer.core.errors import LimitsExceeded, MalformedRepo
-from scrapers.json_files import load_json, values_bytes
-from scrapers.json_members import MAX_MEMBERS, members
+from scrapers.formats.json_files import load_json, values_bytes
+from scrapers.formats.json_members import MAX_MEMBERS, members
+from scrapers.formats.shard_index import ShardIndex, parse_index
 from scrapers.limits import Limits
-from scrapers.shard_index import ShardIndex, parse_index
 from tests.each import each
 from tests.hub_emulator import HubEmulator
 from tests.nightly import some

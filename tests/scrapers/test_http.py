@@ -17,9 +17,9 @@ from gpusizer.core.errors import (
 )
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
-from scrapers.http import HubSession
-from scrapers.hub import fetch_snapshot
-from scrapers.retries import pause_seconds
+from scrapers.client.failures import pause_seconds
+from scrapers.client.http import HubSession
+from scrapers.repository.hub import fetch_snapshot
 from tests.counting import record_waits
 from tests.hub_emulator import FakeRepo, Fault, HubEmulator, llama_repo, sparse_safetensors_file
 from tests.hub_emulator.info import listed_file
@@ -67,7 +67,9 @@ def test_every_request_is_refused_twice(
         return attempts[path] <= 2
 
     hub.faults.add(Fault("status", is_refused, status=status))
-    monkeypatch.setattr("scrapers.http.pause_seconds", lambda n, hint: pause_seconds(n, hint) / 5)
+    monkeypatch.setattr(
+        "scrapers.client.http.pause_seconds", lambda n, hint: pause_seconds(n, hint) / 5
+    )
     assert replace(fetch("org/busy-8B@v1"), retrieved_at="") == replace(expected, retrieved_at="")
 
 
@@ -79,7 +81,7 @@ def test_a_busy_hub_gets_seven_attempts(
     tries: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("scrapers.http.pause_seconds", lambda n, hint: 0.01)
+    monkeypatch.setattr("scrapers.client.http.pause_seconds", lambda n, hint: 0.01)
     hub.faults.add(Fault("status", INFO, times=tries - 1, status=status))
     assert whole_model(fetch())
     hub.faults.add(Fault("status", INFO, times=tries, status=status))

@@ -15,13 +15,13 @@ import pytest
 
 from gpusizer.core.errors import HubUnreachable
 from gpusizer.hub.model_ref import ModelRef
-from scrapers.error_mapping import HubResource
-from scrapers.http import HubSession
-from scrapers.http_response import HubRequest, HubResponse
-from scrapers.hub import fetch_snapshot
-from scrapers.hub_api import info_url
+from scrapers.client.failures import HubResource
+from scrapers.client.http import HubSession
+from scrapers.client.http_response import HubRequest, HubResponse
+from scrapers.client.hub_api import info_url
+from scrapers.client.read_budget import ReadBudget
 from scrapers.limits import PARALLEL_READS, PROCESS_READS, Limits
-from scrapers.read_budget import ReadBudget
+from scrapers.repository.hub import fetch_snapshot
 from tests.certificates import self_signed
 from tests.hub_emulator import Fault, HubEmulator, llama_repo, sharded_repo
 from tests.scrapers.conftest import AMPLE, Fetch

@@ -15,10 +15,9 @@ from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.model.profile import build_profile
 from gpusizer.text import LANGUAGES, say_note
+from scrapers.cache.hub_access import HubAccess, open_access
+from scrapers.client.allowance import HubAllowance, Window, kind_of, parse_window
 from scrapers.fetcher import Fetcher
-from scrapers.hub_access import HubAccess, open_access
-from scrapers.hub_allowance import HubAllowance, Window, parse_window
-from scrapers.hub_calls import kind_of
 from scrapers.model_tree import build_lister
 from tests.clock import Clock
 from tests.each import each
@@ -165,7 +164,7 @@ def low(access: HubAccess, remaining: int = 20) -> HubAccess:
 def stale(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """WARM was read a while ago."""
     Fetcher(settings)(WARM)
-    monkeypatch.setattr("scrapers.snapshot_cache.COMMIT_SECONDS", -10.0)
+    monkeypatch.setattr("scrapers.cache.snapshot_cache.COMMIT_SECONDS", -10.0)
 
 
 @pytest.mark.usefixtures("stale")

@@ -26,8 +26,8 @@ from gpusizer.gpus import load_catalogue
 from gpusizer.hub.model_ref import ModelRef, parse_model_ref
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import say_note
-from scrapers.local_checkpoint import read_checkpoint, with_local_checkpoints
-from scrapers.local_refs import LocalRef, parse_local_or_model_ref
+from scrapers.repository.local_checkpoint import read_checkpoint, with_local_checkpoints
+from scrapers.repository.local_refs import LocalRef, parse_local_or_model_ref
 from tests.asking import compare, models_for, size, training
 from tests.hub_emulator import (
     FakeFile,

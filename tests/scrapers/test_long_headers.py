@@ -13,9 +13,9 @@ import pytest
 from gpusizer.core.errors import LimitsExceeded, MalformedRepo, ModelUnreadable
 from gpusizer.core.units import KIB, MIB
 from gpusizer.hub.tensors import merge_groups
-from scrapers.headers_answer import parse_headers
+from scrapers.formats.headers_answer import parse_headers
+from scrapers.formats.safetensors_header import parse_header
 from scrapers.limits import Limits
-from scrapers.safetensors_header import parse_header
 from tests.hub_emulator import (
     FakeRepo,
     HubEmulator,

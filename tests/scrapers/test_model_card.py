@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gpusizer.hub.card_statements import ModelCard, ModelCardStatement
-from scrapers.model_card import card_text, read_card
+from scrapers.readme.model_card import card_text, read_card
 from tests.each import each
 
 

@@ -18,7 +18,7 @@ from gpusizer.core.paths import DATA_DIR, GENERATED_DIR
 from gpusizer.gpus.costs.rental import read_labels as slugs_of_labels
 from gpusizer.gpus.costs.rental import read_offers
 from gpusizer.gpus.purchase import read_listed_offers
-from scrapers.http import HubSession
+from scrapers.client.http import HubSession
 from scrapers.limits import Limits
 from scrapers.prices import dashboard, llmdev, skypilot, tracker
 from scrapers.prices.__main__ import main

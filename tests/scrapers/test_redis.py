@@ -16,11 +16,10 @@ import redis
 from gpusizer.core.errors import InvalidRequest, ModelNotFound, ModelUnreadable
 from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
-from scrapers import redis_link
+from scrapers.cache import redis_link
+from scrapers.cache.hub_access import open_access
+from scrapers.cache.redis_link import PREFIX, Flights, RedisEntries, RedisLink
 from scrapers.fetcher import Fetcher
-from scrapers.flights import Flights
-from scrapers.hub_access import open_access
-from scrapers.redis_link import PREFIX, RedisEntries, RedisLink
 from tests.clock import Clock
 from tests.hub_emulator import HubEmulator, llama_repo
 from tests.redis_server import RedisServer, need_redis
@@ -100,7 +99,7 @@ def test_a_password_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_without_the_package_the_setting_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrapers.redis_link.redis", None)
+    monkeypatch.setattr("scrapers.cache.redis_link.redis", None)
     with pytest.raises(InvalidRequest, match="needs_redis"):
         open_access(Settings(cache_url="redis://127.0.0.1:1/0"))
 

@@ -17,8 +17,8 @@ import pytest
 from gpusizer.core.errors import MalformedRepo, NoWeights
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
-from scrapers.http import HubSession
-from scrapers.hub import fetch_snapshot
+from scrapers.client.http import HubSession
+from scrapers.repository.hub import fetch_snapshot
 from tests.hub_emulator import (
     FakeRepo,
     Fault,

@@ -14,9 +14,9 @@ import redis
 
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
-from scrapers.disk_entries import DiskEntries
-from scrapers.redis_link import MAX_ENTRY_BYTES, PREFIX, RedisEntries, RedisLink
-from scrapers.snapshot_cache import COMMIT_SECONDS, EntryStore, SnapshotCache
+from scrapers.cache.disk_entries import DiskEntries
+from scrapers.cache.redis_link import MAX_ENTRY_BYTES, PREFIX, RedisEntries, RedisLink
+from scrapers.cache.snapshot_cache import COMMIT_SECONDS, EntryStore, SnapshotCache
 from tests.builders import group
 from tests.builders import snapshot as built
 from tests.clock import Clock

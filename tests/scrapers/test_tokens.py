@@ -16,7 +16,7 @@ from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
 from scrapers.fetcher import Fetcher
-from scrapers.tokens import own_token
+from scrapers.repository.tokens import own_token
 from tests.hub_emulator import (
     FakeRepo,
     HubEmulator,

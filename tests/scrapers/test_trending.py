@@ -17,7 +17,7 @@ from gpusizer.core.paths import GENERATED_DIR
 from gpusizer.core.settings import Settings
 from gpusizer.hub.listed_models import ListTrending
 from gpusizer.hub.quantized_repos import QuantizedRepo
-from scrapers.hub_calls import OnCall, ignore_call
+from scrapers.client.allowance import OnCall, ignore_call
 from scrapers.model_tree import build_lister, form_of, parse_listing
 from scrapers.trending import LISTED_MODELS, build_trending, parse_trending, trending_url
 from scripts import refresh_model_use

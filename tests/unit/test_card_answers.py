@@ -21,7 +21,7 @@ from gpusizer.text import LANGUAGES, say_note
 from gpusizer.ui.presenters.markdown import markdown
 from gpusizer.ui.presenters.model_card import model_card_html
 from gpusizer.ui.presenters.words import Words
-from scrapers.model_card import read_card
+from scrapers.readme.model_card import read_card
 from tests.asking import size
 from tests.each import each
 from tests.gguf_snapshots import file_variant

@@ -19,7 +19,7 @@ from gpusizer.memory.engines import ENGINES, Split
 from gpusizer.model.draft import method_of
 from gpusizer.model.profile import DraftModel, build_profile
 from gpusizer.text import LANGUAGES, say_note
-from scrapers.model_card import read_card
+from scrapers.readme.model_card import read_card
 from tests.asking import size
 from tests.drafts import EAGLE3, eagle3, fetching
 from tests.each import each

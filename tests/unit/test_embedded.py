@@ -18,8 +18,8 @@ from gpusizer.hub.model_ref import is_repo_id
 from gpusizer.hub.snapshot import SNAPSHOT_VERSION, Component, RepoSnapshot, Variant, WeightFile
 from gpusizer.hub.tensors import group_tensors
 from gpusizer.model.profile import build_profile
-from scrapers.embedded import INDEX_FILE, EmbeddedSnapshots
-from scrapers.snapshot_size import memory_bytes
+from scrapers.cache.single_flight import memory_bytes
+from scrapers.cache.stored import INDEX_FILE, EmbeddedSnapshots
 from tests.any_json import any_json
 from tests.builders import group, llama, snapshot
 from tests.each import each

@@ -26,7 +26,7 @@ from gpusizer.memory.weight_sizes import weight_sizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Architecture, Attention, LayerSpec
 from gpusizer.model.profile import ModelProfile, build_profile
-from scrapers.embedded import EmbeddedSnapshots
+from scrapers.cache.stored import EmbeddedSnapshots
 from tests.builders import llama
 from tests.each import each
 from tests.families import deepseek_r1, gemma3_1b, gpt2, gpt_oss_20b, qwen3_moe, qwen3_next

@@ -14,9 +14,15 @@ from gpusizer.memory.quants.gguf import Gguf, header_bytes
 from gpusizer.memory.quants.recipes import RECIPES
 from gpusizer.model.profile import build_profile
 from gpusizer.model.tensor_roles import Kind, Part, Slot
-from scrapers.gguf_files import choose_variant, first_incomplete, gguf_variants, kind_of, label_of
-from scrapers.gguf_pieces import Piece, piece_of
-from scrapers.weight_sets import RepoFile
+from scrapers.formats.gguf_files import (
+    choose_variant,
+    first_incomplete,
+    gguf_variants,
+    kind_of,
+    label_of,
+)
+from scrapers.formats.gguf_pieces import Piece, piece_of
+from scrapers.formats.weight_sets import RepoFile
 from tests.builders import llama, quantized_bytes, tiny
 from tests.each import each
 from tests.families import deepseek_r1

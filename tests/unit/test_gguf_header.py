@@ -22,7 +22,7 @@ from gpusizer.core.errors import (
     MalformedRepo,
     UnsupportedDtype,
 )
-from scrapers.gguf_header import GgufHeader, read_header
+from scrapers.formats.gguf_header import GgufHeader, read_header
 from scrapers.limits import MIB, Limits
 from tests.counting import steps_of
 from tests.each import each

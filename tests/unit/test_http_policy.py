@@ -18,11 +18,10 @@ from gpusizer.core.errors import (
     RepoFileNotFound,
     RevisionNotFound,
 )
-from scrapers.error_mapping import HubResource, status_error
+from scrapers.client.failures import HubResource, pause_seconds, retry_after_seconds, status_error
+from scrapers.client.read_budget import ReadBudget
+from scrapers.client.redirects import is_allowed_target
 from scrapers.limits import Limits
-from scrapers.read_budget import ReadBudget
-from scrapers.redirects import is_allowed_target
-from scrapers.retries import pause_seconds, retry_after_seconds
 from tests.each import each
 
 HUB = "https://huggingface.co"

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from gpusizer.core.errors import GpusizerError, LimitsExceeded, MalformedRepo, UnsupportedDtype
 from gpusizer.hub.tensors import RawTensor, TensorGroup
-from scrapers.header_reading import HeaderMemory, LazyHeader
+from scrapers.client.read_budget import ReadBudget
+from scrapers.formats.safetensors_header import header_end, parse_header
 from scrapers.limits import Limits
-from scrapers.read_budget import ReadBudget
-from scrapers.safetensors_header import header_end, parse_header
+from scrapers.repository.header_reading import HeaderMemory, LazyHeader
 from tests.any_json import any_json
 from tests.each import each
 from tests.hub_emulator import raw_safetensors_file, safetensors_file

@@ -14,7 +14,7 @@ import pytest
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.settings import Settings
 from gpusizer.core.tables import MalformedTable, TableRow, read_table
-from scrapers.single_flight import SingleFlight
+from scrapers.cache.single_flight import SingleFlight
 from tests.each import each
 
 

@@ -14,9 +14,9 @@ from gpusizer.gpus import load_catalogue
 from gpusizer.hub.snapshot import Component, Config, Totals
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.model.tensor_roles import Kind
-from scrapers.shard_index import ShardIndex
-from scrapers.totals import gated_component, pickled_component, torch_dtype
-from scrapers.weight_sets import RepoFile
+from scrapers.formats.shard_index import ShardIndex
+from scrapers.formats.weight_sets import RepoFile
+from scrapers.repository.totals import gated_component, pickled_component, torch_dtype
 from tests.any_json import any_json
 from tests.asking import size
 from tests.builders import llama, quantized_bytes, snapshot

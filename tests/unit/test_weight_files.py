@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from gpusizer.core.errors import NoWeights
-from scrapers.weight_files import Selection, select_weights, uncounted, weight_format
-from scrapers.weight_sets import RepoFile, is_complete
+from scrapers.formats.weight_files import Selection, select_weights, uncounted, weight_format
+from scrapers.formats.weight_sets import RepoFile, is_complete
 from tests.counting import steps_of
 from tests.each import each
 

@@ -16,7 +16,7 @@ from gpusizer.ui.answer_cache import AnswerCache
 from gpusizer.ui.answers import Answers
 from gpusizer.ui.endpoints import CONCURRENCY
 from gpusizer.ui.work_pool import WorkPool
-from scrapers.single_flight import SingleFlight
+from scrapers.cache.single_flight import SingleFlight
 from tests.builders import tiny
 from tests.coroutines import run_in_thread
 from tests.sizers import embedded_sizer

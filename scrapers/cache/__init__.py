@@ -1,0 +1,1 @@
+"""What was read, kept in memory, on a disk or in a Redis, and read once for all who ask."""

@@ -1,0 +1,161 @@
+"""A Redis that several processes share: RedisLink to it, RedisEntries and Flights in it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from gpusizer.core.errors import InvalidRequest
+
+try:
+    import redis
+except ImportError:  # an extra: requirements-redis.txt
+    redis = None  # type: ignore[assignment]
+
+Value = TypeVar("Value")
+
+PREFIX = "gpusizer:"
+"""How the name of every key begins."""
+_CONNECT_SECONDS = 0.5
+_ANSWER_SECONDS = 2.0
+_REST_SECONDS = 5.0
+"""How long a Redis that failed is left alone: then one request at a time tries it again."""
+MAX_ENTRY_BYTES = 32_000_000
+"""A longer entry is not ours; the largest snapshots have about 2 MB."""
+_KEPT_SECONDS = 30 * 86_400
+"""An entry that nobody wrote anew for so long is dropped; Redis's `maxmemory` bounds the rest."""
+LOCK_SECONDS = 6.0
+"""Expiry of the lock: a process that died blocks no longer, a longer flight may be flown twice."""
+_POLL_SECONDS = 0.05
+
+_log = logging.getLogger(__name__)
+
+
+class RedisLink:
+    """Sends commands to a Redis. While it is away they have no effect, and answers do without it.
+
+    Safe to share between threads. That it went away and that it is back is one line of the log
+    each, without its address, which may hold a password. Raises InvalidRequest where the package
+    `redis` is missing or `url` is none of a Redis.
+    """
+
+    def __init__(self, url: str, clock: Callable[[], float] = time.monotonic) -> None:
+        if redis is None:
+            raise InvalidRequest(field="GPUSIZER_CACHE_URL", value="", reason="needs_redis")
+        self._client = redis.Redis.from_url(
+            url,
+            socket_connect_timeout=_CONNECT_SECONDS,
+            socket_timeout=_ANSWER_SECONDS,
+            # A connection that idled while Redis was started anew is opened once more.
+            retry=redis.retry.Retry(redis.backoff.NoBackoff(), 1),
+        )
+        self._clock = clock
+        self._rests_until = 0.0
+        self._is_away = False
+        self._lock = threading.Lock()
+
+    @property
+    def is_reachable(self) -> bool:
+        """Whether Redis answers now; False while it is left alone after a failure."""
+        return self.ask(lambda client: bool(client.ping()), False)
+
+    def ask(self, command: Callable[[Any], Value], default: Value) -> Value:
+        """Return what `command` gets from the client; `default` while Redis is away or refuses.
+
+        A Redis refuses what its memory has no room for, commands that the type of a key does
+        not have, and to give back a lock that has expired.
+        """
+        if self._clock() < self._rests_until:
+            return default
+        try:
+            value = command(self._client)
+        except (redis.ResponseError, redis.exceptions.LockError):
+            self._note(is_away=False)
+            return default
+        except (redis.RedisError, OSError) as error:
+            self._note(is_away=True, reason=type(error).__name__)
+            return default
+        self._note(is_away=False)
+        return value
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def _note(self, *, is_away: bool, reason: str = "") -> None:
+        with self._lock:
+            if is_away:
+                self._rests_until = self._clock() + _REST_SECONDS
+            if is_away == self._is_away:
+                return
+            self._is_away = is_away
+        if is_away:
+            _log.warning("the shared cache is away (%s): answering without it", reason)
+        else:
+            _log.warning("the shared cache is back")
+
+
+class RedisEntries:
+    """Keys of a Redis, each with an expiry. While it is away, this is an empty store."""
+
+    def __init__(self, link: RedisLink) -> None:
+        self._link = link
+
+    def read(self, name: str) -> bytes | None:
+        """The content of an entry, None if there is none or it is none of ours."""
+        data = self._link.ask(
+            lambda client: bytes(client.getrange(PREFIX + name, 0, MAX_ENTRY_BYTES)), None
+        )
+        return data if data and len(data) <= MAX_ENTRY_BYTES else None
+
+    def write(self, name: str, data: bytes) -> None:
+        """Store an entry whole, in place of an earlier one."""
+        if len(data) <= MAX_ENTRY_BYTES:
+            self._link.ask(lambda client: client.set(PREFIX + name, data, ex=_KEPT_SECONDS), None)
+
+    def remove(self, name: str) -> None:
+        """Remove an entry, if it is there."""
+        self._link.ask(lambda client: client.delete(PREFIX + name), None)
+
+
+class Flights:
+    """Lets one of all processes with a Redis read, whose lock redis-py takes and gives back.
+
+    Who has waited for the lock learns the result from the cache. Without a Redis, while it is away,
+    or where the lock is not free after `longest_seconds`, everybody reads.
+    """
+
+    def __init__(self, link: RedisLink | None = None, longest_seconds: float = 0.0) -> None:
+        self._link = link
+        self._longest_seconds = longest_seconds
+
+    def land(self, name: str, find: Callable[[], Value | None], read: Callable[[], Value]) -> Value:
+        """Return what `read` returns, or what `find` returns after another process's `read`.
+
+        Raises the ModelUnreadable of its own `read`.
+        """
+        link = self._link
+        if link is None:
+            return read()
+        lock = link.ask(lambda client: self._taken(client, PREFIX + name), None)
+        if lock is None:
+            return read()
+        try:
+            value = find()  # another flight may have landed meanwhile
+            return read() if value is None else value
+        finally:
+            link.ask(lambda client: lock.release(), None)
+
+    def _taken(self, client: Any, key: str) -> Any:
+        """The lock, once it is taken; None where it is not free in time."""
+        lock = client.lock(
+            key,
+            timeout=LOCK_SECONDS,
+            sleep=_POLL_SECONDS,
+            blocking_timeout=self._longest_seconds,
+            thread_local=False,
+        )
+        return lock if lock.acquire() else None

@@ -1,0 +1,1 @@
+"""Requests to the Hub: one session, its limits, its failures and the answers of its API."""

@@ -1,0 +1,184 @@
+"""What failed requests to the Hub mean: errors of gpusizer, repetitions and pauses of a route."""
+
+from __future__ import annotations
+
+import random
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from requests import RequestException, Timeout
+from urllib3.exceptions import HTTPError, ProtocolError, TimeoutError
+
+from gpusizer.core.errors import (
+    GatedModel,
+    HubRateLimited,
+    HubUnreachable,
+    ModelNotFound,
+    ModelUnreadable,
+    PrivateOrMissing,
+    RepoFileNotFound,
+    RevisionNotFound,
+)
+
+TransportError = (RequestException, HTTPError)
+"""Exceptions of requests, and those that urllib3 raises while a body is streamed."""
+
+
+@dataclass(frozen=True, slots=True)
+class HubResource:
+    """The repository, revision and file of a request, for the fields of its errors."""
+
+    repo_id: str
+    revision: str = "main"
+    path: str = ""
+
+
+ErrorFactory = Callable[[HubResource], ModelUnreadable]
+
+# Values of the X-Error-Code header, as in huggingface_hub.utils.hf_raise_for_status.
+_BY_CODE: dict[str, ErrorFactory] = {
+    "RepoNotFound": lambda resource: ModelNotFound(repo_id=resource.repo_id),
+    "RevisionNotFound": lambda resource: RevisionNotFound(
+        repo_id=resource.repo_id, revision=resource.revision
+    ),
+    "EntryNotFound": lambda resource: RepoFileNotFound(
+        repo_id=resource.repo_id, file=resource.path
+    ),
+    "GatedRepo": lambda resource: GatedModel(repo_id=resource.repo_id),
+}
+
+# Responses without that header: a private or missing repository (401), a disabled one (403).
+_BY_STATUS: dict[int, ErrorFactory] = {
+    401: lambda resource: PrivateOrMissing(repo_id=resource.repo_id),
+    403: lambda resource: PrivateOrMissing(repo_id=resource.repo_id),
+    404: lambda resource: (
+        RepoFileNotFound(repo_id=resource.repo_id, file=resource.path)
+        if resource.path
+        else ModelNotFound(repo_id=resource.repo_id)
+    ),
+    410: lambda resource: ModelNotFound(repo_id=resource.repo_id),
+    451: lambda resource: PrivateOrMissing(repo_id=resource.repo_id),
+}
+
+
+def status_error(status: int, headers: Mapping[str, str], resource: HubResource) -> ModelUnreadable:
+    """Return the error for a response with a status of 400 or more."""
+    if status == 429:
+        seconds = retry_after_seconds(status, headers)
+        return HubRateLimited(repo_id=resource.repo_id, retry_after_seconds=seconds)
+    factory = _BY_CODE.get(headers.get("X-Error-Code", "")) or _BY_STATUS.get(status)
+    if factory is not None:
+        return factory(resource)
+    reason = "server_error" if status >= 500 else "unexpected_answer"
+    return HubUnreachable(repo_id=resource.repo_id, reason=reason)
+
+
+def transport_error(error: RequestException | HTTPError, resource: HubResource) -> HubUnreachable:
+    """Return the error for a failed connection: "timeout", "truncated" or "connection".
+
+    urllib3 raises ProtocolError for a body that ends too early. Before the status line and
+    headers have arrived, requests wraps it in its own ConnectionError.
+    """
+    reason = "connection"
+    if isinstance(error, (Timeout, TimeoutError)):
+        reason = "timeout"
+    elif isinstance(error, ProtocolError):
+        reason = "truncated"
+    return HubUnreachable(repo_id=resource.repo_id, reason=reason)
+
+
+RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
+
+_FIRST_PAUSE_SECONDS = 0.2
+_LONGEST_PAUSE_SECONDS = 2.0
+# RateLimit header (IETF draft-ietf-httpapi-ratelimit-headers) of the Hub: "api";r=0;t=295
+_LEFT = re.compile(r"(?:^|;)\s*r=(\d{1,6})(?=$|[;,])")
+_WINDOW = re.compile(r"(?:^|;)\s*t=(\d{1,6})(?:$|[;,])")
+_SECONDS = re.compile(r"\d{1,6}(?:\.\d{1,6})?")
+
+
+def retry_after_seconds(status: int, headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that the Hub's headers ask to wait, None if they do not.
+
+    `Retry-After` is used at any status. The Hub sends `RateLimit`, what is left of a window and the
+    seconds until its end, with every response: it is used at status 429 only, and where nothing is
+    left, as huggingface_hub does (`_http.py`); another 429 passes sooner.
+    """
+    value = headers.get("Retry-After", "").strip()
+    if _SECONDS.fullmatch(value):
+        return float(value)
+    if value:
+        return _seconds_until(value)
+    limit = headers.get("RateLimit", "") if status == 429 else ""
+    left, window = _LEFT.search(limit), _WINDOW.search(limit)
+    is_empty = left is None or int(left[1]) == 0
+    return float(window[1]) if window and is_empty else None
+
+
+def pause_seconds(attempt: int, hint: float | None) -> float:
+    """Return the seconds to wait after failed attempt number `attempt` (from 0), with jitter.
+
+    `hint` seconds from the Hub's headers are a lower bound; the jitter after them keeps threads
+    from repeating their requests at the same moment.
+    """
+    backoff = min(_FIRST_PAUSE_SECONDS * 2.0**attempt, _LONGEST_PAUSE_SECONDS)
+    jittered = backoff * (0.5 + random.random())
+    return jittered if hint is None else hint + jittered * 0.1
+
+
+def _seconds_until(date: str) -> float | None:
+    """Return the seconds until an HTTP date, 0 for one in the past, None for an invalid date."""
+    try:
+        moment = parsedate_to_datetime(date)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max((moment - datetime.now(UTC)).total_seconds(), 0.0)
+
+
+_TRANSIENT_REASONS = frozenset({"timeout", "connection", "truncated", "server_error"})
+_TRANSIENT_SECONDS = 60.0
+"""How long a route gets no request after a failure that may pass."""
+_REFUSED_SECONDS = 600.0
+"""The same after a refusal, as by a mirror that lacks the route."""
+
+
+def is_transient(error: ModelUnreadable) -> bool:
+    """Whether the same request may succeed later: no response arrived, or the Hub was busy."""
+    if isinstance(error, HubUnreachable):
+        return error.fields["reason"] in _TRANSIENT_REASONS
+    return isinstance(error, HubRateLimited)
+
+
+class CircuitBreaker:
+    """Stops requests to a route that failed recently. Safe to share between threads.
+
+    Mirrors do not have every route of the Hub. Without a circuit breaker, a route that hangs
+    would cost its whole timeout for every model.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._open_until = 0.0
+        self._lock = threading.Lock()
+
+    @property
+    def allows_requests(self) -> bool:
+        """Whether requests to the route are allowed now."""
+        with self._lock:
+            return self._open_until <= self._clock()
+
+    def trip(self, seconds: float) -> None:
+        """Allow no requests for `seconds` from now."""
+        with self._lock:
+            self._open_until = self._clock() + seconds
+
+    def trip_after(self, error: ModelUnreadable) -> None:
+        """Allow no requests for a while, because the route answered with this error."""
+        self.trip(_TRANSIENT_SECONDS if is_transient(error) else _REFUSED_SECONDS)

@@ -1,0 +1,86 @@
+"""ReadBudget: the remaining time and bytes for reading one model."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from gpusizer.core.errors import HubUnreachable, LimitsExceeded
+from scrapers.formats.json_files import values_bytes
+from scrapers.limits import Limits
+
+
+class ReadBudget:
+    """The deadline and the byte budget of one model, shared by the threads that read it.
+
+    Attributes:
+        bytes_read: bytes of response bodies received so far, after decompression.
+    """
+
+    def __init__(
+        self, repo_id: str, limits: Limits, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.repo_id = repo_id
+        self.limits = limits
+        self.bytes_read = 0
+        self._config_bytes = 0
+        self._tensors = 0
+        self._clock = clock
+        self._deadline = clock() + limits.model_seconds
+        self._lock = threading.Lock()
+        self._abandoned = threading.Event()
+
+    def deadline_after(self, seconds: float | None) -> float:
+        """Return the earlier of the model's deadline and `seconds` from now, as a clock value."""
+        return self._deadline if seconds is None else min(self._deadline, self._clock() + seconds)
+
+    def seconds_left(self, deadline: float | None = None) -> float:
+        """Return the seconds until the model's deadline, or until one of `deadline_after`.
+
+        Raises HubUnreachable ("timeout") once it has passed.
+        """
+        remaining_seconds = (self._deadline if deadline is None else deadline) - self._clock()
+        if remaining_seconds <= 0 or self._abandoned.is_set():
+            raise HubUnreachable(repo_id=self.repo_id, reason="timeout")
+        return remaining_seconds
+
+    def abandon(self) -> None:
+        """Make the threads that still read this model raise HubUnreachable at their next step."""
+        self._abandoned.set()
+
+    def pause(self, seconds: float) -> None:
+        """Sleep until `seconds` have passed or the budget is abandoned."""
+        self._abandoned.wait(seconds)
+
+    def count_bytes(self, count: int) -> None:
+        """Count bytes of a body. Raises LimitsExceeded ("total_bytes")."""
+        with self._lock:
+            self.bytes_read += count
+            used_bytes = self.bytes_read
+        if used_bytes > self.limits.total_bytes:
+            raise self.exceeded("total_bytes")
+
+    def count_config(self, body: bytes) -> None:
+        """Count the memory of a configuration's values, which last as long as the snapshot.
+
+        Raises LimitsExceeded ("config_memory_bytes") for all configurations of the model together.
+        """
+        with self._lock:
+            self._config_bytes += values_bytes(body)
+            used_bytes = self._config_bytes
+        if used_bytes > self.limits.config_memory_bytes:
+            raise self.exceeded("config_memory_bytes")
+
+    def count_tensors(self, count: int) -> None:
+        """Count tensors of a header, before it is parsed. Raises LimitsExceeded ("tensors")."""
+        with self._lock:
+            self._tensors += count
+            tensors = self._tensors
+        if tensors > self.limits.tensors:
+            raise self.exceeded("tensors")
+
+    def exceeded(self, limit: str) -> LimitsExceeded:
+        """Return the error for a limit, given by the name of its attribute."""
+        allowed = getattr(self.limits, limit)
+        return LimitsExceeded(repo_id=self.repo_id, limit=limit, allowed=allowed)

@@ -1,0 +1,1 @@
+"""What files hold: headers, indexes and names of weights, read within bounds. Pure."""

@@ -1,0 +1,268 @@
+"""Pure functions that select a repository's weights in its file list.
+
+Repositories often hold the same weights several times (`consolidated.safetensors` next to
+`model.safetensors`, pickles, GGUF, fp16 variants). The copy that the library would load is
+counted; the others are listed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpusizer.core.errors import NoWeights
+from gpusizer.core.tables import toml_of
+from gpusizer.hub.snapshot import ADAPTER_COMPONENT, Format, Variant
+from scrapers.formats.gguf_files import choose_variant, first_incomplete, gguf_variants
+from scrapers.formats.weight_sets import (
+    ADAPTER_STEMS,
+    SAFETENSORS,
+    RepoFile,
+    folder_of,
+    is_complete,
+    pick_set,
+    weight_sets,
+)
+
+ROOT_COMPONENT = "model"
+PIPELINE_INDEX = "model_index.json"
+MODULES_INDEX = "modules.json"
+
+_TABLES = toml_of(__file__)
+_FORMATS = {ending: name for name, endings in _TABLES["formats"].items() for ending in endings}
+_NO_WEIGHTS, _NOTHING, _MAIN_FOLDERS, _PICKLES = (
+    tuple(_TABLES["names"][name]) for name in ("no_weights", "nothing", "main_folders", "pickles")
+)
+# Meta's releases have one file for each rank of model parallelism.
+_CONSOLIDATED = re.compile(r"(?:.*/)?consolidated\.\d\d\.pth")
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentPlan:
+    """Files of one component.
+
+    Attributes:
+        name: folder name, or "model" for the root.
+        folder: its path, "" for the root.
+        index: path of the index that lists the shards; None without one.
+        files: weight files, selected by name; an index may name others.
+    """
+
+    name: str
+    folder: str
+    index: str | None
+    files: tuple[RepoFile, ...]
+
+    @property
+    def pickled(self) -> bool:
+        """Whether the files are pickles, of which only the size is read."""
+        return any(file.path.endswith(_PICKLES) for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The components to count, in order, and how they are stored."""
+
+    format: Format
+    components: tuple[ComponentPlan, ...]
+
+
+Finder = Callable[[Sequence[RepoFile], Mapping[str, Any] | None], Selection | None]
+
+
+def select_weights(
+    files: Sequence[RepoFile], repo_id: str, pipeline: Mapping[str, Any] | None = None
+) -> Selection:
+    """Select the weights; `pipeline` is the parsed `model_index.json` of a diffusers repository.
+
+    Raises NoWeights with the formats in the file list, and `reason` "empty" if there is no file
+    besides a README.
+    """
+    for find in FINDERS:
+        selection = find(files, pipeline)
+        if selection is not None:
+            return selection
+    formats = sorted({name for file in files if (name := weight_format(file.path))})
+    if all(file.path in _NOTHING for file in files):
+        raise NoWeights(repo_id=repo_id, formats=formats, reason="empty")
+    raise NoWeights(repo_id=repo_id, formats=formats)
+
+
+def weight_format(path: str) -> str | None:
+    """Return the format of a weight file by its name; None for any other file."""
+    name = path.rpartition("/")[2]
+    if name.startswith(_NO_WEIGHTS):
+        return None
+    return next((form for suffix, form in _FORMATS.items() if name.endswith(suffix)), None)
+
+
+def by_folder(files: Sequence[RepoFile]) -> dict[str, list[RepoFile]]:
+    """Group files by folder in one pass: a repository may have 30,000 files and folders."""
+    folders: dict[str, list[RepoFile]] = {}
+    for file in files:
+        folders.setdefault(folder_of(file.path), []).append(file)
+    return folders
+
+
+def pipeline_folders(pipeline: Mapping[str, Any]) -> list[str]:
+    """Return the names of the folders that a `model_index.json` lists."""
+    return [name for name, value in pipeline.items() if isinstance(value, list) and any(value)]
+
+
+def uncounted(files: Sequence[RepoFile], counted_paths: set[str]) -> tuple[RepoFile, ...]:
+    """List weight files that are not counted, in order of their paths."""
+    uncounted_files = [
+        file for file in files if file.path not in counted_paths and weight_format(file.path)
+    ]
+    return tuple(sorted(uncounted_files, key=lambda file: file.path))
+
+
+def _diffusers(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
+    """Select every component folder in `model_index.json`, pickles where it has nothing else."""
+    if pipeline is None:
+        return None
+    folders, names = by_folder(files), pipeline_folders(pipeline)
+    plans_by_name = (_any_plan(folders[name], name) for name in names if name in folders)
+    plans = [plan for plan in plans_by_name if plan is not None]
+    ranks = {name: rank for rank, name in enumerate(_MAIN_FOLDERS)}
+    plans.sort(key=lambda plan: (ranks.get(plan.name, len(ranks)), plan.name))
+    return Selection("diffusers", tuple(plans)) if plans else None
+
+
+def _transformers(
+    files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None
+) -> Selection | None:
+    """Select the root, and the further modules of a sentence-transformers model (`2_Dense/`).
+
+    Early releases of sentence-transformers saved the transformer in a folder `0_Transformer/`.
+    """
+    root = _folder_plan(files, "", ROOT_COMPONENT)
+    plans = [root] if root is not None else []
+    if any(file.path == MODULES_INDEX for file in files):
+        folders = by_folder(files)
+        numbered = sorted(name for name in folders if name[:1].isdigit() and "/" not in name)
+        plans += [plan for name in numbered if (plan := _any_plan(folders[name], name))]
+    if not plans or plans[0].pickled:
+        return None
+    return Selection("safetensors", tuple(plans))
+
+
+def _adapter(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
+    """Select LoRA and other adapters at the root, when there is no model beside them."""
+    adapter_sets = [
+        entry for entry in weight_sets(files, "") if entry.stem.startswith(ADAPTER_STEMS)
+    ]
+    if not adapter_sets:
+        return None
+    plan = ComponentPlan(ADAPTER_COMPONENT, "", adapter_sets[0].index, adapter_sets[0].files)
+    return Selection("adapter", (plan,))
+
+
+def _best_folder(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
+    """Select a folder below the root: the nearest, of several the one with the most bytes."""
+    folders = by_folder(files)
+    sizes = {
+        folder: weight_set.size_bytes
+        for folder in sorted(folders)
+        if (weight_set := pick_set(weight_sets(folders[folder], folder)))
+    }
+    if not sizes:
+        return None
+    folder = min(sizes, key=lambda folder: (folder.count("/"), -sizes[folder], folder))
+    plan = _folder_plan(folders[folder], folder, folder or ROOT_COMPONENT)
+    return Selection("safetensors", (plan,)) if plan else None
+
+
+def gguf_selection(variant: Variant) -> Selection:
+    """Select one quantization of a GGUF repository."""
+    files = tuple(RepoFile(file.path, file.size_bytes) for file in variant.files)
+    return Selection("gguf", (ComponentPlan(ROOT_COMPONENT, "", None, files),))
+
+
+def _gguf(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
+    """Select the default quantization of a repository that holds GGUF files only."""
+    variant = choose_variant(gguf_variants(files))
+    if variant is not None:
+        return gguf_selection(variant)
+    path = first_incomplete(files)  # reading it raises the error for the missing shard
+    if path is None:
+        return None
+    return Selection("gguf", (ComponentPlan(ROOT_COMPONENT, "", None, (RepoFile(path, None),)),))
+
+
+def _pickle(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
+    """Select pickles at the root, else Meta's `consolidated.00.pth` in any folder."""
+    usable = [f for f in files if weight_format(f.path) == "pickle" or f.path.endswith(".json")]
+    for suffix in _PICKLES[:-1]:
+        root = _folder_plan(usable, "", ROOT_COMPONENT, suffix)
+        if root is not None and not _CONSOLIDATED.fullmatch(root.files[0].path):
+            return Selection("pickle", (root,))
+        for entry in weight_sets(usable, "", suffix):
+            if entry.stem.startswith(ADAPTER_STEMS) and entry.files:
+                plan = ComponentPlan(ADAPTER_COMPONENT, "", entry.index, entry.files)
+                return Selection("adapter", (plan,))
+    parts = [file for file in usable if _CONSOLIDATED.fullmatch(file.path)]
+    folder = min((folder_of(file.path) for file in parts), default=None)
+    folder_parts = tuple(file for file in parts if folder_of(file.path) == folder)
+    plan = ComponentPlan(ROOT_COMPONENT, folder or "", None, folder_parts)
+    return Selection("pickle", (plan,)) if folder_parts else None
+
+
+FINDERS: tuple[Finder, ...] = (_diffusers, _transformers, _adapter, _best_folder, _gguf, _pickle)
+"""Tried in order; the first that finds weights decides. Append functions of further formats."""
+
+
+def _folder_plan(
+    files: Sequence[RepoFile], folder: str, name: str, suffix: str = SAFETENSORS
+) -> ComponentPlan | None:
+    weight_set = pick_set(weight_sets(files, folder, suffix))
+    if weight_set is None or (suffix != SAFETENSORS and not weight_set.files):
+        return None
+    return ComponentPlan(name, folder, weight_set.index, weight_set.files)
+
+
+def _any_plan(files: Sequence[RepoFile], folder: str) -> ComponentPlan | None:
+    """Plan a component folder: its safetensors, else its pickles."""
+    plan = _folder_plan(files, folder, folder)
+    return plan or _folder_plan(files, folder, folder, ".bin")
+
+
+CONFIG = "config.json"
+_ROOT_CONFIGS = (CONFIG, "params.json")
+_TRUSTED_FILES = 1000
+"""huggingface_hub believes a shorter list: `_TREE_PAGINATION_LIMIT` of its snapshot download."""
+
+
+def may_be_cut(files: Sequence[RepoFile]) -> bool:
+    """Whether the length of a description's list already says that it may not be whole."""
+    return not 0 < len(files) < _TRUSTED_FILES
+
+
+def lacks_promised(
+    files: Sequence[RepoFile], selection: Selection, pipeline: Mapping[str, Any] | None
+) -> bool:
+    """Whether a shard, a configuration or a pipeline's folder that must exist is not listed."""
+    paths = {file.path for file in files}
+    if pipeline is not None and selection.format == "diffusers":
+        folders = by_folder(files)
+        if any(name not in folders for name in pipeline_folders(pipeline)):
+            return True
+    if selection.format == "gguf":
+        return first_incomplete(files) is not None
+    return any(_lacks(plan, paths) for plan in selection.components)
+
+
+def config_path(plan: ComponentPlan) -> str:
+    """Path of a component's configuration."""
+    return f"{plan.folder}/{CONFIG}" if plan.folder else CONFIG
+
+
+def _lacks(plan: ComponentPlan, paths: Collection[str]) -> bool:
+    if not is_complete(plan.files):
+        return True
+    if plan.name == ADAPTER_COMPONENT:
+        return "adapter_config.json" not in paths
+    configs = (config_path(plan),) if plan.folder else _ROOT_CONFIGS
+    return not any(path in paths for path in configs)

@@ -1,0 +1,1 @@
+"""A model card becomes statements of its author."""

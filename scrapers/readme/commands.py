@@ -1,0 +1,239 @@
+"""Commands of inference engines in a model card: shell lines, and calls in Python. Pure.
+
+`shlex` splits them; `card_arguments` knows the options. Nothing of a command is ever run.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from gpusizer.hub.card_statements import EngineCommand, ModelCardStatement
+from scrapers.readme import words as cues
+from scrapers.readme.arguments import (
+    LAUNCHER_OPTIONS,
+    LAUNCHERS,
+    PROGRAMS,
+    PYTHON_NAMES,
+    Fields,
+    Program,
+    name,
+    python_value,
+    read_arguments,
+)
+from scrapers.readme.quants import quant_in
+
+_MOST_COMMAND_CHARS = 4_000
+_MOST_WORDS = 300
+_HEREDOC = re.compile(r"<<-?\s*\w")
+_COMMAND_FIELDS = {field.name for field in fields(EngineCommand)}
+_STATEMENT_FIELDS = ("model", "quant", "context", "native_context", "yarn_factor")
+_HINTS = (*(program.words[0] for program in PROGRAMS), *LAUNCHERS)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandText:
+    """One command of a code block or paragraph: its words, and the lines it stands on."""
+
+    text: str
+    line: int
+    last_line: int
+
+
+def command_statements(source: str, line: int) -> Iterator[ModelCardStatement]:
+    """The commands in a block of code, or in a paragraph that is one, `line` its first line."""
+    if any(hint in source for hint in _HINTS):
+        for command in _logical_lines(source, line):
+            statement = shell_command(command)
+            if statement is not None:
+                yield statement
+    yield from python_calls(source, line)
+
+
+def shell_command(command: CommandText) -> ModelCardStatement | None:
+    """The statement of one command line; None where it starts no engine."""
+    words = _split(command.text)
+    placed = _program_in(words)
+    if placed is None:
+        return _launched_script(words, command)
+    program, start = placed
+    stop = start + len(program.words)
+    read, rest = read_arguments(words[stop:_MOST_WORDS], program.options)
+    launcher, _ = read_arguments(words[:start], LAUNCHER_OPTIONS)
+    if program.takes_model and "model" not in read:
+        model = name(rest[0]) if rest and not rest[0].startswith("-") else None
+        read["model"] = model or _model_like(rest)
+    return _statement(program.engine, {**launcher, **read}, command)
+
+
+def _launched_script(words: Sequence[str], command: CommandText) -> ModelCardStatement | None:
+    """A script of the author's own that PyTorch starts on several GPUs, unless it trains."""
+    launched = any(word_ in LAUNCHERS for word_ in words[:8])
+    if not launched or cues.TRAINING.is_in(command.text.replace("_", " ")):
+        return None
+    read, _ = read_arguments(words, LAUNCHER_OPTIONS)
+    return _statement("pytorch", dict(read), command) if read else None
+
+
+def _statement(engine: str, read: Fields, command: CommandText) -> ModelCardStatement:
+    """The statement of an engine's arguments; the quantization also from the model's name."""
+    file = read.pop("file", None)
+    model = _without_tag(read.get("model"))
+    stored = quant_in(str(file or read.get("model") or "").rpartition("/")[2])
+    own: Fields = {key: read[key] for key in _STATEMENT_FIELDS if key in read}
+    own["model"] = None if model is None or model.startswith((".", "/")) else model
+    own["quant"] = own.get("quant") or stored
+    arguments: dict[str, Any] = {key: read[key] for key in read if key in _COMMAND_FIELDS}
+    settings = EngineCommand(**arguments)
+    return ModelCardStatement(
+        "command",
+        command.line,
+        command.last_line,
+        command.text,
+        engine=engine,
+        file=None if file is None else str(file).rpartition("/")[2],
+        count=settings.gpus,
+        command=settings,
+        **own,
+    )
+
+
+def _without_tag(model: str | None) -> str | None:
+    """The repository of a name with a quantization behind it ("hf.co/org/name:Q4_K_M")."""
+    if model is None or "/" not in model:
+        return model
+    return (model.rpartition(":")[0] or model).removeprefix("hf.co/")
+
+
+def _model_like(rest: Sequence[str]) -> str | None:
+    return next((item for item in rest if "/" in item and name(item)), None)
+
+
+def _program_in(words: Sequence[str]) -> tuple[Program, int] | None:
+    """The engine's program and the position of its first word."""
+    for position in range(min(len(words), _MOST_WORDS)):
+        for program in PROGRAMS:
+            called = words[position : position + len(program.words)]
+            if len(called) == len(program.words) and _is_called(called, program.words):
+                return program, position
+    return None
+
+
+def _is_called(called: Sequence[str], program: Sequence[str]) -> bool:
+    """Whether words are a program's: its path may stand before, an image's tag behind."""
+    first = called[0].partition(":")[0] if "/" in program[0] else called[0]
+    ends = first == program[0] or first.endswith(f"/{program[0].removeprefix('./')}")
+    return ends and tuple(called[1:]) == tuple(program[1:])
+
+
+def _logical_lines(source: str, line: int) -> Iterator[CommandText]:
+    """Lines joined where they end in a backslash, without comments and prompts."""
+    joined, first = "", line
+    for number, raw in enumerate(source[: 5 * _MOST_COMMAND_CHARS].split("\n"), start=line):
+        text = raw.strip().removeprefix("$ ").strip().strip("`")
+        if not joined:
+            first = number
+            if text.startswith("#"):
+                continue
+        if text.endswith("\\"):
+            joined = f"{joined}{text[:-1]} "[:_MOST_COMMAND_CHARS]
+            continue
+        whole_text = f"{joined}{text}"[:_MOST_COMMAND_CHARS].strip()
+        joined = ""
+        if whole_text and not _HEREDOC.search(whole_text):
+            yield CommandText(whole_text, first, number)
+    if joined.strip():
+        yield CommandText(joined.strip(), first, number)
+
+
+def _split(text: str) -> list[str]:
+    try:
+        return shlex.split(text, comments=True)[:_MOST_WORDS]
+    except ValueError:  # an apostrophe that is not closed
+        return text.split()[:_MOST_WORDS]
+
+
+def python_calls(source: str, line: int) -> Iterator[ModelCardStatement]:
+    """What a Python example passes to an engine, as one statement; nothing where it sets nothing.
+
+    Comments do not count, and a later value wins.
+    """
+    if not any(known in source for known in PYTHON_NAMES):
+        return
+    engines: list[str] = []
+    read: Fields = {}
+    lines: list[int] = []
+    for number, text in enumerate(source[: 5 * _MOST_COMMAND_CHARS].split("\n"), start=line):
+        for key, value in assignments(text):
+            engine, field_name = PYTHON_NAMES.get(key, ("", ""))
+            stated = python_value(key, field_name, value) if field_name else None
+            if stated is not None:
+                read[field_name] = stated
+                engines.append(engine)
+                lines.append(number)
+    named = next((engine for engine in engines if engine), None)
+    if named is None:
+        return
+    if named == "transformers" and "diffusers" in source:
+        named = "diffusers"
+    rows = source.split("\n")[lines[0] - line : lines[-1] - line + 1]
+    text = " ".join(row.strip() for row in rows)
+    yield _statement(named, read, CommandText(text, lines[0], lines[-1]))
+
+
+def assignments(text: str) -> list[tuple[str, str]]:
+    """Pairs of a name and its value in one line of Python or JSON; names and values may be several.
+
+    >>> assignments("max_model_len, tp_size = 131072, 1  # or 2")
+    [('max_model_len', '131072'), ('tp_size', '1')]
+    >>> assignments('llm = LLM(model="a/b", tp_size=8)')[-2:]
+    [('model', 'a/b'), ('tp_size', '8')]
+    """
+    words = _python_words(text[:500])
+    pairs: list[tuple[str, str]] = []
+    for position, item in enumerate(words):
+        if item not in ("=", ":"):
+            continue
+        names, values = _before(words, position), _after(words, position)
+        begins_line = position == 2 * len(names) - 1
+        if begins_line and len(names) > 1 and len(names) == len(values):
+            pairs += zip(names, values, strict=True)
+        elif names and values:
+            pairs.append((names[-1], values[0]))
+    return pairs
+
+
+def _python_words(text: str) -> list[str]:
+    scanner = shlex.shlex(text, posix=True, punctuation_chars="=:,(){}[]")
+    scanner.whitespace_split = True
+    try:
+        return [piece for item in scanner for piece in _apart(item)][:_MOST_WORDS]
+    except ValueError:
+        return []
+
+
+def _apart(item: str) -> list[str]:
+    """Punctuation that stands together, as single characters."""
+    return list(item) if item and set(item) <= set("=:,(){}[]") else [item]
+
+
+def _before(words: Sequence[str], position: int) -> list[str]:
+    """Names in front of a sign, joined by commas from the start of the line."""
+    names: list[str] = []
+    for index in range(position - 1, -1, -2):
+        names.insert(0, words[index])
+        if index == 0 or words[index - 1] != ",":
+            break
+    return names
+
+
+def _after(words: Sequence[str], position: int) -> list[str]:
+    values: list[str] = []
+    for index in range(position + 1, len(words), 2):
+        values.append(words[index])
+        if index + 1 >= len(words) or words[index + 1] != ",":
+            break
+    return values

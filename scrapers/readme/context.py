@@ -1,0 +1,126 @@
+"""Context lengths in a model card: the native one, and what it may be extended to. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gpusizer.hub.card_statements import ModelCardStatement
+from scrapers.readme import words as cues
+from scrapers.readme.arguments import positive
+from scrapers.readme.commands import assignments
+from scrapers.readme.text import Block
+
+LEAST_TOKENS, MOST_TOKENS = 512, 20_000_000
+_LARGEST_POWER = 2**10
+_TOKENS = re.compile(
+    r"(?<![\w.,-])(?P<digits>\d{1,3}(?:[,.]\d{3})+|\d{1,8}(?:\.\d{1,2})?)"
+    r"(?:\s?(?P<factor>[kKM](?![A-Za-z0-9])|万|million|mil|thousand|百万|milh(?:ões|ão)))?"
+    r"[ -]?(?P<unit>tokens?|token|词|个)?(?![\w])?",
+)
+_FACTORS = {"k": 10**3, "m": 10**6, "万": 10**4, "百万": 10**6}
+_FACTORS |= {"million": 10**6, "milhões": 10**6, "milhão": 10**6, "thousand": 1000, "mil": 1000}
+_ROPE_NAMES = ("factor", "original_max_position_embeddings")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^a-z\s])|[。！？；\n]")
+_AROUND_CHARS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCount:
+    """A number of tokens in a text; `is_plain` where neither unit nor thousands mark it as one."""
+
+    start: int
+    end: int
+    tokens: int
+    is_plain: bool
+
+
+def tokens_in(text: str, *, plain: bool = False) -> list[TokenCount]:
+    """Numbers that can be context lengths; with `plain` also those without any mark.
+
+    >>> [item.tokens for item in tokens_in("128k, 32,768 tokens or 1 million-token")]
+    [131072, 32768, 1000000]
+    """
+    counts = []
+    for match in _TOKENS.finditer(text):
+        count = _count(match)
+        is_plain = match["factor"] is None and match["unit"] is None
+        if LEAST_TOKENS <= count <= MOST_TOKENS and (plain or not is_plain):
+            counts.append(TokenCount(match.start(), match.end(), count, is_plain))
+    return counts
+
+
+def _count(match: re.Match[str]) -> int:
+    factor = match["factor"]
+    digits = match["digits"]
+    if re.fullmatch(r"\d{1,3}(?:[,.]\d{3})+", digits) and factor is None:
+        return int(re.sub("[,.]", "", digits))
+    value = float(digits.replace(",", ""))
+    if factor is None:
+        return int(value)
+    is_power = value.is_integer() and 0 < value <= _LARGEST_POWER
+    if factor in ("k", "K") and is_power and not int(value) & (int(value) - 1):
+        return int(value) * 1024
+    return round(value * _FACTORS[factor.lower()])
+
+
+def context_statements(block: Block) -> Iterator[ModelCardStatement]:
+    """The context length that a paragraph, an item or a row states; one at most for a sentence."""
+    for sentence in _SENTENCE.split(block.text):
+        if not cues.CONTEXT.is_in(sentence):
+            continue
+        lengths = _length(sentence)
+        if lengths is not None:
+            native, longest, factor = lengths
+            yield ModelCardStatement(
+                *("context", block.line, block.last_line, sentence),
+                context=longest,
+                native_context=native if native != longest else None,
+                yarn_factor=factor,
+            )
+
+
+def _length(sentence: str) -> tuple[int, int, float | None] | None:
+    """Native length, longest length and YaRN's factor; None where no length is stated."""
+    starts = [start for start, _ in cues.CONTEXT.spans(sentence)]
+    counts = [
+        item
+        for item in tokens_in(sentence, plain=True)
+        if not _is_something_else(sentence, item)
+        and (not item.is_plain or any(0 < item.start - start < _AROUND_CHARS for start in starts))
+    ]
+    if not counts:
+        return None
+    lengths = [item.tokens for item in counts]
+    if len(lengths) == 1:
+        return lengths[0], lengths[0], None
+    if cues.NATIVE_CONTEXT.is_in(sentence) or cues.EXTENDED_CONTEXT.is_in(sentence):
+        return min(lengths), max(lengths), None
+    return lengths[0], lengths[0], None
+
+
+def _is_something_else(sentence: str, count: TokenCount) -> bool:
+    """Whether a number is a vocabulary, advice, or the length of an answer or a test."""
+    around = sentence[max(count.start - _AROUND_CHARS, 0) : count.end + _AROUND_CHARS]
+    return cues.NO_CONTEXT.is_in(around) or cues.NO_CONTEXT.is_in(sentence[: count.start])
+
+
+def rope_statement(source: str, line: int, last_line: int) -> ModelCardStatement | None:
+    """An extension of the context by YaRN, from the JSON that the card tells to set."""
+    if _ROPE_NAMES[1] not in source:
+        return None
+    pairs = {key: value for text in source.split("\n")[:400] for key, value in assignments(text)}
+    native = positive(pairs.get(_ROPE_NAMES[1], ""))
+    try:
+        factor = float(pairs.get("factor", "")[:12])
+    except ValueError:
+        return None
+    if native is None or not 1 < factor <= 1_000:
+        return None
+    return ModelCardStatement(
+        *("context", line, last_line, source),
+        native_context=native,
+        context=round(native * factor),
+        yarn_factor=factor,
+    )

@@ -1,0 +1,99 @@
+"""read_card: the statements of a model card about hardware, from the bytes of its README. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from huggingface_hub.repocard import REGEX_YAML_BLOCK
+
+from gpusizer.core.printable import printable
+from gpusizer.hub.card_statements import (
+    MOST_QUOTE_CHARS,
+    MOST_STATEMENTS,
+    ModelCard,
+    ModelCardStatement,
+)
+from scrapers.readme.commands import command_statements
+from scrapers.readme.context import context_statements, rope_statement
+from scrapers.readme.prose import prose_statements
+from scrapers.readme.tables import row_statements
+from scrapers.readme.text import Block, card_blocks
+
+CARD = "README.md"
+MOST_COMMENTED_LINES = 200
+MOST_COMMENT_CHARS = 300
+
+
+def read_card(body: bytes, repo_id: str, url: str) -> ModelCard:
+    """The statements of a card, each once, in the order of their lines."""
+    text, first_line = card_text(body.decode("utf-8", errors="replace"))
+    name = repo_id.rpartition("/")[2]
+    statements: dict[ModelCardStatement, None] = {}
+    for block in card_blocks(text, first_line):
+        for statement in _statements(block, name):
+            statements[_shown(statement)] = None
+        if len(statements) >= MOST_STATEMENTS:
+            break
+    return ModelCard(url, tuple(statements)[:MOST_STATEMENTS])
+
+
+def card_text(content: str) -> tuple[str, int]:
+    """The Markdown below the metadata, and the line that it starts on.
+
+    The metadata are the API's to tell; huggingface_hub says where they end.
+
+    >>> card_text("---\\nlicense: mit\\n---\\n# Title")
+    ('# Title', 4)
+    """
+    unified = content.removeprefix("\ufeff").replace("\r\n", "\n")
+    metadata = REGEX_YAML_BLOCK.match(unified)
+    if metadata is None:
+        return unified, 1
+    return unified[metadata.end() :], 1 + metadata[0].count("\n")
+
+
+def _statements(block: Block, name: str) -> Iterator[ModelCardStatement]:
+    if block.kind == "row":
+        yield from row_statements(block, name)
+        return
+    rope = rope_statement(block.source, block.line, block.last_line)
+    if rope is not None:
+        yield rope
+    yield from command_statements(block.source, block.line)
+    if block.kind == "code":
+        yield from _comments(block)
+        return
+    needs = list(prose_statements(block))
+    yield from needs or context_statements(block)
+
+
+def _comments(block: Block) -> Iterator[ModelCardStatement]:
+    """What comments in a block of code say is needed."""
+    for number, text in enumerate(block.text.split("\n")[:MOST_COMMENTED_LINES]):
+        stripped = text.strip()
+        if stripped.startswith("#") and len(stripped) < MOST_COMMENT_CHARS:
+            line = block.line + number
+            comment = replace(block, text=stripped.lstrip("# "), line=line, last_line=line)
+            yield from prose_statements(comment)
+
+
+def _shown(statement: ModelCardStatement) -> ModelCardStatement:
+    """The statement with a short quote, and with printable characters alone in its texts."""
+    quote = printable(" ".join(statement.quote.split()))
+    if len(quote) > MOST_QUOTE_CHARS:
+        quote = f"{quote[: MOST_QUOTE_CHARS - 1]}…"
+    listed = statement.listed
+    if listed is not None:
+        listed = replace(listed, branch=_printable(listed.branch))
+    return replace(
+        statement,
+        quote=quote,
+        model=_printable(statement.model),
+        file=_printable(statement.file),
+        listed=listed,
+    )
+
+
+def _printable(text: str | None) -> str | None:
+    return None if text is None else printable(text)

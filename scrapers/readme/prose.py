@@ -1,0 +1,206 @@
+"""What a sentence of a model card says about memory and GPUs. Pure.
+
+A claim counts as a requirement when its clause, or what leads to it, says that running the model
+needs or fits what is named, and nothing nearer says that it is about training, a measurement, the
+computer's own memory or a disk. docs/model_cards.md has the rules in words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from gpusizer.hub.card_statements import Bound, Kind, ModelCardStatement
+from scrapers.readme import words as cues
+from scrapers.readme.claims import Sentence, claims_in, sentences_of
+from scrapers.readme.context import tokens_in
+from scrapers.readme.hardware import Claim, amounts_in, gpus_in
+from scrapers.readme.quants import QuantMention, names_in, quant_mentions
+from scrapers.readme.text import Block
+
+_MOST_PLAIN_GPUS = 64
+"""More GPUs than any model is served on; whoever names more has trained on them."""
+_DGX_GPUS = 8
+_NO_SUBJECT = re.compile(r"\W*(?:only\s)?(?:requires?|needs?|takes?|uses?)\b", re.IGNORECASE)
+
+
+def prose_statements(block: Block) -> Iterator[ModelCardStatement]:
+    """The requirements that a paragraph or an item states."""
+    for sentence in sentences_of(block):
+        for claim in claims_in(sentence):
+            if _is_requirement(claim, sentence, block):
+                yield statement_of(claim, sentence, block)
+
+
+def _is_requirement(claim: Claim, sentence: Sentence, block: Block) -> bool:
+    if (claim.count or 0) > _MOST_PLAIN_GPUS:
+        return False
+    index = sentence.clause_of(claim.start)
+    clause = sentence.clause(index)
+    if cues.SAVING.is_in(clause) and not cues.NEED.is_in(clause):
+        return False
+    if cues.PERSONAL.is_in(sentence.text):
+        return False
+    if _is_about_add_on(sentence, block, clause):
+        return False
+    if purpose_of(sentence, index, block) in ("training", "benchmark"):
+        return False
+    return _says_need(claim, sentence, block)
+
+
+def _is_about_add_on(sentence: Sentence, block: Block, clause: str) -> bool:
+    """Whether the amount is what an adapter adds to the model's own."""
+    if cues.ADD_ON.is_in(clause):
+        return True
+    above = (block.item_before, block.introduction.rpartition("\n")[2])
+    return _NO_SUBJECT.match(sentence.text) is not None and any(map(cues.ADD_ON.is_in, above))
+
+
+def purpose_of(sentence: Sentence, index: int, block: Block) -> str:
+    """What a clause is about: "training", "benchmark", "inference" or "" where nothing says it.
+
+    The clause itself says it, else those before it from near to far, those behind it, then the
+    other items of the list, the sentence before, what introduces the block, and the headings from
+    near to far; of these a measurement says nothing about a sentence that speaks of a need.
+    """
+    order = [*range(index, -1, -1), *range(index + 1, len(sentence.clauses))]
+    for position in order:
+        purpose = purpose_in(sentence.clause(position))
+        if purpose:
+            return purpose
+    if cues.RUNNING.is_in(sentence.text):
+        return "inference"
+    if cues.TRAINING.is_in(block.neighbours) and not cues.INFERENCE.is_in(block.neighbours):
+        return "training"
+    purposes = map(purpose_in, sentence.surroundings)
+    return next((purpose for purpose in purposes if purpose not in ("", "benchmark")), "")
+
+
+def purpose_in(text: str) -> str:
+    """What a text says it is about, "" where it says nothing of it."""
+    if cues.TRAINING.is_in(text):
+        return "inference" if _infers_after_training(text) else "training"
+    if cues.BENCHMARK.is_in(text):
+        return "benchmark"
+    return "inference" if cues.INFERENCE.is_in(text) else ""
+
+
+def _infers_after_training(text: str) -> bool:
+    """Whether a text is about running what was trained ("the fine-tuned model needs …")."""
+    return cues.INFERENCE.is_in(text) and not re.search(
+        r"fine-?\s?tuning|training|微调|训练|treinamento|ajuste", text, re.IGNORECASE
+    )
+
+
+def _says_need(claim: Claim, sentence: Sentence, block: Block) -> bool:
+    """Whether the sentence, its label or what leads to it speaks of a need."""
+    text = sentence.text
+    if cues.NEED.is_in(text) or (claim.gpu is None and cues.AMOUNT_NEED.is_in(text)):
+        return True
+    label = text.partition(":")[0] if ":" in text else ""
+    is_labelled = cues.VRAM.is_in(label) or cues.MEMORY.is_in(label)
+    near = (block.introduction, *block.headings[-1:])
+    return is_labelled or any(map(cues.NEED_HEADS.is_in, near))
+
+
+def statement_of(claim: Claim, sentence: Sentence, block: Block) -> ModelCardStatement:
+    """The statement of a claim, with the model, quantization and context that it is tied to."""
+    index = sentence.clause_of(claim.start)
+    bound = bound_of(sentence.clause(index), sentence.text)
+    quant, bits = quant_of(claim, sentence)
+    count, gpu = claim.count, claim.gpu
+    if claim.is_machine and (count or 1) < _DGX_GPUS:
+        count = _DGX_GPUS * (count or 1) if "dgx" in sentence.text.lower() else None
+    total = claim.gb
+    if claim.gb_per_gpu is not None and gpu is None:
+        total = round(claim.gb_per_gpu * (count or 1), 3)
+    return ModelCardStatement(
+        kind_of(gpu, bound),
+        block.line,
+        block.last_line,
+        sentence.text,
+        is_requirement=True,
+        bound=bound,
+        model=_nearest_name(claim, sentence),
+        vram_gb=total,
+        vram_gb_high=claim.high_gb,
+        vram_gb_per_gpu=claim.gb_per_gpu,
+        unified_memory_gb=claim.unified_gb,
+        gpu=gpu,
+        gpus=(gpu, *claim.others) if gpu and claim.others else (),
+        count=count,
+        quant=quant,
+        bits=bits,
+        is_quantized=cues.QUANTIZED.is_in(sentence.text),
+        with_offload=cues.OFFLOAD.is_in(sentence.text),
+        context=_context_of(sentence),
+        engine=engine_in(" ".join((sentence.text, *block.headings[-1:]))),
+    )
+
+
+def kind_of(gpu: str | None, bound: Bound) -> Kind:
+    """The kind of a requirement."""
+    if gpu is not None:
+        return "gpus"
+    return "recommended_vram" if bound == "recommended" else "min_vram"
+
+
+def bound_of(clause: str, sentence: str = "") -> Bound:
+    """How firm a requirement is, by its own clause first."""
+    for text in (clause, sentence):
+        if cues.RECOMMENDED.is_in(text):
+            return "recommended"
+        if cues.APPROXIMATE.is_in(text):
+            return "approximate"
+        if cues.MINIMUM.is_in(text):
+            return "minimum"
+    return "sufficient"
+
+
+def quant_of(claim: Claim, sentence: Sentence) -> tuple[str | None, float | None]:
+    """The quantization or the bits nearest to a claim, in its own clause if there is one."""
+    mentions = quant_mentions(sentence.text)
+    if not mentions:
+        earlier_text = sentence.surroundings[0]
+        has_own = amounts_in(earlier_text) or gpus_in(earlier_text)
+        mentions = [] if has_own else quant_mentions(earlier_text)
+        return (mentions[-1].slug, mentions[-1].bits) if mentions else (None, None)
+    own = sentence.clause_of(claim.start)
+    inside = [item for item in mentions if sentence.clause_of(item.start) == own]
+    named = _nearest(claim, [item for item in inside if item.slug])
+    sized = _nearest(claim, [item for item in inside if item.bits])
+    if named is None and sized is None:
+        nearest = _nearest(claim, mentions) or mentions[0]
+        return nearest.slug, nearest.bits
+    return named.slug if named else None, sized.bits if sized else None
+
+
+def _nearest(claim: Claim, mentions: Sequence[QuantMention]) -> QuantMention | None:
+    """The last mention before a claim, else the first behind it."""
+    before = [item for item in mentions if item.end <= claim.start]
+    after = [item for item in mentions if item.start >= claim.end]
+    return next(iter((*before[-1:], *after[:1])), None)
+
+
+def _nearest_name(claim: Claim, sentence: Sentence) -> str | None:
+    """The model that is named nearest before a claim, else behind it."""
+    names = names_in(sentence.text)
+    before = [name for start, name in names if start < claim.start]
+    after = [name for start, name in names if start > claim.end]
+    return next(iter((*before[-1:], *after[:1])), None)
+
+
+def _context_of(sentence: Sentence) -> int | None:
+    """Tokens that a requirement is tied to, said in the sentence or just above."""
+    for text in (sentence.text, *sentence.surroundings[:2]):
+        lengths = tokens_in(text)
+        if lengths:
+            return lengths[0].tokens
+    return None
+
+
+def engine_in(text: str) -> str | None:
+    """The engine that a text names first."""
+    small = text.lower()
+    named = [(small.index(word), slug) for word, slug in cues.ENGINES.items() if word in small]
+    return min(named)[1] if named else None

@@ -1,0 +1,237 @@
+"""What a row of a table in a model card says: quantized files, memory and GPUs. Pure.
+
+A column is what its head says it is. The role of a table is that of its heads, its caption and
+its headings; a single column may be about training in a table about running, and the other way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from gpusizer.hub.card_statements import Kind, ListedQuantization, ModelCardStatement
+from scrapers.readme import words as cues
+from scrapers.readme.context import tokens_in
+from scrapers.readme.hardware import Claim, amounts_in, gpus_in
+from scrapers.readme.prose import (
+    bound_of,
+    engine_in,
+    kind_of,
+    prose_statements,
+    purpose_in,
+)
+from scrapers.readme.quants import names_in, quant_in, quant_mentions
+from scrapers.readme.table_rows import (
+    GB_IN_HEAD,
+    Row,
+    amount_gb,
+    listed_quantization,
+    plain_number,
+    whole_number,
+)
+from scrapers.readme.text import Block
+
+_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+"""Numbers of GPUs that servers have; other whole numbers in a table are something else."""
+_CARD_SIZES_GB = (8, 12, 16, 24, 32, 40, 48, 64, 80, 94, 96, 128, 141, 180, 192, 256, 288)
+_MOST_VALUES = 2
+_SIBLING = re.compile(r"download|link|下载|链接|baixar", re.IGNORECASE)
+
+
+def row_statements(block: Block, repo_name: str) -> list[ModelCardStatement]:
+    """The statements of one row; none where it is about training, a measurement or neither."""
+    row = Row.of(block)
+    listed = listed_quantization(row, repo_name)
+    if listed is not None:
+        return [listed]
+    if _is_about_other(row):
+        return []
+    needs = [*_counts(row), *_captioned(row), *_labelled(row)] or list(_needs(row))
+    return needs or [*_keyed(row), *_context(row)]
+
+
+def _is_about_other(row: Row) -> bool:
+    """Whether heads, caption or headings say training or a measurement, the nearest deciding."""
+    heads = [head for head, role in zip(row.block.columns, row.roles, strict=False) if not role]
+    if "batch" in row.roles or any(map(cues.BENCHMARK.is_in, heads)):
+        return True
+    for text in row.surroundings:
+        purpose = purpose_in(text)
+        if purpose:
+            return purpose != "inference"
+    return False
+
+
+def _needs(row: Row) -> Iterator[ModelCardStatement]:
+    """Memory and GPUs in columns that are about running the model."""
+    memories = [
+        (head, text)
+        for head, text in row.cells("memory")
+        if purpose_in(head) not in ("training", "benchmark") and not cues.SAVING.is_in(text)
+    ]
+    gpus = [
+        gpu
+        for head, text in row.cells("gpu")
+        if purpose_in(head) != "training"
+        for gpu in gpus_in(text)
+        if gpu.gpu or gpu.count
+    ]
+    amounts = [(head, gb) for head, text in memories if (gb := amount_gb(head, text)) is not None]
+    base = _base(row)
+    if gpus and amounts:
+        yield _with_gpu(base, row, *amounts[0], gpus[0])
+        return
+    for gpu in gpus:
+        if amounts or _speaks_of_need(row):
+            bound = bound_of(" ".join((*row.block.columns, row.block.introduction)))
+            yield replace(
+                base,
+                kind="gpus",
+                bound=bound,
+                gpu=gpu.gpu,
+                count=gpu.count,
+                vram_gb_per_gpu=gpu.gb_per_gpu,
+            )
+    for head, gb in amounts:
+        quant = quant_in(head)
+        bound = bound_of(head, row.block.introduction)
+        sibling = _is_sibling(row)
+        kind: Kind = "sibling_table" if sibling else kind_of(None, bound)
+        yield replace(
+            base,
+            kind=kind,
+            bound=bound,
+            vram_gb=gb,
+            quant=base.quant or quant,
+            listed=ListedQuantization() if sibling else None,
+        )
+
+
+def _with_gpu(
+    base: ModelCardStatement, row: Row, head: str, gb: float, gpu: Claim
+) -> ModelCardStatement:
+    """A GPU with an amount: the memory of one, unless the head says how much is used."""
+    heads = " ".join(row.block.columns)
+    bound = bound_of(heads, row.block.introduction)
+    says_need = cues.NEED.is_in(head) or purpose_in(head) == "inference"
+    is_need = gpu.gb_per_gpu is not None or says_need or gb not in _CARD_SIZES_GB
+    kind: Kind = "recommended_vram" if is_need and bound == "recommended" else "gpus"
+    return replace(
+        base,
+        kind=kind,
+        bound=bound,
+        gpu=gpu.gpu,
+        count=gpu.count,
+        vram_gb=gb if is_need else None,
+        vram_gb_per_gpu=gpu.gb_per_gpu if is_need else gb,
+    )
+
+
+def _speaks_of_need(row: Row) -> bool:
+    """Whether a table of GPUs tells what runs the model: by its words or by its quantizations."""
+    near = (" ".join(row.block.columns), *row.surroundings[:2])
+    is_need = any(cues.NEED.is_in(text) or cues.NEED_HEADS.is_in(text) for text in near)
+    is_inference = any(purpose_in(text) == "inference" for text in row.surroundings)
+    return is_need or is_inference or "quant" in row.roles
+
+
+def _is_sibling(row: Row) -> bool:
+    """Whether a row is a quantized repository to be had beside this one."""
+    return bool(quant_in(row.cell("model"))) and any(map(_SIBLING.search, row.block.columns))
+
+
+def _base(row: Row) -> ModelCardStatement:
+    """What a row says of its model, precision and context."""
+    cells = " | ".join((row.cell("quant"), row.cell("model"), row.block.cells[0]))
+    mentions = quant_mentions(cells) or quant_mentions(row.block.introduction)
+    first = mentions[0] if mentions else None
+    lengths = tokens_in(row.cell("context"), plain=True) or tokens_in(row.block.introduction)
+    return ModelCardStatement(
+        *("min_vram", row.block.line, row.block.last_line, row.block.text),
+        is_requirement=True,
+        model=row.cell("model")[:100] or None,
+        quant=first.slug if first else None,
+        bits=first.bits if first else None,
+        context=lengths[0].tokens if lengths else None,
+        engine=engine_in(row.block.text),
+    )
+
+
+def _counts(row: Row) -> Iterator[ModelCardStatement]:
+    """Numbers of GPUs: a GPU to a row and a quantization to a column, or the other way."""
+    if not _speaks_of_need(row):
+        return
+    base = _base(row)
+    own = next((gpu for cell in row.block.cells for gpu in gpus_in(cell) if gpu.gpu), None)
+    for head, cell in zip(row.block.columns, row.block.cells, strict=False):
+        count = whole_number(cell)
+        if count not in _COUNTS:
+            continue
+        over = next((gpu for gpu in gpus_in(head) if gpu.gpu), None)
+        gpu, quant = (own, quant_in(head)) if over is None else (over, base.quant)
+        if gpu is not None and quant is not None:
+            bound = bound_of(row.block.introduction)
+            yield replace(
+                base,
+                kind="gpus",
+                bound=bound,
+                gpu=gpu.gpu,
+                count=count,
+                quant=quant,
+                vram_gb_per_gpu=gpu.gb_per_gpu,
+            )
+
+
+def _keyed(row: Row) -> Iterator[ModelCardStatement]:
+    """Rows of a label and its value, in a table whose heads say nothing: a sentence each."""
+    label, *values = row.block.cells
+    if values and len(values) <= _MOST_VALUES and not any(row.roles):
+        text = f"{label}: {', '.join(values)}"
+        introduction = " ".join((*row.block.columns, row.block.introduction))
+        yield from prose_statements(replace(row.block, text=text, introduction=introduction))
+
+
+def _context(row: Row) -> Iterator[ModelCardStatement]:
+    """A model's context in its column."""
+    lengths = tokens_in(row.cell("context"), plain=True)
+    if lengths and "group_size" not in row.roles:
+        base = _base(row)
+        yield replace(base, kind="context", is_requirement=False, context=lengths[0].tokens)
+
+
+def _captioned(row: Row) -> Iterator[ModelCardStatement]:
+    """Columns of models whose cells are bare numbers of gigabytes, as the caption says."""
+    caption = row.block.introduction
+    if not (cues.VRAM.is_in(caption) and GB_IN_HEAD.search(caption)):
+        return
+    base = _base(row)
+    for head, role, text in zip(row.block.columns, row.roles, row.block.cells, strict=False):
+        stated = plain_number(text)
+        if stated is not None and role in ("", "model") and (names_in(head) or role == "model"):
+            yield replace(base, model=head[:100], bound="approximate", vram_gb=stated)
+
+
+def _labelled(row: Row) -> Iterator[ModelCardStatement]:
+    """Rows whose first cell says memory: each further cell holds amounts, a model to a column."""
+    label = row.block.cells[0]
+    if not cues.VRAM.is_in(label) or purpose_in(label) in ("training", "benchmark"):
+        return
+    heads: Sequence[str] = row.block.columns or [""] * len(row.block.cells)
+    for head, text in zip(heads[1:], row.block.cells[1:], strict=False):
+        for part in text.split("\n"):
+            amounts = amounts_in(part)
+            if not amounts:
+                continue
+            quant = quant_mentions(part)
+            yield ModelCardStatement(
+                *("min_vram", row.block.line, row.block.last_line, row.block.text),
+                is_requirement=True,
+                bound=bound_of(part, label),
+                model=head[:100] if names_in(head) else None,
+                vram_gb=amounts[0].gb,
+                quant=quant[0].slug if quant else None,
+                bits=quant[0].bits if quant else None,
+                with_offload="*" in part or cues.OFFLOAD.is_in(part),
+                engine=engine_in(part),
+            )

@@ -1,0 +1,263 @@
+"""CardText: a model card's Markdown as blocks of plain text, each with where it stands. Pure.
+
+markdown-it-py parses the blocks; the text inside a block is parsed only when somebody asks for
+it, since most of a card is of no interest here. HTML is read for its text and its tables.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from scrapers.readme.markup import html_rows
+
+MOST_LINES = 2_500
+MOST_CHARS = 150_000
+"""Of a card; the longest known has 120,000 without its metadata."""
+MOST_BLOCKS = 2_500
+MOST_BLOCK_CHARS = 3_000
+MOST_CODE_CHARS = 20_000
+MOST_CELLS = 40
+MOST_ROWS = 600
+_MOST_SPECIALS = 400
+"""Marks of emphasis, code and links in one block; one with more is shown as it is written."""
+
+BlockKind = Literal["prose", "item", "code", "row"]
+_SPECIALS = "`*_[<&\\"
+_TITLE_CHARS = 200
+
+
+# Without the rule for code by indentation: authors indent paragraphs, commands and HTML alike.
+# The core rule "inline" parses the text of every block at once; `plain_text` does it on demand.
+_PARSER = MarkdownIt("commonmark", {"html": True}).enable("table").disable(["code"])
+_PARSER.core.ruler.disable("inline")
+_INLINE = MarkdownIt("commonmark", {"html": True})
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A paragraph, an item of a list, a code block or a row of a table.
+
+    Attributes:
+        text: what is read of it, without marks; of code its content as it is.
+        line: first line in the file, counted from 1; `last_line` is the last.
+        headings: those that it stands under, the nearest last.
+        introduction: what leads to it: the paragraph above, and the items above it in its list.
+        neighbours: text of all items of the same list; `item_before` is that of the one before.
+        source: its Markdown, or the content of a code block.
+        columns: heads of a table's columns; `cells` are those of a row.
+        links: last parts of the addresses in a row, by cell.
+    """
+
+    kind: BlockKind
+    text: str
+    line: int
+    last_line: int
+    headings: tuple[str, ...] = ()
+    introduction: str = ""
+    neighbours: str = ""
+    item_before: str = ""
+    source: str = ""
+    columns: tuple[str, ...] = ()
+    cells: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+
+
+def card_blocks(text: str, first_line: int = 1) -> list[Block]:
+    """The blocks of a card, in order; of a card beyond the limits those of its beginning."""
+    lines = text[:MOST_CHARS].split("\n")[:MOST_LINES]
+    tokens = _PARSER.parse("\n".join(lines))
+    walk = _Walk(first_line)
+    walk.through(tokens)
+    return walk.blocks
+
+
+def plain_text(markdown: str) -> str:
+    """Markdown of one block as its text; breaks are line ends.
+
+    >>> plain_text("Needs **~9.5 GB** of `VRAM`<br>at [least](https://x)")
+    'Needs ~9.5 GB of VRAM\\nat least'
+    """
+    source = markdown[:MOST_BLOCK_CHARS]
+    if sum(map(source.count, _SPECIALS)) > _MOST_SPECIALS:
+        return _normal(source)
+    (inline,) = _INLINE.parseInline(source)
+    return _normal("".join(map(_inline_text, inline.children or ())))
+
+
+def _normal(text: str) -> str:
+    """Full-width letters, digits and brackets as the usual ones; at most as long as a block."""
+    return unicodedata.normalize("NFKC", text)[:MOST_BLOCK_CHARS].strip()
+
+
+def _inline_text(token: Token) -> str:
+    if token.type == "softbreak":
+        return " "
+    if token.type == "hardbreak" or (token.type == "html_inline" and _is_break(token.content)):
+        return "\n"
+    return token.content if token.type in ("text", "code_inline") else ""
+
+
+def _is_break(tag: str) -> bool:
+    return tag.lower().startswith(("<br", "</p", "</div", "</li"))
+
+
+def _link_name(inline: Token) -> str:
+    """Last part of the first address in a cell."""
+    source = inline.content[:MOST_BLOCK_CHARS]
+    if "](" not in source or sum(map(source.count, _SPECIALS)) > _MOST_SPECIALS:
+        return ""
+    (parsed,) = _INLINE.parseInline(source)
+    for child in parsed.children or ():
+        if child.type == "link_open":
+            address = str(child.attrGet("href") or "").partition("?")[0]
+            return address.rstrip("/").rpartition("/")[2]
+    return ""
+
+
+@dataclass(slots=True)
+class _List:
+    """A list while its items are walked through."""
+
+    introduction: str
+    positions: list[int] = field(default_factory=list)
+    item: str = ""
+
+
+class _Walk:
+    """Goes through the tokens of a card once."""
+
+    def __init__(self, first_line: int) -> None:
+        self.blocks: list[Block] = []
+        self._first_line = first_line
+        self._headings: list[tuple[int, str]] = []
+        self._lists: list[_List] = []
+        self._above = ""
+        self._columns: tuple[str, ...] = ()
+        self._row: list[Token] | None = None
+        self._rows = 0
+
+    def through(self, tokens: Sequence[Token]) -> None:
+        """Collect the blocks of these tokens."""
+        for before, token in zip([*tokens[:1], *tokens], tokens, strict=False):
+            if len(self.blocks) >= MOST_BLOCKS:
+                return
+            self._visit(token, before)
+
+    def _visit(self, token: Token, before: Token) -> None:
+        if token.type == "inline":
+            self._inline(token, before)
+        elif token.type in ("bullet_list_open", "ordered_list_open"):
+            self._lists.append(_List(self._introduction()))
+        elif token.type in ("bullet_list_close", "ordered_list_close"):
+            self._close(self._lists.pop())
+        elif token.type == "fence":
+            source = token.content[:MOST_CODE_CHARS]
+            self._add("code", source, token.map, source, first=1)
+        elif token.type == "html_block":
+            self._html(token)
+        elif token.type == "table_open":
+            self._columns, self._rows = (), 0
+        elif token.type == "tr_open":
+            self._row = []
+        elif token.type == "tr_close" and self._row is not None:
+            self._close_row(self._row, token)
+            self._row = None
+
+    def _introduction(self) -> str:
+        """What leads to the next block: the items above it, or the paragraph."""
+        if not self._lists:
+            return self._above
+        innermost = self._lists[-1]
+        return f"{innermost.introduction}\n{innermost.item}"[-MOST_BLOCK_CHARS:].strip()
+
+    def _inline(self, token: Token, before: Token) -> None:
+        if self._row is not None:
+            if len(self._row) < MOST_CELLS:
+                self._row.append(token)
+            return
+        text = plain_text(token.content)
+        if before.type == "heading_open":
+            self._head(int(before.tag[1]), text)
+        elif self._lists:
+            innermost = self._lists[-1]
+            introduction = innermost.introduction
+            innermost.positions.append(len(self.blocks))
+            self._add("item", text, token.map, token.content, introduction=introduction)
+            innermost.item = text
+        else:
+            self._add("prose", text, token.map, token.content)
+            self._above = text
+
+    def _head(self, level: int, title: str) -> None:
+        outer_headings = [item for item in self._headings if item[0] < level]
+        self._headings = [*outer_headings, (level, title[:_TITLE_CHARS])]
+        self._above = ""
+
+    def _close(self, closed: _List) -> None:
+        """Tell the items of a list of each other."""
+        texts = [self.blocks[position].text for position in closed.positions]
+        together = "\n".join(texts)[:MOST_BLOCK_CHARS]
+        before = ""
+        for position, text in zip(closed.positions, texts, strict=True):
+            self.blocks[position] = replace(
+                self.blocks[position], neighbours=together, item_before=before
+            )
+            before = text
+
+    def _close_row(self, row: list[Token], end: Token) -> None:
+        cells = tuple(plain_text(cell.content) for cell in row)
+        if not self._columns:
+            self._columns = cells
+            return
+        self._rows += 1
+        if self._rows <= MOST_ROWS and row:
+            self._add_row(cells, row[0].map or end.map, tuple(map(_link_name, row)))
+
+    def _add_row(
+        self, cells: tuple[str, ...], span: Sequence[int] | None, links: tuple[str, ...] = ()
+    ) -> None:
+        self._add("row", " | ".join(cells)[:MOST_BLOCK_CHARS], span)
+        self.blocks[-1] = replace(self.blocks[-1], columns=self._columns, cells=cells, links=links)
+
+    def _html(self, token: Token) -> None:
+        start = token.map[0] if token.map else 0
+        self._columns = ()
+        for row in html_rows(token.content[:MOST_CODE_CHARS]):
+            cells = tuple(_normal(cell) for cell in row.cells[:MOST_CELLS])
+            span = (start + row.line, start + max(row.last_line, row.line) + 1)
+            if row.is_head:
+                self._columns = cells
+            elif len(cells) > 1:
+                self._add_row(cells, span)
+            elif cells:
+                self._add("prose", cells[0], span)
+                self._above = cells[0]
+
+    def _add(
+        self,
+        kind: BlockKind,
+        text: str,
+        span: Sequence[int] | None,
+        source: str = "",
+        *,
+        introduction: str | None = None,
+        first: int = 0,
+    ) -> None:
+        start, end = span or (0, 1)
+        above = self._introduction() if introduction is None else introduction
+        titles = tuple(title for _, title in self._headings)
+        line = self._first_line + start
+        self.blocks.append(
+            Block(
+                *(kind, text, line + first, line + max(end - start, 1) - 1),
+                headings=titles,
+                introduction=above,
+                source=source[:MOST_CODE_CHARS],
+            )
+        )

@@ -1,0 +1,363 @@
+"""RepoReader: the files of one repository, read in parallel and each at most once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from gpusizer.core.errors import (
+    GatedModel,
+    HubRateLimited,
+    HubUnreachable,
+    LimitsExceeded,
+    ModelNotFound,
+    ModelUnreadable,
+    PrivateOrMissing,
+    RevisionNotFound,
+)
+from gpusizer.hub.model_ref import DEFAULT_BRANCH
+from scrapers.client.failures import HubResource
+from scrapers.client.http import HubSession
+from scrapers.client.http_response import HubRequest, HubResponse
+from scrapers.client.hub_api import (
+    RepoInfo,
+    file_url,
+    headers_url,
+    info_url,
+    next_cursor,
+    parse_answer,
+    parse_info,
+    parse_tree,
+    small_file_url,
+    tree_url,
+)
+from scrapers.client.read_budget import ReadBudget
+from scrapers.formats.gguf_header import GgufHeader
+from scrapers.formats.json_files import parse_object
+from scrapers.formats.shard_index import ShardIndex, parse_index
+from scrapers.formats.weight_files import may_be_cut
+from scrapers.formats.weight_sets import RepoFile
+from scrapers.repository.header_reading import (
+    Header,
+    HeaderMemory,
+    LazyHeader,
+    read_gguf,
+    read_header,
+)
+from scrapers.repository.listed_files import ListedFiles
+from scrapers.repository.repo_files import AllHeaders, RepoFiles
+from scrapers.repository.tokens import ANONYMOUS, Tokens, is_open_to_all
+
+MIN_FIRST_READ = 4096
+
+_RELEASED: Future[Any] = Future()
+
+Value = TypeVar("Value")
+
+
+class RepoReader(RepoFiles):
+    """Starts reads in threads and returns their results; every read is done once.
+
+    The failure of a read is raised only when its result is requested. Use as a context manager:
+    leaving it cancels reads that have not started, and ends the others.
+    """
+
+    def __init__(
+        self,
+        session: HubSession,
+        budget: ReadBudget,
+        repo_id: str,
+        revision: str | None,
+        tokens: Tokens = ANONYMOUS,
+    ) -> None:
+        super().__init__(budget, repo_id, revision)
+        self.session = session
+        self._tokens = tokens
+        self._token = tokens.host if tokens.is_hosts_look else tokens.visitor
+        self._info: RepoInfo | None = None
+        self._first_reads: dict[str, int] = {}
+        self._objects: dict[str, dict[str, Any]] = {}
+        self._indexes: dict[str, ShardIndex] = {}
+        self._header_memory = HeaderMemory(budget.limits.held_header_bytes)
+        self._listed = ListedFiles((), repo_id)
+        self._tree: list[RepoFile] | None = None
+        self._futures: dict[tuple[str, str], Future[Any]] = {}
+        self._pool = ThreadPoolExecutor(self.limits.parallel_reads, "hub-read")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.budget.abandon()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def prefetch(self, method: str, path: str = "") -> None:
+        """Start a read in the background; `method` is a key of `_READERS`."""
+        key = (method, path)
+        if key not in self._futures:
+            self._futures[key] = self._pool.submit(_READERS[method], self, path)
+
+    def info(self) -> RepoInfo:
+        """Return the API's description; later reads are done at its commit."""
+        if self._info is None:
+            self._info = info = self._described()
+            self.repo_id = info.repo_id
+            self._token = self._tokens.token_for(info)
+        return self._info
+
+    def _described(self) -> RepoInfo:
+        """The description; what it says of a repository that is not public is not passed on where
+        it was asked for with the host's token. Raises HubRateLimited instead."""
+        hidden = HubRateLimited(
+            repo_id=self.repo_id,
+            retry_after_seconds=self.session.allowance.low_seconds() or None,
+        )
+        try:
+            info: RepoInfo = self._result("info")
+        except (GatedModel, PrivateOrMissing, ModelNotFound, RevisionNotFound):
+            if self._tokens.is_hosts_look:
+                raise hidden from None
+            raise
+        if self._tokens.is_hosts_look and not is_open_to_all(info):
+            raise hidden
+        return info
+
+    @property
+    def may_read_files(self) -> bool:
+        return self._token is not None or not self.info().gated
+
+    @property
+    def may_ask_headers(self) -> bool:
+        """Whether the API may send all headers in one response, which it does for `main` only."""
+        if self.revision not in (None, DEFAULT_BRANCH):
+            return False
+        # The file of each shard counts against the larger allowance.
+        is_spared = self.session.allowance.is_low("api")
+        return self.session.headers_route.allows_requests and not is_spared
+
+    def suspend_headers_route(self, refusal: ModelUnreadable) -> None:
+        self.session.headers_route.trip_after(refusal)
+
+    def tree(self) -> list[RepoFile]:
+        """Return the file list of the description, or else that of the tree.
+
+        Later responses are checked against the list (`ListedFiles`).
+        """
+        listed = self.info().files
+        if self._tree is None and listed is not None and not may_be_cut(listed):
+            return self._believe(list(listed))
+        if self._tree is None:
+            self._tree = self._result("tree")
+        return self._believe(self._tree)
+
+    def confirm_tree(self) -> bool:
+        """Ask for the tree, once; return whether it has files that the list so far has not."""
+        if self._tree is not None:
+            return False
+        before = self._listed
+        self._tree = self._result("tree")
+        self._believe(self._tree)
+        return any(file.path not in before for file in self._tree)
+
+    def _believe(self, files: list[RepoFile]) -> list[RepoFile]:
+        if len(files) > self.limits.files:
+            raise self.budget.exceeded("files")
+        self._listed = ListedFiles(files, self.repo_id)
+        return files
+
+    def expect_headers(self, paths: Iterable[str], header_bytes: int) -> None:
+        usable = min(max(header_bytes, MIN_FIRST_READ), self.limits.first_read_most)
+        self._first_reads |= dict.fromkeys(paths, usable)
+
+    def json(self, path: str) -> dict[str, Any]:
+        if path not in self._objects:
+            body: bytes = self._result("json", path)
+            self._objects[path] = parse_object(body, self.repo_id, path, self.limits.json_depth)
+            self._release("json", path)
+        return self._objects[path]
+
+    def index(self, path: str) -> ShardIndex:
+        if path not in self._indexes:
+            body: bytes = self._result("index", path)
+            self._indexes[path] = parse_index(body, self.limits, self.repo_id, path)
+            self._release("index", path)
+        return self._indexes[path]
+
+    def text(self, path: str) -> bytes:
+        body: bytes = self._result("text", path)
+        return body
+
+    def header(self, path: str) -> Header:
+        header: LazyHeader = self._result("header", path)
+        return header.parsed(self.budget, path)
+
+    def gguf(self, path: str) -> GgufHeader:
+        header: GgufHeader = self._result("gguf", path)
+        return header
+
+    def headers(self, index: str) -> AllHeaders:
+        """Return the API's response with the headers of all shards, or its refusal."""
+        response: AllHeaders = self._result("headers", index)
+        del self._futures["headers", index]  # frees the memory: the caller parses it once
+        return response
+
+    def _result(self, method: str, path: str = "") -> Any:
+        key = (method, path)
+        self.prefetch(method, path)
+        try:
+            return self._futures[key].result(self.budget.seconds_left())
+        except TimeoutError:
+            raise HubUnreachable(repo_id=self.repo_id, reason="timeout") from None
+        except (GatedModel, PrivateOrMissing):
+            if path not in self._listed or self.info().gated or self.info().private:
+                raise
+            # The description says that the repository is public: a proxy or mirror refused it.
+            raise HubUnreachable(repo_id=self.repo_id, reason="unexpected_answer") from None
+
+    def _release(self, method: str, path: str) -> None:
+        """Release the bytes of a file that has been parsed."""
+        self._futures[method, path] = _RELEASED
+
+    def _commit(self) -> str:
+        """The commit that the description names, else what was asked for."""
+        return self.info().sha or self.revision or DEFAULT_BRANCH
+
+    def _resource(self, path: str = "") -> HubResource:
+        return HubResource(self.repo_id, self.revision or DEFAULT_BRANCH, path)
+
+    def _read(self, request: HubRequest, use: Callable[[HubResponse], Value]) -> Value:
+        return self.session.read(request, use, self.budget, self._token)
+
+    def _read_info(self, path: str) -> RepoInfo:
+        url = info_url(self.session.endpoint, self.repo_id, self.revision)
+        request = HubRequest(url, self._resource(), "info_bytes")
+        return self._read(request, self._parsed_info)
+
+    def _parsed_info(self, answer: HubResponse) -> RepoInfo:
+        return parse_info(self._api_json(answer.body), self.repo_id)
+
+    def _read_tree(self, path: str) -> list[RepoFile]:
+        files: dict[str, RepoFile] = {}
+        cursor: str | None = None
+        for _ in range(self.limits.tree_pages):
+            url = tree_url(self.session.endpoint, self.repo_id, self._commit(), cursor)
+            request = HubRequest(url, self._resource(), "info_bytes", is_listed=True)
+            page, cursor = self._read(request, self._parsed_page)
+            files |= {file.path: file for file in page}
+            if len(files) > self.limits.files:
+                raise self.budget.exceeded("files")
+            if cursor is None:
+                return list(files.values())
+        raise self.budget.exceeded("tree_pages")
+
+    def _parsed_page(self, answer: HubResponse) -> tuple[list[RepoFile], str | None]:
+        files = parse_tree(self._api_json(answer.body), self.repo_id)
+        return files, next_cursor(answer.headers, self.repo_id)
+
+    def _read_json(self, path: str) -> bytes:
+        body = self._read_whole(path, "config_bytes")
+        self.budget.count_config(body)
+        return body
+
+    def _read_text(self, path: str) -> bytes:
+        return self._read_whole(path, "card_bytes", self.limits.card_seconds)
+
+    def _read_index(self, path: str) -> bytes:
+        return self._read_whole(path, "index_bytes")
+
+    def _read_whole(self, path: str, limit: str, seconds: float | None = None) -> bytes:
+        """Read a whole file and check it against the file list.
+
+        Where a file in git lies is known, which saves the Hub's redirect. If no usable answer comes
+        from there, as from a mirror that lacks the route, the redirect is asked for. So it is where
+        a visitor with a token is refused: the route's cache need not know of that visitor's rights.
+        """
+        read = partial(self._read_file, path, limit, None, self._listed.check_whole)
+        url = self._small_file_url(path)
+        if url is not None:
+            try:
+                return read(url, seconds=seconds, attempts=1).body
+            except LimitsExceeded:
+                raise
+            except ModelUnreadable as error:
+                self.budget.seconds_left()
+                if isinstance(error, GatedModel) and self._token is None:
+                    raise
+                if isinstance(error, HubUnreachable):
+                    self.session.small_files_route.trip_after(error)
+        return read(seconds=seconds).body
+
+    def _small_file_url(self, path: str) -> str | None:
+        commit = self.info().sha
+        is_usable = "/" in self.repo_id and self._listed.is_in_git(path)
+        if commit is None or not is_usable or not self.session.small_files_route.allows_requests:
+            return None
+        return small_file_url(self.session.endpoint, self.repo_id, commit, path)
+
+    def _read_header(self, path: str) -> LazyHeader:
+        expected = self._first_reads.get(path, self.limits.first_read_bytes)
+        ranges = partial(self._read_range, "header_bytes")
+        return read_header(ranges, path, expected, self.limits, self.repo_id, self._header_memory)
+
+    def _read_gguf(self, path: str) -> GgufHeader:
+        files = self._pieces.get(path, (RepoFile(path, None),))
+        ranges = partial(self._read_range, "gguf_header_bytes")
+        return read_gguf(ranges, files, self.limits, self.repo_id)
+
+    def _read_range(
+        self, limit: str, path: str, span: tuple[int, int], url: str | None
+    ) -> HubResponse:
+        """Read a range of a file; `url` of an earlier response saves the Hub's redirect."""
+        return self._read_file(path, limit, span, self._listed.check_range, url)
+
+    def _read_headers(self, path: str) -> AllHeaders:
+        resource = self._resource(path)
+        url = headers_url(self.session.endpoint, self.repo_id, path)
+        request = HubRequest(url, resource, "headers_bytes", None, 1, self.limits.headers_seconds)
+        try:
+            answer = self.session.get(request, self.budget, self._token)
+        except ModelUnreadable as error:
+            self.budget.seconds_left()
+            return AllHeaders(refusal=error)
+        return AllHeaders(answer.body)
+
+    def _read_file(
+        self,
+        path: str,
+        limit: str,
+        span: tuple[int, int] | None,
+        check: Callable[[HubRequest, HubResponse], HubResponse],
+        url: str | None = None,
+        seconds: float | None = None,
+        attempts: int | None = None,
+    ) -> HubResponse:
+        """Read a file or a span of it, from `url` if given; `check` may raise HubUnreachable."""
+        if url is None:
+            url = file_url(self.session.endpoint, self.repo_id, self._commit(), path)
+        is_listed = path in self._listed
+        resource = self._resource(path)
+        request = HubRequest(url, resource, limit, span, attempts, seconds, is_listed)
+        return self._read(request, partial(check, request))
+
+    def _api_json(self, body: bytes) -> Any:
+        return parse_answer(body, self.budget)
+
+
+_READERS: dict[str, Callable[[RepoReader, str], Any]] = {
+    "info": RepoReader._read_info,
+    "tree": RepoReader._read_tree,
+    "json": RepoReader._read_json,
+    "text": RepoReader._read_text,
+    "index": RepoReader._read_index,
+    "header": RepoReader._read_header,
+    "gguf": RepoReader._read_gguf,
+    "headers": RepoReader._read_headers,
+}
