@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from gpusizer.answers.conclusion.compare import Boards, compared_boards, compared_models
 from gpusizer.answers.conclusion.conclusion import Conclusion
 from gpusizer.answers.conclusion.fit import fit
+from gpusizer.answers.conclusion.load import users_served
 from gpusizer.answers.evidence import evidence_json
 from gpusizer.answers.gpu_json import gpu_json
 from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json
@@ -45,12 +46,15 @@ class Comparison(Answered):
     def conclusion(self) -> Conclusion:
         """Which of them, for the model where one is named; of one whether it fits."""
         places = [item.ranked for item in self.items if item.ranked is not None]
-        if self.profile is not None and self.workload is not None and len(places) == 1:
-            offered = self.sibling.notes if self.sibling else ()
-            return fit(self.profile, self.workload, places, offered)
-        if self.profile is not None and places:
-            return compared_models(self.profile, places, self.lost)
-        return compared_boards([_boards(item) for item in self.items])
+        if self.profile is None or self.workload is None or not places:
+            return compared_boards([_boards(item) for item in self.items])
+        users = self.workload.concurrency
+        if len(places) > 1:
+            return compared_models(self.profile, users, places, self.lost)
+        if users > 1:
+            return users_served(self.profile, self.workload, places, ())
+        offered = self.sibling.notes if self.sibling else ()
+        return fit(self.profile, self.workload, places, offered)
 
     def shape(self) -> Json:
         """GPUs in the requested order, each with its `fit` or null."""

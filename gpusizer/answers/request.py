@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, Field, PlainValidator
@@ -20,13 +22,14 @@ from gpusizer.answers.request_fields import (
     read_machines,
     read_underscores,
 )
-from gpusizer.answers.target_fields import TargetFields
+from gpusizer.answers.target_fields import LENGTHS, TargetFields
 from gpusizer.answers.workload_fields import WorkloadFields
 from gpusizer.core.request_model import RequestModel, fields_of, is_empty
 from gpusizer.core.validation import Flag, Number, OneOf, Refused, Text, Unit
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.machine_words import is_mixed, split_machines
 from gpusizer.gpus.catalogue import MAX_NAME_CHARS
+from gpusizer.memory.workload import Workload
 
 __all__ = [
     "ALL_QUANTS",
@@ -120,6 +123,16 @@ class SizeRequest(
                 return super().from_fields({**fields, "gpu": None, "rig": machines[0]})
         return super().from_fields(fields)
 
+    @cached_property
+    def workload(self) -> Workload:
+        """Of several users whose prompts and answers have stated lengths, each needs room for
+        these alone, unless the request names a context.
+        """
+        workload, tokens = super().workload, self.tokens_of_a_request
+        if tokens is None or workload.concurrency < 2 or "context" in self.model_fields_set:
+            return workload
+        return replace(workload, context=tokens)
+
 
 def _read_gpus(value: Any) -> tuple[str, ...]:
     """At least one name."""
@@ -141,7 +154,7 @@ class CompareRequest(SizeRequest):
             *("gpu", "gpu_count", "top", "rank_by", "min_tok_s", "rig"),
             *fields_of(FilterFields),
             *fields_of(CardFields),
-            *fields_of(TargetFields),
+            *(fields_of(TargetFields).keys() - LENGTHS),
         )
     )
 

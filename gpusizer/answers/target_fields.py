@@ -13,6 +13,9 @@ from gpusizer.fit.serving.target import ServingTarget
 from gpusizer.fit.speed.work import prompt_tokens
 from gpusizer.memory.workload import MOST_CONTEXT, Workload
 
+LENGTHS = frozenset(("prompt_tokens", "answer_tokens", "shared_prefix_tokens"))
+"""Fields of a request's tokens, which several users have without a rate, too."""
+
 
 class TargetFields(RequestModel):
     """What all replicas together are to serve."""
@@ -106,6 +109,13 @@ class TargetFields(RequestModel):
         """Whether lengths or a time are named of requests that nobody asks for."""
         lengths = self._names_lengths and users < 2
         return self.requests_per_second is None and (lengths or self.ttft_ms is not None)
+
+    @property
+    def tokens_of_a_request(self) -> int | None:
+        """Tokens of a prompt and its answer, None where one of them is not stated."""
+        if self.prompt_tokens is None or self.answer_tokens is None:
+            return None
+        return self.prompt_tokens + self.answer_tokens
 
     @property
     def _names_lengths(self) -> bool:

@@ -163,6 +163,19 @@ QUESTIONS: Mapping[str, Typed] = {
         "compare",
         ("The fastest for one user is GeForce RTX 4090 24GB",),
     ),
+    "which of these under a load": Typed(
+        (
+            *("compare", "h100-sxm", "a100-sxm4-80gb", "--model", QWEN, "--concurrency", "64"),
+            *("--prompt-tokens", "500", "--answer-tokens", "200"),
+        ),
+        "compare",
+        (r"^In [^,]+, Qwen3-32B runs on each of these\.", "The fastest for 64 users is H100"),
+    ),
+    "one of these under a load": Typed(
+        ("compare", "h100-sxm", "--model", QWEN, "--concurrency", "64"),
+        "load",
+        ("^2 × H100 SXM5 80GB serves Qwen3-32B to 64 users at once", "Each sees about"),
+    ),
     "cards alone": Typed(
         ("compare", "4090", "a6000"),
         "compare",

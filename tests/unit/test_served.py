@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from bench import front_door
+from gpusizer.answers.request import CompareRequest, SizeRequest
 from gpusizer.fit.load import ServingLoad
 from gpusizer.fit.serving import Served, served
+from gpusizer.memory.workload import DEFAULT_CONTEXT
 from gpusizer.text import say_note
 
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
@@ -182,6 +184,24 @@ def asked(**fields: object) -> dict[str, Any]:
     )
     assert report is not None
     return report.to_json(say_note)["ranking"][0]["served"]
+
+
+def test_users_with_stated_lengths_have_room_for_these_alone() -> None:
+    """64 prompts of 500 tokens with answers of 200 are 64 sequences of 700 tokens, side by side and
+    in a ranking; a stated context, one user and one length alone stay as they are.
+    """
+    lengths = {"prompt_tokens": 500, "answer_tokens": 200}
+    fields = {"model": MODEL, "concurrency": 64, **lengths}
+    requests = SizeRequest.from_fields(fields), CompareRequest.from_fields({**fields, "gpus": "t4"})
+    for request in requests:
+        assert (request.workload.context, request.workload.concurrency) == (700, 64)
+    for other, context in (
+        ({"context": 8192}, 8192),
+        ({"context": 4000}, 4000),
+        ({"concurrency": 1}, DEFAULT_CONTEXT),
+        ({"answer_tokens": None}, DEFAULT_CONTEXT),
+    ):
+        assert SizeRequest.from_fields({**fields, **other}).workload.context == context
 
 
 @pytest.mark.parametrize("load", [{"requests_per_second": 3}, {"concurrency": 24}])

@@ -33,10 +33,10 @@ class Boards:
 
 
 def compared_models(
-    profile: ModelProfile, places: Sequence[Ranked], lost: Sequence[Note] = ()
+    profile: ModelProfile, users: int, places: Sequence[Ranked], lost: Sequence[Note] = ()
 ) -> Conclusion:
-    """How one model runs on each of several GPUs, and what tells them apart; `lost` is what was
-    weighed for the quantization that they share.
+    """How one model runs for so many users on each of several GPUs, and what tells them apart;
+    `lost` is what was weighed for the quantization that they share.
     """
     running = [place for place in places if place.fit.verdict.all_on_gpu]
     running = running or [place for place in places if place.fit.verdict.runs]
@@ -46,7 +46,7 @@ def compared_models(
         return Conclusion("compare", (Note("answer_fits_on_none", model=model, gpus=none),))
     said = (
         _where(model, places, running),
-        *_fastest(running),
+        *_fastest(running, users),
         *_longest(running),
     )
     weighed = (
@@ -54,7 +54,7 @@ def compared_models(
         *_elsewhere(model, places, running),
         *_cheapest([(_name(p), p.costs) for p in running]),
     )
-    return Conclusion("compare", said, weighed, _facts(running))
+    return Conclusion("compare", said, weighed, _facts(running, users))
 
 
 def _where(model: str, places: Sequence[Ranked], running: Sequence[Ranked]) -> Note:
@@ -83,23 +83,31 @@ def _name(place: Ranked) -> str:
     return machine_name(place.fit.machine)
 
 
-def _fastest(running: Sequence[Ranked]) -> Iterator[Note]:
-    """Which is the fastest for one user, and how much slower the slowest is."""
-    paced = [(rate.likely, place) for place in running if (rate := place.decode) is not None]
+def _tokens_per_second(place: Ranked, users: int) -> float | None:
+    """Likely tokens/s of one user alone, or of each of several."""
+    rate = place.decode if users == 1 else place.user_rate
+    return None if rate is None else rate.likely
+
+
+def _fastest(running: Sequence[Ranked], users: int) -> Iterator[Note]:
+    """Which is the fastest for each user, and how much slower the slowest is."""
+    rates = [(_tokens_per_second(place, users), place) for place in running]
+    paced = [(rate, place) for rate, place in rates if rate is not None]
     if not paced:
         yield Note("answer_speed_unknown")
         return
     paced.sort(key=lambda pair: -pair[0])
     best, slowest = paced[0], paced[-1]
     level = [_name(place) for speed, place in paced if speed * _CLEARLY >= best[0]]
-    fields: dict[str, NoteValue] = {"tokens": significant(best[0])}
+    fields: dict[str, NoteValue] = {"tokens": significant(best[0]), "users": users}
+    whose = "" if users == 1 else "_each"
     if len(paced) == 1:
-        yield Note("answer_speed_alone", gpus=_name(best[1]), **fields)
+        yield Note(f"answer_speed_alone{whose}", gpus=_name(best[1]), **fields)
     elif len(level) == len(paced):
-        yield Note("answer_equally_fast", **fields)
+        yield Note(f"answer_equally_fast{whose}", **fields)
     else:
         yield Note(
-            "answer_fastest",
+            f"answer_fastest{whose}",
             gpus=names(level),
             **fields,
             slowest=_name(slowest[1]),
@@ -135,7 +143,7 @@ _PRICES: Mapping[str, Callable[[PlanCosts], float | None]] = {
 }
 
 
-def _facts(running: Sequence[Ranked]) -> Mapping[str, NoteValue | None]:
+def _facts(running: Sequence[Ranked], users: int) -> Mapping[str, NoteValue | None]:
     """The GPU that wins each of the questions, None where no figure is known."""
     quants = {place.fit.estimate.quant.slug for place in running}
 
@@ -145,7 +153,7 @@ def _facts(running: Sequence[Ranked]) -> Mapping[str, NoteValue | None]:
 
     return {
         "quant": quants.pop() if len(quants) == 1 else None,
-        "fastest": first(lambda place: place.decode.likely if place.decode else None),
+        "fastest": first(lambda place: _tokens_per_second(place, users)),
         "longest_context": first(lambda place: place.fit.max_context),
         "cheapest_to_buy": first(lambda place: -place.buy_usd if place.buy_usd else None),
     }
