@@ -6,7 +6,6 @@ import argparse
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,6 @@ from gpusizer.core.errors import GpusizerError
 if TYPE_CHECKING:
     from gpusizer.answers.sizer import Sizer
 
-Command = Callable[["Sizer", argparse.Namespace], None]
 _log = logging.getLogger(__name__)
 
 
@@ -48,7 +46,8 @@ def run(argv: Sequence[str], roots: Roots) -> int:
             part("cli.server_command").run_serve(roots.serve, arguments)
             return 0
         arguments.read_page = roots.read_page
-        command = _load(arguments.command)
+        entry = COMMANDS[arguments.command]
+        command = getattr(part(f"cli.{entry.module}"), entry.function)
         command(roots.make_sizer(arguments), arguments)
     except GpusizerError as error:
         return _fail(error, argv, model)
@@ -66,16 +65,6 @@ def _parsed(argv: Sequence[str]) -> argparse.Namespace:
         arguments: argparse.Namespace = part("cli.arguments").build_parser(argv).parse_args(argv)
         return arguments
     return listing_parser().parse_args(argv)
-
-
-def _load(name: str) -> Command:
-    """Import what one command needs and return its function."""
-    entry = COMMANDS[name]
-    function: Callable[..., Any] = getattr(part(f"cli.{entry.module}"), entry.function)
-    if not entry.writes:
-        return function
-    brief = part("cli.summary").SUMMARIES.get(name, function)
-    return partial(part("cli.commands").run_request, write=function, brief=brief)
 
 
 def _fail(error: GpusizerError, argv: Sequence[str], model: str | None) -> int:

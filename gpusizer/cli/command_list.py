@@ -12,28 +12,20 @@ from gpusizer.core.errors import InvalidRequest
 
 @dataclass(frozen=True, slots=True)
 class CommandEntry:
-    """What a command does in a few words, and the function of `gpusizer.cli` that does it, or that
-    `writes` the answer to its request as text."""
+    """What a command does in a few words, and the function of `gpusizer.cli` that does it."""
 
     meaning: str
-    module: str
-    function: str
-    writes: bool = False
+    module: str = "commands"
+    function: str = "run_request"
 
 
 COMMANDS = {
-    "size": CommandEntry(
-        "memory at every quantization, and ranked GPUs", "tables", "report_text", writes=True
-    ),
-    "train": CommandEntry(
-        "memory, time and price of fine-tuning", "training_tables", "training_text", writes=True
-    ),
+    "size": CommandEntry("memory at every quantization, and ranked GPUs"),
+    "train": CommandEntry("memory, time and price of fine-tuning"),
     "batch": CommandEntry("JSON Lines of requests in, of reports out", "batch", "run_batch"),
-    "gpus": CommandEntry("the GPU catalogue", "tables", "listing_text", writes=True),
-    "compare": CommandEntry("GPUs side by side", "tables", "comparison_text", writes=True),
-    "models-for": CommandEntry(
-        "which models fit a GPU or a machine", "models", "models_text", writes=True
-    ),
+    "gpus": CommandEntry("the GPU catalogue"),
+    "compare": CommandEntry("GPUs side by side"),
+    "models-for": CommandEntry("which models fit a GPU or a machine"),
     "log": CommandEntry(
         "an engine's start-up log, measured against predictions", "log_command", "run_log"
     ),

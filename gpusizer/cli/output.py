@@ -11,7 +11,6 @@ from gpusizer.core.printable import json_text, printable
 from gpusizer.core.units import GIB
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
-from gpusizer.memory.breakdown import Breakdown
 from gpusizer.text import say_note, text
 
 Json = dict[str, Any]
@@ -75,21 +74,6 @@ def padded(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in cells
     )
-
-
-def memory_columns(memory_of: Callable[[_Row], Breakdown]) -> dict[str, Callable[[_Row], str]]:
-    """Columns of likely GiB: weights, cache, activations and overhead, and all together."""
-
-    def likely(part: str) -> Callable[[_Row], str]:
-        return lambda row: gib(memory_of(row).likely_bytes[part])
-
-    return {
-        "weights": likely("weights"),
-        "KV": likely("kv_cache"),
-        "activ.": likely("activations"),
-        "overhead": likely("overhead"),
-        "total": lambda row: gib(memory_of(row).total.likely),
-    }
 
 
 def boards_text(count: int, gpu: Gpu) -> str:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from gpusizer.answers.comparison import Comparison
+from gpusizer.answers.comparison import Comparison, GpuListing
 from gpusizer.answers.conclusion.clauses import is_text
 from gpusizer.answers.conclusion.conclusion import Conclusion
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.runs_on import RunsOn
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.answers.training_report import RankedTraining, TrainingEstimateRow, TrainingReport
-from gpusizer.cli.losses import loss_text, loss_word
-from gpusizer.cli.money import price_cell, rent_cell
 from gpusizer.cli.output import (
+    UNKNOWN,
     Columns,
     boards_text,
     gib,
@@ -25,18 +24,60 @@ from gpusizer.cli.output import (
     verdict_text,
 )
 from gpusizer.core.messages import Note
+from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.serving_plan import Replicas
 from gpusizer.gpus import Gpu
-from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
+from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, PlanCosts, plan_costs
+from gpusizer.gpus.purpose import purpose_of
+from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.model.profile import ModelProfile
-from gpusizer.text import say_note
+from gpusizer.text import say_note, text
 
 _QUANTS = 6
 _ROWS = 10
 _WEIGHED = 8
 _NOTES = 4
+_YOURS = "your price"
 MORE = "All of it: --details. For programs: --json. More options: --help-all."
+
+
+def loss_word(estimate: MemoryEstimate) -> str:
+    """Write the word alone: "small loss"."""
+    return say_note(quality_at(estimate).label)
+
+
+def loss_text(estimate: MemoryEstimate) -> str:
+    """Write the word with the band of the increase of perplexity: "small loss, 1-4 %"."""
+    percent = quality_at(estimate).percent
+    return f"{loss_word(estimate)}, {span(percent)} %" if percent else loss_word(estimate)
+
+
+def price_cell(costs: PlanCosts) -> str:
+    """Say the price to buy, its spread, condition and date in the cell of a table."""
+    buy = costs.buy
+    if buy is None:
+        return UNKNOWN
+    if costs.buy_is_own:
+        return f"{costs.buy_usd:,.0f} ({_YOURS})"
+    low, high = costs.of_all(buy.low_usd), costs.of_all(buy.high_usd)
+    spread = "" if low is None or high is None or low == high else f"{low:,.0f}-{high:,.0f} "
+    old = ", old" if costs.buy_is_old else ""
+    weak = ", weak" if costs.buy_is_weak else ""
+    kind = buy.condition or buy.basis
+    return f"{costs.buy_usd:,.0f} ({spread}{kind} {costs.buy_as_of}{old}{weak})"
+
+
+def rent_cell(costs: PlanCosts) -> str:
+    """Say the likely rent of an hour, the range of the providers and the date."""
+    usd, low, high = (costs.rented(f"{name}_usd") for name in ("likely", "low", "high"))
+    if costs.rent is None or usd is None:
+        return UNKNOWN
+    if costs.rent.own:
+        return f"{usd:.2f} ({_YOURS})"
+    spread = "" if low is None or high is None or low == high else f"{low:.2f}-{high:.2f} "
+    return f"{usd:.2f} ({spread}{costs.rent.as_of})"
+
 
 _MEMORY: Columns[EstimateRow] = {
     "quantization": lambda row: row.estimate.quant.name + (" *" if row.estimate.native else ""),
@@ -46,7 +87,7 @@ _MEMORY: Columns[EstimateRow] = {
     "low-high": lambda row: gib_span(row.estimate.all_gpus.total),
     "engine": lambda row: row.estimate.engine.slug,
 }
-PLACES: Columns[Ranked] = {
+_PLACES: Columns[Ranked] = {
     "GPUs": lambda item: boards_text(item.fit.count, item.fit.gpu),
     "quantization": lambda item: item.fit.estimate.quant.name,
     "loss": lambda item: loss_word(item.fit.estimate),
@@ -58,7 +99,7 @@ PLACES: Columns[Ranked] = {
     "rent USD/h": lambda item: rent_cell(item.costs),
 }
 _OF_TEXT = ("tok/s a user", "max context")
-REPLICAS: Columns[Replicas] = {
+_REPLICAS: Columns[Replicas] = {
     "GPUs": lambda row: boards_text(row.total_boards, row.gpu),
     "replicas": lambda row: f"{row.replicas} of {row.boards}",
     "quantization": lambda row: row.estimate.quant.name,
@@ -69,7 +110,7 @@ REPLICAS: Columns[Replicas] = {
     "buy USD": lambda row: price_cell(row.costs),
     "rent USD/h": lambda row: rent_cell(row.costs),
 }
-CARDS: Columns[Gpu] = {
+_CARDS: Columns[Gpu] = {
     "GPU": lambda gpu: gpu.name,
     "usable GiB": lambda gpu: gib(gpu.memory_bytes, 1),
     "GB/s": lambda gpu: number(gpu.bandwidth_bytes_per_second, of=10**9),
@@ -78,13 +119,18 @@ CARDS: Columns[Gpu] = {
     "buy USD": lambda gpu: price_cell(plan_costs(gpu, 1, None, DEFAULT_ASSUMPTIONS)),
     "rent USD/h": lambda gpu: rent_cell(plan_costs(gpu, 1, None, DEFAULT_ASSUMPTIONS)),
 }
+_LISTED: Columns[Gpu] = {
+    "slug": lambda gpu: gpu.slug,
+    **_CARDS,
+    "for": lambda gpu: text(f"purpose.{purpose_of(gpu).label}", "en"),
+}
 _METHODS: Columns[TrainingEstimateRow] = {
     "method": lambda row: row.plan.method + (" *" if row.asked else ""),
     "trained": lambda row: f"{row.memory.trainable:,}",
     "each GPU GiB": lambda row: gib(row.memory.needed.likely),
     "low-high": lambda row: gib_span(row.memory.needed),
 }
-TRAINED: Columns[RankedTraining] = {
+_TRAINED: Columns[RankedTraining] = {
     "GPUs": lambda item: boards_text(item.fit.count, item.fit.gpu),
     "divided": lambda item: item.fit.plan.sharding,
     "verdict": lambda item: verdict_text(item.fit.verdict),
@@ -108,7 +154,7 @@ _MODELS: Columns[RunsOn] = {
 def size_summary(report: Report) -> str:
     """Write six quantizations and ten GPUs, or ten rows of the plan for a rate of requests."""
     plan = report.serving_plan
-    rows = table(REPLICAS, plan.rows[:_ROWS]) if plan and plan.rows else ""
+    rows = table(_REPLICAS, plan.rows[:_ROWS]) if plan and plan.rows else ""
     if plan is None and report.ranking:
         rows = table(_places_of(report.profile), report.ranking[:_ROWS])
     return _joined(
@@ -147,7 +193,7 @@ def compare_summary(comparison: Comparison) -> str:
     """Write how the model runs on each GPU, or the figures of the GPUs without one."""
     places = [item.ranked for item in comparison.items if item.ranked is not None]
     if comparison.profile is None:
-        shown = table(CARDS, [item.gpu for item in comparison.items])
+        shown = table(_CARDS, [item.gpu for item in comparison.items])
         return _joined(comparison.conclusion, [shown], ())
     shown = table(_places_of(comparison.profile), places)
     return _joined(comparison.conclusion, [shown], comparison.profile.caveats)
@@ -156,21 +202,28 @@ def compare_summary(comparison: Comparison) -> str:
 def _places_of(profile: ModelProfile) -> Columns[Ranked]:
     """The columns of places; a model that writes no text has no tokens to count."""
     if is_text(profile):
-        return PLACES
-    return {name: write for name, write in PLACES.items() if name not in _OF_TEXT}
+        return _PLACES
+    return {name: write for name, write in _PLACES.items() if name not in _OF_TEXT}
 
 
 def train_summary(report: TrainingReport) -> str:
     """Write the memory by method and ten GPUs."""
     ranking = report.ranking[:_ROWS]
-    tables = [table(_METHODS, report.estimates), table(TRAINED, ranking) if ranking else ""]
+    tables = [table(_METHODS, report.estimates), table(_TRAINED, ranking) if ranking else ""]
     return _joined(report.conclusion, tables, (*report.profile.caveats, *report.notes))
 
 
-def models_summary(answer: ModelsFor, *, copies: bool = False) -> str:
+def models_summary(answer: ModelsFor) -> str:
     """Write the first models; the others of each family are told with the details alone."""
     rows = answer.rows[: 2 * _ROWS]
     return _joined(answer.conclusion, [table(_MODELS, rows) if rows else ""], answer.notes)
+
+
+def listing_text(listing: GpuListing) -> str:
+    """Write the catalogue or a part of it, or why there is nothing of it."""
+    return (
+        table(_LISTED, listing.gpus) if listing.gpus else lines_text(map(say_note, listing.notes))
+    )
 
 
 def _joined(conclusion: Conclusion, tables: Iterable[str], notes: Sequence[Note]) -> str:
@@ -182,6 +235,7 @@ def _joined(conclusion: Conclusion, tables: Iterable[str], notes: Sequence[Note]
 
 SUMMARIES: dict[str, Callable[..., str]] = {
     "size": size_summary,
+    "gpus": listing_text,
     "compare": compare_summary,
     "train": train_summary,
     "models-for": models_summary,

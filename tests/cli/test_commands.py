@@ -24,8 +24,8 @@ def test_a_plan_is_a_table_and_a_document() -> None:
     asked = ("size", "Qwen/Qwen3-8B", "--offline", "--quant", "native", "--top", "3", *TARGET)
     result = run(*asked, "--ttft-ms", "500", "--details")
     assert result.returncode == 0
-    title = "Cheapest GPUs for 5 requests a second, 1,000 tokens of prompt and 300 of answer"
-    assert f"{title}, first token within 500 ms for 95 % of them" in result.stdout
+    told = " ".join(result.stdout.split())
+    assert "requests per second 5 prompt tokens 1000 answer tokens 300 ttft ms 500" in told
     assert "95 % of them in a simulation" in " ".join(result.stdout.split())
     plan = json.loads(run(*asked, "--json").stdout)["serving_plan"]
     assert len(plan["rows"]) == 3 and plan["target"]["ttft_ms"] is None
@@ -35,9 +35,10 @@ def test_a_draft_model() -> None:
     asked = ("size", "Qwen/Qwen3-8B", "--offline", "--quant", "native", "--gpu", "h100 sxm")
     draft = ("--draft-model", "Qwen/Qwen3-0.6B", "--acceptance-rate", "0.7")
     shown = run(*asked, *draft, "--concurrency", "8", "--details").stdout
-    assert "Of this for the draft model Qwen/Qwen3-0.6B (draft_model), in GiB" in shown
-    assert "if 70% of 3 guessed tokens are accepted: 2.53 tokens a round" in shown
-    assert "for 8 users" in shown
+    told = " ".join(shown.split())
+    assert "draft model method draft_model repo id Qwen/Qwen3-0.6B" in told
+    assert "draft tokens 3" in told and "acceptance rate 0.7" in told
+    assert "tokens per round 2.53" in told
     missing = run(*asked, "--draft-model", "nobody/nothing", "--json")
     assert json.loads(missing.stdout)["error"]["repo_id"] == "nobody/nothing"
 
@@ -45,15 +46,13 @@ def test_a_draft_model() -> None:
 def test_one_row_for_each_family() -> None:
     result = run("models-for", "4090", "--top", "4", "--offline", "--details")
     assert result.returncode == 0
-    assert "154 of 195 run in 129 families" in result.stdout
-    assert (
-        "Order: what fits, or makes 10 tok/s with a part in system memory; then tight"
-        in result.stdout
-    )
-    assert "Embedded figures of use: 2026-10-05." in result.stdout
+    told = " ".join(result.stdout.split())
+    assert "considered 195 found 154 families 129" in told
+    assert "order what fits, or makes 10 tok/s with a part in system memory; then tight" in told
+    assert "live no as of 2026-10-05" in told
     assert "Qwen/Qwen3.6-35B-A3B-FP8" not in result.stdout
     listed = run("models-for", "4090", "--top", "4", "--offline", "--copies").stdout
-    assert "  Qwen/Qwen3.6-35B-A3B-FP8" in listed
+    assert "Qwen/Qwen3.6-35B-A3B-FP8" in listed
 
 
 def test_live_without_the_hub_says_so() -> None:
@@ -134,12 +133,12 @@ def test_json(folder: str) -> None:
 
 def test_text(folder: str) -> None:
     shown = run("size", folder, "--details").stdout
-    assert "the author says" in shown and "needs less" in shown
+    assert "It needs 80 GB of VRAM." in shown and "needs_less" in shown
 
 
 def test_no_card(folder: str) -> None:
     assert "model_card" not in json.loads(run("size", folder, "--json", "--no-card").stdout)
-    assert "the author says" not in run("size", folder, "--no-card", "--details").stdout
+    assert "It needs 80 GB of VRAM." not in run("size", folder, "--no-card", "--details").stdout
 
 
 def test_as_card(folder: str) -> None:

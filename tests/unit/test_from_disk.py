@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gpusizer.answers.models_for.models_answer import ModelsFor
-from gpusizer.cli.models import models_text
+from gpusizer.cli.details import details_text
 from gpusizer.core.units import GB, GIB
 from gpusizer.fit.machine import SYSTEM_BYTES
 from gpusizer.fit.placement.from_disk import unmapped_amount
@@ -180,7 +180,6 @@ def test_models_for_a_card_with_memory_are_those_of_the_machine() -> None:
         for fields in ({"gpu": "3090", "ram_gb": 64}, {"rig": "3090 + 64gb ram"})
     )
     assert asked.machine == rig.machine
-    assert "Models for 3090: " in models_text(asked)
     assert [row.runs.profile.repo_id for row in asked.rows] == [
         row.runs.profile.repo_id for row in rig.rows
     ]
@@ -238,7 +237,8 @@ def test_its_speed_is_that_of_the_disk() -> None:
 def test_it_is_said_in_shell_and_page() -> None:
     given = answer(from_disk=True)
     most = given.rows[1].runs.most_tokens_per_second
-    assert f"at most {most:g}" in models_text(given)
+    shown = details_text(given.to_json(say_note))
+    assert "disk most tokens per second" in shown and f"{most:g}" in shown
     for language in LANGUAGES:
         write = column_of(columns(""), "speed").write
         cells = [write(row, Words(language)) for row in given.rows]

@@ -16,7 +16,7 @@ from gpusizer.answers.report import Report
 from gpusizer.answers.trainer import train
 from gpusizer.answers.training_report import RankedTraining, TrainingReport
 from gpusizer.answers.training_request import TrainingRequest
-from gpusizer.cli.training_tables import training_text
+from gpusizer.cli.summary import train_summary
 from gpusizer.fit.fit import Verdict
 from gpusizer.fit.ranking import Ranked
 from gpusizer.text import say_note
@@ -308,7 +308,7 @@ def test_training_opens_with_no_module_of_devices() -> None:
     assert first.fit.gpu.segment != "embedded"
     assert first.score.missed() == ()
     said = f"on each GPU, which {first.fit.gpu.name} holds."
-    assert said in training_text(every_place()).splitlines()[0]
+    assert said in train_summary(every_place()).splitlines()[0]
     assert said in Page(training_html(every_place(), Words("en"))).text
 
 

@@ -24,7 +24,7 @@ from gpusizer.answers.models_for.model_use import (
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.ordering import FamilyUse
 from gpusizer.answers.sizer import Sizer
-from gpusizer.cli.models import models_text
+from gpusizer.cli.details import details_text
 from gpusizer.core.errors import HubRateLimited, HubUnreachable
 from gpusizer.hub.listed_models import ListedModel, Listing
 from gpusizer.text import LANGUAGES, say_note
@@ -284,7 +284,7 @@ def test_the_page_escapes_what_the_hub_says(language: Any) -> None:
     assert "Qwen/Qwen3.6-35B-A3B-FP8" in shown
     rows = grid_value(columns(""), answer.rows, words)
     assert len(rows["data"]) == len(answer.rows)
-    assert "\x1b" not in models_text(answer, copies=True)
+    assert "\x1b" not in details_text(answer.to_json(say_note), copies=True)
 
 
 def test_embedded_figures_are_of_embedded_models_and_plausible() -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from gpusizer.answers.json_shapes import document
 from gpusizer.answers.ranked_json import ranked_json
-from gpusizer.cli.tables import consulted_text
 from gpusizer.core.units import GB, GIB
 from gpusizer.fit.fit import Verdict
 from gpusizer.fit.machine import Machine
@@ -157,7 +156,7 @@ def test_the_answer_says_what_memory_its_speed_assumes() -> None:
     rates = {name: place[f"{name}_tokens_per_second"]["likely"] for name in ("decode", "prefill")}
     assert rates == {"decode": item.decode.likely, "prefill": item.prefill.likely}
     assert "ram_speed_desktop" in {note.code for note in item.reasons}
-    assert "42.7 to 102" in consulted_text(item)
+    assert "42.7 to 102" in " ".join(map(say_note, item.reasons))
     whole = on(LLAMA, "rtx-4090-24gb", "q4_k_m", engine="llama.cpp", gpu_layers=33)
     assert whole.speeds is not None and not {n.code for n in whole.reasons} & {"ram_speed_desktop"}
 

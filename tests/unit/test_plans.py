@@ -10,7 +10,6 @@ import pytest
 
 from gpusizer.answers.launch import launch_command
 from gpusizer.answers.request import CompareRequest, SizeRequest
-from gpusizer.cli.plans import plan_lines
 from gpusizer.core.units import GB
 from gpusizer.fit.division import costs, divides, obstacles
 from gpusizer.fit.fit import Verdict
@@ -181,10 +180,11 @@ def test_the_json_of_a_report_has_the_plan() -> None:
 
 def test_ways_for_people() -> None:
     """Every plan has a line of text; impossible ones say why."""
-    lines = plan_lines(ranked("deepseek-ai/DeepSeek-R1", "16x A100 80GB SXM", quant="native").plans)
-    assert "would cross machines of 8" in lines[1]
-    assert "TP 8 PP 1 EP 16 DP 2" in lines[-1]
-    assert "2 machines; over network" in lines[-1]
+    plans = ranked("deepseek-ai/DeepSeek-R1", "16x A100 80GB SXM", quant="native").plans
+    assert "would cross machines of 8" in " ".join(map(say_note, plans[1].notes))
+    split = plans[-1].split
+    assert (split.tensor, split.pipeline, split.expert, split.data) == (8, 1, 16, 2)
+    assert (plans[-1].nodes, plans[-1].link.kind) == (2, "network")
     for kind in get_args(PlanKind):
         assert text(f"plan.{kind}", "zh")
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpusizer.answers.gpu_json import price_json
-from gpusizer.cli.money import price_cell as price_table_cell
+from gpusizer.cli.summary import price_cell as price_table_cell
 from gpusizer.gpus import Gpu, load_catalogue
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
 from gpusizer.gpus.purchase import PurchaseOffer, is_old, last_day, market_prices

@@ -11,7 +11,8 @@ from typing import Any
 from gpusizer.answers.exports import estimates_csv, ranking_csv
 from gpusizer.answers.figures.loss_points import loss_points
 from gpusizer.answers.report import Report
-from gpusizer.cli.tables import report_text
+from gpusizer.cli.details import details_text
+from gpusizer.cli.summary import size_summary
 from gpusizer.quality.words import LIMITS, WORDS, LossWord
 from gpusizer.text import LANGUAGES, Language, say_note
 from gpusizer.ui.answering import answer
@@ -107,11 +108,11 @@ def test_the_table_has_the_band_in_percent() -> None:
 
 
 def test_the_shell_says_it_in_its_table_and_of_a_named_gpu() -> None:
-    text = report_text(ask(LLAMA, gpu="4090", quant="q2_k"))
+    text = details_text(ask(LLAMA, gpu="4090", quant="q2_k").to_json(say_note))
     quality = rows(ask(LLAMA, gpu="4090", quant="q2_k"))["q2_k"]
-    assert f"  {quality['label']}: {quality['message']}" in text.splitlines()
+    assert quality["label"] in text and quality["message"] in text
     assert all(f"  ! {caveat['message']}" in text for caveat in quality["caveats"])
-    table = report_text(ask(LLAMA, quant="q2_k,bf16"))
+    table = size_summary(ask(LLAMA, quant="q2_k,bf16"))
     assert "large loss, 10-100 %" in table and "no measurable loss" in table
 
 

@@ -14,7 +14,7 @@ from gpusizer.answers.request import CompareRequest, SizeRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.trainer import train
 from gpusizer.answers.training_request import TrainingRequest
-from gpusizer.cli.tables import report_text
+from gpusizer.cli.details import details_text
 from gpusizer.core.errors import HubRateLimited, InvalidRequest, UnknownQuant
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import read_table
@@ -170,8 +170,8 @@ def test_quantized_repositories_are_listed_only_on_request() -> None:
 
 
 def test_the_shell_shows_it() -> None:
-    shown = report_text(sized_with(tiny(), [], quantized_repos="list"))
-    assert "a/model-AWQ" in shown.splitlines()[-1]
+    shown = sized_with(tiny(), [], quantized_repos="list").to_json(say_note)
+    assert "a/model-AWQ" in details_text(shown).split("quantized repos")[1]
 
 
 def test_a_quantization_lists_its_siblings() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from gpusizer.answers.conclusion.need import others
 from gpusizer.answers.report import Report, line
-from gpusizer.cli.tables import report_text
+from gpusizer.cli.summary import size_summary
 from gpusizer.fit.alternatives import break_even_months
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.fit import Verdict
@@ -301,7 +301,7 @@ def test_every_headline_is_the_first_row(rank_by: str) -> None:
     assert f"runs on {name} in " in headline
     sentence = sized.conclusion.sentence(say_note)
     assert f"**{plain(sentence)}**" in markdown(sized, english, "")
-    assert report_text(sized).startswith(f"{sentence}\n- ")
+    assert size_summary(sized).startswith(f"{sentence}\n- ")
     assert sized.to_json(say_note)["ranking"][0]["gpu_name"] == name
     assert {alternative.first for alternative in sized.alternatives} == {first}
 

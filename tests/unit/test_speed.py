@@ -9,7 +9,6 @@ import pytest
 from bench.measurements import load_profile
 from gpusizer.answers.json_shapes import document
 from gpusizer.answers.ranked_json import ranked_json
-from gpusizer.cli.tables import consulted_text
 from gpusizer.fit.speed import ModelFacts, Rate, tokens_per_second
 from gpusizer.fit.speed.classes import decode_classes, format_class, prefill_classes
 from gpusizer.fit.speed.decode import step_cost, step_seconds
@@ -373,15 +372,6 @@ def test_the_report_has_the_numbers_of_serving() -> None:
     assert report["speed_basis"]["prompt_tokens"] + report["speed_basis"]["answer_tokens"] == 8192
     basis = report["speed_basis"]["decode"]
     assert basis["provenance"] == "fitted" and basis["measured_runs"] >= basis["sources"] >= 2
-
-
-def test_the_shell_says_what_speeds_assume() -> None:
-    lines = consulted_text(on(LLAMA, "2x4090", "bf16", concurrency=4)).splitlines()
-    lines = lines[: lines.index("  Ways to run it:")]
-    assert [line[:18].strip() for line in lines[-4:-1]] == ["one user", "4 users", "25 served"]
-    assert "6,144 tokens of prompt and 2,048 of answer" in lines[-1]
-    text = consulted_text(on(LLAMA, "2x4090", "bf16"))
-    assert " users" not in text and "served" in text
 
 
 def test_bands() -> None:

@@ -100,10 +100,11 @@ def test_the_shell_prints_no_control_characters(
     name: str, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     repo = every_text_poisoned(REPOSITORIES[name])
-    code, output, errors = shell(repo, *COMMANDS[command], capsys=capsys)
-    assert (code, errors) == (0, "")
-    assert_clean(output)
-    assert SIGN in output, "what the stranger wrote is shown all the same"
+    for more in ((), ("--details",)):
+        code, output, errors = shell(repo, *COMMANDS[command], *more, capsys=capsys)
+        assert (code, errors) == (0, "")
+        assert_clean(output)
+        assert SIGN in output, "what the stranger wrote is shown all the same"
     code, output, _ = shell(repo, *COMMANDS[command], "--json", capsys=capsys)
     assert code == 0
     assert set(hidden(output)) == {"\n"} and output.count("\n") == 1

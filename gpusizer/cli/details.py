@@ -1,0 +1,208 @@
+"""The whole of an answer for a terminal: the contract's object by its own names, in tables and
+lines, with the sentences of its notes.
+
+docs/contract.md says what each name means.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from gpusizer.cli.output import UNKNOWN, Json, gib, lines_text, padded
+from gpusizer.core.printable import printable
+from gpusizer.core.units import format_gib
+
+_UNSAID = frozenset({"answer", "schema_version", "code", "fields"})
+_NOTE = {"code", "message", "fields"}
+_BYTES = "_bytes"
+_SCRIPTS = frozenset({"command", "compose", "kubernetes"})
+"""Texts of several lines, all of them ours."""
+_MOST_LINES = 20
+"""Lines that are shown of such a text; JSON has all."""
+
+_PLACES = (
+    *("rank", "kind", "count", "gpu_name", "quant", "method", "sharding", "engine"),
+    *("quality.label", "verdict", "headroom_bytes", "max_context"),
+    *("decode_tokens_per_second_per_user", "serving_tokens_per_second", "tokens_per_second"),
+    *("hours", "energy_kwh", "price.usd", "price.buy_usd", "price.buy_as_of"),
+    *("price.rent_usd_per_hour", "price.as_of"),
+)
+_COLUMNS: Mapping[str, Sequence[str]] = {
+    "estimates": (
+        *("quant", "method", "native", "asked", "bits_per_weight", "trainable_parameters"),
+        *("quality.label", "quality.perplexity_increase", "weights_bytes", "kv_cache_bytes"),
+        *("activations_bytes", "overhead_bytes", "draft.total_bytes", "per_gpu.weights_bytes"),
+        *("per_gpu.gradients_bytes", "per_gpu.optimizer_bytes", "per_gpu.activations_bytes"),
+        *("per_gpu.logits_bytes", "per_gpu.buffers_bytes", "per_gpu.needed_bytes"),
+        *("bytes_per_parameter.total", "bytes_per_parameter.frozen", "total_bytes", "low_bytes"),
+        *("high_bytes", "peak_phase", "engine"),
+    ),
+    "ranking": _PLACES,
+    "alternatives": _PLACES,
+    "cheapest": _PLACES,
+    "rows": (
+        *("gpus", "gpu_name", "replicas", "gpus_per_replica", "quant", "quality.label", "engine"),
+        *("time_to_first_token_seconds", "tokens_per_second_per_user", "users_per_replica"),
+        *("most_users_per_replica", "buy_usd", "rent_usd_per_hour", "token_prices.usd_per_million"),
+    ),
+    "models": (
+        *("rank", "repo_id", "task", "parameters", "created", "downloads", "family.downloads"),
+        *("kind", "quant", "quality.label", "engine", "verdict", "how", "headroom_bytes"),
+        *("max_context", "decode_tokens_per_second", "disk.most_tokens_per_second"),
+    ),
+    "plans": (
+        *("kind", "verdict", "count", "gpu", "nodes", "quant", "engine", "parallelism.tensor"),
+        *("parallelism.pipeline", "parallelism.data", "parallelism.expert", "interconnect.name"),
+        *("headroom_bytes", "ram_bytes", "decode_tokens_per_second", "notes"),
+    ),
+}
+"""By the name of a list: where the columns of its table stand in a row. Columns that no row has are
+left out, as is a second one of the same name; other lists have all values that fit a cell."""
+_WHOLE = frozenset({"gpus"})
+"""Lists whose rows are told each by itself; so is a place on a GPU that the request names."""
+
+
+def details_text(document: Json, *, copies: bool = False) -> str:
+    """Write all of an answer; with `copies` the other repositories of a family below each model."""
+    if copies:
+        models = document["models"]
+        document = {**document, "models": [row for it in models for row in (it, *it["copies"])]}
+    answer = document["answer"]
+    first = lines_text(
+        [answer["sentence"], *(f"- {note['message']}" for note in answer["weighed"])]
+    )
+    return "\n\n".join((first, *("\n".join(part) for part in _parts(document))))
+
+
+def _parts(document: Json) -> Iterator[list[str]]:
+    """Yield the lines of each part: first what stands alone, then objects and lists by name."""
+    alone = {name: value for name, value in document.items() if not _is_part(value)}
+    if lines := list(_lines(alone, "")):
+        yield lines
+    for name, value in document.items():
+        if _is_part(value) and (lines := list(_named(name, value, ""))):
+            yield lines
+
+
+def _is_part(value: Any) -> bool:
+    is_rows = isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+    return is_rows or (isinstance(value, dict) and not _is_band(value))
+
+
+def _lines(values: Mapping[str, Any], margin: str) -> Iterator[str]:
+    """Yield a line for each value that is known, and the parts below their names."""
+    known = {name: value for name, value in values.items() if name not in _UNSAID}
+    for name, value in known.items():
+        if value is None or value in ("", [], {}):
+            continue
+        yield from _named(name, value, margin)
+
+
+def _named(name: str, value: Any, margin: str) -> Iterator[str]:
+    if name in _UNSAID:
+        return
+    deeper, title = f"{margin}  ", printable(f"{margin}{_heading(name)}")
+    if name in _SCRIPTS and isinstance(value, str):
+        yield title
+        lines = list(_shell_lines(value.replace(" \\\n  ", " ")))
+        yield from (printable(f"{deeper}{line}") for line in lines[:_MOST_LINES])
+        if len(lines) > _MOST_LINES:
+            yield f"{deeper}… --json has all of it"
+    elif not _is_part(value):
+        yield printable(f"{title:<32}  {_shown(name, value)}")
+    elif isinstance(value, dict):
+        if lines := list(_lines(value, deeper)):
+            yield from (title, *lines)
+    elif value[0].keys() <= _NOTE:
+        yield from (printable(f"{margin}! {note['message']}") for note in value)
+    else:
+        yield title
+        if name not in _WHOLE:
+            table = padded(*_table(value, _COLUMNS.get(name)))
+            yield from (f"{deeper}{line}" for line in table.split("\n"))
+        for row in value:
+            if name in _WHOLE or "largest" in row:
+                yield printable(f"{deeper}{row.get('gpu_name') or row.get('name')}")
+                yield from _lines(row, f"{deeper}  ")
+
+
+def _table(
+    rows: Sequence[Json], paths: Sequence[str] | None
+) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """Return the headings and cells of rows."""
+    if paths is None:
+        every = dict.fromkeys(name for row in rows for name in row if name not in _UNSAID)
+        paths = [path for path in every if not any(_has_rows(row.get(path)) for row in rows)]
+    told: dict[str, Sequence[str]] = {}
+    for path in paths:
+        values = [_at(row, path) for row in rows]
+        unit = " GiB" if path.endswith(_BYTES) else ""
+        if any(value not in _NOTHING for value in values):
+            cells = [_cell(path, value) for value in values]
+            told.setdefault(f"{_heading(path)}{unit}", cells)
+    return tuple(told), list(zip(*told.values(), strict=True))
+
+
+_NOTHING: tuple[Any, ...] = (None, "", [], {})
+
+
+def _has_rows(value: Any) -> bool:
+    """Whether a value takes more than a cell: an object, or a list of objects that are no notes."""
+    return _is_part(value) and not (isinstance(value, list) and "message" in value[0])
+
+
+def _at(row: Json, path: str) -> Any:
+    """The value at a path of names; "" where the row has no such name."""
+    value: Any = row
+    for name in path.split("."):
+        value = value.get(name, "") if isinstance(value, dict) else value
+    return value
+
+
+def _cell(path: str, value: Any) -> str:
+    if value is None:
+        return UNKNOWN
+    return gib(value) if path.endswith(_BYTES) and value != "" else _shown(path, value)
+
+
+def _heading(path: str) -> str:
+    return path.removeprefix("per_gpu.").removesuffix(_BYTES).replace("_", " ").replace(".", " ")
+
+
+def _is_band(value: Any) -> bool:
+    return isinstance(value, dict) and {"low", "likely", "high"} <= value.keys()
+
+
+def _shown(name: str, value: Any) -> str:
+    """Write one value: bytes in GiB, a likely number with its band, lists with commas."""
+    if _is_band(value):
+        low, likely, high = (_shown(name, value[end]) for end in ("low", "likely", "high"))
+        return f"{likely} ({low}-{high})"
+    if isinstance(value, list):
+        return ", ".join(item["message"] if isinstance(item, dict) else str(item) for item in value)
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, int | float):
+        return str(value)
+    if name.endswith(_BYTES):
+        return format_gib(value)
+    return format(value, ".12g" if abs(value) < 10_000 else ",.12g")  # a year has no comma
+
+
+def _shell_lines(script: str) -> Iterator[str]:
+    """Yield the commands of a script; a line end inside quotes is a stranger's name."""
+    command = ""
+    for line in script.split("\n"):
+        command = f"{command}\n{line}" if command else line
+        try:
+            shlex.split(command)
+        except ValueError:  # a quotation goes on
+            continue
+        yield command
+        command = ""
+    if command:
+        yield command
