@@ -8,10 +8,9 @@ from gpusizer.answers.conclusion.compare import Boards, compared_boards, compare
 from gpusizer.answers.conclusion.conclusion import Conclusion
 from gpusizer.answers.conclusion.fit import fit
 from gpusizer.answers.conclusion.load import users_served
-from gpusizer.answers.evidence import evidence_json
 from gpusizer.answers.gpu_json import gpu_json
 from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json
-from gpusizer.answers.ranked_json import ranked_json
+from gpusizer.answers.ranked_json import evidence_json, ranked_json
 from gpusizer.answers.report import model_json
 from gpusizer.answers.siblings import Sibling
 from gpusizer.core.messages import Note

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from gpusizer.answers.request import SizeRequest
-from gpusizer.answers.tagged_quants import refuse_tag
+from gpusizer.answers.selection import refuse_tag
 from gpusizer.core.errors import InvalidModelId, ModelUnreadable
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget

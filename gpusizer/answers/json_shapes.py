@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from datetime import date
 from functools import singledispatch
 from typing import Any
 
@@ -23,6 +24,7 @@ from gpusizer.fit.placement.from_disk import DiskReading
 from gpusizer.fit.recommendation import Conditions, Score
 from gpusizer.fit.speculative_speeds import SpeculativeSpeeds
 from gpusizer.gpus.costs import LoadTimes
+from gpusizer.gpus.purpose import Criterion, Purpose
 from gpusizer.hub.quantized_repos import QuantizedRepo
 from gpusizer.model.architecture import Architecture, LayerSpec
 from gpusizer.model.packing import StoredQuantization
@@ -66,11 +68,23 @@ def document(value: Any, say: Say) -> Json:
 
 def fields_of(value: Any) -> Json:
     """The fields of a dataclass by their names, whose values are not looked into."""
-    return {field.name: getattr(value, field.name) for field in fields(value)}
+    return parts(value, *(field.name for field in fields(value)))
+
+
+def parts(value: Any, *names: str) -> Json:
+    """Attributes under their own names, None of nothing."""
+    return {name: None if value is None else getattr(value, name) for name in names}
+
+
+def rounded(value: float | None) -> float | None:
+    """A figure to four digits behind the point."""
+    return None if value is None else round(value, 4)
 
 
 _RENAMED: Mapping[type, Mapping[str, str]] = {
+    DiskReading: {"token_bytes": "bytes_per_token"},
     QuantizedRepo: {"form": "format"},
+    GpuFilter: {"vendors": "vendor", "segments": "segment", "statuses": "status"},
     SpeculativeSpeeds: {
         "guessed": "draft_tokens",
         "acceptance": "acceptance_rate",
@@ -82,8 +96,12 @@ _RENAMED: Mapping[type, Mapping[str, str]] = {
     },
 }
 """Fields that the contract calls otherwise."""
-_PROVENANCE = {SpeculativeSpeeds: "fitted", LoadTimes: "derived"}
+_PROVENANCE = {SpeculativeSpeeds: "fitted", LoadTimes: "derived", DiskReading: "derived"}
 """Where all numbers of an object come from."""
+_DERIVED = {DiskReading: ("most_tokens_per_second",), Criterion: ("met",)}
+"""Properties that stand beside an object's fields."""
+_STATED_ONLY: Mapping[type, tuple[Any, ...]] = {GpuFilter: (None, ()), LayerSpec: (None,)}
+"""Values that mean that nothing was asked for, or that a field does not apply: left out."""
 
 
 @singledispatch
@@ -96,8 +114,15 @@ def shape(value: Any, say: Say) -> Any:
         return value.shape()
     kind = type(value)
     names, source = _RENAMED.get(kind, {}), _PROVENANCE.get(kind)
-    written = {names.get(name, name): part for name, part in fields_of(value).items()}
+    every = fields_of(value) | parts(value, *_DERIVED.get(kind, ()))
+    unsaid = _STATED_ONLY.get(kind, ())
+    written = {names.get(name, name): part for name, part in every.items() if part not in unsaid}
     return written | ({"provenance": source} if source else {})
+
+
+@shape.register
+def _day(day: date, say: Say) -> str:
+    return day.isoformat()
 
 
 @shape.register
@@ -112,35 +137,20 @@ def _said(said: Said, say: Say) -> str:
 
 @shape.register
 def _conclusion(conclusion: Conclusion, say: Say) -> Json:
-    return {
-        "kind": conclusion.kind,
-        "sentence": conclusion.sentence(say),
-        "weighed": conclusion.weighed,
-        "facts": conclusion.facts,
-    }
+    said = {"sentence": conclusion.sentence(say)}
+    return said | parts(conclusion, "kind", "weighed", "facts")
 
 
 @shape.register
 def _quantization(stored: StoredQuantization, say: Say) -> Json:
-    return {
-        "method": stored.method,
-        "bits": stored.bits,
-        "group_size": stored.group_size,
-        "kv_dtype": "fp8" if stored.fp8_cache else None,
-    }
+    kv_dtype = "fp8" if stored.fp8_cache else None
+    return {**parts(stored, "method", "bits", "group_size"), "kv_dtype": kv_dtype}
 
 
 @shape.register
 def _architecture(arch: Architecture, say: Say) -> Json:
     claimed = () if arch.claimed_layers is not None else ("claimed_layers",)
     return {name: value for name, value in fields_of(arch).items() if name not in claimed}
-
-
-@shape.register
-def _layers(spec: LayerSpec, say: Say) -> Json:
-    """A run of layers without the fields that do not apply to it."""
-    every = fields_of(spec)
-    return {name: every[name] for name in every if every[name] is not None}
 
 
 @shape.register
@@ -157,69 +167,37 @@ def _source(source: QualitySource, say: Say) -> Json:
 def _quality(quality: Quality, say: Say) -> Json:
     changed = quality.tokens_changed
     return {
-        "word": quality.word,
+        **parts(quality, "word", "basis", "rows", "source", "picture_distance", "caveats"),
         "label": say(quality.label),
         "message": say(quality.detail()),
         "perplexity_increase": quality.increase,
         "tokens_changed": None if changed is None else one_digit(changed),
-        "basis": quality.basis,
-        "rows": quality.rows,
-        "source": quality.source,
-        "picture_distance": quality.picture_distance,
-        "caveats": quality.caveats,
     }
-
-
-@shape.register
-def _filter(filters: GpuFilter, say: Say) -> Json:
-    """The request's fields; only those that were asked for."""
-    stated = {
-        "vendor": filters.vendors,
-        "segment": filters.segments,
-        "software": filters.software,
-        "status": filters.statuses,
-        "rentable": filters.rentable,
-        "max_usd": filters.max_usd,
-        "max_usd_per_hour": filters.max_usd_per_hour,
-        "max_watts": filters.max_watts,
-    }
-    return {name: value for name, value in stated.items() if value not in (None, ())}
 
 
 @shape.register
 def _conditions(score: Conditions, say: Say) -> Json:
     """The part of a `score` that serving and training have."""
     return {
-        "room": score.room,
+        **parts(score, "room", "evident", "fast_enough"),
         "supported": score.ended_support is None,
-        "evident": score.evident,
         "on_offer": not score.not_on_offer,
-        "fast_enough": score.fast_enough,
         "one_computer": not score.computer,
     }
 
 
 @shape.register
 def _score(score: Score, say: Say) -> Json:
-    usd = score.usd_per_hour
-    return {
-        **_conditions(score, say),
-        "min_tok_s": score.enough,
-        "usd_per_hour": None if usd is None else round(usd, 4),
-        "rented": score.rented,
-    }
+    costs = {"usd_per_hour": rounded(score.usd_per_hour), "rented": score.rented}
+    return {**_conditions(score, say), "min_tok_s": score.enough, **costs}
 
 
 @shape.register
 def _training_score(score: TrainingScore, say: Say) -> Json:
     return {
         **_conditions(score, say),
-        "trains": score.trains,
+        **parts(score, "trains", "linked", "measured", "usd", "most_usd"),
         "min_tok_s": significant(score.enough),
-        "linked": score.linked,
-        "measured": score.measured,
-        "usd": score.usd,
-        "most_usd": score.most_usd,
     }
 
 
@@ -228,10 +206,8 @@ def _rung(rung: Rung, say: Say) -> Json:
     """A mitigation, with bytes of one GPU."""
     return {
         **note_json(rung.note, say),
-        "saving_bytes": rung.saving_bytes,
+        **parts(rung, "saving_bytes", "total_bytes", "fits"),
         "saving_alone_bytes": rung.alone_bytes,
-        "total_bytes": rung.total_bytes,
-        "fits": rung.fits,
     }
 
 
@@ -243,33 +219,16 @@ def _suggestion(suggestion: Suggestion, say: Say) -> Json:
     """
     return {
         **note_json(suggestion.note, say),
-        "change": dict(suggestion.change),
-        "saving_bytes": suggestion.saving_bytes,
-        "verdict": suggestion.verdict,
-        "headroom_bytes": suggestion.headroom_bytes,
-        "enough": suggestion.enough,
+        **parts(suggestion, "change", "saving_bytes", "verdict", "headroom_bytes", "enough"),
     }
 
 
 @shape.register
 def _largest(largest: Largest, say: Say) -> Json:
-    return {
-        "users": largest.users,
-        "context": largest.context,
-        "context_at_users": largest.context_at_users,
-        "users_at_context": largest.users_at_context,
-        "quant": largest.quant.slug if largest.quant else None,
-        "engine": largest.engine.slug if largest.engine else None,
-    }
+    slugs = {"quant": largest.quant and largest.quant.slug}
+    return fields_of(largest) | slugs | {"engine": largest.engine and largest.engine.slug}
 
 
 @shape.register
-def _disk(disk: DiskReading, say: Say) -> Json:
-    return {
-        "bytes_per_second": disk.bytes_per_second,
-        "resident_bytes": disk.resident_bytes,
-        "missing_bytes": disk.missing_bytes,
-        "bytes_per_token": disk.token_bytes,
-        "most_tokens_per_second": disk.most_tokens_per_second,
-        "provenance": "derived",
-    }
+def _purpose(purpose: Purpose, say: Say) -> Json:
+    return {**fields_of(purpose), "message": Said(tuple(purpose.notes()), " ")}

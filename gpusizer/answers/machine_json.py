@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from gpusizer.answers.json_shapes import Json, parts
 from gpusizer.answers.launch.llama_cpp import machine_flags
 from gpusizer.core.byte_ranges import total
 from gpusizer.fit.losses import quality_at
@@ -16,7 +15,7 @@ from gpusizer.memory.breakdown import Breakdown
 from gpusizer.memory.workload import Workload
 
 
-def machine_json(machine: Machine) -> dict[str, Any]:
+def machine_json(machine: Machine) -> Json:
     """The cards, the memory and the backend of a machine."""
     return {
         "gpus": [gpu.slug for gpu in machine.gpus],
@@ -25,7 +24,7 @@ def machine_json(machine: Machine) -> dict[str, Any]:
     }
 
 
-def rig_json(place: Ranked, workload: Workload) -> dict[str, Any]:
+def rig_json(place: Ranked, workload: Workload) -> Json:
     """The `rig` object of a report.
 
     `devices` come in the order that software sees them; `verdict` of each is its own, memory is
@@ -37,32 +36,32 @@ def rig_json(place: Ranked, workload: Workload) -> dict[str, Any]:
     """
     way, fit = place.fit.way, place.fit
     arranged = way.arranged
+    how = arranged and arranged.how
     return {
         **machine_json(way.machine),
+        **parts(way, "verdict"),
         "quant": way.estimate.quant.slug,
         "native": way.estimate.native,
         "engine": way.estimate.engine.slug,
         "quality": quality_at(way.estimate),
-        "verdict": way.verdict.value,
         "devices": devices_json(way),
         "ram": ram_json(way),
-        "gpu_layers": arranged.how.gpu_layers if arranged else None,
-        "of_layers": arranged.of_layers if arranged else None,
-        "tensor_split": list(arranged.how.split) if arranged and not arranged.default else None,
-        "n_cpu_moe": arranged.how.cpu_experts if arranged else 0,
+        **parts(how, "gpu_layers"),
+        **parts(arranged, "of_layers", "disk"),
+        "tensor_split": how.split if how and arranged and not arranged.default else None,
+        "n_cpu_moe": how.cpu_experts if how else 0,
         "max_context": fit.max_context,
         "decode_tokens_per_second": place.decode,
-        "disk": arranged and arranged.disk,
         "flags": machine_flags(workload, way),
         "notes": (*way.machine.notes, *place.reasons),
     }
 
 
-def devices_json(way: Way) -> list[dict[str, Any]]:
+def devices_json(way: Way) -> list[Json]:
     """The share of each device; unused devices have no layers."""
     if way.arranged is None:
         amounts = _amounts_json(way.estimate.per_gpu)
-        facts = {**amounts, "headroom_bytes": way.headroom_bytes, "verdict": way.verdict.value}
+        facts = {**amounts, **parts(way, "headroom_bytes", "verdict")}
         return [{**_device_json(gpu), **facts} for gpu in way.machine.gpus]
     rows = []
     for number, gpu in enumerate(way.machine.gpus):
@@ -73,49 +72,38 @@ def devices_json(way: Way) -> list[dict[str, Any]]:
         rows.append(
             {
                 **_device_json(gpu),
-                "layers": share.layers,
-                "output": share.output,
+                **parts(share, "layers", "output"),
                 **_amounts_json(share),
                 "headroom_bytes": gpu.device_free_bytes - share.total.likely,
-                "verdict": way.arranged.verdicts[number].value,
+                "verdict": way.arranged.verdicts[number],
             }
         )
     return rows
 
 
-def _device_json(gpu: Gpu) -> dict[str, Any]:
-    return {
-        "gpu": gpu.slug,
-        "memory_bytes": gpu.device_memory_bytes,
-        "free_bytes": gpu.device_free_bytes,
-    }
+def _device_json(gpu: Gpu) -> Json:
+    memory, free = gpu.device_memory_bytes, gpu.device_free_bytes
+    return {"gpu": gpu.slug, "memory_bytes": memory, "free_bytes": free}
 
 
-def ram_json(way: Way) -> dict[str, Any] | None:
+def ram_json(way: Way) -> Json | None:
     """What system memory holds; `reserved_bytes` are taken to be the system's own."""
     machine, arranged = way.machine, way.arranged
     if machine.shares_memory:
         return None
-    facts: dict[str, Any] = {
-        "installed_bytes": machine.ram_bytes,
-        "reserved_bytes": SYSTEM_BYTES,
-    }
-    free = machine.free_ram_bytes
+    facts = {"installed_bytes": machine.ram_bytes, "reserved_bytes": SYSTEM_BYTES}
     if arranged is None:
-        host = way.estimate.host_bytes
-        left = None if free is None else free - host
-        return {**facts, "weights_bytes": host, "total_bytes": host, "headroom_bytes": left}
-    verdict = arranged.host_verdict
-    return {
-        **facts,
-        "layers": arranged.host.layers,
-        **_amounts_json(arranged.host),
-        "headroom_bytes": None if free is None else free - arranged.host.total.likely,
-        "verdict": None if verdict is None else verdict.value,
-    }
+        held = way.estimate.host_bytes
+        amounts: Json = {"weights_bytes": held, "total_bytes": held}
+    else:
+        held = arranged.host.total.likely
+        amounts = {**parts(arranged.host, "layers"), **_amounts_json(arranged.host)}
+        amounts["verdict"] = arranged.host_verdict
+    left = None if machine.free_ram_bytes is None else machine.free_ram_bytes - held
+    return {**facts, **amounts, "headroom_bytes": left}
 
 
-def _amounts_json(held: Breakdown | DeviceShare) -> dict[str, int]:
+def _amounts_json(held: Breakdown | DeviceShare) -> Json:
     outside = (held.outside,) if isinstance(held, Breakdown) else ()
     return {
         "weights_bytes": held.weights.likely,

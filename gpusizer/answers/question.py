@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from gpusizer.answers.request import SizeRequest
 from gpusizer.answers.resolution import resolve_workload
-from gpusizer.answers.selection import QuantSelection, select_quants
-from gpusizer.answers.tagged_quants import asked_quants
+from gpusizer.answers.selection import QuantSelection, asked_quants, select_quants
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.study import QuantPair, Study

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from gpusizer.answers.gpu_json import price_json
-from gpusizer.answers.json_shapes import Json, Said, shape
+from gpusizer.answers.json_shapes import Json, Said, fields_of, parts, rounded, shape
+from gpusizer.answers.launch.benchmark import Benchmark, benchmark
+from gpusizer.answers.launch.deployment import Deployment, cheapest_deployment
+from gpusizer.answers.published_runs import runs_on
+from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.messages import Say
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.parallelism.platforms import BoardLink, setup_of
 from gpusizer.fit.parallelism.run_plan import RunPlan
 from gpusizer.fit.ranking import Alternative, Ranked
+from gpusizer.fit.serving.target import ServingTarget
+from gpusizer.fit.serving_plan import Replicas, ServingPlan
 from gpusizer.fit.speed import Speeds
-from gpusizer.memory.engines import Split
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile
 
 _SPEEDS = {
     "decode": "decode_tokens_per_second",
@@ -25,45 +32,50 @@ _SPEEDS = {
 the disk, a place has those of one user."""
 
 
-def _own_units(item: Ranked) -> Json:
-    """Rates of models that nobody reads a stream of tokens from, None for others."""
-    return {"read_tokens_per_second": item.read, "audio_seconds_per_second": item.heard}
+_OF_SOME = {
+    "read": "read_tokens_per_second",
+    "heard": "audio_seconds_per_second",
+    "served": "served",
+    "speculation": "speculation",
+}
+"""What only some places have: models that nobody reads a stream of tokens from, several users, a
+draft model."""
 
 
 def ranked_json(item: Ranked) -> Json:
     """The contract's ranking object; `largest`, `advice` and `plans` only for GPUs named in the
     request."""
     fit, speeds = item.fit, item.speeds
-    several = {"served": item.served, "speculation": item.speculation}
-    named_only: Json = {}
-    if item.largest is not None:
-        named_only = {"largest": item.largest, "advice": item.advice, "plans": item.plans}
+    some = {name: getattr(item, field) for field, name in _OF_SOME.items()}
+    named_only = {} if item.largest is None else parts(item, "largest", "advice", "plans")
     return {
-        "rank": item.rank,
+        **parts(item, "rank", "power_watts", "score", "reasons"),
+        **_fit_json(fit),
         "gpu": fit.gpu.slug,
         "gpu_name": fit.gpu.name,
         "count": fit.count,
-        "quant": fit.estimate.quant.slug,
-        "engine": fit.estimate.engine.slug,
         "quality": quality_at(fit.estimate),
         "verdict": fit.verdict,
-        "headroom_bytes": fit.headroom_bytes,
         "per_gpu_bytes": fit.way.fullest_gpu_bytes,
         "usable_bytes": fit.gpu.device_free_bytes,
-        "max_context": fit.max_context,
         "max_concurrency": fit.max_concurrency,
         **{field: getattr(speeds or item, name, None) for name, field in _SPEEDS.items()},
         "speed_basis": speeds and _basis_json(speeds),
-        **{name: rate for name, rate in _own_units(item).items() if rate is not None},
-        **{name: value for name, value in several.items() if value is not None},
+        **{name: value for name, value in some.items() if value is not None},
         "parallelism": _parallelism_json(fit),
         "price": _price_json(item),
         "loading": item.load_times,
-        "power_watts": item.power_watts,
-        "score": item.score,
         "why": Said(item.why),
-        "reasons": item.reasons,
         **named_only,
+    }
+
+
+def _fit_json(fit: Fit | None) -> Json:
+    """What of a place is null where a plan has no fit."""
+    return {
+        **parts(fit, "headroom_bytes", "max_context"),
+        "quant": fit and fit.estimate.quant.slug,
+        "engine": fit and fit.estimate.engine.slug,
     }
 
 
@@ -79,10 +91,9 @@ def _basis_json(speeds: Speeds) -> Json:
     """What all speeds assume; "fitted" on runs of so many sources, of this kind of engine on such
     GPUs, or "assumed" from others."""
     return {
+        **parts(speeds, "users", "serving_users"),
         "decode": _stands_on(speeds.decode_runs, speeds.decode_sources),
         "prefill": _stands_on(speeds.prefill_runs, speeds.prefill_sources),
-        "users": speeds.users,
-        "serving_users": speeds.serving_users,
         "prompt_tokens": speeds.prompt,
         "answer_tokens": speeds.answer,
     }
@@ -100,16 +111,11 @@ def _parallelism_json(fit: Fit) -> Json:
     with the slots does. `nodes` above 1 means that they talk over a network.
     """
     setup = setup_of(fit.gpu, fit.count)
-    return {
-        **_degrees(fit.estimate.split),
-        "nodes": setup.nodes,
-        "platform": setup.platform,
-        "interconnect": _link(setup.link),
-    }
+    degrees = parts(fit.estimate.split, *_DEGREES)
+    return {**degrees, **parts(setup, "nodes", "platform"), "interconnect": _link(setup.link)}
 
 
-def _degrees(split: Split) -> Json:
-    return {name: getattr(split, name) for name in ("tensor", "pipeline", "data", "expert")}
+_DEGREES = ("tensor", "pipeline", "data", "expert")
 
 
 def _link(link: BoardLink) -> BoardLink | None:
@@ -119,33 +125,107 @@ def _link(link: BoardLink) -> BoardLink | None:
 @shape.register
 def _plan(plan: RunPlan, say: Say) -> Json:
     """One of `plans`: `kind` is a PlanKind; what depends on a fit is null where there is none."""
-    fit = plan.fit
     return {
-        "kind": plan.kind,
+        **parts(plan, "kind", "nodes", "platform", "verdict", "ram_bytes", "notes"),
+        **_fit_json(plan.fit),
         "gpu": plan.gpu.slug,
         "count": plan.boards,
-        "nodes": plan.nodes,
-        "platform": plan.platform,
-        "parallelism": _degrees(plan.split),
+        "parallelism": parts(plan.split, *_DEGREES),
         "interconnect": _link(plan.link),
-        "verdict": plan.verdict,
-        "quant": fit and fit.estimate.quant.slug,
-        "engine": fit and fit.estimate.engine.slug,
-        "headroom_bytes": fit and fit.headroom_bytes,
-        "per_gpu_bytes": fit and fit.estimate.per_gpu.total.likely,
-        "ram_bytes": plan.ram_bytes,
-        "max_context": fit and fit.max_context,
+        "per_gpu_bytes": plan.fit and plan.fit.estimate.per_gpu.total.likely,
         "decode_tokens_per_second": plan.decode,
-        "notes": plan.notes,
     }
 
 
 def alternative_json(alternative: Alternative) -> Json:
     """The contract's alternative object: a kind, and an entry of the ranking."""
     return {
-        "kind": alternative.kind,
-        "is_first": alternative.is_first,
+        **parts(alternative, "kind", "is_first"),
         **ranked_json(alternative.item),
         "why": Said(alternative.why),
         "break_even_months_of_first": alternative.break_even_months,
     }
+
+
+def evidence_json(profile: ModelProfile, item: Ranked, workload: Workload) -> Json:
+    """The contract's `measured` of a place; `benchmark` only for GPUs named in the request."""
+    evidence: Json = {"measured": runs_on(profile, item.fit)}
+    if item.largest is not None:
+        evidence["benchmark"] = benchmark_of(profile, item, workload)
+    return evidence
+
+
+def benchmark_of(profile: ModelProfile, item: Ranked, workload: Workload) -> Benchmark | None:
+    """The command that measures a place; None also for names that the Hub cannot have."""
+    try:
+        return benchmark(profile, item, workload)
+    except InvalidRequest:
+        return None
+
+
+def serving_plan_json(plan: ServingPlan, profile: ModelProfile) -> Json:
+    """The contract's `serving_plan` object; `deploy` is about its first row."""
+    deployment = cheapest_deployment(plan, profile)
+    return {
+        "target": plan.target,
+        "rows": list(map(_row_json, plan.rows)),
+        "deploy": deployment and _deploy_json(deployment),
+        "notes": plan.notes,
+    }
+
+
+def _deploy_json(deployment: Deployment) -> Json:
+    replica = deployment.replica
+    return {
+        "command": replica.text or None,
+        "compose": deployment.compose or None,
+        "kubernetes": deployment.kubernetes or None,
+        "notes": (*replica.notes, *deployment.notes),
+    }
+
+
+def _row_json(row: Replicas) -> Json:
+    likely, low, high = row.ttft_seconds
+    costs, split = row.costs, row.estimate.split
+    high_count = None if row.high_replicas is None else row.high_replicas * row.boards
+    return {
+        **parts(row, "replicas", "machines_per_replica"),
+        **parts(costs, "buy_usd", "rent_usd_per_hour", "usd_per_million_tokens"),
+        "gpu": row.gpu.slug,
+        "gpu_name": row.gpu.name,
+        "gpus": {
+            "low": row.low_replicas * row.boards,
+            "likely": row.total_boards,
+            "high": high_count,
+        },
+        "gpus_per_replica": row.boards,
+        "tensor_parallel": split.tensor,
+        "pipeline_parallel": split.pipeline,
+        "quant": row.estimate.quant.slug,
+        "engine": row.estimate.engine.slug,
+        "quality": quality_at(row.estimate),
+        "verdict": "tight" if row.tight else "fits",
+        "users_per_replica": row.users,
+        "most_users_per_replica": row.most_users,
+        "time_to_first_token_seconds": {
+            "low": low,
+            "likely": likely,
+            "high": high,
+            "at_percentile": row.ttft_late_seconds,
+        },
+        "tokens_per_second_per_user": row.user_tokens_per_second,
+        "buy_is_own": None if costs.buy is None else costs.buy_is_own,
+        "rent_is_own": costs.rent and costs.rent.own,
+        "owned_usd_per_hour": rounded(costs.owned_usd_per_hour),
+        "usd_per_million_tokens_owned": costs.usd_per_million_tokens_owned,
+        "token_prices": row.tokens,
+        "provenance": "fitted",
+    }
+
+
+@shape.register
+def _target(target: ServingTarget, say: Say) -> Json:
+    """The request's fields."""
+    fields, ttft = fields_of(target), target.ttft_seconds
+    del fields["ttft_seconds"]
+    return {**fields, "ttft_ms": None if ttft is None else ttft * 1000}

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gpusizer.answers.conclusion.conclusion import Conclusion
 from gpusizer.answers.conclusion.fit import fit
-from gpusizer.answers.conclusion.kinds import kind_of
 from gpusizer.answers.conclusion.load import requests_served, users_served
 from gpusizer.answers.conclusion.need import need
-from gpusizer.answers.evidence import evidence_json
-from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json, fields_of
+from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json, fields_of, parts
 from gpusizer.answers.machine_json import rig_json
 from gpusizer.answers.model_card.card_answer import ModelCardAnswer
-from gpusizer.answers.ranked_json import alternative_json, ranked_json
+from gpusizer.answers.ranked_json import (
+    alternative_json,
+    evidence_json,
+    ranked_json,
+    serving_plan_json,
+)
 from gpusizer.answers.request import SizeRequest
-from gpusizer.answers.serving_plan_json import serving_plan_json
 from gpusizer.answers.siblings import Sibling
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note
@@ -35,8 +36,6 @@ _MODEL_FACTS = (
     *("repo_id", "revision", "sha", "source", "retrieved_at", "gated", "format", "parameters"),
     *("active_parameters", "stored_parameters_by_dtype", "weight_bytes", "tensor_count"),
     "file_count",
-)
-_MORE_FACTS = (
     *("quantization", "architecture", "max_context", "kv_cache_bytes_per_token", "license"),
     *("base_models", "base_relation", "languages", "weights_basis", "pipeline_tag", "library"),
     "caveats",
@@ -94,7 +93,7 @@ class Report(Answered):
     @property
     def conclusion(self) -> Conclusion:
         """The answer to the question that the request asks."""
-        profile, workload, kind = self.profile, self.workload, kind_of(self.request)
+        profile, workload, kind = self.profile, self.workload, self.request.kind
         places = self.ranking if self.rig is None else (self.rig,)
         memory = [row.estimate for row in self.estimates]
         if self.serving_plan is not None:
@@ -140,19 +139,15 @@ class Report(Answered):
         return report | ({"model_card": self.model_card} if self.request.card else {})
 
     def _workload_json(self) -> Json:
+        request = self.request
         return {
-            "model": self.request.model,
+            **parts(request, "model", "max_loss", "gpu_count", "rank_by", "min_tok_s", "top"),
             "revision": self.profile.revision,
-            "quant": list(self.request.quants),
-            "max_loss": self.request.max_loss,
-            "gpu": list(self.request.gpus),
-            "gpu_count": self.request.gpu_count,
-            "rig": self.request.rig or None,
-            "rank_by": self.request.rank_by,
-            "min_tok_s": self.request.min_tok_s,
-            "top": self.request.top,
-            "filters": self.request.filters,
-            "costs": self.request.assumptions,
+            "quant": request.quants,
+            "gpu": request.gpus,
+            "rig": request.rig or None,
+            "filters": request.filters,
+            "costs": request.assumptions,
             **fields_of(self.workload),
         }
 
@@ -160,16 +155,12 @@ class Report(Answered):
 def model_json(profile: ModelProfile) -> Json:
     """The contract's model object."""
     return {
-        **{name: getattr(profile, name) for name in _MODEL_FACTS},
-        "components": [
-            {"name": c.name, "parameters": c.parameters, "weight_bytes": c.weight_bytes}
-            for c in profile.components
-        ],
+        **parts(profile, *_MODEL_FACTS),
+        "components": [parts(c, "name", "parameters", "weight_bytes") for c in profile.components],
         "variants": [
-            {"name": v.name, "slug": v.slug, "size_bytes": v.size_bytes, "files": len(v.files)}
+            {**parts(v, "name", "slug", "size_bytes"), "files": len(v.files)}
             for v in profile.variants
         ],
-        **{name: getattr(profile, name) for name in _MORE_FACTS},
     }
 
 
@@ -178,21 +169,17 @@ def estimate_json(row: EstimateRow, workload: Workload) -> Json:
     estimate = row.estimate
     all_gpus = estimate.all_gpus
     data = {
+        **parts(row, "bits_per_weight", "needs_original_weights", "file_bytes"),
+        **parts(row, "projector_bytes", "host_bytes"),
+        **parts(estimate, "native", "kv_dtype"),
         "quant": estimate.quant.slug,
         "quant_name": estimate.quant.name,
-        "bits_per_weight": row.bits_per_weight,
-        "native": estimate.native,
-        "needs_original_weights": row.needs_original_weights,
         "engine": estimate.engine.slug,
-        "kv_dtype": estimate.kv_dtype,
         "engine_version": workload.engine_version or estimate.engine.version,
         **_amounts_json(all_gpus),
         "kv_cache_bytes_per_token": _of_a_token(all_gpus, workload),
         "low_bytes": all_gpus.total.low,
         "high_bytes": all_gpus.total.high,
-        "file_bytes": row.file_bytes,
-        "projector_bytes": row.projector_bytes,
-        "host_bytes": row.host_bytes,
         "gpus": estimate.split.gpus,
         "per_gpu": _amounts_json(estimate.per_gpu),
         "provenance": estimate.all_gpus.provenance,
@@ -200,24 +187,16 @@ def estimate_json(row: EstimateRow, workload: Workload) -> Json:
     if estimate.draft is not None:
         data["draft"] = draft_json(estimate.draft)
     if row.fit is not None:
-        data["capacity"] = _capacity_json(row.fit)
-        data["verdict"] = row.fit.verdict
-        data["headroom_bytes"] = row.fit.headroom_bytes
+        pool: Json = {"kv_cache_pool_bytes": row.fit.kv_pool_bytes}
+        pool["kv_cache_pool_tokens"] = row.fit.kv_pool_tokens
+        data["capacity"] = pool | parts(row.fit, "max_concurrency", "max_context")
+        data |= parts(row.fit, "verdict", "headroom_bytes")
     return data
 
 
 def _of_a_token(breakdown: Breakdown, workload: Workload) -> int:
     """Bytes of the cache for a token, of the context and the cache type asked for."""
     return round(breakdown.kv_cache.likely / (workload.context * workload.concurrency))
-
-
-def _capacity_json(fit: Fit) -> Json:
-    return {
-        "kv_cache_pool_bytes": fit.kv_pool_bytes,
-        "kv_cache_pool_tokens": fit.kv_pool_tokens,
-        "max_concurrency": fit.max_concurrency,
-        "max_context": fit.max_context,
-    }
 
 
 def draft_json(draft: DraftEstimate) -> Json:
@@ -239,11 +218,6 @@ def _amounts_json(breakdown: Breakdown) -> dict[str, int]:
         "outside_budget_bytes": breakdown.outside.likely,
         "total_bytes": breakdown.total.likely,
     }
-
-
-def line(clauses: Iterable[str]) -> str:
-    """The clauses joined into one line."""
-    return "; ".join(clauses)
 
 
 def error_json(error: GpusizerError, message: str, repo_id: str | None = None) -> Json:

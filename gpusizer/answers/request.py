@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, Field, PlainValidator
 
+from gpusizer.answers.conclusion.conclusion import Kind
 from gpusizer.answers.request_fields import (
     ALL_QUANTS,
     DEFAULT_TOP,
@@ -22,8 +23,7 @@ from gpusizer.answers.request_fields import (
     read_machines,
     read_underscores,
 )
-from gpusizer.answers.target_fields import LENGTHS, TargetFields
-from gpusizer.answers.workload_fields import WorkloadFields
+from gpusizer.answers.workload_fields import LENGTHS, TargetFields, WorkloadFields
 from gpusizer.core.request_model import RequestModel, fields_of, is_empty
 from gpusizer.core.validation import Flag, Number, OneOf, Refused, Text, Unit
 from gpusizer.fit.demands import READING_SPEED
@@ -109,6 +109,14 @@ class SizeRequest(
     CostFields,
 ):
     """A checked request to size one model."""
+
+    @property
+    def kind(self) -> Kind:
+        """A load where users or requests a second are stated, else a fit where GPUs or a machine
+        are named, else a need."""
+        if self.requests_per_second is not None or self.concurrency > 1:
+            return "load"
+        return "fit" if self.gpus or self.rig else "need"
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Self:

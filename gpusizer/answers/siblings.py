@@ -2,7 +2,7 @@
 
 It is offered where it surely fits on the same devices, as fast as is asked for or as one reads,
 with no more loss than may be lost, and where its size gains more than its bits lose
-(`quality.size_gain`). Models that come with gpusizer are looked at, no others.
+(`quality.gains_more`). Models that come with gpusizer are looked at, no others.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gpusizer.fit.ranking import Ranked, describe
 from gpusizer.fit.user_speed import user_speed
 from gpusizer.fit.verdict import Verdict
 from gpusizer.model.profile import ModelProfile
-from gpusizer.quality.size_gain import LEAST_BITS, gains_more
+from gpusizer.quality.quality import LEAST_BITS, gains_more
 
 _SECONDS = 0.5
 """Processor time for siblings, beside that of the answer."""

@@ -7,10 +7,8 @@ from dataclasses import replace
 
 from gpusizer.answers.comparison import ComparedGpu, Comparison, GpuListing, nothing_found
 from gpusizer.answers.conclusion.fit import best_of
-from gpusizer.answers.conclusion.kinds import kind_of
 from gpusizer.answers.drafting import as_authors_draft, read_draft
 from gpusizer.answers.estimate_rows import estimate_rows
-from gpusizer.answers.loose_names import by_loose_names
 from gpusizer.answers.model_card.asking import Asking
 from gpusizer.answers.model_card.card_answer import (
     ModelCardAnswer,
@@ -22,12 +20,12 @@ from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.models_for.service import models_for
 from gpusizer.answers.named_gpus import NamedGpu, best_on_named, find_named, place_of
-from gpusizer.answers.near_models import suggesting_models
-from gpusizer.answers.own_fields import unnamed_notes
+from gpusizer.answers.near_models import by_loose_names, suggesting_models
 from gpusizer.answers.planning import serving_plan
 from gpusizer.answers.question import Question
 from gpusizer.answers.report import Report
 from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
+from gpusizer.answers.request_fields import unnamed_notes
 from gpusizer.answers.resolution import resolve_workload
 from gpusizer.answers.siblings import Sibling, larger_sibling
 from gpusizer.core.errors import ModelUnreadable
@@ -214,7 +212,7 @@ class Sizer:
     def _sibling(self, question: Question, places: Sequence[Ranked]) -> Sibling | None:
         """The larger sibling to offer on the best of these places; none where a load is asked
         about."""
-        if not places or kind_of(question.request) == "load":
+        if not places or question.request.kind == "load":
             return None
         return larger_sibling(question, best_of(places), self.library)
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpusizer.answers.conclusion.conclusion import Conclusion
 from gpusizer.answers.conclusion.train import Trained, train
 from gpusizer.answers.gpu_json import bought_json
-from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json, Said, fields_of
+from gpusizer.answers.json_shapes import (
+    SCHEMA_VERSION,
+    Answered,
+    Json,
+    Said,
+    fields_of,
+    parts,
+    rounded,
+)
 from gpusizer.answers.report import model_json
 from gpusizer.answers.training_request import TrainingRequest
-from gpusizer.core.byte_ranges import Amount
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, significant
 from gpusizer.fit.alternatives import is_priced_by_rent
@@ -45,7 +51,7 @@ class BytesPerParameter:
     def shape(self) -> Json:
         """JSON object; bytes, `total` those of a trained parameter."""
         values = {**fields_of(self), "total": self.total}
-        return {name: None if v is None else round(v, 4) for name, v in values.items()}
+        return {name: rounded(value) for name, value in values.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,20 +188,15 @@ class TrainingReport(Answered):
         }
 
     def _workload_json(self) -> Json:
-        request = self.request
+        request, plan = self.request, fields_of(self.plan)
+        del plan["gpus"]
         return {
             "task": "train",
-            "model": request.model,
             "revision": self.profile.revision,
-            "gpu": list(request.gpus),
-            "gpu_count": request.gpu_count,
-            **{name: value for name, value in fields_of(self.plan).items() if name != "gpus"},
-            "dataset_tokens": request.dataset_tokens,
-            "epochs": request.epochs,
-            "usd_per_kwh": request.usd_per_kwh,
-            "rank_by": request.rank_by,
-            "min_tok_s": request.min_tok_s,
-            "top": request.top,
+            "gpu": request.gpus,
+            **plan,
+            **parts(request, "model", "gpu_count", "dataset_tokens", "epochs", "usd_per_kwh"),
+            **parts(request, "rank_by", "min_tok_s", "top"),
         }
 
 
@@ -203,13 +204,9 @@ def _estimate_json(row: TrainingEstimateRow) -> Json:
     memory, gpus = row.memory, row.plan.gpus
     all_gpus = memory.total.times(gpus)
     return {
-        "method": row.plan.method,
+        **parts(row.plan, "method", "precision", "optimizer", "sharding", "gpus"),
         "asked": row.asked,
-        "precision": row.plan.precision,
-        "optimizer": row.plan.optimizer,
         "base": memory.base or None,
-        "sharding": row.plan.sharding,
-        "gpus": gpus,
         "trainable_parameters": memory.trainable,
         "bytes_per_parameter": row.per_parameter,
         "total_bytes": all_gpus.likely,
@@ -219,22 +216,16 @@ def _estimate_json(row: TrainingEstimateRow) -> Json:
         "peak_phase": memory.phase,
         "host_bytes": memory.host,
         "nvme_bytes": memory.nvme,
-        "provenance": {name: amount.provenance for name, amount in _parts(memory).items()},
+        "provenance": {name: getattr(memory, name).provenance for name in _PARTS},
         "optimizer_source": OPTIMIZERS[row.plan.optimizer].source,
     }
 
 
-def _parts(memory: TrainingMemory) -> Mapping[str, Amount]:
-    return {
-        "weights": memory.weights,
-        "gradients": memory.gradients,
-        "optimizer": memory.optimizer,
-        "activations": memory.activations,
-        "logits": memory.logits,
-        "buffers": memory.buffers,
-        "reserve": memory.reserve,
-        "context": memory.context,
-    }
+_PARTS = (
+    *("weights", "gradients", "optimizer", "activations", "logits", "buffers"),
+    *("reserve", "context"),
+)
+"""Amounts that add up to what a GPU holds."""
 
 
 def _per_gpu_json(memory: TrainingMemory) -> Json:
@@ -243,72 +234,56 @@ def _per_gpu_json(memory: TrainingMemory) -> Json:
     `needed` leaves out what is reclaimable; verdicts and the ladder compare it with the device.
     """
     total = memory.total
+    banded = {}
+    for name in ("allocated", "reserved", "loading", "needed"):
+        amount = getattr(memory, name)
+        banded[f"{name}_bytes"] = amount.likely
+        banded[f"{name}_low_bytes"] = amount.low
+        banded[f"{name}_high_bytes"] = amount.high
     return {
-        **{f"{name}_bytes": amount.likely for name, amount in _parts(memory).items()},
+        **{f"{name}_bytes": getattr(memory, name).likely for name in _PARTS},
         "total_bytes": total.likely,
         "low_bytes": total.low,
         "high_bytes": total.high,
-        **_banded("allocated", memory.allocated),
-        **_banded("reserved", memory.reserved),
-        **_banded("loading", memory.loading),
+        **banded,
         "reclaimable_bytes": memory.reclaimable,
-        **_banded("needed", memory.needed),
-    }
-
-
-def _banded(name: str, amount: Amount) -> dict[str, int]:
-    """An amount with its band."""
-    return {
-        f"{name}_bytes": amount.likely,
-        f"{name}_low_bytes": amount.low,
-        f"{name}_high_bytes": amount.high,
     }
 
 
 def _ranked_json(item: RankedTraining) -> Json:
-    fit, cost, gpu = item.fit, item.cost, item.fit.gpu
+    fit, cost, gpu, plan = item.fit, item.cost, item.fit.gpu, item.fit.plan
     named_only = {} if item.largest is None else {"largest": item.largest}
     costs = item.costs
     return {
-        "rank": item.rank,
+        **parts(item, "rank", "score", "reasons"),
+        **parts(fit, "count", "verdict", "headroom_bytes"),
+        **parts(plan, "method", "sharding"),
+        **parts(cost, "hours", "energy_kwh"),
         "gpu": gpu.slug,
         "gpu_name": gpu.name,
-        "count": fit.count,
-        "method": fit.plan.method,
-        "sharding": fit.plan.sharding,
         "parallelism": {
-            "data": fit.plan.data_parallel,
-            "tensor": fit.plan.tensor_parallel,
-            "pipeline": fit.plan.pipeline_parallel,
-            "context": fit.plan.context_parallel,
+            degree: getattr(plan, f"{degree}_parallel")
+            for degree in ("data", "tensor", "pipeline", "context")
         },
-        "verdict": fit.verdict,
-        "headroom_bytes": fit.headroom_bytes,
         "per_gpu": _per_gpu_json(fit.memory),
         "host_bytes": fit.memory.host,
         "nvme_bytes": fit.memory.nvme,
         "tokens_per_second": item.rate,
-        "hours": cost.hours,
-        "energy_kwh": cost.energy_kwh,
         "price": {
             **bought_json(costs),
+            **parts(cost, "usd", "energy_usd"),
             "rent_usd_per_hour": costs.rent_usd_per_hour,
-            "usd": cost.usd,
-            "energy_usd": cost.energy_usd,
             "as_of": costs.rent and costs.rent.as_of,
         },
         "power_watts": None if gpu.power_watts is None else gpu.power_watts * fit.count,
-        "score": item.score,
         "why": Said(item.why),
-        "reasons": item.reasons,
         **named_only,
     }
 
 
 def _alternative_json(alternative: TrainingAlternative) -> Json:
     return {
-        "kind": alternative.kind,
-        "is_first": alternative.is_first,
+        **parts(alternative, "kind", "is_first"),
         **_ranked_json(alternative.item),
         "why": Said(alternative.why),
     }

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from gpusizer.answers.comparison import Comparison, GpuListing
 from gpusizer.answers.conclusion.clauses import is_text
 from gpusizer.answers.conclusion.conclusion import Conclusion
-from gpusizer.answers.models_for.models_answer import ModelsFor
-from gpusizer.answers.models_for.runs_on import RunsOn
+from gpusizer.answers.models_for.models_answer import ModelsFor, RunsOn
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.answers.training_report import RankedTraining, TrainingEstimateRow, TrainingReport
 from gpusizer.cli.output import (

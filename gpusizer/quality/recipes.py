@@ -12,7 +12,6 @@ from gpusizer.core.tables import TableRow, read_table
 COLUMNS = ("slug", "family", "bits", "source")
 PLAIN, TRAINED = "plain", "trained"
 GGUF_FAMILIES = ("k", "legacy", "iq", "pure", "tuned")
-MATRIX_FAMILIES = GGUF_FAMILIES
 """Families of GGUF files, which are made with an importance matrix or without one."""
 
 _EXL = re.compile(r"(exl[23])-(\d+(?:\.\d+)?)")

@@ -13,8 +13,7 @@ from gpusizer.core.units import GIB
 from gpusizer.model.profile import HEADERS, ModelProfile
 from gpusizer.model.tensor_roles import Part
 from gpusizer.training.activations import Kept, kept_by_token
-from gpusizer.training.frozen import base_of
-from gpusizer.training.loading import staging
+from gpusizer.training.frozen import base_of, staging
 from gpusizer.training.optimizers import find_optimizer
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import TrainingPlan

@@ -12,8 +12,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from pydantic import TypeAdapter, ValidationError
 
-from gpusizer.answers.models_for.licenses import LICENSES
-from gpusizer.answers.models_for.models_request import ModelsRequest
+from gpusizer.answers.models_for.models_request import LICENSES, ModelsRequest
 from gpusizer.answers.request import SizeRequest
 from gpusizer.answers.request_docs import described_fields
 from gpusizer.answers.training_request import TrainingRequest

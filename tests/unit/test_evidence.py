@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.evidence import benchmark_of
 from gpusizer.answers.launch.benchmark import Benchmark
 from gpusizer.answers.published_runs import (
     PublishedRun,
@@ -15,6 +14,7 @@ from gpusizer.answers.published_runs import (
     find_runs,
     published_runs,
 )
+from gpusizer.answers.ranked_json import benchmark_of
 from gpusizer.answers.report import Report
 from gpusizer.fit.ranking import Ranked
 from gpusizer.text import say_note

@@ -7,13 +7,18 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.loose_names import by_loose_names, meant_model
 from gpusizer.answers.models_for.model_library import CandidateModel, ModelLibrary
 from gpusizer.answers.models_for.model_use import months_of
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.ordering import place_of
 from gpusizer.answers.models_for.search import _least_bytes
-from gpusizer.answers.near_models import known_models, near_models, suggesting_models
+from gpusizer.answers.near_models import (
+    by_loose_names,
+    known_models,
+    meant_model,
+    near_models,
+    suggesting_models,
+)
 from gpusizer.answers.request import SizeRequest
 from gpusizer.answers.selection import select_quants
 from gpusizer.answers.sizer import Sizer

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.answers.models_for.licenses import LICENSES
 from gpusizer.answers.models_for.live_use import use_now, with_listing
 from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.models_for.model_use import (
@@ -22,6 +21,7 @@ from gpusizer.answers.models_for.model_use import (
     use_level,
 )
 from gpusizer.answers.models_for.models_answer import ModelsFor
+from gpusizer.answers.models_for.models_request import LICENSES
 from gpusizer.answers.models_for.ordering import FamilyUse
 from gpusizer.answers.sizer import Sizer
 from gpusizer.cli.details import details_text

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from gpusizer.answers.exports import estimates_csv, ranking_csv
-from gpusizer.answers.figures.loss_points import loss_points
+from gpusizer.answers.figures.memory import loss_points
 from gpusizer.answers.report import Report
 from gpusizer.cli.details import details_text
 from gpusizer.cli.summary import size_summary

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.report import Report, line
+from gpusizer.answers.report import Report
 from gpusizer.answers.request import RANKINGS
 from gpusizer.core.units import GIB
 from gpusizer.fit.compatibility import runs_on
@@ -299,7 +299,7 @@ def test_a_place_says_why_in_one_line() -> None:
     assert item.decode is not None and item.costs.buy is not None
     assert (item.costs.buy.usd, item.costs.buy.date) == (2634.25, "2026-09")
     spare = float(f"{item.fit.headroom_bytes / 1e9:.3g}")
-    assert line(map(say_note, item.why)) == (
+    assert "; ".join(map(say_note, item.why)) == (
         f"fits in GGUF Q8_0 with {spare:g} GB to spare on each GPU;"
         f" {item.decode.likely:g} tok/s for each user; $2,634 to buy (used, 2026-09);"
         " figures from $2,362 to $4,100;"

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from gpusizer.answers.figures.loss_points import LossPoint, loss_points
-from gpusizer.answers.figures.memory import capacities, context_curves, few_levels, stacks
+from gpusizer.answers.figures.memory import (
+    LossPoint,
+    capacities,
+    context_curves,
+    few_levels,
+    loss_points,
+    stacks,
+)
 from gpusizer.answers.figures.prices import PriceSpeed, price_speed
 from gpusizer.answers.figures.shapes import Capacity, Curve, Stack
 from gpusizer.answers.figures.users import UserSpeed, user_speeds

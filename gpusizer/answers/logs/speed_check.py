@@ -8,9 +8,9 @@ from typing import Any
 
 from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json
 from gpusizer.answers.launch.benchmark import slowdown_notes
+from gpusizer.answers.logs.contribution import llama_row, vllm_row
 from gpusizer.answers.logs.llama_bench import BenchReport, BenchTest
 from gpusizer.answers.logs.prediction import granted_pool, grows_evenly
-from gpusizer.answers.logs.speed_rows import llama_row, vllm_row
 from gpusizer.answers.logs.vllm_metrics import ServedLoad
 from gpusizer.answers.report import Report
 from gpusizer.answers.request import NATIVE_QUANT, SizeRequest

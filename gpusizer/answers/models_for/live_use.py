@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
 
+from gpusizer.answers.json_shapes import Json, parts
 from gpusizer.answers.models_for.families import Member, read_name
 from gpusizer.answers.models_for.model_use import UNKNOWN_USE, ModelUse, Uses, latest_day
 from gpusizer.core.errors import HubRateLimited, HubUnreachable, ModelUnreadable
@@ -45,10 +45,10 @@ class UseNow:
         """The day from which ages count; without any figures no model has an age."""
         return self.as_of or _NO_DAY
 
-    def shape(self) -> dict[str, Any]:
+    def shape(self) -> Json:
         """What the answer says of its figures of use."""
-        day = None if self.as_of is None else self.as_of.isoformat()
-        return {"live": self.live, "as_of": day, "source": LIVE_SOURCE if self.live else None}
+        source = LIVE_SOURCE if self.live else None
+        return {**parts(self, "live", "as_of"), "source": source}
 
 
 def use_now(
@@ -120,20 +120,11 @@ def newcomers_for(now: UseNow, task: str, licenses: Iterable[str]) -> tuple[List
     return tuple(listed for listed, _ in zip(passing, range(NEWCOMERS), strict=False))
 
 
-def newcomer_json(listed: ListedModel) -> dict[str, Any]:
+def newcomer_json(listed: ListedModel) -> Json:
     """A trending model that is not stored: its ID is to be sized, which takes requests of its own.
 
     `parameters` are the Hub's own count, in which packed 4-bit weights count by their containers.
     """
-    return {
-        "repo_id": listed.repo_id,
-        "task": task_of_tag(listed.pipeline_tag),
-        "pipeline_tag": listed.pipeline_tag,
-        "parameters": listed.parameters,
-        "license": listed.license,
-        "gated": listed.gated,
-        "created": None if listed.created is None else listed.created.isoformat(),
-        "downloads": listed.downloads,
-        "likes": listed.likes,
-        "trending_score": listed.trending_score,
-    }
+    names = ("repo_id", "pipeline_tag", "parameters", "license", "gated", "created", "downloads")
+    facts = parts(listed, *names, "likes", "trending_score")
+    return {**facts, "task": task_of_tag(listed.pipeline_tag)}

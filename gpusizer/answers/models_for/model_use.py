@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 from gpusizer.core.paths import GENERATED_DIR
 from gpusizer.core.tables import TableRow, read_table
@@ -50,17 +49,6 @@ class ModelUse:
     source: str
     trending_score: float | None = None
     trending_place: int | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """The fields of a row of the answer."""
-        return {
-            "created": _iso(self.created),
-            "downloads": self.downloads,
-            "likes": self.likes,
-            "trending_score": self.trending_score,
-            "use_as_of": _iso(self.as_of),
-            "use_source": self.source or None,
-        }
 
     def updated(self, listed: ListedModel, place: int, as_of: date, source: str) -> ModelUse:
         """These figures, replaced by those that a live listing states."""
@@ -133,7 +121,3 @@ def use_level(downloads: int | None, likes: int | None, trending_place: int | No
         sum((downloads or 0) < limit for limit in DOWNLOADS_OF_LEVELS),
         sum((likes or 0) < limit for limit in LIKES_OF_LEVELS),
     )
-
-
-def _iso(day: date | None) -> str | None:
-    return None if day is None else day.isoformat()

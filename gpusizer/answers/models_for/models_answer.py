@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpusizer.answers.conclusion.clauses import machine_name
+from gpusizer.answers.conclusion.clauses import machine_name, names, short_name
 from gpusizer.answers.conclusion.conclusion import Conclusion
-from gpusizer.answers.conclusion.models import models
-from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json, fields_of
+from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json, fields_of, parts
 from gpusizer.answers.launch.llama_cpp import machine_flags
 from gpusizer.answers.machine_json import machine_json
-from gpusizer.answers.models_for.family_json import family_json, model_json, way_json
 from gpusizer.answers.models_for.live_use import UseNow, newcomer_json
+from gpusizer.answers.models_for.model_use import Uses
 from gpusizer.answers.models_for.models_request import ModelsRequest
-from gpusizer.answers.models_for.ordering import ORDER, Family
-from gpusizer.answers.models_for.runs_on import RunsOn
+from gpusizer.answers.models_for.ordering import ORDER, Family, use_of
 from gpusizer.answers.models_for.search import Runs
 from gpusizer.core.errors import GpusizerError
-from gpusizer.core.messages import Note
+from gpusizer.core.messages import Note, NoteValue
+from gpusizer.core.units import significant
+from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.machine import Machine
+from gpusizer.fit.one_user import one_prompt_rate, one_user_rate
+from gpusizer.fit.speed import Rate
 from gpusizer.fit.weighed import weighed
 from gpusizer.hub.listed_models import ListedModel
 from gpusizer.model.tasks import TASKS
@@ -78,23 +81,21 @@ class ModelsFor(Answered):
         counts all that run, and names the first in order. `trending` names what trends on the Hub
         and is not stored. `unread` lists IDs asked for without an answer.
         """
-        workload, machine = fields_of(self.request.workload), self.machine
+        request, machine = self.request, self.machine
+        gpu = None if self.is_rig else machine.gpu
         return {
             "answer": self.conclusion,
             "schema_version": SCHEMA_VERSION,
-            "gpu": None if self.is_rig else machine.gpu.slug,
-            "gpu_name": None if self.is_rig else machine.gpu.name,
+            "gpu": gpu and gpu.slug,
+            "gpu_name": gpu and gpu.name,
             "count": None if self.is_rig else machine.boards,
             "rig": machine_json(machine) if self.is_rig else None,
             "workload": {
-                **workload,
-                "quant": list(self.request.quants),
-                "max_loss": self.request.max_loss,
-                "model_task": self.request.task or None,
-                "license": list(self.request.licenses) or None,
-                "fold": self.request.fold,
-                "from_disk": self.request.from_disk,
-                "top": self.request.top,
+                **fields_of(request.workload),
+                **parts(request, "max_loss", "fold", "from_disk", "top"),
+                "quant": request.quants,
+                "model_task": request.task or None,
+                "license": request.licenses or None,
             },
             "order": ORDER,
             "use": self.now,
@@ -102,10 +103,7 @@ class ModelsFor(Answered):
             "found": len(self.found),
             "families": len(self.families),
             "by_task": self.by_task,
-            "models": [
-                {**_row_json(row, on_rig=self.is_rig), **family_json(row.family, self.now.uses)}
-                for row in self.rows
-            ],
+            "models": [_row_json(row, self.now.uses, on_rig=self.is_rig) for row in self.rows],
             "trending": [newcomer_json(listed) for listed in self.newcomers],
             "unread": [
                 {"repo_id": repo_id, "code": error.code, "fields": dict(error.fields)}
@@ -126,21 +124,23 @@ class ModelsFor(Answered):
         return summary
 
 
-def _row_json(row: RunsOn, *, on_rig: bool) -> Json:
-    runs, fit, arranged = row.runs, row.fit, row.runs.way.arranged
+def _row_json(row: RunsOn, uses: Uses, *, on_rig: bool) -> Json:
+    runs, fit, family, arranged = row.runs, row.fit, row.family, row.runs.way.arranged
     facts = {
-        "rank": row.rank,
-        **model_json(runs),
-        "context": row.context,
+        **_runs_json(runs, uses),
+        **parts(row, "rank", "context"),
+        **parts(fit, "headroom_bytes", "max_context", "max_concurrency"),
         "decode_tokens_per_second": row.decode,
         "prefill_tokens_per_second": row.prefill,
-        **way_json(fit.estimate),
         "quality": quality_at(fit.estimate),
         "choice": weighed(runs.study, fit.way),
-        "headroom_bytes": fit.headroom_bytes,
         "per_gpu_bytes": fit.way.fullest_gpu_bytes,
-        "max_context": fit.max_context,
-        "max_concurrency": fit.max_concurrency,
+        "family": {
+            "name": family.name,
+            "repositories": len(family.members),
+            **fields_of(family.use),
+        },
+        "copies": [_runs_json(copy, uses) for copy in family.copies],
     }
     if not on_rig:
         return facts
@@ -150,3 +150,81 @@ def _row_json(row: RunsOn, *, on_rig: bool) -> Json:
         "disk": arranged and arranged.disk,
         "flags": machine_flags(runs.study.workload, runs.way),
     }
+
+
+def _runs_json(runs: Runs, uses: Uses) -> Json:
+    """A repository: the model, whether and with what it runs, and how much it is used."""
+    estimate, member = runs.way.estimate, runs.candidate.member
+    use = use_of(member.repo_id, uses)
+    return {
+        **parts(runs.profile, "repo_id", "pipeline_tag", "parameters", "active_parameters"),
+        **parts(runs.profile, "license", "gated"),
+        **parts(runs, "task", "verdict", "how"),
+        "kind": member.kind,
+        "quant": estimate.quant.slug,
+        "quant_name": estimate.quant.name,
+        "native": estimate.native,
+        "engine": estimate.engine.slug,
+        "engine_name": estimate.engine.name,
+        **parts(use, "created", "downloads", "likes", "trending_score"),
+        "use_as_of": use.as_of,
+        "use_source": use.source or None,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class RunsOn:
+    """A family that runs, what fits beside its head, and how fast that is."""
+
+    rank: int
+    family: Family
+    fit: Fit
+    decode: Rate | None
+    prefill: Rate | None
+
+    @classmethod
+    def of(cls, rank: int, family: Family) -> RunsOn:
+        """The row of a family, with the figures that only shown rows have."""
+        study, way = family.head.study, family.head.way
+        fit = Fit.of(study, way)
+        return cls(rank, family, fit, one_user_rate(study, way), one_prompt_rate(study, way))
+
+    @property
+    def runs(self) -> Runs:
+        """The model that stands for the family."""
+        return self.family.head
+
+    @property
+    def context(self) -> int:
+        """Tokens of each sequence."""
+        return self.runs.study.workload.context
+
+
+_NAMED = 3
+
+
+def models(hardware: str, considered: int, found: int, rows: Sequence[RunsOn]) -> Conclusion:
+    """The first rows of an answer; `hardware` is what was asked about."""
+    first = rows[:_NAMED]
+    fields: dict[str, NoteValue] = {"hardware": hardware, "found": found, "considered": considered}
+    if not first:
+        return Conclusion("models", (Note("answer_runs_nothing", **fields),), (), fields)
+    named = names([short_name(row.runs.profile) for row in first])
+    said = (Note("answer_runs", **fields), Note("answer_runs_first", models=named))
+    facts = {**fields, "first": first[0].runs.profile.repo_id}
+    return Conclusion("models", said, tuple(map(_row, first)), facts)
+
+
+def _row(row: RunsOn) -> Note:
+    """How one of them runs."""
+    estimate = row.runs.way.estimate
+    fields: dict[str, NoteValue] = {
+        "model": short_name(row.runs.profile),
+        "quant": estimate.quant.name,
+        "loss": quality_at(estimate).word.value,
+        "engine": estimate.engine.name,
+        "how": row.runs.how,
+    }
+    if row.decode is None:
+        return Note("answer_model", **fields)
+    return Note("answer_model_at", **fields, tokens=significant(row.decode.likely))

@@ -123,3 +123,11 @@ class ModelsRequest(QuantFields, GpuFields, RigFields, WorkloadFields, FilterFie
             reason = "one_gpu" if request.gpus else "empty"
             raise fail("gpu", ", ".join(request.gpus), reason)
         return request
+
+
+LICENSES = (
+    *("apache-2.0", "mit", "gemma", "llama2", "llama3.1", "llama3.2", "llama3.3"),
+    *("modified-mit", "qwen", "cc-by-nc-4.0"),
+)
+"""As the Hub spells them (hub-docs, "Licenses"), and names that publishers give in `license_name`;
+any other can be typed."""

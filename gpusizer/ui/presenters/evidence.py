@@ -6,8 +6,8 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from gpusizer.answers.comparison import Comparison
-from gpusizer.answers.evidence import benchmark_of
 from gpusizer.answers.published_runs import MEMORY, SPEEDS, PublishedRun, runs_on
+from gpusizer.answers.ranked_json import benchmark_of
 from gpusizer.fit.ranking import Ranked
 from gpusizer.ui.presenters.badge import badge_markdown
 from gpusizer.ui.presenters.code import code_html

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gpusizer.answers.models_for.live_use import UseNow
-from gpusizer.answers.models_for.models_answer import ModelsFor
-from gpusizer.answers.models_for.runs_on import RunsOn
+from gpusizer.answers.models_for.models_answer import ModelsFor, RunsOn
 from gpusizer.answers.models_for.search import Runs
 from gpusizer.core.units import GIB
 from gpusizer.fit.losses import quality_at

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from gpusizer.answers.figures.loss_points import LossPoint
+from gpusizer.answers.figures.memory import LossPoint
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GIB
 from gpusizer.quality.quality import Quality
