@@ -22,11 +22,10 @@ class Limits:
         header_bytes: JSON header of one safetensors file. The format allows 100 MB, for
             which Python would need a gigabyte; huggingface_hub refuses above 25 MB; the
             largest one known has 2.2 MB.
-        long_header_bytes: longer headers are read one after another, when they are parsed.
+        long_header_bytes: longer headers are read one after another, as they are parsed.
         headers_bytes: all headers of a model in one answer, about 130 bytes per tensor:
             DeepSeek-R1 has 12 MB. Larger models are read shard by shard.
         headers_seconds: timeout of that request; after it each shard's own header is read.
-        held_header_bytes: memory for headers that wait to be parsed; others are read again.
         first_read_bytes: first guess at the header of a single file of unknown size: what
             fits into the first few flights of a TCP connection. Nine in ten need less.
         first_read_most: most bytes of a first read, whatever is expected.
@@ -74,7 +73,6 @@ class Limits:
     header_bytes: int = 8 * MIB
     long_header_bytes: int = 1280 * KIB
     headers_bytes: int = 32 * MIB
-    held_header_bytes: int = 80 * MIB
     headers_seconds: float = 8.0
     first_read_bytes: int = 96 * KIB
     first_read_most: int = MIB

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import requests
@@ -63,10 +63,6 @@ class HubResponse:
     headers: Mapping[str, str]
     total_bytes: int | None = None
     url: str = ""
-
-
-ReadRange = Callable[[str, tuple[int, int], str | None], HubResponse]
-"""Reads a span of the file at a path, from the URL of an earlier response if one is given."""
 
 
 def read_response(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from gpusizer.core.errors import HubUnreachable, LimitsExceeded
+from gpusizer.hub.tensors import TensorGroup
 from scrapers.formats.json_files import values_bytes
 from scrapers.limits import Limits
 
@@ -26,6 +27,7 @@ class ReadBudget:
         self.bytes_read = 0
         self._config_bytes = 0
         self._tensors = 0
+        self._patterns: set[tuple[object, ...]] = set()
         self._clock = clock
         self._deadline = clock() + limits.model_seconds
         self._lock = threading.Lock()
@@ -79,6 +81,19 @@ class ReadBudget:
             tensors = self._tensors
         if tensors > self.limits.tensors:
             raise self.exceeded("tensors")
+
+    def count_groups(self, groups: Iterable[TensorGroup], counted: int = 0) -> None:
+        """Count the tensors of parsed groups, of which `counted` are counted, and their patterns.
+
+        Raises LimitsExceeded ("tensors", "tensor_groups").
+        """
+        groups = tuple(groups)
+        self.count_tensors(max(sum(group.count for group in groups) - counted, 0))
+        with self._lock:
+            self._patterns |= {(group.pattern, group.dtype, group.shape) for group in groups}
+            patterns = len(self._patterns)
+        if patterns > self.limits.tensor_groups:
+            raise self.exceeded("tensor_groups")
 
     def exceeded(self, limit: str) -> LimitsExceeded:
         """Return the error for a limit, given by the name of its attribute."""

@@ -73,6 +73,8 @@ def joined_source(parts: Sequence[tuple[Source, int | None]]) -> Source:
 
     Its size is the sum of theirs, unknown if that of any piece is.
     """
+    if len(parts) == 1:
+        return parts[0][0]
     known_sizes = [size for _, size in parts if size is not None]
     total = sum(known_sizes) if len(known_sizes) == len(parts) else None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from gpusizer.core.errors import (
@@ -20,7 +20,7 @@ from scrapers.client.hub_api import is_plain_path
 from scrapers.formats.headers_answer import Headers, parse_headers
 from scrapers.formats.weight_files import ComponentPlan
 from scrapers.formats.weight_sets import RepoFile, is_complete, is_numbered
-from scrapers.repository.header_reading import Header
+from scrapers.repository.header_turns import Header
 from scrapers.repository.read_steps import ReadSteps
 from scrapers.repository.repo_files import RepoFiles
 
@@ -99,16 +99,16 @@ def _all_headers(
     """
     index = plan.index or ""
     prefix = f"{plan.folder}/" if plan.folder else ""
-    answer = reader.headers(index)
-    if answer.refusal is not None:
-        return None, _handle_refusal(reader, answer.refusal)
+    try:
+        answer = reader.headers(index)
+    except ModelUnreadable as refusal:
+        reader.budget.seconds_left()
+        return None, _handle_refusal(reader, refusal)
     shard_sizes = {
         path.removeprefix(prefix): size for path, size in sizes.items() if prefix in path
     }
     try:
-        headers: Headers = parse_headers(
-            answer.body, shard_sizes, reader.limits, reader.repo_id, index
-        )
+        headers: Headers = parse_headers(answer, shard_sizes, reader.limits, reader.repo_id, index)
     except (MalformedRepo, UnsupportedDtype):
         return None, True
     if len(headers) > reader.limits.weight_files:
@@ -119,8 +119,9 @@ def _all_headers(
         is_numbered(plan.files) or shards != set(_indexed_shards(reader, plan, index, sizes.keys()))
     ):
         return None, True
-    shard_headers = ((path, (headers[path.removeprefix(prefix)], None)) for path in sorted(shards))
-    return _within_limits(reader, shard_headers), False
+    for groups in headers.values():
+        reader.budget.count_groups(groups)
+    return {path: (headers[path.removeprefix(prefix)], None) for path in sorted(shards)}, False
 
 
 def _handle_refusal(reader: RepoFiles, refusal: ModelUnreadable) -> bool:
@@ -154,31 +155,10 @@ def _shard_by_shard(
     else:
         shards = [file.path for file in plan.files]
     _prefetch_shards(reader, plan, shards, files)
-    return _within_limits(reader, _headers_in_turn(reader, sorted(shards), steps))
-
-
-def _headers_in_turn(
-    reader: RepoFiles, paths: Sequence[str], steps: ReadSteps
-) -> Iterator[tuple[str, Header]]:
-    for path in paths:
-        header = reader.header(path)
-        steps.headers_read()
-        yield path, header
-
-
-def _within_limits(reader: RepoFiles, headers: Iterable[tuple[str, Header]]) -> _HeadersByPath:
-    """Collect headers by path. Raises LimitsExceeded ("tensors", "tensor_groups")."""
     headers_by_path: _HeadersByPath = {}
-    tensors_left, patterns = reader.limits.tensors, set()
-    for path, header in headers:
-        headers_by_path[path] = header
-        for group in header[0]:
-            tensors_left -= group.count
-            patterns.add((group.pattern, group.dtype, group.shape))
-        if tensors_left < 0:
-            raise reader.budget.exceeded("tensors")
-        if len(patterns) > reader.limits.tensor_groups:
-            raise reader.budget.exceeded("tensor_groups")
+    for path in sorted(shards):
+        headers_by_path[path] = reader.header(path)
+        steps.headers_read()
     return headers_by_path
 
 

@@ -25,15 +25,13 @@ from gpusizer.hub.tensors import Entries, group_entries
 from scrapers.client.hub_api import RepoInfo, is_plain_path, parse_info
 from scrapers.client.read_budget import ReadBudget
 from scrapers.formats.byte_window import Source
-from scrapers.formats.gguf_header import GgufHeader, read_header
-from scrapers.formats.gguf_pieces import joined_source
 from scrapers.formats.json_files import parse_object
 from scrapers.formats.safetensors_header import LENGTH_BYTES, header_end
 from scrapers.formats.shard_index import ShardIndex, parse_index
 from scrapers.formats.weight_sets import RepoFile
 from scrapers.limits import Limits
 from scrapers.readme.model_card import CARD
-from scrapers.repository.header_reading import Header
+from scrapers.repository.header_turns import Header
 from scrapers.repository.repo_files import RepoFiles
 
 _CARD_BYTES = 64 * KIB  # YAML takes a second for each megabyte
@@ -110,16 +108,21 @@ class LocalFiles(RepoFiles):
                 entries = _tensors(file)
             except SafetensorError as error:
                 raise self._error_of(path, str(error)) from None
-        return group_entries(entries), size_bytes
+        groups = group_entries(entries)
+        self.budget.count_groups(groups)
+        return groups, size_bytes
 
-    def gguf(self, path: str) -> GgufHeader:
-        pieces = [piece.path for piece in self._pieces.get(path, ())] or [path]
-        files = [self._file(piece) for piece in pieces]
-        source = joined_source([(_source_of(file), size_bytes) for file, size_bytes in files])
-        with self._opening(path):
-            header = read_header(source, self.limits, self.repo_id, path)
-        self.budget.count_bytes(header.bytes_read)
-        return header
+    def _source(self, path: str, limit: str) -> Source:
+        file, size_bytes = self._file(path)
+
+        def source(start: int, stop: int) -> tuple[bytes, int | None]:
+            with self._opening(path), file.open("rb") as opened:
+                opened.seek(start)
+                data = opened.read(stop - start)
+            self.budget.count_bytes(len(data))
+            return data, size_bytes
+
+        return source
 
     def _listed(self) -> Iterator[tuple[str, int]]:
         """Yield the path and bytes of each regular file; links are followed."""
@@ -208,17 +211,6 @@ def _size(entry: os.DirEntry[str]) -> int | None:
     except OSError:
         return None
     return status.st_size if stat.S_ISREG(status.st_mode) else None
-
-
-def _source_of(file: Path) -> Source:
-    """Return a source of the bytes of a file."""
-
-    def source(start: int, stop: int) -> tuple[bytes, int | None]:
-        with file.open("rb") as opened:
-            opened.seek(start)
-            return opened.read(stop - start), None
-
-    return source
 
 
 def _tensors(file: Path) -> Entries:

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.core.errors import ModelUnreadable
 from scrapers.client.hub_api import RepoInfo
 from scrapers.client.read_budget import ReadBudget
-from scrapers.formats.gguf_header import GgufHeader
+from scrapers.formats.byte_window import Source
+from scrapers.formats.gguf_header import GgufHeader, read_header
+from scrapers.formats.gguf_pieces import joined_source
 from scrapers.formats.shard_index import ShardIndex
 from scrapers.formats.weight_sets import RepoFile
 from scrapers.limits import Limits
-from scrapers.repository.header_reading import Header
-
-
-@dataclass(frozen=True, slots=True)
-class AllHeaders:
-    """The API's response with the headers of all shards, unparsed, or the error of the request."""
-
-    body: bytes = b""
-    refusal: ModelUnreadable | None = None
+from scrapers.repository.header_turns import Header
 
 
 class RepoFiles(ABC):
@@ -96,13 +89,19 @@ class RepoFiles(ABC):
     def header(self, path: str) -> Header:
         """Read the tensors of a safetensors file."""
 
-    @abstractmethod
     def gguf(self, path: str) -> GgufHeader:
-        """Read the metadata and tensors of a GGUF file."""
+        """Read the metadata and tensors of a GGUF file, or of its pieces."""
+        files = self._pieces.get(path, (RepoFile(path, None),))
+        parts = [(self._source(file.path, "gguf_header_bytes"), file.size_bytes) for file in files]
+        return read_header(joined_source(parts), self.limits, self.repo_id, path)
 
-    def headers(self, index: str) -> AllHeaders:
-        """Request the headers of all shards of an index."""
-        return AllHeaders()
+    @abstractmethod
+    def _source(self, path: str, limit: str) -> Source:
+        """A file in ranges of bytes; `limit` bounds a response."""
+
+    def headers(self, index: str) -> bytes:
+        """The API's response with the headers of all shards of an index, unparsed."""
+        return b""
 
     def suspend_headers_route(self, refusal: ModelUnreadable) -> None:
         """Ask for no headers of all shards for a while after this refusal."""

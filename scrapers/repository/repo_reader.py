@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -35,25 +36,18 @@ from scrapers.client.hub_api import (
     tree_url,
 )
 from scrapers.client.read_budget import ReadBudget
+from scrapers.formats.byte_window import Source
 from scrapers.formats.gguf_header import GgufHeader
 from scrapers.formats.json_files import parse_object
 from scrapers.formats.shard_index import ShardIndex, parse_index
 from scrapers.formats.weight_files import may_be_cut
 from scrapers.formats.weight_sets import RepoFile
-from scrapers.repository.header_reading import (
-    Header,
-    HeaderMemory,
-    LazyHeader,
-    read_gguf,
-    read_header,
-)
+from scrapers.repository.header_turns import Header, HeaderTurns
 from scrapers.repository.listed_files import ListedFiles
-from scrapers.repository.repo_files import AllHeaders, RepoFiles
+from scrapers.repository.repo_files import RepoFiles
 from scrapers.repository.tokens import ANONYMOUS, Tokens, is_open_to_all
 
 MIN_FIRST_READ = 4096
-
-_RELEASED: Future[Any] = Future()
 
 Value = TypeVar("Value")
 
@@ -79,9 +73,8 @@ class RepoReader(RepoFiles):
         self._token = tokens.host if tokens.is_hosts_look else tokens.visitor
         self._info: RepoInfo | None = None
         self._first_reads: dict[str, int] = {}
-        self._objects: dict[str, dict[str, Any]] = {}
-        self._indexes: dict[str, ShardIndex] = {}
-        self._header_memory = HeaderMemory(budget.limits.held_header_bytes)
+        self._header_turns = HeaderTurns(budget)
+        self._index_turn = threading.Lock()
         self._listed = ListedFiles((), repo_id)
         self._tree: list[RepoFile] | None = None
         self._futures: dict[tuple[str, str], Future[Any]] = {}
@@ -178,36 +171,31 @@ class RepoReader(RepoFiles):
         self._first_reads |= dict.fromkeys(paths, usable)
 
     def json(self, path: str) -> dict[str, Any]:
-        if path not in self._objects:
-            body: bytes = self._result("json", path)
-            self._objects[path] = parse_object(body, self.repo_id, path, self.limits.json_depth)
-            self._release("json", path)
-        return self._objects[path]
+        value: dict[str, Any] = self._result("json", path)
+        return value
 
     def index(self, path: str) -> ShardIndex:
-        if path not in self._indexes:
-            body: bytes = self._result("index", path)
-            self._indexes[path] = parse_index(body, self.limits, self.repo_id, path)
-            self._release("index", path)
-        return self._indexes[path]
+        index: ShardIndex = self._result("index", path)
+        return index
 
     def text(self, path: str) -> bytes:
         body: bytes = self._result("text", path)
         return body
 
     def header(self, path: str) -> Header:
-        header: LazyHeader = self._result("header", path)
-        return header.parsed(self.budget, path)
+        header: Header = self._result("header", path)
+        return header
 
     def gguf(self, path: str) -> GgufHeader:
         header: GgufHeader = self._result("gguf", path)
         return header
 
-    def headers(self, index: str) -> AllHeaders:
-        """Return the API's response with the headers of all shards, or its refusal."""
-        response: AllHeaders = self._result("headers", index)
-        del self._futures["headers", index]  # frees the memory: the caller parses it once
-        return response
+    def headers(self, index: str) -> bytes:
+        try:
+            body: bytes = self._result("headers", index)
+        finally:
+            del self._futures["headers", index]  # frees the memory: the caller parses it once
+        return body
 
     def _result(self, method: str, path: str = "") -> Any:
         key = (method, path)
@@ -217,14 +205,11 @@ class RepoReader(RepoFiles):
         except TimeoutError:
             raise HubUnreachable(repo_id=self.repo_id, reason="timeout") from None
         except (GatedModel, PrivateOrMissing):
-            if path not in self._listed or self.info().gated or self.info().private:
+            is_file = method != "headers" and path in self._listed
+            if not is_file or self.info().gated or self.info().private:
                 raise
             # The description says that the repository is public: a proxy or mirror refused it.
             raise HubUnreachable(repo_id=self.repo_id, reason="unexpected_answer") from None
-
-    def _release(self, method: str, path: str) -> None:
-        """Release the bytes of a file that has been parsed."""
-        self._futures[method, path] = _RELEASED
 
     def _commit(self) -> str:
         """The commit that the description names, else what was asked for."""
@@ -262,16 +247,18 @@ class RepoReader(RepoFiles):
         files = parse_tree(self._api_json(answer.body), self.repo_id)
         return files, next_cursor(answer.headers, self.repo_id)
 
-    def _read_json(self, path: str) -> bytes:
+    def _read_json(self, path: str) -> dict[str, Any]:
         body = self._read_whole(path, "config_bytes")
         self.budget.count_config(body)
-        return body
+        return parse_object(body, self.repo_id, path, self.limits.json_depth)
 
     def _read_text(self, path: str) -> bytes:
         return self._read_whole(path, "card_bytes", self.limits.card_seconds)
 
-    def _read_index(self, path: str) -> bytes:
-        return self._read_whole(path, "index_bytes")
+    def _read_index(self, path: str) -> ShardIndex:
+        body = self._read_whole(path, "index_bytes")
+        with self._index_turn:
+            return parse_index(body, self.limits, self.repo_id, path)
 
     def _read_whole(self, path: str, limit: str, seconds: float | None = None) -> bytes:
         """Read a whole file and check it against the file list.
@@ -302,32 +289,26 @@ class RepoReader(RepoFiles):
             return None
         return small_file_url(self.session.endpoint, self.repo_id, commit, path)
 
-    def _read_header(self, path: str) -> LazyHeader:
+    def _read_header(self, path: str) -> Header:
         expected = self._first_reads.get(path, self.limits.first_read_bytes)
-        ranges = partial(self._read_range, "header_bytes")
-        return read_header(ranges, path, expected, self.limits, self.repo_id, self._header_memory)
+        return self._header_turns.read(self._source(path, "header_bytes"), path, expected)
 
-    def _read_gguf(self, path: str) -> GgufHeader:
-        files = self._pieces.get(path, (RepoFile(path, None),))
-        ranges = partial(self._read_range, "gguf_header_bytes")
-        return read_gguf(ranges, files, self.limits, self.repo_id)
+    def _source(self, path: str, limit: str) -> Source:
+        url: str | None = None
 
-    def _read_range(
-        self, limit: str, path: str, span: tuple[int, int], url: str | None
-    ) -> HubResponse:
-        """Read a range of a file; `url` of an earlier response saves the Hub's redirect."""
-        return self._read_file(path, limit, span, self._listed.check_range, url)
+        def source(start: int, stop: int) -> tuple[bytes, int | None]:
+            nonlocal url
+            response = self._read_file(path, limit, (start, stop), self._listed.check_range, url)
+            url = url or response.url  # of the CDN, which saves the Hub's redirect
+            return response.body, response.total_bytes
 
-    def _read_headers(self, path: str) -> AllHeaders:
+        return source
+
+    def _read_headers(self, path: str) -> bytes:
         resource = self._resource(path)
         url = headers_url(self.session.endpoint, self.repo_id, path)
         request = HubRequest(url, resource, "headers_bytes", None, 1, self.limits.headers_seconds)
-        try:
-            answer = self.session.get(request, self.budget, self._token)
-        except ModelUnreadable as error:
-            self.budget.seconds_left()
-            return AllHeaders(refusal=error)
-        return AllHeaders(answer.body)
+        return self.session.get(request, self.budget, self._token).body
 
     def _read_file(
         self,
@@ -358,6 +339,6 @@ _READERS: dict[str, Callable[[RepoReader, str], Any]] = {
     "text": RepoReader._read_text,
     "index": RepoReader._read_index,
     "header": RepoReader._read_header,
-    "gguf": RepoReader._read_gguf,
+    "gguf": RepoFiles.gguf,
     "headers": RepoReader._read_headers,
 }

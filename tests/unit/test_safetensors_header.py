@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gpusizer.core.errors import GpusizerError, LimitsExceeded, MalformedRepo, UnsupportedDtype
+from gpusizer.core.errors import (
+    GpusizerError,
+    HubUnreachable,
+    LimitsExceeded,
+    MalformedRepo,
+    UnsupportedDtype,
+)
 from gpusizer.hub.tensors import RawTensor, TensorGroup
 from scrapers.client.read_budget import ReadBudget
+from scrapers.formats.byte_window import Source
 from scrapers.formats.safetensors_header import header_end, parse_header
 from scrapers.limits import Limits
-from scrapers.repository.header_reading import HeaderMemory, LazyHeader
+from scrapers.repository.header_turns import HeaderTurns
 from tests.any_json import any_json
 from tests.each import each
 from tests.hub_emulator import raw_safetensors_file, safetensors_file
@@ -160,40 +165,53 @@ def test_any_header_is_read_or_refused(header: dict[str, Any]) -> None:
     assert len(tensors) == len(header.keys() - {"__metadata__"})
 
 
-def test_an_arrived_header_is_parsed_once_and_let_go() -> None:
-    file = safetensors_file({"a.0": ("F32", (2,)), "a.1": ("F32", (2,))})
-    start = file.head_bytes()
-    data = start[: header_end(start, file.size, "org/name", FILE, LIMITS)]
-    references = sys.getrefcount(data)
-    header = LazyHeader(bytes_of(data), file.size, HeaderMemory(len(data)), len(data))
-    assert sys.getrefcount(data) == references + 1
-    parsed = header.parsed(BUDGET, FILE)
-    assert parsed == ((TensorGroup("a.{}", "F32", (2,), ((0, 1),)),), file.size)
-    assert sys.getrefcount(data) == references
-    assert header.parsed(BUDGET, FILE) is parsed
+def source_of(*headers: bytes) -> Source:
+    """A file whose first range is one header; each further range is the next."""
+    ranges = iter(headers)
+    return lambda start, stop: (next(ranges), None)
 
 
 def test_tensors_of_all_headers_are_counted_before_they_are_parsed() -> None:
-    limits = Limits(tensors=3)
-    budget = ReadBudget("org/name", limits)
+    turns = HeaderTurns(ReadBudget("org/name", Limits(tensors=3)))
     two = safetensors_file({"a.0": ("F32", (2,)), 'say "data_offsets"': ("F32", (2,))})
-    data = two.head_bytes()[: header_end(two.head_bytes(), two.size, "org/name", FILE, limits)]
-    tensors, _ = LazyHeader(bytes_of(data), two.size, HeaderMemory(0), 0).parsed(budget, FILE)
+    tensors, _ = turns.read(source_of(two.head_bytes()), FILE, 100)
     assert sum(group.count for group in tensors) == 2
-    unparsable = b"\0" * 8 + b'{"a":{"data_offsets":[0,1]},"b":{"data_offsets":[0,1]}}'
+    unparsable = raw_safetensors_file(b'{"a":{"data_offsets":[0,1]},"b":{"data_offsets":[0,1]}}')
     with pytest.raises(LimitsExceeded) as refusal:
-        LazyHeader(bytes_of(unparsable), None, HeaderMemory(0), 0).parsed(budget, FILE)
+        turns.read(source_of(unparsable.head_bytes()), FILE, 100)
     assert refusal.value.fields["limit"] == "tensors"
 
 
-def bytes_of(data: bytes) -> Callable[[], bytes]:
-    return lambda: data
+def test_escaped_entries_are_counted_once_they_are_parsed() -> None:
+    escaped = raw_safetensors_file(
+        b'{"a":{"dtype":"U8","shape":[1],"data_\\u006fffsets":[0,1]}}'
+    ).head_bytes()
+    turns = HeaderTurns(ReadBudget("org/name", Limits(tensors=0)))
+    with pytest.raises(LimitsExceeded, match="tensors"):
+        turns.read(source_of(escaped), FILE, 100)
 
 
-def test_a_lazy_header_raises_when_it_is_parsed() -> None:
-    header = LazyHeader(
-        bytes_of(raw_safetensors_file(b"[]").head_bytes()), None, HeaderMemory(0), 0
-    )
-    for _ in range(2):
+def test_patterns_of_all_headers_are_counted() -> None:
+    turns = HeaderTurns(ReadBudget("org/name", Limits(tensor_groups=2)))
+    for name in ("a", "b", "b"):
+        turns.read(source_of(safetensors_file({name: ("F32", (2,))}).head_bytes()), FILE, 100)
+    with pytest.raises(LimitsExceeded, match="tensor_groups"):
+        turns.read(source_of(safetensors_file({"c": ("F32", (2,))}).head_bytes()), FILE, 100)
+
+
+def test_after_a_refused_header_no_other_is_parsed() -> None:
+    turns = HeaderTurns(BUDGET)
+    for header in (b"[]", b'{"a":{}}'):
+        source = source_of(raw_safetensors_file(header).head_bytes())
         with pytest.raises(MalformedRepo, match="not_an_object"):
-            header.parsed(BUDGET, FILE)
+            turns.read(source, FILE, 100)
+
+
+def test_the_remainder_of_a_header_is_read() -> None:
+    file = safetensors_file({"a.0": ("F32", (2,)), "a.1": ("F32", (2,))})
+    data = file.head_bytes()
+    groups = (TensorGroup("a.{}", "F32", (2,), ((0, 1),)),)
+    turns = HeaderTurns(BUDGET)
+    assert turns.read(source_of(data[:20], data[20:]), FILE, 20) == (groups, None)
+    with pytest.raises(HubUnreachable, match="truncated"):
+        turns.read(source_of(data[:20], data[20:30]), FILE, 20)
