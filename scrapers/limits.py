@@ -36,7 +36,7 @@ class Limits:
         config_memory_bytes: memory for the values of all configurations of a model.
             Real ones take less than 4 MB.
         json_memory_bytes: memory for the values of one response of the API.
-        page_bytes: one page of the file list of a quantized repository (`model_tree`).
+        page_bytes: one page of the file list of a quantized repository (`listings`).
         info_bytes: the API's description of a repository with its file list, 250 to 300
             bytes per file, or one page of the list.
         index_bytes: one shard index. The largest known has 60 MB (497,000 tensors).

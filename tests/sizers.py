@@ -20,7 +20,7 @@ from gpusizer.gpus import load_catalogue, purchase
 from gpusizer.hub.snapshot import Fetch
 from scrapers.cache.stored import EmbeddedSnapshots
 from scrapers.fetcher import Fetcher
-from scrapers.trending import build_trending
+from scrapers.listings import build_trending
 
 _MOST_ANSWERS = 96  # remembered in a process
 

@@ -25,8 +25,7 @@ from gpusizer.ui.serving import launch
 from scrapers.cache.hub_access import open_access
 from scrapers.cache.stored import EmbeddedSnapshots
 from scrapers.fetcher import Fetcher
-from scrapers.model_tree import build_lister
-from scrapers.trending import build_trending
+from scrapers.listings import build_lister, build_trending
 
 
 def compose(settings: Settings, *, sign_in: bool) -> Application:

@@ -13,11 +13,10 @@ from scrapers.cache.hub_access import open_access
 from scrapers.cache.stored import EmbeddedSnapshots
 from scrapers.client.server_metrics import read_metrics
 from scrapers.fetcher import Fetcher
-from scrapers.model_tree import build_lister
+from scrapers.listings import build_lister, build_trending
 from scrapers.repository.local_checkpoint import with_local_checkpoints
 from scrapers.repository.local_refs import parse_local_or_model_ref
 from scrapers.repository.tokens import own_token
-from scrapers.trending import build_trending
 
 __all__ = ["make_sizer", "read_metrics"]
 

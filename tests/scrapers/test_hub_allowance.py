@@ -18,7 +18,7 @@ from gpusizer.text import LANGUAGES, say_note
 from scrapers.cache.hub_access import HubAccess, open_access
 from scrapers.client.allowance import HubAllowance, Window, kind_of, parse_window
 from scrapers.fetcher import Fetcher
-from scrapers.model_tree import build_lister
+from scrapers.listings import build_lister
 from tests.clock import Clock
 from tests.each import each
 from tests.hub_emulator import Fault, HubEmulator, llama_repo

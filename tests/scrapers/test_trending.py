@@ -18,8 +18,14 @@ from gpusizer.core.settings import Settings
 from gpusizer.hub.listed_models import ListTrending
 from gpusizer.hub.quantized_repos import QuantizedRepo
 from scrapers.client.allowance import OnCall, ignore_call
-from scrapers.model_tree import build_lister, form_of, parse_listing
-from scrapers.trending import LISTED_MODELS, build_trending, parse_trending, trending_url
+from scrapers.listings import (
+    LISTED_MODELS,
+    build_lister,
+    build_trending,
+    form_of,
+    parse_quantized,
+    parse_trending,
+)
 from scripts import refresh_model_use
 from tests.any_json import any_json
 from tests.each import each
@@ -62,6 +68,7 @@ def test_one_request_most_trending_first(hub: HubEmulator) -> None:
     assert ask().read_on == DAY
     assert calls == [("api", 200)], "the second answer is the first one's"
     (request,) = hub.requests
+    assert request.query.startswith(f"sort=trendingScore&limit={LISTED_MODELS}&")
     assert "authorization" not in {name.lower() for name in request.headers}
 
 
@@ -161,12 +168,6 @@ def test_any_values_are_read(values: dict[str, Any]) -> None:
         assert count is None or 0 <= count < 2**60
 
 
-def test_the_url_asks_for_what_is_read() -> None:
-    url = trending_url("https://huggingface.co")
-    assert url.startswith("https://huggingface.co/api/models?sort=trendingScore&limit=")
-    assert f"limit={LISTED_MODELS}" in url
-
-
 def test_the_table_is_written_anew(
     hub: HubEmulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,7 +264,7 @@ def test_format(entry: dict[str, Any], form: str) -> None:
 @given(any_json(st.sampled_from(["id", "tags", "downloads", "likes"])))
 def test_hostile_listings(answer: Any) -> None:
     try:
-        repos = parse_listing(answer, BASE)
+        repos = parse_quantized(answer, BASE)
     except HubUnreachable:
         assert not isinstance(answer, list)
         return

@@ -1,16 +1,25 @@
-"""Lists the quantized repositories of a base model, most downloaded first."""
+"""The Hub's listings: the models that are trending, and the quantized repositories of a model.
+
+The parameters are those of `HfApi.list_models` of huggingface_hub 2.4 (`filter`, `sort`, `expand`).
+Values come from anybody and are checked one by one; an entry without a usable ID is left out. A
+listing counts once against the Hub's limit of 500 requests in 5 minutes for anonymous callers
+(docs/hub/rate-limits), and its answer serves all callers for ten minutes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from datetime import UTC, date, datetime
+from typing import Any, NoReturn
 from urllib.parse import urlencode
 
 from gpusizer.core.errors import HubUnreachable, ModelUnreadable
 from gpusizer.core.settings import Settings
 from gpusizer.core.work_turns import TURNS
+from gpusizer.hub.listed_models import ListedModel, Listing, ListTrending
 from gpusizer.hub.model_ref import DEFAULT_BRANCH, is_repo_id
 from gpusizer.hub.quantized_repos import Lister, QuantizedRepo
 from scrapers.cache.hub_access import HubAccess, open_access
@@ -20,10 +29,13 @@ from scrapers.client.failures import HubResource
 from scrapers.client.http import HubSession
 from scrapers.client.http_response import HubRequest, HubResponse
 from scrapers.client.hub_api import (
+    MAX_COUNT,
     next_cursor,
     parse_answer,
+    parse_info,
     parse_tree,
     read_count,
+    read_day,
     tags_of,
     tree_url,
 )
@@ -31,8 +43,18 @@ from scrapers.client.read_budget import ReadBudget
 from scrapers.formats.weight_files import weight_format
 from scrapers.limits import Limits
 
+LISTED_MODELS = 500
+SECONDS = 10.0
+"""Time for the trending models: the answer goes without them where the Hub is slow."""
+_LISTING = "models"
+"""Stands in errors for the ID of a repository."""
+_TRENDING_FACTS = (
+    *("downloads", "likes", "createdAt", "trendingScore", "pipeline_tag", "safetensors"),
+    *("gated", "tags"),
+)
+
 MAX_REPOS = 30
-_EXPANDED = ("downloads", "likes", "tags")
+_QUANTIZED_FACTS = ("downloads", "likes", "tags")
 # Tags of the Hub and words of a repository's name that name the format of its weights.
 _FORMS = (
     *("gguf", "awq", "gptq", "fp8", "nvfp4", "mxfp4", "mlx", "exl3", "exl2", "bitsandbytes"),
@@ -40,6 +62,31 @@ _FORMS = (
 )
 _WORDS = {"bnb": "bitsandbytes"}
 _COUNTED = ("safetensors", "gguf", "pickle")
+
+
+def build_trending(
+    settings: Settings,
+    on_call: OnCall = ignore_call,
+    access: HubAccess | None = None,
+    today: Callable[[], date] | None = None,
+) -> ListTrending:
+    """Return a function that asks for the trending models in one request, never repeated.
+
+    It raises HubUnreachable ("offline" in offline mode), HubRateLimited and LimitsExceeded;
+    `on_call` is called for each request, `today` gives the day of an answer.
+    """
+    if settings.offline:
+        return lambda: _offline(_LISTING)
+    limits = Limits(model_seconds=min(SECONDS, settings.timeout_seconds))
+    session = (access or open_access(settings)).open_session(settings, on_call)
+    url = listing_url(settings.endpoint, "trendingScore", LISTED_MODELS, _TRENDING_FACTS)
+
+    def read(key: str) -> Listing:
+        answer = _asked(session, url, ReadBudget(key, limits), attempts=1)
+        return parse_trending(answer, today() if today else datetime.now(UTC).date())
+
+    listings = SingleFlight[str, Listing](read, entries=1)
+    return lambda: listings(_LISTING)
 
 
 def build_lister(
@@ -56,15 +103,17 @@ def build_lister(
     """
     limits = Limits(model_seconds=settings.timeout_seconds)
     if settings.offline:
-        return _offline
+        return lambda repo_id, sizes: _offline(repo_id)
     session = (access or open_access(settings)).open_session(settings, on_call)
 
     def read(key: tuple[str, bool]) -> tuple[QuantizedRepo, ...]:
         repo_id, sizes = key
         budget = ReadBudget(repo_id, limits)
-        url = listing_url(settings.endpoint, repo_id, min(limit, MAX_REPOS))
-        answer = session.get(HubRequest(url, HubResource(repo_id), "info_bytes"), budget)
-        listed = parse_listing(parse_answer(answer.body, budget), repo_id)[:limit]
+        url = listing_url(
+            *(settings.endpoint, "downloads", min(limit, MAX_REPOS), _QUANTIZED_FACTS),
+            f"base_model:quantized:{repo_id}",
+        )
+        listed = parse_quantized(_asked(session, url, budget), repo_id)[:limit]
         if not sizes:
             return listed
         with ThreadPoolExecutor(min(len(listed), limits.parallel_reads) or 1) as pool:
@@ -80,30 +129,36 @@ def build_lister(
     return lambda repo_id, sizes: listings((repo_id, sizes))
 
 
-def listing_url(endpoint: str, repo_id: str, limit: int) -> str:
-    """Return the URL of the listing, with the filter and order of the Hub's model tree pages."""
-    query = [("filter", f"base_model:quantized:{repo_id}"), ("sort", "downloads")]
-    query.append(("limit", str(limit)))
-    query += [("expand", name) for name in _EXPANDED]
+def listing_url(
+    endpoint: str, sort: str, limit: int, facts: tuple[str, ...], tag: str | None = None
+) -> str:
+    """Return the URL of a listing, of models with a tag if one is given, and of these facts."""
+    query = [("filter", tag)] if tag is not None else []
+    query += [("sort", sort), ("limit", str(limit)), *(("expand", name) for name in facts)]
     return f"{endpoint}/api/models?{urlencode(query)}"
 
 
-def parse_listing(answer: Any, repo_id: str) -> tuple[QuantizedRepo, ...]:
-    """Parse the repositories, most downloaded first; entries without a valid ID are left out.
+def parse_trending(answer: Any, day: date) -> Listing:
+    """Parse the listing; each repository counts once, where it stands first.
 
     Raises HubUnreachable ("unexpected_answer") if the answer is not a list.
     """
-    if not isinstance(answer, list):
-        raise HubUnreachable(repo_id=repo_id, reason="unexpected_answer")
+    models: dict[str, ListedModel] = {}
+    for repo_id, entry in _entries(answer, _LISTING, LISTED_MODELS):
+        models.setdefault(repo_id.casefold(), _listed(entry, repo_id, day))
+    return Listing(tuple(models.values()), day)
+
+
+def parse_quantized(answer: Any, repo_id: str) -> tuple[QuantizedRepo, ...]:
+    """Parse the repositories, most downloaded first. Raises as `parse_trending` does."""
     repos = [
         QuantizedRepo(
-            repo_id=entry["id"],
+            repo_id=named,
             form=form_of(entry),
             downloads=read_count(entry.get("downloads")) or 0,
             likes=read_count(entry.get("likes")) or 0,
         )
-        for entry in answer
-        if _is_named(entry)
+        for named, entry in _entries(answer, repo_id)
     ]
     return tuple(sorted(repos, key=lambda repo: (-repo.downloads, repo.repo_id)))[:MAX_REPOS]
 
@@ -119,6 +174,49 @@ def form_of(entry: Mapping[str, Any]) -> str:
         if form is not None:
             return form
     return "other"
+
+
+def _offline(repo_id: str) -> NoReturn:
+    raise HubUnreachable(repo_id=repo_id, reason="offline")
+
+
+def _asked(session: HubSession, url: str, budget: ReadBudget, attempts: int | None = None) -> Any:
+    request = HubRequest(url, HubResource(budget.repo_id), "info_bytes", attempts=attempts)
+    return parse_answer(session.get(request, budget).body, budget)
+
+
+def _entries(
+    answer: Any, repo_id: str, most: int | None = None
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The entries of a listing with a valid ID, of the first `most`."""
+    if not isinstance(answer, list):
+        raise HubUnreachable(repo_id=repo_id, reason="unexpected_answer")
+    for entry in answer[:most]:
+        named = entry.get("id") if isinstance(entry, dict) else None
+        if isinstance(named, str) and is_repo_id(named):
+            yield named, entry
+
+
+def _listed(entry: dict[str, Any], repo_id: str, day: date) -> ListedModel:
+    info = parse_info(entry, repo_id)
+    return ListedModel(
+        repo_id=repo_id,
+        created=read_day(entry.get("createdAt"), day),
+        downloads=read_count(entry.get("downloads")),
+        likes=read_count(entry.get("likes")),
+        trending_score=_score(entry.get("trendingScore")),
+        pipeline_tag=info.pipeline_tag,
+        parameters=sum(info.parameters.values()) if info.parameters else None,
+        license=info.license,
+        gated=info.gated,
+        base_relation=info.base_relation,
+        base_models=info.base_models,
+    )
+
+
+def _score(value: Any) -> float | None:
+    usable = type(value) in (int, float) and math.isfinite(value) and 0 <= value < MAX_COUNT
+    return value if usable else None
 
 
 def _page(session: HubSession, budget: ReadBudget, repo: QuantizedRepo) -> HubResponse | None:
@@ -149,12 +247,3 @@ def _sized(repo: QuantizedRepo, page: HubResponse | None, budget: ReadBudget) ->
     # Repositories may hold copies in several formats: count the one that libraries load first.
     weight_bytes = next((by_format[form] for form in _COUNTED if form in by_format), None)
     return replace(repo, weight_bytes=weight_bytes)
-
-
-def _is_named(entry: Any) -> bool:
-    """Whether an entry of the listing has a valid repository ID."""
-    return isinstance(entry, dict) and isinstance(entry.get("id"), str) and is_repo_id(entry["id"])
-
-
-def _offline(repo_id: str, sizes: bool) -> tuple[QuantizedRepo, ...]:
-    raise HubUnreachable(repo_id=repo_id, reason="offline")
