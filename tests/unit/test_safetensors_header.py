@@ -28,7 +28,6 @@ from tests.hub_emulator import raw_safetensors_file, safetensors_file
 
 FILE = "model.safetensors"
 LIMITS = Limits()
-BUDGET = ReadBudget("org/name", LIMITS)
 
 
 def read(data: bytes, file_bytes: int | None) -> tuple[RawTensor, ...]:
@@ -200,7 +199,7 @@ def test_patterns_of_all_headers_are_counted() -> None:
 
 
 def test_after_a_refused_header_no_other_is_parsed() -> None:
-    turns = HeaderTurns(BUDGET)
+    turns = HeaderTurns(ReadBudget("org/name", LIMITS))
     for header in (b"[]", b'{"a":{}}'):
         source = source_of(raw_safetensors_file(header).head_bytes())
         with pytest.raises(MalformedRepo, match="not_an_object"):
@@ -211,7 +210,7 @@ def test_the_remainder_of_a_header_is_read() -> None:
     file = safetensors_file({"a.0": ("F32", (2,)), "a.1": ("F32", (2,))})
     data = file.head_bytes()
     groups = (TensorGroup("a.{}", "F32", (2,), ((0, 1),)),)
-    turns = HeaderTurns(BUDGET)
+    turns = HeaderTurns(ReadBudget("org/name", LIMITS))
     assert turns.read(source_of(data[:20], data[20:]), FILE, 20) == (groups, None)
     with pytest.raises(HubUnreachable, match="truncated"):
         turns.read(source_of(data[:20], data[20:30]), FILE, 20)
