@@ -43,8 +43,7 @@ from gpusizer.quality.evidence import (
     series_of,
 )
 from gpusizer.quality.prediction import BASES, NATIVE, PredictedLoss, predict
-from gpusizer.quality.recipes import GGUF_FAMILIES
-from gpusizer.quality.relation import FLOOR, TABLE, Constants, LossCase
+from gpusizer.quality.relation import FLOOR, GGUF_FAMILIES, TABLE, Constants, LossCase
 from gpusizer.quality.words import word_of
 
 LEVEL_RIDGE, SLOPE_RIDGE, SERIES_RIDGE = 0.3, 4.0, 6.0

@@ -17,7 +17,7 @@ from datetime import date
 from pathlib import Path
 from urllib.parse import urlencode
 
-from gpusizer.answers.models_for.model_use import COLUMNS, ModelUse, embedded_use
+from gpusizer.answers.models_for.live_use import COLUMNS, ModelUse, embedded_use
 from gpusizer.core.errors import HubUnreachable, ModelUnreadable
 from gpusizer.core.paths import GENERATED_DIR
 from gpusizer.core.settings import Settings

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from gpusizer.answers.gpu_json import rig_json
 from gpusizer.answers.json_shapes import document
 from gpusizer.answers.launch.llama_cpp import machine_flags
-from gpusizer.answers.machine_json import rig_json
 from gpusizer.core.messages import Note
 from gpusizer.fit.machine import Machine, build_machine
 from gpusizer.fit.machine_words import parse_rig

@@ -8,8 +8,8 @@ from typing import Any
 
 from cachetools import LRUCache
 
+from gpusizer.answers.models_for.live_use import embedded_use
 from gpusizer.answers.models_for.model_library import ModelLibrary
-from gpusizer.answers.models_for.model_use import embedded_use
 from gpusizer.answers.question import Question
 from gpusizer.answers.report import Report
 from gpusizer.answers.request import SizeRequest

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpusizer.answers.conclusion.clauses import Conclusion
 from gpusizer.answers.conclusion.compare import Boards, compared_boards, compared_models
-from gpusizer.answers.conclusion.conclusion import Conclusion
 from gpusizer.answers.conclusion.fit import fit
 from gpusizer.answers.conclusion.load import users_served
 from gpusizer.answers.gpu_json import gpu_json

@@ -13,7 +13,7 @@ from datetime import date
 from functools import singledispatch
 from typing import Any
 
-from gpusizer.answers.conclusion.conclusion import Conclusion
+from gpusizer.answers.conclusion.clauses import Conclusion
 from gpusizer.core.messages import Note, Say, note_json
 from gpusizer.core.printable import json_bytes
 from gpusizer.core.units import significant

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
-from gpusizer.answers.models_for.model_use import embedded_use
+from gpusizer.answers.models_for.live_use import embedded_use
 from gpusizer.core.errors import (
     GpusizerError,
     HubUnreachable,

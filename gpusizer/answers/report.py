@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpusizer.answers.conclusion.conclusion import Conclusion
-from gpusizer.answers.conclusion.fit import fit
+from gpusizer.answers.conclusion.clauses import Conclusion
+from gpusizer.answers.conclusion.fit import fit, need
 from gpusizer.answers.conclusion.load import requests_served, users_served
-from gpusizer.answers.conclusion.need import need
+from gpusizer.answers.gpu_json import rig_json
 from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json, fields_of, parts
-from gpusizer.answers.machine_json import rig_json
 from gpusizer.answers.model_card.card_answer import ModelCardAnswer
+from gpusizer.answers.question import Question
 from gpusizer.answers.ranked_json import (
     alternative_json,
     evidence_json,
@@ -21,14 +22,22 @@ from gpusizer.answers.request import SizeRequest
 from gpusizer.answers.siblings import Sibling
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note
+from gpusizer.fit.division import asked_split
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
+from gpusizer.fit.machine import Machine
+from gpusizer.fit.preference import best_way
 from gpusizer.fit.ranking import Alternative, Ranked
 from gpusizer.fit.serving_plan import ServingPlan
+from gpusizer.fit.study import QuantPair, Study
+from gpusizer.fit.ways import engines_of
 from gpusizer.hub.quantized_repos import QuantizedRepo
 from gpusizer.memory.breakdown import Breakdown
 from gpusizer.memory.draft import DraftEstimate
+from gpusizer.memory.engines import Split
 from gpusizer.memory.estimate import MemoryEstimate
+from gpusizer.memory.projector import projector_bytes
+from gpusizer.memory.quants.gguf import Gguf, header_bytes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 
@@ -226,3 +235,59 @@ def error_json(error: GpusizerError, message: str, repo_id: str | None = None) -
     if repo_id is not None:
         body.setdefault("repo_id", repo_id)
     return {"schema_version": SCHEMA_VERSION, "error": body}
+
+
+def estimate_rows(question: Question, places: Sequence[Ranked]) -> tuple[EstimateRow, ...]:
+    """One row for each quantization, most faithful first.
+
+    Where GPUs are named a row is the best way on the machine of the first of `places`; else its
+    memory on as many GPUs as the request asks for, under its usual engine.
+    """
+    study = question.study.among(question.selection.shown)
+    machine = places[0].fit.machine if places else None
+    rows = []
+    for pair in question.selection.shown:
+        fit = _fit(study, machine, pair) if machine else None
+        estimate = fit.estimate if fit else _unfitted(study, pair, question.request.gpu_count or 1)
+        rows.append(_row(question, pair, estimate, fit))
+    return tuple(rows)
+
+
+def _fit(study: Study, machine: Machine, pair: QuantPair) -> Fit:
+    alone = study.obeying([pair])
+    return Fit.of(alone, best_way(alone, machine))
+
+
+def _unfitted(study: Study, pair: QuantPair, devices: int) -> MemoryEstimate:
+    engine = engines_of(study, pair[0])[0]
+    split = asked_split(study.workload) or study.split(engine, devices) or Split()
+    return study.estimate(*pair, engine, split)
+
+
+def _row(
+    question: Question, pair: QuantPair, estimate: MemoryEstimate, fit: Fit | None
+) -> EstimateRow:
+    profile, (quant, native) = question.profile, pair
+    is_gguf = profile.format == "gguf"
+    wider = is_gguf or quant.order < question.selection.native.order
+    return EstimateRow(
+        estimate=estimate,
+        parameters=profile.parameters,
+        needs_original_weights=profile.quantization is not None and not native and wider,
+        fit=fit,
+        **_gguf_files(estimate, profile),
+    )
+
+
+def _gguf_files(estimate: MemoryEstimate, profile: ModelProfile) -> dict[str, int]:
+    """What GGUF files hold beside the tensors of the text, and apart from them.
+
+    A plain checkpoint is converted for the engines that read nothing else.
+    """
+    reads_gguf = estimate.engine.abilities.reads == "gguf"
+    if not isinstance(estimate.quant.layout, Gguf) and not reads_gguf:
+        return {}
+    return {
+        "header_bytes": header_bytes(profile.architecture),
+        "projector_bytes": projector_bytes(profile, estimate.sizes),
+    }

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, Field, PlainValidator
 
-from gpusizer.answers.conclusion.conclusion import Kind
+from gpusizer.answers.conclusion.clauses import Kind
 from gpusizer.answers.request_fields import (
     ALL_QUANTS,
     DEFAULT_TOP,

@@ -7,8 +7,6 @@ from dataclasses import replace
 
 from gpusizer.answers.comparison import ComparedGpu, Comparison, GpuListing, nothing_found
 from gpusizer.answers.conclusion.fit import best_of
-from gpusizer.answers.drafting import as_authors_draft, read_draft
-from gpusizer.answers.estimate_rows import estimate_rows
 from gpusizer.answers.model_card.asking import Asking
 from gpusizer.answers.model_card.card_answer import (
     ModelCardAnswer,
@@ -21,12 +19,11 @@ from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.models_for.service import models_for
 from gpusizer.answers.named_gpus import NamedGpu, best_on_named, find_named, place_of
 from gpusizer.answers.near_models import by_loose_names, suggesting_models
-from gpusizer.answers.planning import serving_plan
-from gpusizer.answers.question import Question
-from gpusizer.answers.report import Report
+from gpusizer.answers.question import Question, serving_plan
+from gpusizer.answers.report import Report, estimate_rows
 from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.answers.request_fields import unnamed_notes
-from gpusizer.answers.resolution import resolve_workload
+from gpusizer.answers.resolution import as_authors_draft, read_draft, resolve_workload
 from gpusizer.answers.siblings import Sibling, larger_sibling
 from gpusizer.core.errors import ModelUnreadable
 from gpusizer.core.messages import Note

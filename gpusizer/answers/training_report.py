@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpusizer.answers.conclusion.conclusion import Conclusion
-from gpusizer.answers.conclusion.train import Trained, train
+from gpusizer.answers.conclusion.clauses import Conclusion
+from gpusizer.answers.conclusion.train import train
 from gpusizer.answers.gpu_json import bought_json
 from gpusizer.answers.json_shapes import (
     SCHEMA_VERSION,
@@ -19,18 +19,12 @@ from gpusizer.answers.json_shapes import (
 from gpusizer.answers.report import model_json
 from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.messages import Note
-from gpusizer.core.units import GB, significant
-from gpusizer.fit.alternatives import is_priced_by_rent
-from gpusizer.fit.rank_reasons import bought_clauses, rented_clause
-from gpusizer.fit.speed.rate import Rate
-from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, PlanCosts, plan_costs
 from gpusizer.model.profile import ModelProfile
-from gpusizer.training.fit import TrainingCost, TrainingFit
-from gpusizer.training.ladder import Most, Rung
+from gpusizer.training.ladder import Rung
 from gpusizer.training.optimizers import OPTIMIZERS
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import TrainingPlan
-from gpusizer.training.recommendation import TrainingScore
+from gpusizer.training.ranking import RankedTraining, TrainingAlternative
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,74 +59,6 @@ class TrainingEstimateRow:
 
 
 @dataclass(frozen=True, slots=True)
-class RankedTraining:
-    """One place of the ranking.
-
-    Attributes:
-        score: what a recommendation goes by.
-        largest: only for GPUs named in the request.
-        rank_by: the policy that put it there, "" where the GPU was asked for by name.
-    """
-
-    rank: int
-    fit: TrainingFit
-    rate: Rate | None
-    cost: TrainingCost
-    reasons: tuple[Note, ...]
-    score: TrainingScore
-    largest: Most | None = None
-    rank_by: str = ""
-
-    @property
-    def trained(self) -> Trained:
-        """What a conclusion says of it."""
-        return Trained(self.fit, self.rate, self.cost, self.costs)
-
-    @property
-    def costs(self) -> PlanCosts:
-        """What the boards cost to buy or rent."""
-        return plan_costs(self.fit.gpu, self.fit.count, None, DEFAULT_ASSUMPTIONS)
-
-    @property
-    def why(self) -> tuple[Note, ...]:
-        """What puts it at its place, as clauses of one line."""
-        spare = significant(abs(self.fit.headroom_bytes) / GB)
-        room = Note(f"why_train_{self.fit.verdict.value}", gb=spare)
-        return (room, self.pace, *self.score.notes(), *bought_clauses(self.costs))
-
-    @property
-    def pace(self) -> Note:
-        """Tokens/s and hours of the run."""
-        if self.rate is None or self.cost.hours is None:
-            return Note("why_speed_unknown")
-        return Note("why_train_speed", tokens=self.rate.likely, hours=self.cost.hours)
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingAlternative:
-    """What else one could choose: `kind` is "cheapest" (to buy), "fastest" or "rent"."""
-
-    kind: str
-    item: RankedTraining
-    first: RankedTraining
-
-    @property
-    def is_first(self) -> bool:
-        """Whether the first place is the best of this kind, too."""
-        return self.item.rank == self.first.rank
-
-    @property
-    def why(self) -> tuple[Note, ...]:
-        """Its speed and price, and what it misses of a recommendation."""
-        costs = self.item.costs
-        rents = is_priced_by_rent(self.kind, self.item.fit.gpu, costs)
-        prices = (rented_clause(costs),) if rents else bought_clauses(costs)
-        run = (self.item.score.cost_note,) if rents else ()
-        score = self.item.score
-        return (self.item.pace, *score.doubts(), *run, *prices, *score.missed())
-
-
-@dataclass(frozen=True, slots=True)
 class TrainingReport(Answered):
     """The answer to a training request.
 
@@ -164,12 +90,12 @@ class TrainingReport(Answered):
             self.profile,
             asked.memory,
             asked.plan.method,
-            [place.trained for place in self.ranking],
+            self.ranking,
             named=bool(self.request.gpus),
             counts_open=self.counts_open,
             tokens=round(self.request.dataset_tokens * self.request.epochs),
             ladder=self.ladder,
-            others={a.kind: a.item.trained for a in self.alternatives if not a.is_first},
+            others={a.kind: a.item for a in self.alternatives if not a.is_first},
         )
 
     def shape(self) -> Json:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from gpusizer.answers.comparison import Comparison, GpuListing
-from gpusizer.answers.conclusion.clauses import is_text
-from gpusizer.answers.conclusion.conclusion import Conclusion
+from gpusizer.answers.conclusion.clauses import Conclusion, is_text
 from gpusizer.answers.models_for.models_answer import ModelsFor, RunsOn
 from gpusizer.answers.report import EstimateRow, Report
-from gpusizer.answers.training_report import RankedTraining, TrainingEstimateRow, TrainingReport
+from gpusizer.answers.training_report import TrainingEstimateRow, TrainingReport
 from gpusizer.cli.output import (
     UNKNOWN,
     Columns,
@@ -32,6 +31,7 @@ from gpusizer.gpus.purpose import purpose_of
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.model.profile import ModelProfile
 from gpusizer.text import say_note, text
+from gpusizer.training.ranking import RankedTraining
 
 _QUANTS = 6
 _ROWS = 10

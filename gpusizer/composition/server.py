@@ -11,8 +11,8 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000")
 
 
+from gpusizer.answers.models_for.live_use import embedded_use
 from gpusizer.answers.models_for.model_library import ModelLibrary
-from gpusizer.answers.models_for.model_use import embedded_use
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.printable import log_printably
 from gpusizer.core.settings import Settings

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from gpusizer.answers.models_for.live_use import embedded_use
 from gpusizer.answers.models_for.model_library import ModelLibrary
-from gpusizer.answers.models_for.model_use import embedded_use
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.settings import Settings
 from gpusizer.gpus import load_catalogue

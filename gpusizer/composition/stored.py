@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from gpusizer.answers.models_for.live_use import embedded_use
 from gpusizer.answers.models_for.model_library import ModelLibrary
-from gpusizer.answers.models_for.model_use import embedded_use
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import HubUnreachable
 from gpusizer.core.settings import Settings

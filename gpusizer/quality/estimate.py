@@ -31,8 +31,7 @@ from gpusizer.quality.prediction import (
     predict,
 )
 from gpusizer.quality.quality import Increase, Quality, QualitySource
-from gpusizer.quality.recipes import PLAIN, TRAINED, QualityRecipe, recipe_of
-from gpusizer.quality.relation import LossCase
+from gpusizer.quality.relation import PLAIN, TRAINED, LossCase, QualityRecipe, recipe_of
 from gpusizer.quality.words import LossWord, tokens_changed, word_of
 
 _SMALL_PARAMETERS = 1_500_000_000

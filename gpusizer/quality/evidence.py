@@ -17,8 +17,16 @@ from statistics import fmean, median
 from typing import Any
 
 from gpusizer.core.paths import DATA_DIR
-from gpusizer.quality.recipes import PLAIN, QualityRecipe, recipe_of
-from gpusizer.quality.relation import FLOOR, Constants, LossCase, fitted, log_loss
+from gpusizer.quality.relation import (
+    FLOOR,
+    PLAIN,
+    Constants,
+    LossCase,
+    QualityRecipe,
+    fitted,
+    log_loss,
+    recipe_of,
+)
 
 FILE = DATA_DIR / "measurements" / "quality.jsonl"
 WEIGHTS = "weights"

@@ -10,7 +10,7 @@ from functools import cache
 from cachetools import LRUCache
 
 from gpusizer.answers.comparison import ComparedGpu, Comparison
-from gpusizer.answers.conclusion.conclusion import Conclusion
+from gpusizer.answers.conclusion.clauses import Conclusion
 from gpusizer.answers.figures.pictures import Pictures, pictures_of
 from gpusizer.answers.question import Question
 from gpusizer.answers.report import EstimateRow, Report

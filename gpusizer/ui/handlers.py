@@ -11,7 +11,7 @@ from uuid import uuid4
 import gradio as gr
 
 from gpusizer.answers.comparison import Comparison
-from gpusizer.answers.conclusion.conclusion import Conclusion
+from gpusizer.answers.conclusion.clauses import Conclusion
 from gpusizer.answers.model_card.own_terms import terms_of
 from gpusizer.answers.question import Question
 from gpusizer.answers.report import Report

@@ -12,7 +12,7 @@ import pytest
 from gradio_client import Client
 
 from gpusizer.answers.comparison import Comparison
-from gpusizer.answers.conclusion.conclusion import Conclusion
+from gpusizer.answers.conclusion.clauses import Conclusion
 from gpusizer.answers.report import Report
 from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.text import LANGUAGES, say_note

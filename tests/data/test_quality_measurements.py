@@ -23,7 +23,7 @@ from gpusizer.memory.quants.publishers import (
 from gpusizer.memory.quants.recipes import RECIPES
 from gpusizer.quality.evidence import is_evidence, kin_of, read_rows
 from gpusizer.quality.kv_loss import cache_loss
-from gpusizer.quality.recipes import recipe_of
+from gpusizer.quality.relation import recipe_of
 
 ROWS = read_rows()
 ABOUT = {"weights", "kv_cache", "weights_and_kv_cache", "image_weights"}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.answers.models_for.model_use import embedded_use
+from gpusizer.answers.models_for.live_use import embedded_use
 from gpusizer.core.errors import HubRateLimited, HubUnreachable, ModelUnreadable
 from gpusizer.core.paths import GENERATED_DIR
 from gpusizer.core.settings import Settings

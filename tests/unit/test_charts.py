@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import pytest
 
+from gpusizer.answers.figures.memory import Capacity, Curve, Point, Stack, StackPart
 from gpusizer.answers.figures.pictures import Pictures
 from gpusizer.answers.figures.prices import Offer, PriceSpeed, limit, mark_frontier
-from gpusizer.answers.figures.shapes import Capacity, Curve, Point, Stack, StackPart
 from gpusizer.answers.figures.users import UserSpeed, user_speed
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.units import GIB

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpusizer.answers.figures.memory import (
+    Point,
     capacities,
     context_curves,
     context_points,
@@ -12,7 +13,6 @@ from gpusizer.answers.figures.memory import (
     stacks,
 )
 from gpusizer.answers.figures.prices import Offer, limit, mark_frontier, price_speed
-from gpusizer.answers.figures.shapes import Point
 from gpusizer.answers.figures.users import user_speed, user_speeds
 from gpusizer.answers.report import Report
 from gpusizer.fit.study import Study

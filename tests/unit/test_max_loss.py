@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpusizer.answers.conclusion.conclusion import Conclusion
+from gpusizer.answers.conclusion.clauses import Conclusion
 from gpusizer.answers.request import SizeRequest
 from gpusizer.answers.selection import select_quants
 from gpusizer.fit.demands import DEFAULT_MAX_LOSS, Demands

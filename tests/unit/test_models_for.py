@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
+from gpusizer.answers.models_for.live_use import months_of
 from gpusizer.answers.models_for.model_library import CandidateModel, ModelLibrary
-from gpusizer.answers.models_for.model_use import months_of
 from gpusizer.answers.models_for.models_answer import ModelsFor
-from gpusizer.answers.models_for.ordering import place_of
-from gpusizer.answers.models_for.search import _least_bytes
+from gpusizer.answers.models_for.ordering import _least_bytes, place_of
 from gpusizer.answers.near_models import (
     by_loose_names,
     known_models,

@@ -11,15 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.answers.models_for.live_use import use_now, with_listing
-from gpusizer.answers.models_for.model_library import ModelLibrary
-from gpusizer.answers.models_for.model_use import (
+from gpusizer.answers.models_for.live_use import (
     ModelUse,
     age_level,
     embedded_use,
     total,
     use_level,
+    use_now,
+    with_listing,
 )
+from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.models_request import LICENSES
 from gpusizer.answers.models_for.ordering import FamilyUse

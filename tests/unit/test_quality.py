@@ -18,8 +18,7 @@ from gpusizer.quality.estimate import quality_of
 from gpusizer.quality.evidence import Evidence, evidence_of, kin_of
 from gpusizer.quality.prediction import MEASURED, predict
 from gpusizer.quality.quality import Quality
-from gpusizer.quality.recipes import recipe_of
-from gpusizer.quality.relation import LossCase, fitted
+from gpusizer.quality.relation import LossCase, fitted, recipe_of
 from gpusizer.quality.words import LIMITS, WORDS, LossWord, tokens_changed, word_of
 
 CHAINS = (

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.conclusion.need import others
+from gpusizer.answers.conclusion.fit import others
 from gpusizer.answers.report import Report
 from gpusizer.cli.summary import size_summary
 from gpusizer.fit.alternatives import break_even_months

@@ -17,11 +17,10 @@ from hypothesis import strategies as st
 from gpusizer.answers.json_shapes import document
 from gpusizer.answers.logs import parse_log
 from gpusizer.answers.logs.contribution import issue_of
-from gpusizer.answers.logs.lines import MAX_CHARS, MAX_LINE_CHARS
+from gpusizer.answers.logs.lines import MAX_CHARS, MAX_LINE_CHARS, clean
 from gpusizer.answers.logs.llama_bench import parse_llama_bench
 from gpusizer.answers.logs.log_checks import check
 from gpusizer.answers.logs.log_comparison import Prediction, compare_log
-from gpusizer.answers.logs.redaction import clean
 from gpusizer.answers.logs.rules import ENGINE_LOGS, LogRule
 from gpusizer.answers.logs.speed_check import SpeedCheck, check_llama_bench, check_vllm
 from gpusizer.answers.logs.vllm_metrics import ServedLoad, parse_metrics, served_between

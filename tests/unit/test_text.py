@@ -15,7 +15,7 @@ from typing import get_args
 
 import pytest
 
-from gpusizer.answers.models_for.search import How
+from gpusizer.answers.models_for.ordering import How
 from gpusizer.core.errors import GpusizerError, HubUnreachable, MalformedRepo, NoWeights
 from gpusizer.fit.fit import Verdict
 from gpusizer.fit.parallelism.run_plan import PlanKind

@@ -1,10 +1,15 @@
-"""Sentences that several conclusions share: boards, speeds, free memory and prices."""
+"""Conclusion: what an answer says first, by code; and what several share: boards, speeds, prices.
+
+`gpusizer.text` makes sentences of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Literal
 
-from gpusizer.core.messages import Note, NoteValue
+from gpusizer.core.messages import Note, NoteValue, Say
 from gpusizer.core.units import significant
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.ranking import Ranked
@@ -154,3 +159,36 @@ def planned(profile: ModelProfile, workload: Workload) -> Iterator[Note]:
 def names(words: Sequence[str]) -> str:
     """Names in a row."""
     return ", ".join(words)
+
+
+Kind = Literal["need", "fit", "compare", "load", "models", "train"]
+"""What is asked: what a model needs, whether it fits on a machine, which of several GPUs, what
+serves a load, what a machine runs, what fine-tuning takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """The answer to the question that was asked.
+
+    Attributes:
+        said: the conclusion, a note for each sentence.
+        weighed: what else decided, or would decide otherwise, a note for each sentence.
+        facts: the figures of the conclusion under the contract's names; None where unknown.
+    """
+
+    kind: Kind
+    said: tuple[Note, ...]
+    weighed: tuple[Note, ...] = ()
+    facts: Mapping[str, NoteValue | None] = field(default_factory=dict)
+
+    def sentence(self, say: Say) -> str:
+        """The conclusion in the reader's language."""
+        return told(self.said, say)
+
+
+def told(notes: Iterable[Note], say: Say) -> str:
+    """Sentences after one another, with what a language puts between them; "" for none."""
+    sentences = list(map(say, notes))
+    if not sentences:
+        return ""
+    return reduce(lambda first, more: say(Note("answer_joined", first=first, more=more)), sentences)

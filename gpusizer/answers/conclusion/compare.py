@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpusizer.answers.conclusion.clauses import boards_name, machine_name, names, short_name
-from gpusizer.answers.conclusion.conclusion import Conclusion
+from gpusizer.answers.conclusion.clauses import (
+    Conclusion,
+    boards_name,
+    machine_name,
+    names,
+    short_name,
+)
 from gpusizer.core.messages import Note, NoteValue
 from gpusizer.core.units import GB, significant
 from gpusizer.fit.ranking import Ranked

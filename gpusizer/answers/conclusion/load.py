@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gpusizer.answers.conclusion.clauses import (
+    Conclusion,
     about,
     boards_name,
     facts_of,
@@ -15,9 +16,7 @@ from gpusizer.answers.conclusion.clauses import (
     short_name,
     unmeasured,
 )
-from gpusizer.answers.conclusion.conclusion import Conclusion
-from gpusizer.answers.conclusion.fit import remedies, verdict
-from gpusizer.answers.conclusion.need import missed, others
+from gpusizer.answers.conclusion.fit import missed, others, remedies, verdict
 from gpusizer.core.messages import Note, NoteValue
 from gpusizer.core.units import significant
 from gpusizer.fit.losses import quality_at

@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
-from gpusizer.answers.conclusion.clauses import boards_name, one_price, short_name
-from gpusizer.answers.conclusion.conclusion import Conclusion
+from gpusizer.answers.conclusion.clauses import Conclusion, boards_name, one_price, short_name
 from gpusizer.core.messages import Note, NoteValue
 from gpusizer.core.units import significant
-from gpusizer.fit.speed.rate import Rate
 from gpusizer.fit.verdict import Verdict
-from gpusizer.gpus.costs import PlanCosts
 from gpusizer.model.profile import ModelProfile
-from gpusizer.training.fit import TrainingCost, TrainingFit
 from gpusizer.training.ladder import Rung
 from gpusizer.training.per_gpu import TrainingMemory
+from gpusizer.training.ranking import RankedTraining
 
 _METHODS = {"full": "Full", "lora": "LoRA", "qlora": "QLoRA", "dora": "DoRA"}
-
-
-@dataclass(frozen=True, slots=True)
-class Trained:
-    """One place of a training: where, how fast, and what the run and the boards cost."""
-
-    fit: TrainingFit
-    rate: Rate | None
-    cost: TrainingCost
-    costs: PlanCosts
 
 
 def method_name(method: str) -> str:
@@ -39,13 +25,13 @@ def train(
     profile: ModelProfile,
     requested: TrainingMemory,
     method: str,
-    places: Sequence[Trained],
+    places: Sequence[RankedTraining],
     *,
     named: bool,
     counts_open: bool,
     tokens: int,
     ladder: Sequence[Rung],
-    others: Mapping[str, Trained],
+    others: Mapping[str, RankedTraining],
 ) -> Conclusion:
     """The first place, or the named GPU that holds the training best.
 
@@ -83,7 +69,7 @@ def _savings(ladder: Sequence[Rung]) -> Iterator[Note]:
         yield from (rung.note for rung in ladder[:steps])
 
 
-def _run(place: Trained, tokens: int) -> Iterator[Note]:
+def _run(place: RankedTraining, tokens: int) -> Iterator[Note]:
     """The hours of the run and their rent."""
     hours, usd = place.cost.hours, place.cost.usd
     if hours is None or place.rate is None:
@@ -100,7 +86,7 @@ def _run(place: Trained, tokens: int) -> Iterator[Note]:
         yield Note("answer_train_run_rented", **fields, usd=significant(usd))
 
 
-def _others(others: Mapping[str, Trained]) -> Iterator[Note]:
+def _others(others: Mapping[str, RankedTraining]) -> Iterator[Note]:
     """A sentence for each alternative, with what it is the best at."""
     for kind, place in others.items():
         hours = place.cost.hours
@@ -114,7 +100,7 @@ def _others(others: Mapping[str, Trained]) -> Iterator[Note]:
         )
 
 
-def _facts(place: Trained) -> dict[str, NoteValue | None]:
+def _facts(place: RankedTraining) -> dict[str, NoteValue | None]:
     fit = place.fit
     return {
         "gpu": fit.gpu.slug,

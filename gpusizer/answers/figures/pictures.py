@@ -6,7 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gpusizer.answers.figures.memory import (
+    Capacity,
+    Curve,
     LossPoint,
+    Stack,
     capacities,
     context_curves,
     few_levels,
@@ -14,7 +17,6 @@ from gpusizer.answers.figures.memory import (
     stacks,
 )
 from gpusizer.answers.figures.prices import PriceSpeed, price_speed
-from gpusizer.answers.figures.shapes import Capacity, Curve, Stack
 from gpusizer.answers.figures.users import UserSpeed, user_speeds
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.fit.fit import Fit

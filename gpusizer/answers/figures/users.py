@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from gpusizer.answers.figures.shapes import Curve, Point
+from gpusizer.answers.figures.memory import Curve, Point
 from gpusizer.fit.fit import Fit, sequences_held
 from gpusizer.fit.load import ServingLoad
 from gpusizer.fit.serving import load_of_users, served

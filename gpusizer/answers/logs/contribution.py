@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gpusizer.answers.logs.lines import clean
 from gpusizer.answers.logs.llama_bench import BenchReport
 from gpusizer.answers.logs.log_comparison import LogComparison
 from gpusizer.answers.logs.parsed import ParsedLog
-from gpusizer.answers.logs.redaction import clean
 from gpusizer.answers.logs.run_request import (
     SERVING,
     backend_of,

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, StrictStr, TypeAdapter, ValidationError
 
-from gpusizer.answers.logs.redaction import clean, file_name
+from gpusizer.answers.logs.lines import clean, file_name
 from gpusizer.answers.logs.run_request import BACKENDS, gguf_slug
 from gpusizer.core.validation import fail
 

@@ -15,9 +15,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from gpusizer.answers.logs.lines import Line
+from gpusizer.answers.logs.lines import Line, clean, file_name, hub_id_of
 from gpusizer.answers.logs.parsed import LogReading, Scalar
-from gpusizer.answers.logs.redaction import clean, file_name, hub_id_of
 
 _TABLES = tomllib.loads(Path(__file__).with_name("wordings.toml").read_text(encoding="utf-8"))
 _VALUES: Mapping[str, list[str]] = _TABLES.pop("values")

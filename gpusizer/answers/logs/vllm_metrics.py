@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpusizer.answers.logs.redaction import clean
+from gpusizer.answers.logs.lines import clean
 from gpusizer.core.validation import fail
 
 MAX_CHARS = 4_000_000

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Protocol
 
 from gpusizer.answers.models_for.families import Member, name_of, read_name
-from gpusizer.answers.models_for.model_use import Uses
+from gpusizer.answers.models_for.live_use import Uses
 from gpusizer.hub.listed_models import ListTrending
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.model.profile import ModelProfile, build_profile

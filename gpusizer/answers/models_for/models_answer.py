@@ -6,16 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpusizer.answers.conclusion.clauses import machine_name, names, short_name
-from gpusizer.answers.conclusion.conclusion import Conclusion
+from gpusizer.answers.conclusion.clauses import Conclusion, machine_name, names, short_name
+from gpusizer.answers.gpu_json import machine_json
 from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json, fields_of, parts
 from gpusizer.answers.launch.llama_cpp import machine_flags
-from gpusizer.answers.machine_json import machine_json
-from gpusizer.answers.models_for.live_use import UseNow, newcomer_json
-from gpusizer.answers.models_for.model_use import Uses
+from gpusizer.answers.models_for.live_use import UseNow, Uses, newcomer_json
 from gpusizer.answers.models_for.models_request import ModelsRequest
-from gpusizer.answers.models_for.ordering import ORDER, Family, use_of
-from gpusizer.answers.models_for.search import Runs
+from gpusizer.answers.models_for.ordering import ORDER, Family, Runs, use_of
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note, NoteValue
 from gpusizer.core.units import significant

@@ -6,13 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gpusizer.answers.models_for.live_use import UseNow, newcomers_for, use_now
+from gpusizer.answers.models_for.live_use import UseNow, months_of, newcomers_for, use_now
 from gpusizer.answers.models_for.model_library import CandidateModel, ModelLibrary
-from gpusizer.answers.models_for.model_use import months_of
 from gpusizer.answers.models_for.models_answer import ModelsFor, RunsOn
 from gpusizer.answers.models_for.models_request import ModelsRequest
-from gpusizer.answers.models_for.ordering import families_in_order, use_of
-from gpusizer.answers.models_for.search import Resolve, Search, running_on
+from gpusizer.answers.models_for.ordering import (
+    Resolve,
+    Search,
+    families_in_order,
+    running_on,
+    use_of,
+)
 from gpusizer.answers.selection import asked_quants
 from gpusizer.core.errors import GpusizerError, ModelUnreadable
 from gpusizer.core.messages import Note

@@ -3,8 +3,8 @@ below it."""
 
 from __future__ import annotations
 
-from gpusizer.answers.conclusion.conclusion import Conclusion
-from gpusizer.answers.conclusion.need import others
+from gpusizer.answers.conclusion.clauses import Conclusion
+from gpusizer.answers.conclusion.fit import others
 from gpusizer.core.errors import GpusizerError
 from gpusizer.ui.answering import PageAnswer
 from gpusizer.ui.presenters.conclusion import conclusion_html, first_sentence

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from gpusizer.answers.conclusion.conclusion import Conclusion, told
+from gpusizer.answers.conclusion.clauses import Conclusion, told
 from gpusizer.core.messages import Note
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gpusizer.answers.models_for.live_use import UseNow
 from gpusizer.answers.models_for.models_answer import ModelsFor, RunsOn
-from gpusizer.answers.models_for.search import Runs
+from gpusizer.answers.models_for.ordering import Runs
 from gpusizer.core.units import GIB
 from gpusizer.fit.losses import quality_at
 from gpusizer.hub.listed_models import ListedModel

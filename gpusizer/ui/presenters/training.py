@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from gpusizer.answers.conclusion.clauses import boards_name
 from gpusizer.answers.conclusion.train import method_name
-from gpusizer.answers.figures.shapes import Capacity, Stack, StackPart
-from gpusizer.answers.training_report import RankedTraining, TrainingEstimateRow, TrainingReport
+from gpusizer.answers.figures.memory import Capacity, Stack, StackPart
+from gpusizer.answers.training_report import TrainingEstimateRow, TrainingReport
 from gpusizer.training.ladder import Rung
 from gpusizer.training.per_gpu import TrainingMemory
+from gpusizer.training.ranking import RankedTraining
 from gpusizer.ui.presenters.charts.stacked import training_picture
 from gpusizer.ui.presenters.conclusion import conclusion_html
 from gpusizer.ui.presenters.grid import known

@@ -7,7 +7,7 @@ from string import ascii_uppercase
 
 import pandas as pd
 
-from gpusizer.answers.figures.shapes import Capacity
+from gpusizer.answers.figures.memory import Capacity
 from gpusizer.core.units import GIB
 from gpusizer.ui.presenters.charts.svg import Draw, filled, hatches
 from gpusizer.ui.presenters.html import Child, Html, el, join

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from gpusizer.answers.figures.shapes import Capacity, Stack
+from gpusizer.answers.figures.memory import Capacity, Stack
 from gpusizer.core.units import GIB
 from gpusizer.ui.presenters.charts.chart_frame import (
     capacities_key,
