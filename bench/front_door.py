@@ -42,8 +42,8 @@ class MeasuredSizer(Sizer):
     and no measurement is compared with it.
     """
 
-    def profile(self, request: SizeRequest) -> ModelProfile:
-        return load_profile(request.model)
+    def profiled(self, snapshot: RepoSnapshot) -> ModelProfile:
+        return load_profile(snapshot.repo_id)
 
     def places(
         self, question: Question, named: Sequence[NamedGpu], *, advised: bool = True

@@ -11,11 +11,8 @@ from tests.nightly import NIGHTLY
 from tests.redis_server import RedisServer, need_redis
 from tests.running_app import RunningApp, running_app
 
-_EVALUATE_MEASUREMENTS = ("test_accuracy", "test_publication", "test_throughput")
-"""Test modules that ask about every row of `data/measurements`, which takes half a minute."""
-
 _SLOWEST_FIRST = (
-    *_EVALUATE_MEASUREMENTS,
+    "test_accuracy",  # asks about every row of `data/measurements`
     "browser",
     "api",
     "answers",
@@ -42,16 +39,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--screenshots", action="store_true", help="save pages in artifacts/")
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A worker takes whole files; one worker takes all that evaluate the measurements.
-
-    What takes longest begins first, so that no worker is left with it alone.
-    """
-    for item in items:
-        name = item.path.stem
-        group = "measurements" if name in _EVALUATE_MEASUREMENTS else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
+    """Workers take whole files, of which the longest begin, so that none is left with one alone."""
     items.sort(key=_turn)
 
 

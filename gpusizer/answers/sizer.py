@@ -42,7 +42,7 @@ from gpusizer.gpus import Catalogue
 from gpusizer.gpus.own_cards import OwnCards, with_used_memory
 from gpusizer.hub.model_ref import ModelRef, ParseRef, is_repo_id, parse_model_ref
 from gpusizer.hub.quantized_repos import Lister, QuantizedRepo
-from gpusizer.hub.snapshot import Fetch
+from gpusizer.hub.snapshot import Fetch, RepoSnapshot
 from gpusizer.model.profile import ModelProfile, build_profile
 
 _NO_NOTES: tuple[Note, ...] = ()
@@ -96,7 +96,7 @@ class Sizer:
         ref = self._ref(request)
         snapshot = self.fetch(ref)
         budget = self.new_budget()
-        profile = read_draft(request, build_profile(snapshot), self.fetch, self.parse, budget)
+        profile = read_draft(request, self.profiled(snapshot), self.fetch, self.parse, budget)
         about: tuple[Note, ...] = _read_as(request.model, ref)
         if request.as_card:
             fields, note = with_authors_terms(request.stated, snapshot.card, profile)
@@ -133,7 +133,11 @@ class Sizer:
     @suggesting_models()
     def profile(self, request: SizeRequest) -> ModelProfile:
         """The profile of the requested model."""
-        return build_profile(self.fetch(self._ref(request)))
+        return self.profiled(self.fetch(self._ref(request)))
+
+    def profiled(self, snapshot: RepoSnapshot) -> ModelProfile:
+        """The profile of a snapshot, made anew: here it is not known which models come again."""
+        return build_profile(snapshot)
 
     def _ref(self, request: SizeRequest) -> ModelRef:
         """What the requested model names."""

@@ -17,6 +17,11 @@ _FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
     "--disable-background-networking",
+    # Two renderers for the address bar of each window, which nobody types into. This list is in
+    # place of Playwright's, whose entries that a page can notice are repeated.
+    "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,HttpsUpgrades,PaintHolding"
+    ",HttpsFirstBalancedModeAutoEnable,ThirdPartyStoragePartitioning,OptimizationHints,MediaRouter"
+    ",AvoidUnnecessaryBeforeUnloadCheckSync,DestroyProfileOnBrowserClose,LensOverlay",
     # No name but this host's resolves, so no packet leaves the machine.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
 ]
@@ -76,7 +81,6 @@ class Visit:
     address: str
     saves_screenshots: bool = False
     errors: list[str] = field(default_factory=list)
-    outside: list[str] = field(default_factory=list)
 
     def go(self, path: str) -> Any:
         """Open a path of the application and wait until it is rendered."""
@@ -105,32 +109,62 @@ class Visit:
             self.page.screenshot(path=ARTIFACTS / f"{name}.png", full_page=True)
 
 
+class Profiles:
+    """Profiles of the browser, one for each window of a test. What they fetched is kept from test
+    to test, as in a browser that is used; what the page stores is not."""
+
+    def __init__(self, browser: Any, address: str) -> None:
+        self.browser, self.address = browser, address
+        self.contexts: list[Any] = []
+
+    def context(self, number: int) -> Any:
+        """The profile of the window of this number, from 0 on."""
+        if number == len(self.contexts):
+            made = self.browser.new_context(locale="en-US")
+            made.set_default_timeout(_TIMEOUT_MS)
+            self.contexts.append(made)
+        return self.contexts[number]
+
+    def forget(self, page: Any) -> None:
+        """Close a window, and drop what the page stored in its profile."""
+        session = page.context.new_cdp_session(page)
+        stored = {"origin": self.address.rstrip("/"), "storageTypes": "cookies,local_storage"}
+        session.send("Storage.clearDataForOrigin", stored)
+        for opened in page.context.pages:
+            opened.close()
+
+
+@pytest.fixture(scope="session")
+def profiles(browser: Any, app_url: str) -> Profiles:
+    return Profiles(browser, app_url)
+
+
 @pytest.fixture
 def visit(
-    browser: Any, app_url: str, pytestconfig: pytest.Config
+    profiles: Profiles, app_url: str, pytestconfig: pytest.Config
 ) -> Iterator[Callable[..., Visit]]:
     """Opens windows; at the end of the test none may have an error or a request to another host."""
     visits: list[Visit] = []
+    outside: list[str] = []
+
+    def note_outside(request: Any) -> None:
+        if urlsplit(request.url).hostname not in _LOCAL_HOSTS:
+            outside.append(request.url)
 
     def open_window(width: int = 1280, theme: str = "light") -> Visit:
-        context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=theme, locale="en-US"
-        )
-        context.set_default_timeout(_TIMEOUT_MS)
-        saves_screenshots = pytestconfig.getoption("screenshots")
-        window = Visit(context.new_page(), app_url, saves_screenshots)
-        visits.append(window)
-
-        def note_outside(request: Any) -> None:
-            if urlsplit(request.url).hostname not in _LOCAL_HOSTS:
-                window.outside.append(request.url)
-
+        context = profiles.context(len(visits))
         context.on("request", note_outside)
-        window.page.on("pageerror", lambda error: window.errors.append(str(error)))
+        page = context.new_page()
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=theme)
+        window = Visit(page, app_url, pytestconfig.getoption("screenshots"))
+        visits.append(window)
+        page.on("pageerror", lambda error: window.errors.append(str(error)))
         return window
 
     yield open_window
     for window in visits:
-        window.page.context.close()
-        assert window.errors == []
-        assert window.outside == []
+        window.page.context.remove_listener("request", note_outside)
+        profiles.forget(window.page)
+    assert [error for window in visits for error in window.errors] == []
+    assert outside == []
