@@ -7,8 +7,154 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from scrapers.readme import words as cues
-from scrapers.readme.hardware import Claim, MemoryAmount, amounts_in, gpus_in
 from scrapers.readme.text import Block
+from scrapers.readme.words import GPU_NAMES, NUMBERS
+
+_MOST_GPUS = 100_000
+_MOST_GB = 1e6
+
+_GPU = re.compile(
+    rf"(?:(?<![A-Za-z0-9.,])|(?<=\d[xX×]))(?P<name>{'|'.join(GPU_NAMES)})"
+    r"(?:[- ]?(?:SXM\d?|PCI-?[eE]|NVL))?"
+    r"(?:[- ]?\(?(?P<memory>\d{1,3}) ?[Gg](?:i?[Bb])?\)?)?s?(?![A-Za-z0-9])"
+)
+_GENERIC = re.compile(
+    r"(?<![A-Za-z])(?:GPUs?|graphics cards?|video cards?|placas? de vídeo|placas?"
+    r"|(?<=GB )cards?|(?<=GB-)cards?)(?![A-Za-z]|\s(?:memory|mem|V?RAM)\b)"
+    r"|显卡|加速卡|(?<=[张块])卡|(?<=单)卡",
+    re.IGNORECASE,
+)
+_VENDOR = r"(?:NVIDIA|AMD|Intel|Apple|Tesla|GeForce|consumer|multi-?|high-end|modern|datacenter|-)"
+_NUMBER = "|".join(sorted(map(re.escape, NUMBERS), key=len, reverse=True))
+_COUNT_BEFORE = re.compile(
+    rf"(?:(?<![\w.,-])|(?<=[\u4e00-\u9fff(~≥>=]))(?P<count>\d{{1,6}}|{_NUMBER})"
+    rf"\s?(?:[x×*]|张|块|卡|台|个|片)?\s*(?:{_VENDOR}\s*)*$",
+    re.IGNORECASE,
+)
+_COUNT_AFTER = re.compile(
+    r"\s?(?:GPUs?\s?)?\(?\s?[x×*]\s?(?P<count>\d{1,4})(?![\d.,]|\s?GB)", re.IGNORECASE
+)
+_AMOUNT = re.compile(
+    r"(?:(?<![\w.,])|(?<=[\u4e00-\u9fffxX×]))"
+    r"(?:(?P<count>\d{1,4})\s?[x×*]\s?)?"
+    r"(?P<low>\d{1,5}(?:[.,]\d{1,3})*)\+?\s?(?:(?:G(?:i?B)?\s?)?(?:-|–|~|to|até|到|至)\s?"
+    r"(?P<high>\d{1,5}(?:[.,]\d{1,3})?))?\+?[ -]?(?P<unit>GiB|GB|G|TiB|TB|T|MiB|MB)\+?"
+    r"(?![A-Za-z0-9/])",
+    re.IGNORECASE,
+)
+_FACTORS = {"g": 1.0, "t": 1000.0, "m": 0.001}
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryAmount:
+    """Memory, with the number of parts that are as large ("4 x 80GB")."""
+
+    start: int
+    end: int
+    gb: float
+    high_gb: float | None = None
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One thing that a sentence names, with where it stands in it: a GPU, any GPU (`gpu` None), or
+    an amount of memory.
+
+    Attributes:
+        gb, high_gb: memory of all GPUs together, and the end of a range.
+        others: alternatives to `gpu`.
+        is_machine: a count of it counts whole machines.
+    """
+
+    start: int
+    end: int
+    gb: float | None = None
+    high_gb: float | None = None
+    gb_per_gpu: float | None = None
+    unified_gb: float | None = None
+    gpu: str | None = None
+    others: tuple[str, ...] = ()
+    count: int | None = None
+    is_machine: bool = False
+
+
+def amounts_in(text: str) -> list[MemoryAmount]:
+    """Amounts of memory in a text, in order.
+
+    >>> [(item.gb, item.high_gb, item.count) for item in amounts_in("85-100GB, ≥3×80GB or 1T")]
+    [(85.0, 100.0, None), (80.0, None, 3), (1000.0, None, None)]
+    """
+    amounts = []
+    for match in _AMOUNT.finditer(text):
+        factor = _FACTORS[match["unit"][0].lower()]
+        low = decimal(match["low"]) * factor
+        high = decimal(match["high"]) * factor if match["high"] else None
+        count = int(match["count"]) if match["count"] else None
+        if 0 < low <= _MOST_GB:
+            amounts.append(
+                MemoryAmount(match.start(), match.end(), round(low, 6), high, count or None)
+            )
+    return amounts
+
+
+def decimal(digits: str) -> float:
+    """A number with a decimal point or comma, or with commas between thousands.
+
+    >>> decimal("9,5"), decimal("1,000"), decimal("14.7")
+    (9.5, 1000.0, 14.7)
+    """
+    if _THOUSANDS.fullmatch(digits):
+        return float(digits.replace(",", ""))
+    first, *rest = digits.replace(",", ".").split(".")
+    return float(f"{first}.{''.join(rest) or 0}")
+
+
+def gpus_in(text: str) -> list[Claim]:
+    """GPUs that a text names, with counts, in order.
+
+    >>> [(item.gpu, item.count) for item in gpus_in("8xH100, H20 x 16 or a single RTX 3090")]
+    [('H100', 8), ('H20', 16), ('RTX 3090', 1)]
+    """
+    mentions = []
+    named_spans = [match.span() for match in _GPU.finditer(text)]
+    for match in _GPU.finditer(text):
+        memory = float(match["memory"]) if match["memory"] else None
+        name = " ".join(match["name"].split())
+        mentions.append(_mention(text, match, name, memory))
+    for match in _GENERIC.finditer(text):
+        if not any(end <= match.start() <= end + 1 for _, end in named_spans):
+            mentions.append(_mention(text, match, None, None))
+    return sorted(mentions, key=lambda item: item.start)
+
+
+def _mention(text: str, match: re.Match[str], name: str | None, memory_gb: float | None) -> Claim:
+    """A GPU with its count, which stands before it or behind it."""
+    head = text[max(match.start() - 40, 0) : match.start()]
+    if name is None:
+        head = _AMOUNT_AT_END.sub("", head)
+    before, after = _COUNT_BEFORE.search(head), _COUNT_AFTER.match(text, match.end())
+    stated = before or after
+    count = None if stated is None else NUMBERS.get(stated["count"].lower())
+    if stated is not None and count is None:
+        count = int(stated["count"])
+    usable = count if count is not None and 0 < count <= _MOST_GPUS else None
+    end = after.end() if after and not before else match.end()
+    start = match.start() - (len(head) - before.start() if before else 0)
+    machine = _MACHINE.match(text, match.end())
+    return Claim(
+        start, end, gb_per_gpu=memory_gb, gpu=name, count=usable, is_machine=machine is not None
+    )
+
+
+_AMOUNT_AT_END = re.compile(
+    r"\d{1,4}(?:[.,]\d)?[ -]?G(?:i?B)?(?:\s(?:of )?VRAM)?\+?\s?$", re.IGNORECASE
+)
+_MACHINE = re.compile(
+    r"\s(?:DGX\s?)?(?:host|node|server|machine|system|DGX)s?(?![A-Za-z])", re.IGNORECASE
+)
+
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^a-z\s])|[。！？；\n]|;\s")
 _CLAUSE_END = re.compile(
@@ -36,6 +182,14 @@ _EXAMPLES = re.compile(r"\b(?:like|such as|e\.g\.|for example|i\.e\.|como)\b|例
 _DIFFERENCE = re.compile(
     r"\b(?:by|from|de|another|additional|extra)\s?(?:about|~|up to)?\s?$", re.IGNORECASE
 )
+_NOUNS = (
+    ("vram", cues.VRAM),
+    ("host", cues.HOST_MEMORY),
+    ("disk", cues.DISK),
+    ("vram", cues.MEMORY),
+    ("unified", cues.UNIFIED),
+)
+"""Words for what an amount measures; the first kind counts that a text has."""
 _SAME = re.compile(r"\s?\(?\s?(?:NVIDIA|AMD|Tesla)?\s?", re.IGNORECASE)
 _OR = re.compile(
     r"\s?(?:/|or|ou|或|或者)\s?(?:an?\s|one\s|um\s)?(?:NVIDIA\s|AMD\s)?$", re.IGNORECASE
@@ -93,8 +247,9 @@ def claims_in(sentence: Sentence) -> list[Claim]:
         claim = _gpu_claim(mention, memory)
         if claim.gpu is None and claims and claim.start < claims[-1].end:
             continue  # the word "GPU" behind a name that was counted with it
-        if _joins_examples(claims, claim, text):
-            claims[-1] = _with_example(claims[-1], claim)
+        joined = _with_example(claims[-1], claim, text) if claims else None
+        if joined is not None:
+            claims[-1] = joined
         elif claim.gpu or claim.count or claim.gb_per_gpu:
             claims.append(claim)
     free = [amount for amount in amounts if amount.start not in used]
@@ -105,14 +260,10 @@ def claims_in(sentence: Sentence) -> list[Claim]:
 def _memory_of(mention: Claim, amounts: Sequence[MemoryAmount], text: str) -> MemoryAmount | None:
     """The memory of one such GPU: "80GB GPU", "GPUs with 80GB", "A100 (80 GB)"."""
     for amount in amounts:
-        between = text[amount.end : mention.end]
-        if mention.start <= amount.start < mention.end and amount.end <= mention.end:
+        is_before = _MEMORY_BEFORE.fullmatch(text[amount.end : mention.end])
+        if mention.start <= amount.start < amount.end <= mention.end or is_before:
             return amount
-        if amount.end <= mention.end and _MEMORY_BEFORE.fullmatch(between):
-            return amount
-        if amount.start >= mention.end and _MEMORY_BEHIND.fullmatch(
-            text[mention.end : amount.start]
-        ):
+        if amount.start >= mention.end and _MEMORY_BEHIND.match(text[mention.end : amount.start]):
             return amount
     return None
 
@@ -125,23 +276,21 @@ def _gpu_claim(mention: Claim, memory: MemoryAmount | None) -> Claim:
     return replace(mention, start=start, end=end, gb_per_gpu=memory.gb, count=count)
 
 
-def _joins_examples(claims: Sequence[Claim], claim: Claim, text: str) -> bool:
-    """Whether a GPU is an example or an alternative of the one before it."""
-    if not claims or claim.gpu is None:
-        return False
-    between = text[claims[-1].end : claim.start]
-    if claims[-1].gpu is None:
-        is_example = len(between) < _EXAMPLE_CHARS and _EXAMPLES.search(between) is not None
-        is_same = claim.count in (None, claims[-1].count)
-        return is_example or (is_same and _SAME.fullmatch(between) is not None)
-    return claim.count is None and _OR.fullmatch(between) is not None
-
-
-def _with_example(claim: Claim, example: Claim) -> Claim:
-    named = claim.gpu or example.gpu
-    others = (*claim.others, *([example.gpu] if claim.gpu and example.gpu else []))
-    memory = claim.gb_per_gpu or example.gb_per_gpu
-    return replace(claim, gpu=named, others=others, gb_per_gpu=memory, end=example.end)
+def _with_example(claim: Claim, example: Claim, text: str) -> Claim | None:
+    """A claim with the GPU behind it, which is its example or alternative; None where it is not."""
+    between = text[claim.end : example.start]
+    if example.gpu is None:
+        return None
+    if claim.gpu is None:
+        is_example = len(between) < _EXAMPLE_CHARS and _EXAMPLES.search(between)
+        is_same = example.count in (None, claim.count) and _SAME.fullmatch(between)
+        joined = replace(claim, gpu=example.gpu) if is_example or is_same else None
+    else:
+        is_other = example.count is None and _OR.fullmatch(between)
+        joined = replace(claim, others=(*claim.others, example.gpu)) if is_other else None
+    return joined and replace(
+        joined, gb_per_gpu=claim.gb_per_gpu or example.gb_per_gpu, end=example.end
+    )
 
 
 def _memory_claim(amount: MemoryAmount, sentence: Sentence) -> Claim | None:
@@ -158,46 +307,23 @@ def _memory_claim(amount: MemoryAmount, sentence: Sentence) -> Claim | None:
 
 
 def memory_kind(amount: MemoryAmount, sentence: Sentence) -> str:
-    """What an amount measures: "vram", "unified", or "" for anything else."""
-    text = sentence.text
-    index = sentence.clause_of(amount.start)
-    clause = sentence.clause(index)
-    behind = text[amount.end : min(sentence.clauses[index][1], amount.end + _NOUN_CHARS)]
-    before = text[sentence.clauses[index][0] : amount.start]
-    noun = _first_noun(behind)
-    if noun == "vram" or (not noun and cues.VRAM.is_in(before)):
-        return "" if _DIFFERENCE.search(before) else "vram"
-    if cues.UNIFIED.is_in(behind):
-        return "unified"
-    if noun == "host" or (not noun and cues.HOST_MEMORY.is_in(before)):
-        is_unified = cues.UNIFIED.is_in(text) and not re.search("cpu", clause, re.IGNORECASE)
-        return "unified" if is_unified else ""
-    if noun == "disk" or cues.DISK.is_in(clause):
-        return ""
-    if noun == "memory":
-        return "" if cues.HOST_MEMORY.is_in(before) else "vram"
-    if cues.VRAM.is_in(text):
-        return "vram"
-    if cues.HOST_MEMORY.is_in(text) or cues.DISK.is_in(text):
-        return ""
-    near = " ".join(sentence.surroundings[:2])
-    if cues.MEMORY.is_in(text) or (amount.count and "gpu" in text.lower()):
-        return "vram"
-    return "vram" if cues.VRAM.is_in(near) and not cues.HOST_MEMORY.is_in(near) else ""
+    """What an amount measures: "vram", "unified", or "" for anything else.
 
-
-def _first_noun(behind: str) -> str:
-    """What the words behind an amount call it."""
-    nouns: list[tuple[int, int, str]] = []
-    kinds = (
-        ("vram", cues.VRAM),
-        ("host", cues.HOST_MEMORY),
-        ("memory", cues.MEMORY),
-        ("disk", cues.DISK),
-    )
-    for order, (kind, cue) in enumerate(kinds):
-        nouns += [(start, order, kind) for start, _ in cue.spans(behind)[:1]]
-    return min(nouns)[2] if nouns else ""
+    The words behind it in its clause say it, else those before it, the rest of the sentence, or
+    what leads to it, where only memory of GPUs counts.
+    """
+    start, end = sentence.clauses[sentence.clause_of(amount.start)]
+    before = sentence.text[start : amount.start]
+    places = (sentence.text[amount.end : min(end, amount.end + _NOUN_CHARS)], before, sentence.text)
+    noun = next((noun for place in places for noun, cue in _NOUNS if cue.is_in(place)), None)
+    if noun is None and amount.count and "gpu" in sentence.text.lower():
+        return "vram"
+    if noun is None:
+        near = " ".join(sentence.surroundings[:2])
+        return "vram" if cues.VRAM.is_in(near) and not cues.HOST_MEMORY.is_in(near) else ""
+    if noun == "host" and cues.UNIFIED.is_in(sentence.text):
+        return "" if "cpu" in sentence.text[start:end].lower() else "unified"
+    return "" if noun == "vram" and _DIFFERENCE.search(before) else noun
 
 
 def _joined(gpus: list[Claim], amounts: list[Claim]) -> list[Claim]:

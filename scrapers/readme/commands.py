@@ -31,6 +31,14 @@ _MOST_WORDS = 300
 _HEREDOC = re.compile(r"<<-?\s*\w")
 _COMMAND_FIELDS = {field.name for field in fields(EngineCommand)}
 _STATEMENT_FIELDS = ("model", "quant", "context", "native_context", "yarn_factor")
+_MOST_LINE_CHARS = 500
+_COMMENT = re.compile(r"""("[^"]*"|'[^']*')|#.*""")
+_ASSIGNED = re.compile(
+    r"""(?P<quote>["']?)(?<![\w.-])(?P<name>[\w.-]++)(?P=quote)\s*+[=:]\s*+"""
+    r"""(?P<value>"[^"]*"|'[^']*'|[^\s,=:(){}\[\]"']++)|"[^"]*"|'[^']*'"""
+)
+"""A name and its value, or a text in quotes, whose inside is no code."""
+_SEVERAL = re.compile(r"\s*+(\w++(?:\s*+,\s*+\w++)++)\s*+=\s*+([^=(\[{\"']++)")
 _HINTS = (*(program.words[0] for program in PROGRAMS), *LAUNCHERS)
 
 
@@ -192,48 +200,11 @@ def assignments(text: str) -> list[tuple[str, str]]:
     >>> assignments('llm = LLM(model="a/b", tp_size=8)')[-2:]
     [('model', 'a/b'), ('tp_size', '8')]
     """
-    words = _python_words(text[:500])
-    pairs: list[tuple[str, str]] = []
-    for position, item in enumerate(words):
-        if item not in ("=", ":"):
-            continue
-        names, values = _before(words, position), _after(words, position)
-        begins_line = position == 2 * len(names) - 1
-        if begins_line and len(names) > 1 and len(names) == len(values):
-            pairs += zip(names, values, strict=True)
-        elif names and values:
-            pairs.append((names[-1], values[0]))
-    return pairs
-
-
-def _python_words(text: str) -> list[str]:
-    scanner = shlex.shlex(text, posix=True, punctuation_chars="=:,(){}[]")
-    scanner.whitespace_split = True
-    try:
-        return [piece for item in scanner for piece in _apart(item)][:_MOST_WORDS]
-    except ValueError:
-        return []
-
-
-def _apart(item: str) -> list[str]:
-    """Punctuation that stands together, as single characters."""
-    return list(item) if item and set(item) <= set("=:,(){}[]") else [item]
-
-
-def _before(words: Sequence[str], position: int) -> list[str]:
-    """Names in front of a sign, joined by commas from the start of the line."""
-    names: list[str] = []
-    for index in range(position - 1, -1, -2):
-        names.insert(0, words[index])
-        if index == 0 or words[index - 1] != ",":
-            break
-    return names
-
-
-def _after(words: Sequence[str], position: int) -> list[str]:
-    values: list[str] = []
-    for index in range(position + 1, len(words), 2):
-        values.append(words[index])
-        if index + 1 >= len(words) or words[index + 1] != ",":
-            break
-    return values
+    code = _COMMENT.sub(r"\1", text[:_MOST_LINE_CHARS])
+    several = _SEVERAL.fullmatch(code)
+    if several is not None:
+        names, values = (part.replace(" ", "").split(",") for part in several.groups())
+        if len(names) == len(values):
+            return list(zip(names, values, strict=True))
+    pairs = (match.group("name", "value") for match in _ASSIGNED.finditer(code))
+    return [(key, value.strip("\"'")) for key, value in pairs if key is not None]

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 from gpusizer.hub.card_statements import Bound, Kind, ModelCardStatement
 from scrapers.readme import words as cues
-from scrapers.readme.claims import Sentence, claims_in, sentences_of
+from scrapers.readme.claims import Claim, Sentence, amounts_in, claims_in, gpus_in, sentences_of
 from scrapers.readme.context import tokens_in
-from scrapers.readme.hardware import Claim, amounts_in, gpus_in
-from scrapers.readme.quants import QuantMention, names_in, quant_mentions
+from scrapers.readme.quants import names_in, quant_mentions
 from scrapers.readme.text import Block
 
 _MOST_PLAIN_GPUS = 64
 """More GPUs than any model is served on; whoever names more has trained on them."""
 _DGX_GPUS = 8
+Item = TypeVar("Item")
+
 _NO_SUBJECT = re.compile(r"\W*(?:only\s)?(?:requires?|needs?|takes?|uses?)\b", re.IGNORECASE)
 
 
@@ -121,7 +124,7 @@ def statement_of(claim: Claim, sentence: Sentence, block: Block) -> ModelCardSta
         sentence.text,
         is_requirement=True,
         bound=bound,
-        model=_nearest_name(claim, sentence),
+        model=_nearest(claim, names_in(sentence.text)),
         vram_gb=total,
         vram_gb_high=claim.high_gb,
         vram_gb_per_gpu=claim.gb_per_gpu,
@@ -160,33 +163,23 @@ def bound_of(clause: str, sentence: str = "") -> Bound:
 def quant_of(claim: Claim, sentence: Sentence) -> tuple[str | None, float | None]:
     """The quantization or the bits nearest to a claim, in its own clause if there is one."""
     mentions = quant_mentions(sentence.text)
-    if not mentions:
-        earlier_text = sentence.surroundings[0]
-        has_own = amounts_in(earlier_text) or gpus_in(earlier_text)
-        mentions = [] if has_own else quant_mentions(earlier_text)
-        return (mentions[-1].slug, mentions[-1].bits) if mentions else (None, None)
+    earlier = sentence.surroundings[0]
+    if not mentions and not (amounts_in(earlier) or gpus_in(earlier)):
+        mentions = [replace(item, start=-1) for item in quant_mentions(earlier)]
+    placed = [(item.start, item) for item in mentions]
     own = sentence.clause_of(claim.start)
-    inside = [item for item in mentions if sentence.clause_of(item.start) == own]
-    named = _nearest(claim, [item for item in inside if item.slug])
-    sized = _nearest(claim, [item for item in inside if item.bits])
+    inside = [pair for pair in placed if pair[0] >= 0 and sentence.clause_of(pair[0]) == own]
+    named = _nearest(claim, [pair for pair in inside if pair[1].slug])
+    sized = _nearest(claim, [pair for pair in inside if pair[1].bits])
     if named is None and sized is None:
-        nearest = _nearest(claim, mentions) or mentions[0]
-        return nearest.slug, nearest.bits
+        named = sized = _nearest(claim, placed)
     return named.slug if named else None, sized.bits if sized else None
 
 
-def _nearest(claim: Claim, mentions: Sequence[QuantMention]) -> QuantMention | None:
-    """The last mention before a claim, else the first behind it."""
-    before = [item for item in mentions if item.end <= claim.start]
-    after = [item for item in mentions if item.start >= claim.end]
-    return next(iter((*before[-1:], *after[:1])), None)
-
-
-def _nearest_name(claim: Claim, sentence: Sentence) -> str | None:
-    """The model that is named nearest before a claim, else behind it."""
-    names = names_in(sentence.text)
-    before = [name for start, name in names if start < claim.start]
-    after = [name for start, name in names if start > claim.end]
+def _nearest(claim: Claim, items: Sequence[tuple[int, Item]]) -> Item | None:
+    """The last of what stands before a claim, else the first behind it."""
+    before = [item for start, item in items if start < claim.start]
+    after = [item for start, item in items if start >= claim.end]
     return next(iter((*before[-1:], *after[:1])), None)
 
 

@@ -7,13 +7,13 @@ its headings; a single column may be about training in a table about running, an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from gpusizer.hub.card_statements import Kind, ListedQuantization, ModelCardStatement
 from scrapers.readme import words as cues
+from scrapers.readme.claims import amounts_in, decimal, gpus_in
 from scrapers.readme.context import tokens_in
-from scrapers.readme.hardware import Claim, amounts_in, gpus_in
 from scrapers.readme.prose import (
     bound_of,
     engine_in,
@@ -22,15 +22,112 @@ from scrapers.readme.prose import (
     purpose_in,
 )
 from scrapers.readme.quants import names_in, quant_in, quant_mentions
-from scrapers.readme.table_rows import (
-    GB_IN_HEAD,
-    Row,
-    amount_gb,
-    listed_quantization,
-    plain_number,
-    whole_number,
-)
 from scrapers.readme.text import Block
+
+_HEAD_PATTERNS = {role: re.compile(pattern, re.IGNORECASE) for role, pattern in cues.HEADS.items()}
+_NUMBER = re.compile(r"^[~≈≥]?\s?(\d{1,4}(?:[.,]\d{1,3})?)\s?(?:G|GB|GiB)?\+?$")
+_FILE = re.compile(r"[^ ]{1,180}\.(?:gguf|bin|safetensors)(?:\.part[^ ]{1,10})?", re.IGNORECASE)
+GB_IN_HEAD = re.compile(r"\(?\b(?:in )?GB?\b\)?|/GB|GiB", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The cells of a row by the role of their columns."""
+
+    block: Block
+    roles: tuple[str, ...]
+
+    @classmethod
+    def of(cls, block: Block) -> Row:
+        return cls(block, tuple(map(role_of, block.columns)))
+
+    def cell(self, role: str) -> str:
+        """The first cell of a role, "" for none."""
+        return next((text for _, text in self.cells(role)), "")
+
+    def cells(self, role: str) -> Iterator[tuple[str, str]]:
+        """Heads and cells of a role."""
+        heads = self.block.columns
+        for have, head, text in zip(self.roles, heads, self.block.cells, strict=False):
+            if have == role:
+                yield head, text
+
+    def amount_gb(self, role: str) -> float | None:
+        """The first amount of memory in the cells of a role."""
+        amounts = (amount_gb(head, text) for head, text in self.cells(role))
+        return next((amount for amount in amounts if amount is not None), None)
+
+    @property
+    def surroundings(self) -> tuple[str, ...]:
+        """Caption and headings, the nearest first."""
+        return (self.block.introduction, *reversed(self.block.headings))
+
+
+def role_of(head: str) -> str:
+    """What a column holds, by its head."""
+    if cues.BATCH_HEADS.is_in(head):
+        return "batch"
+    is_host = _HEAD_PATTERNS["host"].search(head) is not None
+    if cues.VRAM.is_in(head) or (cues.MEMORY.is_in(head) and not is_host):
+        return "memory"
+    for role, pattern in _HEAD_PATTERNS.items():
+        if pattern.search(head):
+            return role
+    return ""
+
+
+def plain_number(text: str) -> float | None:
+    """A cell that is nothing but a number."""
+    number = _NUMBER.match(text)
+    return decimal(number[1]) if number else None
+
+
+def whole_number(text: str) -> int | None:
+    """A cell that is nothing but a whole number."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else None
+
+
+def amount_gb(head: str, text: str) -> float | None:
+    """The amount of memory in a cell, whose unit may stand in the head."""
+    amounts = amounts_in(text)
+    if amounts:
+        return amounts[0].gb
+    return plain_number(text) if GB_IN_HEAD.search(head) else None
+
+
+def listed_quantization(row: Row, repo_name: str) -> ModelCardStatement | None:
+    """A row of a table of quantized files or branches."""
+    branch = row.cell("branch")
+    file = _file_name(row)
+    size_gb = row.amount_gb("size")
+    named = quant_in(row.cell("quant")) or quant_in(file or "")
+    ram_gb, vram_gb = row.amount_gb("host"), row.amount_gb("memory")
+    sizes = (size_gb, vram_gb, ram_gb)
+    is_listed = branch or file or (named and size_gb is not None and any(row.block.links))
+    if not is_listed or sizes == (None, None, None):
+        return None
+    bits = plain_number(row.cell("bits")) or plain_number(row.cell("quant"))
+    return ModelCardStatement(
+        *("sibling_table", row.block.line, row.block.last_line, row.block.text),
+        is_requirement=ram_gb is not None or vram_gb is not None,
+        vram_gb=vram_gb,
+        quant=named or quant_in(repo_name),
+        bits=bits if bits is not None and bits <= 32 else None,
+        file=file,
+        listed=ListedQuantization(
+            branch=branch or None,
+            group_size=whole_number(row.cell("group_size")),
+            size_gb=size_gb,
+            ram_gb=ram_gb,
+        ),
+    )
+
+
+def _file_name(row: Row) -> str | None:
+    """The file that a row links to or names."""
+    names = [*row.block.links, *row.block.cells]
+    return next((name for name in names if _FILE.fullmatch(name)), None)
+
 
 _COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Numbers of GPUs that servers have; other whole numbers in a table are something else."""
@@ -64,11 +161,15 @@ def _is_about_other(row: Row) -> bool:
 
 
 def _needs(row: Row) -> Iterator[ModelCardStatement]:
-    """Memory and GPUs in columns that are about running the model."""
-    memories = [
-        (head, text)
+    """Memory and GPUs in columns that are about running the model.
+
+    An amount beside a GPU is the memory of one, unless the head says how much is used.
+    """
+    amounts = [
+        (head, gb)
         for head, text in row.cells("memory")
         if purpose_in(head) not in ("training", "benchmark") and not cues.SAVING.is_in(text)
+        if (gb := amount_gb(head, text)) is not None
     ]
     gpus = [
         gpu
@@ -77,55 +178,28 @@ def _needs(row: Row) -> Iterator[ModelCardStatement]:
         for gpu in gpus_in(text)
         if gpu.gpu or gpu.count
     ]
-    amounts = [(head, gb) for head, text in memories if (gb := amount_gb(head, text)) is not None]
-    base = _base(row)
+    base, introduction = _base(row), row.block.introduction
+    bound = bound_of(" ".join(row.block.columns), introduction)
     if gpus and amounts:
-        yield _with_gpu(base, row, *amounts[0], gpus[0])
+        head, gb = amounts[0]
+        base = replace(base, kind="gpus", bound=bound, gpu=gpus[0].gpu, count=gpus[0].count)
+        says_need = cues.NEED.is_in(head) or purpose_in(head) == "inference"
+        if gpus[0].gb_per_gpu is None and not says_need and gb in _CARD_SIZES_GB:
+            yield replace(base, vram_gb_per_gpu=gb)
+            return
+        kind: Kind = "recommended_vram" if bound == "recommended" else "gpus"
+        yield replace(base, kind=kind, vram_gb=gb, vram_gb_per_gpu=gpus[0].gb_per_gpu)
         return
-    for gpu in gpus:
-        if amounts or _speaks_of_need(row):
-            bound = bound_of(" ".join((*row.block.columns, row.block.introduction)))
-            yield replace(
-                base,
-                kind="gpus",
-                bound=bound,
-                gpu=gpu.gpu,
-                count=gpu.count,
-                vram_gb_per_gpu=gpu.gb_per_gpu,
-            )
+    for gpu in gpus if _speaks_of_need(row) else []:
+        named = replace(base, kind="gpus", bound=bound, gpu=gpu.gpu, count=gpu.count)
+        yield replace(named, vram_gb_per_gpu=gpu.gb_per_gpu)
     for head, gb in amounts:
-        quant = quant_in(head)
-        bound = bound_of(head, row.block.introduction)
-        sibling = _is_sibling(row)
-        kind: Kind = "sibling_table" if sibling else kind_of(None, bound)
-        yield replace(
-            base,
-            kind=kind,
-            bound=bound,
-            vram_gb=gb,
-            quant=base.quant or quant,
-            listed=ListedQuantization() if sibling else None,
-        )
-
-
-def _with_gpu(
-    base: ModelCardStatement, row: Row, head: str, gb: float, gpu: Claim
-) -> ModelCardStatement:
-    """A GPU with an amount: the memory of one, unless the head says how much is used."""
-    heads = " ".join(row.block.columns)
-    bound = bound_of(heads, row.block.introduction)
-    says_need = cues.NEED.is_in(head) or purpose_in(head) == "inference"
-    is_need = gpu.gb_per_gpu is not None or says_need or gb not in _CARD_SIZES_GB
-    kind: Kind = "recommended_vram" if is_need and bound == "recommended" else "gpus"
-    return replace(
-        base,
-        kind=kind,
-        bound=bound,
-        gpu=gpu.gpu,
-        count=gpu.count,
-        vram_gb=gb if is_need else None,
-        vram_gb_per_gpu=gpu.gb_per_gpu if is_need else gb,
-    )
+        bound = bound_of(head, introduction)
+        stated = replace(base, bound=bound, vram_gb=gb, quant=base.quant or quant_in(head))
+        if _is_sibling(row):
+            yield replace(stated, kind="sibling_table", listed=ListedQuantization())
+        else:
+            yield replace(stated, kind=kind_of(None, bound))
 
 
 def _speaks_of_need(row: Row) -> bool:
@@ -217,21 +291,19 @@ def _labelled(row: Row) -> Iterator[ModelCardStatement]:
     label = row.block.cells[0]
     if not cues.VRAM.is_in(label) or purpose_in(label) in ("training", "benchmark"):
         return
-    heads: Sequence[str] = row.block.columns or [""] * len(row.block.cells)
+    base = _base(row)
+    heads = row.block.columns or ("",) * len(row.block.cells)
     for head, text in zip(heads[1:], row.block.cells[1:], strict=False):
         for part in text.split("\n"):
-            amounts = amounts_in(part)
-            if not amounts:
-                continue
-            quant = quant_mentions(part)
-            yield ModelCardStatement(
-                *("min_vram", row.block.line, row.block.last_line, row.block.text),
-                is_requirement=True,
-                bound=bound_of(part, label),
-                model=head[:100] if names_in(head) else None,
-                vram_gb=amounts[0].gb,
-                quant=quant[0].slug if quant else None,
-                bits=quant[0].bits if quant else None,
-                with_offload="*" in part or cues.OFFLOAD.is_in(part),
-                engine=engine_in(part),
-            )
+            amounts, quant = amounts_in(part), next(iter(quant_mentions(part)), None)
+            if amounts:
+                yield replace(
+                    base,
+                    bound=bound_of(part, label),
+                    model=head[:100] if names_in(head) else None,
+                    vram_gb=amounts[0].gb,
+                    quant=quant.slug if quant else None,
+                    bits=quant.bits if quant else None,
+                    with_offload="*" in part or cues.OFFLOAD.is_in(part),
+                    engine=engine_in(part),
+                )
