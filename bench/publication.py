@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -282,9 +281,9 @@ def _more_of_hf_mem(rows: tuple[ErrorRow, ...]) -> list[str]:
     rivals = [(f"{row.engine} {row.component}", row.hf_mem) for row in rows if row.hf_mem]
     medians = [f"{name} {percent_text(errors.median)}" for name, errors in rivals]
     named_means = [
-        f"{name} {rival_text(replace(errors, plain=errors.named))}"
+        f"{name} {rival_text(errors, named=True)}"
         for name, errors in rivals
-        if errors.named != errors.plain
+        if (errors.named_mean, errors.named_answered) != (errors.mean, errors.answered)
     ]
     named_clause = f"With `--kv-cache-dtype {NAMED}` wherever a row says `{AUTO}`, its means"
     sentences = [f"Medians of hf-mem's errors: {'; '.join(medians)}."] if medians else []

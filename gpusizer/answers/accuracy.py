@@ -22,15 +22,16 @@ class RivalErrors:
 
     Attributes:
         asked: rows whose component it can state at all.
-        median: of its errors with each row's own settings.
-        plain: mean error and rows answered with each row's own settings.
-        named: the same with the cache type named instead of left to it.
+        median, mean, answered: of its errors with each row's own settings, and rows answered so.
+        named_mean, named_answered: the same with the cache type named instead of left to it.
     """
 
     asked: int
     median: float | None
-    plain: tuple[float | None, int]
-    named: tuple[float | None, int]
+    mean: float | None
+    answered: int
+    named_mean: float | None
+    named_answered: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,46 +169,38 @@ def accuracy_from_json(data: Mapping[str, Any]) -> AccuracyTable:
         said_not=data["said_not"],
         hf_mem=data["hf_mem"],
         sections={name: tuple(map(_row, rows)) for name, rows in data["sections"].items()},
-        authors=tuple(map(_author, data.get("authors", ()))),
+        authors=tuple(
+            AuthorRow(**{**row, "reason": Note.from_json(row["reason"])})
+            for row in data.get("authors", ())
+        ),
         quality=QualityErrors(**data["quality"]) if "quality" in data else None,
     )
-
-
-def _author(data: Mapping[str, Any]) -> AuthorRow:
-    return AuthorRow(**{**data, "reason": Note.from_json(data["reason"])})
 
 
 def _row(data: Mapping[str, Any]) -> ErrorRow:
     read = {
         "left_out": SharedErrors(**data["left_out"]),
         "first_contact": SharedErrors(**data["first_contact"]) if data["first_contact"] else None,
-        "hf_mem": _rival(data["hf_mem"]) if data["hf_mem"] else None,
+        "hf_mem": RivalErrors(**data["hf_mem"]) if data["hf_mem"] else None,
         "worst": data["worst"]["relative"],
         "worst_url": data["worst"]["source_url"],
     }
     return ErrorRow(**{name: data[name] for name in ErrorRow.__slots__ if name not in read}, **read)
 
 
-def _rival(data: Mapping[str, Any]) -> RivalErrors:
-    return RivalErrors(
-        asked=data["asked"],
-        median=data["median"],
-        plain=(data["mean"], data["answered"]),
-        named=(data["named_mean"], data["named_answered"]),
-    )
+def rival_text(errors: RivalErrors | None, *, named: bool = False) -> str:
+    """Mean error, and rows answered of those asked about; or with the cache type `named`.
 
-
-def rival_text(errors: RivalErrors | None) -> str:
-    """Mean error, and rows answered of those asked about.
-
-    >>> rival_text(RivalErrors(122, 0.0045, (0.0153, 121), (0.0153, 121)))
+    >>> rival_text(RivalErrors(122, 0.0045, 0.0153, 121, 0.0153, 121))
     '1.5% (121/122)'
     >>> rival_text(None)
     '—'
     """
     if errors is None:
         return percent_text(None)
-    mean, answered = errors.plain
+    mean, answered = errors.mean, errors.answered
+    if named:
+        mean, answered = errors.named_mean, errors.named_answered
     return f"{percent_text(mean)} ({answered}/{errors.asked})"
 
 

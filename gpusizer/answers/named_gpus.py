@@ -14,7 +14,7 @@ from gpusizer.fit.capacity_limits import Plan, largest
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.division import asked_boards, asked_split
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.machine_words import KindWords, parse_kind
+from gpusizer.fit.machine_words import parse_kind
 from gpusizer.fit.parallelism.parallelism_plans import run_plans
 from gpusizer.fit.preference import best_on_boards, best_way
 from gpusizer.fit.ranking import Ranked, describe
@@ -40,21 +40,18 @@ class NamedGpu:
 def find_named(
     texts: Sequence[str], count: int | None, catalogue: Catalogue, memory: OwnMemory
 ) -> list[NamedGpu]:
-    """GPUs by name; what is written with a name wins over what is stated of all.
+    """GPUs by name; what is written with a name wins over what is stated of all. A machine that is
+    named with its memory has one card unless it says more.
 
     Raises UnknownGpu, and InvalidRequest for a machine with cards of several kinds.
     """
-    kinds = [parse_kind(text) for text in texts]
     cards = OwnCards(catalogue, memory)
-    return [
-        NamedGpu(cards.find(kind.name), kind.boards or count or _in_a_machine(kind), kind.ram_bytes)
-        for kind in kinds
-    ]
-
-
-def _in_a_machine(kind: KindWords) -> int | None:
-    """A machine that is named with its memory has one card unless it says more."""
-    return None if kind.ram_bytes is None else 1
+    named = []
+    for kind in map(parse_kind, texts):
+        alone = None if kind.ram_bytes is None else 1
+        boards = kind.boards or count or alone
+        named.append(NamedGpu(cards.find(kind.name), boards, kind.ram_bytes))
+    return named
 
 
 def best_on_named(study: Study, named: NamedGpu, request: SizeRequest) -> Way:

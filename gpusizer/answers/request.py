@@ -7,13 +7,10 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BeforeValidator, Field, PlainValidator
+from pydantic import BeforeValidator, Field
 
 from gpusizer.answers.conclusion.clauses import Kind
 from gpusizer.answers.request_fields import (
-    ALL_QUANTS,
-    DEFAULT_TOP,
-    NATIVE_QUANT,
     CostFields,
     FilterFields,
     GpuFields,
@@ -25,22 +22,11 @@ from gpusizer.answers.request_fields import (
 )
 from gpusizer.answers.workload_fields import LENGTHS, TargetFields, WorkloadFields
 from gpusizer.core.request_model import RequestModel, fields_of, is_empty
-from gpusizer.core.validation import Flag, Number, OneOf, Refused, Text, Unit
+from gpusizer.core.validation import Flag, Number, OneOf, Refused, Text, Unit, listed
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.machine_words import is_mixed, split_machines
 from gpusizer.gpus.catalogue import MAX_NAME_CHARS
 from gpusizer.memory.workload import Workload
-
-__all__ = [
-    "ALL_QUANTS",
-    "DEFAULT_TOP",
-    "LISTINGS",
-    "NATIVE_QUANT",
-    "RANKINGS",
-    "CompareRequest",
-    "ListingRequest",
-    "SizeRequest",
-]
 
 RANKINGS = (
     "recommended",
@@ -166,11 +152,7 @@ class CompareRequest(SizeRequest):
         )
     )
 
-    compared: Annotated[
-        tuple[str, ...],
-        PlainValidator(_read_gpus, json_schema_input_type=list[str]),
-        Unit("NAMES"),
-    ] = Field(
+    compared: Annotated[tuple[str, ...], listed(_read_gpus), Unit("NAMES")] = Field(
         alias="gpus",
         description='GPUs with a count or not, such as "rtx 4090", "2x3090" and "m3 max 128gb"',
     )

@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator, Field, PlainValidator
+from pydantic import BeforeValidator, Field
 
 from gpusizer.core.messages import Note
 from gpusizer.core.request_model import RequestModel
@@ -28,6 +28,7 @@ from gpusizer.core.validation import (
     Watts,
     Years,
     fail,
+    listed,
     read_text,
     read_texts,
 )
@@ -58,9 +59,7 @@ def read_machines(value: Any) -> tuple[str, ...]:
     return read_texts(split_machines(read_texts(value)))
 
 
-Machines = Annotated[
-    tuple[str, ...], PlainValidator(read_machines, json_schema_input_type=list[str]), Unit("NAMES")
-]
+Machines = Annotated[tuple[str, ...], listed(read_machines), Unit("NAMES")]
 
 
 def read_underscores(value: Any) -> str:
@@ -256,11 +255,9 @@ class FilterFields(RequestModel):
     software: Texts = Field(
         (), description="only these software stacks: CUDA, ROCm, Metal, oneAPI, CANN, …"
     )
-    statuses: Annotated[
-        tuple[str, ...],
-        PlainValidator(_read_statuses, json_schema_input_type=list[str]),
-        Unit("NAMES"),
-    ] = Field((), alias="status", description=f"only cards that are {', '.join(_STATUS.choices)}")
+    statuses: Annotated[tuple[str, ...], listed(_read_statuses), Unit("NAMES")] = Field(
+        (), alias="status", description=f"only cards that are {', '.join(_STATUS.choices)}"
+    )
     rentable: Flag | None = Field(
         None, description="true for what somebody rents out, false for the rest"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gpusizer.answers.request import ALL_QUANTS, NATIVE_QUANT
+from gpusizer.answers.request_fields import ALL_QUANTS, NATIVE_QUANT
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.validation import fail
 from gpusizer.fit.demands import DEFAULT_DEMANDS, Demands
@@ -72,7 +72,10 @@ def select_quants(
         shown = [quant for quant in everything if _runs(quant, engine, profile)]
         rankable = [quant for quant in shown if _worth_ranking(quant, native, profile, demands)]
     else:
-        shown = [native if slug == NATIVE_QUANT else _find(slug, native) for slug in wanted]
+        shown = [
+            native if slug == NATIVE_QUANT or slug.lower() == native.slug else find_quant(slug)
+            for slug in wanted
+        ]
         _refuse_mismatch(shown, engine)
         rankable = shown
     return QuantSelection(_paired(shown, native), _paired(rankable, native), native)
@@ -113,10 +116,6 @@ def every_quant(
 
 def _paired(quants: Sequence[Quant], native: Quant) -> tuple[tuple[Quant, bool], ...]:
     return tuple((quant, quant.slug == native.slug) for quant in quants)
-
-
-def _find(slug: str, native: Quant) -> Quant:
-    return native if slug.lower() == native.slug else find_quant(slug)
 
 
 def _worth_ranking(quant: Quant, native: Quant, profile: ModelProfile, demands: Demands) -> bool:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpusizer.answers.conclusion.clauses import machine_name, short_name
-from gpusizer.answers.json_shapes import Json
+from gpusizer.answers.json_shapes import Json, parts
 from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.question import Question
-from gpusizer.answers.request import ALL_QUANTS
+from gpusizer.answers.request_fields import ALL_QUANTS
 from gpusizer.core.errors import InvalidRequest, LimitsExceeded
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
@@ -58,16 +58,12 @@ class Sibling:
         """The contract's object: the model, and what a place in the ranking says of it."""
         fit = self.place.fit
         return {
-            "repo_id": self.profile.repo_id,
-            "parameters": self.profile.parameters,
-            "active_parameters": self.profile.active_parameters,
+            **parts(self.profile, "repo_id", "parameters", "active_parameters"),
+            **parts(fit, "count", "verdict", "headroom_bytes"),
             "gpu_name": machine_name(fit.machine),
-            "count": fit.count,
             "quant": fit.estimate.quant.slug,
             "engine": fit.estimate.engine.slug,
             "quality": quality_at(fit.estimate),
-            "verdict": fit.verdict,
-            "headroom_bytes": fit.headroom_bytes,
             "decode_tokens_per_second": self.place.decode,
         }
 

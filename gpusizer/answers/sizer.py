@@ -23,7 +23,7 @@ from gpusizer.answers.question import Question, serving_plan
 from gpusizer.answers.report import Report, estimate_rows
 from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.answers.request_fields import unnamed_notes
-from gpusizer.answers.resolution import as_authors_draft, read_draft, resolve_workload
+from gpusizer.answers.resolution import as_authors_draft, read_draft
 from gpusizer.answers.siblings import Sibling, larger_sibling
 from gpusizer.core.errors import ModelUnreadable
 from gpusizer.core.messages import Note
@@ -312,7 +312,7 @@ class Sizer:
             budget.check(snapshot.repo_id)
             return build_profile(snapshot), ref
 
-        return models_for(request, self.catalogue, self.library, read, resolve_workload, budget)
+        return models_for(request, self.catalogue, self.library, read, budget)
 
 
 def _read_as(text: str, ref: ModelRef) -> tuple[Note, ...]:

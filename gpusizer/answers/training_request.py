@@ -37,8 +37,6 @@ from gpusizer.training.plan import (
     PRECISIONS,
     SHARDINGS,
     TrainingPlan,
-    alone,
-    with_precision,
 )
 from gpusizer.training.stacks import find_stack
 
@@ -261,14 +259,3 @@ class TrainingRequest(ModelFields, GpuFields, RankingFields, PlanFields):
         optimizer = find_optimizer(plan.optimizer)
         framework = find_stack(plan.framework, plan.framework_version)
         return plan.changed(optimizer=optimizer.slug, framework=framework.slug)
-
-
-def plan_of(fields: Mapping[str, Any]) -> TrainingPlan:
-    """The plan of fields that name a number of GPUs too. Raises InvalidRequest."""
-    return sharded(TrainingRequest.from_fields(fields))
-
-
-def sharded(request: TrainingRequest) -> TrainingPlan:
-    """The request's plan with the precision that its sharding usually brings."""
-    plan = alone(request.plan)
-    return with_precision(plan, given="precision" in request.given)

@@ -7,7 +7,7 @@ from dataclasses import fields
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, PlainValidator
+from pydantic import Field
 
 from gpusizer.core.request_model import RequestModel
 from gpusizer.core.validation import (
@@ -24,6 +24,7 @@ from gpusizer.core.validation import (
     Usd,
     fail,
     read_text,
+    written,
 )
 from gpusizer.fit.load import ServingLoad
 from gpusizer.fit.serving.target import ServingTarget
@@ -60,7 +61,7 @@ def _read_month(value: Any) -> str:
     return text
 
 
-_Month = Annotated[str, PlainValidator(_read_month, json_schema_input_type=str)]
+_Month = Annotated[str, written(_read_month)]
 
 
 class UseFields(RequestModel):
@@ -75,9 +76,7 @@ class UseFields(RequestModel):
         description="tokens per sequence, prompt and answer together",
     )
     concurrency: Count = Field(1, ge=1, le=MOST_USERS, description="sequences in flight at once")
-    kv_dtype: Annotated[
-        str, PlainValidator(_read_cache_types, json_schema_input_type=str), Unit("TYPE")
-    ] = Field(
+    kv_dtype: Annotated[str, written(_read_cache_types), Unit("TYPE")] = Field(
         "auto",
         description=f"type of the KV cache: auto, {', '.join(BYTES_PER_ELEMENT)}, or those of keys"
         ' and values, such as "q8_0/f16"',

@@ -6,7 +6,7 @@ A reader raises `Refused` with a reason that `gpusizer.text` has words for;
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -121,6 +121,16 @@ class OneOf:
         )
 
 
+def listed(read: Callable[[Any], tuple[str, ...]]) -> PlainValidator:
+    """What reads a list of texts."""
+    return PlainValidator(read, json_schema_input_type=list[str])
+
+
+def written(read: Callable[[Any], str]) -> PlainValidator:
+    """What reads a text."""
+    return PlainValidator(read, json_schema_input_type=str)
+
+
 Count = Annotated[int, BeforeValidator(read_integer), Unit("N")]
 Tokens = Annotated[int, BeforeValidator(read_integer), Unit("TOKENS")]
 Pixels = Annotated[int, BeforeValidator(read_integer), Unit("PIXELS")]
@@ -132,7 +142,5 @@ Hours = Annotated[float, BeforeValidator(read_number), Unit("HOURS")]
 Years = Annotated[float, BeforeValidator(read_number), Unit("YEARS")]
 Flag = Annotated[bool, BeforeValidator(read_flag), Unit("BOOL")]
 # Python's own text: pydantic's would refuse lone surrogates, which have error codes of their own.
-Text = Annotated[str, PlainValidator(read_text, json_schema_input_type=str), Unit("TEXT")]
-Texts = Annotated[
-    tuple[str, ...], PlainValidator(read_texts, json_schema_input_type=list[str]), Unit("NAMES")
-]
+Text = Annotated[str, written(read_text), Unit("TEXT")]
+Texts = Annotated[tuple[str, ...], listed(read_texts), Unit("NAMES")]

@@ -102,10 +102,12 @@ def _of_weights(
     matrix = workload.importance_matrix
     if matrix is None and IMPORTANCE_MATRIX in habits_of(maker):
         matrix = True
-    recent = (_vocabulary(profile) or _OLD_VOCABULARY + 1) > _OLD_VOCABULARY
+    arch = profile.architecture
+    vocabulary = arch.vocab_size if arch else None
+    recent = (vocabulary or _OLD_VOCABULARY + 1) > _OLD_VOCABULARY
     case = LossCase(recipe, bits if recipe.is_gguf else None, profile.parameters, matrix, recent)
-    generates = profile.architecture is not None and profile.architecture.generates
-    return _predicted(case, _names(profile), maker, generates)
+    names = (profile.repo_id, *profile.base_models[:3])
+    return _predicted(case, names, maker, arch is not None and arch.generates)
 
 
 def _loses_nothing(profile: ModelProfile, recipe: QualityRecipe, *, native: bool) -> bool:
@@ -136,14 +138,6 @@ def _maker(profile: ModelProfile, slug: str) -> str:
     named = slug.partition("@")[2]
     owner = profile.repo_id.partition("/")[0] if profile.format == "gguf" else ""
     return (named or owner).casefold()
-
-
-def _names(profile: ModelProfile) -> tuple[str, ...]:
-    return (profile.repo_id, *profile.base_models[:3])
-
-
-def _vocabulary(profile: ModelProfile) -> int | None:
-    return profile.architecture.vocab_size if profile.architecture else None
 
 
 @lru_cache(maxsize=4096)

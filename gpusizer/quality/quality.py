@@ -8,8 +8,6 @@ from gpusizer.core.messages import Note
 from gpusizer.quality.prediction import NATIVE
 from gpusizer.quality.words import LossWord, one_digit
 
-_DIGITS = 4
-
 
 @dataclass(frozen=True, slots=True)
 class Increase:

@@ -10,9 +10,9 @@ that takes the lengths of prompt and answer, and get no command.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
+from gpusizer.answers.json_shapes import Json, fields_of, parts
 from gpusizer.answers.launch import LaunchPlan, launch_command
 from gpusizer.answers.launch.base import Options, above_one, command
 from gpusizer.answers.launch.gguf_files import gguf_files
@@ -51,10 +51,9 @@ class Expectation:
     unit: str
     run: int = 1
 
-    def shape(self) -> dict[str, Any]:
+    def shape(self) -> Json:
         """JSON object."""
-        numbers = asdict(self.rate)
-        return {"run": self.run, "printed": self.printed, "unit": self.unit, **numbers}
+        return {**parts(self, "run", "printed", "unit"), **fields_of(self.rate)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +78,10 @@ class Benchmark:
         """All commands, one after the other."""
         return "\n".join(self.commands)
 
-    def shape(self) -> dict[str, Any]:
+    def shape(self) -> Json:
         """JSON object."""
-        return {
-            "engine": self.engine,
-            "command": self.text,
-            "expected": self.expected,
-            "when_less": self.when_less,
-            "notes": self.notes,
-        }
+        facts = parts(self, "engine", "expected", "when_less", "notes")
+        return {**facts, "command": self.text}
 
 
 _Parts = tuple[tuple[str, ...], list[Expectation | None], tuple[Note, ...]]

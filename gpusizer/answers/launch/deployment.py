@@ -96,7 +96,7 @@ def deployment_of(profile: ModelProfile, row: Replicas, workload: Workload) -> D
     Every replica has room for as many users as the plan says. Raises InvalidModelId for a name that
     the Hub cannot have.
     """
-    each = launch_command(profile, row.way, _of_users(workload, row.most_users))
+    each = launch_command(profile, row.way, replace(workload, concurrency=max(row.most_users, 1)))
     server = _server(profile, row, each, workload)
     if server is None:
         reason = Note("deploy_no_container", engine=row.estimate.engine.name)
@@ -111,10 +111,6 @@ def deployment_of(profile: ModelProfile, row: Replicas, workload: Workload) -> D
     if machines > 1:
         notes.append(Note("deploy_machines", machines=machines, replicas=held))
     return Deployment(each, _compose(server, held), _kubernetes(server, row.replicas), (*notes,))
-
-
-def _of_users(workload: Workload, users: int) -> Workload:
-    return replace(workload, concurrency=max(users, 1))
 
 
 def _server(

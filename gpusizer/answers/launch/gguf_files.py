@@ -17,6 +17,7 @@ from gpusizer.core.messages import Note
 SOURCE = "https://github.com/ggml-org/llama.cpp"
 _CONVERT = "llama.cpp/convert_hf_to_gguf.py"
 _NEEDS = "llama.cpp/requirements/requirements-convert_hf_to_gguf.txt"
+_TOOLS = (f"git clone --depth 1 {SOURCE}", f"pip install -r {_NEEDS}")
 # Recipes that publishers make of a plain type, with 8 bits for the tables of input and output.
 _WIDE_TABLES: Mapping[str, str] = {
     "Q6_K_L": "Q6_K",
@@ -49,11 +50,6 @@ class GgufFiles:
     made_by: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
 
-    @property
-    def exist(self) -> bool:
-        """Whether there is anything to load."""
-        return bool(self.repo or self.file)
-
 
 def gguf_files(plan: LaunchPlan) -> GgufFiles:
     """The files of a plan.
@@ -76,7 +72,7 @@ def gguf_files(plan: LaunchPlan) -> GgufFiles:
     return GgufFiles(
         file=file,
         projector=projector,
-        made_by=(*_tools(), *made),
+        made_by=(*_TOOLS, *made),
         notes=(made_note, *plan.no_revision),
     )
 
@@ -85,13 +81,6 @@ def draft_file(repo_id: str) -> tuple[str, str]:
     """The command that makes a file of a small model in 16 bits, and the file's name."""
     file = f"{repo_id.rpartition('/')[2]}-F16.gguf"
     return _converted(repo_id, "--outtype", "f16", "--outfile", file), file
-
-
-def _tools() -> tuple[str, str]:
-    return (
-        shlex.join(("git", "clone", "--depth", "1", SOURCE)),
-        shlex.join(("pip", "install", "-r", _NEEDS)),
-    )
 
 
 def _made(repo_id: str, name: str, tag: str) -> tuple[list[str], str]:

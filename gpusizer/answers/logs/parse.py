@@ -54,15 +54,10 @@ def parse_log(text: str) -> ParsedLog:
     for engine, log in ENGINE_LOGS.items():
         if any(word in text for word in log.signatures):
             candidates.append(_parse(engine, log, read.lines))
-    best = max(candidates, key=_recognised, default=None)
+    best = max(candidates, key=lambda parsed: parsed.explained, default=None)
     if best is None or not (best.measured or best.settings):
         raise InvalidRequest(field="log", value="", reason="no_start_up_log")
     return replace(best, lines_read=len(read.lines), cut=read.cut)
-
-
-def _recognised(parsed: ParsedLog) -> int:
-    """How much of the text an engine's rules explain."""
-    return 10 * len(parsed.measured) + len(parsed.settings) + len(parsed.facts)
 
 
 def _parse(engine: str, log: EngineLog, lines: Sequence[Line]) -> ParsedLog:

@@ -53,6 +53,11 @@ class ParsedLog:
     cut: bool = False
     loads: int = 1
 
+    @property
+    def explained(self) -> int:
+        """How much of the text the engine's rules explain."""
+        return 10 * len(self.measured) + len(self.settings) + len(self.facts)
+
     def get(self, name: str) -> Any:
         """Value of a fact or setting, None when the log does not say."""
         for reading in (*self.facts, *self.settings):

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json
+from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json, parts
 from gpusizer.answers.launch.benchmark import slowdown_notes
 from gpusizer.answers.logs.contribution import llama_row, vllm_row
 from gpusizer.answers.logs.llama_bench import BenchReport, BenchTest
 from gpusizer.answers.logs.prediction import granted_pool, grows_evenly
 from gpusizer.answers.logs.vllm_metrics import ServedLoad
 from gpusizer.answers.report import Report
-from gpusizer.answers.request import NATIVE_QUANT, SizeRequest
+from gpusizer.answers.request import SizeRequest
+from gpusizer.answers.request_fields import NATIVE_QUANT
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.messages import Note
 from gpusizer.core.validation import fail
@@ -54,13 +55,8 @@ class ComparedSpeed:
 
     def shape(self) -> Json:
         """JSON object."""
-        return {
-            "name": self.name,
-            "quantity": self.quantity,
-            "measured": round(self.measured, 3),
-            "predicted": self.predicted,
-            "verdict": self.verdict,
-        }
+        facts = parts(self, "name", "quantity", "predicted", "verdict")
+        return {**facts, "measured": round(self.measured, 3)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +79,7 @@ class SpeedCheck(Answered):
     def shape(self) -> Json:
         """JSON object."""
         names = ("engine", "model", "gpu", "count", "compared", "when_less", "row")
-        return {"schema_version": SCHEMA_VERSION} | {name: getattr(self, name) for name in names}
+        return {"schema_version": SCHEMA_VERSION, **parts(self, *names)}
 
 
 def check_llama_bench(

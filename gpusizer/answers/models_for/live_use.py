@@ -14,6 +14,7 @@ from gpusizer.core.errors import HubRateLimited, HubUnreachable, ModelUnreadable
 from gpusizer.core.messages import Note
 from gpusizer.core.paths import GENERATED_DIR
 from gpusizer.core.tables import TableRow, read_table
+from gpusizer.fit.demands import READING_SPEED
 from gpusizer.hub.listed_models import ListedModel, Listing, ListTrending
 from gpusizer.model.tasks import task_of_tag
 
@@ -145,6 +146,17 @@ LIKES_OF_LEVELS = (1_000, 300, 100)
 TRENDING = 50
 """Models that trend most on the Hub, which count as much used."""
 UNKNOWN_AGE = len(MONTHS_OF_AGES) + 1
+
+ORDER = (
+    f"what fits, or makes {READING_SPEED:g} tok/s with a part in system memory; then tight,"
+    " offload, from_disk; in each by age of the family on the Hub"
+    f" (below {MONTHS_OF_AGES[0]} months, below {MONTHS_OF_AGES[1]}, older, unknown); then use"
+    f" (among the {TRENDING} most trending, or from"
+    f" {' / '.join(f'{count:,}' for count in DOWNLOADS_OF_LEVELS)} downloads in 30 days or"
+    f" {' / '.join(f'{count:,}' for count in LIKES_OF_LEVELS)} likes); then parameters, the most"
+    " first; then the newest"
+)
+"""How the list is ordered, in the words that the answer and the help carry."""
 
 
 @dataclass(frozen=True, slots=True)

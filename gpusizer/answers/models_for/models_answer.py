@@ -10,9 +10,9 @@ from gpusizer.answers.conclusion.clauses import Conclusion, machine_name, names,
 from gpusizer.answers.gpu_json import machine_json
 from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json, fields_of, parts
 from gpusizer.answers.launch.llama_cpp import machine_flags
-from gpusizer.answers.models_for.live_use import UseNow, Uses, newcomer_json
+from gpusizer.answers.models_for.live_use import ORDER, UseNow, Uses, newcomer_json
 from gpusizer.answers.models_for.models_request import ModelsRequest
-from gpusizer.answers.models_for.ordering import ORDER, Family, Runs, use_of
+from gpusizer.answers.models_for.ordering import Family, Runs, use_of
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note, NoteValue
 from gpusizer.core.units import significant

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field, PlainValidator
+from pydantic import Field
 
-from gpusizer.answers.models_for.ordering import ORDER
+from gpusizer.answers.models_for.live_use import ORDER
 from gpusizer.answers.request_fields import (
     CostFields,
     FilterFields,
@@ -17,7 +17,7 @@ from gpusizer.answers.request_fields import (
 )
 from gpusizer.answers.workload_fields import SpeculationFields, WorkloadFields
 from gpusizer.core.request_model import fields_of, is_empty
-from gpusizer.core.validation import Flag, Refused, Texts, Unit, fail, read_texts
+from gpusizer.core.validation import Flag, Refused, Texts, Unit, fail, listed, read_texts, written
 from gpusizer.fit.machine_words import is_rig
 from gpusizer.gpus.names import parse_gpu_request
 from gpusizer.model.tasks import TASKS
@@ -53,19 +53,13 @@ class ModelsRequest(QuantFields, GpuFields, RigFields, WorkloadFields, FilterFie
         alias="gpu",
         description='a GPU such as "4090" or "2x3090", or a machine: "3090 + 3060 + 64gb ram"',
     )
-    models: Annotated[
-        tuple[str, ...],
-        PlainValidator(_read_models, json_schema_input_type=list[str]),
-        Unit("IDS"),
-    ] = Field((), description="model IDs to look at; without them those that come with gpusizer")
-    task: Annotated[str, PlainValidator(_read_task, json_schema_input_type=str), Unit("TASK")] = (
-        Field("", alias="model_task", description=f"only models for {', '.join(TASKS)}")
+    models: Annotated[tuple[str, ...], listed(_read_models), Unit("IDS")] = Field(
+        (), description="model IDs to look at; without them those that come with gpusizer"
     )
-    licenses: Annotated[
-        tuple[str, ...],
-        PlainValidator(_read_licenses, json_schema_input_type=list[str]),
-        Unit("NAMES"),
-    ] = Field(
+    task: Annotated[str, written(_read_task), Unit("TASK")] = Field(
+        "", alias="model_task", description=f"only models for {', '.join(TASKS)}"
+    )
+    licenses: Annotated[tuple[str, ...], listed(_read_licenses), Unit("NAMES")] = Field(
         (),
         alias="license",
         description="only models under these licences, by the Hub's names: apache-2.0, mit,"

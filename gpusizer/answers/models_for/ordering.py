@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
 from gpusizer.answers.models_for.families import KINDS, Member, fold
 from gpusizer.answers.models_for.live_use import (
-    DOWNLOADS_OF_LEVELS,
-    LIKES_OF_LEVELS,
-    MONTHS_OF_AGES,
-    TRENDING,
     UNKNOWN_USE,
     ModelUse,
     Uses,
@@ -22,11 +18,12 @@ from gpusizer.answers.models_for.live_use import (
     use_level,
 )
 from gpusizer.answers.models_for.model_library import CandidateModel
+from gpusizer.answers.models_for.models_request import ModelsRequest
+from gpusizer.answers.resolution import resolve_workload
 from gpusizer.answers.selection import select_quants
 from gpusizer.core.errors import InvalidRequest
-from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
-from gpusizer.fit.demands import READING_SPEED, Demands
+from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.one_user import one_user_rate
 from gpusizer.fit.preference import choose
@@ -34,20 +31,9 @@ from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
 from gpusizer.memory.quants import Quant
-from gpusizer.memory.workload import DEFAULT_CONTEXT, Workload
+from gpusizer.memory.workload import DEFAULT_CONTEXT
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tasks import Task, task_of
-
-ORDER = (
-    f"what fits, or makes {READING_SPEED:g} tok/s with a part in system memory; then tight,"
-    " offload, from_disk; in each by age of the family on the Hub"
-    f" (below {MONTHS_OF_AGES[0]} months, below {MONTHS_OF_AGES[1]}, older, unknown); then use"
-    f" (among the {TRENDING} most trending, or from"
-    f" {' / '.join(f'{count:,}' for count in DOWNLOADS_OF_LEVELS)} downloads in 30 days or"
-    f" {' / '.join(f'{count:,}' for count in LIKES_OF_LEVELS)} likes); then parameters, the most"
-    " first; then the newest"
-)
-"""How the list is ordered, in the words that the answer and the help carry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +165,6 @@ def _head_place(runs: Runs, uses: Uses) -> tuple[int, int, int, str]:
 How = Literal["gpu", "tight", "experts", "part", "cpu", "disk"]
 """On the GPU, just so, with experts or with layers in system memory, on the CPU alone, from the
 disk."""
-Resolve = Callable[[Workload, ModelProfile], tuple[Workload, tuple[Note, ...]]]
-"""The workload within what a model allows."""
-
 _SURELY_LOADED = (
     0.97  # share of the nominal weights: layouts round, and engines leave out small tensors
 )
@@ -227,36 +210,23 @@ class Runs:
         return arranged.disk.most_tokens_per_second
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
-    """What is asked of every model: quantizations and workload, both as requested, and what is
-    demanded of a way where these quantizations are wanted.
-
-    All models share the time of one answer. With `from_disk` also models are found that fit no
-    memory and that llama.cpp reads from the disk for each token; else they are left out, because
-    nearly every model runs that way.
-    """
-
-    quants: tuple[str, ...]
-    demands: Callable[[Sequence[str]], Demands]
-    workload: Workload
-    resolve: Resolve
-    budget: TimeBudget
-    from_disk: bool = False
-
-
 def running_on(
-    candidates: Iterable[CandidateModel], machine: Machine, search: Search
+    candidates: Iterable[CandidateModel],
+    machine: Machine,
+    request: ModelsRequest,
+    budget: TimeBudget,
 ) -> Iterator[Runs]:
     """Models that run on a machine, each by the way that every other answer prefers; layers in
     system memory only where its size is known.
 
-    Quantizations whose weights alone exceed the memory are skipped before any estimate.
+    Quantizations whose weights alone exceed the memory are skipped before any estimate. What fits
+    no memory and llama.cpp reads from the disk for each token is left out unless asked for,
+    because nearly every model runs that way. All models share the time of one answer.
     """
     memory = sum(gpu.device_free_bytes for gpu in machine.gpus) + (machine.free_ram_bytes or 0)
-    reads_disk = search.from_disk and machine.ram_bytes is not None
+    reads_disk = request.from_disk and machine.ram_bytes is not None
     for candidate in candidates:
-        study = _study(candidate, math.inf if reads_disk else memory, search)
+        study = _study(candidate, math.inf if reads_disk else memory, request, budget)
         if study is None:
             continue
         way = choose(study, [machine], whole=machine.ram_bytes is None)
@@ -266,24 +236,26 @@ def running_on(
             yield Runs(candidate, task_of(candidate.profile), study, way)
 
 
-def _study(candidate: CandidateModel, memory: float, search: Search) -> Study | None:
+def _study(
+    candidate: CandidateModel, memory: float, request: ModelsRequest, budget: TimeBudget
+) -> Study | None:
     """The study of the quantizations whose weights are below `memory` bytes, None where there are
     none.
 
     None too where the model's limit is below a context that was asked for.
     """
-    profile, requested = candidate.profile, search.workload
+    profile, requested = candidate.profile, request.workload
     try:
-        workload, _ = search.resolve(requested, profile)
+        workload, _ = resolve_workload(requested, profile)
     except InvalidRequest:  # vLLM does not start with a longer context than the model's
         return None
     if workload.context < requested.context != DEFAULT_CONTEXT:
         return None
-    quants = candidate.quants or search.quants
-    demands = search.demands(quants)
+    quants = candidate.quants or request.quants
+    demands = request.demands(quants)
     rankable = select_quants(quants, profile, workload.engine, demands).rankable
     affordable = [pair for pair in rankable if _least_bytes(candidate, *pair) <= memory]
-    return Study(profile, workload, affordable, search.budget, demands) if affordable else None
+    return Study(profile, workload, affordable, budget, demands) if affordable else None
 
 
 def _least_bytes(candidate: CandidateModel, quant: Quant, native: bool) -> float:

@@ -11,8 +11,6 @@ from gpusizer.answers.models_for.model_library import CandidateModel, ModelLibra
 from gpusizer.answers.models_for.models_answer import ModelsFor, RunsOn
 from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.models_for.ordering import (
-    Resolve,
-    Search,
     families_in_order,
     running_on,
     use_of,
@@ -46,7 +44,6 @@ def models_for(
     catalogue: Catalogue,
     library: ModelLibrary | None,
     read: ReadProfile,
-    resolve: Resolve,
     budget: TimeBudget,
 ) -> ModelsFor:
     """The models that run on the GPU or rig asked about, of the library or of those named.
@@ -63,10 +60,7 @@ def models_for(
         now = use_now(library.uses, members, library.trending, live=request.live)
     candidates, unusual = _people_run(candidates, request, now)
     candidates, license_unknown = _licensed(candidates, request.licenses)
-    search = Search(
-        request.quants, request.demands, request.workload, resolve, budget, request.from_disk
-    )
-    running = list(running_on(candidates, machine, search))
+    running = list(running_on(candidates, machine, request, budget))
     families = families_in_order(
         running,
         candidates,
@@ -90,7 +84,7 @@ def models_for(
             *now.notes,
             *unusual,
             *license_unknown,
-            *_statements(machine, is_rig),
+            *(machine.notes if is_rig else machine.gpu.statements),
             *_disk(request, machine),
         ),
     )
@@ -106,11 +100,6 @@ def _where(request: ModelsRequest, catalogue: Catalogue) -> tuple[Machine, bool]
     named = parse_gpu_request(request.hardware)
     gpu = cards.find(named.name)
     return Machine.of(gpu, named.count or asked_boards(request.workload, gpu) or 1), False
-
-
-def _statements(machine: Machine, is_rig: bool) -> tuple[Note, ...]:
-    """What the reader must know about the machine."""
-    return machine.notes if is_rig else machine.gpu.statements
 
 
 def _disk(request: ModelsRequest, machine: Machine) -> tuple[Note, ...]:
