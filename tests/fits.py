@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.study import Study
+from gpusizer.fit.study import QuantOption, Study
 from gpusizer.fit.ways import judged, whole_way
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import Engine
@@ -16,7 +16,7 @@ def fit_on(
     study: Study, gpu: Gpu, boards: int, quant: Quant, native: bool, engine: Engine
 ) -> Fit | None:
     """How all of the model fits so many boards, None where they cannot share it."""
-    way = whole_way(study, Machine.of(gpu, boards), quant, native, engine)
+    way = whole_way(study, Machine.of(gpu, boards), QuantOption(quant, native, engine))
     return None if way is None else Fit.of(study, way)
 
 

@@ -76,8 +76,7 @@ class Planned:
 
     @property
     def load(self) -> Load:
-        estimate = self.estimate
-        return load_of(self.study, self.machine, estimate.quant, estimate.native, estimate.engine)
+        return load_of(self.study, self.machine, self.estimate)
 
     def to_json(self) -> dict[str, Any]:
         return document(rig_json(self.place, self.study.workload), say_note)

@@ -62,7 +62,7 @@ class Plan:
         if refused or not all(runs_on(self.quant, self.engine, gpu) for gpu in self.machine.gpus):
             return None
         if self.machine.is_uniform:
-            return whole_way(self.study, self.machine, self.quant, self.native, self.engine)
+            return whole_way(self.study, self.machine, self)
         return best_way(self.study.obeying([(self.quant, self.native)]), self.machine)
 
     def surely_fits(self) -> bool:

@@ -113,8 +113,7 @@ def _longest_arranged(study: Study, way: Way) -> int | None:
     enough = {Verdict.FITS}
     if way.verdict is Verdict.FROM_DISK:
         enough.add(Verdict.FROM_DISK)
-    quant, engine = way.estimate.quant, way.estimate.engine
-    load = load_of(study, way.machine, quant, way.estimate.native, engine)
+    load = load_of(study, way.machine, way.estimate)
 
     def holds(context: int) -> bool:
         workload = replace(study.workload, context=context, concurrency=1)

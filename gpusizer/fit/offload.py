@@ -8,7 +8,6 @@ from gpusizer.core.bisection import largest_holding
 from gpusizer.fit.study import Study
 from gpusizer.fit.way import Way, headroom_on
 from gpusizer.memory.engines import Split
-from gpusizer.memory.estimate import MemoryEstimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ def most_layers(study: Study, whole: Way) -> Offload | None:
         return None
 
     def holds(layers: int) -> bool:
-        estimate = _estimate(study.under(gpu_layers=layers, cpu_moe=False), whole)
+        estimate = study.under(gpu_layers=layers, cpu_moe=False).again(whole.estimate)
         return headroom_on(whole.gpu, estimate, cautious=True) >= 0
 
     layers = largest_holding(holds, arch.layers + 1)
@@ -46,7 +45,7 @@ def most_layers(study: Study, whole: Way) -> Offload | None:
         layers=layers,
         of_layers=arch.layers + 1,
         ram_bytes=_elsewhere(study, part, whole),
-        headroom_bytes=headroom_on(whole.gpu, _estimate(part, whole)),
+        headroom_bytes=headroom_on(whole.gpu, part.again(whole.estimate)),
     )
 
 
@@ -58,25 +57,15 @@ def without_experts(study: Study, whole: Way) -> int | None:
     if whole.machine.shares_memory:
         return None
     part = study.under(gpu_layers=None, cpu_moe=True)
-    if headroom_on(whole.gpu, _estimate(part, whole), cautious=True) < 0:
+    if headroom_on(whole.gpu, part.again(whole.estimate), cautious=True) < 0:
         return None
     return _elsewhere(study, part, whole)
 
 
-def _estimate(study: Study, like: Way, split: Split | None = None) -> MemoryEstimate:
-    estimate = like.estimate
-    return study.estimate(
-        estimate.quant,
-        estimate.native,
-        estimate.engine,
-        split or estimate.split,
-        estimate.device_class,
-    )
-
-
 def _elsewhere(study: Study, part: Study, whole: Way) -> int:
     """Weights and cache that are not on a GPU."""
-    on_gpus = _estimate(part, whole, Split()).per_gpu
-    everything = _estimate(study.under(gpu_layers=None, cpu_moe=False), whole, Split()).per_gpu
+    on_gpus = part.again(whole.estimate, Split()).per_gpu
+    without = study.under(gpu_layers=None, cpu_moe=False)
+    everything = without.again(whole.estimate, Split()).per_gpu
     cache = everything.kv_cache.likely - on_gpus.kv_cache.likely
     return whole.estimate.loaded_bytes - on_gpus.weights.likely + cache

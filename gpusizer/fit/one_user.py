@@ -51,8 +51,7 @@ def placed_layers(study: Study, way: Way) -> Placed | None:
         return None
     if way.arranged is not None and way.machine.is_uniform and way.verdict.all_on_gpu:
         return None
-    engine, machine = estimate.engine, way.machine
-    load = load_of(study, machine, estimate.quant, estimate.native, engine)
+    load, machine = load_of(study, way.machine, estimate), way.machine
     if way.arranged is not None:
         return load, way.arranged.how
     layers = arch.layers + 1 if workload.gpu_layers is None else workload.gpu_layers

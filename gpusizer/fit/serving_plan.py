@@ -355,11 +355,8 @@ def _limited(study: Study, option: _Option, target: ServingTarget) -> _Option | 
 
     def holds(users: int) -> bool:
         loaded = study.under(concurrency=users)
-        estimate = way.estimate
-        again = loaded.estimate(
-            estimate.quant, estimate.native, estimate.engine, estimate.split, estimate.device_class
-        )
-        return judged(loaded, way.machine, again).verdict.place <= way.verdict.place
+        again = judged(loaded, way.machine, loaded.again(way.estimate))
+        return again.verdict.place <= way.verdict.place
 
     users = largest_holding(holds, server.most * server.ranks)
     if users == server.most * server.ranks:

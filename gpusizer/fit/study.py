@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import lru_cache
+from typing import Any, Protocol
 
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.demands import DEFAULT_DEMANDS, NO_LIMIT, Demands
@@ -32,9 +33,22 @@ _CONVERTED = {"fp32": "gguf-f32", "bf16": "gguf-f16", "mxfp4": "gguf-f16"}
 _SIXTEEN_BITS = frozenset({"f16", "bf16"})
 
 
+class Recipe(Protocol):
+    """A quantization, whether it is the checkpoint as stored, and the engine that runs it."""
+
+    @property
+    def quant(self) -> Quant: ...
+
+    @property
+    def native(self) -> bool: ...
+
+    @property
+    def engine(self) -> Engine: ...
+
+
 @dataclass(frozen=True, slots=True)
 class QuantOption:
-    """A quantization and an engine that runs it on some kind of device.
+    """A recipe on some kind of device.
 
     Attributes:
         is_usual: the quantization is one to choose unasked, under the first engine that runs it.
@@ -44,8 +58,8 @@ class QuantOption:
     quant: Quant
     native: bool
     engine: Engine
-    is_usual: bool
-    least_bytes: float
+    is_usual: bool = True
+    least_bytes: float = 0.0
 
 
 class Study:
@@ -76,6 +90,7 @@ class Study:
         self._estimates: dict[tuple[str, bool, str, Split, int], MemoryEstimate] = {}
         self._engines: dict[tuple[str, ...], tuple[Engine, ...]] = {}
         self._splits: dict[tuple[str, int], Split | None] = {}
+        self._whole: dict[tuple[str, bool, str, int, int], MemoryEstimate | None] = {}
         self.options: dict[tuple[object, ...], tuple[QuantOption, ...]] = {}
         """Quantizations and engines that run on a kind of device, as `ways` finds them."""
         self.kept: dict[tuple[object, ...], Any] = {}
@@ -91,7 +106,7 @@ class Study:
         other.workload = replace(self.workload, **fields)
         other._estimator = Estimator(self.profile, other.workload)
         other._estimates, other._engines, other._splits, other.options = {}, {}, {}, {}
-        other.kept, other._losses, other.speeds = {}, {}, {}
+        other._whole, other.kept, other._losses, other.speeds = {}, {}, {}, {}
         return other
 
     def among(self, quants: Sequence[QuantPair]) -> Study:
@@ -161,6 +176,25 @@ class Study:
             )
         return estimate
 
+    def whole(self, recipe: Recipe, devices: int, device_class: int) -> MemoryEstimate | None:
+        """The memory of a recipe over so many devices, as asked or as its engine divides it; None
+        where that is not possible."""
+        quant, engine = recipe.quant, recipe.engine
+        key = (quant.slug, recipe.native, engine.slug, devices, device_class)
+        if key not in self._whole:
+            split = self.split(engine, devices)
+            self._whole[key] = None
+            if split is not None:
+                estimate = self.estimate(quant, recipe.native, engine, split, device_class)
+                self._whole[key] = estimate
+        return self._whole[key]
+
+    def again(self, like: MemoryEstimate, split: Split | None = None) -> MemoryEstimate:
+        """An estimate of another workload, made of this one's; `split` is how else to divide it."""
+        return self.estimate(
+            like.quant, like.native, like.engine, split or like.split, like.device_class
+        )
+
     def loss_rank(self, estimate: MemoryEstimate) -> int:
         """Rank of the word that advice goes by for the quantization of an estimate, computed once
         for each engine: they may keep other types of cache."""
@@ -215,10 +249,8 @@ def has_cache_type(engine: Engine, kv_dtype: str) -> bool:
     return types - _SIXTEEN_BITS <= set(engine.abilities.cache_types)
 
 
+@lru_cache(maxsize=8192)  # visitors describe cards of their own
 def device_class_of(engine: Engine, gpu: Gpu) -> int:
     """The engine's defaults that apply on this GPU."""
-    by_stack = engine.backend_class(gpu.software)
-    if by_stack is not None:
-        return by_stack
     fabric = bool(gpu.nvlink or gpu.interconnect)
     return engine.device_class(gpu.device_memory_bytes, gpu.name, gpu.software, fabric=fabric)

@@ -16,7 +16,14 @@ from gpusizer.fit.division import asked_split, refused_degrees
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.placement.arrangement import Arranged, arrange
 from gpusizer.fit.placement.device_shares import Load
-from gpusizer.fit.study import QuantOption, Study, device_class_of, has_cache_type, runs_model
+from gpusizer.fit.study import (
+    QuantOption,
+    Recipe,
+    Study,
+    device_class_of,
+    has_cache_type,
+    runs_model,
+)
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way, memory_of
 from gpusizer.memory.engines import ENGINES, Engine, Split
@@ -83,13 +90,19 @@ def _other_options(study: Study, machine: Machine) -> Iterator[QuantOption]:
 
 def engines_on(study: Study, machine: Machine, quant: Quant) -> tuple[Engine, ...]:
     """Engines that run the quantization on the machine's devices, the usual one first."""
-    return tuple(
-        engine
-        for engine in study.engines(quant)
-        if (machine.is_uniform or engine.abilities.offloads)
-        and not refused_degrees(engine, study.workload, study.profile)
-        and all(runs_on(quant, engine, gpu) for gpu in machine.kinds)
-    )
+    engines = study.engines(quant)
+    kinds = [gpu.kernel_class for gpu in machine.kinds]
+    key = ("engines", engines, quant.needs, machine.is_uniform, *kinds)
+    found: tuple[Engine, ...] | None = study.kept.get(key)
+    if found is None:
+        found = study.kept[key] = tuple(
+            engine
+            for engine in engines
+            if (machine.is_uniform or engine.abilities.offloads)
+            and not refused_degrees(engine, study.workload, study.profile)
+            and all(runs_on(quant, engine, gpu) for gpu in machine.kinds)
+        )
+    return found
 
 
 def _is_usual(study: Study, machine: Machine, quant: Quant, native: bool) -> bool:
@@ -119,46 +132,30 @@ def ways_of(
         dealt_out = _arranged(study, machine, option)
         yield from (way for way in dealt_out if not (whole and way.in_part))
         return
-    quant, native, engine = option.quant, option.native, option.engine
-    estimate = _divided(study, machine, quant, native, engine)
+    estimate = study.whole(option, len(machine.gpus), device_class_of(option.engine, machine.gpu))
     if estimate is None or (whole and estimate.needed.likely > machine.gpu.device_memory_bytes):
         return
     on_gpus = judged(study, machine, estimate, usual=option.is_usual)
     yield on_gpus
     is_worth_it = option.is_usual or machine.ram_bytes is not None
     if is_worth_it and not whole and not on_gpus.verdict.all_on_gpu:
-        yield from _in_part(study, machine, on_gpus, native)
+        yield from _in_part(study, machine, on_gpus)
 
 
 def whole_way(
-    study: Study,
-    machine: Machine,
-    quant: Quant,
-    native: bool,
-    engine: Engine,
-    *,
-    split: Split | None = None,
+    study: Study, machine: Machine, recipe: Recipe, split: Split | None = None
 ) -> Way | None:
     """The model divided over the equal devices of a machine, None where they cannot share it.
 
     `split` is how; None for the requested or the engine's own division.
     """
-    estimate = _divided(study, machine, quant, native, engine, split)
-    return None if estimate is None else judged(study, machine, estimate)
-
-
-def _divided(
-    study: Study,
-    machine: Machine,
-    quant: Quant,
-    native: bool,
-    engine: Engine,
-    split: Split | None = None,
-) -> MemoryEstimate | None:
-    split = split or study.split(engine, len(machine.gpus))
+    quant, engine = recipe.quant, recipe.engine
+    device_class = device_class_of(engine, machine.gpu)
     if split is None:
-        return None
-    return study.estimate(quant, native, engine, split, device_class_of(engine, machine.gpu))
+        estimate = study.whole(recipe, len(machine.gpus), device_class)
+    else:
+        estimate = study.estimate(quant, recipe.native, engine, split, device_class)
+    return None if estimate is None else judged(study, machine, estimate)
 
 
 def judged(study: Study, machine: Machine, estimate: MemoryEstimate, *, usual: bool = True) -> Way:
@@ -241,7 +238,7 @@ def _why_not_the_model(engine: Engine, study: Study) -> Note:
     return Note("engine_of_other_models", engine=engine.name)
 
 
-def _in_part(study: Study, machine: Machine, on_gpus: Way, native: bool) -> Iterator[Way]:
+def _in_part(study: Study, machine: Machine, on_gpus: Way) -> Iterator[Way]:
     """Yield ways with a part of the model in system memory or on the disk."""
     estimate, profile = on_gpus.estimate, study.profile
     if machine.shares_memory:
@@ -256,7 +253,7 @@ def _in_part(study: Study, machine: Machine, on_gpus: Way, native: bool) -> Iter
     short, weights = -on_gpus.headroom_bytes, estimate.per_gpu.weights.likely
     if machine.ram_bytes is None and short > weights * (1 - _LEAST_SHARE):
         return
-    load = load_of(study, machine, estimate.quant, native, estimate.engine)
+    load = load_of(study, machine, estimate)
     arranged = arrange(load)
     if arranged.verdict.runs:
         way = _arranged_way(machine, load, arranged, usual=on_gpus.is_usual)
@@ -287,9 +284,7 @@ def turns(
     if study.profile.pipeline is None or "pipeline" not in whole.engine.abilities.kinds:
         return ()
     for mode in OFFLOADS[OFFLOADS.index(study.workload.cpu_offload) + 1 :]:
-        estimate = study.under(cpu_offload=mode).estimate(
-            whole.quant, whole.native, whole.engine, whole.split, whole.device_class
-        )
+        estimate = study.under(cpu_offload=mode).again(whole)
         verdict = judged(study, machine, estimate).verdict
         if verdict.all_on_gpu:
             fitting.append((mode, estimate))
@@ -301,7 +296,7 @@ def turns(
 def _arranged(study: Study, machine: Machine, option: QuantOption) -> Iterator[Way]:
     """Yield the model with its layers dealt out to unlike devices and to system memory."""
     if study.profile.architecture is not None:
-        load = load_of(study, machine, option.quant, option.native, option.engine)
+        load = load_of(study, machine, option)
         yield _arranged_way(machine, load, arrange(load), usual=option.is_usual)
 
 
@@ -311,9 +306,10 @@ def _arranged_way(machine: Machine, load: Load, arranged: Arranged, *, usual: bo
     return Way(machine, load.estimate, arranged.verdict, headroom, share, usual, arranged, reasons)
 
 
-def load_of(study: Study, machine: Machine, quant: Quant, native: bool, engine: Engine) -> Load:
+def load_of(study: Study, machine: Machine, recipe: Recipe) -> Load:
     """What is dealt out: the model on one device of unlimited memory."""
-    estimate = study.estimate(quant, native, engine, Split(), machine.device_class)
+    quant, engine = recipe.quant, recipe.engine
+    estimate = study.estimate(quant, recipe.native, engine, Split(), machine.device_class)
     return Load(study.profile, study.workload, machine, engine, estimate)
 
 

@@ -149,6 +149,10 @@ class Gpu:
     free_bytes: int | None = None
     statements: tuple[Note, ...] = ()
 
+    def __hash__(self) -> int:
+        """By the slug alone: what is remembered of cards is asked for thousands of times."""
+        return hash(self.slug)
+
     @property
     def is_integrated(self) -> bool:
         """Whether it is part of a system on a chip, whose memory is the system's."""

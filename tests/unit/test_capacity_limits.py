@@ -102,7 +102,7 @@ def plan_of(
 
 def advice(plan: Plan) -> tuple[Suggestion, ...]:
     """What would help, where the plan runs as it does best: whole, or with a part in memory."""
-    recipe = QuantOption(plan.quant, plan.native, plan.engine, True, 0.0)
+    recipe = QuantOption(plan.quant, plan.native, plan.engine)
     found = [*ways_of(plan.study, plan.machine, recipe)]
     best = min(found, key=lambda way: standing(plan.study, way), default=None)
     return () if best is None else advise(plan, best)

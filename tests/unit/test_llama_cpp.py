@@ -337,8 +337,8 @@ def test_the_runtime_depends_on_the_backend() -> None:
     assert estimate().per_gpu.overhead.likely == round(0.45 * GIB)
     assert estimate(device_class=VULKAN).per_gpu.overhead.likely == round(0.18 * GIB)
     engine = ENGINES["llama.cpp"]
-    assert [engine.backend_class(s) for s in ("CUDA", "ROCm", "Metal")] == [CUDA, ROCM, METAL]
-    assert ENGINES["vllm"].backend_class("ROCm") is None
+    stacks = ("CUDA", "ROCm", "Metal")
+    assert [engine.device_class(8 * GIB, "", stack) for stack in stacks] == [CUDA, ROCM, METAL]
 
 
 def test_the_longest_context_is_the_last_that_fits() -> None:

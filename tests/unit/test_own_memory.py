@@ -14,7 +14,7 @@ from gpusizer.core.errors import InvalidRequest, UnknownGpu
 from gpusizer.core.units import GB, GIB, MIB
 from gpusizer.fit.fit import Verdict
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.study import Study
+from gpusizer.fit.study import QuantOption, Study
 from gpusizer.fit.way import Way, room_on
 from gpusizer.fit.ways import whole_way
 from gpusizer.gpus import Gpu, load_catalogue
@@ -136,7 +136,7 @@ def test_room_by_the_rule_of_the_engine() -> None:
 def _way(gpu: Gpu, **fields: Any) -> Way:
     native = native_quant(LLAMA_8B)
     study = Study(LLAMA_8B, Workload(**fields), [(native, True)])
-    way = whole_way(study, Machine.of(gpu), native, True, ENGINES["vllm"])
+    way = whole_way(study, Machine.of(gpu), QuantOption(native, True, ENGINES["vllm"]))
     assert way is not None
     return way
 

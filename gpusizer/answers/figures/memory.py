@@ -75,16 +75,14 @@ def context_curves(study: Study, rows: Sequence[EstimateRow]) -> tuple[Curve, ..
     studies = [study.under(context=tokens) for tokens in places]
     return tuple(
         Curve(
-            tuple(Point(x, _total(at, estimate)) for x, at in zip(places, studies, strict=True)),
+            tuple(
+                Point(x, at.again(estimate).all_gpus.total.likely)
+                for x, at in zip(places, studies, strict=True)
+            ),
             f"{estimate.quant.name} · {estimate.engine.name}",
         )
         for estimate in estimates
     )
-
-
-def _total(study: Study, like: MemoryEstimate) -> int:
-    estimate = study.estimate(like.quant, like.native, like.engine, like.split, like.device_class)
-    return estimate.all_gpus.total.likely
 
 
 def capacities(boards: Iterable[tuple[Gpu, int]]) -> tuple[Capacity, ...]:

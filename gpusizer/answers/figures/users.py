@@ -87,12 +87,8 @@ def user_speeds(study: Study, fits: Sequence[Fit]) -> tuple[UserSpeed, ...]:
 
 def _users_held(of_length: Study, fit: Fit) -> int:
     """Users whose whole requests the caches of all ranks hold at once."""
-    like = fit.estimate
-    estimate = of_length.estimate(
-        like.quant, like.native, like.engine, like.split, like.device_class
-    )
-    held = sequences_held(of_length, estimate, fit.kv_pool_bytes) or 0
-    return int(held * like.split.data)
+    held = sequences_held(of_length, of_length.again(fit.estimate), fit.kv_pool_bytes) or 0
+    return int(held * fit.estimate.split.data)
 
 
 def _server(study: Study, fit: Fit, lengths: ServingLoad) -> Serves:

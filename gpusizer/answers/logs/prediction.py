@@ -20,7 +20,7 @@ from gpusizer.core.errors import UnknownQuant
 from gpusizer.core.messages import Note
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.study import QuantPair, Study
+from gpusizer.fit.study import QuantOption, QuantPair, Study
 from gpusizer.fit.way import memory_of
 from gpusizer.fit.ways import whole_way
 from gpusizer.gpus import Catalogue, Gpu
@@ -69,7 +69,7 @@ def _serving(
     study = Study(profile, workload, [(quant, native)])
     split = Split(workload.tensor_parallel or 1, workload.pipeline_parallel or 1)
     machine = Machine.of(_card(request, catalogue), split.gpus)
-    way = whole_way(study, machine, quant, native, find_engine(request.engine), split=split)
+    way = whole_way(study, machine, QuantOption(quant, native, find_engine(request.engine)), split)
     assert way is not None  # the log states how the model is divided
     fit = Fit.of(study, way)
     knows_memory = named is not None or request.memory_bytes is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpusizer.core.messages import Note
 from gpusizer.fit.compatibility import runs_on
@@ -14,22 +14,12 @@ from gpusizer.fit.offload import most_layers, without_experts
 from gpusizer.fit.one_user import one_user_rate
 from gpusizer.fit.parallelism.platforms import setup_of
 from gpusizer.fit.parallelism.run_plan import PlanKind, RunPlan
-from gpusizer.fit.study import Study
+from gpusizer.fit.study import QuantOption, Recipe, Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
 from gpusizer.fit.ways import whole_way
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import Engine, Split
-from gpusizer.memory.quants import Quant
-
-
-@dataclass(frozen=True, slots=True)
-class _Recipe:
-    """A quantization and the engine that runs it."""
-
-    quant: Quant
-    native: bool
-    engine: Engine
 
 
 def run_plans(study: Study, chosen: Way, boards: int | None) -> tuple[RunPlan, ...]:
@@ -56,9 +46,7 @@ def run_plans(study: Study, chosen: Way, boards: int | None) -> tuple[RunPlan, .
 
 
 def _single(study: Study, chosen: Way) -> RunPlan:
-    estimate = chosen.estimate
-    recipe = _Recipe(estimate.quant, estimate.native, estimate.engine)
-    devices = chosen.gpu.devices_per_board
+    recipe, devices = chosen.estimate, chosen.gpu.devices_per_board
     split = Split() if devices == 1 else study.split(recipe.engine, devices) or Split()
     return _plan(study, "single", chosen.gpu, 1, split, _way(study, chosen.gpu, 1, recipe, split))
 
@@ -68,7 +56,7 @@ def _applies(kind: PlanKind, study: Study) -> bool:
     return kind != "expert" or (arch is not None and bool(arch.experts))
 
 
-def _recipe(study: Study, chosen: Way, able: Callable[[Engine], bool], gpu: Gpu) -> _Recipe | None:
+def _recipe(study: Study, chosen: Way, able: Callable[[Engine], bool], gpu: Gpu) -> Recipe | None:
     """The chosen quantization, else the nearest in width, with the first engine that is able."""
     wanted = chosen.estimate.quant
     near = sorted(
@@ -79,7 +67,7 @@ def _recipe(study: Study, chosen: Way, able: Callable[[Engine], bool], gpu: Gpu)
         engines = [chosen.estimate.engine] if quant.slug == wanted.slug else []
         for engine in (*engines, *study.engines(quant)):
             if able(engine) and runs_on(quant, engine, gpu):
-                return _Recipe(quant, native, engine)
+                return QuantOption(quant, native, engine)
     return None
 
 
@@ -159,7 +147,7 @@ def _divided(
     gpu: Gpu,
     counts: Sequence[int],
     kind: PlanKind,
-    recipe: _Recipe,
+    recipe: Recipe,
     splits: Splitter,
 ) -> Iterator[RunPlan]:
     """Yield the plan with the fewest boards that surely hold the model, else with the number that
@@ -222,10 +210,8 @@ def _offloaded(study: Study, chosen: Way, boards: int) -> Iterator[RunPlan]:
         yield _plan(offloaded, "offload_experts", gpu, boards, split, way, (note,), experts_bytes)
 
 
-def _way(study: Study, gpu: Gpu, boards: int, recipe: _Recipe, split: Split) -> Way:
-    way = whole_way(
-        study, Machine.of(gpu, boards), recipe.quant, recipe.native, recipe.engine, split=split
-    )
+def _way(study: Study, gpu: Gpu, boards: int, recipe: Recipe, split: Split) -> Way:
+    way = whole_way(study, Machine.of(gpu, boards), recipe, split)
     assert way is not None  # the split is given
     return way
 

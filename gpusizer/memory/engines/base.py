@@ -138,8 +138,9 @@ class Loader(Protocol):
     def __call__(self, sizes: WeightSizes, placement: Placement, *, native: bool) -> Loaded: ...
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Engine(ABC):
-    """One inference engine. Everything is per GPU and in bytes.
+    """One inference engine. Everything is per GPU and in bytes. Engines are compared by identity.
 
     Its own rules are for weights as stored, matrices divided evenly and whole layers for each
     pipeline stage; engines that do otherwise override them.
@@ -158,16 +159,14 @@ class Engine(ABC):
         memory_total: whose total of the card's memory that is a share of.
     """
 
-    __slots__ = ()
-
     slug: str
     name: str
     version: str
-    split_by: SplitBy
+    split_by: SplitBy = "layer"
     stacks: frozenset[str]
     abilities: Abilities
-    kv_cell_multiple: int
-    device_classes: tuple[int, ...]
+    kv_cell_multiple: int = 1
+    device_classes: tuple[int, ...] = (0,)
     budget_rule: BudgetRule = "whole"
     memory_total: MemoryTotal = "driver"
 
@@ -179,10 +178,6 @@ class Engine(ABC):
         `fabric`: cards of its kind can be joined by NVLink or the like.
         """
         return max(size for size in self.device_classes if size <= memory_bytes)
-
-    def backend_class(self, stack: str) -> int | None:
-        """Which of `device_classes` a software stack decides for, None to go by the card."""
-        return None
 
     def utilization(self, workload: Workload) -> float:
         """Share of the card's memory the engine budgets with; 1 when it takes what it needs."""

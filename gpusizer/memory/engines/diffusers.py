@@ -24,7 +24,7 @@ _FLOAT32_BITS = 28  # components stored with more bits per parameter compute in 
 _FLOAT16_BYTES = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class DiffusersEngine(LocalEngine):
     """Memory is the peak over text encoding, denoising and decoding."""
 
@@ -38,7 +38,7 @@ class DiffusersEngine(LocalEngine):
 
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
         """What is on the GPU at the peak: everything, one step's components, or one layer."""
-        plain = LocalEngine.loader(self, profile, workload)
+        plain = super().loader(profile, workload)
         shape = profile.pipeline
         if shape is None:
             return plain

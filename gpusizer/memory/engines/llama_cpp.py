@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from gpusizer.core.byte_ranges import Amount, Provenance, fitted
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GIB
-from gpusizer.memory.engines.abilities import Abilities, stated
+from gpusizer.memory.engines.abilities import stated
 from gpusizer.memory.engines.base import (
     Engine,
     Loaded,
     Loader,
     Overhead,
     Placement,
-    SplitBy,
 )
 from gpusizer.memory.engines.llama_buffers import (
     Graph,
@@ -67,7 +66,7 @@ _KEEPS_GATE_UP = "gemma4"
 _TOWERS = (Part.VISION, Part.AUDIO, Part.PROJECTOR)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class LlamaCppEngine(Engine):
     """Layers are placed on GPUs one after the other; nothing is reserved beyond need.
 
@@ -76,21 +75,17 @@ class LlamaCppEngine(Engine):
         builds: cache rules by build, oldest first.
     """
 
-    slug: str
-    name: str
-    version: str
-    stacks: frozenset[str]
-    abilities: Abilities
     batch_logits: bool = True
     builds: tuple[BuildRules, ...] = BUILDS[-1:]
-    split_by: SplitBy = "layer"
     kv_cell_multiple: int = CELLS
     device_classes: tuple[int, ...] = (CUDA, ROCM, SYCL, METAL)
 
     def _rules(self, workload: Workload) -> BuildRules:
         return rules_of(workload.engine_version, self.builds)
 
-    def backend_class(self, stack: str) -> int:
+    def device_class(
+        self, memory_bytes: int, name: str, stack: str = "CUDA", *, fabric: bool = True
+    ) -> int:
         """The backend decides; all cards of a backend have the same constants."""
         return BACKENDS.get(stack, CUDA)
 
@@ -98,7 +93,7 @@ class LlamaCppEngine(Engine):
         """Whole layers per GPU; a requested tensor split divides matrices evenly."""
         arch = profile.architecture
         cached: dict[str, LayerBytes] = {}
-        evenly = Engine.loader(self, profile, workload)
+        evenly = super().loader(profile, workload)
 
         def load(sizes: WeightSizes, placement: Placement, *, native: bool) -> Loaded:
             if arch is None or placement.split.tensor > 1 or not sizes.by_group:

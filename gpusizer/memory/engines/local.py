@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from gpusizer.core.byte_ranges import Amount, fitted
 from gpusizer.core.units import GIB
-from gpusizer.memory.engines.abilities import Abilities, stated
-from gpusizer.memory.engines.base import Engine, Overhead, Placement, SplitBy, resolved_type
+from gpusizer.memory.engines.abilities import stated
+from gpusizer.memory.engines.base import Engine, Overhead, Placement, resolved_type
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 
@@ -18,24 +18,16 @@ _CONTEXT_BYTES = (0.35 * GIB, 0.60 * GIB, 0.90 * GIB)
 _METAL_BYTES = (0.05 * GIB, 0.20 * GIB, 0.50 * GIB)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class LocalEngine(Engine):
     """Prefill in chunks of `chunk` tokens (0: the whole prompt at once), 16-bit activations.
 
     `allocator_slack` is the share by which the caching allocator may exceed what is in use.
     """
 
-    slug: str
-    name: str
-    version: str
-    stacks: frozenset[str]
-    abilities: Abilities
     chunk: int
     runtime_bytes: tuple[float, float, float] = _CONTEXT_BYTES
     allocator_slack: float = 0.5
-    split_by: SplitBy = "layer"
-    kv_cell_multiple: int = 1
-    device_classes: tuple[int, ...] = (0,)
 
     def cache_type(
         self, profile: ModelProfile, workload: Workload, quant: str, *, native: bool

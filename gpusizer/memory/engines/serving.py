@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from gpusizer.core.byte_ranges import Amount, fitted
 from gpusizer.core.units import GIB
-from gpusizer.memory.engines.abilities import Abilities, stated
+from gpusizer.memory.engines.abilities import stated
 from gpusizer.memory.engines.base import (
-    BudgetRule,
     Engine,
     Loader,
     MemoryTotal,
@@ -49,7 +48,7 @@ _GRAPH_BYTES = (0.1 * GIB, 0.8 * GIB, 3.0 * GIB)
 _WINDOW_SHARE = 0.8  # SGLang's swa_full_tokens_ratio: tokens of its pool for sliding layers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ServingEngine(Engine):
     """An engine that reserves memory by a share and gives what is left to the cache.
 
@@ -58,13 +57,7 @@ class ServingEngine(Engine):
     `caches_honoured` are the tools whose word about the cache's type they take.
     """
 
-    slug: str
-    name: str
-    version: str
     default_utilization: float
-    stacks: frozenset[str]
-    abilities: Abilities
-    budget_rule: BudgetRule
     fuses: bool = False
     widens_scales: bool = False
     caches_honoured: tuple[str, ...] = ()
@@ -86,7 +79,7 @@ class ServingEngine(Engine):
             return VllmLoader(
                 profile, workload, era_of(None), buffers=False, wide_scales=self.widens_scales
             )
-        return Engine.loader(self, profile, workload)
+        return super().loader(profile, workload)
 
     def step_tokens(self, placement: Placement) -> int:
         arch, workload = placement.arch, placement.workload
@@ -123,7 +116,7 @@ class ServingEngine(Engine):
         return Overhead(inside, graphs)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SglangEngine(ServingEngine):
     """Cache in pools by kind of layer: one of sliding layers holds a share of the full one's.
 
@@ -141,7 +134,7 @@ class SglangEngine(ServingEngine):
 
     def overhead(self, placement: Placement) -> Overhead:
         """As of other engines; where memory is the system's, what that uses is not free either."""
-        usual = ServingEngine.overhead(self, placement)
+        usual = super().overhead(placement)
         system = fitted(*_SYSTEM_BYTES) if placement.device_class == UNIFIED else fitted(0, 0, 0)
         return Overhead(usual.inside + system, usual.outside)
 
@@ -154,7 +147,7 @@ class SglangEngine(ServingEngine):
         if arch is None or not arch.generates:
             return 0
         if compresses(arch.layer_plan):
-            return Engine.sequence_bytes(self, placement, context)
+            return super().sequence_bytes(placement, context)
         caches = cache_of(arch, placement.workload.kv_dtype, placement.split, 0, era_of(None))
         stages = [stage for stage in caches if isinstance(stage, Cache)]
         return max(

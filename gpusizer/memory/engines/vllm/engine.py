@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from gpusizer.core.byte_ranges import Amount, Provenance, fitted
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GIB
-from gpusizer.memory.engines.abilities import Abilities, stated
+from gpusizer.memory.engines.abilities import stated
 from gpusizer.memory.engines.bands import band
 from gpusizer.memory.engines.base import (
-    BudgetRule,
     Engine,
     FreeRule,
     Loader,
@@ -51,19 +50,14 @@ from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Part
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class VllmEngine(Engine):
     """Reserves a share of the card at start-up and uses its remainder for the cache."""
 
-    slug: str
-    name: str
-    stacks: frozenset[str]
-    abilities: Abilities
     version: str = CURRENT
     split_by: SplitBy = "tensor"
     kv_cell_multiple: int = BLOCK
     device_classes: tuple[int, ...] = DEVICE_CLASSES
-    budget_rule: BudgetRule = "whole"
     memory_total: MemoryTotal = "torch"
 
     def device_class(
