@@ -27,17 +27,16 @@ from gpusizer.gpus.support import ended_support
 
 def pick_alternatives(candidates: Sequence[RankedCandidate]) -> dict[str, int]:
     """Kind -> position of its candidate; a kind is left out where no price or speed is known."""
+    possible = [
+        (place, candidate)
+        for place, candidate in enumerate(candidates)
+        if candidate.way.verdict is not Verdict.TIGHT and ended_support(candidate.way.gpu) is None
+    ]
     picks: dict[str, int] = {}
     for kind, key_of in _KEYS.items():
-        keys = {
-            place: key
-            for place, candidate in enumerate(candidates)
-            if candidate.way.verdict is not Verdict.TIGHT
-            and ended_support(candidate.way.gpu) is None
-            and (key := key_of(candidate)) is not None
-        }
+        keys = [(key, place) for place, c in possible if (key := key_of(c)) is not None]
         if keys:
-            picks[kind] = min(keys, key=keys.__getitem__)
+            picks[kind] = min(keys)[1]
     return picks
 
 

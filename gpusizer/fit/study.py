@@ -16,9 +16,7 @@ from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import ENGINES, Engine, Split, find_engine
 from gpusizer.memory.estimate import Estimator, MemoryEstimate
 from gpusizer.memory.kv_cache import ALIASES
-from gpusizer.memory.model_shape import model_shape
 from gpusizer.memory.quants import Quant, find_quant
-from gpusizer.memory.quants.layouts import ModelShape
 from gpusizer.memory.quants.variants import is_variant
 from gpusizer.memory.weight_sizes import WeightSizes, all_weight_sizes, weight_sizes
 from gpusizer.memory.workload import Workload
@@ -33,7 +31,7 @@ _CONVERTED = {"fp32": "gguf-f32", "bf16": "gguf-f16", "mxfp4": "gguf-f16"}
 _SIXTEEN_BITS = frozenset({"f16", "bf16"})
 
 
-class Recipe(Protocol):
+class EngineRecipe(Protocol):
     """A quantization, whether it is the checkpoint as stored, and the engine that runs it."""
 
     @property
@@ -83,7 +81,6 @@ class Study:
         self.quants = _by_faithfulness(quants)
         self.budget = budget or TimeBudget()
         self.demands = demands
-        self._shape: ModelShape | None = None
         self._sizes: dict[str, WeightSizes] = {}
         self._size_files(quants)
         self._estimator = Estimator(profile, workload)
@@ -176,7 +173,7 @@ class Study:
             )
         return estimate
 
-    def whole(self, recipe: Recipe, devices: int, device_class: int) -> MemoryEstimate | None:
+    def whole(self, recipe: EngineRecipe, devices: int, device_class: int) -> MemoryEstimate | None:
         """The memory of a recipe over so many devices, as asked or as its engine divides it; None
         where that is not possible."""
         quant, engine = recipe.quant, recipe.engine
@@ -223,10 +220,8 @@ class Study:
     def sizes(self, quant: Quant, *, native: bool) -> WeightSizes:
         """Sizes of the weights, computed once."""
         if quant.slug not in self._sizes:
-            if self._shape is None:
-                self._shape = model_shape(self.profile, self.workload)
             self._sizes[quant.slug] = weight_sizes(
-                self.profile, quant, native=native, workload=self.workload, shape=self._shape
+                self.profile, quant, native=native, workload=self.workload
             )
         return self._sizes[quant.slug]
 

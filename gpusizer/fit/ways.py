@@ -17,8 +17,8 @@ from gpusizer.fit.machine import Machine
 from gpusizer.fit.placement.arrangement import Arranged, arrange
 from gpusizer.fit.placement.device_shares import Load
 from gpusizer.fit.study import (
+    EngineRecipe,
     QuantOption,
-    Recipe,
     Study,
     device_class_of,
     has_cache_type,
@@ -35,9 +35,9 @@ from gpusizer.model.profile import ModelProfile
 _LEAST_SHARE = 0.25
 """Share of the weights that the cards have to hold where nobody stated the system memory: below it
 the cards are not worth their use."""
-_SURELY_LOADED = 0.4
-"""Share of the nominal bytes that devices hold at least: engines leave towers and draft layers out,
-and keep embeddings of each layer in system memory."""
+_SURELY_LOADED = 0.98
+"""Share of a text decoder's bytes that devices hold at least; the rest is for rounding. Engines may
+leave towers and draft layers out, and keep embeddings in system memory."""
 
 
 def ways(
@@ -55,7 +55,7 @@ def ways(
     `passed_over` is asked of each option when its turn comes. Nothing is yielded where no engine
     runs the model on such devices, or none divides it over so many.
     """
-    memory = sum(gpu.device_memory_bytes for gpu in machine.gpus)
+    memory = sum([gpu.device_memory_bytes for gpu in machine.gpus])
     for option in options(study, machine, usual=usual):
         if (not whole or option.least_bytes <= memory) and not passed_over(option):
             yield from ways_of(study, machine, option, whole=whole)
@@ -116,11 +116,11 @@ def _is_usual(study: Study, machine: Machine, quant: Quant, native: bool) -> boo
 def _least_bytes(study: Study, quant: Quant, native: bool) -> float:
     """Weights that lie on devices whatever an engine leaves out of them; 0 where some may wait in
     system memory."""
-    workload, profile = study.workload, study.profile
-    if workload.cpu_moe or workload.gpu_layers is not None or profile.pipeline is not None:
+    workload = study.workload
+    if workload.cpu_moe or workload.gpu_layers is not None or study.profile.pipeline is not None:
         return 0.0
-    stored = profile.weight_bytes if native else profile.parameters * quant.bits / 8
-    return stored * _SURELY_LOADED
+    sizes = study.sizes(quant, native=native)
+    return _SURELY_LOADED * (sizes.decoding + sizes.decoding_experts)
 
 
 def ways_of(
@@ -132,8 +132,9 @@ def ways_of(
         dealt_out = _arranged(study, machine, option)
         yield from (way for way in dealt_out if not (whole and way.in_part))
         return
-    estimate = study.whole(option, len(machine.gpus), device_class_of(option.engine, machine.gpu))
-    if estimate is None or (whole and estimate.needed.likely > machine.gpu.device_memory_bytes):
+    gpu = machine.gpu
+    estimate = study.whole(option, len(machine.gpus), device_class_of(option.engine, gpu))
+    if estimate is None or (whole and estimate.needed.likely > gpu.device_memory_bytes):
         return
     on_gpus = judged(study, machine, estimate, usual=option.is_usual)
     yield on_gpus
@@ -143,7 +144,7 @@ def ways_of(
 
 
 def whole_way(
-    study: Study, machine: Machine, recipe: Recipe, split: Split | None = None
+    study: Study, machine: Machine, recipe: EngineRecipe, split: Split | None = None
 ) -> Way | None:
     """The model divided over the equal devices of a machine, None where they cannot share it.
 
@@ -164,8 +165,9 @@ def judged(study: Study, machine: Machine, estimate: MemoryEstimate, *, usual: b
     What the request leaves in system memory has to fit there, too; a GPU without memory of its own
     holds both.
     """
-    memory = memory_of(estimate.engine, machine.gpu)
-    likely, least = estimate.spare(memory, machine.gpu.free_bytes)
+    gpu = machine.gpu
+    memory = memory_of(estimate.engine, gpu)
+    likely, least = estimate.spare(memory, gpu.free_bytes)
     reasons: tuple[Note, ...] = ()
     if keeps_part_in_memory(study.profile, study.workload, estimate):
         if machine.shares_memory:
@@ -306,7 +308,7 @@ def _arranged_way(machine: Machine, load: Load, arranged: Arranged, *, usual: bo
     return Way(machine, load.estimate, arranged.verdict, headroom, share, usual, arranged, reasons)
 
 
-def load_of(study: Study, machine: Machine, recipe: Recipe) -> Load:
+def load_of(study: Study, machine: Machine, recipe: EngineRecipe) -> Load:
     """What is dealt out: the model on one device of unlimited memory."""
     quant, engine = recipe.quant, recipe.engine
     estimate = study.estimate(quant, recipe.native, engine, Split(), machine.device_class)

@@ -187,6 +187,10 @@ class RepoSnapshot(RepoFacts):
     notes: tuple[Note, ...] = ()
     card: ModelCard | None = None
 
+    def __hash__(self) -> int:
+        """By its commit: what is remembered of snapshots compares the rest."""
+        return hash((self.repo_id, self.sha))
+
     def with_source(self, source: Source) -> RepoSnapshot:
         """The same facts, marked as coming from `source`."""
         return replace(self, source=source)

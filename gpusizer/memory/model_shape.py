@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from gpusizer.core.paths import DATA_DIR
@@ -64,12 +64,16 @@ def model_shape(profile: ModelProfile, workload: Workload = ANY_FILE) -> ModelSh
     """The facts that decide about the type of a tensor beyond the tensor itself, with what the
     workload says of how the file was made.
     """
+    return _model_shape(profile, workload.gguf_date, workload.importance_matrix)
+
+
+@lru_cache(maxsize=64)
+def _model_shape(profile: ModelProfile, made: str | None, matrix: bool | None) -> ModelShape:
     arch = profile.architecture
     if arch is None:
         return ModelShape(layers=1, heads_per_kv_head=1, experts=0, tied_embeddings=False)
     model_type = model_type_of(arch.model_type)
     rules = _conversion().get(model_type, ConversionRules())
-    made = workload.gguf_date
     return ModelShape(
         layers=arch.layers,
         heads_per_kv_head=(arch.attention_heads or 1) // (arch.kv_heads or 1),
@@ -85,7 +89,7 @@ def model_shape(profile: ModelProfile, workload: Workload = ANY_FILE) -> ModelSh
         early_qkv=made < _ONE_CATEGORY if made else rules.early_qkv,
         gate_rows=_gate_rows(profile),
         down_layers=_down_layers(profile),
-        importance_matrix=workload.importance_matrix,
+        importance_matrix=matrix,
         model_type=model_type,
         **_latent(profile),
     )

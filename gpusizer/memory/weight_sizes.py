@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from gpusizer.memory.model_shape import ANY_FILE, model_shape
@@ -84,14 +85,19 @@ def weight_sizes(
     *,
     native: bool,
     workload: Workload = ANY_FILE,
-    shape: ModelShape | None = None,
 ) -> WeightSizes:
     """Sizes of the weights as read (`native`) or as the quantization's layout stores them.
 
-    `workload` says how a GGUF file was made; `shape` is what both make of the model, for who asks
-    about several quantizations.
+    `workload` says how a GGUF file was made.
     """
-    shape = shape or model_shape(profile, workload)
+    return _weight_sizes(profile, quant, native, model_shape(profile, workload))
+
+
+@lru_cache(maxsize=2048)
+def _weight_sizes(
+    profile: ModelProfile, quant: Quant, native: bool, shape: ModelShape
+) -> WeightSizes:
+    """Remembered for the next question about a model: each takes about 2 kB."""
     sizes: dict[str, Any] = dict.fromkeys(("total", *_SHARES), 0)
     by_group = []
     for group in profile.groups:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal
 
 from gpusizer.core.errors import NoWeights
@@ -110,6 +111,10 @@ class ModelProfile(RepoFacts):
     pipeline: PipelineShape | None = None
     draft: DraftModel | None = None
 
+    def __hash__(self) -> int:
+        """By its commit and file: what is remembered of profiles compares the rest."""
+        return hash((self.repo_id, self.sha, self.variant))
+
     @property
     def max_context(self) -> int | None:
         """Longest sequence the configuration allows, in tokens."""
@@ -123,6 +128,7 @@ class ModelProfile(RepoFacts):
         return self.architecture.growing_elements_per_token * _KV_CACHE_BYTES
 
 
+@lru_cache(maxsize=32)
 def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
     """Profile a repository from its facts. Pure; never touches the network.
 

@@ -26,9 +26,9 @@ from gpusizer.fit.study import QuantOption, Study
 from gpusizer.fit.ways import ways_of
 from gpusizer.gpus import Gpu, load_catalogue
 from gpusizer.memory.engines import Overhead
-from gpusizer.memory.engines.abilities import Abilities
-from gpusizer.memory.engines.base import Engine, SplitBy
-from gpusizer.memory.engines.llama_cpp import LLAMA_CPP, LlamaCppEngine
+from gpusizer.memory.engines.abilities import Abilities, stated
+from gpusizer.memory.engines.base import Engine
+from gpusizer.memory.engines.llama_cpp import LlamaCppEngine
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
@@ -51,8 +51,6 @@ NARROW_CACHES = Abilities(cache_types=("q8_0", "q4_0"))
 class Fixed:
     """Takes 1 GiB beside weights and cache, 2 GiB at most."""
 
-    __slots__ = ()
-
     def activations(self, *arguments: Any) -> Amount:
         return fitted(GIB, GIB, 2 * GIB)
 
@@ -63,7 +61,7 @@ class Fixed:
         return self.activations()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FixedEngine(Fixed, Engine):
     """Weights and cache divided evenly, the cache in steps of 256 tokens."""
 
@@ -71,16 +69,12 @@ class FixedEngine(Fixed, Engine):
     name: str = "Fixed"
     version: str = "1"
     stacks: frozenset[str] = frozenset({"CUDA"})
-    split_by: SplitBy = "layer"
     kv_cell_multiple: int = 256
     abilities: Abilities = NARROW_CACHES
-    device_classes: tuple[int, ...] = (0,)
 
 
 class FixedLlamaCpp(Fixed, LlamaCppEngine):
     """Weights and cache where llama.cpp puts them."""
-
-    __slots__ = ()
 
 
 FIXED = FixedEngine()
@@ -164,7 +158,7 @@ def test_offload_keeps_the_layers_that_fit() -> None:
     265,322,496 bytes. The output is 558,186,496. That leaves room for 14 layers.
     """
     plan = plan_of(6 * GIB, quant="q8_0")
-    engine = FixedLlamaCpp("llama.cpp", "llama.cpp", "1", frozenset({"CUDA"}), LLAMA_CPP.abilities)
+    engine = FixedLlamaCpp(**stated("llama.cpp"))
     suggestions = {s.note.code: s for s in advice(replace(plan, engine=engine))}
     assert suggestions["try_offload"].change == {"gpu_layers": 15}
     assert suggestions["try_offload"].note.fields == {

@@ -14,7 +14,7 @@ from gpusizer.fit.offload import most_layers, without_experts
 from gpusizer.fit.one_user import one_user_rate
 from gpusizer.fit.parallelism.platforms import setup_of
 from gpusizer.fit.parallelism.run_plan import PlanKind, RunPlan
-from gpusizer.fit.study import QuantOption, Recipe, Study
+from gpusizer.fit.study import EngineRecipe, QuantOption, Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
 from gpusizer.fit.ways import whole_way
@@ -56,7 +56,9 @@ def _applies(kind: PlanKind, study: Study) -> bool:
     return kind != "expert" or (arch is not None and bool(arch.experts))
 
 
-def _recipe(study: Study, chosen: Way, able: Callable[[Engine], bool], gpu: Gpu) -> Recipe | None:
+def _recipe(
+    study: Study, chosen: Way, able: Callable[[Engine], bool], gpu: Gpu
+) -> EngineRecipe | None:
     """The chosen quantization, else the nearest in width, with the first engine that is able."""
     wanted = chosen.estimate.quant
     near = sorted(
@@ -147,7 +149,7 @@ def _divided(
     gpu: Gpu,
     counts: Sequence[int],
     kind: PlanKind,
-    recipe: Recipe,
+    recipe: EngineRecipe,
     splits: Splitter,
 ) -> Iterator[RunPlan]:
     """Yield the plan with the fewest boards that surely hold the model, else with the number that
@@ -210,7 +212,7 @@ def _offloaded(study: Study, chosen: Way, boards: int) -> Iterator[RunPlan]:
         yield _plan(offloaded, "offload_experts", gpu, boards, split, way, (note,), experts_bytes)
 
 
-def _way(study: Study, gpu: Gpu, boards: int, recipe: Recipe, split: Split) -> Way:
+def _way(study: Study, gpu: Gpu, boards: int, recipe: EngineRecipe, split: Split) -> Way:
     way = whole_way(study, Machine.of(gpu, boards), recipe, split)
     assert way is not None  # the split is given
     return way

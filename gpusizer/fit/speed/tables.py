@@ -146,5 +146,14 @@ def band(quantity: str, family: str, classes: Classes, *, moe: bool) -> RateBand
 
 def has_own_band(quantity: str, family: str, classes: Classes) -> bool:
     """Whether a band was measured on one of the classes, other than the widest."""
-    keys = ((quantity, family, name, kind) for name in classes for kind in (DENSE, MOE))
-    return any(key in band_table() for key in keys if key[2] != ROOT)
+    table = band_table()
+    for name in classes:
+        is_there = (quantity, family, name, DENSE) in table or (
+            quantity,
+            family,
+            name,
+            MOE,
+        ) in table
+        if is_there and name != ROOT:
+            return True
+    return False

@@ -146,13 +146,10 @@ def stage_edges(layers: int, pipeline: int) -> list[int]:
     return edges
 
 
+@lru_cache(maxsize=32)
 def plan_of(profile: ModelProfile) -> ShardingPlan:
     """The allocations of a model, whatever the workload."""
-    return _plan_of(profile.groups, profile.architecture)
-
-
-@lru_cache(maxsize=8)
-def _plan_of(groups: tuple[WeightGroup, ...], arch: Architecture | None) -> ShardingPlan:
+    groups, arch = profile.groups, profile.architecture
     kv_heads = (arch.kv_heads if arch else None) or 2**20
     keys: dict[tuple[object, ...], int] = {}
     piece, tensors, divisors = [], [], []
