@@ -11,11 +11,11 @@ from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.messages import Say
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
+from gpusizer.fit.parallelism.parallelism_plans import RunPlan
 from gpusizer.fit.parallelism.platforms import BoardLink, setup_of
-from gpusizer.fit.parallelism.run_plan import RunPlan
 from gpusizer.fit.ranking import Alternative, Ranked
+from gpusizer.fit.replicas import Replicas, ServingPlan
 from gpusizer.fit.serving.target import ServingTarget
-from gpusizer.fit.serving_plan import Replicas, ServingPlan
 from gpusizer.fit.speed import Speeds
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile

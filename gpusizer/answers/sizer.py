@@ -32,9 +32,8 @@ from gpusizer.core.units import significant
 from gpusizer.fit.filters import board_limits, most_boards, narrowed
 from gpusizer.fit.machine import Machine, build_machine
 from gpusizer.fit.machine_words import parse_rig
-from gpusizer.fit.one_quant import one_for_all
 from gpusizer.fit.policies import RankedCandidate
-from gpusizer.fit.preference import best_way
+from gpusizer.fit.preference import best_way, one_for_all
 from gpusizer.fit.ranking import Ranked, Ranking, candidates_of, describe, rank_gpus
 from gpusizer.fit.study import QuantPair, Study
 from gpusizer.fit.weighed import weighed_alike

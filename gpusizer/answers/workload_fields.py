@@ -26,7 +26,7 @@ from gpusizer.core.validation import (
     read_text,
     written,
 )
-from gpusizer.fit.load import ServingLoad
+from gpusizer.fit.demands import ServingLoad
 from gpusizer.fit.serving.target import ServingTarget
 from gpusizer.fit.speed.work import prompt_tokens
 from gpusizer.gpus.names import MAX_COUNT

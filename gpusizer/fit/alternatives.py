@@ -21,8 +21,7 @@ from gpusizer.fit.recommendation import can_be_bought, can_be_rented, computer_o
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import PlanCosts, rent_usd_per_hour
-from gpusizer.gpus.on_offer import firm_price, why_not_on_offer
-from gpusizer.gpus.support import ended_support
+from gpusizer.gpus.on_offer import ended_support, firm_price, why_not_on_offer
 
 
 def pick_alternatives(candidates: Sequence[RankedCandidate]) -> dict[str, int]:

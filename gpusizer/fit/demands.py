@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpusizer.fit.load import ServingLoad
 from gpusizer.memory.quants import Quant
 from gpusizer.model.profile import ModelProfile
 from gpusizer.quality.words import LossWord
@@ -27,6 +26,23 @@ LEAST_BITS = 4
 tools fail before perplexity shows it (docs/quality.md)."""
 NO_LIMIT = LossWord.BROKEN
 """The word that lets every quantization pass: what a visitor names is obeyed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServingLoad:
+    """Requests of one length: `users` who each wait for their answer, or `requests_per_second`
+    at random times. One of the two is None.
+
+    Attributes:
+        prompt, answer: tokens of a request.
+        shared: of the prompt, those that all requests begin with, which engines for servers keep.
+    """
+
+    users: int | None
+    requests_per_second: float | None
+    prompt: int
+    answer: int
+    shared: int = 0
 
 
 @dataclass(frozen=True, slots=True)

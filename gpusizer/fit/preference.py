@@ -23,7 +23,7 @@ from typing import NamedTuple
 from gpusizer.fit.division import board_counts
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.speed.classes import SERVING
-from gpusizer.fit.study import QuantOption, Study
+from gpusizer.fit.study import QuantOption, QuantPair, Study
 from gpusizer.fit.user_speed import user_speed
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
@@ -177,6 +177,29 @@ def choose(study: Study, machines: Iterable[Machine], *, whole: bool = False) ->
 def best_way(study: Study, machine: Machine) -> Way:
     """The best way on one machine; where no engine runs the model there, a way that says why."""
     return choose(study, [machine]) or not_supported(study, machine)
+
+
+def one_for_all(study: Study, own: Sequence[Way]) -> QuantPair | None:
+    """The best quantization that all machines take, the one that stands best where it stands worst,
+    so that their speeds compare cards; None where their own choices agree already. A machine on
+    which no quantization runs at all has no say.
+
+    `own` is the preferred way on each machine.
+    """
+    running = [way for way in own if way.verdict.runs]
+    if len({(way.estimate.quant, way.estimate.native) for way in running}) < 2:
+        return None
+    machines = [way.machine for way in running]
+    return min(study.quants, key=lambda pair: _worst_standing(study, pair, machines))
+
+
+def _worst_standing(
+    study: Study, pair: QuantPair, machines: Sequence[Machine]
+) -> tuple[bool, tuple[float, ...]]:
+    """Whether a machine does not run it, and the worst of each part of its standing."""
+    ways = [best_way(study.among([pair]), machine) for machine in machines]
+    worst = zip(*(standing(study, way) for way in ways), strict=True)
+    return not all(way.verdict.runs for way in ways), tuple(map(max, worst))
 
 
 def best_on_boards(study: Study, gpu: Gpu, counts: Sequence[int] | None = None) -> Way | None:

@@ -10,14 +10,13 @@ from gpusizer.core.messages import Note
 from gpusizer.fit.advice import Suggestion
 from gpusizer.fit.alternatives import break_even_months, is_priced_by_rent, pick_alternatives
 from gpusizer.fit.capacity_limits import Largest
-from gpusizer.fit.card_statements import statements_on
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.division import asked_boards, board_counts
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.one_user import one_prompt_rate, one_user_rate
 from gpusizer.fit.own_units import heard_rate, read_rate
+from gpusizer.fit.parallelism.parallelism_plans import RunPlan
 from gpusizer.fit.parallelism.platforms import setup_of
-from gpusizer.fit.parallelism.run_plan import RunPlan
 from gpusizer.fit.placement.from_disk import disk_notes
 from gpusizer.fit.policies import POLICIES, RankedCandidate, SortKey, total_memory
 from gpusizer.fit.preference import best_on_boards, beyond
@@ -31,7 +30,7 @@ from gpusizer.fit.study import Study
 from gpusizer.fit.system_memory import system_memory
 from gpusizer.fit.user_speed import user_speed, work_at
 from gpusizer.fit.verdict import Verdict
-from gpusizer.fit.way import Way
+from gpusizer.fit.way import Way, statements_on
 from gpusizer.fit.ways import keeps_part_in_memory
 from gpusizer.fit.weighed import weighed
 from gpusizer.gpus import Catalogue

@@ -28,8 +28,14 @@ from gpusizer.fit.way import Way
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import PlanCosts
 from gpusizer.gpus.costs.power import is_card, is_whole_computer
-from gpusizer.gpus.on_offer import firm_price, is_rented, is_sold, why_not_on_offer
-from gpusizer.gpus.support import EndedSupport, ended_support
+from gpusizer.gpus.on_offer import (
+    EndedSupport,
+    ended_support,
+    firm_price,
+    is_rented,
+    is_sold,
+    why_not_on_offer,
+)
 
 ATX_SLOTS = 7
 """Slots of an ATX board (ATX specification 2.2): cards that take more of them need a server, whose

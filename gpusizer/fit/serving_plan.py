@@ -18,101 +18,21 @@ from gpusizer.core.messages import Note
 from gpusizer.core.units import significant
 from gpusizer.fit.division import COUNTS, max_boards
 from gpusizer.fit.fit import sequences_held
-from gpusizer.fit.parallelism.platforms import setup_of
 from gpusizer.fit.preference import ways_for_a_load
-from gpusizer.fit.recommendation import firm_usd_per_hour
+from gpusizer.fit.replicas import Place, Replicas, ServingPlan, TokenPrices, place_of
 from gpusizer.fit.serving import Server, server_of
 from gpusizer.fit.serving.guesses import with_guesses
 from gpusizer.fit.serving.replicas import Borne, borne, pace_of, replicas_in_time
 from gpusizer.fit.serving.target import ServingTarget
 from gpusizer.fit.speed import ModelFacts
 from gpusizer.fit.study import Study
-from gpusizer.fit.token_prices import TokenPrices
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way, pool_on
 from gpusizer.fit.ways import judged
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.costs import CostAssumptions, PlanCosts, plan_costs
-from gpusizer.gpus.on_offer import why_not_on_offer
-from gpusizer.gpus.support import ended_support
-from gpusizer.memory.estimate import MemoryEstimate
-from gpusizer.memory.workload import Workload
 
 _ONE_MACHINE = 8  # devices of a replica in one server
-
-
-@dataclass(frozen=True, slots=True)
-class Replicas:
-    """One way to meet a target: replicas of `boards` boards each.
-
-    Attributes:
-        way: how one of them runs.
-        low_replicas, high_replicas: at the fast and the slow end of the speeds' bands; None where
-            the slow end is never in time.
-        users: in flight on each replica, on average.
-        most_users: in flight on each, on average, at which memory or the time to the first token
-            ends.
-        ttft_seconds: the mean, likely, and at the fast and the slow end; None where the slow end
-            falls behind the requests.
-        ttft_late_seconds: within which the target's percentile of requests has its first token.
-        user_tokens_per_second: answer tokens of each user after the first, prompts of others read
-            in between.
-    """
-
-    way: Way
-    replicas: int
-    low_replicas: int
-    high_replicas: int | None
-    users: float
-    most_users: int
-    ttft_seconds: tuple[float, float, float | None]
-    ttft_late_seconds: float
-    user_tokens_per_second: float
-    costs: PlanCosts
-    tokens: TokenPrices | None
-
-    @property
-    def gpu(self) -> Gpu:
-        """The kind of its GPUs."""
-        return self.way.gpu
-
-    @property
-    def boards(self) -> int:
-        """Boards of one replica."""
-        return self.way.boards
-
-    @property
-    def estimate(self) -> MemoryEstimate:
-        """The memory of one replica."""
-        return self.way.estimate
-
-    @property
-    def tight(self) -> bool:
-        """Whether a replica fits at the likely amounts of memory, not at the high end."""
-        return self.way.verdict is Verdict.TIGHT
-
-    @property
-    def machines_per_replica(self) -> int:
-        """Machines that the boards of one replica are in."""
-        return setup_of(self.gpu, self.boards).nodes
-
-    @property
-    def total_boards(self) -> int:
-        """Boards of all replicas."""
-        return self.replicas * self.boards
-
-
-@dataclass(frozen=True, slots=True)
-class ServingPlan:
-    """A target, the ways to meet it, the cheapest hour first, and what the reader must know.
-
-    `workload` is that of one sequence of the target.
-    """
-
-    target: ServingTarget
-    workload: Workload
-    rows: tuple[Replicas, ...]
-    notes: tuple[Note, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,26 +221,6 @@ def _settled(
     return best
 
 
-def joined(plans: Sequence[ServingPlan]) -> ServingPlan:
-    """Plans for the same target as one: the cheapest first, and GPUs that notes count added up."""
-    rows = [row for plan in plans for row in plan.rows]
-    by_code: dict[str, list[Note]] = {}
-    for note in (note for plan in plans for note in plan.notes):
-        by_code.setdefault(note.code, []).append(note)
-    return ServingPlan(
-        plans[0].target,
-        plans[0].workload,
-        tuple(sorted(rows, key=lambda row: _place(row.way, row.total_boards, row.costs))),
-        tuple(map(_added_up, by_code.values())),
-    )
-
-
-def _added_up(notes: Sequence[Note]) -> Note:
-    counts = [int(note.fields["count"]) for note in notes if "count" in note.fields]
-    counted = {"count": sum(counts)} if counts else {}
-    return Note(notes[0].code, **{**notes[0].fields, **counted})
-
-
 def _limit(
     limits: dict[str, int | None], slug: str, most_boards: Sequence[int | None] | None
 ) -> float:
@@ -399,30 +299,13 @@ def _row(option: _Option, target: ServingTarget, costs: PlanCosts) -> Replicas:
 
 
 def _place_of(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -> Place:
-    return _place(option.way, option.total_boards, _costs(option, target, assumptions))
+    return place_of(option.way, option.total_boards, _costs(option, target, assumptions))
 
 
 def _costs(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -> PlanCosts:
     """Costs of the boards of all replicas."""
     gpu, boards = option.way.gpu, option.total_boards
     return plan_costs(gpu, boards, target.tokens_per_second, assumptions)
-
-
-Place = tuple[bool, bool, bool, float, int]
-"""What missed a condition after what meets it, then the least cost of an hour, then the fewest
-boards; unknown costs come last."""
-
-
-def _place(way: Way, boards: int, costs: PlanCosts) -> Place:
-    gpu = way.gpu
-    cost, _ = firm_usd_per_hour(gpu, costs)
-    return (
-        way.verdict is Verdict.TIGHT,
-        ended_support(gpu) is not None,
-        bool(why_not_on_offer(gpu, costs.today)),
-        math.inf if cost is None else cost,
-        boards,
-    )
 
 
 def _notes(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpusizer.core.messages import Note
+from gpusizer.core.units import significant
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.placement.arrangement import Arranged
 from gpusizer.fit.verdict import Verdict
@@ -81,3 +82,29 @@ def headroom_on(gpu: Gpu, estimate: MemoryEstimate, *, cautious: bool = False) -
 def pool_on(gpu: Gpu, estimate: MemoryEstimate) -> int:
     """Bytes that the engine gives the KV cache on each device of a kind."""
     return estimate.pool_bytes(memory_of(estimate.engine, gpu), free_bytes=gpu.free_bytes)
+
+
+def statements_on(way: Way) -> tuple[Note, ...]:
+    """What was stated about the card, and what its free memory changes for the engine."""
+    estimate = way.estimate
+    room = room_on(way.gpu, estimate)
+    notes = [*way.gpu.statements]
+    if room.refused_bytes:
+        notes.append(
+            Note(
+                "utilization_refused",
+                engine=estimate.engine.name,
+                percent=significant(100 * room.utilization),
+                short_bytes=room.refused_bytes,
+            )
+        )
+    elif room.utilization < estimate.utilization:
+        notes.append(
+            Note(
+                "utilization_lowered",
+                engine=estimate.engine.name,
+                percent=significant(100 * room.utilization),
+                percent_default=significant(100 * estimate.utilization),
+            )
+        )
+    return tuple(notes)

@@ -4,13 +4,13 @@ from gpusizer.gpus.catalogue import Catalogue, load_catalogue
 from gpusizer.gpus.gpu import (
     Confidence,
     Gpu,
+    KernelClass,
     MemoryBasis,
     Price,
     PriceBasis,
     Status,
     Support,
 )
-from gpusizer.gpus.kernel_class import KernelClass
 from gpusizer.gpus.saved import saved_gpus
 
 __all__ = [

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from gpusizer.core.messages import Note
-from gpusizer.gpus.kernel_class import KernelClass
 
 MemoryBasis = Literal["observed", "rule", "nominal", "stated"]
 PriceBasis = Literal["street", "launch", "rent", "similar", "own"]
@@ -18,6 +17,28 @@ Status = Literal["current", "eol", "export-only", "modified", "announced"]
 Confidence = Literal["high", "medium", "low"]
 
 _INTEGRATED = frozenset({"apple", "soc", "embedded"})
+
+
+class KernelClass(NamedTuple):
+    """GPUs of one class run the same engines and quantizations."""
+
+    software: str
+    vendor: str
+    compute_capability: str
+    fp8_support: bool
+    fp4_support: bool
+    int8_support: bool
+    flash_attention_2: str
+
+    @property
+    def cuda(self) -> float | None:
+        """CUDA compute capability, None for other vendors."""
+        if self.vendor != "NVIDIA":
+            return None
+        try:
+            return float(self.compute_capability)
+        except ValueError:
+            return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,8 @@ from gpusizer.core.units import SECONDS_PER_HOUR, significant
 from gpusizer.fit.preference import SPARE_SHARE
 from gpusizer.fit.recommendation import SERVER_BOARDS, Conditions, computer_of
 from gpusizer.fit.speed.rate import Rate
-from gpusizer.gpus.on_offer import why_not_on_offer
+from gpusizer.gpus.on_offer import ended_support, why_not_on_offer
 from gpusizer.gpus.purpose import training_flops
-from gpusizer.gpus.support import ended_support
 from gpusizer.training.fit import TrainingCost, TrainingFit, has_room
 from gpusizer.training.speed import is_measured
 

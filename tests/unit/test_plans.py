@@ -13,8 +13,8 @@ from gpusizer.answers.request import CompareRequest, SizeRequest
 from gpusizer.core.units import GB
 from gpusizer.fit.division import costs, divides, obstacles
 from gpusizer.fit.fit import Verdict
+from gpusizer.fit.parallelism.parallelism_plans import PlanKind, RunPlan
 from gpusizer.fit.parallelism.platforms import BoardLink, platforms, setup_of
-from gpusizer.fit.parallelism.run_plan import PlanKind, RunPlan
 from gpusizer.fit.ranking import Ranked
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.engines import Split

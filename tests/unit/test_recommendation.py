@@ -24,8 +24,14 @@ from gpusizer.fit.recommendation import (
 )
 from gpusizer.gpus import load_catalogue
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
-from gpusizer.gpus.on_offer import firm_price, is_rented, is_sold, why_not_on_offer
-from gpusizer.gpus.support import ended_support, read_ended_support
+from gpusizer.gpus.on_offer import (
+    ended_support,
+    firm_price,
+    is_rented,
+    is_sold,
+    read_ended_support,
+    why_not_on_offer,
+)
 from gpusizer.text import LANGUAGES, say_note
 from gpusizer.ui.answering import answer
 from gpusizer.ui.page_state import PageState

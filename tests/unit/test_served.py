@@ -8,7 +8,7 @@ import pytest
 
 from bench import front_door
 from gpusizer.answers.request import CompareRequest, SizeRequest
-from gpusizer.fit.load import ServingLoad
+from gpusizer.fit.demands import ServingLoad
 from gpusizer.fit.serving import Served, served
 from gpusizer.memory.workload import DEFAULT_CONTEXT
 from gpusizer.text import say_note

@@ -10,10 +10,9 @@ import pytest
 from gpusizer.answers.report import Report
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.fit.recommendation import firm_usd_per_hour
-from gpusizer.fit.serving_plan import Replicas, ServingPlan
+from gpusizer.fit.replicas import Replicas, ServingPlan
 from gpusizer.fit.speed.classes import SERVING
-from gpusizer.gpus.on_offer import why_not_on_offer
-from gpusizer.gpus.support import ended_support
+from gpusizer.gpus.on_offer import ended_support, why_not_on_offer
 from gpusizer.text import LANGUAGES, say_note
 from tests.asking import size
 from tests.nightly import some

@@ -9,14 +9,19 @@ import pytest
 from bench.measurements import load_profile
 from gpusizer.answers.json_shapes import document
 from gpusizer.answers.ranked_json import ranked_json
-from gpusizer.fit.speed import ModelFacts, Rate, tokens_per_second
+from gpusizer.fit.speed import (
+    ModelFacts,
+    Rate,
+    served_sequences,
+    serving_tokens_per_second,
+    tokens_per_second,
+)
 from gpusizer.fit.speed.classes import decode_classes, format_class, prefill_classes
 from gpusizer.fit.speed.decode import step_cost, step_seconds
 from gpusizer.fit.speed.hosts import Host, host_of
 from gpusizer.fit.speed.links import exchange_seconds, link_of
 from gpusizer.fit.speed.prefill import prompt_cost, prompt_token_seconds
 from gpusizer.fit.speed.rate import RateBand
-from gpusizer.fit.speed.serving import served_sequences, serving_tokens_per_second
 from gpusizer.fit.speed.tables import (
     Throughput,
     band,

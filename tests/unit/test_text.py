@@ -18,7 +18,7 @@ import pytest
 from gpusizer.answers.models_for.ordering import How
 from gpusizer.core.errors import GpusizerError, HubUnreachable, MalformedRepo, NoWeights
 from gpusizer.fit.fit import Verdict
-from gpusizer.fit.parallelism.run_plan import PlanKind
+from gpusizer.fit.parallelism.parallelism_plans import PlanKind
 from gpusizer.gpus.purpose import INFERENCE_LEVELS, TRAINING_LEVELS
 from gpusizer.quality.prediction import BASES
 from gpusizer.quality.words import WORDS as LOSS_WORDS

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from gpusizer.answers.figures.memory import Curve, Point
+from gpusizer.fit.demands import ServingLoad
 from gpusizer.fit.fit import Fit, sequences_held
-from gpusizer.fit.load import ServingLoad
 from gpusizer.fit.serving import load_of_users, served
 from gpusizer.fit.study import Study
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from gpusizer.core.messages import Note
 from gpusizer.fit.compatibility import runs_on
@@ -12,14 +13,65 @@ from gpusizer.fit.fit import Fit
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.offload import most_layers, without_experts
 from gpusizer.fit.one_user import one_user_rate
-from gpusizer.fit.parallelism.platforms import setup_of
-from gpusizer.fit.parallelism.run_plan import PlanKind, RunPlan
+from gpusizer.fit.parallelism.platforms import BoardLink, setup_of
+from gpusizer.fit.speed import Rate
 from gpusizer.fit.study import EngineRecipe, QuantOption, Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
 from gpusizer.fit.ways import whole_way
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import Engine, Split
+
+PlanKind = Literal[
+    "single",
+    "tensor",
+    "pipeline",
+    "tensor_pipeline",
+    "expert",
+    "offload_layers",
+    "offload_experts",
+]
+"""In order: one board; each matrix divided; whole layers per board; both; routed experts spread
+whole over boards; layers, or routed experts alone, in system memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """One way to run a model.
+
+    Attributes:
+        boards: of this GPU, over all nodes.
+        nodes, platform: machines it takes, and their name where the table of platforms has one.
+        split: how the model is divided over the devices of the boards.
+        link: what joins the boards; the network where there are several nodes.
+        ram_bytes: system memory that weights and cache stay in; not what loading takes.
+        fit: how each device's share fits it, None where the model cannot be divided like this.
+            Memory is never pooled: the fullest device decides.
+        decode: tokens/s of one user, None when it does not fit or nobody knows.
+        notes: why degrees were passed over, and what the one taken costs.
+    """
+
+    kind: PlanKind
+    gpu: Gpu
+    boards: int
+    nodes: int
+    platform: str | None
+    split: Split
+    link: BoardLink
+    ram_bytes: int
+    fit: Fit | None
+    decode: Rate | None
+    notes: tuple[Note, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether it runs; OFFLOAD where it does with part of it in system memory."""
+        if self.fit is None:
+            return Verdict.DOES_NOT_FIT
+        runs = self.fit.verdict.all_on_gpu
+        if self.kind.startswith("offload"):
+            return Verdict.OFFLOAD if runs else Verdict.DOES_NOT_FIT
+        return self.fit.verdict
 
 
 def run_plans(study: Study, chosen: Way, boards: int | None) -> tuple[RunPlan, ...]:
@@ -37,7 +89,7 @@ def run_plans(study: Study, chosen: Way, boards: int | None) -> tuple[RunPlan, .
     several = [n for n in counts if n * gpu.devices_per_board > 1 and n > 1]
     if several and study.profile.architecture is not None:
         for kind, able, split in _DIVISIONS:
-            recipe = _recipe(study, chosen, able, gpu)
+            recipe = _recipe(study, chosen, able)
             if recipe is not None and _applies(kind, study):
                 plans += _divided(study, gpu, several, kind, recipe, split)
     if not plans[0].verdict.all_on_gpu:
@@ -56,9 +108,7 @@ def _applies(kind: PlanKind, study: Study) -> bool:
     return kind != "expert" or (arch is not None and bool(arch.experts))
 
 
-def _recipe(
-    study: Study, chosen: Way, able: Callable[[Engine], bool], gpu: Gpu
-) -> EngineRecipe | None:
+def _recipe(study: Study, chosen: Way, able: Callable[[Engine], bool]) -> EngineRecipe | None:
     """The chosen quantization, else the nearest in width, with the first engine that is able."""
     wanted = chosen.estimate.quant
     near = sorted(
@@ -68,7 +118,7 @@ def _recipe(
     for quant, native in near:
         engines = [chosen.estimate.engine] if quant.slug == wanted.slug else []
         for engine in (*engines, *study.engines(quant)):
-            if able(engine) and runs_on(quant, engine, gpu):
+            if able(engine) and runs_on(quant, engine, chosen.gpu):
                 return QuantOption(quant, native, engine)
     return None
 
@@ -184,7 +234,7 @@ def _rank(way: Way) -> tuple[int, int]:
 def _offloaded(study: Study, chosen: Way, boards: int) -> Iterator[RunPlan]:
     """Layers, or routed experts alone, in system memory."""
     gpu = chosen.gpu
-    recipe = _recipe(study, chosen, lambda engine: engine.abilities.offloads, gpu)
+    recipe = _recipe(study, chosen, lambda engine: engine.abilities.offloads)
     if recipe is None:
         return
     split = Split(pipeline=boards * gpu.devices_per_board)

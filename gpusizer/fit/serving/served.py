@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Any, Literal
 
-from gpusizer.fit.load import ServingLoad
+from gpusizer.fit.demands import ServingLoad
 from gpusizer.fit.serving.bands import EACH, FIRST, RATE, regime_of, serving_band
 from gpusizer.fit.serving.facts import ServerFacts
 from gpusizer.fit.serving.local import local_server
