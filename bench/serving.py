@@ -33,8 +33,14 @@ from bench.serving_fit import (
     linearize,
     medians,
 )
-from gpusizer.fit.serving.bands import BAND_TABLE, EVERY, regime_of
-from gpusizer.fit.serving.constants import CONSTANT_TABLE, Constants, classes_of
+from gpusizer.fit.serving.constants import (
+    BAND_TABLE,
+    CONSTANT_TABLE,
+    EVERY,
+    Constants,
+    classes_of,
+    regime_of,
+)
 from gpusizer.fit.serving.server import Server
 
 _NAMES = {RATE: "output tokens/s", EACH: "each token", FIRST: "first token"}

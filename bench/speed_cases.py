@@ -12,8 +12,10 @@ from bench.first_contact import not_fitted_on
 from bench.measurements import SPEEDS, Row, load
 from bench.speed_answers import OFFLINE, fields_of, is_asked
 from gpusizer.fit.ranking import Ranked
-from gpusizer.fit.speed import Work, work_of
+from gpusizer.fit.speed import Work
 from gpusizer.fit.speed.tables import DECODE, PREFILL, SERVING
+from gpusizer.fit.study import Study
+from gpusizer.fit.user_speed import work_at
 from gpusizer.gpus import Gpu
 
 
@@ -110,5 +112,5 @@ def _asked(row: Row, quantity: str) -> tuple[Work, Ranked] | None:
     if quantity == DECODE and report.workload.context < fields["context"]:
         return None
     ranked = report.ranking[0]
-    work = work_of(report.profile, report.workload, ranked.fit.estimate)
+    work = work_at(Study(report.profile, report.workload, ()), ranked.fit.estimate)
     return None if work is None else (work, ranked)

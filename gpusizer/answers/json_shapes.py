@@ -22,7 +22,7 @@ from gpusizer.fit.capacity_limits import Largest
 from gpusizer.fit.filters import GpuFilter
 from gpusizer.fit.placement.from_disk import DiskReading
 from gpusizer.fit.recommendation import Conditions, Score
-from gpusizer.fit.speculative_speeds import SpeculativeSpeeds
+from gpusizer.fit.speed.speculation import SpeculativeSpeeds
 from gpusizer.gpus.costs import LoadTimes
 from gpusizer.gpus.purpose import Criterion, Purpose
 from gpusizer.hub.quantized_repos import QuantizedRepo

@@ -36,7 +36,7 @@ from gpusizer.fit.demands import DEFAULT_MAX_LOSS, NO_LIMIT, Demands
 from gpusizer.fit.filters import IN_PRODUCTION, STATUSES, GpuFilter
 from gpusizer.fit.machine_words import MOST_RAM_BYTES, split_machines
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
-from gpusizer.gpus.costs.loading import NVME_GB_PER_S
+from gpusizer.gpus.costs.plan import NVME_GB_PER_S
 from gpusizer.gpus.names import MAX_COUNT
 from gpusizer.gpus.own_memory import OwnMemory
 from gpusizer.hub.model_ref import ModelRef, ParseRef, check_revision

@@ -27,7 +27,7 @@ from gpusizer.core.validation import (
     written,
 )
 from gpusizer.fit.demands import ServingLoad
-from gpusizer.fit.serving.target import ServingTarget
+from gpusizer.fit.serving.replicas import ServingTarget
 from gpusizer.fit.speed.work import prompt_tokens
 from gpusizer.gpus.names import MAX_COUNT
 from gpusizer.memory.engines import DIFFUSERS, LLAMA_CPP, VLLM

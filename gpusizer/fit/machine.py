@@ -11,7 +11,7 @@ from gpusizer.core.units import GB, GIB
 from gpusizer.fit.compatibility import runs_engine
 from gpusizer.fit.machine_words import MachineWords
 from gpusizer.gpus import Gpu
-from gpusizer.gpus.costs.loading import NVME_GB_PER_S
+from gpusizer.gpus.costs.plan import NVME_GB_PER_S
 from gpusizer.gpus.own_cards import FindsGpus
 from gpusizer.memory.engines.llama_cpp import BACKENDS, CUDA, LLAMA_CPP, VULKAN
 

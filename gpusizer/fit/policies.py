@@ -13,7 +13,7 @@ from functools import cached_property
 
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.recommendation import Score, score_of
-from gpusizer.fit.speed_evidence import SpeedEvidence
+from gpusizer.fit.user_speed import SpeedEvidence
 from gpusizer.fit.way import Way, headroom_on
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import CostAssumptions, PlanCosts, plan_costs

@@ -13,7 +13,6 @@ from gpusizer.fit.capacity_limits import Largest
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.division import asked_boards, board_counts
 from gpusizer.fit.fit import Fit
-from gpusizer.fit.one_user import one_prompt_rate, one_user_rate
 from gpusizer.fit.own_units import heard_rate, read_rate
 from gpusizer.fit.parallelism.parallelism_plans import RunPlan
 from gpusizer.fit.parallelism.platforms import setup_of
@@ -23,12 +22,18 @@ from gpusizer.fit.preference import best_on_boards, beyond
 from gpusizer.fit.rank_reasons import why, why_alternative
 from gpusizer.fit.recommendation import Score, score_of
 from gpusizer.fit.serving import Served, load_of_users, served
-from gpusizer.fit.speculative_speeds import SpeculativeSpeeds, speculative_speeds
 from gpusizer.fit.speed import Rate, Speeds, speeds
-from gpusizer.fit.speed_evidence import SpeedEvidence, speed_evidence
+from gpusizer.fit.speed.speculation import SpeculativeSpeeds, speculative_speeds
 from gpusizer.fit.study import Study
 from gpusizer.fit.system_memory import system_memory
-from gpusizer.fit.user_speed import user_speed, work_at
+from gpusizer.fit.user_speed import (
+    SpeedEvidence,
+    one_prompt_rate,
+    one_user_rate,
+    speed_evidence,
+    user_speed,
+    work_at,
+)
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way, statements_on
 from gpusizer.fit.ways import keeps_part_in_memory

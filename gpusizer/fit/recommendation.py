@@ -22,7 +22,7 @@ from datetime import date
 from gpusizer.core.messages import Note
 from gpusizer.core.units import significant
 from gpusizer.fit.preference import SPARE_SHARE
-from gpusizer.fit.speed_evidence import SpeedEvidence
+from gpusizer.fit.user_speed import SpeedEvidence
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
 from gpusizer.gpus import Gpu

@@ -10,7 +10,7 @@ from gpusizer.core.messages import Note
 from gpusizer.core.units import SECONDS_PER_HOUR, significant
 from gpusizer.fit.parallelism.platforms import setup_of
 from gpusizer.fit.recommendation import firm_usd_per_hour
-from gpusizer.fit.serving.target import ServingTarget
+from gpusizer.fit.serving.replicas import ServingTarget
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
 from gpusizer.gpus import Gpu

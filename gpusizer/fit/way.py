@@ -10,9 +10,8 @@ from gpusizer.fit.machine import Machine
 from gpusizer.fit.placement.arrangement import Arranged
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
-from gpusizer.memory.card_room import CardRoom
 from gpusizer.memory.engines import Engine
-from gpusizer.memory.estimate import MemoryEstimate
+from gpusizer.memory.estimate import CardRoom, MemoryEstimate
 
 
 @dataclass(frozen=True, slots=True)

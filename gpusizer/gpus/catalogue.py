@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import re
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +12,6 @@ from pathlib import Path
 
 from gpusizer.core.errors import UnknownGpu
 from gpusizer.core.paths import DATA_DIR
-from gpusizer.gpus.computers import computers_named
 from gpusizer.gpus.gpu import Gpu
 from gpusizer.gpus.names import (
     NameKey,
@@ -179,3 +180,36 @@ def _index(
         for key in dict.fromkeys(keys_of(gpu)):
             index[key] = (*index.get(key, ()), gpu)
     return index
+
+
+_COMPUTER = re.compile(
+    r"(?:apple )?(mac ?studio|mac ?book ?pro|mac ?book ?air|mac ?mini|mac ?pro|imac)"
+    r" (?:with )?(\d{2,4}) ?(?:gb|gib|g)?"
+)
+_MODELS = {
+    "macstudio": "Mac Studio",
+    "macbookpro": "MacBook Pro",
+    "macbookair": "MacBook Air",
+    "macmini": "Mac mini",
+    "macpro": "Mac Pro",
+    "imac": "iMac",
+}
+
+
+def computers_named(text: str, gpus: Iterable[Gpu]) -> tuple[Gpu, ...]:
+    """The chips with which a Mac of that name and so much memory was sold, the newest first.
+
+    The catalogue's notes name the computers of a chip. None for a text that names a chip, or
+    anything but a computer with its memory.
+    """
+    plain = " ".join(re.sub(r"[-_]", " ", unicodedata.normalize("NFKC", text)).casefold().split())
+    match = _COMPUTER.fullmatch(plain)
+    if match is None:
+        return ()
+    computer, gb = _MODELS[match[1].replace(" ", "")], int(match[2])
+    sold = [
+        gpu
+        for gpu in gpus
+        if gpu.segment == "apple" and gpu.memory_marketing_gb == gb and computer in gpu.notes
+    ]
+    return tuple(sorted(sold, key=lambda gpu: -gpu.release_year))

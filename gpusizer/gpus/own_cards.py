@@ -11,8 +11,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from gpusizer.core.messages import Note
-from gpusizer.gpus.catalogue import MAX_NAME_CHARS, Catalogue
-from gpusizer.gpus.computers import computers_named
+from gpusizer.gpus.catalogue import MAX_NAME_CHARS, Catalogue, computers_named
 from gpusizer.gpus.custom_card import custom_card, is_custom
 from gpusizer.gpus.gpu import Gpu
 from gpusizer.gpus.own_memory import NOTHING_STATED, OwnMemory, split_memory, with_memory

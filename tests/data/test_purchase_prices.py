@@ -13,8 +13,14 @@ import pytest
 from gpusizer.core.paths import DATA_DIR, GENERATED_DIR
 from gpusizer.core.tables import MalformedTable
 from gpusizer.gpus import Gpu, load_catalogue
-from gpusizer.gpus.purchase import read_boards, read_listed_offers, read_offers
-from gpusizer.gpus.similar import FEWEST, is_similar, similar_price
+from gpusizer.gpus.purchase import (
+    FEWEST,
+    is_similar,
+    read_boards,
+    read_listed_offers,
+    read_offers,
+    similar_price,
+)
 from tests.each import each
 
 CATALOGUE = load_catalogue()

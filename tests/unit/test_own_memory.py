@@ -25,9 +25,9 @@ from gpusizer.gpus.own_memory import (
     split_memory,
     with_memory,
 )
-from gpusizer.memory.card_room import CardRoom, room_of
 from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.engines.base import FreeRule
+from gpusizer.memory.estimate import CardRoom, room_of
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.workload import Workload

@@ -10,10 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.fit.speculative_speeds import SpeculativeSpeeds
-from gpusizer.fit.speed import work_of
+from gpusizer.fit.speed import ModelFacts, Work
 from gpusizer.fit.speed.decode import step_seconds
-from gpusizer.fit.speed.speculation import Speculation, expected_tokens, pass_seconds
+from gpusizer.fit.speed.speculation import (
+    Speculation,
+    SpeculativeSpeeds,
+    expected_tokens,
+    pass_seconds,
+)
 from tests.asking import size
 from tests.drafts import EAGLE3, eagle3, fetching
 from tests.each import each
@@ -42,7 +46,9 @@ def speeds(**fields: Any) -> SpeculativeSpeeds:
 def guess(**fields: Any) -> Speculation:
     sized, item = ranked(**fields)
     estimate = item.fit.estimate
-    work = work_of(sized.profile, sized.workload, estimate)
+    facts = ModelFacts.of(sized.profile, sized.workload)
+    assert facts is not None
+    work = Work.of(facts, estimate)
     assert work is not None
     speculation = Speculation.of(sized.profile, sized.workload, estimate, work)
     assert speculation is not None

@@ -19,8 +19,8 @@ from gpusizer.core.units import significant
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.one_user import one_prompt_rate, one_user_rate
 from gpusizer.fit.speed import Rate
+from gpusizer.fit.user_speed import one_prompt_rate, one_user_rate
 from gpusizer.fit.weighed import weighed
 from gpusizer.hub.listed_models import ListedModel
 from gpusizer.model.tasks import TASKS

@@ -25,9 +25,9 @@ from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.one_user import one_user_rate
 from gpusizer.fit.preference import choose
 from gpusizer.fit.study import Study
+from gpusizer.fit.user_speed import one_user_rate
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
 from gpusizer.memory.quants import Quant

@@ -12,10 +12,10 @@ from gpusizer.fit.division import board_counts, costs, obstacles
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.offload import most_layers, without_experts
-from gpusizer.fit.one_user import one_user_rate
 from gpusizer.fit.parallelism.platforms import BoardLink, setup_of
 from gpusizer.fit.speed import Rate
 from gpusizer.fit.study import EngineRecipe, QuantOption, Study
+from gpusizer.fit.user_speed import one_user_rate
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
 from gpusizer.fit.ways import whole_way

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import ceil
 from typing import Any, Literal
 
 from gpusizer.fit.demands import ServingLoad
-from gpusizer.fit.serving.bands import EACH, FIRST, RATE, regime_of, serving_band
+from gpusizer.fit.serving.constants import EACH, FIRST, RATE, regime_of, serving_band
 from gpusizer.fit.serving.facts import ServerFacts
 from gpusizer.fit.serving.local import local_server
 from gpusizer.fit.serving.server import Server
 from gpusizer.fit.serving.simulation import mean, percentile, simulated
 from gpusizer.fit.serving.steady import Steady, closed_loop, limit_of, random_arrivals
 from gpusizer.fit.speed.classes import SERVING
+from gpusizer.fit.speed.decode import step_seconds
 from gpusizer.fit.speed.rate import RateBand
-from gpusizer.fit.speed.work import prompt_tokens
+from gpusizer.fit.speed.speculation import Speculation
+from gpusizer.fit.speed.work import ModelFacts, Work, prompt_tokens
 from gpusizer.fit.ways import keeps_part_in_memory
 from gpusizer.gpus import Gpu
 from gpusizer.memory.estimate import MemoryEstimate
@@ -118,6 +120,42 @@ def server_of(
     if estimate.engine.abilities.speed_family == SERVING:
         return Server.of(facts).with_prefix(shared)
     return local_server(facts, profile, workload, estimate, gpu)
+
+
+_DOUBLINGS = 11  # of one sequence, at which rounds are compared with plain steps
+
+
+def with_guesses(
+    server: Server,
+    profile: ModelProfile,
+    workload: Workload,
+    estimate: MemoryEstimate,
+    gpu: Gpu,
+) -> Server | None:
+    """The server with the rounds of its draft; itself without one or a rate of acceptance, None
+    where the speed of rounds is unknown.
+
+    The draft reads every prompt, too.
+    """
+    acceptance, facts = workload.acceptance_rate, ModelFacts.of(profile, workload, server.prompt)
+    if acceptance is None or facts is None:
+        return server
+    work = Work.of(facts, estimate)
+    guess = Speculation.of(profile, workload, estimate, work)
+    if guess is None:
+        return server
+    filled = (server.prompt + server.answer / 2) / facts.context
+    shares = []
+    for users in (2**n for n in range(_DOUBLINGS)):
+        plain = step_seconds(work, gpu, users, filled)
+        guessed = guess.token_seconds(gpu, users, acceptance, filled)
+        if plain is None or guessed is None:
+            return None
+        shares.append(guessed / plain)
+    reading = guess.prompt_token_seconds(gpu)
+    if reading is None:
+        return None
+    return replace(server, guessing=tuple(shares), attention=server.attention + reading)
 
 
 def _answered(server: Server, load: ServingLoad, state: Steady, percentiles: bool) -> Served:

@@ -18,11 +18,7 @@ from gpusizer.fit.speed.rate import Rate, RateBand
 from gpusizer.fit.speed.tables import DECODE, PREFILL, band, engine_limits, has_own_band
 from gpusizer.fit.speed.tables import SERVING as TOTALS
 from gpusizer.fit.speed.work import ModelFacts, Work
-from gpusizer.fit.ways import keeps_part_in_memory
 from gpusizer.gpus import Gpu
-from gpusizer.memory.estimate import MemoryEstimate
-from gpusizer.memory.workload import Workload
-from gpusizer.model.profile import ModelProfile
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,27 +90,6 @@ def speeds(work: Work | None, fit: Fit) -> Speeds | None:
     )
 
 
-def decode_rate(
-    profile: ModelProfile, estimate: MemoryEstimate, workload: Workload, gpu: Gpu
-) -> Rate | None:
-    """Tokens/s of one user alone; None where it is unknown or nothing is generated."""
-    work = work_of(profile, workload, estimate)
-    if work is None:
-        return None
-    by = _band(DECODE, work, gpu).widened(backend_band(work, gpu))
-    return _rate(_inverse(step_seconds(work, gpu, 1)), by)
-
-
-def prefill_rate(
-    profile: ModelProfile, estimate: MemoryEstimate, workload: Workload, gpu: Gpu
-) -> Rate | None:
-    """Prompt tokens/s of one prompt; None as for `decode_rate`."""
-    work = work_of(profile, workload, estimate)
-    if work is None:
-        return None
-    return _rate(_inverse(prompt_token_seconds(work, gpu)), _band(PREFILL, work, gpu))
-
-
 def served_sequences(work: Work, held: float | None, limit_asked: int | None) -> int:
     """Sequences served at once: what the cache holds, at most what the engine takes.
 
@@ -166,15 +141,6 @@ def serving_bands(work: Work, gpu: Gpu) -> tuple[RateBand, RateBand]:
     return _band(TOTALS, work, gpu), _band(PREFILL, work, gpu)
 
 
-def work_of(profile: ModelProfile, workload: Workload, estimate: MemoryEstimate) -> Work | None:
-    """What a step reads and computes; None for models that generate no text, and where the request
-    leaves a part of the model in system memory."""
-    if keeps_part_in_memory(profile, workload, estimate):
-        return None
-    facts = ModelFacts.of(profile, workload)
-    return None if facts is None else Work.of(facts, estimate)
-
-
 def _first_token(work: Work, gpu: Gpu, step: float | None, by: RateBand) -> Rate | None:
     """Seconds to read the prompt and take one step; the ends of the speed's band change places."""
     token = prompt_token_seconds(work, gpu)
@@ -204,11 +170,8 @@ __all__ = [
     "Speeds",
     "Work",
     "decode_bands",
-    "decode_rate",
     "is_measured",
-    "prefill_rate",
     "serving_bands",
     "speeds",
     "tokens_per_second",
-    "work_of",
 ]

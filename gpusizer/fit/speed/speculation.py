@@ -13,9 +13,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from gpusizer.core.units import significant
+from gpusizer.fit.fit import Fit
+from gpusizer.fit.speed import Rate, decode_bands
 from gpusizer.fit.speed.classes import format_of
 from gpusizer.fit.speed.decode import in_step, pace_of, step_cost, step_seconds
 from gpusizer.fit.speed.prefill import prompt_token_seconds
+from gpusizer.fit.speed.rate import RateBand
 from gpusizer.fit.speed.tables import engine_limits
 from gpusizer.fit.speed.work import ModelFacts, Work
 from gpusizer.gpus import Gpu
@@ -144,3 +148,74 @@ def _has_head(draft: DraftModel) -> bool:
     text = [group.kind for group in groups if group.part is Part.TEXT]
     tied = arch is not None and arch.tied_embeddings and Kind.EMBEDDING in text
     return Kind.OUTPUT in text or tied
+
+
+@dataclass(frozen=True, slots=True)
+class SpeculativeSpeeds:
+    """What guessed tokens may bring.
+
+    Attributes:
+        guessed: tokens of a round.
+        acceptance: the rate that the request assumes, None where it names none; then rates are
+            None too.
+        tokens_per_round: on average, at that rate.
+        decode, per_user, total: tokens/s as in `Speeds`, at that rate. Bands are those of plain
+            steps: the rate itself has none.
+        speedup: `decode` over that without guesses.
+        break_even: least acceptance at which one user gains; None where nobody ever does.
+        break_even_shared: the same with the workload's users at once.
+    """
+
+    guessed: int
+    acceptance: float | None
+    tokens_per_round: float | None
+    decode: Rate | None
+    per_user: Rate | None
+    total: Rate | None
+    speedup: float | None
+    break_even: float | None
+    break_even_shared: float | None
+
+
+def speculative_speeds(
+    profile: ModelProfile, work: Work | None, fit: Fit
+) -> SpeculativeSpeeds | None:
+    """Speeds of a fit whose draft guesses, by the work of its estimate; None without one, or on a
+    GPU of unknown speed."""
+    if work is None:
+        return None
+    workload, gpu = work.facts.workload, fit.gpu
+    guess = Speculation.of(profile, workload, fit.estimate, work)
+    plain = None if guess is None else step_seconds(guess.model, gpu, 1)
+    if guess is None or plain is None:
+        return None
+    users, acceptance = work.facts.users, workload.acceptance_rate
+    alone, several = decode_bands(work, gpu)
+    decode = _guessed_rate(guess, fit, 1, acceptance, alone)
+    per_user = _guessed_rate(guess, fit, users, acceptance, several)
+    return SpeculativeSpeeds(
+        guessed=guess.guessed,
+        acceptance=acceptance,
+        tokens_per_round=None
+        if acceptance is None
+        else significant(expected_tokens(acceptance, guess.guessed)),
+        decode=decode,
+        per_user=per_user,
+        total=None if per_user is None else per_user.times(users),
+        speedup=None if decode is None else significant(decode.likely * plain),
+        break_even=_rounded(guess.break_even(gpu, 1)),
+        break_even_shared=_rounded(guess.break_even(gpu, users)),
+    )
+
+
+def _guessed_rate(
+    guess: Speculation, fit: Fit, users: int, acceptance: float | None, by: RateBand
+) -> Rate | None:
+    if acceptance is None:
+        return None
+    seconds = guess.token_seconds(fit.gpu, users, acceptance)
+    return None if seconds is None else Rate.banded(1 / seconds, by)
+
+
+def _rounded(share: float | None) -> float | None:
+    return None if share is None else round(share, 3)

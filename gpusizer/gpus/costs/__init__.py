@@ -1,10 +1,11 @@
 """What a plan costs: boards bought or rented, electricity, and when buying pays off."""
 
-from gpusizer.gpus.costs.loading import LoadTimes, load_times
 from gpusizer.gpus.costs.plan import (
     DEFAULT_ASSUMPTIONS,
     CostAssumptions,
+    LoadTimes,
     PlanCosts,
+    load_times,
     plan_costs,
 )
 from gpusizer.gpus.costs.rental import RentalQuote, rent_usd_per_hour, rental_quote

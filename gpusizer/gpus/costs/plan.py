@@ -15,12 +15,51 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from gpusizer.core.messages import Note
-from gpusizer.core.units import SECONDS_PER_HOUR, significant
+from gpusizer.core.units import GB, SECONDS_PER_HOUR, SECONDS_PER_MINUTE, significant
 from gpusizer.gpus import Gpu, Price
-from gpusizer.gpus.costs.loading import ETHERNET_GBIT_PER_S, NVME_GB_PER_S
 from gpusizer.gpus.costs.power import is_card, plan_watts, power_supply_watts
 from gpusizer.gpus.costs.rental import RentalQuote, own_quote, rental_quote
 from gpusizer.gpus.purchase import current_day, is_old
+
+NVME_GB_PER_S = 7.0
+"""Sequential reading of an NVMe disk on four lanes of PCIe 4.0 (Samsung 980 PRO,
+pugetsystems.com/parts/Hard-Drive/Samsung-980-Pro-2TB-Gen4-M-2-SSD-13831)."""
+ETHERNET_GBIT_PER_S = 1.0
+"""Gigabit Ethernet (IEEE 802.3ab)."""
+_BITS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTimes:
+    """Minutes until `stored_bytes` of weights are read, at best: nothing else is counted.
+
+    The bytes are those of files in the quantization that runs. An engine that quantizes while it
+    loads reads the original files instead.
+
+    Attributes:
+        disk_minutes: from a local disk into memory, at each start.
+        download_minutes: from the Hub onto the disk, once for each machine.
+    """
+
+    stored_bytes: int
+    disk_minutes: float
+    download_minutes: float
+
+
+def load_times(stored_bytes: int, disk_gb_per_s: float, network_gbit_per_s: float) -> LoadTimes:
+    """Minutes for weights of that size.
+
+    >>> load_times(35 * 10**9, 3.5, 1.0)
+    LoadTimes(stored_bytes=35000000000, disk_minutes=0.167, download_minutes=4.67)
+    """
+    disk_seconds = stored_bytes / (disk_gb_per_s * GB)
+    network_seconds = stored_bytes * _BITS / (network_gbit_per_s * GB)
+    return LoadTimes(
+        stored_bytes,
+        significant(disk_seconds / SECONDS_PER_MINUTE),
+        significant(network_seconds / SECONDS_PER_MINUTE),
+    )
+
 
 DAYS_PER_MONTH = 365.25 / 12
 """Days of an average month."""
@@ -38,7 +77,7 @@ class CostAssumptions:
         gpu_usd, gpu_usd_per_hour: the reader's own prices of one board, to buy and to rent for an
             hour, in place of those on record; None for these.
         disk_gb_per_s, network_gbit_per_s: speeds at which weights are read from a disk and come
-            from the Hub (`costs/loading.py`).
+            from the Hub (`load_times`).
     """
 
     hours_per_day: float = 8.0

@@ -28,7 +28,7 @@ MemoryTotal = Literal["driver", "torch"]
 
 
 FreeKind = Literal["share_of_free", "checked_at_start", "others_subtracted"]
-"""How an engine's share deals with memory that other programs hold (`memory/card_room.py`)."""
+"""How an engine's share deals with memory that other programs hold (`memory/estimate.py`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from gpusizer.fit.capacity_limits import Largest
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Ranked
-from gpusizer.fit.speculative_speeds import SpeculativeSpeeds
 from gpusizer.fit.speed import Rate, Speeds
+from gpusizer.fit.speed.speculation import SpeculativeSpeeds
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
 from gpusizer.memory.draft import DraftEstimate
