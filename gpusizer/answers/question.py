@@ -13,9 +13,9 @@ from gpusizer.answers.selection import QuantSelection, asked_quants, select_quan
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.filters import board_limits, narrowed
-from gpusizer.fit.replicas import ServingPlan, joined
 from gpusizer.fit.serving.replicas import serving_workload
 from gpusizer.fit.serving_plan import plan_serving
+from gpusizer.fit.serving_rows import ServingPlan, joined
 from gpusizer.fit.study import QuantPair, Study
 from gpusizer.gpus import Catalogue
 from gpusizer.gpus.own_cards import with_used_memory

@@ -14,8 +14,8 @@ from gpusizer.fit.losses import quality_at
 from gpusizer.fit.parallelism.parallelism_plans import RunPlan
 from gpusizer.fit.parallelism.platforms import BoardLink, setup_of
 from gpusizer.fit.ranking import Alternative, Ranked
-from gpusizer.fit.replicas import Replicas, ServingPlan
 from gpusizer.fit.serving.replicas import ServingTarget
+from gpusizer.fit.serving_rows import Replicas, ServingPlan
 from gpusizer.fit.speed import Speeds
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile

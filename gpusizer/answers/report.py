@@ -28,7 +28,7 @@ from gpusizer.fit.losses import quality_at
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.preference import best_way
 from gpusizer.fit.ranking import Alternative, Ranked
-from gpusizer.fit.replicas import ServingPlan
+from gpusizer.fit.serving_rows import ServingPlan
 from gpusizer.fit.study import QuantPair, Study
 from gpusizer.fit.ways import engines_of
 from gpusizer.hub.quantized_repos import QuantizedRepo

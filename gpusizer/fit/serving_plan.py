@@ -19,10 +19,10 @@ from gpusizer.core.units import significant
 from gpusizer.fit.division import COUNTS, max_boards
 from gpusizer.fit.fit import sequences_held
 from gpusizer.fit.preference import ways_for_a_load
-from gpusizer.fit.replicas import Place, Replicas, ServingPlan, TokenPrices, place_of
 from gpusizer.fit.serving import Server, server_of
 from gpusizer.fit.serving.replicas import Borne, ServingTarget, borne, pace_of, replicas_in_time
 from gpusizer.fit.serving.served import with_guesses
+from gpusizer.fit.serving_rows import Place, Replicas, ServingPlan, TokenPrices, place_of
 from gpusizer.fit.speed import ModelFacts
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gpusizer.answers.launch.deployment import cheapest_deployment
 from gpusizer.fit.losses import quality_at
-from gpusizer.fit.replicas import Replicas, ServingPlan
+from gpusizer.fit.serving_rows import Replicas, ServingPlan
 from gpusizer.model.profile import ModelProfile
 from gpusizer.ui.presenters.code import code_html
 from gpusizer.ui.presenters.grid import known
