@@ -5,55 +5,17 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Generic
 
 from gpusizer.core.errors import ModelUnreadable
 from gpusizer.core.paths import DATA_DIR, GENERATED_DIR
 from scrapers.client.http import HubSession
 from scrapers.limits import Limits
-from scrapers.prices.checks import (
-    HIGHEST_USD,
-    LOWEST_USD,
-    PURCHASE_BOUNDS_USD,
-    Checked,
-    PricesRefused,
-    checked,
-)
-from scrapers.prices.rows import read_labels, read_purchase_rows, read_rows, write_rows
-from scrapers.prices.sources import ENDPOINT, PURCHASE_SOURCES, SOURCES, PriceSource, Row, fetch
-
-
-@dataclass(frozen=True, slots=True)
-class PriceTable(Generic[Row]):
-    """A generated table of prices of one kind, and what refreshes it.
-
-    Attributes:
-        file: its name in `data/generated/`.
-        labels: name of the table of its labels in `data/`.
-        bounds_usd: least and highest plausible price.
-    """
-
-    file: str
-    labels: str
-    sources: tuple[PriceSource[Row], ...]
-    read: Callable[[Path], list[Row]]
-    bounds_usd: tuple[float, float]
-
-
-RENTS = PriceTable(
-    "rental_prices.csv", "rental_labels.csv", SOURCES, read_rows, (LOWEST_USD, HIGHEST_USD)
-)
-PURCHASES = PriceTable(
-    "purchase_lists.csv",
-    "purchase_labels.csv",
-    PURCHASE_SOURCES,
-    read_purchase_rows,
-    PURCHASE_BOUNDS_USD,
-)
+from scrapers.prices.checks import Checked, PricesRefused, checked
+from scrapers.prices.rows import AnyRow, read_labels, read_rows, write_rows
+from scrapers.prices.sources import ENDPOINT, TABLES, PriceSource, PriceTable, fetch
 
 
 def main(argv: Sequence[str]) -> int:
@@ -61,18 +23,17 @@ def main(argv: Sequence[str]) -> int:
     arguments = _parser().parse_args(argv)
     today = datetime.now(UTC).date().isoformat()
     with HubSession(arguments.endpoint) as session:
-        refused = _refresh(RENTS, session, arguments, today)
-        refused += _refresh(PURCHASES, session, arguments, today)
+        refused = sum([_refresh(table, session, arguments, today) for table in TABLES])
     return 1 if refused else 0
 
 
 def _refresh(
-    table: PriceTable[Row], session: HubSession, arguments: argparse.Namespace, today: str
+    table: PriceTable, session: HubSession, arguments: argparse.Namespace, today: str
 ) -> int:
     """Replace the rows of the sources that answer well; return how many were refused."""
     path = arguments.folder / GENERATED_DIR.name / table.file
     known_labels = read_labels(arguments.folder / table.labels)
-    rows, refused = table.read(path), 0
+    rows, refused = read_rows(path, table.kind), 0
     for source in table.sources:
         old_rows = [row for row in rows if row.source == source.name]
         try:
@@ -89,7 +50,7 @@ def _refresh(
     return refused
 
 
-def _shaped(session: HubSession, source: PriceSource[Row], today: str) -> list[Row]:
+def _shaped(session: HubSession, source: PriceSource, today: str) -> Sequence[AnyRow]:
     """Return the rows of a source's response.
 
     Raises ModelUnreadable, and PricesRefused for an unknown form.
@@ -101,7 +62,7 @@ def _shaped(session: HubSession, source: PriceSource[Row], today: str) -> list[R
         raise PricesRefused(f"not in the form we know: {error!r}") from error
 
 
-def _summary(name: str, old_count: int, refreshed: Checked[Row], labels: str) -> str:
+def _summary(name: str, old_count: int, refreshed: Checked, labels: str) -> str:
     text = f"{name}: {len(refreshed.rows)} rows, {old_count} before"
     if refreshed.unbelievable:
         text += f"; {refreshed.unbelievable} beyond belief left out"

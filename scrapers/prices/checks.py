@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+
+from scrapers.prices.rows import AnyRow
 
 LOWEST_USD, HIGHEST_USD = 0.01, 60.0
 """Bounds of a plausible price of a GPU-hour; marketplaces list hosts at $53 for an RTX 5090."""
@@ -20,36 +21,22 @@ class PricesRefused(Exception):
     """A source's answer must not replace its old rows; the message says why."""
 
 
-class PricedRow(Protocol):
-    """What rows of every kind of price have in common."""
-
-    @property
-    def label(self) -> str: ...
-    @property
-    def date(self) -> str: ...
-    @property
-    def price_usd(self) -> float: ...
-
-
-Row = TypeVar("Row", bound=PricedRow)
-
-
 @dataclass(frozen=True, slots=True)
-class Checked(Generic[Row]):
+class Checked:
     """Rows that may be written, and labels that the table of labels does not have yet."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[AnyRow, ...]
     unknown_labels: tuple[str, ...]
     unbelievable: int
 
 
 def checked(
-    old_rows: Sequence[Row],
-    new_rows: Sequence[Row],
+    old_rows: Sequence[AnyRow],
+    new_rows: Sequence[AnyRow],
     labels: Collection[str],
     today: str,
     bounds_usd: tuple[float, float] = (LOWEST_USD, HIGHEST_USD),
-) -> Checked[Row]:
+) -> Checked:
     """Return the rows of one source that may replace its old ones.
 
     Rows with an implausible price or an unknown label are left out. `today` is an ISO date.
@@ -72,7 +59,7 @@ def checked(
     return Checked(tuple(known_rows), tuple(unknown), unbelievable)
 
 
-def _check_dates(old_rows: Sequence[PricedRow], new_rows: Sequence[PricedRow], today: str) -> None:
+def _check_dates(old_rows: Sequence[AnyRow], new_rows: Sequence[AnyRow], today: str) -> None:
     newest = max(row.date for row in new_rows)
     if newest > today:
         raise PricesRefused(f"dated {newest}, after today")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import tempfile
 from collections.abc import Callable, Iterable
-from dataclasses import astuple, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
-
-import pandas as pd
 
 from gpusizer.core.tables import read_table
 
@@ -89,14 +88,12 @@ class PriceRow:
         )
 
 
-def read_rows(path: Path) -> list[PriceRow]:
-    """Read every row of the file of rents. Raises MalformedTable."""
-    return list(read_table(path, lambda row: row.record(PriceRow)))
+AnyRow = PriceRow | PurchaseRow
 
 
-def read_purchase_rows(path: Path) -> list[PurchaseRow]:
-    """Read every row of the file of prices to buy. Raises MalformedTable."""
-    return list(read_table(path, lambda row: row.record(PurchaseRow)))
+def read_rows(path: Path, kind: type[AnyRow]) -> list[AnyRow]:
+    """Read every row of a file of prices. Raises MalformedTable."""
+    return list(read_table(path, lambda row: row.record(kind)))
 
 
 def read_labels(path: Path) -> frozenset[str]:
@@ -104,12 +101,23 @@ def read_labels(path: Path) -> frozenset[str]:
     return frozenset(read_table(path, lambda row: row.text("label")))
 
 
-def write_rows(path: Path, rows: Iterable[PriceRow | PurchaseRow]) -> None:
-    """Replace the file atomically, with rows sorted so that its diff is easy to read."""
+def write_rows(path: Path, rows: Iterable[AnyRow]) -> None:
+    """Replace the file atomically, with rows sorted so that its diff is easy to read.
+
+    Flags are in lower case, as `read_rows` expects them. Raises ValueError for no rows at all,
+    whose columns nothing says.
+    """
+    records = [asdict(row) for row in sorted(rows, key=lambda row: row.order)]
+    if not records:
+        raise ValueError("no rows to write")
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            _frame(rows).to_csv(file, index=False, lineterminator="\n")
+            writer = csv.DictWriter(file, records[0], lineterminator="\n")
+            writer.writeheader()
+            for record in records:
+                flags = {name: str(v).lower() for name, v in record.items() if isinstance(v, bool)}
+                writer.writerow(record | flags)
             file.flush()
             os.fsync(file.fileno())
         Path(name).chmod(0o644)
@@ -117,19 +125,6 @@ def write_rows(path: Path, rows: Iterable[PriceRow | PurchaseRow]) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-
-
-def _frame(rows: Iterable[PriceRow | PurchaseRow]) -> pd.DataFrame:
-    """Build a frame of the sorted rows, with flags in lower case as `read_rows` expects them.
-
-    Raises ValueError for no rows at all, whose columns nothing says.
-    """
-    ordered: list[PriceRow | PurchaseRow] = sorted(rows, key=lambda row: row.order)
-    if not ordered:
-        raise ValueError("no rows to write")
-    columns = [field.name for field in fields(ordered[0])]
-    frame = pd.DataFrame([astuple(row) for row in ordered], columns=columns, dtype=object)
-    return frame.map(lambda cell: str(cell).lower() if isinstance(cell, bool) else cell)
 
 
 def readable(entries: Iterable[Entry], make: Callable[[Entry], Made]) -> list[Made]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
 
 from scrapers.client.failures import HubResource
 from scrapers.client.http import HubSession
@@ -12,18 +11,16 @@ from scrapers.client.http_response import HubRequest
 from scrapers.client.read_budget import ReadBudget
 from scrapers.limits import Limits
 from scrapers.prices import dashboard, llmdev, skypilot, tracker
-from scrapers.prices.rows import PriceRow, PurchaseRow
+from scrapers.prices.checks import HIGHEST_USD, LOWEST_USD, PURCHASE_BOUNDS_USD
+from scrapers.prices.rows import AnyRow, PriceRow, PurchaseRow
 
 ENDPOINT = "https://raw.githubusercontent.com"
 _HEAD_BYTES = 4096
 """The first line of a table is shorter."""
 
 
-Row = TypeVar("Row", PriceRow, PurchaseRow)
-
-
 @dataclass(frozen=True, slots=True)
-class PriceSource(Generic[Row]):
+class PriceSource:
     """One source of prices of one kind.
 
     Attributes:
@@ -36,7 +33,7 @@ class PriceSource(Generic[Row]):
 
     name: str
     path: str
-    shape: Callable[[bytes, str], list[Row]]
+    shape: Callable[[bytes, str], Sequence[AnyRow]]
     tail_bytes: int | None = None
 
 
@@ -50,7 +47,36 @@ PURCHASE_SOURCES = (PriceSource(llmdev.NAME, llmdev.PATH, llmdev.shape),)
 """Sources of prices to buy."""
 
 
-def fetch(session: HubSession, source: PriceSource[Row], limits: Limits) -> bytes:
+@dataclass(frozen=True, slots=True)
+class PriceTable:
+    """A generated table of prices of one kind, and what refreshes it.
+
+    Attributes:
+        file: its name in `data/generated/`.
+        labels: name of the table of its labels in `data/`.
+        bounds_usd: least and highest plausible price.
+    """
+
+    file: str
+    labels: str
+    kind: type[AnyRow]
+    sources: tuple[PriceSource, ...]
+    bounds_usd: tuple[float, float]
+
+
+TABLES = (
+    PriceTable(
+        *("rental_prices.csv", "rental_labels.csv", PriceRow), SOURCES, (LOWEST_USD, HIGHEST_USD)
+    ),
+    PriceTable(
+        *("purchase_lists.csv", "purchase_labels.csv", PurchaseRow),
+        PURCHASE_SOURCES,
+        PURCHASE_BOUNDS_USD,
+    ),
+)
+
+
+def fetch(session: HubSession, source: PriceSource, limits: Limits) -> bytes:
     """Read a source's body, within the limit of the API's answers. Raises ModelUnreadable."""
     request = HubRequest(session.endpoint + source.path, HubResource(source.name), "info_bytes")
     budget = ReadBudget(source.name, limits)

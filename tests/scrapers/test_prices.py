@@ -27,7 +27,6 @@ from scrapers.prices.rows import (
     PriceRow,
     PurchaseRow,
     read_labels,
-    read_purchase_rows,
     read_rows,
     write_rows,
 )
@@ -157,7 +156,7 @@ def test_prices_to_buy_have_their_own_bounds() -> None:
 
 def test_the_shipped_list_survives_a_rewrite(tmp_path: Path) -> None:
     shipped, rewritten = GENERATED_DIR / "purchase_lists.csv", tmp_path / "lists.csv"
-    write_rows(rewritten, reversed(read_purchase_rows(shipped)))
+    write_rows(rewritten, reversed(read_rows(shipped, PurchaseRow)))
     assert rewritten.read_bytes() == shipped.read_bytes()
     with pytest.raises(ValueError, match="no rows"):
         write_rows(rewritten, [])
@@ -192,7 +191,7 @@ def test_implausible_rows_are_refused(
 
 def test_the_shipped_file_survives_a_rewrite(tmp_path: Path) -> None:
     shipped, rewritten = GENERATED_DIR / "rental_prices.csv", tmp_path / "prices.csv"
-    write_rows(rewritten, reversed(read_rows(shipped)))
+    write_rows(rewritten, reversed(read_rows(shipped, PriceRow)))
     assert rewritten.read_bytes() == shipped.read_bytes()
     assert (
         read_labels(DATA_DIR / "rental_labels.csv")
@@ -253,7 +252,7 @@ def test_a_refresh_replaces_the_rows_of_the_sources_that_answer(
     lists = prices.with_name("purchase_lists.csv")
     copy(GENERATED_DIR / "purchase_lists.csv", lists)
     copy(DATA_DIR / "purchase_labels.csv", tmp_path / "purchase_labels.csv")
-    before, bought_before = read_rows(prices), read_purchase_rows(lists)
+    before, bought_before = read_rows(prices, PriceRow), read_rows(lists, PurchaseRow)
     listed = [entry(usd_per_hr=0.5 + place / 1000) for place in range(150)]
     bodies[dashboard.PATH] = json.dumps(
         {"generated_at": "2026-11-19T00:00:00Z", "prices": listed}
@@ -263,12 +262,12 @@ def test_a_refresh_replaces_the_rows_of_the_sources_that_answer(
     bodies[llmdev.PATH] = json.dumps([*devices, device("rtx-6090")]).encode()
     arguments = ["--folder", str(tmp_path), "--endpoint", endpoint]
     assert main([*arguments, "--dry-run"]) == 1
-    assert read_rows(prices) == before and read_purchase_rows(lists) == bought_before
+    assert read_rows(prices, PriceRow) == before and read_rows(lists, PurchaseRow) == bought_before
     assert main(arguments) == 1
-    assert {row.usd for row in read_purchase_rows(lists)} == {777.0}
+    assert {row.price_usd for row in read_rows(lists, PurchaseRow)} == {777.0}
     offers = read_listed_offers(lists, tmp_path / "purchase_labels.csv")
     assert offers["rtx-5090-32gb"][0].date == "2026-11-01"
-    after = read_rows(prices)
+    after = read_rows(prices, PriceRow)
     other_rows = [row for row in before if row.source != "gpu-price-dashboard"]
     assert sorted(map(repr, after)) == sorted(
         map(repr, [*other_rows, *dashboard.shape(bodies[dashboard.PATH], TODAY)])
