@@ -112,7 +112,7 @@ def _read_body(
         piece = response.raw.read1(size, decode_content=True)
         if not piece:
             break
-        budget.count_bytes(len(piece))
+        budget.count("total_bytes", len(piece))
         body.write(piece)
         length += len(piece)
     return body.getvalue()

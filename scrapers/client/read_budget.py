@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 from gpusizer.core.errors import HubUnreachable, LimitsExceeded
 from gpusizer.hub.tensors import TensorGroup
-from scrapers.formats.json_files import values_bytes
 from scrapers.limits import Limits
 
 
 class ReadBudget:
-    """The deadline and the byte budget of one model, shared by the threads that read it.
-
-    Attributes:
-        bytes_read: bytes of response bodies received so far, after decompression.
-    """
+    """The deadline and the budgets of one model, shared by the threads that read it."""
 
     def __init__(
         self, repo_id: str, limits: Limits, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.repo_id = repo_id
         self.limits = limits
-        self.bytes_read = 0
-        self._config_bytes = 0
-        self._tensors = 0
+        self._used: Counter[str] = Counter()
         self._patterns: set[tuple[object, ...]] = set()
         self._clock = clock
         self._deadline = clock() + limits.model_seconds
@@ -47,6 +41,11 @@ class ReadBudget:
             raise HubUnreachable(repo_id=self.repo_id, reason="timeout")
         return remaining_seconds
 
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of response bodies received so far, after decompression."""
+        return self._used["total_bytes"]
+
     def abandon(self) -> None:
         """Make the threads that still read this model raise HubUnreachable at their next step."""
         self._abandoned.set()
@@ -55,32 +54,17 @@ class ReadBudget:
         """Sleep until `seconds` have passed or the budget is abandoned."""
         self._abandoned.wait(seconds)
 
-    def count_bytes(self, count: int) -> None:
-        """Count bytes of a body. Raises LimitsExceeded ("total_bytes")."""
-        with self._lock:
-            self.bytes_read += count
-            used_bytes = self.bytes_read
-        if used_bytes > self.limits.total_bytes:
-            raise self.exceeded("total_bytes")
+    def count(self, limit: str, amount: int) -> None:
+        """Count towards a limit of the whole model, by the name of its attribute.
 
-    def count_config(self, body: bytes) -> None:
-        """Count the memory of a configuration's values, which last as long as the snapshot.
-
-        Raises LimitsExceeded ("config_memory_bytes") for all configurations of the model together.
+        That are "total_bytes" of bodies, "config_memory_bytes" (the values of configurations, which
+        last as long as the snapshot) and "tensors". Raises LimitsExceeded.
         """
         with self._lock:
-            self._config_bytes += values_bytes(body)
-            used_bytes = self._config_bytes
-        if used_bytes > self.limits.config_memory_bytes:
-            raise self.exceeded("config_memory_bytes")
-
-    def count_tensors(self, count: int) -> None:
-        """Count tensors of a header, before it is parsed. Raises LimitsExceeded ("tensors")."""
-        with self._lock:
-            self._tensors += count
-            tensors = self._tensors
-        if tensors > self.limits.tensors:
-            raise self.exceeded("tensors")
+            self._used[limit] += amount
+            used = self._used[limit]
+        if used > getattr(self.limits, limit):
+            raise self.exceeded(limit)
 
     def count_groups(self, groups: Iterable[TensorGroup], counted: int = 0) -> None:
         """Count the tensors of parsed groups, of which `counted` are counted, and their patterns.
@@ -88,7 +72,7 @@ class ReadBudget:
         Raises LimitsExceeded ("tensors", "tensor_groups").
         """
         groups = tuple(groups)
-        self.count_tensors(max(sum(group.count for group in groups) - counted, 0))
+        self.count("tensors", max(sum(group.count for group in groups) - counted, 0))
         with self._lock:
             self._patterns |= {(group.pattern, group.dtype, group.shape) for group in groups}
             patterns = len(self._patterns)

@@ -47,7 +47,7 @@ class HeaderTurns:
                 budget.seconds_left()
                 header = self._whole(source, header, end)
                 counted = count_tensors(header)
-                budget.count_tensors(counted)
+                budget.count("tensors", counted)
                 groups = group_entries(parse_header(header, file_bytes, budget.repo_id, path))
                 budget.count_groups(groups, counted)
             except ModelUnreadable as error:

@@ -25,9 +25,7 @@ from gpusizer.hub.tensors import Entries, group_entries
 from scrapers.client.hub_api import RepoInfo, is_plain_path, parse_info
 from scrapers.client.read_budget import ReadBudget
 from scrapers.formats.byte_window import Source
-from scrapers.formats.json_files import parse_object
 from scrapers.formats.safetensors_header import LENGTH_BYTES, header_end
-from scrapers.formats.shard_index import ShardIndex, parse_index
 from scrapers.formats.weight_sets import RepoFile
 from scrapers.limits import Limits
 from scrapers.readme.model_card import CARD
@@ -85,25 +83,13 @@ class LocalFiles(RepoFiles):
     def tree(self) -> list[RepoFile]:
         return list(self.info().files or ())
 
-    def json(self, path: str) -> dict[str, Any]:
-        body = self._small_file(path, "config_bytes")
-        self.budget.count_config(body)
-        return parse_object(body, self.repo_id, path, self.limits.json_depth)
-
-    def text(self, path: str) -> bytes:
-        return self._small_file(path, "card_bytes")
-
-    def index(self, path: str) -> ShardIndex:
-        body = self._small_file(path, "index_bytes")
-        return parse_index(body, self.limits, self.repo_id, path)
-
-    def header(self, path: str) -> Header:
+    def _read_header(self, path: str) -> Header:
         file, size_bytes = self._file(path)
         with self._opening(path):
             with file.open("rb") as opened:
                 start = opened.read(LENGTH_BYTES)
             end = header_end(start, size_bytes, self.repo_id, path, self.limits)
-            self.budget.count_bytes(end)
+            self.budget.count("total_bytes", end)
             try:
                 entries = _tensors(file)
             except SafetensorError as error:
@@ -119,7 +105,7 @@ class LocalFiles(RepoFiles):
             with self._opening(path), file.open("rb") as opened:
                 opened.seek(start)
                 data = opened.read(stop - start)
-            self.budget.count_bytes(len(data))
+            self.budget.count("total_bytes", len(data))
             return data, size_bytes
 
         return source
@@ -149,11 +135,11 @@ class LocalFiles(RepoFiles):
         except (OSError, ValueError, YAMLError, RecursionError):
             return None
 
-    def _small_file(self, path: str, limit: str) -> bytes:
+    def _whole(self, path: str, limit: str) -> bytes:
         file, size_bytes = self._file(path)
         if size_bytes > getattr(self.limits, limit):
             raise self.budget.exceeded(limit)
-        self.budget.count_bytes(size_bytes)
+        self.budget.count("total_bytes", size_bytes)
         with self._opening(path):
             return file.read_bytes()
 

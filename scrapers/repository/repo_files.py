@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from gpusizer.core.errors import ModelUnreadable
 from scrapers.client.hub_api import RepoInfo
@@ -12,10 +13,13 @@ from scrapers.client.read_budget import ReadBudget
 from scrapers.formats.byte_window import Source
 from scrapers.formats.gguf_header import GgufHeader, read_header
 from scrapers.formats.gguf_pieces import joined_source
-from scrapers.formats.shard_index import ShardIndex
+from scrapers.formats.json_files import parse_object, values_bytes
+from scrapers.formats.shard_index import ShardIndex, parse_index
 from scrapers.formats.weight_sets import RepoFile
 from scrapers.limits import Limits
 from scrapers.repository.header_turns import Header
+
+Value = TypeVar("Value")
 
 
 class RepoFiles(ABC):
@@ -32,6 +36,7 @@ class RepoFiles(ABC):
         self.repo_id = repo_id
         self.revision = revision
         self._pieces: dict[str, tuple[RepoFile, ...]] = {}
+        self._index_turn = threading.Lock()
 
     @property
     def limits(self) -> Limits:
@@ -73,31 +78,25 @@ class RepoFiles(ABC):
         ordered = tuple(pieces)
         self._pieces[ordered[0].path] = ordered
 
-    @abstractmethod
     def json(self, path: str) -> dict[str, Any]:
         """Read a configuration."""
+        return self._result(self._read_json, path)
 
-    @abstractmethod
     def index(self, path: str) -> ShardIndex:
         """Read a shard index, which may be larger than a configuration."""
+        return self._result(self._read_index, path)
 
-    @abstractmethod
     def text(self, path: str) -> bytes:
         """A text that is nice to have, such as the model card."""
+        return self._result(self._read_text, path)
 
-    @abstractmethod
     def header(self, path: str) -> Header:
         """Read the tensors of a safetensors file."""
+        return self._result(self._read_header, path)
 
     def gguf(self, path: str) -> GgufHeader:
         """Read the metadata and tensors of a GGUF file, or of its pieces."""
-        files = self._pieces.get(path, (RepoFile(path, None),))
-        parts = [(self._source(file.path, "gguf_header_bytes"), file.size_bytes) for file in files]
-        return read_header(joined_source(parts), self.limits, self.repo_id, path)
-
-    @abstractmethod
-    def _source(self, path: str, limit: str) -> Source:
-        """A file in ranges of bytes; `limit` bounds a response."""
+        return self._result(self._read_gguf, path)
 
     def headers(self, index: str) -> bytes:
         """The API's response with the headers of all shards of an index, unparsed."""
@@ -106,3 +105,35 @@ class RepoFiles(ABC):
     def suspend_headers_route(self, refusal: ModelUnreadable) -> None:
         """Ask for no headers of all shards for a while after this refusal."""
         return
+
+    def _result(self, read: Callable[[str], Value], path: str) -> Value:
+        return read(path)
+
+    def _read_json(self, path: str) -> dict[str, Any]:
+        body = self._whole(path, "config_bytes")
+        self.budget.count("config_memory_bytes", values_bytes(body))
+        return parse_object(body, self.repo_id, path, self.limits.json_depth)
+
+    def _read_index(self, path: str) -> ShardIndex:
+        body = self._whole(path, "index_bytes")
+        with self._index_turn:  # the values of one are in memory
+            return parse_index(body, self.limits, self.repo_id, path)
+
+    def _read_text(self, path: str) -> bytes:
+        return self._whole(path, "card_bytes")
+
+    def _read_gguf(self, path: str) -> GgufHeader:
+        files = self._pieces.get(path, (RepoFile(path, None),))
+        parts = [(self._source(file.path, "gguf_header_bytes"), file.size_bytes) for file in files]
+        return read_header(joined_source(parts), self.limits, self.repo_id, path)
+
+    @abstractmethod
+    def _read_header(self, path: str) -> Header: ...
+
+    @abstractmethod
+    def _whole(self, path: str, limit: str) -> bytes:
+        """The content of a file of at most so many bytes."""
+
+    @abstractmethod
+    def _source(self, path: str, limit: str) -> Source:
+        """A file in ranges of bytes; `limit` bounds a response."""

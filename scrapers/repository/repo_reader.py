@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from gpusizer.core.errors import (
     GatedModel,
@@ -37,19 +36,14 @@ from scrapers.client.hub_api import (
 )
 from scrapers.client.read_budget import ReadBudget
 from scrapers.formats.byte_window import Source
-from scrapers.formats.gguf_header import GgufHeader
-from scrapers.formats.json_files import parse_object
-from scrapers.formats.shard_index import ShardIndex, parse_index
 from scrapers.formats.weight_files import may_be_cut
 from scrapers.formats.weight_sets import RepoFile
 from scrapers.repository.header_turns import Header, HeaderTurns
 from scrapers.repository.listed_files import ListedFiles
-from scrapers.repository.repo_files import RepoFiles
+from scrapers.repository.repo_files import RepoFiles, Value
 from scrapers.repository.tokens import ANONYMOUS, Tokens, is_open_to_all
 
 MIN_FIRST_READ = 4096
-
-Value = TypeVar("Value")
 
 
 class RepoReader(RepoFiles):
@@ -74,7 +68,6 @@ class RepoReader(RepoFiles):
         self._info: RepoInfo | None = None
         self._first_reads: dict[str, int] = {}
         self._header_turns = HeaderTurns(budget)
-        self._index_turn = threading.Lock()
         self._listed = ListedFiles((), repo_id)
         self._tree: list[RepoFile] | None = None
         self._futures: dict[tuple[str, str], Future[Any]] = {}
@@ -93,10 +86,13 @@ class RepoReader(RepoFiles):
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def prefetch(self, method: str, path: str = "") -> None:
-        """Start a read in the background; `method` is a key of `_READERS`."""
-        key = (method, path)
+        self._started(getattr(self, f"_read_{method}"), path)
+
+    def _started(self, read: Callable[[str], Value], path: str) -> Future[Value]:
+        key = (read.__name__, path)
         if key not in self._futures:
-            self._futures[key] = self._pool.submit(_READERS[method], self, path)
+            self._futures[key] = self._pool.submit(read, path)
+        return self._futures[key]
 
     def info(self) -> RepoInfo:
         """Return the API's description; later reads are done at its commit."""
@@ -114,7 +110,7 @@ class RepoReader(RepoFiles):
             retry_after_seconds=self.session.allowance.low_seconds() or None,
         )
         try:
-            info: RepoInfo = self._result("info")
+            info = self._result(self._read_info, "")
         except (GatedModel, PrivateOrMissing, ModelNotFound, RevisionNotFound):
             if self._tokens.is_hosts_look:
                 raise hidden from None
@@ -148,7 +144,7 @@ class RepoReader(RepoFiles):
         if self._tree is None and listed is not None and not may_be_cut(listed):
             return self._believe(list(listed))
         if self._tree is None:
-            self._tree = self._result("tree")
+            self._tree = self._result(self._read_tree, "")
         return self._believe(self._tree)
 
     def confirm_tree(self) -> bool:
@@ -156,7 +152,7 @@ class RepoReader(RepoFiles):
         if self._tree is not None:
             return False
         before = self._listed
-        self._tree = self._result("tree")
+        self._tree = self._result(self._read_tree, "")
         self._believe(self._tree)
         return any(file.path not in before for file in self._tree)
 
@@ -170,42 +166,20 @@ class RepoReader(RepoFiles):
         usable = min(max(header_bytes, MIN_FIRST_READ), self.limits.first_read_most)
         self._first_reads |= dict.fromkeys(paths, usable)
 
-    def json(self, path: str) -> dict[str, Any]:
-        value: dict[str, Any] = self._result("json", path)
-        return value
-
-    def index(self, path: str) -> ShardIndex:
-        index: ShardIndex = self._result("index", path)
-        return index
-
-    def text(self, path: str) -> bytes:
-        body: bytes = self._result("text", path)
-        return body
-
-    def header(self, path: str) -> Header:
-        header: Header = self._result("header", path)
-        return header
-
-    def gguf(self, path: str) -> GgufHeader:
-        header: GgufHeader = self._result("gguf", path)
-        return header
-
     def headers(self, index: str) -> bytes:
         try:
-            body: bytes = self._result("headers", index)
+            return self._result(self._read_headers, index)
         finally:
-            del self._futures["headers", index]  # frees the memory: the caller parses it once
-        return body
+            # frees the memory: the caller parses it once
+            del self._futures[self._read_headers.__name__, index]
 
-    def _result(self, method: str, path: str = "") -> Any:
-        key = (method, path)
-        self.prefetch(method, path)
+    def _result(self, read: Callable[[str], Value], path: str) -> Value:
         try:
-            return self._futures[key].result(self.budget.seconds_left())
+            return self._started(read, path).result(self.budget.seconds_left())
         except TimeoutError:
             raise HubUnreachable(repo_id=self.repo_id, reason="timeout") from None
         except (GatedModel, PrivateOrMissing):
-            is_file = method != "headers" and path in self._listed
+            is_file = read != self._read_headers and path in self._listed
             if not is_file or self.info().gated or self.info().private:
                 raise
             # The description says that the repository is public: a proxy or mirror refused it.
@@ -247,26 +221,14 @@ class RepoReader(RepoFiles):
         files = parse_tree(self._api_json(answer.body), self.repo_id)
         return files, next_cursor(answer.headers, self.repo_id)
 
-    def _read_json(self, path: str) -> dict[str, Any]:
-        body = self._read_whole(path, "config_bytes")
-        self.budget.count_config(body)
-        return parse_object(body, self.repo_id, path, self.limits.json_depth)
-
-    def _read_text(self, path: str) -> bytes:
-        return self._read_whole(path, "card_bytes", self.limits.card_seconds)
-
-    def _read_index(self, path: str) -> ShardIndex:
-        body = self._read_whole(path, "index_bytes")
-        with self._index_turn:
-            return parse_index(body, self.limits, self.repo_id, path)
-
-    def _read_whole(self, path: str, limit: str, seconds: float | None = None) -> bytes:
+    def _whole(self, path: str, limit: str) -> bytes:
         """Read a whole file and check it against the file list.
 
         Where a file in git lies is known, which saves the Hub's redirect. If no usable answer comes
         from there, as from a mirror that lacks the route, the redirect is asked for. So it is where
         a visitor with a token is refused: the route's cache need not know of that visitor's rights.
         """
+        seconds = self.limits.card_seconds if limit == "card_bytes" else None
         read = partial(self._read_file, path, limit, None, self._listed.check_whole)
         url = self._small_file_url(path)
         if url is not None:
@@ -330,15 +292,3 @@ class RepoReader(RepoFiles):
 
     def _api_json(self, body: bytes) -> Any:
         return parse_answer(body, self.budget)
-
-
-_READERS: dict[str, Callable[[RepoReader, str], Any]] = {
-    "info": RepoReader._read_info,
-    "tree": RepoReader._read_tree,
-    "json": RepoReader._read_json,
-    "text": RepoReader._read_text,
-    "index": RepoReader._read_index,
-    "header": RepoReader._read_header,
-    "gguf": RepoFiles.gguf,
-    "headers": RepoReader._read_headers,
-}

@@ -193,7 +193,7 @@ def test_abandoned_budget_ends_at_once() -> None:
 
 def test_budget_has_a_byte_budget() -> None:
     budget = ReadBudget("org/name", Limits(total_bytes=10))
-    budget.count_bytes(10)
+    budget.count("total_bytes", 10)
     with pytest.raises(LimitsExceeded) as caught:
-        budget.count_bytes(1)
+        budget.count("total_bytes", 1)
     assert caught.value.fields == {"repo_id": "org/name", "limit": "total_bytes", "allowed": 10}
