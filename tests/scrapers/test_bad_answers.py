@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import pytest
 
-from gpusizer.core.errors import HubUnreachable, MalformedRepo, ModelUnreadable
+from gpusizer.core.errors import HubRateLimited, HubUnreachable, MalformedRepo, ModelUnreadable
 from gpusizer.hub.model_ref import parse_model_ref
 from gpusizer.hub.snapshot import RepoSnapshot
 from scrapers.cache.disk_entries import DiskEntries
@@ -231,11 +231,15 @@ FAULTS: dict[str, Fault] = {
     "no redirect but nothing": Fault("garbage", status=200, body=b""),
     "cut": Fault("truncate", after=7),
     "503": Fault("status", status=503),
+    "500": Fault("status", status=500),
+    "429 now": Fault("status", status=429, headers={"Retry-After": "0"}),
+    "reset": Fault("reset"),
 }
 # What could be the model's as well: other numbers in JSON that no hash vouches for.
 UNKNOWABLE = ("other digits", "an object of its length", "an empty list")
 MAY_BE_SAID = ("404", "410")  # by the API, where there is no such model
 PASSING = ("half of it", "a page", "nothing", "an empty object", "404", "410", "cut", "503")
+PASSING += ("500", "429 now", "reset")
 
 
 @pytest.fixture(scope="module")
@@ -333,7 +337,7 @@ def test_faults_never_lead_to_wrong_numbers(
         try:
             snapshot_read = during(ref)
         except ModelUnreadable as error:
-            is_doubt = isinstance(error, HubUnreachable | MalformedRepo)
+            is_doubt = isinstance(error, HubUnreachable | HubRateLimited | MalformedRepo)
             assert is_doubt or (place.route and name[:2] in ("40", "41"))
         else:
             assert facts(snapshot_read) == expected
@@ -364,7 +368,7 @@ def test_a_listed_file_is_never_absent(
             fetcher(hub, tmp_path)(parse_model_ref(place.model))
     finally:
         hub.options.safetensors_metadata_status = 200
-    assert isinstance(caught.value, HubUnreachable)
+    assert isinstance(caught.value, HubUnreachable | HubRateLimited)
     cache = SnapshotCache(DiskEntries(tmp_path, 10**6), hub.endpoint)
     assert cache.last_known(parse_model_ref(place.repo_id or place.model)) is None
 

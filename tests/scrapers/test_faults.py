@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from gpusizer.core.errors import HubRateLimited, HubUnreachable, MalformedRepo, ModelUnreadable
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
-from scrapers.cache.disk_entries import DiskEntries
-from scrapers.cache.snapshot_cache import SnapshotCache
 from scrapers.client.http import HubSession
 from scrapers.limits import Limits
 from scrapers.repository.hub import fetch_snapshot
@@ -74,7 +71,6 @@ FAULTS: dict[str, Fault] = {
     "elsewhere": Fault("redirect_to"),  # to the canary
 }
 WHOLE = ("info", "headers route", "header")
-ONCE = ("429 now", "500", "reset", "truncate", "hang")
 
 
 @pytest.fixture(scope="module")
@@ -148,18 +144,6 @@ def test_fault_that_lasts(
     assert canary.connections == 0
 
 
-@pytest.mark.parametrize(("name", "stage"), at_stages(ONCE, of=3))
-def test_fault_that_passes(
-    emulator: HubEmulator, expected: dict[ModelRef, RepoSnapshot], name: str, stage: str
-) -> None:
-    ref, match, _ = STAGES[stage]
-    expected_snapshot = expected[ref]
-    emulator.faults.add(replace(FAULTS[name], match=match, times=1))
-    snapshot_read = read(emulator, ref, PATIENT)
-    assert snapshot_read.components == expected_snapshot.components
-    assert snapshot_read.extra_configs == expected_snapshot.extra_configs
-
-
 SAID: dict[str, tuple[type[ModelUnreadable], str]] = {
     "429": (HubRateLimited, "retry_after"),
     "429 later": (HubRateLimited, "300"),
@@ -203,13 +187,3 @@ def test_contradiction_is_the_repositorys(emulator: HubEmulator, stage: str, pat
             read(emulator, ref, UNHURRIED)
     finally:
         emulator.add(repo)
-
-
-@pytest.mark.parametrize("stage", ["header", "config", "info"])
-def test_failures_are_not_cached(emulator: HubEmulator, stage: str, tmp_path: Path) -> None:
-    """A failed read stores nothing in the cache."""
-    cache = SnapshotCache(DiskEntries(tmp_path, 10**6), emulator.endpoint)
-    emulator.faults.add(replace(FAULTS["truncate"], match=STAGES[stage][1]))
-    with pytest.raises(ModelUnreadable):
-        cache.store(SINGLE, read(emulator, SINGLE))
-    assert list(tmp_path.iterdir()) == []
