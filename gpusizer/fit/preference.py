@@ -3,7 +3,8 @@
     fits        all of the model on the devices, then a part in system memory, then from the disk
     loss        no more than the reader's `max_loss`; where nothing else fits, the least
     surely      fits at the high end of every band, then at the likely values
-    usual       a quantization to choose unasked, under the engine that people run it with
+    usual       a quantization to choose unasked, under the engine that people run it with, which is
+                one for servers where more than four ask at once
     boards      the fewest
     room        a tenth of each device is left free
     speed       as fast as one reads in comfort, then by steps of a quarter
@@ -38,6 +39,10 @@ SPARE_SHARE = 0.1
 
 _STEP = 1.25
 """Speeds below comfort count in steps of this factor: predictions do not tell closer ones apart."""
+_MOST_OF_ONE_USERS_ENGINE = 4
+"""Sequences that llama-server holds unless told otherwise (llama.cpp pull request 16736); the other
+engines made for one user hold no more. More users are served by engines for servers, whose batches
+grow with them."""
 _ALIKE = LossWord.VERY_SMALL.rank
 """Up to this word losses count as one: no benchmark tells files apart whose perplexity rises by
 less than 6 % (docs/quality.md), and which of them is nearer to the original is in the table."""
@@ -50,7 +55,7 @@ class Standing(NamedTuple):
         memory: 0 where all of it is on devices, else the place of the verdict.
         beyond: rank of a loss above `max_loss`, 0 within it.
         verdict: its place: surely fits before tight.
-        unusual: nobody's first choice, or under an engine that is not.
+        unusual: nobody's first choice, or under an engine that is not, or that is made for fewer.
         short_bytes: what is missing where it does not fit.
         cramped: a tenth of each device is not left.
         slow: steps below a comfortable speed.
@@ -70,9 +75,14 @@ class Standing(NamedTuple):
     order: int
 
     @property
+    def holds(self) -> bool:
+        """Whether it surely fits within what may be lost."""
+        return not (self.verdict or self.beyond)
+
+    @property
     def stands(self) -> bool:
         """Whether it is within what is asked for, so that more boards are not worth a thought."""
-        return not (self.verdict or self.beyond or self.unusual)
+        return self.holds and not self.unusual
 
     @property
     def serves_well(self) -> bool:
@@ -97,7 +107,7 @@ def standing(study: Study, way: Way, rival: Standing | None = None) -> Standing:
         memory=0 if on_gpu else verdict.place,
         beyond=rank if rank > study.demands.most_rank else 0,
         verdict=verdict.place,
-        unusual=not way.is_usual,
+        unusual=not way.is_usual or _is_for_fewer(way.estimate.engine, study.workload.concurrency),
         short_bytes=0 if runs else -way.headroom_bytes,
         boards=way.boards if way.machine.gpus else 0,
         cramped=verdict is Verdict.FITS and way.spare_share < SPARE_SHARE,
@@ -111,6 +121,11 @@ def standing(study: Study, way: Way, rival: Standing | None = None) -> Standing:
 
 
 _SPEED = Standing._fields.index("slow")
+
+
+def _is_for_fewer(engine: Engine, users: int) -> bool:
+    """Whether an engine is made for one user and a few beside, and there are more."""
+    return users > _MOST_OF_ONE_USERS_ENGINE and engine.abilities.speed_family != SERVING
 
 
 def beyond(study: Study, way: Way) -> bool:
@@ -133,12 +148,22 @@ class _Search:
         self.best: Way | None = None
         self.key: Standing | None = None
         self.as_fast: set[tuple[str, float, str]] = set()
+        self.boards = 0
+
+    def on(self, machine: Machine) -> None:
+        """Go on with another machine."""
+        self.as_fast.clear()
+        self.boards = machine.boards if machine.gpus else 0
 
     def passed_over(self, option: QuantOption) -> bool:
         """Whether an option on the same boards loses more than may be lost where another does not,
-        or is as fast as a more faithful one that only lacks speed."""
-        if self.key is None or not self.key.stands:
+        or is as fast as a more faithful one that only lacks speed; on more boards, whether it is
+        made for fewer users, of which fewer boards are enough."""
+        if self.key is None:
             return False
+        if not self.key.stands:
+            enough = self.key.holds and self.boards > self.key.boards
+            return enough and _is_for_fewer(option.engine, self.study.workload.concurrency)
         too_much = self.study.known_loss_rank(option) > self.most
         return too_much or _kind(option.engine, option.quant) in self.as_fast
 
@@ -163,7 +188,7 @@ def choose(study: Study, machines: Iterable[Machine], *, whole: bool = False) ->
     """
     search = _Search(study)
     for machine in machines:
-        search.as_fast.clear()
+        search.on(machine)
         for usual in (True, False):
             found = ways(study, machine, usual=usual, whole=whole, passed_over=search.passed_over)
             for way in found:
@@ -171,6 +196,8 @@ def choose(study: Study, machines: Iterable[Machine], *, whole: bool = False) ->
                     return search.best
             if search.key is not None and search.key.stands:
                 return search.best
+            if search.key is not None and search.key.holds:
+                break
     return search.best
 
 

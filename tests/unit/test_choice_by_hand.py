@@ -72,9 +72,11 @@ CARDS = (
 SMALL, WIDE, SLOW, LARGE, UNPRICED = CARDS
 
 
-def study(*quants: str, profile: ModelProfile | None = None, **demands: Any) -> Study:
+def study(
+    *quants: str, profile: ModelProfile | None = None, users: int = 1, **demands: Any
+) -> Study:
     pairs = [(find_quant(slug), slug == "bf16") for slug in quants or QUANTS]
-    workload = Workload(context=10_000)
+    workload = Workload(context=10_000, concurrency=users)
     return Study(profile or model(), workload, pairs, demands=Demands(**demands))
 
 
@@ -141,6 +143,19 @@ def test_one_board_comes_before_more_bits() -> None:
     assert chosen(best_on_boards(study(), WIDE)) == ("q8_0", 1, "fits")
     assert chosen(best_on_boards(study(), WIDE, (2,))) == ("bf16", 2, "fits")
     assert chosen(best_on_boards(study("bf16"), WIDE)) == ("bf16", 2, "fits")
+
+
+@pytest.mark.parametrize(("users", "boards", "engine"), [(4, 1, "llama.cpp"), (5, 2, "vllm")])
+def test_more_than_four_users_have_an_engine_for_servers(
+    users: int, boards: int, engine: str
+) -> None:
+    """Five caches of 1.6 GB and Q4_0 lie in one card of 24 GB, the 20 GB of BF16 on two of them; a
+    Mac, which no such engine runs on, keeps its own.
+    """
+    way = best_on_boards(study("bf16", "q4_0", users=users), WIDE)
+    assert (way.boards, way.estimate.engine.slug) == (boards, engine)
+    mac = load_catalogue().find("apple-m3-max-128gb")
+    assert best_on_boards(study("q4_0", users=users), mac).estimate.engine.slug == "llama.cpp"
 
 
 def test_a_tenth_of_the_card_is_left_before_more_bits_are_taken() -> None:
