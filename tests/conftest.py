@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from gradio_client import Client
 from hypothesis import HealthCheck, settings
 
 from tests.nightly import NIGHTLY
@@ -64,6 +65,14 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApp]:
 def app_url(app: RunningApp) -> str:
     """Address of the running application, with a slash at its end."""
     return app.url
+
+
+@pytest.fixture(scope="module")
+def client(app_url: str) -> Iterator[Client]:
+    """Gradio's client of the running application, for the tests of a module."""
+    gradio_client = Client(app_url, verbose=False)
+    yield gradio_client
+    gradio_client.close()
 
 
 @pytest.fixture(scope="session")

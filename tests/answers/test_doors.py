@@ -4,7 +4,7 @@ from Gradio's client."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,7 +17,6 @@ from gpusizer.answers.report import Report
 from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.text import LANGUAGES, say_note
 from gpusizer.ui.answering import answer
-from gpusizer.ui.endpoints import PUBLIC
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.conclusion import unbroken
@@ -29,7 +28,7 @@ from gpusizer.ui.presenters.words import Words
 from tests.answers.questions import QUESTIONS
 from tests.answers.test_questions import fields_of, shown_by_the_shell
 from tests.api.plain_http import ask
-from tests.api.transports import call, mcp_texts
+from tests.api.transports import ENDPOINTS, arguments_of, call, mcp_texts
 from tests.each import each
 from tests.nightly import some
 from tests.pages import Page
@@ -37,7 +36,6 @@ from tests.sizers import embedded_sizer
 
 SIZER = embedded_sizer()
 ASKED = some(list(QUESTIONS), of=3)
-ENDPOINTS = {endpoint.command: endpoint for endpoint in PUBLIC}
 NOT_ON_THE_PAGE = frozenset({"quant", "rig"})
 """Fields that no field of the page states."""
 
@@ -54,13 +52,6 @@ def compared(comparison: Comparison, words: Words) -> str:
     return side_by_side_html(comparison, picks, "", words, concluded=True)
 
 
-def arguments_of(command: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of an endpoint; the other fields as its options."""
-    named = {field.name: field.kind for field in ENDPOINTS[command].fields}
-    stated = {n: int(v) if named[n] is int else v for n, v in fields.items() if n in named}
-    return {**stated, "options": {n: v for n, v in fields.items() if n not in named}}
-
-
 def on_the_page(command: str, fields: Mapping[str, Any], answered: Any) -> Write | None:
     """What writes the page's answer in a language; None where the page cannot be asked that."""
     if command in PAGES:
@@ -69,13 +60,6 @@ def on_the_page(command: str, fields: Mapping[str, Any], answered: Any) -> Write
         return None
     shown = answer(SIZER, PageState.from_query(urlencode(fields)))
     return lambda words: answer_html(shown, words)
-
-
-@pytest.fixture(scope="module")
-def client(app_url: str) -> Iterator[Client]:
-    gradio_client = Client(app_url, verbose=False)
-    yield gradio_client
-    gradio_client.close()
 
 
 @pytest.fixture(scope="module")

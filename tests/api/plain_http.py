@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import requests
 
+from gpusizer.ui.endpoints import PUBLIC
 from tests.api.transports import TIMEOUT
 
-COMMANDS = {
-    "/size_model": "size",
-    "/train_model": "train",
-    "/list_gpus": "gpus",
-    "/compare_gpus": "compare",
-    "/models_for_gpu": "models-for",
-}
+COMMANDS = {f"/{endpoint.name}": endpoint.command for endpoint in PUBLIC}
 """The path below /v1 of each of Gradio's endpoints."""
 
 
 def ask(
     app_url: str, command: str, fields: dict[str, Any], method: str = "GET", **headers: str
 ) -> requests.Response:
-    """Ask a question; an underscore in the name of a header stands for a hyphen."""
+    """Ask a question; an underscore in the name of a header stands for a hyphen.
+
+    SSL_CERT_FILE may name a certificate to trust.
+    """
     with requests.Session() as session:
         session.trust_env = False
         return session.request(
@@ -30,4 +29,10 @@ def ask(
             params=fields,
             headers={name.replace("_", "-"): value for name, value in headers.items()},
             timeout=TIMEOUT,
+            verify=os.environ.get("SSL_CERT_FILE", True),
         )
+
+
+def query_of(asked: dict[str, Any]) -> dict[str, Any]:
+    """The query that asks what a call of Gradio's endpoint does; lists repeat their parameter."""
+    return {k: v for k, v in asked.items() if k != "options"} | asked.get("options", {})

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from gradio_client import Client
 
-from tests.api.test_transports import EXAMPLES, FAILURES, three_ways
+from tests.api.test_transports import EXAMPLES, FAILURES, four_ways
 from tests.api.transports import TIMEOUT
 from tests.certificates import self_signed
 from tests.deployment import nginx_command, nginx_configuration
@@ -137,7 +137,7 @@ def test_every_client_gets_the_answer(
     https_client: Client, https_url: str, node: str, endpoint: str
 ) -> None:
     request = EXAMPLES[endpoint]
-    answer = three_ways(https_client, https_url, endpoint, request)
+    answer = four_ways(https_client, https_url, endpoint, request)
     assert "error" not in answer
     told = through_javascript(node, https_url, endpoint, request)
     assert told == {"root": https_url.rstrip("/"), "answer": answer}

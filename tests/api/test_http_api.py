@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import requests
-from gradio_client import Client
 
 from gpusizer.answers.request_docs import described_fields
 from gpusizer.core import errors
@@ -16,9 +15,9 @@ from gpusizer.text import LANGUAGES, Language, say_error
 from gpusizer.ui.endpoints import PUBLIC
 from gpusizer.ui.http_status import STATUSES
 from gpusizer.ui.request_limits import MAX_BODY_BYTES, MAX_QUERY_BYTES
-from tests.api.plain_http import COMMANDS, ask
-from tests.api.test_transports import EXAMPLES, FAILURES, SHARED_FAILURES, Request
-from tests.api.transports import TIMEOUT, call
+from tests.api.plain_http import COMMANDS, ask, query_of
+from tests.api.test_transports import EXAMPLES
+from tests.api.transports import TIMEOUT
 from tests.hostile import BROKEN_MODEL, LIMITED_MODEL, VISITORS_MODEL, VISITORS_TOKEN
 from tests.running_app import RunningApp
 
@@ -27,38 +26,8 @@ GATED = "meta-llama/Llama-3.1-8B-Instruct"
 QUESTION = {"model": OPEN, "gpu": "4090", "quant": "native"}
 
 
-def query_of(asked: Request) -> dict[str, Any]:
-    """The query that asks what a call of Gradio's endpoint does; lists repeat their parameter."""
-    return {**{name: value for name, value in asked.items() if name != "options"}} | dict(
-        asked.get("options", {})
-    )
-
-
 def code(answer: requests.Response) -> str:
     return str(answer.json()["error"]["code"])
-
-
-@pytest.mark.parametrize("endpoint", EXAMPLES)
-def test_answers_are_those_of_gradios_endpoints(
-    client: Client, app_url: str, endpoint: str
-) -> None:
-    answer = ask(app_url, COMMANDS[endpoint], query_of(EXAMPLES[endpoint]))
-    assert answer.status_code == 200
-    assert answer.headers["content-type"] == "application/json"
-    expected = call(client, endpoint, **EXAMPLES[endpoint])
-    assert json.dumps(answer.json()) == json.dumps(expected)
-
-
-@pytest.mark.parametrize("failures", [FAILURES, SHARED_FAILURES])
-@pytest.mark.parametrize("endpoint", FAILURES)
-def test_failures_are_those_of_gradios_endpoints(
-    client: Client, app_url: str, endpoint: str, failures: dict[str, Request]
-) -> None:
-    answer = ask(app_url, COMMANDS[endpoint], query_of(failures[endpoint]))
-    expected = call(client, endpoint, **failures[endpoint])
-    assert json.dumps(answer.json()) == json.dumps(expected)
-    status = STATUSES[expected["error"]["code"]] if "error" in expected else 200
-    assert answer.status_code == status
 
 
 @pytest.mark.parametrize("endpoint", EXAMPLES)

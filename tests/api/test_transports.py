@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,12 +11,14 @@ from gradio_client import Client
 from gpusizer.ui.asked import FormCall
 from gpusizer.ui.attempts import RANKED
 from gpusizer.ui.handlers import Handlers
+from gpusizer.ui.http_status import STATUSES
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.presenters.html import escape
 from gpusizer.ui.presenters.training import method_name
-from tests.api.transports import TIMEOUT, call, through_curl, through_mcp
+from tests.api.plain_http import COMMANDS, ask, query_of
+from tests.api.transports import call, through_curl, through_mcp
+from tests.cli.test_cli import POSITIONAL, run
 from tests.hostile import BROKEN_MODEL
-from tests.nightly import some
 from tests.poison import POISONED_MODEL
 from tests.sizers import embedded_sizer
 
@@ -57,46 +55,28 @@ SHARED_FAILURES: dict[str, Request] = {
     "/models_for_gpu": {"gpu": "not a card"},
 }
 """Failures that the shell can have as well; its parser refuses unknown options before."""
-COMMANDS = {
-    "/size_model": ("size", "model"),
-    "/train_model": ("train", "model"),
-    "/list_gpus": ("gpus", "query"),
-    "/compare_gpus": ("compare", "gpus"),
-    "/models_for_gpu": ("models-for", "gpu"),
-}
-"""The command of each endpoint, and the field that it takes without an option."""
 
 
 def through_shell(endpoint: str, request: Request) -> Any:
     """What the command of an endpoint prints."""
-    command, positional = COMMANDS[endpoint]
-    fields = {**request, **request.get("options", {})}
-    fields.pop("options", None)
-    words = fields.pop(positional)
+    command, fields = COMMANDS[endpoint], query_of(request)
+    words = fields.pop(POSITIONAL[command])
     arguments = [words] if isinstance(words, str) else words
     for name, value in fields.items():
         text = ",".join(value) if isinstance(value, list) else str(value)
         arguments = [*arguments, f"--{name.replace('_', '-')}={text}"]
-    done = subprocess.run(
-        [sys.executable, "-m", "gpusizer", command, *arguments, "--offline", "--json"],
-        cwd=Path(__file__).resolve().parents[2],
-        env={**os.environ, "GPUSIZER_CACHE_DIR": "off"},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=TIMEOUT,
-    )
-    return json.loads(done.stdout)
+    return json.loads(run(command, *arguments, "--offline", "--json").stdout)
 
 
-def three_ways(client: Client, app_url: str, endpoint: str, arguments: Request) -> Any:
-    """Return the answer that all three ways give, compared without leaving out any field."""
+def four_ways(client: Client, app_url: str, endpoint: str, arguments: Request) -> Any:
+    """Return the answer that all four ways give, compared without leaving out any field."""
     answer = call(client, endpoint, **arguments)
-    other_answers = [
-        transport(app_url, endpoint, **arguments) for transport in (through_curl, through_mcp)
-    ]
-    assert other_answers == [answer, answer]
+    plain = ask(app_url, COMMANDS[endpoint], query_of(arguments))
+    status = STATUSES[answer["error"]["code"]] if "error" in answer else 200
+    assert (plain.status_code, plain.headers["content-type"]) == (status, "application/json")
+    others = [way(app_url, endpoint, **arguments) for way in (through_curl, through_mcp)]
     # 1, 1.0 and True are equal in Python, and different JSON.
-    assert {json.dumps(other_answer) for other_answer in other_answers} == {json.dumps(answer)}
+    assert {json.dumps(other) for other in (plain.json(), *others)} == {json.dumps(answer)}
     return answer
 
 
@@ -108,25 +88,25 @@ def test_every_public_endpoint_has_its_examples(client: Client) -> None:
 
 
 @pytest.mark.parametrize("endpoint", EXAMPLES)
-def test_answers_are_the_same_four_ways(client: Client, app_url: str, endpoint: str) -> None:
+def test_answers_are_the_same_five_ways(client: Client, app_url: str, endpoint: str) -> None:
     request = EXAMPLES[endpoint]
-    answer = three_ways(client, app_url, endpoint, request)
+    answer = four_ways(client, app_url, endpoint, request)
     assert json.dumps(through_shell(endpoint, request)) == json.dumps(answer)
     assert answer["schema_version"] == 1
     assert "error" not in answer
 
 
 @pytest.mark.parametrize("endpoint", FAILURES)
-def test_failures_are_the_same_three_ways(client: Client, app_url: str, endpoint: str) -> None:
-    answer = three_ways(client, app_url, endpoint, FAILURES[endpoint])
+def test_failures_are_the_same_four_ways(client: Client, app_url: str, endpoint: str) -> None:
+    answer = four_ways(client, app_url, endpoint, FAILURES[endpoint])
     assert answer["schema_version"] == 1
     assert answer["error"]["message"]
 
 
-@pytest.mark.parametrize("endpoint", some(list(SHARED_FAILURES), of=2))
-def test_failures_are_the_same_four_ways(client: Client, app_url: str, endpoint: str) -> None:
+@pytest.mark.parametrize("endpoint", SHARED_FAILURES)
+def test_failures_are_the_same_five_ways(client: Client, app_url: str, endpoint: str) -> None:
     request = SHARED_FAILURES[endpoint]
-    answer = three_ways(client, app_url, endpoint, request)
+    answer = four_ways(client, app_url, endpoint, request)
     assert json.dumps(through_shell(endpoint, request)) == json.dumps(answer)
     assert answer["error"]["code"] in ("invalid_request", "unknown_gpu")
 
@@ -144,7 +124,7 @@ def test_texts_that_no_server_can_write_are_answered(
     client: Client, app_url: str, endpoint: str, fields: Request
 ) -> None:
     """JSON may escape half of a pair of surrogates, and UTF-8 has none."""
-    assert "error" not in three_ways(client, app_url, endpoint, fields)
+    assert "error" not in four_ways(client, app_url, endpoint, fields)
 
 
 @pytest.fixture

@@ -15,15 +15,24 @@ from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import TextContent, Tool
 
+from gpusizer.ui.endpoints import PUBLIC
 from tests.coroutines import run_in_thread
 
 TIMEOUT = 30
+ENDPOINTS = {endpoint.command: endpoint for endpoint in PUBLIC}
 T = TypeVar("T")
 
 
 def call(client: Client, endpoint: str, *args: Any, **kwargs: Any) -> Any:
     """Call an endpoint with Gradio's own client."""
     return client.predict(*args, api_name=endpoint, **kwargs)
+
+
+def arguments_of(command: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of an endpoint; the other fields as its options."""
+    named = {field.name: field.kind for field in ENDPOINTS[command].fields}
+    stated = {n: int(v) if named[n] is int else v for n, v in fields.items() if n in named}
+    return {**stated, "options": {n: v for n, v in fields.items() if n not in named}}
 
 
 def through_curl(app_url: str, endpoint: str, **arguments: Any) -> Any:
