@@ -20,6 +20,7 @@ DEFAULT_QUESTIONS_PER_MINUTE = 300
 """A page asks three times for a model; programs ask five times a second."""
 _MAX_QUESTIONS_PER_MINUTE = 1_000_000
 _MAX_PROXIES = 10
+_MOST_MB = 9_999_999
 _REDIS_SCHEMES = ("redis", "rediss", "unix")
 
 _TRUE = frozenset({"1", "on", "true", "yes"})
@@ -79,7 +80,6 @@ class Settings:
         seconds = environment.get("GPUSIZER_TIMEOUT_SECONDS", "")
         endpoint = environment.get("HF_ENDPOINT", "").strip()
         folder = environment.get("GPUSIZER_SNAPSHOTS", "")
-        megabytes = environment.get("GPUSIZER_CACHE_MB", "")
         own_token = _is_on(environment, "GPUSIZER_USE_HOST_TOKEN")
         return cls(
             endpoint=_address("HF_ENDPOINT", endpoint) if endpoint else DEFAULT_ENDPOINT,
@@ -92,7 +92,8 @@ class Settings:
             ),
             snapshots_folder=Path(folder) if folder else SNAPSHOTS_DIR,
             cache_folder=_cache_folder(environment),
-            cache_bytes=_megabytes(megabytes) if megabytes else DEFAULT_CACHE_MB * 10**6,
+            cache_bytes=10**6
+            * _count(environment, "GPUSIZER_CACHE_MB", DEFAULT_CACHE_MB, _MOST_MB),
             cache_url=_redis_address(environment.get("GPUSIZER_CACHE_URL", "").strip()),
             host_token=environment.get("HF_TOKEN", "").strip() or None if own_token else None,
             questions_per_minute=_questions(environment),
@@ -181,10 +182,3 @@ def _cache_folder(environment: Mapping[str, str]) -> Path | None:
         return Path(named)
     folder = user_cache_path("gpusizer", appauthor=False)
     return folder if folder.is_absolute() else None  # a user without a home
-
-
-def _megabytes(value: str) -> int:
-    """Bytes of so many 10^6."""
-    if not re.fullmatch(r"[0-9]{1,7}", value):
-        raise InvalidRequest(field="GPUSIZER_CACHE_MB", value=value[:40], reason="number")
-    return int(value) * 10**6

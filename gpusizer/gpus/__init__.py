@@ -11,7 +11,7 @@ from gpusizer.gpus.gpu import (
     Status,
     Support,
 )
-from gpusizer.gpus.saved import saved_gpus
+from gpusizer.gpus.own_cards import saved_gpus
 
 __all__ = [
     "Catalogue",

@@ -181,11 +181,11 @@ class Gpu:
 
     @cached_property
     def kernel_class(self) -> KernelClass:
-        """Its class by what kernels ask of it."""
+        """Its class by what kernels ask of it, which is NVIDIA's compute capability alone."""
         return KernelClass(
             self.software,
             self.vendor,
-            self.compute_capability,
+            self.compute_capability if self.vendor == "NVIDIA" else "",
             self.fp8_support,
             self.fp4_support,
             self.int8_support,

@@ -6,14 +6,17 @@ describes no cards.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
+from gpusizer.core.errors import UnknownGpu
 from gpusizer.core.messages import Note
 from gpusizer.gpus.catalogue import MAX_NAME_CHARS, Catalogue, computers_named
 from gpusizer.gpus.custom_card import custom_card, is_custom
 from gpusizer.gpus.gpu import Gpu
+from gpusizer.gpus.names import MAX_COUNT
 from gpusizer.gpus.own_memory import NOTHING_STATED, OwnMemory, split_memory, with_memory
 
 
@@ -71,3 +74,42 @@ def with_used_memory(catalogue: Catalogue, memory: OwnMemory) -> Catalogue:
         return catalogue
     holding = (gpu for gpu in catalogue.gpus if gpu.device_torch_memory_bytes > used)
     return Catalogue(tuple(with_memory(gpu, OwnMemory(used_bytes=used)) for gpu in holding))
+
+
+_MAX_ITEMS = 32
+_MAX_CHARS = 80
+_MAX_GB = 100_000
+
+
+def saved_gpus(items: object, catalogue: Catalogue, most: int) -> tuple[str, ...]:
+    """Requests such as "2xrtx-4090-24gb" for up to `most` saved items, the primary one first.
+
+    `items` is the Hub's `hardwareItems`, of OAuth user information and of a user's overview:
+    objects of `sku` ([type, maker, model]), `mem` (GB of one unit), `num` and, on one,
+    `isPrimary` (huggingface/hub-docs, docs/hub/hardware.md). The input is untrusted: items of
+    another form, and GPUs that the catalogue does not have with that memory, are left out.
+    """
+    if not isinstance(items, list):
+        return ()
+    objects = [item for item in items[:_MAX_ITEMS] if isinstance(item, Mapping)]
+    objects.sort(key=lambda item: item.get("isPrimary") is not True)
+    return tuple(dict.fromkeys(_requests(objects, catalogue)))[:most]
+
+
+def _requests(items: Iterable[Mapping[Any, Any]], catalogue: Catalogue) -> Iterable[str]:
+    for item in items:
+        sku, memory, count = item.get("sku"), item.get("mem"), item.get("num", 1)
+        if not isinstance(sku, list) or len(sku) != 3 or not isinstance(sku[2], str):
+            continue
+        if not _is_from_one_to(memory, _MAX_GB) or not _is_from_one_to(count, MAX_COUNT):
+            continue
+        try:
+            gpu = catalogue.find(f"{sku[2][:_MAX_CHARS]} {memory:g}GB")
+        except UnknownGpu:
+            continue  # a processor, or a card outside the catalogue
+        yield f"{int(count)}x{gpu.slug}" if count > 1 else gpu.slug
+
+
+def _is_from_one_to(number: object, most: int) -> bool:
+    """Whether a value is a number from 1 to `most`; booleans are not numbers here."""
+    return isinstance(number, int | float) and not isinstance(number, bool) and 1 <= number <= most

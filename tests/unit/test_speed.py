@@ -18,16 +18,17 @@ from gpusizer.fit.speed import (
 )
 from gpusizer.fit.speed.classes import decode_classes, format_class, prefill_classes
 from gpusizer.fit.speed.decode import step_cost, step_seconds
-from gpusizer.fit.speed.hosts import Host, host_of
 from gpusizer.fit.speed.links import exchange_seconds, link_of
 from gpusizer.fit.speed.prefill import prompt_cost, prompt_token_seconds
 from gpusizer.fit.speed.rate import RateBand
 from gpusizer.fit.speed.tables import (
+    Host,
     Throughput,
     band,
     decode_table,
     engine_limits,
     find,
+    host_of,
     prefill_table,
 )
 from gpusizer.memory.quants import find_quant

@@ -9,11 +9,10 @@ from __future__ import annotations
 from gpusizer.fit.serving.facts import ServerFacts
 from gpusizer.fit.serving.server import Server, admitted
 from gpusizer.fit.speed.decode import pace_of, step_cost
-from gpusizer.fit.speed.hosts import CACHE_EFFICIENCY
 from gpusizer.fit.speed.kernels import cache_reads
 from gpusizer.fit.speed.links import exchange_seconds, link_of
 from gpusizer.fit.speed.prefill import flops_per_second, prompt_token_seconds
-from gpusizer.fit.speed.tables import engine_limits
+from gpusizer.fit.speed.tables import CACHE_EFFICIENCY, engine_limits
 from gpusizer.fit.speed.work import ModelFacts, Work
 from gpusizer.gpus import Gpu
 from gpusizer.memory.estimate import MemoryEstimate

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gpusizer.fit.speed.classes import SERVING, decode_classes
-from gpusizer.fit.speed.hosts import host_of
 from gpusizer.fit.speed.kernels import (
     backends_of,
     cache_reads,
@@ -17,7 +16,7 @@ from gpusizer.fit.speed.kernels import (
 from gpusizer.fit.speed.links import SECONDS_PER_HOP, exchange_seconds, link_of
 from gpusizer.fit.speed.prefill import flops_per_second
 from gpusizer.fit.speed.rate import RateBand
-from gpusizer.fit.speed.tables import Pace, decode_table, engine_limits, find
+from gpusizer.fit.speed.tables import Pace, decode_table, engine_limits, find, host_of
 from gpusizer.fit.speed.work import Work
 from gpusizer.gpus import Gpu
 

@@ -42,6 +42,7 @@ class FreeRule:
     start_bytes: int = 0
 
 
+_AUTO = "auto"
 SHARES_FREE_MEMORY = FreeRule()
 """The rule of engines that take what they need, or a share of what is free."""
 
@@ -191,12 +192,25 @@ class Engine(ABC):
         """Settings that the user has to pass to it, and what of the model it is not sized for."""
         return ()
 
+    def caches_heard(self, workload: Workload) -> Collection[str]:
+        """Tools whose word about the cache's type it takes (`StoredQuantization.fp8_cache`)."""
+        return ()
+
     def cache_type(
         self, profile: ModelProfile, workload: Workload, quant: str, *, native: bool
     ) -> str:
-        """Element type of the KV cache at a quantization: what "auto" stands for, where the
-        checkpoint or the type of activations decides it."""
-        return workload.kv_dtype
+        """Element type of the KV cache at a quantization: the one asked for; for "auto" FP8 where
+        the checkpoint as stored says so, else the type of activations.
+
+        Weights in FP32 have an FP32 cache: PyTorch's engines keep it in the type that the model
+        computes in.
+        """
+        if workload.kv_dtype != _AUTO:
+            return workload.kv_dtype
+        stored = profile.quantization
+        if native and stored is not None and stored.fp8_cache in self.caches_heard(workload):
+            return "fp8"
+        return "f32" if quant == "fp32" else _AUTO
 
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
         """How it loads this model: what it pads, copies, divides and leaves out."""
@@ -277,31 +291,6 @@ def even_share(sizes: WeightSizes, split: Split, layers: int) -> int:
         return stage
     divided = stage * sizes.divided // sizes.total
     return stage - divided + -(-divided // split.tensor)
-
-
-_AUTO = "auto"
-
-
-def resolved_type(
-    profile: ModelProfile,
-    workload: Workload,
-    quant: str,
-    *,
-    native: bool,
-    honoured: Collection[str],
-) -> str:
-    """The type asked for; for "auto" FP8 where the checkpoint says so, or the activations' type.
-
-    `honoured`: tools whose word about the cache the engine takes (`StoredQuantization.fp8_cache`);
-    only the checkpoint as stored has one. Weights in FP32 have an FP32 cache: PyTorch's engines
-    keep it in the type that the model computes in.
-    """
-    if workload.kv_dtype != _AUTO:
-        return workload.kv_dtype
-    stored = profile.quantization
-    if native and stored is not None and stored.fp8_cache in honoured:
-        return "fp8"
-    return "f32" if quant == "fp32" else _AUTO
 
 
 def cache_bytes(engine: Engine, placement: Placement) -> int:

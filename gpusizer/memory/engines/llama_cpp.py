@@ -89,6 +89,11 @@ class LlamaCppEngine(Engine):
         """The backend decides; all cards of a backend have the same constants."""
         return BACKENDS.get(stack, CUDA)
 
+    def cache_type(
+        self, profile: ModelProfile, workload: Workload, quant: str, *, native: bool
+    ) -> str:
+        return workload.kv_dtype
+
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
         """Whole layers per GPU; a requested tensor split divides matrices evenly."""
         arch = profile.architecture

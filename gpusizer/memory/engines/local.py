@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from gpusizer.core.byte_ranges import Amount, fitted
 from gpusizer.core.units import GIB
 from gpusizer.memory.engines.abilities import stated
-from gpusizer.memory.engines.base import Engine, Overhead, Placement, resolved_type
-from gpusizer.memory.workload import Workload
-from gpusizer.model.profile import ModelProfile
+from gpusizer.memory.engines.base import Engine, Overhead, Placement
 
 _CONTEXT_BYTES = (0.35 * GIB, 0.60 * GIB, 0.90 * GIB)
 _METAL_BYTES = (0.05 * GIB, 0.20 * GIB, 0.50 * GIB)
@@ -28,11 +26,6 @@ class LocalEngine(Engine):
     chunk: int
     runtime_bytes: tuple[float, float, float] = _CONTEXT_BYTES
     allocator_slack: float = 0.5
-
-    def cache_type(
-        self, profile: ModelProfile, workload: Workload, quant: str, *, native: bool
-    ) -> str:
-        return resolved_type(profile, workload, quant, native=native, honoured=())
 
     def activations(self, placement: Placement) -> Amount:
         """Hidden states and one MLP of the tokens processed at once, plus their last logits."""

@@ -19,7 +19,6 @@ from gpusizer.memory.engines.base import (
     Overhead,
     Placement,
     SplitBy,
-    resolved_type,
 )
 from gpusizer.memory.engines.vllm.compressed import compresses
 from gpusizer.memory.engines.vllm.eras import era_of
@@ -69,10 +68,8 @@ class ServingEngine(Engine):
     def utilization(self, workload: Workload) -> float:
         return workload.memory_utilization or self.default_utilization
 
-    def cache_type(
-        self, profile: ModelProfile, workload: Workload, quant: str, *, native: bool
-    ) -> str:
-        return resolved_type(profile, workload, quant, native=native, honoured=self.caches_honoured)
+    def caches_heard(self, workload: Workload) -> tuple[str, ...]:
+        return self.caches_honoured
 
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
         if self.fuses:

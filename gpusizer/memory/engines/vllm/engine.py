@@ -17,7 +17,6 @@ from gpusizer.memory.engines.base import (
     Overhead,
     Placement,
     SplitBy,
-    resolved_type,
 )
 from gpusizer.memory.engines.vllm.activations import peak_of
 from gpusizer.memory.engines.vllm.eras import (
@@ -73,11 +72,8 @@ class VllmEngine(Engine):
             return FreeRule("others_subtracted")
         return FreeRule("checked_at_start", context_bytes().high)
 
-    def cache_type(
-        self, profile: ModelProfile, workload: Workload, quant: str, *, native: bool
-    ) -> str:
-        honoured = caches_honoured(workload.engine_version)
-        return resolved_type(profile, workload, quant, native=native, honoured=honoured)
+    def caches_heard(self, workload: Workload) -> tuple[str, ...]:
+        return caches_honoured(workload.engine_version)
 
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
         return VllmLoader(profile, workload, self._era(workload))
