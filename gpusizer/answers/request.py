@@ -26,7 +26,7 @@ from gpusizer.core.validation import Flag, Number, OneOf, Refused, Text, Unit, l
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.machine_words import is_mixed, split_machines
 from gpusizer.gpus.catalogue import MAX_NAME_CHARS
-from gpusizer.memory.workload import Workload
+from gpusizer.memory.workload import DEFAULT_CONTEXT, Workload
 
 RANKINGS = (
     "recommended",
@@ -120,10 +120,11 @@ class SizeRequest(
     @cached_property
     def workload(self) -> Workload:
         """Of several users whose prompts and answers have stated lengths, each needs room for
-        these alone, unless the request names a context.
+        these alone, unless the request names another context than the usual one. (Forms and
+        endpoints send that as if it were stated.)
         """
         workload, tokens = super().workload, self.tokens_of_a_request
-        if tokens is None or workload.concurrency < 2 or "context" in self.model_fields_set:
+        if tokens is None or workload.concurrency < 2 or self.context != DEFAULT_CONTEXT:
             return workload
         return replace(workload, context=tokens)
 

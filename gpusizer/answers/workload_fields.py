@@ -73,7 +73,8 @@ class UseFields(RequestModel):
         DEFAULT_CONTEXT,
         ge=1,
         le=MOST_CONTEXT,
-        description="tokens per sequence, prompt and answer together",
+        description="tokens per sequence, prompt and answer together; of several users with both"
+        " lengths stated, their sum unless another than the usual context is",
     )
     concurrency: Count = Field(1, ge=1, le=MOST_USERS, description="sequences in flight at once")
     kv_dtype: Annotated[str, written(_read_cache_types), Unit("TYPE")] = Field(

@@ -372,8 +372,9 @@ def test_help_names_every_field_with_its_default(command: str) -> None:
 def test_help_tells_units_bounds_choices_and_defaults() -> None:
     text = " ".join(run("size", "--help-all").stdout.split())
     assert (
-        "--context TOKENS tokens per sequence, prompt and answer together"
-        " (1 to 10,000,000; default 8,192)"
+        "--context TOKENS tokens per sequence, prompt and answer together; of several users with"
+        " both lengths stated, their sum unless another than the usual context is (1 to"
+        " 10,000,000; default 8,192)"
     ) in text
     assert "--cpu-offload none|model|sequential" in text
     assert "tokens_per_watt, headroom, training, inference; default recommended)" in text

@@ -196,7 +196,6 @@ def test_users_with_stated_lengths_have_room_for_these_alone() -> None:
     for request in requests:
         assert (request.workload.context, request.workload.concurrency) == (700, 64)
     for other, context in (
-        ({"context": 8192}, 8192),
         ({"context": 4000}, 4000),
         ({"concurrency": 1}, DEFAULT_CONTEXT),
         ({"answer_tokens": None}, DEFAULT_CONTEXT),
