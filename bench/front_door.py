@@ -116,7 +116,7 @@ def _sized(text: str, condition: str) -> Answer | None:
 def _trained(text: str, condition: str) -> Answer | None:
     try:
         request = TrainingRequest.from_fields(json.loads(text))
-        return train(_fetch, catalogue(), request).to_json(say_note)
+        return train(Sizer(_fetch, catalogue()), request).to_json(say_note)
     except GpusizerError:
         return None
 

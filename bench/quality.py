@@ -43,8 +43,8 @@ from gpusizer.quality.evidence import (
     series_of,
 )
 from gpusizer.quality.prediction import BASES, NATIVE, PredictedLoss, predict
+from gpusizer.quality.quality import word_of
 from gpusizer.quality.relation import FLOOR, GGUF_FAMILIES, TABLE, Constants, LossCase
-from gpusizer.quality.words import word_of
 
 LEVEL_RIDGE, SLOPE_RIDGE, SERIES_RIDGE = 0.3, 4.0, 6.0
 """Weights that hold a model's own level and slope, and the level of its series, at zero."""

@@ -35,5 +35,4 @@ def listing(sizer: Sizer, fields: Fields) -> GpuListing:
 
 
 def training(sizer: Sizer, fields: Fields) -> TrainingReport:
-    request = TrainingRequest.from_fields(fields)
-    return train(sizer.fetch, sizer.catalogue, request, sizer.parse)
+    return train(sizer, TrainingRequest.from_fields(fields))

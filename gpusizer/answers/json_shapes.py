@@ -28,8 +28,7 @@ from gpusizer.gpus.purpose import Criterion, Purpose
 from gpusizer.hub.quantized_repos import QuantizedRepo
 from gpusizer.model.architecture import Architecture, LayerSpec
 from gpusizer.model.packing import StoredQuantization
-from gpusizer.quality.quality import Increase, Quality, QualitySource
-from gpusizer.quality.words import one_digit
+from gpusizer.quality.quality import Increase, Quality, QualitySource, one_digit
 from gpusizer.training.ladder import Rung
 from gpusizer.training.recommendation import TrainingScore
 

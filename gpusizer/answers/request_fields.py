@@ -40,7 +40,7 @@ from gpusizer.gpus.costs.plan import NVME_GB_PER_S
 from gpusizer.gpus.names import MAX_COUNT
 from gpusizer.gpus.own_memory import OwnMemory
 from gpusizer.hub.model_ref import ModelRef, ParseRef, check_revision
-from gpusizer.quality.words import WORDS, LossWord
+from gpusizer.quality.quality import WORDS, LossWord
 
 ALL_QUANTS = "all"
 NATIVE_QUANT = "native"

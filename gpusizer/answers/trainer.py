@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from gpusizer.answers.named_gpus import find_named
 from gpusizer.answers.near_models import suggesting_models
 from gpusizer.answers.request_fields import unnamed_notes
 from gpusizer.answers.selection import refuse_tag
+from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.training_report import (
     BytesPerParameter,
     TrainingEstimateRow,
@@ -16,7 +16,6 @@ from gpusizer.answers.training_report import (
 )
 from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.messages import Note
-from gpusizer.core.time_budget import TimeBudget
 from gpusizer.core.validation import fail
 from gpusizer.fit.machine_words import parse_kind
 from gpusizer.fit.preference import SPARE_SHARE
@@ -24,8 +23,6 @@ from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.own_cards import with_used_memory
 from gpusizer.gpus.purchase import current_day
-from gpusizer.hub.model_ref import ParseRef, parse_model_ref
-from gpusizer.hub.snapshot import Fetch
 from gpusizer.model.profile import HEADERS, ModelProfile, build_profile
 from gpusizer.training.fit import SOFTWARE, TrainingFit, TrainingFitter, cost_of, reasons_of
 from gpusizer.training.frozen import leaves_experts_wide
@@ -37,25 +34,19 @@ from gpusizer.training.recommendation import score_training
 from gpusizer.training.shape import TOWERS
 
 
-def train(
-    fetch: Fetch,
-    catalogue: Catalogue,
-    request: TrainingRequest,
-    parse: ParseRef = parse_model_ref,
-    new_budget: Callable[[], TimeBudget] = TimeBudget,
-) -> TrainingReport:
-    """Memory, speed, price and ranked GPUs of one training; `parse` reads what was pasted.
+def train(sizer: Sizer, request: TrainingRequest) -> TrainingReport:
+    """Memory, speed, price and ranked GPUs of one training.
 
     Raises any GpusizerError: bad fields, unknown GPUs, unreadable repositories, and
-    LimitsExceeded where the answer takes longer than `new_budget` gives it.
+    LimitsExceeded where the answer takes too long.
     """
-    gpus = find_named(request.gpus, request.gpu_count, catalogue, request.own_memory)
-    ranked = with_used_memory(catalogue, request.own_memory)
+    gpus = find_named(request.gpus, request.gpu_count, sizer.catalogue, request.own_memory)
+    ranked = with_used_memory(sizer.catalogue, request.own_memory)
     with suggesting_models():
-        snapshot = fetch(request.ref(parse))
-    budget = new_budget()
+        snapshot = sizer.fetch(request.ref(sizer.parse))
+    budget = sizer.new_budget()
     profile = build_profile(snapshot)
-    refuse_tag(parse(request.model), profile)
+    refuse_tag(sizer.parse(request.model), profile)
     plan = within(request.plan, profile, request.given)
     fitter = TrainingFitter(TrainingEstimator(profile), plan, request.given, budget)
     fits = [_consulted(fitter, named.gpu, named.boards) for named in gpus]

@@ -33,15 +33,10 @@ class UseCase(Generic[_Request]):
 
 
 USE_CASES: Mapping[str, UseCase[Any]] = {
-    "size": UseCase(SizeRequest, lambda sizer, request: sizer.size(request)),
-    "train": UseCase(
-        TrainingRequest,
-        lambda sizer, request: train(
-            sizer.fetch, sizer.catalogue, request, sizer.parse, sizer.new_budget
-        ),
-    ),
-    "compare": UseCase(CompareRequest, lambda sizer, request: sizer.compare(request)),
-    "models-for": UseCase(ModelsRequest, lambda sizer, request: sizer.models_for(request)),
-    "gpus": UseCase(ListingRequest, lambda sizer, request: sizer.gpus(request)),
+    "size": UseCase(SizeRequest, Sizer.size),
+    "train": UseCase(TrainingRequest, train),
+    "compare": UseCase(CompareRequest, Sizer.compare),
+    "models-for": UseCase(ModelsRequest, Sizer.models_for),
+    "gpus": UseCase(ListingRequest, Sizer.gpus),
 }
 """Every use case, in the order of docs/contract.md."""

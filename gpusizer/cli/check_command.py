@@ -8,14 +8,18 @@ import subprocess
 import time
 from collections.abc import Callable
 
-from gpusizer.answers.logs.llama_bench import MAX_CHARS, parse_llama_bench
-from gpusizer.answers.logs.speed_check import (
+from gpusizer.answers.logs.log_checks import (
     ComparedSpeed,
     SpeedCheck,
     check_llama_bench,
     check_vllm,
 )
-from gpusizer.answers.logs.vllm_metrics import parse_metrics, served_between
+from gpusizer.answers.logs.measured_here import (
+    MAX_CHARS,
+    parse_llama_bench,
+    parse_metrics,
+    served_between,
+)
 from gpusizer.answers.sizer import Sizer
 from gpusizer.cli.output import Columns, print_answer, span, table
 from gpusizer.core.errors import InvalidRequest

@@ -8,7 +8,7 @@ import sys
 from gpusizer.answers.logs.lines import MAX_CHARS
 from gpusizer.answers.logs.log_checks import LogCheck, check
 from gpusizer.answers.logs.log_comparison import ComparedAmount
-from gpusizer.answers.logs.parsed import LogReading, ParsedLog
+from gpusizer.answers.logs.rules import LogReading, ParsedLog
 from gpusizer.answers.sizer import Sizer
 from gpusizer.cli.output import Columns, print_answer, table
 from gpusizer.core.errors import InvalidRequest

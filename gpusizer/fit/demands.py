@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gpusizer.memory.quants import Quant
 from gpusizer.model.profile import ModelProfile
-from gpusizer.quality.words import LossWord
+from gpusizer.quality.quality import LossWord
 
 READING_SPEED = 10.0
 """Tokens/s that a reader does not wait for.

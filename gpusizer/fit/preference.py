@@ -32,7 +32,7 @@ from gpusizer.fit.ways import not_supported, ways
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import Engine
 from gpusizer.memory.quants import Quant
-from gpusizer.quality.words import LossWord
+from gpusizer.quality.quality import LossWord
 
 SPARE_SHARE = 0.1
 """Share of each device to spare at the likely values: longer prompts, a desktop, updates."""

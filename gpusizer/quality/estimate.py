@@ -30,9 +30,15 @@ from gpusizer.quality.prediction import (
     NATIVE,
     predict,
 )
-from gpusizer.quality.quality import Increase, Quality, QualitySource
+from gpusizer.quality.quality import (
+    Increase,
+    LossWord,
+    Quality,
+    QualitySource,
+    tokens_changed,
+    word_of,
+)
 from gpusizer.quality.relation import PLAIN, TRAINED, LossCase, QualityRecipe, recipe_of
-from gpusizer.quality.words import LossWord, tokens_changed, word_of
 
 _SMALL_PARAMETERS = 1_500_000_000
 _TOOL_BITS = 2.5

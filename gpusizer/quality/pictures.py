@@ -7,7 +7,7 @@ from functools import cache
 from statistics import median
 
 from gpusizer.quality.evidence import Row, read_rows
-from gpusizer.quality.words import LossWord
+from gpusizer.quality.quality import LossWord
 
 _METRIC = "lpips_vs_bf16"
 _WORDS = ((0.05, LossWord.NONE), (0.12, LossWord.VERY_SMALL), (0.35, LossWord.SMALL))

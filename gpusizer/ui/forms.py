@@ -19,7 +19,7 @@ from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.request_model import RequestModel, fields_of
 from gpusizer.memory.engines import ENGINES
 from gpusizer.model.tasks import TASKS
-from gpusizer.quality.words import WORDS
+from gpusizer.quality.quality import WORDS
 
 _MEMORY = ("used_gb", "usable_gb")
 _MACHINE = (*_MEMORY, "ram_gb", "ram_gb_per_s", "disk_gb_per_s")

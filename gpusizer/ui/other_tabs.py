@@ -88,8 +88,8 @@ class Questions:
     def _read_and_train(
         self, sizer: Sizer, fields: Mapping[str, str], on_step: OnStep
     ) -> TrainingReport | GpusizerError:
-        fetch = watched(sizer.fetch, on_step)
-        return attempt(lambda: train(fetch, sizer.catalogue, TrainingRequest.from_fields(fields)))
+        watching = sizer.reading(watched(sizer.fetch, on_step))
+        return attempt(lambda: train(watching, TrainingRequest.from_fields(fields)))
 
     def models_for(self, asked: FormCall) -> Iterator[Shown]:
         """Yield what is done meanwhile, then the models that a card or a machine runs, their

@@ -240,7 +240,7 @@ def test_without_the_shells_wiring_no_path_is_opened(tmp_path: Path, opened: lis
         with pytest.raises(InvalidModelId):
             size(sizer, {"model": text})
         with pytest.raises(InvalidModelId):
-            train(refuse, sizer.catalogue, TrainingRequest.from_fields({"model": text}))
+            train(sizer, TrainingRequest.from_fields({"model": text}))
         with pytest.raises(InvalidModelId):
             compare(sizer, {"model": text, "gpus": "4090"})
         with pytest.raises(InvalidModelId):

@@ -10,8 +10,6 @@ import pytest
 
 from gpusizer.answers.json_shapes import document
 from gpusizer.answers.sizer import Sizer
-from gpusizer.answers.trainer import train
-from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.errors import LimitsExceeded
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
@@ -19,7 +17,7 @@ from gpusizer.gpus import load_catalogue
 from gpusizer.hub.snapshot import Component, RepoSnapshot, Totals
 from gpusizer.model.profile import build_profile
 from gpusizer.text import LANGUAGES, say_error, say_note
-from tests.asking import compare, models_for, size
+from tests.asking import compare, models_for, size, training
 from tests.builders import group, llama, snapshot, tiny
 from tests.counting import steps_of
 from tests.gguf_snapshots import gguf_snapshot
@@ -60,9 +58,7 @@ ANSWERS: dict[str, Ask] = {
     "models-for": lambda repo, budget: models_for(
         sizer(repo, budget), {"gpu": "4090", "models": ["org/model"]}
     ),
-    "train": lambda repo, budget: train(
-        lambda ref: repo, CATALOGUE, TrainingRequest.from_fields(MODEL), new_budget=budget
-    ),
+    "train": lambda repo, budget: training(sizer(repo, budget), MODEL),
 }
 
 STEPS_OF_A_LAYER = {"size": 2_000, "compare": 2_000, "models-for": 500, "train": 500}

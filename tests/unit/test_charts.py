@@ -10,8 +10,14 @@ import pytest
 
 from gpusizer.answers.figures.memory import Capacity, Curve, Point, Stack, StackPart
 from gpusizer.answers.figures.pictures import Pictures
-from gpusizer.answers.figures.prices import Offer, PriceSpeed, limit, mark_frontier
-from gpusizer.answers.figures.users import UserSpeed, user_speed
+from gpusizer.answers.figures.speeds import (
+    Offer,
+    PriceSpeed,
+    UserSpeed,
+    limit,
+    mark_frontier,
+    user_speed,
+)
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.units import GIB
 from gpusizer.text import LANGUAGES, Language

@@ -38,7 +38,7 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Attention
 from gpusizer.model.architecture.model import LayerSpec
 from gpusizer.model.profile import ModelProfile, build_profile
-from gpusizer.quality.words import WORDS, LossWord
+from gpusizer.quality.quality import WORDS, LossWord
 from tests.asking import size
 from tests.builders import llama
 from tests.drafts import EAGLE3, eagle3, fetching

@@ -207,7 +207,7 @@ def test_each_field_reads_the_same_machine() -> None:
     expected = [("rtx-3060-12gb", 1, _RAM), ("rtx-3090-24gb", 2, None)]
     assert [_machine(place.fit) for place in places] == expected
     assert [_machine(item.ranked.fit) for item in compared if item.ranked] == expected
-    trained = train(sizer.fetch, sizer.catalogue, TrainingRequest.from_fields(asked))
+    trained = train(sizer, TrainingRequest.from_fields(asked))
     assert [(item.fit.gpu.slug, item.fit.count) for item in trained.ranking] == [
         pair[:2] for pair in expected
     ]

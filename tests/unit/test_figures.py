@@ -12,8 +12,14 @@ from gpusizer.answers.figures.memory import (
     few_levels,
     stacks,
 )
-from gpusizer.answers.figures.prices import Offer, limit, mark_frontier, price_speed
-from gpusizer.answers.figures.users import user_speed, user_speeds
+from gpusizer.answers.figures.speeds import (
+    Offer,
+    limit,
+    mark_frontier,
+    price_speed,
+    user_speed,
+    user_speeds,
+)
 from gpusizer.answers.report import Report
 from gpusizer.fit.study import Study
 from tests.asking import size

@@ -44,12 +44,8 @@ def sized(model: str, **fields: Any) -> Report:
 
 @cache
 def trained(model: str, **fields: Any) -> TrainingReport:
-    sizer = embedded_sizer()
-    return train(
-        sizer.fetch,
-        sizer.catalogue,
-        TrainingRequest.from_fields({"model": model, "top": 0, **fields}),
-    )
+    request = TrainingRequest.from_fields({"model": model, "top": 0, **fields})
+    return train(embedded_sizer(), request)
 
 
 def serving(model: str, slug: str, **fields: Any) -> Ranked:

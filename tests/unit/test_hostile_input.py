@@ -13,8 +13,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gpusizer.answers.sizer import Sizer
-from gpusizer.answers.trainer import train
-from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.dtypes import DTYPE_BITS
 from gpusizer.core.errors import GpusizerError
 from gpusizer.gpus import load_catalogue
@@ -24,7 +22,7 @@ from gpusizer.model.architecture.config import SYNONYMS
 from gpusizer.model.packing import WEIGHT_SUFFIXES
 from gpusizer.model.profile import build_profile
 from gpusizer.text import say_note
-from tests.asking import compare, models_for, size
+from tests.asking import compare, models_for, size, training
 from tests.builders import group, snapshot, tiny
 from tests.nightly import NIGHTLY
 
@@ -251,9 +249,7 @@ ANSWERS: dict[str, Callable[[RepoSnapshot], object]] = {
     "models-for": lambda repo: models_for(
         sizer(repo), {"gpu": "4090", "models": ["org/model"]}
     ).to_json(say_note),
-    "train": lambda repo: train(
-        lambda ref: repo, CATALOGUE, TrainingRequest.from_fields({**MODEL, "top": 3})
-    ).to_json(say_note),
+    "train": lambda repo: training(sizer(repo), {**MODEL, "top": 3}).to_json(say_note),
 }
 
 

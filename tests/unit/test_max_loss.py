@@ -12,7 +12,7 @@ from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.verdict import Verdict
 from gpusizer.memory.quants import all_quants
-from gpusizer.quality.words import WORDS, LossWord
+from gpusizer.quality.quality import WORDS, LossWord
 from gpusizer.text import say_note
 from tests.asking import compare, models_for, size
 from tests.each import each

@@ -303,7 +303,7 @@ def test_each_use_case_asks_whether_another_model_is_meant(text: str) -> None:
     with pytest.raises(GpusizerError) as sized:
         sizer.size(SizeRequest.from_fields({"model": text}))
     with pytest.raises(GpusizerError) as trained:
-        train(sizer.fetch, sizer.catalogue, TrainingRequest.from_fields({"model": text}))
+        train(sizer, TrainingRequest.from_fields({"model": text}))
     for error in (sized.value, trained.value):
         assert f"Did you mean {near_models(text)[0]}" in say_error(error, "en")
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import gradio as gr
 import pytest
 
-from gpusizer.answers.figures.prices import price_speed
+from gpusizer.answers.figures.speeds import price_speed
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.units import GIB
 from gpusizer.fit.fit import Verdict

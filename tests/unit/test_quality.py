@@ -17,9 +17,8 @@ from gpusizer.model.profile import ModelProfile
 from gpusizer.quality.estimate import quality_of
 from gpusizer.quality.evidence import Evidence, evidence_of, kin_of
 from gpusizer.quality.prediction import MEASURED, predict
-from gpusizer.quality.quality import Quality
+from gpusizer.quality.quality import LIMITS, WORDS, LossWord, Quality, tokens_changed, word_of
 from gpusizer.quality.relation import LossCase, fitted, recipe_of
-from gpusizer.quality.words import LIMITS, WORDS, LossWord, tokens_changed, word_of
 
 CHAINS = (
     "q8_0 q6_k q5_k_m q5_k_s q4_k_m q4_k_s q3_k_l q3_k_m q3_k_s q2_k q2_k_s",

@@ -13,7 +13,7 @@ from gpusizer.answers.figures.memory import loss_points
 from gpusizer.answers.report import Report
 from gpusizer.cli.details import details_text
 from gpusizer.cli.summary import size_summary
-from gpusizer.quality.words import LIMITS, WORDS, LossWord
+from gpusizer.quality.quality import LIMITS, WORDS, LossWord
 from gpusizer.text import LANGUAGES, Language, say_note
 from gpusizer.ui.answering import answer
 from gpusizer.ui.answering import compare as compare_page

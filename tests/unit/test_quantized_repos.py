@@ -79,7 +79,7 @@ def test_trainings_and_drafts_refuse_a_tag_with_a_word() -> None:
     sizer = embedded_sizer()
     request = TrainingRequest.from_fields({"model": f"{_MODEL}:Q4_K_M"})
     with pytest.raises(InvalidRequest) as error:
-        train(sizer.fetch, sizer.catalogue, request)
+        train(sizer, request)
     assert "Q4_K_M" in say_error(error.value, "en")
     with pytest.raises(InvalidRequest) as error:
         _quants_of(_MODEL, draft_model="Qwen/Qwen3-0.6B:Q4_K_M")

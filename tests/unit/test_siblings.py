@@ -17,8 +17,7 @@ from gpusizer.fit.demands import DEFAULT_DEMANDS, READING_SPEED
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.verdict import Verdict
 from gpusizer.model.profile import build_profile
-from gpusizer.quality.quality import Increase, Quality, gains_more
-from gpusizer.quality.words import word_of
+from gpusizer.quality.quality import Increase, Quality, gains_more, word_of
 from gpusizer.text import say_note
 from tests.asking import size
 from tests.builders import llama

@@ -18,12 +18,15 @@ from gpusizer.answers.json_shapes import document
 from gpusizer.answers.logs import parse_log
 from gpusizer.answers.logs.contribution import issue_of
 from gpusizer.answers.logs.lines import MAX_CHARS, MAX_LINE_CHARS, clean
-from gpusizer.answers.logs.llama_bench import parse_llama_bench
-from gpusizer.answers.logs.log_checks import check
+from gpusizer.answers.logs.log_checks import SpeedCheck, check, check_llama_bench, check_vllm
 from gpusizer.answers.logs.log_comparison import Prediction, compare_log
+from gpusizer.answers.logs.measured_here import (
+    ServedLoad,
+    parse_llama_bench,
+    parse_metrics,
+    served_between,
+)
 from gpusizer.answers.logs.rules import ENGINE_LOGS, LogRule
-from gpusizer.answers.logs.speed_check import SpeedCheck, check_llama_bench, check_vllm
-from gpusizer.answers.logs.vllm_metrics import ServedLoad, parse_metrics, served_between
 from gpusizer.core.errors import GpusizerError, InvalidRequest, UnknownGpu
 from gpusizer.fit.speed import Rate
 from gpusizer.text import say_note

@@ -21,7 +21,7 @@ from gpusizer.fit.fit import Verdict
 from gpusizer.fit.parallelism.parallelism_plans import PlanKind
 from gpusizer.gpus.purpose import INFERENCE_LEVELS, TRAINING_LEVELS
 from gpusizer.quality.prediction import BASES
-from gpusizer.quality.words import WORDS as LOSS_WORDS
+from gpusizer.quality.quality import WORDS as LOSS_WORDS
 from gpusizer.text import LANGUAGES, Language, say_error, sentences
 from gpusizer.text.languages import file_of, read_sentences
 from gpusizer.training.plan import METHODS, SHARDINGS

@@ -10,8 +10,7 @@ from gpusizer.fit.losses import quality_at
 from gpusizer.fit.study import Study
 from gpusizer.gpus import Gpu
 from gpusizer.memory.estimate import MemoryEstimate
-from gpusizer.quality.quality import Quality
-from gpusizer.quality.words import LossWord
+from gpusizer.quality.quality import LossWord, Quality
 
 _LEVELS = (
     ("q8_0", "fp8", "int8", "mlx-8bit"),

@@ -16,8 +16,7 @@ from gpusizer.answers.figures.memory import (
     loss_points,
     stacks,
 )
-from gpusizer.answers.figures.prices import PriceSpeed, price_speed
-from gpusizer.answers.figures.users import UserSpeed, user_speeds
+from gpusizer.answers.figures.speeds import PriceSpeed, UserSpeed, price_speed, user_speeds
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.study import Study

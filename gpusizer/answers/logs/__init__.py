@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from gpusizer.answers.logs.parse import parse_log
-from gpusizer.answers.logs.parsed import LogReading, ParsedLog
+from gpusizer.answers.logs.rules import LogReading, ParsedLog
 
 __all__ = ["LogReading", "ParsedLog", "parse_log"]

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.answers.logs.lines import clean
-from gpusizer.answers.logs.llama_bench import BenchReport
 from gpusizer.answers.logs.log_comparison import LogComparison
-from gpusizer.answers.logs.parsed import ParsedLog
+from gpusizer.answers.logs.measured_here import BenchReport, ServedLoad
+from gpusizer.answers.logs.rules import ParsedLog
 from gpusizer.answers.logs.run_request import (
     SERVING,
     backend_of,
@@ -25,7 +25,6 @@ from gpusizer.answers.logs.run_request import (
     memory_of,
     offload_of,
 )
-from gpusizer.answers.logs.vllm_metrics import ServedLoad
 from gpusizer.answers.report import Report
 from gpusizer.hub.model_ref import is_repo_id
 from gpusizer.model.profile import ModelProfile

@@ -1,18 +1,245 @@
-"""The use case: parse a pasted log and compare it with the prediction for its run."""
+"""The use cases: what a pasted log or a benchmark measured, beside the prediction for its run."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
-from gpusizer.answers.json_shapes import Answered
-from gpusizer.answers.logs.contribution import Issue, issue_of
+from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json, parts
+from gpusizer.answers.launch.benchmark import slowdown_notes
+from gpusizer.answers.logs.contribution import Issue, issue_of, llama_row, vllm_row
 from gpusizer.answers.logs.log_comparison import LogComparison, compare_log
+from gpusizer.answers.logs.measured_here import BenchReport, BenchTest, ServedLoad
 from gpusizer.answers.logs.parse import parse_log
-from gpusizer.answers.logs.parsed import ParsedLog
-from gpusizer.answers.logs.prediction import predictor
+from gpusizer.answers.logs.prediction import granted_pool, grows_evenly, predictor
+from gpusizer.answers.logs.rules import ParsedLog
+from gpusizer.answers.report import Report
+from gpusizer.answers.request import SizeRequest
+from gpusizer.answers.request_fields import NATIVE_QUANT
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import InvalidRequest, ModelUnreadable
 from gpusizer.core.messages import Note
+from gpusizer.core.validation import fail
+from gpusizer.fit.machine_words import parse_kind
+from gpusizer.fit.speed import Rate
+from gpusizer.fit.speed.work import PROMPT_SHARE
+from gpusizer.model.profile import ModelProfile
+
+Fields = Mapping[str, Any]
+
+_LLAMA_CPP, _VLLM = "llama.cpp", "vllm"
+_SERVED_CACHES = ("auto", "fp8", "fp8_e4m3", "fp8_e5m2")
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSpeed:
+    """One measured number and the prediction for it.
+
+    Attributes:
+        name: the test as the benchmark calls it.
+        quantity: "decode", "prefill", "total": tokens per second; "max_concurrency": sequences.
+        predicted: None where no speed is claimed.
+    """
+
+    name: str
+    quantity: str
+    measured: float
+    predicted: Rate | None
+
+    @property
+    def verdict(self) -> str:
+        """Where the measurement lies: "in_band", "below", "above", or "unknown"."""
+        if self.predicted is None:
+            return "unknown"
+        if self.measured < self.predicted.low:
+            return "below"
+        return "above" if self.measured > self.predicted.high else "in_band"
+
+    def shape(self) -> Json:
+        """JSON object."""
+        facts = parts(self, "name", "quantity", "predicted", "verdict")
+        return {**facts, "measured": round(self.measured, 3)}
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedCheck(Answered):
+    """What was measured here, beside what was predicted.
+
+    Attributes:
+        row: the run in the form of `data/measurements/throughput.jsonl`.
+        when_less: what to look at, where a speed is below its band.
+    """
+
+    engine: str
+    model: str
+    gpu: str
+    count: int
+    compared: tuple[ComparedSpeed, ...]
+    row: dict[str, Any]
+    when_less: tuple[Note, ...]
+
+    def shape(self) -> Json:
+        """JSON object."""
+        names = ("engine", "model", "gpu", "count", "compared", "when_less", "row")
+        return {"schema_version": SCHEMA_VERSION, **parts(self, *names)}
+
+
+def check_llama_bench(
+    sizer: Sizer, bench: BenchReport, model: str, gpu: str = "", quant: str = ""
+) -> SpeedCheck:
+    """Compare a run of llama-bench with the answers to the same questions.
+
+    `gpu` and `quant` win over what the program printed. Raises any GpusizerError of the questions.
+    """
+    name, count = _cards(bench, gpu)
+    fields = {
+        "model": model,
+        "engine": _LLAMA_CPP,
+        "engine_version": bench.build,
+        "backend": bench.backend,
+        "quant": quant or _quant(sizer, model, bench),
+        "gpu": name,
+        "gpu_count": count,
+        "kv_dtype": bench.kv_dtype,
+        "flash_attention": bench.flash_attention,
+        "batch_size": bench.batch_size,
+        "ubatch_size": bench.ubatch_size,
+        "text_only": True,
+        "card": False,
+        **_split(bench.split, count),
+    }
+    answers = [(test, _answer_to(sizer, fields, test)) for test in bench.tests]
+    known = [(test, report) for test, report in answers if report is not None]
+    if not known:
+        raise fail("llama-bench", "", "not_llama_bench")
+    report = known[0][1]
+    is_whole = _is_whole(bench, report.profile)
+    compared = tuple(_compared(test, about if is_whole else None) for test, about in known)
+    row = llama_row(bench, report, name)
+    checked = _check(_LLAMA_CPP, report, compared, row)
+    return checked if is_whole else replace(checked, when_less=(Note("look_layers_on_gpu"),))
+
+
+def check_vllm(
+    sizer: Sizer, load: ServedLoad, model: str, gpu: str, quant: str = "", version: str = ""
+) -> SpeedCheck:
+    """Compare what a server did with the answer for as many users of the same lengths.
+
+    Raises any GpusizerError of the question.
+    """
+    users = max(1, round(load.users))
+    context = (load.prompt_tokens or 0) + (load.answer_tokens or 0) or None
+    named = parse_kind(gpu)
+    count = named.boards or 1
+    settings = {
+        "model": model or load.model,
+        "engine": _VLLM,
+        "engine_version": version or None,
+        "quant": quant or NATIVE_QUANT,
+        "context": context,
+        "concurrency": users,
+        "memory_utilization": load.utilization,
+        "kv_dtype": load.kv_dtype if load.kv_dtype in _SERVED_CACHES else None,
+        "tensor_parallel": count if count > 1 else None,
+        "gpu": named.name,
+        "gpu_count": count,
+        "card": False,
+    }
+    stated = {key: value for key, value in settings.items() if value is not None}
+    report = sizer.size(SizeRequest.from_fields(stated))
+    speeds = report.ranking[0].speeds
+    each, together = (speeds.per_user, speeds.total) if speeds else (None, None)
+    compared = (
+        ComparedSpeed("tok/s of each user", "decode", load.user_tokens_per_second, each),
+        ComparedSpeed(f"tok/s of {users} users", "total", load.total_tokens_per_second, together),
+        *_capacity(load, context, report),
+    )
+    return _check(_VLLM, report, compared, vllm_row(load, report, users, gpu, version))
+
+
+def _check(
+    engine: str, report: Report, compared: tuple[ComparedSpeed, ...], row: dict[str, Any]
+) -> SpeedCheck:
+    fit = report.ranking[0].fit
+    is_slow = any(speed.verdict == "below" for speed in compared)
+    return SpeedCheck(
+        engine=engine,
+        model=report.profile.repo_id,
+        gpu=fit.gpu.slug,
+        count=fit.count,
+        compared=compared,
+        row=row,
+        when_less=slowdown_notes(engine, fit.gpu, fit.count) if is_slow else (),
+    )
+
+
+def _cards(bench: BenchReport, gpu: str) -> tuple[str, int]:
+    """The card's name and how many computed. Raises InvalidRequest for different ones."""
+    if gpu:
+        named = parse_kind(gpu)
+        return named.name, named.boards or max(1, len(bench.gpus))
+    if len(set(bench.gpus)) != 1:
+        raise fail("gpu", ", ".join(bench.gpus), "different_gpus")
+    return bench.gpus[0], len(bench.gpus)
+
+
+def _quant(sizer: Sizer, model: str, bench: BenchReport) -> str:
+    """Files of GGUF are measured as they are; other models in the type of the file that ran."""
+    ref = sizer.parse(model)
+    is_file = bool(ref.file or ref.tag) or "gguf" in ref.repo_id.lower()
+    return NATIVE_QUANT if is_file else bench.quant
+
+
+def _split(split: str, count: int) -> Fields:
+    if count == 1:
+        return {}
+    return {"pipeline_parallel": count} if split == "layer" else {"tensor_parallel": count}
+
+
+def _answer_to(sizer: Sizer, fields: Fields, test: BenchTest) -> Report | None:
+    """The report about one test; None for a test of prompt and answer together.
+
+    A prompt is the share of a request's context that answers assume; prompts behind others are
+    not predicted.
+    """
+    if test.is_prompt and not test.depth:
+        context = round(test.prompt_tokens / PROMPT_SHARE)
+    elif test.is_answer:
+        context = test.depth + test.generated_tokens // 2
+    else:
+        return None
+    return sizer.size(SizeRequest.from_fields({**fields, "context": max(1, context)}))
+
+
+def _is_whole(bench: BenchReport, profile: ModelProfile) -> bool:
+    """Whether every layer ran on GPUs, which predicted speeds assume; the output counts as one."""
+    layers = profile.architecture.layers if profile.architecture else 0
+    return not bench.cpu_moe_layers and (bench.gpu_layers is None or bench.gpu_layers > layers)
+
+
+def _compared(test: BenchTest, report: Report | None) -> ComparedSpeed:
+    """One test beside its answer; without a prediction where there is none for it."""
+    item = report.ranking[0] if report else None
+    predicted = None
+    if item is not None:
+        predicted = item.prefill if test.is_prompt else item.decode
+    quantity = "prefill" if test.is_prompt else "decode"
+    return ComparedSpeed(test.name, quantity, test.tokens_per_second, predicted)
+
+
+def _capacity(load: ServedLoad, context: int | None, report: Report) -> Iterator[ComparedSpeed]:
+    """How many sequences of the load's length the cache holds, where all tokens cost the same."""
+    fit = report.ranking[0].fit
+    sequence = fit.estimate.per_gpu.kv_cache.likely / report.workload.concurrency
+    if load.cache_tokens is None or not context or not sequence:
+        return
+    if grows_evenly(report.profile):
+        held = granted_pool(fit).over(sequence, "max_concurrency")
+        band = Rate(held.low, held.likely, held.high)
+        sequences = load.cache_tokens / context
+        yield ComparedSpeed("sequences in the cache", "max_concurrency", sequences, band)
+
 
 _NAMES = ("model", "gguf_repo", "repo")
 

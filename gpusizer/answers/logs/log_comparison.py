@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from gpusizer.answers.json_shapes import Json, fields_of
-from gpusizer.answers.logs.parsed import LogReading, ParsedLog, is_host
+from gpusizer.answers.logs.rules import LogReading, ParsedLog, is_host
 from gpusizer.answers.logs.run_request import SERVING, LogRequest, request_of
 from gpusizer.core.messages import Note
 

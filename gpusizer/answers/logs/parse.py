@@ -6,8 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpusizer.answers.logs.lines import Line, read_text
-from gpusizer.answers.logs.parsed import LogReading, ParsedLog
-from gpusizer.answers.logs.rules import ENGINE_LOGS, EngineLog, LogRule, is_amount, is_fact
+from gpusizer.answers.logs.rules import (
+    ENGINE_LOGS,
+    EngineLog,
+    LogReading,
+    LogRule,
+    ParsedLog,
+    is_amount,
+    is_fact,
+)
 from gpusizer.core.errors import InvalidRequest
 
 _LATER_WINS = frozenset({"outcome", "engine_version"})

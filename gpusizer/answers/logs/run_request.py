@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpusizer.answers.logs.parsed import ParsedLog, is_host
+from gpusizer.answers.logs.rules import ParsedLog, is_host
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.memory.kv_cache import ALIASES, BYTES_PER_ELEMENT
 

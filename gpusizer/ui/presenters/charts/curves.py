@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import pandas as pd
 
 from gpusizer.answers.figures.memory import Capacity, Curve
-from gpusizer.answers.figures.users import UserSpeed
+from gpusizer.answers.figures.speeds import UserSpeed
 from gpusizer.core.units import GIB
 from gpusizer.ui.presenters.charts.chart_frame import capacity_name, numbers_table, top_of
 from gpusizer.ui.presenters.charts.plot import COLOURS, MUTED, Plot, axes, heading

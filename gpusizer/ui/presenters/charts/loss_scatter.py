@@ -10,8 +10,7 @@ import pandas as pd
 from gpusizer.answers.figures.memory import LossPoint
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GIB
-from gpusizer.quality.quality import Quality
-from gpusizer.quality.words import LIMITS, WORDS
+from gpusizer.quality.quality import LIMITS, WORDS, Quality
 from gpusizer.ui.presenters.charts.chart_frame import figure, key, numbers_table
 from gpusizer.ui.presenters.charts.scale import Scale, round_up, ticks
 from gpusizer.ui.presenters.charts.svg import FONT, PlotArea, at, axis_x, badge, label, line, svg

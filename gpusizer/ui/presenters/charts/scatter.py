@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from gpusizer.answers.figures.prices import Offer, PriceSpeed
+from gpusizer.answers.figures.speeds import Offer, PriceSpeed
 from gpusizer.ui.presenters.charts.chart_frame import numbers_table
 from gpusizer.ui.presenters.charts.plot import COLOURS, MUTED, Plot, axes, heading
 from gpusizer.ui.presenters.charts.scale import round_up
