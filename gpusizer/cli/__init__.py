@@ -68,7 +68,7 @@ def _parsed(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _fail(error: GpusizerError, argv: Sequence[str], model: str | None) -> int:
-    code: int = part("cli.failures").tell_failure(error, argv, model)
+    code: int = part("cli.output").tell_failure(error, argv, model)
     return code
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from gpusizer.answers.models_for.models_request import ModelsRequest
@@ -11,8 +11,25 @@ from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.answers.request_docs import FieldDescription, described_fields, described_groups
 from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.cli.command_list import COMMANDS, program_parser
-from gpusizer.cli.usual_options import USUAL
 from gpusizer.core.request_model import RequestModel, fields_of
+
+_RUN = ("quant", "max_loss", "context", "concurrency", "kv_dtype", "engine", "ram_gb", "used_gb")
+
+USUAL: Mapping[str, tuple[str, ...]] = {
+    "size": (
+        *("gpu", "gpu_count", "top", "rank_by", "min_tok_s", *_RUN),
+        *("requests_per_second", "prompt_tokens", "answer_tokens", "ttft_ms", "max_usd"),
+    ),
+    "train": (
+        *("gpu", "gpu_count", "top", "rank_by", "dataset_tokens", "epochs", "method"),
+        *("sequence_length", "micro_batch", "optimizer", "precision", "framework", "lora_rank"),
+        *("gradient_checkpointing", "sharding", "offload"),
+    ),
+    "compare": ("model", *_RUN, "usable_gb", "gpu_usd", "gpu_usd_per_hour", "usd_per_kwh"),
+    "models-for": ("model_task", "license", "live", "from_disk", "rig", "top", "copies", *_RUN),
+}
+"""By the command, fields of its request: the options that `--help` tells of, what most people ask
+with. `--help-all` tells of all."""
 
 _LOCAL_MODEL = "a folder or file on this machine (./model, model.gguf)"
 

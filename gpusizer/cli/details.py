@@ -16,6 +16,8 @@ from gpusizer.core.units import format_gib
 
 _UNSAID = frozenset({"answer", "schema_version", "code", "fields"})
 _NOTE = {"code", "message", "fields"}
+_CAVEATS = frozenset({"notes", "reasons", "caveats"})
+"""Lists of sentences that need no title."""
 _BYTES = "_bytes"
 _SCRIPTS = frozenset({"command", "compose", "kubernetes"})
 """Texts of several lines, all of them ours."""
@@ -116,6 +118,9 @@ def _named(name: str, value: Any, margin: str) -> Iterator[str]:
         if lines := list(_lines(value, deeper)):
             yield from (title, *lines)
     elif value[0].keys() <= _NOTE:
+        said = name in _CAVEATS
+        yield from () if said else (title,)
+        margin = margin if said else deeper
         yield from (printable(f"{margin}! {note['message']}") for note in value)
     else:
         yield title

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
+from gpusizer.answers.report import error_json
+from gpusizer.core.errors import GatedModel, GpusizerError, ModelNotFound, PrivateOrMissing
 from gpusizer.core.messages import Say
 from gpusizer.core.printable import json_text, printable
 from gpusizer.core.units import GIB
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
-from gpusizer.text import say_note, text
+from gpusizer.text import say_error, say_note, text
 
 Json = dict[str, Any]
 UNKNOWN = "unknown"
+_WITHOUT_ACCESS = (ModelNotFound, PrivateOrMissing, GatedModel)
 
 _Row = TypeVar("_Row")
 Columns = Mapping[str, Callable[[_Row], str]]
@@ -104,3 +108,14 @@ def number(value: float | None, form: str = ",.0f", of: float = 1) -> str:
 def span(band: _Span | None, form: str = "g") -> str:
     """The two ends of a band."""
     return UNKNOWN if band is None else f"{band.low:{form}}-{band.high:{form}}"
+
+
+def tell_failure(error: GpusizerError, argv: Sequence[str], model: str | None) -> int:
+    """Print the failure and return its exit code."""
+    message = say_error(error)
+    if "--json" in argv or argv[:1] == ["batch"]:
+        print_json(error_json(error, message, model))
+    print(printable(f"gpusizer: {message}"), file=sys.stderr)
+    if isinstance(error, _WITHOUT_ACCESS):
+        print(text("error.shell_without_access", "en"), file=sys.stderr)
+    return error.exit_code

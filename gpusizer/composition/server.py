@@ -19,7 +19,7 @@ from gpusizer.core.settings import Settings
 from gpusizer.core.structured_log import log_as_json
 from gpusizer.gpus import load_catalogue
 from gpusizer.ui import Application, build_application
-from gpusizer.ui.monitor import Monitor
+from gpusizer.ui.health import Monitor
 from gpusizer.ui.observation import LOGGER
 from gpusizer.ui.serving import launch
 from scrapers.cache.hub_access import open_access

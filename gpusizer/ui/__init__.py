@@ -10,15 +10,14 @@ import gradio as gr
 from gpusizer.answers.sizer import Sizer
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.answer_cache import AnswerCache
-from gpusizer.ui.answering import Reports
+from gpusizer.ui.answering import Reports, Stored, sample_answer
 from gpusizer.ui.answers import Answers, ForVisitor
 from gpusizer.ui.endpoints import register_endpoints
 from gpusizer.ui.handlers import Handlers
-from gpusizer.ui.monitor import Monitor
+from gpusizer.ui.health import Monitor
 from gpusizer.ui.page import build_endpoints_page, build_page, sign_in_button
 from gpusizer.ui.presenters.frame import ENDPOINTS_PATH
 from gpusizer.ui.presenters.words import Words
-from gpusizer.ui.sample import Stored, no_snapshot, sample_answer
 from gpusizer.ui.served_blocks import ServedBlocks
 
 FAMOUS = (
@@ -66,7 +65,7 @@ def build_application(
     for_visitor: ForVisitor,
     monitor: Monitor,
     *,
-    stored: Stored = no_snapshot,
+    stored: Stored = lambda model: None,
     sign_in: bool = False,
 ) -> Application:
     """Build every Blocks; with `sign_in` each has a login button (for Spaces with OAuth).
@@ -76,26 +75,16 @@ def build_application(
     examples = choose_examples(embedded_ids)
     sample = sample_answer(sizer, examples[0], stored) if examples else None
     reports = Reports()
-    pages = {
-        language: _build_page(
-            Handlers(sizer, for_visitor, language, examples, sample, reports),
-            examples,
-            sign_in=sign_in,
-        )
-        for language in LANGUAGES
-    }
+    pages: dict[Language, gr.Blocks] = {}
+    for language in LANGUAGES:
+        handlers = Handlers(sizer, for_visitor, language, examples, sample, reports)
+        button = sign_in_button(handlers.words) if sign_in else None
+        with ServedBlocks(title=handlers.words("document_title")) as pages[language]:
+            build_page(pages[language], handlers, examples, button)
     cache = AnswerCache(sizer, on_lookup=monitor.metrics.lookup)
     answers = Answers(sizer, for_visitor, cache)
     endpoints = _build_endpoints(answers, monitor, sign_in=sign_in)
     return Application(pages, endpoints, answers, monitor)
-
-
-def _build_page(handlers: Handlers, examples: Sequence[str], *, sign_in: bool) -> gr.Blocks:
-    button = sign_in_button(handlers.words) if sign_in else None
-    page: gr.Blocks
-    with ServedBlocks(title=handlers.words("document_title")) as page:
-        build_page(page, handlers.words.language, handlers, examples, button)
-    return page
 
 
 def _build_endpoints(answers: Answers, monitor: Monitor, *, sign_in: bool) -> gr.Blocks:

@@ -114,7 +114,8 @@ class AnswerCache:
         text = _text(self._sizer.reading(reads), question, request, language)
         asks_more = getattr(request, "quantized_repos", "") or getattr(request, "live", False)
         is_kept = reads.are_complete and not asks_more
-        about = f"{key} {sorted(reads.versions)}" if is_kept else text.decode()
+        versions = sorted(version for version, _ in reads.readings.values())
+        about = f"{key} {versions}" if is_kept else text.decode()
         version = sha256(f"{code_version()} {data_version()} {about}".encode())
         is_public = reads.are_complete and not reads.are_gated
         answer = Answer(gzip.compress(text, _LEVEL), version.hexdigest(), is_public)
@@ -187,10 +188,6 @@ class _Reads:
             ref: (_version_of(snapshot), snapshot.retrieved_at)
             for ref, snapshot in self._snapshots.items()
         }
-
-    @property
-    def versions(self) -> list[str]:
-        return [_version_of(snapshot) for snapshot in self._snapshots.values()]
 
     @property
     def are_complete(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -19,12 +19,17 @@ from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.fit.ranking import describe
 from gpusizer.hub.snapshot import RepoSnapshot
+from gpusizer.ui.attempts import attempt
 from gpusizer.ui.choices import Tier, best_of_each_kind
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.picked_memory import on_possible_gpus
 from gpusizer.ui.presenters.bars import shown_rows
 from gpusizer.ui.presenters.serving_plan import PLAN_ROWS
 from gpusizer.ui.presenters.side_by_side import Plans
+
+Stored = Callable[[str], RepoSnapshot | None]
+"""Returns the embedded snapshot of a model, without a request to the Hub; None where it is not
+embedded."""
 
 _TIERS = (
     ("16", ("bf16",), 9.0, 64.0),
@@ -90,6 +95,19 @@ def answer(sizer: Sizer, state: PageState, reports: Reports | None = None) -> Pa
     report = (reports or Reports()).report(sizer, question)
     tiers, own = _tiers(sizer, question, report), _own(sizer, state, question)
     return PageAnswer(question, report, tiers, own)
+
+
+def sample_answer(sizer: Sizer, model: str, stored: Stored) -> PageAnswer | None:
+    """Answer for an embedded model with the usual settings; None if it is not embedded.
+
+    The page is built before anyone has asked, so that nothing is requested from the Hub.
+    """
+    snapshot = stored(model)
+    if snapshot is None:
+        return None
+    reader, state = sizer.reading(lambda ref: snapshot), PageState(model)
+    result = attempt(lambda: answer(reader, state))
+    return None if isinstance(result, GpusizerError) else result
 
 
 def _own(sizer: Sizer, state: PageState, question: Question) -> Conclusion | GpusizerError | None:

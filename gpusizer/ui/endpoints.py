@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ from gpusizer.core.errors import GpusizerError
 from gpusizer.memory.engines import LLAMA_CPP, VLLM
 from gpusizer.text import say_error
 from gpusizer.ui.answers import Answers, ForVisitor
+from gpusizer.ui.attempts import attempt
 from gpusizer.ui.endpoint import Endpoint, Json
 from gpusizer.ui.metrics import Metrics
 
@@ -22,8 +22,6 @@ QUEUE = "hub"
 CONCURRENCY = 32
 """Requests that the endpoints take up at the same time, and that each language's page does: more
 than compute, since most of them may be waiting for the Hub (core/work_turns.py)."""
-
-_log = logging.getLogger(__name__)
 
 SIZE_MODEL = Endpoint(
     name="size_model",
@@ -120,12 +118,7 @@ def function_of(endpoint: Endpoint, answers: Answers, metrics: Metrics) -> Calla
 
 def answered(answer: Callable[[], Json], model: object) -> Json:
     """Return the answer, or the error object that explains the failure. Never raises."""
-    repo_id = model[:200] if isinstance(model, str) else None
-    try:
-        return answer()
-    except GpusizerError as error:
-        return error_json(error, say_error(error), repo_id)
-    except Exception:
-        _log.exception("unexpected failure")
-        internal = GpusizerError()
-        return error_json(internal, say_error(internal), repo_id)
+    result = attempt(answer)
+    if not isinstance(result, GpusizerError):
+        return result
+    return error_json(result, say_error(result), model[:200] if isinstance(model, str) else None)

@@ -26,14 +26,13 @@ from gpusizer.ui.answers import ForVisitor
 from gpusizer.ui.asked import START, FormCall, Shown, wishes_of
 from gpusizer.ui.attempts import RANKED, attempt
 from gpusizer.ui.choices import MAX_PICKS, default_gpus
-from gpusizer.ui.endpoints import with_rights
 from gpusizer.ui.forms import FORMS, OWN_FIELDS, SEVERAL
-from gpusizer.ui.other_tabs import Questions
+from gpusizer.ui.other_tabs import Listening, Questions
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.picked_memory import on_possible_gpus
 from gpusizer.ui.plots import pictures_shown
 from gpusizer.ui.presenters.addresses import question_href
-from gpusizer.ui.presenters.answer import answer_html
+from gpusizer.ui.presenters.answer import View, answer_html
 from gpusizer.ui.presenters.errors import error_html
 from gpusizer.ui.presenters.examples import links_html, sample_html
 from gpusizer.ui.presenters.facts import facts_html
@@ -49,7 +48,6 @@ from gpusizer.ui.presenters.side_by_side import (
     side_by_side_html,
 )
 from gpusizer.ui.presenters.tables import memory_html, ranking_columns, ranking_html
-from gpusizer.ui.presenters.views import View
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.reading import Reading, told
 from gpusizer.ui.tab_examples import comparisons
@@ -60,7 +58,7 @@ PARTS = {"catalogue": "compare", "log": "know"}
 _MAX_CHARS = 300
 
 
-class Handlers:
+class Handlers(Listening):
     """The listeners of the page in one language."""
 
     def __init__(
@@ -72,17 +70,11 @@ class Handlers:
         sample: PageAnswer | None = None,
         reports: Reports | None = None,
     ) -> None:
-        self.words = Words(language)
-        self._sizer = sizer
-        self._for_visitor = for_visitor
+        super().__init__(sizer, for_visitor, Words(language))
         self._examples = tuple(examples)
         self._sample = sample
         self._reports = reports or Reports()
         self.questions = Questions(sizer, for_visitor, self.words)
-
-    def _of(self, token: gr.OAuthToken | None) -> Sizer:
-        """Return a Sizer that reads with the rights of a signed-in visitor, else anonymously."""
-        return with_rights(self._sizer, self._for_visitor, token)
 
     def _saved(self, profile: gr.OAuthProfile | None) -> tuple[str, ...] | None:
         """Return the GPUs in a visitor's Hub profile; None, which means defaults, without any."""
@@ -244,7 +236,7 @@ class Handlers:
         if isinstance(report, GpusizerError):
             return ""
         files = [download(report, kind, self.words) for kind in kinds]
-        return json.dumps([file.fields for file in files if file is not None])
+        return json.dumps([file for file in files if file is not None])
 
     def _show(self, state: PageState, asked: FormCall) -> Iterator[Shown]:
         """Yield the status "reading" and its steps, then the answer or the error."""

@@ -1,4 +1,5 @@
-"""Health: what `/healthz` says of this process and of the Hub."""
+"""What a running application tells its operator: metrics, and the health of this process and of the
+Hub that `/healthz` says."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from typing import Any
 from gpusizer.core.paths import code_version, data_version
 from gpusizer.core.settings import Settings
 from gpusizer.ui.answer_cache import AnswerCache
+from gpusizer.ui.metrics import Metrics
 
 _TOO_MANY_REQUESTS = 429
 _FIRST_SERVER_ERROR = 500
@@ -44,16 +46,33 @@ class HubState:
         return {"state": last.state, "seconds_ago": round(self._clock() - last.moment)}
 
 
-def health_json(
-    cache: AnswerCache,
-    hub: HubState,
-    settings: Settings,
-    shared_is_reachable: bool | None = None,
-) -> dict[str, Any]:
+class Monitor:
+    """The metrics and the state of the Hub, by the settings of the process.
+
+    `shared_is_reachable` asks the cache that several processes share; it returns None where there
+    is none.
+    """
+
+    def __init__(
+        self, settings: Settings, shared_is_reachable: Callable[[], bool | None] = lambda: None
+    ) -> None:
+        self.settings = settings
+        self.shared_is_reachable = shared_is_reachable
+        self.metrics = Metrics()
+        self.hub = HubState(offline=settings.offline)
+
+    def hub_call(self, kind: str, status: int | None) -> None:
+        """Take note of a request to the Hub: its kind and the status of its answer."""
+        self.metrics.hub_call(kind, status)
+        self.hub.hub_call(kind, status)
+
+
+def health_json(cache: AnswerCache, monitor: Monitor) -> dict[str, Any]:
     """The health of a process that answers requests; it names no path and no address.
 
     It is ready without the cache that several processes share, as it answers without.
     """
+    settings = monitor.settings
     return {
         "ready": True,
         "data_version": data_version(),
@@ -62,9 +81,9 @@ def health_json(
             "answers": cache.answers,
             "bytes": cache.size_bytes,
             "disk": _disk_state(None if settings.cache_url else settings.cache_folder),
-            "shared": _shared_state(shared_is_reachable),
+            "shared": _shared_state(monitor.shared_is_reachable()),
         },
-        "hub": hub.to_json(),
+        "hub": monitor.hub.to_json(),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -18,12 +19,17 @@ from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.core.printable import json_bytes
 from gpusizer.core.validation import fail
 from gpusizer.text import LANGUAGES, Language, say_error
-from gpusizer.ui.accepted_language import LANGUAGE_FIELD, language_of
 from gpusizer.ui.answer_cache import Answer
 from gpusizer.ui.answers import Answers
 from gpusizer.ui.endpoint import Endpoint
 from gpusizer.ui.http_docs import docs_page, operation
-from gpusizer.ui.http_status import NOT_KEPT, error_headers, status_of
+from gpusizer.ui.http_status import (
+    LANGUAGE_FIELD,
+    NOT_KEPT,
+    error_headers,
+    language_of,
+    status_of,
+)
 from gpusizer.ui.metrics import Metrics
 from gpusizer.ui.work_pool import WorkPool
 
@@ -59,7 +65,8 @@ def http_api(
         title="gpusizer", version="1", description=_DESCRIPTION, docs_url=None, redoc_url=None
     )
     for endpoint in endpoints:
-        respond = _responder(endpoint, answers, pool, metrics)
+        ask = partial(answers.ask, endpoint.command)
+        respond = responder(endpoint, pool, metrics, "http", ask, _response, _error_response)
         path, described = f"/{endpoint.command}", operation(endpoint)
         api.add_api_route(
             path,
@@ -81,29 +88,42 @@ def http_api(
     return api
 
 
-def _responder(endpoint: Endpoint, answers: Answers, pool: WorkPool, metrics: Metrics) -> Respond:
+Ask = Callable[[dict[str, Any], str | None, Language], Answer]
+"""Answers the fields of a question for the owner of a token in a language."""
+Refuse = Callable[[GpusizerError, Language, str | None], Response]
+
+
+def responder(
+    endpoint: Endpoint,
+    pool: WorkPool,
+    metrics: Metrics,
+    way: str,
+    ask: Ask,
+    show: Callable[[Answer, Headers, Language], Response],
+    refuse: Refuse,
+) -> Respond:
+    """Return the function of a route that answers a question and is counted as a `way` to ask."""
+
     async def respond(request: Request) -> Response:
         model: str | None = None
         try:
-            with metrics.answering(endpoint.command, "http"):
-                fields = read_fields(endpoint, request)
+            with metrics.answering(endpoint.command, way):
+                fields = _read_fields(endpoint, request)
                 model = fields.get("model")
-                language = read_language(fields.pop(LANGUAGE_FIELD, None))
+                language = _read_language(fields.pop(LANGUAGE_FIELD, None))
                 token = _token(request.headers)
-                answer = await pool.run(
-                    lambda: answers.ask(endpoint.command, fields, token, language)
-                )
+                answer = await pool.run(lambda: ask(fields, token, language))
         except GpusizerError as error:
-            return error_response(error, language_of(request), model)
+            return refuse(error, language_of(request), model)
         except Exception:
             _log.exception("unexpected failure")
-            return error_response(GpusizerError(), language_of(request), model)
-        return _response(answer, request.headers)
+            return refuse(GpusizerError(), language_of(request), model)
+        return show(answer, request.headers, language)
 
     return respond
 
 
-def read_fields(endpoint: Endpoint, request: Request) -> dict[str, Any]:
+def _read_fields(endpoint: Endpoint, request: Request) -> dict[str, Any]:
     """The query's fields: a list that is repeated is one of Python's, what is needed is there.
 
     Raises InvalidRequest for another field that is repeated, and for a number, flag or choice
@@ -127,30 +147,39 @@ def read_fields(endpoint: Endpoint, request: Request) -> dict[str, Any]:
     return {**missing, **fields}
 
 
-def error_response(
-    error: GpusizerError, language: Language, repo_id: str | None = None
-) -> Response:
+def _error_response(error: GpusizerError, language: Language, repo_id: str | None) -> Response:
     """The error object with its status; nobody keeps it."""
     shown_id = None if repo_id is None else repo_id[:200]
     body = json_bytes(error_json(error, say_error(error, language), shown_id))
     return Response(body, status_of(error), error_headers(error, language), _JSON)
 
 
-def _response(answer: Answer, headers: Headers) -> Response:
-    """The answer, its 304 for a caller who has it, compressed for a caller who can read that."""
+def _response(answer: Answer, headers: Headers, _: Language) -> Response:
+    """The answer, compressed for a caller who can read that."""
+
+    def whole(kept: Mapping[str, str]) -> Response:
+        if "gzip" in headers.get("accept-encoding", ""):
+            encoded = {**kept, "content-encoding": "gzip"}
+            return Response(answer.packed, headers=encoded, media_type=_JSON)
+        return Response(answer.text, headers=dict(kept), media_type=_JSON)
+
+    return cached(answer, headers, {"vary": _VARY}, whole)
+
+
+def cached(
+    answer: Answer,
+    headers: Headers,
+    more: Mapping[str, str],
+    whole: Callable[[Mapping[str, str]], Response],
+) -> Response:
+    """The `whole` response with headers that say who may keep it, and `more`; its 304 for a caller
+    who has it."""
     if not answer.is_public:
-        return _full(answer, headers, {"cache-control": PRIVATE_CACHE, "vary": _VARY})
-    cached = {"cache-control": PUBLIC_CACHE, "vary": _VARY, "etag": answer.etag}
+        return whole({**more, "cache-control": PRIVATE_CACHE})
+    kept = {**more, "cache-control": PUBLIC_CACHE, "etag": answer.etag}
     if is_known(answer.etag, headers.get("if-none-match", "")):
-        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=cached)
-    return _full(answer, headers, cached)
-
-
-def _full(answer: Answer, headers: Headers, response_headers: Mapping[str, str]) -> Response:
-    if "gzip" in headers.get("accept-encoding", ""):
-        encoded = {**response_headers, "content-encoding": "gzip"}
-        return Response(answer.packed, headers=encoded, media_type=_JSON)
-    return Response(answer.text, headers=dict(response_headers), media_type=_JSON)
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=kept)
+    return whole(kept)
 
 
 def is_known(etag: str, if_none_match: str) -> bool:
@@ -165,7 +194,7 @@ def _token(headers: Headers) -> str | None:
     return value[len(_BEARER) :].strip() or None if value.lower().startswith(_BEARER) else None
 
 
-def read_language(value: Any) -> Language:
+def _read_language(value: Any) -> Language:
     """The language of an answer's sentences. Raises InvalidRequest for one that has none."""
     asked = LANGUAGES[0] if value is None else value
     language = next((name for name in LANGUAGES if name == asked), None)

@@ -1,4 +1,4 @@
-"""The HTTP status and headers of each error, with how long a caller should wait."""
+"""The HTTP status, headers and language of each error, with how long a caller should wait."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
+from starlette.requests import Request
+
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.tables import toml_of
-from gpusizer.text import Language
+from gpusizer.text import LANGUAGES, Language
 
+LANGUAGE_FIELD = "lang"
 NOT_KEPT = "no-store"
 """Cache-Control of what nobody keeps."""
 CODES: Mapping[int, Sequence[str]] = {
@@ -50,3 +53,21 @@ def retry_after_seconds(error: GpusizerError) -> int | None:
     if not isinstance(seconds, int | float) or not math.isfinite(seconds):
         return usual
     return min(max(math.ceil(seconds), 1), _LONGEST_SECONDS)
+
+
+def language_of(request: Request) -> Language:
+    """The language of the query's field, else of `Accept-Language`, else the first we have."""
+    accepted = request.headers.get("accept-language", "").split(",")
+    tags = [request.query_params.get(LANGUAGE_FIELD, ""), *sorted(accepted, key=_unwanted)]
+    primary = (tag.partition(";")[0].strip().lower().partition("-")[0] for tag in tags)
+    known = (name for tag in primary for name in LANGUAGES if name == tag)
+    return next(known, LANGUAGES[0])
+
+
+def _unwanted(tag: str) -> float:
+    """How little a language of `Accept-Language` is wanted, by its weight `;q=`."""
+    weight = tag.partition("q=")[2].strip()
+    try:
+        return -float(weight) if weight else -1.0
+    except ValueError:
+        return 0.0

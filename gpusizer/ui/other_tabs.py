@@ -36,8 +36,8 @@ from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.reading import Reading, told
 
 
-class Questions:
-    """The listeners of the tabs with one form or none."""
+class Listening:
+    """What the listeners of a page in one language stand on."""
 
     def __init__(self, sizer: Sizer, for_visitor: ForVisitor, words: Words) -> None:
         self.words = words
@@ -45,7 +45,12 @@ class Questions:
         self._for_visitor = for_visitor
 
     def _of(self, token: gr.OAuthToken | None) -> Sizer:
+        """Return a Sizer that reads with the rights of a signed-in visitor, else anonymously."""
         return with_rights(self._sizer, self._for_visitor, token)
+
+
+class Questions(Listening):
+    """The listeners of the tabs with one form or none."""
 
     def catalogue(self, query: object = "") -> Shown:
         """The GPUs that a query names in a table, all of them without one; what is above it."""

@@ -8,48 +8,43 @@ from typing import Any
 import gradio as gr
 from gradio.components.navbar import Navbar
 
-from gpusizer.text import LANGUAGES, Language
+from gpusizer.text import LANGUAGES
 from gpusizer.ui import page_scripts as scripts
 from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.presenters import frame
 from gpusizer.ui.presenters.addresses import PAGE_PATHS
 from gpusizer.ui.presenters.words import Words
-from gpusizer.ui.tabs import accuracy_tab as know
-from gpusizer.ui.tabs import compare_tab as compare
-from gpusizer.ui.tabs import models_for_tab as reverse
-from gpusizer.ui.tabs import size_tab as size
-from gpusizer.ui.tabs import train_tab as train
+from gpusizer.ui.tabs import accuracy_tab, answer_tabs, compare_tab, size_tab
 from gpusizer.ui.tabs.tab_fields import Listeners, html, query_box
 from gpusizer.ui.tabs.tab_form import keep_same
 
 
 def build_page(
     blocks: gr.Blocks,
-    language: Language,
     handlers: Handlers,
     examples: Sequence[str],
     sign_in: gr.LoginButton | None = None,
 ) -> None:
     """Build the page of one language inside the current Blocks context."""
-    words, listeners = handlers.words, Listeners(language)
+    words, listeners = handlers.words, Listeners(handlers.words.language)
     questions = handlers.questions
     Navbar(visible=False)
     top = html(frame.header_html(words), "gs-top", scripts.script_text("header"))
     names = html("", "gs-names")
     if sign_in:
-        _show(sign_in, PAGE_PATHS[language])
+        _show(sign_in, PAGE_PATHS[words.language])
     with gr.Tabs(selected="size", elem_id="gs-tabs") as tabs:
         with _tab("size", words) as tab:
-            forms = [size.build(handlers, examples, tab, listeners)]
+            forms = [size_tab.build(handlers, examples, tab, listeners)]
         with _tab("compare", words) as tab:
-            form, listed = compare.build(handlers, tab, listeners)
+            form, listed = compare_tab.build(handlers, tab, listeners)
             forms.append(form)
         with _tab("train", words) as tab:
-            forms.append(train.build(questions, tab, listeners))
+            forms.append(answer_tabs.build_train(questions, tab, listeners))
         with _tab("reverse", words) as tab:
-            forms.append(reverse.build(questions, tab, listeners))
+            forms.append(answer_tabs.build_reverse(questions, tab, listeners))
         with _tab("know", words) as tab:
-            known = know.build(tab, questions, listeners)
+            known = accuracy_tab.build(tab, questions, listeners)
     tabs.change(None, None, None, js=scripts.call("gsAddress.opened"), **listeners.quiet("tab"))
     keep_same(forms, listeners)
     filled = {"tabs": tabs, **listed, **known}

@@ -211,12 +211,8 @@ def _program_routes(application: Application) -> list[BaseRoute]:
     api = http_api(answers, PUBLIC, pool, monitor.metrics)
     badge = Route(BADGE_PATH, badge_route(answers, pool, monitor.metrics))
 
-    def state() -> dict[str, Any]:
-        is_reachable = monitor.shared_is_reachable()
-        return health_json(answers.cache, monitor.hub, monitor.settings, is_reachable)
-
     async def health(_: Request) -> JSONResponse:
-        body = await to_thread.run_sync(state)
+        body = await to_thread.run_sync(health_json, answers.cache, monitor)
         return JSONResponse(body, headers={"cache-control": NOT_KEPT})
 
     async def metrics(_: Request) -> Response:

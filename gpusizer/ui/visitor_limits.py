@@ -21,9 +21,8 @@ from gpusizer.answers.report import error_json
 from gpusizer.core.errors import TooManyRequests
 from gpusizer.core.settings import Settings
 from gpusizer.text import LANGUAGES, Language, say_error
-from gpusizer.ui.accepted_language import language_of
 from gpusizer.ui.http_api import DOCS_PATH, OPENAPI_PATH, PATH
-from gpusizer.ui.http_status import error_headers, status_of
+from gpusizer.ui.http_status import error_headers, language_of, status_of
 from gpusizer.ui.visitors import FORWARDED_FOR, visitor_of
 
 try:

@@ -20,7 +20,7 @@ from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.answers.request_docs import described_fields
 from gpusizer.answers.training_request import TrainingRequest
-from gpusizer.cli.usual_options import USUAL
+from gpusizer.cli.arguments import USUAL
 from gpusizer.core.request_model import RequestModel
 from tests import engine_logs
 from tests.each import each

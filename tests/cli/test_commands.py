@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gpusizer.cli.usual_options import USUAL
+from gpusizer.cli.arguments import USUAL
 from tests.cli.test_cli import ROOT, checkpoint, run
 from tests.each import each
 from tests.hub_emulator import HubEmulator, llama_repo

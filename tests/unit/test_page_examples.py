@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlencode
 
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import LANGUAGES
-from gpusizer.ui.answering import answer
+from gpusizer.ui.answering import answer, sample_answer
 from gpusizer.ui.asked import FormCall, Wish
 from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.page_state import PageState
@@ -14,40 +14,33 @@ from gpusizer.ui.presenters.addresses import question_href
 from gpusizer.ui.presenters.catalogue import sold_first
 from gpusizer.ui.presenters.examples import links_html, sample_html, tab_html
 from gpusizer.ui.presenters.words import Words
-from gpusizer.ui.sample import no_snapshot, sample_answer
-from gpusizer.ui.tab_examples import MACHINES, TRAININGS, TabExample, comparisons
+from gpusizer.ui.tab_examples import MACHINES, TRAININGS, comparisons
 from tests.asking import compare
 from tests.builders import tiny
 from tests.each import each
 from tests.pages import LLAMA, Page
 from tests.sizers import embedded_sizer
 
-EXAMPLES = (*comparisons(), *TRAININGS, *MACHINES)
+EXAMPLES = {**comparisons(), **TRAININGS, **MACHINES}
 
 
-def fields(example: TabExample) -> dict[str, str]:
-    """Read the fields as the page reads them from its address."""
-    _, query = question_href(example.query, "zh").split("?")
-    return {name: values[0] for name, values in parse_qs(query).items()}
-
-
-@each("example", EXAMPLES)
-def test_an_example_is_answered(example: TabExample) -> None:
-    sizer = embedded_sizer()
+@each("name", EXAMPLES)
+def test_an_example_is_answered(name: str) -> None:
+    sizer, example = embedded_sizer(), EXAMPLES[name]
     questions = Handlers(sizer, lambda token: sizer.fetch, "en", ()).questions
-    address = fields(example)
-    assert address["tab"] == example.tab
-    opening = (Wish("load", "?" + urlencode(example.query)),)
-    if example.tab == "train":
+    _, query = question_href(example, "zh").split("?")
+    assert {field: values[0] for field, values in parse_qs(query).items()} == example
+    opening = (Wish("load", "?" + urlencode(example)),)
+    if example["tab"] == "train":
         *_, shown = questions.train(FormCall({}, wishes=opening))
         assert "gs-ranked" in shown["answer"]
-    elif example.tab == "reverse":
+    elif example["tab"] == "reverse":
         *_, shown = questions.models_for(FormCall({}, wishes=opening))
         assert shown["models"]["value"]["data"]
     else:
-        state = PageState.from_query(urlencode(example.query))
+        state = PageState.from_query(urlencode(example))
         compared = compare(sizer, {"model": state.model, "gpus": list(state.gpus or ())})
-        assert len(compared.items) == len(example.name.split(" · ")) == 3
+        assert len(compared.items) == len(name.split(" · ")) == 3
         assert all(item.ranked for item in compared.items)
 
 
@@ -56,7 +49,7 @@ def test_each_empty_tab_has_three_examples() -> None:
     for language in LANGUAGES:
         for name, examples in (("train", TRAININGS), ("reverse", MACHINES)):
             page = Page(tab_html(name, examples, Words(language)))
-            assert page.text.count(examples[0].name) == 1
+            assert page.text.count(next(iter(examples))) == 1
 
 
 def test_examples_of_the_comparison_keep_the_model() -> None:
@@ -87,7 +80,7 @@ def test_no_example_where_nothing_is_stored() -> None:
         raise AssertionError(model)
 
     sizer = embedded_sizer().reading(lambda ref: refuse(ref.repo_id))
-    assert sample_answer(sizer, LLAMA, no_snapshot) is None
+    assert sample_answer(sizer, LLAMA, lambda model: None) is None
     assert sample_answer(sizer, "a/b", lambda model: tiny()) is not None, "the Hub is not asked"
 
 

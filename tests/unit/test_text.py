@@ -18,7 +18,6 @@ import pytest
 from gpusizer.answers.models_for.ordering import How
 from gpusizer.core.errors import GpusizerError, HubUnreachable, MalformedRepo, NoWeights
 from gpusizer.fit.fit import Verdict
-from gpusizer.fit.parallelism.parallelism_plans import PlanKind
 from gpusizer.gpus.purpose import INFERENCE_LEVELS, TRAINING_LEVELS
 from gpusizer.quality.prediction import BASES
 from gpusizer.quality.quality import WORDS as LOSS_WORDS
@@ -39,7 +38,6 @@ CRITERIA = ("matrix_rate", "compute_per_byte", "fabric", "memory", "fast_16_bit"
 # Families: keys that the code puts together from a beginning and one of these endings.
 FAMILIES: Mapping[str, Iterable[str]] = {
     "verdict.": VERDICTS,
-    "plan.": get_args(PlanKind),
     "purpose.": PURPOSES,
     "note.verdict_": VERDICTS,
     "note.why_training_": (*TRAINING_LEVELS, "unknown"),

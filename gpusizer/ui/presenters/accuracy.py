@@ -16,7 +16,7 @@ from gpusizer.answers.accuracy import (
 from gpusizer.answers.model_card.verdicts import CardVerdict
 from gpusizer.memory.engines import ENGINES
 from gpusizer.ui.presenters.grid import known
-from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.html import Html, el, fold, join, section
 from gpusizer.ui.presenters.number_format import DASH, percent
 from gpusizer.ui.presenters.table import Columns, rows_html, scrolling, table_html
 from gpusizer.ui.presenters.words import Words
@@ -38,16 +38,15 @@ _FULL_BAR = 1.0  # an error of 100 % fills its cell
 def accuracy_html(table: AccuracyTable, words: Words) -> Html:
     """Write the errors that decide, folded every component, and what no request can state apart."""
     everything = table.sections.get("memory", ())
-    return el(
-        "section",
+    return section(
+        "accuracy",
         words.heading("accuracy", count=words.whole(table.predicted), date=table.as_of),
         el("p", words("accuracy.decisive"), class_="gs-small"),
         _decisive(table, words),
         _of_quality(table.quality, words),
         _of_authors(table.authors, words),
-        el(
-            "details",
-            el("summary", words("accuracy.all")),
+        fold(
+            words("accuracy.all"),
             el("p", words("accuracy.columns"), class_="gs-small"),
             el("p", words("accuracy.how", release=table.hf_mem), class_="gs-small"),
             el("h4", words("accuracy.memory")),
@@ -64,10 +63,8 @@ def accuracy_html(table: AccuracyTable, words: Words) -> Html:
                 class_="gs-small",
             ),
             join(_sections(table, words)),
-            class_="gs-details gs-accuracy",
+            class_="gs-accuracy",
         ),
-        class_="gs-section",
-        id="gs-accuracy",
     )
 
 

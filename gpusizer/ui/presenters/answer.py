@@ -3,16 +3,21 @@ below it."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 from gpusizer.answers.conclusion.clauses import Conclusion
 from gpusizer.answers.conclusion.fit import others
 from gpusizer.core.errors import GpusizerError
 from gpusizer.ui.answering import PageAnswer
 from gpusizer.ui.presenters.conclusion import conclusion_html, first_sentence
-from gpusizer.ui.presenters.html import Html, el
+from gpusizer.ui.presenters.html import Html, choices, el, section
 from gpusizer.ui.presenters.share import share_html
-from gpusizer.ui.presenters.views import View, views_html
 from gpusizer.ui.presenters.ways_to_get import ways_to_get_html
 from gpusizer.ui.presenters.words import Words
+
+View = Literal["ranking", "cards", "memory", "facts"]
+VIEWS: tuple[View, ...] = ("ranking", "cards", "memory", "facts")
+"""The GPUs that run a model, those side by side, its memory, and what the model is."""
 
 
 def answer_html(answer: PageAnswer, words: Words, first: View = "ranking") -> Html:
@@ -29,8 +34,8 @@ def answer_html(answer: PageAnswer, words: Words, first: View = "ranking") -> Ht
     elsewhere = [*(plan.notes if plan else ())]
     if ways is not None:
         elsewhere += others(report.alternatives)  # the fastest leads the order by speed
-    return el(
-        "section",
+    return section(
+        "answer",
         el("p", report.profile.repo_id, class_="gs-eyebrow"),
         el("p", words.error(wrong), class_="gs-message", role="status") if wrong else None,
         conclusion_html(own or every, words, elsewhere, ways),
@@ -38,6 +43,11 @@ def answer_html(answer: PageAnswer, words: Words, first: View = "ranking") -> Ht
         words.listed(report.notes, "gs-notes"),
         share_html(words),
         views_html(first, words),
-        class_="gs-section",
-        id="gs-answer",
     )
+
+
+def views_html(first: View, words: Words) -> Html:
+    """Write the buttons that show a view each (`ui/scripts/views.js`); `first` is shown until the
+    visitor chooses another."""
+    named: dict[str, str] = {view: words(f"view.{view}") for view in VIEWS}
+    return choices("view", named, words("views"), class_="gs-views", data_first=first)

@@ -1,4 +1,5 @@
-"""Stacked memory bars in GiB, on one scale from zero with ticks at the sizes of common cards."""
+"""Stacked memory bars: of quantizations in GiB, on one scale from zero with ticks at the sizes of
+common cards; of one GPU, with what stays free or is missing."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from collections.abc import Sequence
 
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.core.units import GIB
+from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
 from gpusizer.memory.breakdown import Breakdown
 from gpusizer.ui.presenters.html import Html, el, join
@@ -108,6 +110,39 @@ def segments(memory: Breakdown, scale_bytes: float, words: Words) -> list[Html]:
     ]
 
 
+def bar_bytes(fit: Fit) -> int:
+    """How far the bar of one GPU reaches: to its capacity, or to what a model needs beyond it."""
+    return max(fit.gpu.device_free_bytes, fit.estimate.per_gpu.total.likely)
+
+
+def capacity_bar(fit: Fit, scale_bytes: int, words: Words) -> Html:
+    """Draw the use of one GPU's memory, as long as its share of the scale that bars beside it have
+    too; use beyond it is drawn past the line of its capacity."""
+    capacity, memory, reach = fit.gpu.device_free_bytes, fit.estimate.per_gpu, bar_bytes(fit)
+    used, free = memory.total.likely, max(0, fit.headroom_bytes or 0)
+    unused = {"free": free, "reserve": max(0, capacity - used - free)}
+    rest = [
+        el(
+            "span",
+            class_=f"gs-{name}",
+            style=f"width:{percent(amount, reach)}",
+            title=f"{words(f'part.{name}')}: {words.amount(amount)}",
+        )
+        for name, amount in unused.items()
+    ]
+    limit = None
+    if used > capacity:
+        limit = el("b", style=f"left:{percent(capacity, reach)}", title=words.amount(capacity))
+    return el(
+        "div",
+        join(segments(memory, reach, words)),
+        join(rest),
+        limit,
+        class_="gs-bar gs-bar-over" if limit else "gs-bar",
+        style=f"width:{percent(reach, scale_bytes)}",
+    )
+
+
 def _tick(size_gib: int, scale: float) -> Html:
     return el("span", str(size_gib), style=f"left:{percent(size_gib * GIB, scale)}")
 
@@ -119,7 +154,7 @@ def _row(row: EstimateRow, scale: float, ticks: Sequence[int], words: Words) -> 
     whisker = el(
         "b",
         style=f"left:{percent(total.low, scale)};width:{percent(total.high - total.low, scale)}",
-        title=words("tile.band", low=words.amount(total.low), high=words.amount(total.high)),
+        title=words.amount_band(total),
     )
     chip = el("span", words("as_stored"), class_="gs-chip") if estimate.native else None
     return el(

@@ -8,8 +8,8 @@ from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, GIB, TERA
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs, rent_usd_per_hour
-from gpusizer.ui.presenters.grid import Column, gpu_cell, in_units, known
-from gpusizer.ui.presenters.html import Html, el
+from gpusizer.ui.presenters.grid import Column, gpu_cell, numbers
+from gpusizer.ui.presenters.html import Html, el, section
 from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.prices import price_cell
 from gpusizer.ui.presenters.words import Words
@@ -17,14 +17,12 @@ from gpusizer.ui.presenters.words import Words
 
 def catalogue_html(count: int, words: Words, notes: Sequence[Note] = ()) -> Html:
     """What stands above the grid: how many GPUs there are, and why none of them is shown."""
-    return el(
-        "section",
+    return section(
+        "catalogue",
         words.heading("catalogue", count=count),
         el("p", " ".join(map(words.note, notes)), class_="gs-empty", role="status")
         if notes
         else None,
-        class_="gs-section",
-        id="gs-catalogue",
     )
 
 
@@ -40,22 +38,19 @@ COLUMNS: tuple[Column[Gpu], ...] = (
         lambda gpu, words: gpu_cell(gpu.name, gpu.architecture, gpu.slug, words),
         "html",
     ),
-    Column(
-        "usable",
-        lambda gpu: in_units(gpu.memory_bytes, GIB, 2),
-        lambda gpu, words: words.gib(gpu.memory_bytes),
-        width=118,
-    ),
-    Column(
+    numbers("usable", lambda gpu: gpu.memory_bytes, Words.gib, GIB, 2, width=118),
+    numbers(
         "bandwidth",
-        lambda gpu: in_units(gpu.bandwidth_bytes_per_second, GB),
-        lambda gpu, words: known(in_units(gpu.bandwidth_bytes_per_second, GB), words.whole),
+        lambda gpu: gpu.bandwidth_bytes_per_second,
+        lambda words, speed: words.whole(speed / GB),
+        GB,
         width=76,
     ),
-    Column(
+    numbers(
         "fp16",
-        lambda gpu: in_units(gpu.fp16_flops, TERA),
-        lambda gpu, words: known(in_units(gpu.fp16_flops, TERA), words.tenths),
+        lambda gpu: gpu.fp16_flops,
+        lambda words, flops: words.number(flops / TERA, ",.1f"),
+        TERA,
         width=102,
     ),
     Column(
@@ -65,13 +60,7 @@ COLUMNS: tuple[Column[Gpu], ...] = (
         "html",
         width=112,
     ),
-    Column(
-        "power",
-        lambda gpu: gpu.power_watts,
-        lambda gpu, words: known(gpu.power_watts, words.whole),
-        ascending=True,
-        width=84,
-    ),
+    numbers("power", lambda gpu: gpu.power_watts, Words.whole, ascending=True, width=84),
     Column(
         "year", lambda gpu: gpu.release_year, lambda gpu, words: str(gpu.release_year), width=76
     ),
@@ -83,12 +72,6 @@ COLUMNS: tuple[Column[Gpu], ...] = (
         ascending=True,
         width=162,
     ),
-    Column(
-        "rent",
-        rent_usd_per_hour,
-        lambda gpu, words: known(rent_usd_per_hour(gpu), words.usd),
-        ascending=True,
-        width=106,
-    ),
+    numbers("rent", rent_usd_per_hour, Words.usd, ascending=True, width=106),
 )
 """The grid of GPUs."""

@@ -4,11 +4,11 @@ below it."""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from gpusizer.answers.conclusion.clauses import Conclusion, told
 from gpusizer.core.messages import Note
-from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.html import Html, bullets, el, join
 from gpusizer.ui.presenters.words import Words
 
 _DATE = re.compile(r"\b20\d\d(-\d\d){1,2}\b")
@@ -23,12 +23,13 @@ def conclusion_html(
     """Write the conclusion, `beside` it what illustrates it, and what was weighed without the
     sentences that stand `elsewhere`."""
     rest = told(conclusion.said[1:], words.note)
+    weighed = (note for note in conclusion.weighed if note not in elsewhere)
     return join(
         (
             el("h2", first_sentence(conclusion, words), class_="gs-answer"),
             el("p", unbroken(rest), class_="gs-why") if rest else None,
             beside,
-            _weighed([note for note in conclusion.weighed if note not in elsewhere], words),
+            bullets((unbroken(words.note(note)) for note in weighed), "gs-weighed"),
         )
     )
 
@@ -36,11 +37,6 @@ def conclusion_html(
 def first_sentence(conclusion: Conclusion, words: Words) -> str:
     """Write the sentence that an answer begins with."""
     return words.note(conclusion.said[0])
-
-
-def _weighed(weighed: Sequence[Note], words: Words) -> Html | None:
-    items = [el("li", unbroken(words.note(note))) for note in weighed]
-    return el("ul", join(items), class_="gs-weighed") if items else None
 
 
 def unbroken(text: str) -> str:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from gpusizer.answers.derivation import DerivationStep, derivation
 from gpusizer.answers.report import EstimateRow
-from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.html import Html, el, fold, join
 from gpusizer.ui.presenters.marks import provenance_legend, provenance_mark
 from gpusizer.ui.presenters.words import Words
 
 
 def derivation_html(rows: list[EstimateRow], words: Words) -> Html:
     """Write a folded table for each of the rows, whose lines add up to its total."""
-    return el(
-        "details",
-        el("summary", words("derivation")),
+    return fold(
+        words("derivation"),
         join(_sum(row, words) for row in rows),
         provenance_legend(words),
-        class_="gs-details",
         id="gs-derivation",
     )
 
@@ -29,15 +27,14 @@ def _sum(row: EstimateRow, words: Words) -> Html:
     total_row = el(
         "tr",
         el("th", words("column.total"), scope="row"),
-        el("td", words("tile.band", low=words.amount(total.low), high=words.amount(total.high))),
+        el("td", words.amount_band(total)),
         el("td", words.gib(total.likely), class_="gs-number"),
     )
     body = el("tbody", join(_step(step, row, words) for step in steps), total_row)
-    return el(
-        "details",
-        el("summary", name),
+    return fold(
+        name,
         el("div", el("table", body, class_="gs-steps"), class_="gs-scroll", tabindex=0),
-        class_="gs-details gs-sum",
+        class_="gs-sum",
     )
 
 
@@ -63,5 +60,5 @@ def _rule(step: DerivationStep, row: EstimateRow, words: Words) -> str:
     amount = step.amount
     if amount.low == amount.high:
         return rule
-    band = words("tile.band", low=words.amount(amount.low), high=words.amount(amount.high))
+    band = words.amount_band(amount)
     return f"{rule} {band}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from urllib.parse import quote
 
 from gpusizer.model.profile import ComponentSize, ModelProfile
-from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.html import Html, bullets, defined, el, join, section
 from gpusizer.ui.presenters.marks import provenance_legend, provenance_mark
 from gpusizer.ui.presenters.words import Words
 
@@ -19,16 +19,14 @@ Fact = tuple[str, str, str | None, str | None]
 
 def facts_html(profile: ModelProfile, words: Words) -> Html:
     """Write the facts of a model, its components and its caveats."""
-    return el(
-        "section",
+    return section(
+        "facts",
         words.heading("facts"),
         el("p", _link(profile), " ", _source(profile, words), class_="gs-small"),
         el("dl", join(_fact(fact, words) for fact in _facts(profile, words)), class_="gs-facts"),
         _components(profile, words),
         words.listed(profile.caveats, "gs-notes"),
         provenance_legend(words),
-        class_="gs-section",
-        id="gs-facts",
     )
 
 
@@ -52,8 +50,7 @@ def _source(profile: ModelProfile, words: Words) -> str:
 def _fact(fact: Fact, words: Words) -> Html:
     name, value, detail, provenance = fact
     mark = provenance_mark(provenance, words) if provenance else None
-    small = el("small", detail) if detail else None
-    return el("div", el("dt", words(f"fact.{name}"), mark), el("dd", value, small))
+    return defined(join((words(f"fact.{name}"), mark)), value, detail)
 
 
 def _facts(profile: ModelProfile, words: Words) -> Iterator[Fact]:
@@ -109,10 +106,10 @@ def _components(profile: ModelProfile, words: Words) -> Html | None:
         return None
     total = sum(component.weight_bytes for component in profile.components)
     items = [
-        el("li", el("code", item.name), el("span", _component_size(item, total, words)))
+        join((el("code", item.name), el("span", _component_size(item, total, words))))
         for item in profile.components
     ]
-    return el("div", el("h3", words("components")), el("ul", join(items)), class_="gs-components")
+    return el("div", el("h3", words("components")), bullets(items), class_="gs-components")
 
 
 def _component_size(component: ComponentSize, total_bytes: int, words: Words) -> str:

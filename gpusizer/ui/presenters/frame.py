@@ -1,4 +1,4 @@
-"""The page around the answer: header, welcome, method and API."""
+"""The page around the answer: header, welcome, method, age of the data, and API."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from gpusizer.answers.data_ages import DataAge
 from gpusizer.hub.reading_steps import ReadingStep
 from gpusizer.text import LANGUAGES
 from gpusizer.ui.presenters.addresses import PATHS
 from gpusizer.ui.presenters.code import code_html
-from gpusizer.ui.presenters.html import Html, el, join
-from gpusizer.ui.presenters.views import skip_html
+from gpusizer.ui.presenters.html import Html, bullets, defined, el, fold, join, section
 from gpusizer.ui.presenters.words import Words
 
 LOCALES = {"en": "en", "zh": "zh-CN", "pt": "pt-BR"}
@@ -100,6 +100,13 @@ def header_html(words: Words) -> Html:
     )
 
 
+def skip_html(words: Words) -> Html:
+    """Write the page's first link, which is seen once it has the focus, and where the page's
+    script tells that an answer is finished."""
+    skip = el("a", words("skip"), href="#gs-tabs", class_="gs-skip")
+    return join((skip, el("p", class_="gs-told", role="status")))
+
+
 def welcome_html(gpu_count: int, sample: Html | None, words: Words) -> Html:
     """Write what the page shows before the first question: an example, and how it is made."""
     steps = [
@@ -117,19 +124,11 @@ def welcome_html(gpu_count: int, sample: Html | None, words: Words) -> Html:
 
 def status_html(model: str, steps: Sequence[ReadingStep], words: Words) -> Html:
     """Write the status while a model is read, with the steps so far."""
-    items = [
-        el(
-            "li",
-            words(
-                f"step.{step.name}", count=words.whole(step.count), total=words.whole(step.total)
-            ),
-        )
+    items = (
+        words(f"step.{step.name}", count=words.whole(step.count), total=words.whole(step.total))
         for step in steps
-    ]
-    return waiting_html(
-        words("reading", model=model[:120]),
-        el("ol", join(items), class_="gs-steps") if items else None,
     )
+    return waiting_html(words("reading", model=model[:120]), bullets(items, "gs-steps", "ol"))
 
 
 def waiting_html(doing: str, steps: Html | None = None) -> Html:
@@ -146,27 +145,34 @@ def waiting_html(doing: str, steps: Html | None = None) -> Html:
 
 def method_html(words: Words) -> Html:
     """Write how each number is computed, from which sources, and with which limits."""
-    return el(
-        "section",
-        el(
-            "details",
-            el("summary", words("method.title")),
-            el("dl", join(_explained("method", name, words) for name in _METHOD)),
+    explained = (
+        defined(words(f"method.{name}.title"), words(f"method.{name}.text")) for name in _METHOD
+    )
+    return section(
+        "method",
+        fold(
+            words("method.title"),
+            el("dl", join(explained)),
             el("h3", words("limits.title")),
-            el("ul", join(el("li", words(f"limits.{name}")) for name in _LIMITS)),
-            class_="gs-details gs-method",
+            bullets(words(f"limits.{name}") for name in _LIMITS),
+            class_="gs-method",
         ),
-        class_="gs-section",
-        id="gs-method",
     )
 
 
-def _explained(group: str, name: str, words: Words) -> Html:
-    return el(
-        "div",
-        el("dt", words(f"{group}.{name}.title")),
-        el("dd", words(f"{group}.{name}.text")),
-    )
+def data_ages_html(ages: Sequence[DataAge], words: Words) -> Html:
+    """Write a list of dates, one line for each kind of data."""
+    listed = bullets(_age(age, words) for age in ages)
+    title = el("h3", words("ages.title"))
+    return section("ages", title, listed, class_="gs-section gs-small")
+
+
+def _age(age: DataAge, words: Words) -> str:
+    """Name the kind of data, and the day or the days between which it was read."""
+    dates = age.newest
+    if age.oldest != age.newest:
+        dates = words("ages.between", oldest=age.oldest, newest=age.newest)
+    return words(f"ages.{age.kind}", dates=dates)
 
 
 ENDPOINTS_PATH = "endpoints"
@@ -176,24 +182,24 @@ _DESCRIPTIONS = ("llms.txt", ENDPOINTS_PATH)
 
 def api_html(words: Words, *, opened: bool = False) -> Html:
     """Write the section on the API: endpoints and examples of calls."""
-    return el(
-        "section",
-        el(
-            "details",
-            el("summary", words("api.title")),
+    named = (
+        join((el("code", path), " ", words(f"api.{name}"))) for name, path in _ENDPOINTS.items()
+    )
+    return section(
+        "api",
+        fold(
+            words("api.title"),
             el("p", words("api.lead")),
-            el("ul", join(_endpoint(name, words) for name in _ENDPOINTS)),
+            bullets(named),
             code_html("Python", PYTHON_EXAMPLE, words, "python"),
             code_html("JavaScript", JAVASCRIPT_EXAMPLE, words, "javascript"),
             code_html("curl", CURL_EXAMPLE, words, "curl"),
             el("p", words("api.mcp"), " ", el("code", MCP_PATH)),
             el("p", words("api.all"), " ", join(_link(path) for path in _DESCRIPTIONS)),
             el("p", words("api.errors")),
-            class_="gs-details gs-api",
+            class_="gs-api",
             open=opened or None,
         ),
-        class_="gs-section",
-        id="gs-api",
     )
 
 
@@ -208,7 +214,3 @@ _ENDPOINTS = {
 
 def _link(path: str) -> Html:
     return el("span", el("a", f"/{path}", href=path), " ")
-
-
-def _endpoint(name: str, words: Words) -> Html:
-    return el("li", el("code", _ENDPOINTS[name]), " ", words(f"api.{name}"))

@@ -9,9 +9,8 @@ from gpusizer.fit.advice import Suggestion
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.verdict import Verdict
-from gpusizer.ui.presenters.commands import launch_html
-from gpusizer.ui.presenters.evidence import evidence_html
-from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.evidence import Sized, evidence_html, launch_html
+from gpusizer.ui.presenters.html import Html, bullets, el, fold, join
 from gpusizer.ui.presenters.side_cells import boards_name
 from gpusizer.ui.presenters.words import Words
 
@@ -22,24 +21,27 @@ SUGGESTED = 4
 def gpu_folds_html(comparison: Comparison, words: Words) -> Html | None:
     """Write a fold for each GPU that a model is sized on, open where it is the only one; None
     without a model."""
-    sized = [(item, item.ranked) for item in comparison.items if item.ranked is not None]
-    only = len(sized) == 1
-    folds = [_fold(comparison, item, ranked, words, opened=only) for item, ranked in sized]
+    profile, workload = comparison.profile, comparison.workload
+    if profile is None or workload is None:
+        return None
+    sized = [
+        (item, Sized(profile, workload, item.ranked))
+        for item in comparison.items
+        if item.ranked is not None
+    ]
+    folds = [_fold(it, item, words, opened=len(sized) == 1) for item, it in sized]
     return el("div", join(folds), class_="gs-folds") if folds else None
 
 
-def _fold(
-    comparison: Comparison, item: ComparedGpu, ranked: Ranked, words: Words, *, opened: bool
-) -> Html:
-    title = words(_title(ranked), gpu=boards_name(item, words))
-    return el(
-        "details",
-        el("summary", title),
-        _advice(ranked, words),
-        launch_html(comparison, words, ranked),
-        evidence_html(comparison, words, ranked),
-        words.listed(_reasons(ranked), "gs-notes"),
-        class_="gs-details gs-gpu-fold",
+def _fold(sized: Sized, item: ComparedGpu, words: Words, *, opened: bool) -> Html:
+    title = words(_title(sized.ranked), gpu=boards_name(item, words))
+    return fold(
+        title,
+        _advice(sized.ranked, words),
+        launch_html(sized, words),
+        evidence_html(sized, words),
+        words.listed(_reasons(sized.ranked), "gs-notes"),
+        class_="gs-gpu-fold",
         data_gpu=item.gpu.slug,
         open=opened or None,
     )
@@ -61,8 +63,8 @@ def _reasons(ranked: Ranked) -> list[Note]:
 
 def _advice(ranked: Ranked, words: Words) -> Html | None:
     """Write what would make the model fit, least costly first; None where it fits."""
-    items = [_suggestion(suggestion, words) for suggestion in ranked.advice[:SUGGESTED]]
-    listed = el("ol", join(items)) if items else None
+    items = (_suggestion(suggestion, words) for suggestion in ranked.advice[:SUGGESTED])
+    listed = bullets(items, tag="ol")
     if ranked.fit.verdict is Verdict.FITS:
         return el("div", listed, class_="gs-advice") if listed else None
     state = "safer" if ranked.fit.verdict is Verdict.TIGHT else "fit"
@@ -78,4 +80,4 @@ def _suggestion(suggestion: Suggestion, words: Words) -> Html:
         saving=words.amount(suggestion.saving_bytes),
         headroom=words.amount(abs(suggestion.headroom_bytes)),
     )
-    return el("li", words.note(suggestion.note), el("small", after))
+    return join((words.note(suggestion.note), el("small", after)))

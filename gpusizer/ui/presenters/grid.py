@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from gpusizer.core.printable import printable
 from gpusizer.ui.presenters.addresses import question_href
-from gpusizer.ui.presenters.html import Html, el
+from gpusizer.ui.presenters.html import Html, el, small
 from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.words import Words
 
@@ -51,6 +51,31 @@ class Column(Generic[_Row]):
         return _LARGEST if value is None and self.ascending else value
 
 
+def numbers(
+    name: str,
+    amount: Callable[[_Row], float | None],
+    write: Callable[[Words, float], str],
+    unit: float = 1,
+    digits: int | None = None,
+    *,
+    ascending: bool = False,
+    width: int = 0,
+) -> Column[_Row]:
+    """A column of amounts, sorted by how many units they are to so many digits; a dash stands for
+    an unknown one."""
+
+    def value(row: _Row) -> Value:
+        known_amount = amount(row)
+        if known_amount is None or unit == 1:
+            return known_amount
+        return known_amount / unit if digits is None else round(known_amount / unit, digits)
+
+    def shown(row: _Row, words: Words) -> str:
+        return known(amount(row), lambda known_amount: write(words, known_amount))
+
+    return Column(name, value, shown, ascending=ascending, width=width)
+
+
 def grid_update(
     columns: Sequence[Column[_Row]], rows: Sequence[_Row], words: Words
 ) -> dict[str, Any]:
@@ -88,16 +113,14 @@ def known(value: float | None, write: Callable[[float], str]) -> str:
     return DASH if value is None else write(value)
 
 
-def in_units(amount: float | None, unit: float, digits: int | None = None) -> float | None:
-    """How many units an amount is, to so many digits."""
-    if amount is None:
-        return None
-    return amount / unit if digits is None else round(amount / unit, digits)
-
-
 def named(name: str | Html, detail: str | Html) -> Html:
     """Write a name with small print below it."""
     return el("div", el("strong", name), el("small", detail), class_="gs-named")
+
+
+def amount_cell(amount: str, *details: str) -> Html:
+    """Write an amount with small print below it."""
+    return el("div", el("strong", amount), *map(small, details), class_="gs-number gs-named")
 
 
 def gpu_cell(name: str, detail: str, slug: str, words: Words, rank: int | None = None) -> Html:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from gpusizer.core.printable import printable
 
@@ -47,6 +47,59 @@ def el(tag: str, *children: Child, **attributes: Attribute) -> Html:
 def join(children: Iterable[Child], separator: str = "") -> Html:
     """Join children, each escaped unless this module built it; None is left out."""
     return Html(separator.join(escape(child) for child in children if child is not None))
+
+
+def section(name: str, *children: Child, class_: str = "gs-section") -> Html:
+    """Build a part of the page that its script and its stylesheet know by name."""
+    return el("section", *children, class_=class_, id=f"gs-{name}")
+
+
+def fold(title: Child, *children: Child, class_: str = "", **attributes: Attribute) -> Html:
+    """Build what is folded below its title."""
+    classes = f"gs-details {class_}".rstrip()
+    return el("details", el("summary", title), *children, class_=classes, **attributes)
+
+
+def bullets(items: Iterable[Child], class_: str | None = None, tag: str = "ul") -> Html | None:
+    """Build a list; None of no items."""
+    listed = join(el("li", item) for item in items)
+    return el(tag, listed, class_=class_) if listed else None
+
+
+def small(text: str | None) -> Html | None:
+    """Build small print; None of no text."""
+    return el("small", text) if text else None
+
+
+def defined(name: Child, value: Child, detail: str | None = None) -> Html:
+    """Build an entry of a `dl`: a name, and its value with small print."""
+    return el("div", el("dt", name), el("dd", value, small(detail)))
+
+
+def choices(
+    kind: str,
+    named: Mapping[str, str],
+    label: str,
+    pressed: str | None = "",
+    class_: str = "gs-switch",
+    **attributes: Attribute,
+) -> Html:
+    """Build a button for each choice, by the name that the page's script reads from `data-kind`.
+
+    None is `pressed` where choices are no states.
+    """
+    buttons = [
+        el(
+            "button",
+            text,
+            type="button",
+            **{f"data_{kind}": name},
+            aria_pressed=None if pressed is None else str(name == pressed).lower(),
+        )
+        for name, text in named.items()
+    ]
+    group = {"class_": class_, "role": "group", "aria_label": label}
+    return el("div", join(buttons), **group, **attributes)
 
 
 def _attribute(name: str, value: Attribute) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from gpusizer.answers.logs.log_checks import LogCheck
 from gpusizer.answers.logs.log_comparison import ComparedAmount
 from gpusizer.ui.presenters.code import code_html
-from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.html import Html, el, fold, join, section
 from gpusizer.ui.presenters.table import Columns, table_html
 from gpusizer.ui.presenters.words import Words
 
@@ -21,21 +21,15 @@ def log_html(check: LogCheck, words: Words) -> Html:
     issue = check.issue
     contribution = None
     if issue is not None:
-        contribution = el(
-            "details",
-            el("summary", words("log.contribute")),
-            code_html(issue.title, issue.body, words),
-            class_="gs-details",
-        )
-    return el(
-        "section",
+        code = code_html(issue.title, issue.body, words)
+        contribution = fold(words("log.contribute"), code)
+    return section(
+        "log",
         words.heading("log"),
         el("h3", f"{check.log.engine}: {check.model or words('unknown')}"),
         words.listed(check.notes, "gs-notes"),
         table_html(_columns(words), rows, words, "gs-errors") if rows else None,
         contribution,
-        class_="gs-section",
-        id="gs-log",
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from gpusizer.fit.losses import quality_at
+from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.quality.quality import Quality
-from gpusizer.ui.presenters.html import Html, el
+from gpusizer.ui.presenters.html import Html, el, small
 from gpusizer.ui.presenters.words import Words
 
 
@@ -18,6 +20,12 @@ def loss_text(quality: Quality, words: Words) -> str:
     return f"{loss_label(quality, words)} ({band})" if band else loss_label(quality, words)
 
 
+def configuration(estimate: MemoryEstimate, words: Words) -> str:
+    """Write a quantization, what it loses, and the engine that runs it."""
+    loss = loss_label(quality_at(estimate), words)
+    return f"{estimate.quant.name} · {loss} · {estimate.engine.name}"
+
+
 def loss_sentence(quality: Quality, words: Words) -> str:
     """Write the word, the number and where it is from."""
     label = loss_label(quality, words)
@@ -30,7 +38,7 @@ def loss_cell(quality: Quality, words: Words) -> Html:
     return el(
         "span",
         loss_mark(quality, words),
-        el("small", band) if band else None,
+        small(band),
         class_="gs-loss-cell",
         title=loss_sentence(quality, words),
     )

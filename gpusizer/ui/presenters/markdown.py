@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
+from gpusizer.answers.conclusion.clauses import boards_name
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.core.printable import printable
 from gpusizer.fit.losses import quality_at
@@ -86,7 +87,7 @@ def _place(item: Ranked, words: Words) -> Sequence[str]:
     fit, rent = item.fit, item.rent_usd_per_hour
     return (
         str(item.rank),
-        plain(f"{fit.count} × {fit.gpu.name}" if fit.count > 1 else fit.gpu.name),
+        plain(boards_name(fit.gpu, fit.count)),
         plain(fit.estimate.quant.name),
         plain(loss_label(quality_at(fit.estimate), words)),
         words.verdict(fit.verdict.value),

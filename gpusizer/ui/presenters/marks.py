@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gpusizer.core.byte_ranges import Provenance
 from gpusizer.core.messages import Note
 from gpusizer.fit.verdict import Verdict
-from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.html import Child, Html, el, join
 from gpusizer.ui.presenters.words import Words
 
 PARTS = ("weights", "kv_cache", "activations", "overhead")
@@ -28,17 +30,20 @@ def provenance_mark(provenance: str, words: Words) -> Html:
 
 def provenance_legend(words: Words) -> Html:
     """Write the meaning of each mark."""
-    items = [
-        el("li", provenance_mark(kind.value, words), words(f"provenance.{kind.value}.long"))
+    return legend(
+        (provenance_mark(kind.value, words), words(f"provenance.{kind.value}.long"))
         for kind in Provenance
-    ]
-    return el("ul", join(items), class_="gs-legend")
+    )
 
 
 def parts_legend(words: Words, *extra: str) -> Html:
     """Write the colours of the memory bars and of `extra` parts."""
-    items = [
-        el("li", el("span", class_=f"gs-swatch gs-{part}"), words(f"part.{part}"))
+    return legend(
+        (el("span", class_=f"gs-swatch gs-{part}"), words(f"part.{part}"))
         for part in (*PARTS, *extra)
-    ]
-    return el("ul", join(items), class_="gs-legend")
+    )
+
+
+def legend(marked: Iterable[tuple[Html, Child]]) -> Html:
+    """Write marks with their meanings."""
+    return el("ul", join(el("li", *pair) for pair in marked), class_="gs-legend")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpusizer.answers.model_card.card_answer import ModelCardAnswer
 from gpusizer.answers.model_card.verdicts import CardVerdict, JudgedStatement
-from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.html import Html, bullets, el, fold, join, section
 from gpusizer.ui.presenters.words import Words
 
 MOST_SHOWN = 40
@@ -18,19 +18,16 @@ def model_card_html(card: ModelCardAnswer | None, words: Words, use_href: str) -
 
     `use_href` is the page's address with the author's settings; the link needs a command.
     """
-    return el(
-        "section",
-        el(
-            "details",
-            el("summary", words("card.title")),
+    return section(
+        "model-card",
+        fold(
+            words("card.title"),
             el("p", _lead(card, words), class_="gs-lead"),
             _use_link(card, words, use_href),
             _list(card, words),
             open=bool(card and card.statements),
-            class_="gs-details gs-model-card",
+            class_="gs-model-card",
         ),
-        class_="gs-section",
-        id="gs-model-card",
     )
 
 
@@ -52,21 +49,15 @@ def _use_link(card: ModelCardAnswer | None, words: Words, href: str) -> Html | N
 def _list(card: ModelCardAnswer | None, words: Words) -> Html | None:
     if card is None or not card.statements:
         return None
-    items = [_item(item, card.url, words) for item in card.statements[:MOST_SHOWN]]
-    return el("ul", join(items), class_="gs-notes")
+    shown = card.statements[:MOST_SHOWN]
+    return bullets((_item(item, card.url, words) for item in shown), "gs-notes")
 
 
 def _item(item: JudgedStatement, url: str, words: Words) -> Html:
-    return el(
-        "li",
-        el("q", item.statement.quote, dir="auto"),
-        " ",
-        _line_link(item, url, words),
-        el("br"),
-        el("strong", words(f"card.verdict.{item.verdict.value}")),
-        ": ",
-        words.note(item.reason),
-    )
+    verdict = el("strong", words(f"card.verdict.{item.verdict.value}"))
+    quote = el("q", item.statement.quote, dir="auto")
+    link, reason = _line_link(item, url, words), words.note(item.reason)
+    return join((quote, " ", link, el("br"), verdict, ": ", reason))
 
 
 def _line_link(item: JudgedStatement, url: str, words: Words) -> Html:

@@ -8,14 +8,13 @@ from gpusizer.answers.models_for.live_use import UseNow
 from gpusizer.answers.models_for.models_answer import ModelsFor, RunsOn
 from gpusizer.answers.models_for.ordering import Runs
 from gpusizer.core.units import GIB
-from gpusizer.fit.losses import quality_at
 from gpusizer.hub.listed_models import ListedModel
 from gpusizer.memory.workload import DEFAULT_CONTEXT
 from gpusizer.ui.presenters.addresses import question_href
 from gpusizer.ui.presenters.conclusion import conclusion_html
-from gpusizer.ui.presenters.grid import Column, in_units, known, named
-from gpusizer.ui.presenters.html import Html, el, join
-from gpusizer.ui.presenters.losses import loss_label
+from gpusizer.ui.presenters.grid import Column, known, named, numbers
+from gpusizer.ui.presenters.html import Html, bullets, el, fold, join, section
+from gpusizer.ui.presenters.losses import configuration
 from gpusizer.ui.presenters.marks import verdict_badge
 from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.words import Words
@@ -25,15 +24,13 @@ _BILLION = 10**9
 
 def models_for_html(answer: ModelsFor, words: Words) -> Html:
     """Write the part above the list: what runs, the order, and the notes."""
-    return el(
-        "section",
+    return section(
+        "reverse",
         conclusion_html(answer.conclusion, words),
         el("p", words("reverse.order", source=_source(answer.now, words)), class_="gs-order"),
         words.listed(answer.notes, "gs-notes"),
         _newcomers(answer.newcomers, answer.request.gpu, words),
         None if answer.rows else el("p", words("reverse.nothing"), class_="gs-empty"),
-        class_="gs-section",
-        id="gs-reverse",
     )
 
 
@@ -49,20 +46,19 @@ def _newcomers(trending: Sequence[ListedModel], gpu: str, words: Words) -> Html 
     if not trending:
         return None
     items = [
-        el(
-            "li",
-            el("a", model.repo_id, href=_address(model.repo_id, gpu, words)),
-            " ",
-            el("small", " · ".join(_newcomer_facts(model, words))),
+        join(
+            (
+                el("a", model.repo_id, href=_address(model.repo_id, gpu, words)),
+                " ",
+                el("small", " · ".join(_newcomer_facts(model, words))),
+            )
         )
         for model in trending
     ]
-    return el(
-        "details",
-        el("summary", words("reverse.trending.title")),
+    return fold(
+        words("reverse.trending.title"),
         el("p", words("reverse.trending.lead"), class_="gs-small"),
-        el("div", el("ul", join(items)), class_="gs-copies"),
-        class_="gs-details",
+        el("div", bullets(items), class_="gs-copies"),
         id="gs-trending",
     )
 
@@ -87,34 +83,18 @@ def columns(gpu: str) -> tuple[Column[RunsOn], ...]:
             lambda row, words: _model(row, gpu, words),
             "html",
         ),
-        Column(
-            "size",
-            lambda row: in_units(row.runs.profile.parameters, _BILLION, 3),
-            lambda row, words: words.count(row.runs.profile.parameters),
-        ),
+        numbers("size", lambda row: row.runs.profile.parameters, Words.count, _BILLION, 3),
         Column(
             "verdict",
             lambda row: row.runs.verdict.place,
             lambda row, words: verdict_badge(row.runs.verdict, words, f"how_{row.runs.how}"),
             "html",
         ),
-        Column(
-            "headroom",
-            lambda row: in_units(row.fit.headroom_bytes, GIB, 2),
-            lambda row, words: known(row.fit.headroom_bytes, words.gib),
-        ),
+        numbers("headroom", lambda row: row.fit.headroom_bytes, Words.gib, GIB, 2),
         Column("speed", _speed, _speed_text),
-        Column(
-            "max_context",
-            lambda row: row.fit.max_context,
-            lambda row, words: known(row.fit.max_context, words.whole),
-        ),
+        numbers("max_context", lambda row: row.fit.max_context, Words.whole),
         Column("released", _day, _month),
-        Column(
-            "downloads",
-            lambda row: row.family.use.downloads,
-            lambda row, words: known(row.family.use.downloads, words.count),
-        ),
+        numbers("downloads", lambda row: row.family.use.downloads, Words.count),
     )
 
 
@@ -140,9 +120,7 @@ def _speed_text(row: RunsOn, words: Words) -> str:
 
 
 def _way(runs: Runs, words: Words) -> str:
-    estimate, task = runs.way.estimate, words(f"task.{runs.task}")
-    loss = loss_label(quality_at(estimate), words)
-    return f"{estimate.quant.name} · {loss} · {estimate.engine.name} · {task}"
+    return f"{configuration(runs.way.estimate, words)} · {words(f'task.{runs.task}')}"
 
 
 def _model(row: RunsOn, gpu: str, words: Words) -> Html:
@@ -174,25 +152,21 @@ def copies_html(answer: ModelsFor, words: Words) -> Html:
     families = [_family(row, answer.request.gpu, words) for row in rows]
     title = words("reverse.copies.title", count=sum(len(row.family.copies) for row in rows))
     listed = el("div", join(families), class_="gs-copies")
-    details = el("details", el("summary", title), listed, class_="gs-details", id="gs-copies")
-    return el("section", details, class_="gs-section")
+    return el("section", fold(title, listed, id="gs-copies"), class_="gs-section")
 
 
 def _family(row: RunsOn, gpu: str, words: Words) -> Html:
     repo_id = row.runs.profile.repo_id
-    copies = [_copy(copy, gpu, row.context, words) for copy in row.family.copies]
-    return el("section", el("h3", repo_id), el("ul", join(copies)), data_family=repo_id)
+    copies = bullets(_copy(copy, gpu, row.context, words) for copy in row.family.copies)
+    return el("section", el("h3", repo_id), copies, data_family=repo_id)
 
 
 def _copy(copy: Runs, gpu: str, context: int, words: Words) -> Html:
     """Write one repository of a family: a link to its own answer, what it is, and how it runs."""
     kind, repo_id = copy.candidate.member.kind, copy.profile.repo_id
     quant, verdict = copy.way.estimate.quant.name, words.verdict(copy.verdict.value)
-    return el(
-        "li",
-        el("a", repo_id, href=_address(repo_id, gpu, words, context)),
-        el("small", f"{words(f'release.{kind}')} · {quant} · {verdict}"),
-    )
+    link = el("a", repo_id, href=_address(repo_id, gpu, words, context))
+    return join((link, el("small", f"{words(f'release.{kind}')} · {quant} · {verdict}")))
 
 
 def _address(repo_id: str, gpu: str, words: Words, context: int = DEFAULT_CONTEXT) -> str:

@@ -39,14 +39,6 @@ class NumberFormat:
         """
         return self.number(number, ",.0f")
 
-    def three_digits(self, number: float) -> str:
-        """Write a number to three digits."""
-        return self.number(number, ",.3g")
-
-    def tenths(self, number: float) -> str:
-        """Write a number with one digit after the point."""
-        return self.number(number, ",.1f")
-
     def gib(self, amount_bytes: float) -> str:
         """Write GiB without the unit, for table cells whose heading names it.
 

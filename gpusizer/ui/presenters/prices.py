@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from gpusizer.gpus import Price
 from gpusizer.gpus.costs import PlanCosts
 from gpusizer.gpus.purchase import is_old
-from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.grid import amount_cell
+from gpusizer.ui.presenters.html import Html
 from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.side_table import Cell
 from gpusizer.ui.presenters.words import Words
@@ -19,9 +20,7 @@ def price_cell(costs: PlanCosts, words: Words) -> Html | str:
     """Write the price of all boards of a plan; small print below says what it stands on."""
     if costs.buy_usd is None:
         return DASH
-    small_print = [el("small", part) for part in _terms(costs, words)]
-    price = el("strong", words.usd(costs.buy_usd))
-    return el("div", price, join(small_print), class_="gs-number gs-named")
+    return amount_cell(words.usd(costs.buy_usd), *_terms(costs, words))
 
 
 def price_text(costs: PlanCosts, words: Words) -> str:
@@ -111,8 +110,7 @@ def rent_cell(costs: PlanCosts, words: Words) -> Html | str:
     usd = costs.rent_usd_per_hour
     if usd is None:
         return DASH
-    terms = el("small", rent_terms(costs, words))
-    return el("div", el("strong", words.usd(usd)), terms, class_="gs-number gs-named")
+    return amount_cell(words.usd(usd), rent_terms(costs, words))
 
 
 def rent_terms(costs: PlanCosts, words: Words) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpusizer.answers.launch.deployment import cheapest_deployment
-from gpusizer.fit.losses import quality_at
 from gpusizer.fit.serving_rows import Replicas, ServingPlan
 from gpusizer.model.profile import ModelProfile
 from gpusizer.ui.presenters.code import code_html
 from gpusizer.ui.presenters.grid import known
-from gpusizer.ui.presenters.html import Html, el, join
-from gpusizer.ui.presenters.losses import loss_label
+from gpusizer.ui.presenters.html import Html, el, fold, join, section, small
+from gpusizer.ui.presenters.losses import configuration
 from gpusizer.ui.presenters.table import Columns, table_html
 from gpusizer.ui.presenters.words import Words
 
@@ -24,8 +23,8 @@ _ENDLESS = "∞"  # requests pile up
 def serving_plan_html(plan: ServingPlan, profile: ModelProfile, words: Words) -> Html:
     """Write the ways to meet the target, the cheapest first, and how to start that one."""
     target = plan.target
-    return el(
-        "section",
+    return section(
+        "plan",
         words.heading(
             "plan",
             rate=words.number(target.requests_per_second, "g"),
@@ -38,8 +37,6 @@ def serving_plan_html(plan: ServingPlan, profile: ModelProfile, words: Words) ->
         _deployment(plan, profile, words),
         _further(plan.rows[_SHOWN:PLAN_ROWS], words),
         words.listed(plan.notes, "gs-notes"),
-        class_="gs-section",
-        id="gs-plan",
     )
 
 
@@ -54,13 +51,12 @@ def _deployment(plan: ServingPlan, profile: ModelProfile, words: Words) -> Html 
         return join((none, words.listed(found.replica.notes, "gs-notes")))
     engine = plan.rows[0].estimate.engine.name
     blocks = {"compose.yaml": found.compose, "kubernetes.yaml": found.kubernetes}
-    return el(
-        "details",
-        el("summary", words("plan.deploy")),
+    return fold(
+        words("plan.deploy"),
         code_html(engine, found.replica.text, words, found.replica.language),
         join(code_html(name, text, words, "yaml") for name, text in blocks.items() if text),
         words.listed((*found.replica.notes, *found.notes), "gs-notes"),
-        class_="gs-details gs-launch",
+        class_="gs-launch",
     )
 
 
@@ -68,20 +64,11 @@ def _further(rows: Sequence[Replicas], words: Words) -> Html | None:
     """Write the ways after the first ones, folded; None where there are none."""
     if not rows:
         return None
-    return el(
-        "details",
-        el("summary", words("plan.further", count=words.whole(len(rows)))),
-        table_html(_columns(words), rows, words, "gs-ranked"),
-        class_="gs-details",
-    )
+    table = table_html(_columns(words), rows, words, "gs-ranked")
+    return fold(words("plan.further", count=words.whole(len(rows))), table)
 
 
 def _columns(words: Words) -> Columns[Replicas]:
-    def how(row: Replicas) -> str:
-        estimate = row.estimate
-        loss = loss_label(quality_at(estimate), words)
-        return f"{estimate.quant.name} · {loss} · {estimate.engine.name}"
-
     def replicas(row: Replicas) -> str:
         count = words.whole(row.boards)
         return words("plan.replicas", replicas=words.whole(row.replicas), count=count)
@@ -91,7 +78,7 @@ def _columns(words: Words) -> Columns[Replicas]:
         return _cell(words.number(row.users, "g"), room)
 
     return {
-        "gpu": lambda row: _cell(row.gpu.name, how(row)),
+        "gpu": lambda row: _cell(row.gpu.name, configuration(row.estimate, words)),
         "plan_gpus": lambda row: _gpus(row, words),
         "plan_replicas": replicas,
         "plan_users": users,
@@ -103,7 +90,7 @@ def _columns(words: Words) -> Columns[Replicas]:
 
 
 def _cell(text: str, small_print: str | None) -> Html:
-    return join((el("strong", text), el("small", small_print) if small_print else None))
+    return join((el("strong", text), small(small_print)))
 
 
 def _gpus(row: Replicas, words: Words) -> Html:

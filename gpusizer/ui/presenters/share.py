@@ -4,33 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.answers.exports import estimates_csv, ranking_csv
 from gpusizer.answers.report import Report
 from gpusizer.core.printable import json_text
 from gpusizer.text import say_note
-from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.html import Html, el, fold, join
 from gpusizer.ui.presenters.markdown import markdown
 from gpusizer.ui.presenters.words import Words
 
 _KINDS = ("link", "json", "csv", "memory", "markdown")
 _UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Download:
-    """A file that the browser saves."""
-
-    name: str
-    type: str
-    text: str
-
-    @property
-    def fields(self) -> dict[str, str]:
-        """The file for the script `DOWNLOAD` of the page."""
-        return {"name": self.name, "type": self.type, "text": self.text}
 
 
 def share_html(words: Words) -> Html:
@@ -46,22 +31,20 @@ def share_html(words: Words) -> Html:
         )
         for kind in _KINDS
     ]
-    return el(
-        "details",
-        el("summary", words("share.label")),
-        el("div", join(buttons), class_="gs-share", role="group", aria_label=words("share.label")),
-        class_="gs-details gs-share-fold",
-    )
+    label = words("share.label")
+    group = el("div", join(buttons), class_="gs-share", role="group", aria_label=label)
+    return fold(label, group, class_="gs-share-fold")
 
 
-def download(report: Report, kind: str, words: Words) -> Download | None:
-    """Return a report as a file of that kind, None for an unknown kind."""
+def download(report: Report, kind: str, words: Words) -> dict[str, str] | None:
+    """Return a report as a file of that kind for `ui/scripts/download.js`, None for an unknown
+    kind."""
     file = _FILES.get(kind)
     if file is None:
         return None
     suffix, media_type, text = file
     name = _UNSAFE.sub("-", report.profile.repo_id.rsplit("/", maxsplit=1)[-1])[:80]
-    return Download(f"gpusizer-{name}{suffix}", media_type, text(report, words))
+    return {"name": f"gpusizer-{name}{suffix}", "type": media_type, "text": text(report, words)}
 
 
 def _json(report: Report) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from typing import Literal
 
 from gpusizer.answers.comparison import ComparedGpu, Comparison
 from gpusizer.answers.conclusion.clauses import is_text
-from gpusizer.ui.presenters.capacity_bar import bar_bytes
+from gpusizer.ui.presenters.bars import bar_bytes
 from gpusizer.ui.presenters.conclusion import conclusion_html
 from gpusizer.ui.presenters.gpu_folds import gpu_folds_html
-from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.html import Html, choices, el, fold, join, section
 from gpusizer.ui.presenters.marks import parts_legend
 from gpusizer.ui.presenters.side_cells import ROWS, boards_name, column_of
 from gpusizer.ui.presenters.side_table import side_table_html
@@ -39,8 +39,8 @@ def side_by_side_html(
     """
     items = comparison.items if comparison else ()
     empty = el("div", el("p", words("cards.empty")), examples, class_="gs-empty")
-    return el(
-        "section",
+    return section(
+        "cards",
         conclusion_html(comparison.conclusion, words)
         if comparison and concluded
         else words.heading("cards"),
@@ -48,8 +48,6 @@ def side_by_side_html(
         el("p", message, class_="gs-message", role="status") if message else None,
         _compared(comparison, picks, plans, words, machines) if comparison and items else empty,
         _own_cards(words),
-        class_="gs-section",
-        id="gs-cards",
     )
 
 
@@ -69,34 +67,21 @@ def _compared(
         for at, (item, pick) in enumerate(zip(items, picks, strict=True))
     ]
     columns = [column_of(item, scale, words) for item in items]
+    named: dict[str, str] = {name: words(f"plans.{name}") for name in PLANS}
     sized = comparison.profile is not None
     silent = comparison.profile is not None and not is_text(comparison.profile)
     rows = {name: best for name, best in ROWS.items() if not (silent and name == "decode")}
     return join(
         (
-            _switch(plans, words) if sized and len(items) > 1 else None,
+            choices("plans", named, words("plans.label"), plans)
+            if sized and len(items) > 1
+            else None,
             side_table_html(heads, columns, rows, words),
             parts_legend(words, "free", "reserve") if sized else None,
-            el("details", el("summary", words("cards.terms")), class_="gs-details gs-terms"),
+            fold(words("cards.terms"), class_="gs-terms"),
             gpu_folds_html(comparison, words),
         )
     )
-
-
-def _switch(plans: Plans, words: Words) -> Html:
-    """Write the choice between one quantization for all GPUs and the best of each."""
-    buttons = [
-        el(
-            "button",
-            words(f"plans.{name}"),
-            type="button",
-            data_plans=name,
-            aria_pressed="true" if name == plans else "false",
-        )
-        for name in PLANS
-    ]
-    label = words("plans.label")
-    return el("div", join(buttons), class_="gs-switch", role="group", aria_label=label)
 
 
 def _head(item: ComparedGpu, pick: str | None, words: Words) -> Html:

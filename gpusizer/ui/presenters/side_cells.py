@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from gpusizer.answers.comparison import ComparedGpu
+from gpusizer.answers.conclusion import clauses
 from gpusizer.core.units import GB, GIB, TERA
 from gpusizer.fit.capacity_limits import Largest
 from gpusizer.fit.fit import Fit
@@ -16,7 +17,7 @@ from gpusizer.fit.speed.speculation import SpeculativeSpeeds
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
 from gpusizer.memory.draft import DraftEstimate
-from gpusizer.ui.presenters.capacity_bar import capacity_bar
+from gpusizer.ui.presenters.bars import capacity_bar
 from gpusizer.ui.presenters.html import el
 from gpusizer.ui.presenters.losses import loss_label
 from gpusizer.ui.presenters.marks import verdict_badge
@@ -61,7 +62,7 @@ def boards_name(item: ComparedGpu, words: Words) -> str:
     """Name a column: its GPUs, and the system memory beside them."""
     ranked = item.ranked
     count = ranked.fit.count if ranked else item.count or 1
-    name = f"{count} × {item.gpu.name}" if count > 1 else item.gpu.name
+    name = clauses.boards_name(item.gpu, count)
     if ranked and ranked.fit.machine.ram_bytes:
         name += f" + {words.number(ranked.fit.machine.ram_bytes / GIB, 'g')} GB RAM"
     return name
@@ -130,7 +131,7 @@ def _performance(ranked: Ranked, words: Words) -> _Lines:
 def _draft_memory(draft: DraftEstimate, words: Words) -> Cell:
     """The memory that a draft model takes on each GPU, which its bar includes."""
     total = draft.per_gpu.total
-    band = words("tile.band", low=words.amount(total.low), high=words.amount(total.high))
+    band = words.amount_band(total)
     return Cell(words.amount(total.likely), draft.quant.name, (band,))
 
 
@@ -144,8 +145,7 @@ def _guessed(speeds: SpeculativeSpeeds, words: Words) -> Cell:
     )
     if speeds.decode is None:
         return Cell(DASH, gain)
-    rate = words("tokens_per_second", speed=words.speed(speeds.decode.likely))
-    return Cell(rate, words.band(speeds.decode), (gain,))
+    return Cell(words.rate(speeds.decode.likely), words.band(speeds.decode), (gain,))
 
 
 def _with_users(speeds: Speeds, words: Words) -> _Lines:
@@ -167,9 +167,8 @@ def _with_users(speeds: Speeds, words: Words) -> _Lines:
             ("serving", speeds.serving, speeds.serving_users),
         ):
             if rate is not None:
-                total = words("tokens_per_second", speed=words.speed(rate.likely))
                 of = words("spec.users_band", users=words.whole(users), band=words.band(rate))
-                yield name, Cell(total, of, (), rate.likely)
+                yield name, Cell(words.rate(rate.likely), of, (), rate.likely)
 
 
 def _limits(largest: Largest, words: Words) -> _Lines:
@@ -190,8 +189,7 @@ def _limits(largest: Largest, words: Words) -> _Lines:
 def _rate(rate: Rate | None, words: Words) -> Cell:
     if rate is None:
         return Cell(words("unknown"))
-    shown = words("tokens_per_second", speed=words.speed(rate.likely))
-    return Cell(shown, words.band(rate), (), rate.likely)
+    return Cell(words.rate(rate.likely), words.band(rate), (), rate.likely)
 
 
 def _costs(item: ComparedGpu, words: Words) -> _Lines:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpusizer.ui.presenters.html import Child, Html, el, join
+from gpusizer.ui.presenters.html import Child, Html, el, join, small
 from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.words import Words
 
@@ -68,6 +68,5 @@ def _row(name: str, best: Best | None, columns: Sequence[Column], words: Words) 
 
 def _cell(cell: Cell, *, is_best: bool) -> Html:
     shown = el("strong", cell.shown) if is_best else el("span", cell.shown)
-    band = el("small", cell.band) if cell.band else None
     terms = [el("small", term, class_="gs-term") for term in cell.terms if term]
-    return el("td", shown, band, join(terms))
+    return el("td", shown, small(cell.band), join(terms))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from gpusizer.answers.conclusion.clauses import boards_name
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.answers.request import RANKINGS
 from gpusizer.core.units import GIB
@@ -14,9 +15,9 @@ from gpusizer.fit.speed import Rate
 from gpusizer.ui.choices import Tier
 from gpusizer.ui.presenters.bars import bars_html, shown_rows
 from gpusizer.ui.presenters.derivation import derivation_html
-from gpusizer.ui.presenters.grid import Column, gpu_cell, in_units, known
-from gpusizer.ui.presenters.html import Html, el, join
-from gpusizer.ui.presenters.losses import loss_cell, loss_label, loss_sentence
+from gpusizer.ui.presenters.grid import Column, amount_cell, gpu_cell, numbers
+from gpusizer.ui.presenters.html import Html, choices, el, fold, join, section
+from gpusizer.ui.presenters.losses import configuration, loss_cell, loss_sentence
 from gpusizer.ui.presenters.marks import (
     provenance_legend,
     provenance_mark,
@@ -37,8 +38,8 @@ def memory_html(report: Report, tiers: Sequence[Tier], words: Words) -> Html:
     well-known quantizations, and the table of all."""
     from_originals = any(row.needs_original_weights for row in report.estimates)
     workload = report.workload
-    return el(
-        "section",
+    return section(
+        "memory",
         words.heading(
             "memory",
             context=words.whole(workload.context),
@@ -47,17 +48,13 @@ def memory_html(report: Report, tiers: Sequence[Tier], words: Words) -> Html:
         tiers_html(tiers, words),
         _loss(report, words),
         bars_html(report, words),
-        el(
-            "details",
-            el("summary", words("memory.all", count=len(report.estimates))),
+        fold(
+            words("memory.all", count=len(report.estimates)),
             table_html(_estimates(words), report.estimates, words, "gs-estimates"),
             el("p", "† ", words("needs_original"), class_="gs-small") if from_originals else None,
             provenance_legend(words),
-            class_="gs-details",
         ),
         derivation_html(shown_rows(report.estimates), words),
-        class_="gs-section",
-        id="gs-memory",
     )
 
 
@@ -73,41 +70,23 @@ def ranking_html(report: Report, words: Words) -> Html:
     """Write the part above the ranking: its title, and buttons that order it."""
     order = report.request.rank_by
     further = [name for name in RANKINGS if name not in _ORDERS]
-    return el(
-        "section",
+    return section(
+        "ranking",
         words.heading("ranking", at_once=words.at_once(report.workload.concurrency)),
         _orders(_ORDERS, order, words),
-        el(
-            "details",
-            el("summary", words("rank.more")),
+        fold(
+            words("rank.more"),
             _orders(further, order, words),
-            class_="gs-details gs-more-orders",
+            class_="gs-more-orders",
             open=order in further or None,
         ),
         None if report.ranking else el("p", words("ranking.empty"), class_="gs-empty"),
-        class_="gs-section",
-        id="gs-ranking",
     )
 
 
 def _orders(names: Sequence[str], order: str, words: Words) -> Html:
-    buttons = [
-        el(
-            "button",
-            words(f"rank.{name}"),
-            type="button",
-            data_rank=name,
-            aria_pressed="true" if name == order else "false",
-        )
-        for name in names
-    ]
-    return el(
-        "div", join(buttons), class_="gs-switch", role="group", aria_label=words("rank.label")
-    )
-
-
-def _boards(fit: Fit) -> str:
-    return f"{fit.count} × {fit.gpu.name}" if fit.count > 1 else fit.gpu.name
+    named = {name: words(f"rank.{name}") for name in names}
+    return choices("rank", named, words("rank.label"), order)
 
 
 def _slug(fit: Fit) -> str:
@@ -118,9 +97,8 @@ def _slug(fit: Fit) -> str:
 def _gpu(item: Ranked, words: Words) -> Html:
     """Write the boards, the configuration that they run with what it loses, and their rank."""
     fit = item.fit
-    loss = loss_label(quality_at(fit.estimate), words)
-    configuration = f"{fit.estimate.quant.name} · {loss} · {fit.estimate.engine.name}"
-    return gpu_cell(_boards(fit), configuration, _slug(fit), words, item.rank)
+    detail = configuration(fit.estimate, words)
+    return gpu_cell(boards_name(fit.gpu, fit.count), detail, _slug(fit), words, item.rank)
 
 
 def _rate_of(item: Ranked) -> Rate | None:
@@ -133,12 +111,7 @@ def _rate(item: Ranked, words: Words) -> Html:
     rate = _rate_of(item)
     if rate is None:
         return el("div", DASH, class_="gs-number")
-    return el(
-        "div",
-        el("strong", words.speed(rate.likely)),
-        el("small", words.band(rate)),
-        class_="gs-number gs-named",
-    )
+    return amount_cell(words.speed(rate.likely), words.band(rate))
 
 
 def _provenance(row: EstimateRow, part: str, words: Words) -> Html:
@@ -172,7 +145,12 @@ def _estimates(words: Words) -> Columns[EstimateRow]:
 
 
 RANKING_COLUMNS: tuple[Column[Ranked], ...] = (
-    Column("gpu", lambda item: f"{_boards(item.fit)} {item.fit.gpu.slug}", _gpu, "html"),
+    Column(
+        "gpu",
+        lambda item: f"{boards_name(item.fit.gpu, item.fit.count)} {item.fit.gpu.slug}",
+        _gpu,
+        "html",
+    ),
     Column(
         "speed",
         lambda item: rate.likely if (rate := _rate_of(item)) else None,
@@ -196,12 +174,7 @@ RANKING_COLUMNS: tuple[Column[Ranked], ...] = (
         ascending=True,
         width=112,
     ),
-    Column(
-        "headroom",
-        lambda item: in_units(item.fit.way.headroom_bytes, GIB, 2),
-        lambda item, words: words.gib(item.fit.way.headroom_bytes),
-        width=104,
-    ),
+    numbers("headroom", lambda item: item.fit.way.headroom_bytes, Words.gib, GIB, 2, width=104),
     Column(
         "verdict",
         lambda item: item.fit.verdict.place,
@@ -209,13 +182,7 @@ RANKING_COLUMNS: tuple[Column[Ranked], ...] = (
         "html",
         width=112,
     ),
-    Column(
-        "power",
-        lambda item: item.power_watts,
-        lambda item, words: known(item.power_watts, words.whole),
-        ascending=True,
-        width=90,
-    ),
+    numbers("power", lambda item: item.power_watts, Words.whole, ascending=True, width=90),
 )
 """The grid of every GPU that runs a model, in the report's order."""
 

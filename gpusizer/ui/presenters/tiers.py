@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpusizer.answers.conclusion.clauses import boards_name
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Ranked
 from gpusizer.ui.choices import KINDS, Tier
-from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.html import Html, defined, el, join
 from gpusizer.ui.presenters.losses import loss_mark
 from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.words import Words
@@ -28,7 +29,7 @@ def _tile(tier: Tier, words: Words) -> Html:
         el("p", words.amount(total.likely), class_="gs-big"),
         el(
             "p",
-            words("tile.band", low=words.amount(total.low), high=words.amount(total.high)),
+            words.amount_band(total),
             " · ",
             estimate.quant.name,
             " · ",
@@ -43,16 +44,12 @@ def _tile(tier: Tier, words: Words) -> Html:
 def _line(kind: str, item: Ranked | None, words: Words) -> Html:
     """Write a line for a kind of hardware: its smallest boards for a tier, with speed and price."""
     if item is None:
-        return el("div", el("dt", words(f"kind.{kind}")), el("dd", words("tile.none")))
+        return defined(words(f"kind.{kind}"), words("tile.none"))
     fit = item.fit
     facts = [fit.estimate.quant.name]
     if item.decode is not None:
-        facts.append(words("tokens_per_second", speed=words.speed(item.decode.likely)))
+        facts.append(words.rate(item.decode.likely))
     if item.rent_usd_per_hour is not None:
         facts.append(words("per_hour", price=words.usd(item.rent_usd_per_hour)))
-    count = f"{fit.count} × " if fit.count > 1 else ""
-    return el(
-        "div",
-        el("dt", words(f"kind.{kind}")),
-        el("dd", f"{count}{fit.gpu.name}", el("small", " · ".join(facts) or DASH)),
-    )
+    name = boards_name(fit.gpu, fit.count)
+    return defined(words(f"kind.{kind}"), name, " · ".join(facts) or DASH)

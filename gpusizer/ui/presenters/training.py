@@ -14,7 +14,7 @@ from gpusizer.training.ranking import RankedTraining
 from gpusizer.ui.presenters.charts.stacked import training_picture
 from gpusizer.ui.presenters.conclusion import conclusion_html
 from gpusizer.ui.presenters.grid import known
-from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.html import Html, bullets, el, join, section, small
 from gpusizer.ui.presenters.marks import verdict_badge
 from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.prices import rent_terms
@@ -27,8 +27,8 @@ _RANKED = 20
 def training_html(report: TrainingReport, words: Words) -> Html:
     """Write the headline, then the picture, the ladder of savings and the GPUs."""
     requested = next((row for row in report.estimates if row.asked), report.estimates[0])
-    return el(
-        "section",
+    return section(
+        "training",
         el("p", report.profile.repo_id, class_="gs-eyebrow"),
         conclusion_html(report.conclusion, words),
         el("p", _details(report, requested, words), class_="gs-lead"),
@@ -36,8 +36,6 @@ def training_html(report: TrainingReport, words: Words) -> Html:
         training_picture(stacks_of(report.estimates), _capacities(report), words),
         _ladder(report.ladder, words),
         _ranking(report.ranking, words),
-        class_="gs-section",
-        id="gs-training",
     )
 
 
@@ -97,23 +95,13 @@ def _capacities(report: TrainingReport) -> list[Capacity]:
 def _ladder(rungs: Sequence[Rung], words: Words) -> Html | None:
     if not rungs:
         return None
-    items = [
-        el(
-            "li",
-            words.note(rung.note),
-            " ",
-            el(
-                "small",
-                words(
-                    "train.rung",
-                    saving=words.amount(rung.saving_bytes),
-                    total=words.amount(rung.total_bytes),
-                ),
-            ),
-        )
-        for rung in rungs
-    ]
-    return el("div", el("h3", words("train.ladder")), el("ol", join(items), class_="gs-ladder"))
+    items = (join((words.note(rung.note), " ", small(_gain(rung, words)))) for rung in rungs)
+    return el("div", el("h3", words("train.ladder")), bullets(items, "gs-ladder", "ol"))
+
+
+def _gain(rung: Rung, words: Words) -> str:
+    saving, total = words.amount(rung.saving_bytes), words.amount(rung.total_bytes)
+    return words("train.rung", saving=saving, total=total)
 
 
 def _ranking(ranking: Sequence[RankedTraining], words: Words) -> Html:
@@ -132,15 +120,18 @@ def _boards(item: RankedTraining) -> Html:
 
 
 def _columns(words: Words) -> Columns[RankedTraining]:
+    def digits(number: float) -> str:
+        return words.number(number, ",.3g")
+
     return {
         "rank": lambda item: str(item.rank),
         "gpu": _boards,
         "verdict": lambda item: verdict_badge(item.fit.verdict, words),
         "headroom": lambda item: words.gib(item.fit.headroom_bytes),
         "train_speed": lambda item: known(item.rate.likely if item.rate else None, words.speed),
-        "hours": lambda item: known(item.cost.hours, words.three_digits),
+        "hours": lambda item: known(item.cost.hours, digits),
         "usd": lambda item: _rent(item, words),
-        "energy": lambda item: known(item.cost.energy_kwh, words.three_digits),
+        "energy": lambda item: known(item.cost.energy_kwh, digits),
     }
 
 

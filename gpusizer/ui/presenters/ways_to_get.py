@@ -8,7 +8,7 @@ from gpusizer.answers.conclusion.clauses import boards_name
 from gpusizer.answers.report import Report
 from gpusizer.fit.alternatives import is_priced_by_rent
 from gpusizer.fit.ranking import Alternative, Ranked
-from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.html import Html, defined, el, join
 from gpusizer.ui.presenters.words import Words
 
 _OFFERED = ("cheapest", "rent")
@@ -33,7 +33,7 @@ def ways_to_get_html(report: Report, words: Words) -> Html | None:
 
 def _line(kind: str, facts: list[Html], words: Words) -> Html:
     shown = join(facts) if facts else words("way.none")
-    return el("div", el("dt", words(f"way.{kind}")), el("dd", shown))
+    return defined(words(f"way.{kind}"), shown)
 
 
 def _offer(alternative: Alternative, words: Words) -> Iterator[Html]:
@@ -58,8 +58,6 @@ def _owned(report: Report, words: Words) -> Iterator[Html]:
 
 def _boards(item: Ranked, more: Iterable[str | None], words: Words) -> Html:
     """Write boards, and below them the speed of one user and what is known more."""
-    rate = item.decode
-    speed = None if rate is None else words("tokens_per_second", speed=words.speed(rate.likely))
-    facts = (speed, *more)
+    facts = (None if item.decode is None else words.rate(item.decode.likely), *more)
     name = boards_name(item.fit.gpu, item.fit.count)
     return join((el("span", name), el("small", " · ".join(filter(None, facts)))))

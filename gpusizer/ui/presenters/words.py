@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from gpusizer.core.byte_ranges import Amount
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note
 from gpusizer.text import say_error, say_note, sentences, text
-from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.html import Html, bullets, el
 from gpusizer.ui.presenters.number_format import NumberFormat
 
 
@@ -39,6 +40,14 @@ class Words(NumberFormat):
             return self("at_once.one")
         return self("at_once.many", count=self.whole(requests))
 
+    def amount_band(self, amount: Amount) -> str:
+        """Write the low and high end of an amount."""
+        return self("tile.band", low=self.amount(amount.low), high=self.amount(amount.high))
+
+    def rate(self, tokens_per_second: float) -> str:
+        """Write tokens per second with the unit."""
+        return self("tokens_per_second", speed=self.speed(tokens_per_second))
+
     def heading(self, key: str, **fields: object) -> Html:
         """Write a section's title with a one-line explanation (`<key>.title`, `<key>.lead`)."""
         return el(
@@ -50,5 +59,4 @@ class Words(NumberFormat):
 
     def listed(self, notes: Iterable[Note], class_: str) -> Html | None:
         """Write notes as a list, None when there are none."""
-        items = [el("li", self.note(note)) for note in notes]
-        return el("ul", join(items), class_=class_) if items else None
+        return bullets(map(self.note, notes), class_)

@@ -12,10 +12,8 @@ from gpusizer.answers.data_ages import data_ages
 from gpusizer.ui import page_scripts as scripts
 from gpusizer.ui.other_tabs import Questions
 from gpusizer.ui.presenters import frame
-from gpusizer.ui.presenters.data_ages import data_ages_html
 from gpusizer.ui.presenters.html import join
-from gpusizer.ui.tabs import log_fold
-from gpusizer.ui.tabs.tab_fields import Listeners, html
+from gpusizer.ui.tabs.tab_fields import Listeners, go_button, html, part_fold
 
 
 def build(tab: gr.Tab, questions: Questions, listeners: Listeners) -> Mapping[str, Any]:
@@ -24,7 +22,26 @@ def build(tab: gr.Tab, questions: Questions, listeners: Listeners) -> Mapping[st
     words = questions.words
     errors = html("", "gs-accuracy-block")
     tab.select(questions.accuracy, None, errors, **listeners("accuracy"))
-    fold = log_fold.build(questions, listeners)
-    texts = (frame.method_html(words), data_ages_html(data_ages(), words), frame.api_html(words))
+    fold = _log_fold(questions, listeners)
+    texts = (
+        frame.method_html(words),
+        frame.data_ages_html(data_ages(), words),
+        frame.api_html(words),
+    )
     html(join(texts), "gs-method-block", scripts.COPY)
     return {"know.errors": errors, "log.fold": fold}
+
+
+def _log_fold(questions: Questions, listeners: Listeners) -> gr.Accordion:
+    """Build the fold. Its fields are never written into the address: a log may be private."""
+    words = questions.words
+    fold = part_fold("log", words)
+    with fold:
+        text = gr.Textbox(label=words("log.label"), info=words("log.lead"), lines=8, max_lines=20)
+        with gr.Row(equal_height=True):
+            model = gr.Textbox(label=words("log.model"), max_lines=1)
+            gpu = gr.Textbox(label=words("log.gpu"), max_lines=1)
+            go = go_button("log", words)
+        answer = html("", "gs-log-answer", scripts.COPY)
+    go.click(questions.check_log, [text, model, gpu], answer, **listeners("log"))
+    return fold

@@ -9,8 +9,9 @@ import gradio as gr
 
 from gpusizer.ui import page_scripts as scripts
 from gpusizer.ui.handlers import Handlers
-from gpusizer.ui.tabs import catalogue_fold
-from gpusizer.ui.tabs.tab_fields import Listeners, html, query_box
+from gpusizer.ui.other_tabs import Questions
+from gpusizer.ui.presenters import catalogue
+from gpusizer.ui.tabs.tab_fields import Listeners, grid, html, part_fold, query_box
 from gpusizer.ui.tabs.tab_form import TabForm, build_form
 
 
@@ -24,7 +25,32 @@ def build(
     cards = html(handlers.no_cards, "gs-compare-cards", scripts.wishing("compare", *scripts.CARDS))
     shown = {"status": status, "cards": cards, "query": query_box("gs-compare-query")}
     start = {"status": "", "cards": handlers.no_cards, "query": ""}
-    listed = catalogue_fold.build(handlers.questions, listeners)
+    listed = _catalogue_fold(handlers.questions, listeners)
     wishing = [cards, listed["catalogue.heading"]]
     form.answer_by(handlers.compare_for, tab, shown, start, wishing, listeners)
     return form, listed
+
+
+def _catalogue_fold(questions: Questions, listeners: Listeners) -> Mapping[str, Any]:
+    """Build the fold; return it, its heading, whose event `input` picks a GPU, and its table, by
+    name.
+
+    The field above the table asks `Sizer.gpus`, so that the page finds what the shell finds;
+    the search of Gradio's own table would look for letters inside of words.
+    """
+    words = questions.words
+    fold = part_fold("catalogue", words)
+    with fold:
+        heading = html("", "gs-catalogue-block", scripts.wishing("compare", "compare"))
+        label = words("catalogue.filter")
+        query = gr.Textbox(label=label, max_lines=1, elem_id="gs-catalogue-filter")
+        name = words("tab.catalogue")
+        table = grid(catalogue.COLUMNS, words, "gs-catalogue-grid", name, search=False)
+    parts = {"catalogue.heading": heading, "catalogue.table": table}
+
+    def search(text: str) -> dict[Any, Any]:
+        return {parts[name]: value for name, value in questions.catalogue(text).items()}
+
+    events = [fold.expand, query.change]
+    gr.on(events, search, [query], [*parts.values()], **listeners("catalogue"))
+    return {"catalogue.fold": fold, **parts}

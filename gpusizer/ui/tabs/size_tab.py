@@ -11,7 +11,7 @@ from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.page_scripts import ANSWER, CARDS, call, script_text, search_label, wishing
 from gpusizer.ui.presenters import frame
 from gpusizer.ui.presenters.errors import chips_html
-from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.html import Html, choices, el
 from gpusizer.ui.presenters.tables import RANKING_COLUMNS
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.tabs import pictures_section as pictures
@@ -26,17 +26,17 @@ def build(
 ) -> TabForm:
     """Build the tab."""
     words = handlers.words
-    choices: list[gr.HTML] = []
+    buttons: list[gr.HTML] = []
 
     def choices_below() -> None:
-        choices.append(html(_purposes(words), "gs-purpose", wishing("size", "purpose")))
+        buttons.append(html(_purposes(words), "gs-purpose", wishing("size", "purpose")))
         chips = chips_html(examples, words("try"))
-        choices.append(html(chips, "gs-examples", wishing("size", "try")))
+        buttons.append(html(chips, "gs-examples", wishing("size", "try")))
 
     form = build_form("size", words, choices_below)
     start = _start(frame.welcome_html(handlers.gpu_count, handlers.sample, words))
     shown, pictures_part = _shown(start["answer"], words)
-    asking = [*choices, shown["answer"], shown["cards"], shown["ranking"]]
+    asking = [*buttons, shown["answer"], shown["cards"], shown["ranking"]]
     form.answer_by(handlers.ask, tab, shown, start, asking, listeners)
     _share(handlers, shown["answer"], shown["query"], listeners)
     pictures_part.follow(shown["query"], handlers, listeners)
@@ -45,12 +45,8 @@ def build(
 
 def _purposes(words: Words) -> Html:
     """Write for whom a model is to run: the visitor, several users, or to be fine-tuned."""
-    buttons = [
-        el("button", words(f"purpose.{name}"), type="button", data_purpose=name)
-        for name in _PURPOSES
-    ]
-    label = words("purpose.label")
-    group = el("div", join(buttons), class_="gs-switch", role="group", aria_label=label)
+    named, label = {name: words(f"purpose.{name}") for name in _PURPOSES}, words("purpose.label")
+    group = choices("purpose", named, label, pressed=None)
     return el("div", el("span", label), group, class_="gs-purpose")
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from string import ascii_uppercase
-
-import pandas as pd
 
 from gpusizer.answers.figures.memory import Capacity
 from gpusizer.core.units import GIB
 from gpusizer.ui.presenters.charts.svg import Draw, filled, hatches
-from gpusizer.ui.presenters.html import Child, Html, el, join
+from gpusizer.ui.presenters.html import Html, bullets, el, fold, join, small
+from gpusizer.ui.presenters.marks import legend
 from gpusizer.ui.presenters.words import Words
 
 WIDE, NARROW = 560, 340
@@ -53,12 +52,9 @@ def parts_key(name: str, parts: Iterable[tuple[str, int]]) -> Html:
     for part, i in parts:
         uid = f"gs-{name}-key-{i}"
         swatch = join((hatches(uid), filled(0, 0, 16, 16, i, uid)))
-        items.append(el("li", _sample(16, swatch), part))
-    return el("ul", join(items), class_="gs-legend")
-
-
-def _sample(width: int, pattern: Html) -> Html:
-    return el("svg", pattern, viewBox=f"0 0 {width} 16", width=width, height=16, aria_hidden="true")
+        sample = el("svg", swatch, viewBox="0 0 16 16", width=16, height=16, aria_hidden="true")
+        items.append((sample, part))
+    return legend(items)
 
 
 def letters(capacities: Sequence[Capacity]) -> list[tuple[str, Capacity]]:
@@ -90,36 +86,35 @@ def capacity_name(capacity: Capacity, words: Words) -> str:
 
 def key(items: Sequence[tuple[str, str, str | None]]) -> Html | None:
     """Write a list that explains badges: the badge, its meaning, small print."""
-    if not items:
-        return None
-    entries = [
-        el("li", el("b", name), el("span", meaning, el("small", f" ({small})") if small else None))
-        for name, meaning, small in items
-    ]
-    return el("ul", join(entries), class_="gs-key")
+    return bullets(
+        (
+            join((el("b", name), el("span", meaning, small(f" ({detail})" if detail else None))))
+            for name, meaning, detail in items
+        ),
+        "gs-key",
+    )
 
 
-def numbers_table(title: str, numbers: pd.DataFrame, words: Words, texts: int = 1) -> Html:
-    """Write the numbers of a picture as a folded table, whose first `texts` columns are texts."""
-    classes = [None if i < texts else "gs-number" for i in range(len(numbers.columns))]
+def numbers_table(
+    title: str, columns: Mapping[str, Iterable[str]], words: Words, texts: int = 1
+) -> Html:
+    """Write the numbers of a picture as a folded table: its cells by their headings, of which the
+    first `texts` are of texts."""
+    classes = [None if i < texts else "gs-number" for i in range(len(columns))]
     heads = [
         el("th", name, scope="col", class_=class_)
-        for name, class_ in zip(numbers.columns, classes, strict=True)
+        for name, class_ in zip(columns, classes, strict=True)
     ]
     rows = [
-        el("tr", el("th", first, scope="row"), join(_cells(cells, classes[1:])))
-        for first, *cells in numbers.itertuples(index=False)
+        el("tr", el("th", cells[0], scope="row"), *map(_cell, cells[1:], classes[1:]))
+        for cells in zip(*columns.values(), strict=True)
     ]
     table = el(
         "table", el("thead", el("tr", join(heads))), el("tbody", join(rows)), aria_label=title
     )
-    return el(
-        "details",
-        el("summary", words("pictures.numbers")),
-        el("div", table, class_="gs-scroll gs-tall", tabindex=0),
-        class_="gs-details",
-    )
+    scrolling = el("div", table, class_="gs-scroll gs-tall", tabindex=0)
+    return fold(words("pictures.numbers"), scrolling)
 
 
-def _cells(cells: Sequence[str], classes: Sequence[str | None]) -> Iterable[Child]:
-    return [el("td", cell, class_=class_) for cell, class_ in zip(cells, classes, strict=True)]
+def _cell(text: str, class_: str | None) -> Html:
+    return el("td", text, class_=class_)

@@ -172,10 +172,9 @@ def _numbers(
     words: Words,
 ) -> Html:
     """Write a table with a row for each x of any curve and a column for each curve."""
-    columns = {
-        f"{curve.label} ({unit})": {point.x: point.y for point in curve.points} for curve in curves
-    }
-    values = pd.DataFrame(columns).sort_index()
-    cells = values.map(lambda value: known(None if pd.isna(value) else value, write))
-    cells.insert(0, x_heading, values.index.map(words.whole))
-    return numbers_table(title, cells, words)
+    rows = sorted({point.x for curve in curves for point in curve.points})
+    columns = {x_heading: [words.whole(x) for x in rows]}
+    for curve in curves:
+        values = {point.x: point.y for point in curve.points}
+        columns[f"{curve.label} ({unit})"] = [known(values.get(x), write) for x in rows]
+    return numbers_table(title, columns, words)

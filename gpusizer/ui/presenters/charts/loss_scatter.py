@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import pandas as pd
-
 from gpusizer.answers.figures.memory import LossPoint
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GIB
@@ -37,15 +35,15 @@ def loss_picture(points: Sequence[LossPoint], words: Words) -> Html | None:
     def draw(width: int, uid: str) -> Html:
         return _drawn(width, uid, title, points, words)
 
-    marked = [(_KNEE, f"{point.label} · {point.detail}", None) for point in points if point.knee]
     meaning = words("pictures.loss.knee")
+    knees = [f"{meaning}: {point.label} · {point.detail}" for point in points if point.knee]
     return figure(
         "loss",
         title,
         words("pictures.loss.lead"),
         draw,
         None,
-        key([(name, f"{meaning}: {which}", small) for name, which, small in marked]),
+        key([(_KNEE, knee, None) for knee in knees]),
         _table(title, points, words),
     )
 
@@ -93,12 +91,10 @@ def _said(point: LossPoint, words: Words) -> str:
 
 
 def _table(title: str, points: Sequence[LossPoint], words: Words) -> Html:
-    numbers = pd.DataFrame(
-        {
-            words("column.quant"): [point.label for point in points],
-            words("column.engine"): [point.detail for point in points],
-            words("column.quality"): [loss_text(point.quality, words) for point in points],
-            words("column.total"): [words.gib(point.total_bytes) for point in points],
-        }
-    )
-    return numbers_table(title, numbers, words, texts=3)
+    columns = {
+        words("column.quant"): [point.label for point in points],
+        words("column.engine"): [point.detail for point in points],
+        words("column.quality"): [loss_text(point.quality, words) for point in points],
+        words("column.total"): [words.gib(point.total_bytes) for point in points],
+    }
+    return numbers_table(title, columns, words, texts=3)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.html import Html, el
+from gpusizer.ui.presenters.marks import legend
 from gpusizer.ui.presenters.words import Words
 
 PLOTS = ("context", "users-total", "users-per-user", "users-first-token", "buy", "rent")
@@ -68,16 +69,16 @@ def axes(name: str, words: Words) -> Axes:
     return Axes(words("pictures.axis.users"), measured, gpu)
 
 
-def heading(title: str, lead: str, legend: Iterable[tuple[str, str]]) -> Html:
+def heading(title: str, lead: str, named: Iterable[tuple[str, str]]) -> Html:
     """Write a picture's title, a sentence, and its legend of names and colours."""
-    items = [
-        el("li", el("span", class_="gs-swatch", style=f"background:{colour}"), el("span", name))
-        for name, colour in legend
-    ]
+    items = (
+        (el("span", class_="gs-swatch", style=f"background:{colour}"), el("span", name))
+        for name, colour in named
+    )
     return el(
         "div",
         el("h3", title),
         el("p", lead, class_="gs-small") if lead else None,
-        el("ul", join(items), class_="gs-legend"),
+        legend(items),
         class_="gs-figure gs-section",
     )

@@ -10,7 +10,7 @@ from gpusizer.answers.figures.speeds import Offer, PriceSpeed
 from gpusizer.ui.presenters.charts.chart_frame import numbers_table
 from gpusizer.ui.presenters.charts.plot import COLOURS, MUTED, Plot, axes, heading
 from gpusizer.ui.presenters.charts.scale import round_up
-from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.html import Html, bullets, el, join, small
 from gpusizer.ui.presenters.prices import price_text
 from gpusizer.ui.presenters.words import Words
 
@@ -48,7 +48,7 @@ def price_plot(prices: PriceSpeed, words: Words) -> Plot | None:
         heading(title, words("between_sentences").join(leads), colours.items()),
         el(
             "div",
-            el("ol", join(_frontier(prices, words)), class_="gs-frontier"),
+            bullets(_frontier(prices, words), "gs-frontier", "ol"),
             _numbers(title, prices, words),
             class_="gs-figure gs-section",
         ),
@@ -59,14 +59,14 @@ def _frontier(prices: PriceSpeed, words: Words) -> Iterator[Html]:
     """Write the GPUs that no cheaper GPU outruns, with price and speed."""
     for offer in prices.frontier:
         beyond = words("pictures.beyond") if offer.price_usd > prices.limit_usd else None
-        small = el("small", f" ({beyond})") if beyond else None
-        yield el("li", f"{offer.label} · {_facts(offer, prices, words)}", small)
+        detail = f" ({beyond})" if beyond else None
+        yield join((f"{offer.label} · {_facts(offer, prices, words)}", small(detail)))
 
 
 def _facts(offer: Offer, prices: PriceSpeed, words: Words) -> str:
     price = _price(offer, prices, words)
     price = price if prices.kind == "buy" else words("per_hour", price=price)
-    return f"{price} · {words('tokens_per_second', speed=words.speed(offer.tokens_per_second))}"
+    return f"{price} · {words.rate(offer.tokens_per_second)}"
 
 
 def _price(offer: Offer, prices: PriceSpeed, words: Words) -> str:
@@ -78,13 +78,11 @@ def _price(offer: Offer, prices: PriceSpeed, words: Words) -> str:
 
 def _numbers(title: str, prices: PriceSpeed, words: Words) -> Html:
     offers = prices.offers
-    table = pd.DataFrame(
-        {
-            words("column.gpu"): [offer.label for offer in offers],
-            words("column.quant"): [offer.detail for offer in offers],
-            words("column.frontier"): ["✓" if offer.frontier else "" for offer in offers],
-            words(f"column.{prices.kind}"): [_price(offer, prices, words) for offer in offers],
-            words("column.speed"): [words.speed(offer.tokens_per_second) for offer in offers],
-        }
-    )
+    table = {
+        words("column.gpu"): [offer.label for offer in offers],
+        words("column.quant"): [offer.detail for offer in offers],
+        words("column.frontier"): ["✓" if offer.frontier else "" for offer in offers],
+        words(f"column.{prices.kind}"): [_price(offer, prices, words) for offer in offers],
+        words("column.speed"): [words.speed(offer.tokens_per_second) for offer in offers],
+    }
     return numbers_table(title, table, words, texts=3)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-import pandas as pd
-
 from gpusizer.answers.figures.memory import Capacity, Stack
 from gpusizer.core.units import GIB
 from gpusizer.ui.presenters.charts.chart_frame import (
@@ -201,11 +199,13 @@ def _capacity_lines(
 def _table(
     title: str, first_heading: str, stacks: Sequence[Stack], keys: Sequence[str], words: Words
 ) -> Html:
-    amounts = pd.DataFrame(
-        [{part.key: part.amount_bytes for part in stack.parts} for stack in stacks], columns=[*keys]
-    )
-    numbers = amounts.map(lambda amount: "" if pd.isna(amount) else words.gib(amount))
-    numbers.columns = pd.Index([f"{words(f'part.{key}')} (GiB)" for key in keys])
-    numbers.insert(0, first_heading, [stack.label for stack in stacks])
-    numbers[words("column.total")] = [words.gib(stack.total_bytes) for stack in stacks]
-    return numbers_table(title, numbers, words)
+    def amount(stack: Stack, key: str) -> str:
+        return next((words.gib(part.amount_bytes) for part in stack.parts if part.key == key), "")
+
+    parts = {f"{words(f'part.{k}')} (GiB)": [amount(stack, k) for stack in stacks] for k in keys}
+    columns = {
+        first_heading: [stack.label for stack in stacks],
+        **parts,
+        words("column.total"): [words.gib(stack.total_bytes) for stack in stacks],
+    }
+    return numbers_table(title, columns, words)
