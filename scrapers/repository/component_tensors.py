@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from gpusizer.core.errors import (
@@ -19,7 +19,7 @@ from gpusizer.hub.tensors import TensorGroup, count_names, merge_groups
 from scrapers.client.hub_api import is_plain_path
 from scrapers.formats.headers_answer import Headers, parse_headers
 from scrapers.formats.weight_files import ComponentPlan
-from scrapers.formats.weight_sets import RepoFile, is_complete, is_numbered
+from scrapers.formats.weight_sets import is_complete, is_numbered
 from scrapers.repository.header_turns import Header
 from scrapers.repository.read_steps import ReadSteps
 from scrapers.repository.repo_files import RepoFiles
@@ -33,34 +33,31 @@ _HEADER_PER_INDEX_BYTE = 1.5
 _SPARE_BYTES = 128 * KIB
 
 
-def prefetch_tensors(reader: RepoFiles, plan: ComponentPlan, files: Sequence[RepoFile]) -> None:
+def prefetch_tensors(reader: RepoFiles, plan: ComponentPlan) -> None:
     """Start the reads that the file names show to be necessary."""
-    if _asks_headers(reader, plan, files):
+    if _asks_headers(reader, plan):
         reader.prefetch("headers", plan.index or "")
     elif plan.index is not None and not is_numbered(plan.files):
         reader.prefetch("index", plan.index)
     else:
-        _prefetch_shards(reader, plan, [file.path for file in plan.files], files)
+        _prefetch_shards(reader, plan, [file.path for file in plan.files])
 
 
-def read_tensors(
-    reader: RepoFiles, plan: ComponentPlan, files: Sequence[RepoFile], steps: ReadSteps
-) -> Tensors:
+def read_tensors(reader: RepoFiles, plan: ComponentPlan, steps: ReadSteps) -> Tensors:
     """Return the weight files and tensors of a component; `steps` is told of headers.
 
     Raises MalformedRepo ("missing_shard", "weight_map", "no_tensors", "duplicate_tensor" for a
     tensor in two shards, or as a header's parser does), LimitsExceeded.
     """
-    sizes = {file.path: file.size_bytes for file in files}
     headers_by_path, index_in_doubt = None, False
-    if _asks_headers(reader, plan, files):
-        headers_by_path, index_in_doubt = _all_headers(reader, plan, sizes)
+    if _asks_headers(reader, plan):
+        headers_by_path, index_in_doubt = _all_headers(reader, plan)
         steps.headers_read(len(headers_by_path or ()))
     if headers_by_path is None:
-        headers_by_path = _shard_by_shard(reader, plan, files, index_in_doubt, steps)
-    weight_files = []
+        headers_by_path = _shard_by_shard(reader, plan, index_in_doubt, steps)
+    weight_files, listed = [], reader.listed
     for path, (groups, header_file_bytes) in headers_by_path.items():
-        size_bytes = sizes[path] if header_file_bytes is None else header_file_bytes
+        size_bytes = listed[path].size_bytes if header_file_bytes is None else header_file_bytes
         count = sum(group.count for group in groups)
         weight_files.append(WeightFile(path, size_bytes, count))
     if not any(file.tensor_count for file in weight_files):
@@ -81,16 +78,14 @@ _HeadersByPath = dict[str, Header]
 """Headers by the paths of their files, in order."""
 
 
-def _asks_headers(reader: RepoFiles, plan: ComponentPlan, files: Sequence[RepoFile]) -> bool:
+def _asks_headers(reader: RepoFiles, plan: ComponentPlan) -> bool:
     if plan.index is None or not reader.may_ask_headers:
         return False
-    index_bytes = _index_bytes(plan, files)
+    index_bytes = _index_bytes(reader, plan)
     return index_bytes is None or index_bytes * _HEADER_PER_INDEX_BYTE < reader.limits.headers_bytes
 
 
-def _all_headers(
-    reader: RepoFiles, plan: ComponentPlan, sizes: Mapping[str, int | None]
-) -> tuple[_HeadersByPath | None, bool]:
+def _all_headers(reader: RepoFiles, plan: ComponentPlan) -> tuple[_HeadersByPath | None, bool]:
     """Return the headers that the API sends for all shards, and whether to distrust file names.
 
     The headers are None where the API sends none that can be used; the shards' names then come
@@ -105,7 +100,9 @@ def _all_headers(
         reader.budget.seconds_left()
         return None, _handle_refusal(reader, refusal)
     shard_sizes = {
-        path.removeprefix(prefix): size for path, size in sizes.items() if prefix in path
+        path.removeprefix(prefix): file.size_bytes
+        for path, file in reader.listed.items()
+        if prefix in path
     }
     try:
         headers: Headers = parse_headers(answer, shard_sizes, reader.limits, reader.repo_id, index)
@@ -116,7 +113,7 @@ def _all_headers(
     shards = {prefix + shard for shard in headers}
     # Unnumbered names do not show that the list of shards is complete: the index has to confirm.
     if shards != {file.path for file in plan.files} and (
-        is_numbered(plan.files) or shards != set(_indexed_shards(reader, plan, index, sizes.keys()))
+        is_numbered(plan.files) or shards != set(_indexed_shards(reader, plan, index))
     ):
         return None, True
     for groups in headers.values():
@@ -143,18 +140,17 @@ def _handle_refusal(reader: RepoFiles, refusal: ModelUnreadable) -> bool:
 def _shard_by_shard(
     reader: RepoFiles,
     plan: ComponentPlan,
-    files: Sequence[RepoFile],
     index_in_doubt: bool,
     steps: ReadSteps,
 ) -> _HeadersByPath:
     if plan.index is not None and (index_in_doubt or not is_numbered(plan.files)):
-        shards = _indexed_shards(reader, plan, plan.index, {file.path for file in files})
+        shards = _indexed_shards(reader, plan, plan.index)
     elif not is_complete(plan.files):
         first = plan.files[0].path
         raise MalformedRepo(repo_id=reader.repo_id, file=first, reason="missing_shard")
     else:
         shards = [file.path for file in plan.files]
-    _prefetch_shards(reader, plan, shards, files)
+    _prefetch_shards(reader, plan, shards)
     headers_by_path: _HeadersByPath = {}
     for path in sorted(shards):
         headers_by_path[path] = reader.header(path)
@@ -162,10 +158,8 @@ def _shard_by_shard(
     return headers_by_path
 
 
-def _prefetch_shards(
-    reader: RepoFiles, plan: ComponentPlan, shards: Sequence[str], files: Sequence[RepoFile]
-) -> None:
-    index_bytes = _index_bytes(plan, files)
+def _prefetch_shards(reader: RepoFiles, plan: ComponentPlan, shards: Sequence[str]) -> None:
+    index_bytes = _index_bytes(reader, plan)
     if index_bytes is not None and shards:
         expected = index_bytes * _HEADER_PER_INDEX_BYTE + _SPARE_BYTES
         reader.expect_headers(shards, int(expected / len(shards)))
@@ -173,13 +167,12 @@ def _prefetch_shards(
         reader.prefetch("header", path)
 
 
-def _index_bytes(plan: ComponentPlan, files: Sequence[RepoFile]) -> int | None:
-    return next((file.size_bytes for file in files if file.path == plan.index), None)
+def _index_bytes(reader: RepoFiles, plan: ComponentPlan) -> int | None:
+    index = reader.listed.get(plan.index or "")
+    return None if index is None else index.size_bytes
 
 
-def _indexed_shards(
-    reader: RepoFiles, plan: ComponentPlan, index: str, paths: Collection[str]
-) -> list[str]:
+def _indexed_shards(reader: RepoFiles, plan: ComponentPlan, index: str) -> list[str]:
     """Return the paths of the shards that the index lists. Raises MalformedRepo, LimitsExceeded."""
     names = reader.index(index).shards
     prefix = f"{plan.folder}/" if plan.folder else ""
@@ -187,7 +180,7 @@ def _indexed_shards(
     problem = None
     if not names or not all(map(is_plain_path, names)):
         problem = "weight_map"
-    elif not set(paths).issuperset(shards):
+    elif not reader.listed.keys() >= set(shards):
         problem = "missing_shard"
     if problem is not None:
         raise MalformedRepo(repo_id=reader.repo_id, file=index, reason=problem)

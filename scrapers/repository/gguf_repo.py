@@ -81,7 +81,13 @@ def gguf_component(reader: RepoFiles, plan: ComponentPlan, steps: ReadSteps) -> 
     groups = group_tensors(tensors)
     if len(groups) > reader.limits.tensor_groups:
         raise reader.budget.exceeded("tensor_groups")
-    files = _piece_files(plan.files, headers[0]) if joined else _files(plan.files, headers)
+    # The first of raw pieces counts all tensors, and its header's file is the whole.
+    told = [(None if joined else header.file_bytes, len(header.tensors)) for header in headers]
+    told += [(None, 0)] * (len(paths) - len(told))
+    files = tuple(
+        WeightFile(file.path, file.size_bytes if size is None else size, count)
+        for file, (size, count) in zip(plan.files, told, strict=True)
+    )
     return Component(plan.name, headers[0].metadata, files, groups)
 
 
@@ -107,26 +113,6 @@ def _header_of_pieces(reader: RepoFiles, pieces: Sequence[RepoFile]) -> GgufHead
         if error.fields.get("reason") != "beyond_end" or count_is_named:
             raise
         raise MalformedRepo(repo_id=reader.repo_id, file=path, reason="missing_shard") from None
-
-
-def _files(files: Sequence[RepoFile], headers: Sequence[GgufHeader]) -> tuple[WeightFile, ...]:
-    return tuple(
-        WeightFile(
-            file.path,
-            file.size_bytes if header.file_bytes is None else header.file_bytes,
-            len(header.tensors),
-        )
-        for file, header in zip(files, headers, strict=True)
-    )
-
-
-def _piece_files(files: Sequence[RepoFile], header: GgufHeader) -> tuple[WeightFile, ...]:
-    """Return the pieces as weight files; the first one counts all tensors."""
-    counts = [len(header.tensors), *[0] * (len(files) - 1)]
-    return tuple(
-        WeightFile(file.path, file.size_bytes, count)
-        for file, count in zip(files, counts, strict=True)
-    )
 
 
 def _refuse_incomplete(files: Sequence[RepoFile], wanted_path: str | None, repo_id: str) -> None:

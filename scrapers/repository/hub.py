@@ -9,7 +9,6 @@ of one quantization is read; its length decides on the rest.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -40,7 +39,7 @@ from scrapers.formats.weight_files import (
     uncounted,
     weight_format,
 )
-from scrapers.formats.weight_sets import RepoFile, is_complete
+from scrapers.formats.weight_sets import is_complete
 from scrapers.limits import Limits
 from scrapers.readme.model_card import CARD, read_card
 from scrapers.repository.component_tensors import prefetch_tensors, read_tensors, split_checkpoint
@@ -132,8 +131,7 @@ def _is_current(snapshot: RepoSnapshot, info: RepoInfo) -> bool:
 
 
 def _reads_card(reader: RepoFiles, ref: ModelRef) -> bool:
-    is_listed = any(file.path == CARD for file in reader.tree())
-    return is_listed and ref.reads_card and reader.may_read_files
+    return CARD in reader.listed and ref.reads_card and reader.may_read_files
 
 
 def _card(reader: RepoFiles, ref: ModelRef) -> tuple[ModelCard | None, tuple[Note, ...]]:
@@ -182,11 +180,9 @@ def _weights(reader: RepoFiles, ref: ModelRef, steps: ReadSteps) -> Weights:
     if lacks_promised(reader.tree(), selection, pipeline) and reader.confirm_tree():
         _, selection = _selected(reader, ref)
     _check_counts(reader, selection)
-    files = reader.tree()
-    paths = {file.path for file in files}
-    extras = [path for path in EXTRA_CONFIGS if path in paths]
+    extras = [path for path in EXTRA_CONFIGS if path in reader.listed]
     steps.selected(sum(len(plan.files) for plan in selection.components if not plan.pickled))
-    components = _components(reader, selection, files, paths, steps)
+    components = _components(reader, selection, steps)
     configs: dict[str, Config] = {
         path: value for path in extras if (value := _optional_json(reader, path))
     }
@@ -198,8 +194,7 @@ def _selected(reader: RepoFiles, ref: ModelRef) -> tuple[Config | None, Selectio
 
     Starts the reads of the small configurations.
     """
-    files = reader.tree()
-    paths = {file.path for file in files}
+    paths = reader.listed.keys()
     if CONFIG in paths and reader.info().gated:
         reader.json(CONFIG)  # if this is refused, every shard would be refused as well
     for path in EXTRA_CONFIGS:
@@ -208,27 +203,21 @@ def _selected(reader: RepoFiles, ref: ModelRef) -> tuple[Config | None, Selectio
     pipeline = _optional_json(reader, PIPELINE_INDEX) if PIPELINE_INDEX in paths else None
     selection = None
     if ref.file is not None or ref.tag is not None:
-        selection = named_selection(files, ref, reader.repo_id)
-    return pipeline, selection or select_weights(files, reader.repo_id, pipeline)
+        selection = named_selection(reader.tree(), ref, reader.repo_id)
+    return pipeline, selection or select_weights(reader.tree(), reader.repo_id, pipeline)
 
 
-def _components(
-    reader: RepoFiles,
-    selection: Selection,
-    files: Sequence[RepoFile],
-    paths: set[str],
-    steps: ReadSteps,
-) -> tuple[Component, ...]:
+def _components(reader: RepoFiles, selection: Selection, steps: ReadSteps) -> tuple[Component, ...]:
     if selection.format == "gguf":
         return tuple(gguf_component(reader, plan, steps) for plan in selection.components)
     for plan in selection.components:
-        if config_path(plan) in paths:
+        if config_path(plan) in reader.listed:
             reader.prefetch("json", config_path(plan))
         if not plan.pickled:
-            prefetch_tensors(reader, plan, files)
+            prefetch_tensors(reader, plan)
     components = []
     for plan in selection.components:
-        components.append(_component(reader, plan, files, paths, steps))
+        components.append(_component(reader, plan, steps))
         if sum(len(part.tensors) for part in components) > reader.limits.tensor_groups:
             raise reader.budget.exceeded("tensor_groups")
     return tuple(components)
@@ -241,19 +230,13 @@ def _check_counts(reader: RepoFiles, selection: Selection) -> None:
         raise reader.budget.exceeded("weight_files")
 
 
-def _component(
-    reader: RepoFiles,
-    plan: ComponentPlan,
-    files: Sequence[RepoFile],
-    paths: set[str],
-    steps: ReadSteps,
-) -> Component:
+def _component(reader: RepoFiles, plan: ComponentPlan, steps: ReadSteps) -> Component:
     path = config_path(plan)
     if plan.pickled:
-        return _pickled(reader, plan, reader.json(path) if path in paths else None)
+        return _pickled(reader, plan, reader.json(path) if path in reader.listed else None)
     # Tensors first: they may need a further round trip, which the configuration overlaps.
-    weight_files, groups = read_tensors(reader, plan, files, steps)
-    config = reader.json(path) if path in paths else None
+    weight_files, groups = read_tensors(reader, plan, steps)
+    config = reader.json(path) if path in reader.listed else None
     return Component(plan.name, config, weight_files, groups)
 
 

@@ -26,15 +26,15 @@ class ListedFiles:
     """
 
     def __init__(self, files: Iterable[RepoFile], repo_id: str) -> None:
-        self._files = {file.path: file for file in files}
+        self.files = {file.path: file for file in files}
         self._repo_id = repo_id
 
     def __contains__(self, path: str) -> bool:
-        return path in self._files
+        return path in self.files
 
     def is_in_git(self, path: str) -> bool:
         """Whether git holds the file itself; in LFS it holds a pointer."""
-        file = self._files.get(path)
+        file = self.files.get(path)
         return file is not None and file.blob_id is not None
 
     def check_whole(self, request: HubRequest, response: HubResponse) -> HubResponse:
@@ -46,7 +46,7 @@ class ListedFiles:
 
     def check_range(self, request: HubRequest, response: HubResponse) -> HubResponse:
         """Check the response for a range: the size of the file and the length of the range."""
-        listed = self._files.get(request.resource.path)
+        listed = self.files.get(request.resource.path)
         size_bytes = listed.size_bytes if listed else None
         total_bytes = response.total_bytes
         if size_bytes is not None and total_bytes not in (None, size_bytes):
@@ -63,7 +63,7 @@ class ListedFiles:
 
         A JSON file that is listed without a hash has to be a JSON object.
         """
-        listed = self._files.get(path)
+        listed = self.files.get(path)
         if listed is None:
             return None
         if listed.size_bytes is not None and len(body) < listed.size_bytes:

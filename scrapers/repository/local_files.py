@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -80,8 +80,8 @@ class LocalFiles(RepoFiles):
             self._info = parse_info(answer, self.repo_id)
         return self._info
 
-    def tree(self) -> list[RepoFile]:
-        return list(self.info().files or ())
+    def tree(self) -> Sequence[RepoFile]:
+        return self.info().files or ()
 
     def _read_header(self, path: str) -> Header:
         file, size_bytes = self._file(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from gpusizer.core.errors import ModelUnreadable
@@ -58,8 +58,13 @@ class RepoFiles(ABC):
         """The description of the repository."""
 
     @abstractmethod
-    def tree(self) -> list[RepoFile]:
+    def tree(self) -> Sequence[RepoFile]:
         """The file list."""
+
+    @property
+    def listed(self) -> Mapping[str, RepoFile]:
+        """The file list by paths."""
+        return {file.path: file for file in self.tree()}
 
     def confirm_tree(self) -> bool:
         """Ask for the file list anew where it may be cut; whether it has further files."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any, Self
@@ -67,6 +67,7 @@ class RepoReader(RepoFiles):
         self._info: RepoInfo | None = None
         self._first_reads: dict[str, int] = {}
         self._header_turns = HeaderTurns(budget)
+        self._believed: Sequence[RepoFile] = ()
         self._listed = ListedFiles((), repo_id)
         self._tree: list[RepoFile] | None = None
         self._futures: dict[tuple[str, str], Future[Any]] = {}
@@ -129,17 +130,21 @@ class RepoReader(RepoFiles):
     def suspend_headers_route(self, refusal: ModelUnreadable) -> None:
         self.session.headers_route.trip_after(refusal)
 
-    def tree(self) -> list[RepoFile]:
+    def tree(self) -> Sequence[RepoFile]:
         """Return the file list of the description, or else that of the tree.
 
         Later responses are checked against the list (`ListedFiles`).
         """
         listed = self.info().files
-        if self._tree is None and listed is not None and not may_be_cut(listed):
-            return self._believe(list(listed))
-        if self._tree is None:
+        if self._tree is None and (listed is None or may_be_cut(listed)):
             self._tree = self._result(self._read_tree, "")
-        return self._believe(self._tree)
+        files = listed if self._tree is None else self._tree
+        return self._believe(files or ())
+
+    @property
+    def listed(self) -> Mapping[str, RepoFile]:
+        self.tree()
+        return self._listed.files
 
     def confirm_tree(self) -> bool:
         """Ask for the tree, once; return whether it has files that the list so far has not."""
@@ -147,13 +152,13 @@ class RepoReader(RepoFiles):
             return False
         before = self._listed
         self._tree = self._result(self._read_tree, "")
-        self._believe(self._tree)
-        return any(file.path not in before for file in self._tree)
+        return any(file.path not in before for file in self._believe(self._tree))
 
-    def _believe(self, files: list[RepoFile]) -> list[RepoFile]:
+    def _believe(self, files: Sequence[RepoFile]) -> Sequence[RepoFile]:
         if len(files) > self.limits.files:
             raise self.budget.exceeded("files")
-        self._listed = ListedFiles(files, self.repo_id)
+        if files is not self._believed:
+            self._believed, self._listed = files, ListedFiles(files, self.repo_id)
         return files
 
     def expect_headers(self, paths: Iterable[str], header_bytes: int) -> None:
@@ -192,10 +197,10 @@ class RepoReader(RepoFiles):
     def _read_info(self, path: str) -> RepoInfo:
         url = info_url(self.session.endpoint, self.repo_id, self.revision)
         request = HubRequest(url, self._resource(), "info_bytes")
-        return self._read(request, self._parsed_info)
-
-    def _parsed_info(self, answer: HubResponse) -> RepoInfo:
-        return parse_info(self._api_json(answer.body), self.repo_id)
+        return self._read(
+            request,
+            lambda answer: parse_info(parse_answer(answer.body, self.budget), self.repo_id),
+        )
 
     def _read_tree(self, path: str) -> list[RepoFile]:
         files: dict[str, RepoFile] = {}
@@ -212,7 +217,7 @@ class RepoReader(RepoFiles):
         raise self.budget.exceeded("tree_pages")
 
     def _parsed_page(self, answer: HubResponse) -> tuple[list[RepoFile], str | None]:
-        files = parse_tree(self._api_json(answer.body), self.repo_id)
+        files = parse_tree(parse_answer(answer.body, self.budget), self.repo_id)
         return files, next_cursor(answer.headers, self.repo_id)
 
     def _whole(self, path: str, limit: str) -> bytes:
@@ -283,6 +288,3 @@ class RepoReader(RepoFiles):
         resource = self._resource(path)
         request = HubRequest(url, resource, limit, span, attempts, seconds, is_listed)
         return self._read(request, partial(check, request))
-
-    def _api_json(self, body: bytes) -> Any:
-        return parse_answer(body, self.budget)
