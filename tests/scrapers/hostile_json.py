@@ -122,7 +122,7 @@ REPOS: dict[str, tuple[Callable[[], FakeRepo], str]] = {
         lambda: described("siblings", crowd("objects", 15 * MIB)),
         "json_memory_bytes",
     ),
-    "29,000 files with long names": (lambda: listing(29_000), ""),
+    "14,000 files with long names in folders of their own": (lambda: listing(14_000), ""),
     "60 configurations of lists": (
         lambda: configured(crowd("lists", 2 * MIB - 9, b'{"x":[', b"0]}"), 60),
         "config_memory_bytes",
