@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 from gpusizer.answers.model_card.asking import Asking
@@ -83,6 +84,7 @@ def _ask(sizer: Sizer, command: str, **fields: Any) -> Json:
     return USE_CASES[command].ask(sizer, fields).to_json(say_note)
 
 
+@cache
 def ranking(sizer: Sizer, model: str, rank_by: str = "recommended") -> dict[str, Told]:
     """Every GPU of a ranking and what it tells."""
     places = _ask(sizer, "size", model=model, top=0, card=False, rank_by=rank_by)["ranking"]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from html.parser import HTMLParser
 from typing import Any
 
 from gpusizer.answers.sizer import Sizer
+from gpusizer.text import Language
 from gpusizer.ui.answering import answer, compare
 from gpusizer.ui.choices import default_gpus
+from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.facts import facts_html
@@ -62,6 +64,16 @@ class Page(HTMLParser):
         self.text += data + " "
 
 
+def inert(markup: str, also: Collection[str] = ()) -> Page:
+    """A part of the page, of elements that do nothing by themselves, without listeners and without
+    what Gradio or a template would fill in, whatever texts it shows."""
+    page = Page(markup)
+    assert {tag for tag, _ in page.elements} <= SAFE_TAGS.union(also)
+    assert not [name for _, found in page.elements for name in found if name.startswith("on")]
+    assert "${" not in markup and "{{" not in markup
+    return page
+
+
 def hostile_sizer() -> Sizer:
     return Sizer(lambda ref: hostile_snapshot(ref.repo_id), embedded_sizer().catalogue)
 
@@ -95,6 +107,25 @@ def page_markup(sizer: Sizer, model: str, words: Words) -> str:
             side_by_side_html(compare(sizer, state), state.gpus or (), "", words),
         )
     )
+
+
+def page_handlers(language: Language = "en") -> Handlers:
+    """The listeners of a page over the embedded models."""
+    sizer = embedded_sizer()
+    return Handlers(sizer, lambda token: sizer.fetch, language, ())
+
+
+def luminance(colour: str) -> float:
+    """WCAG 2.2, relative luminance of #rrggbb."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG 2.2, contrast of two colours."""
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
 
 
 def cards(gpus: tuple[str, ...], model: str) -> Page:

@@ -22,7 +22,6 @@ from tests.hostile import BROKEN_MODEL, LIMITED_MODEL, VISITORS_MODEL, VISITORS_
 from tests.running_app import RunningApp
 
 OPEN = "Qwen/Qwen3-8B"
-GATED = "meta-llama/Llama-3.1-8B-Instruct"
 QUESTION = {"model": OPEN, "gpu": "4090", "quant": "native"}
 
 
@@ -64,15 +63,6 @@ def test_answers_are_compressed_for_who_can_read_that(app_url: str) -> None:
     assert packed.json() == plain.json()
     assert int(packed.headers["content-length"]) < len(plain.content) / 4
     assert "Accept-Encoding" in packed.headers["vary"]
-
-
-@pytest.mark.parametrize("command", ["size", "train", "compare"])
-def test_answers_about_gated_models_are_kept_by_nobody(app_url: str, command: str) -> None:
-    gpus = {"gpus" if command == "compare" else "gpu": "4090"}
-    answer = ask(app_url, command, {"model": GATED, **gpus})
-    assert answer.status_code == 200
-    assert answer.headers["cache-control"] == "private, no-store"
-    assert "etag" not in answer.headers
 
 
 def test_a_visitors_token_reads_for_that_visitor_alone(app_url: str, app: RunningApp) -> None:

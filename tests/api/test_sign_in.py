@@ -12,10 +12,9 @@ import pytest
 import requests
 from gradio.helpers import special_args
 
-from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.tabs.tab_form import listener
 from tests.api.transports import TIMEOUT
-from tests.sizers import embedded_sizer
+from tests.pages import page_handlers
 
 
 @pytest.mark.parametrize("path", ["", "zh", "pt", "endpoints"])
@@ -40,8 +39,7 @@ SIGNED_IN = {
 
 def opened(address: dict[str, str], userinfo: dict[str, Any] | None) -> str:
     """Return the page's markup at an address for a session's user, by a listener of Gradio's."""
-    sizer = embedded_sizer()
-    handlers = Handlers(sizer, lambda token: sizer.fetch, "en", ())
+    handlers = page_handlers()
     token = {"access_token": "theirs", "scope": "openid profile", "expires_at": 2**40}
     session = {} if userinfo is None else {"oauth_info": {**token, "userinfo": userinfo}}
     request = cast(gr.Request, SimpleNamespace(session=session, request=None))

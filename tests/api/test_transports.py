@@ -19,8 +19,8 @@ from tests.api.plain_http import COMMANDS, ask, query_of
 from tests.api.transports import call, through_curl, through_mcp
 from tests.cli.test_cli import POSITIONAL, run
 from tests.hostile import BROKEN_MODEL
+from tests.pages import page_handlers
 from tests.poison import POISONED_MODEL
-from tests.sizers import embedded_sizer
 
 Request = dict[str, Any]
 MODEL = "openai/gpt-oss-20b"
@@ -130,8 +130,7 @@ def test_texts_that_no_server_can_write_are_answered(
 @pytest.fixture
 def page() -> Handlers:
     """The listeners of the English page, with the models of the running application."""
-    sizer = embedded_sizer()
-    return Handlers(sizer, lambda token: sizer.fetch, "en", ())
+    return page_handlers()
 
 
 def test_the_page_shows_the_size_that_programs_get(client: Client, page: Handlers) -> None:
@@ -177,9 +176,3 @@ def test_the_page_shows_the_models_that_programs_get(client: Client, page: Handl
     *_, shown = page.questions.models_for(FormCall({"gpu": "4090"}))
     rows = shown["models"]["value"]["data"]
     assert [row[0] for row in rows] == [model["repo_id"] for model in answer["models"]]
-
-
-def test_the_page_shows_the_gpus_that_programs_get(client: Client, page: Handlers) -> None:
-    answer = call(client, "/list_gpus", "a10")
-    table = page.questions.catalogue("a10")["catalogue.table"]
-    assert [row[0] for row in table["value"]["data"]] == [gpu["name"] for gpu in answer["gpus"]]

@@ -341,9 +341,10 @@ WATCH_THE_FORM = """(() => {
 
 def test_a_field_that_is_shown_does_not_move(visit: Open) -> None:
     """The field is checked on a phone; in a wide window the button beside it makes it narrower."""
-    page = visit(390).page
+    window = visit(390)
+    page = window.page
     page.add_init_script(WATCH_THE_FORM)
-    page.goto(visit(390).address)
+    page.goto(window.address)
     page.wait_for_function("() => window.gsLoaded && window.places.size")
     (place,) = page.evaluate("() => [...window.places]")
     x, _, width, height = json.loads(place)
@@ -351,9 +352,10 @@ def test_a_field_that_is_shown_does_not_move(visit: Open) -> None:
 
 
 def test_gradios_own_description_of_the_endpoints(visit: Open) -> None:
-    page = visit().go("/endpoints")
+    window = visit()
+    page = window.go("/endpoints")
     page.click("footer .show-api")
     for name in ("size_model", "train_model", "compare_gpus", "models_for_gpu", "list_gpus"):
         expect(page.get_by_text(name, exact=True).first).to_be_visible()
-    page = visit().go("/")
+    window.go("/")
     expect(page.locator("footer .show-api")).to_be_hidden()

@@ -29,7 +29,7 @@ from gpusizer.ui.presenters.badge import Badge, badge_markdown, badge_of, error_
 from gpusizer.ui.work_pool import WorkPool
 from tests.asking import size
 from tests.one_repository import Repository
-from tests.pages import ENGLISH
+from tests.pages import ENGLISH, contrast
 from tests.sizers import embedded_sizer
 
 MODEL = "Qwen/Qwen3-8B"
@@ -74,13 +74,6 @@ def test_colours_go_by_the_verdict(gpu: str, quant: str, verdict: str) -> None:
     assert len(others) == 2 and (shown.colour in others) == (verdict != "offload")
 
 
-def contrast(colour: str) -> float:
-    """Of white on a colour: WCAG 2.2, relative luminance."""
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-    return 1.05 / (0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05)
-
-
 def test_its_words_can_be_read() -> None:
     colours = {
         element.get("fill", "")
@@ -90,7 +83,7 @@ def test_its_words_can_be_read() -> None:
     }
     colours.add(error_badge(GatedModel(repo_id="a/b"), "", "en").colour)
     assert len(colours) == 4
-    assert all(contrast(colour) >= 4.5 for colour in colours)
+    assert all(contrast(colour, "#ffffff") >= 4.5 for colour in colours)
 
 
 def test_hostile_texts_are_inert() -> None:

@@ -19,7 +19,7 @@ from gpusizer.ui.presenters.side_by_side import gpu_names_html, side_by_side_htm
 from gpusizer.ui.presenters.words import Words
 from tests.each import each
 from tests.hostile import ATTACKS
-from tests.pages import ENGLISH, SAFE_TAGS, Page, cells, hostile_sizer, page_markup
+from tests.pages import ENGLISH, cells, hostile_sizer, inert, page_markup
 from tests.sizers import embedded_sizer
 
 
@@ -33,19 +33,11 @@ def test_text_is_escaped_and_markup_is_not() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_text_of_a_hostile_repository_is_escaped(language: Language) -> None:
     markup = page_markup(hostile_sizer(), "hostile/model", Words(language))
-    page = Page(markup)
-    assert {tag for tag, _ in page.elements} <= SAFE_TAGS
-    attributes = [
-        (name, value or "")
-        for _, element_attributes in page.elements
-        for name, value in element_attributes.items()
-    ]
-    assert not [name for name, _ in attributes if name.startswith("on")]
-    links = [value for name, value in attributes if name in ("href", "src", "action")]
+    page = inert(markup)
+    attributes = [item for _, found in page.elements for item in found.items()]
+    links = [value or "" for name, value in attributes if name in ("href", "src", "action")]
     own_prefixes = ("https://huggingface.co/", "#gs-", f"{PATHS[language]}?tab=compare&gpus=")
     assert all(link.startswith(own_prefixes) for link in links)
-    assert "${" not in markup
-    assert "{{" not in markup
     assert "`" not in markup
     assert "window.pwned" in page.text  # shown as text, not lost
 
@@ -64,22 +56,12 @@ def test_text_of_a_hostile_repository_is_escaped(language: Language) -> None:
     ],
 )
 def test_typed_text_is_escaped(attack: str, render: Callable[[str], str]) -> None:
-    markup = render(attack)
-    page = Page(markup)
-    assert {tag for tag, _ in page.elements} <= SAFE_TAGS
-    assert not [
-        name for _, attributes in page.elements for name in attributes if name.startswith("on")
-    ]
-    assert "${" not in markup
+    inert(render(attack))
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_names_in_a_grid_are_escaped(attack: str) -> None:
     gpu = replace(embedded_sizer().catalogue.gpus[0], name=attack, architecture=attack)
     gpu = replace(gpu, interconnect=attack)
-    page = Page(cells(CATALOGUE_COLUMNS, [gpu]))
-    assert {tag for tag, _ in page.elements} <= SAFE_TAGS
-    assert not [
-        name for _, attributes in page.elements for name in attributes if name.startswith("on")
-    ]
+    inert(cells(CATALOGUE_COLUMNS, [gpu]))
     assert "${" not in gpu_cell(attack, attack, "slug", ENGLISH)

@@ -18,7 +18,7 @@ from gpusizer.answers.ranked_json import benchmark_of
 from gpusizer.answers.report import Report
 from gpusizer.fit.ranking import Ranked
 from gpusizer.text import say_note
-from tests.asking import size
+from tests.asking import compare, size
 from tests.each import each
 from tests.sizers import embedded_sizer
 
@@ -139,9 +139,13 @@ def test_every_published_run_has_an_address() -> None:
     assert {run.used_in_fit for run in runs} == {True, False, None}
 
 
-def test_only_gpus_that_are_named_get_a_command() -> None:
+def test_only_gpus_that_are_named_get_a_command_plans_and_advice() -> None:
+    of_named = {"benchmark", "plans", "advice", "largest"}
     entries = report("", top=3).to_json(say_note)["ranking"]
-    assert all("measured" in entry and "benchmark" not in entry for entry in entries)
+    assert all("measured" in entry and not of_named & set(entry) for entry in entries)
+    fields = {"model": MODEL, "gpus": ["4090", "3070"]}
+    compared = compare(embedded_sizer(), fields).to_json(say_note)["gpus"]
+    assert all({"advice", "largest"} <= set(item["fit"]) for item in compared)
 
 
 def test_llama_bench_reads_the_prompt_and_answers_behind_a_full_cache() -> None:

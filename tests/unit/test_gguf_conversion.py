@@ -15,7 +15,7 @@ from gpusizer.core.errors import InvalidRequest, UnknownQuant
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.model_shape import model_shape, model_type_of, spellings
-from gpusizer.memory.quants import ModelShape, Quant, find_quant
+from gpusizer.memory.quants import Quant, find_quant
 from gpusizer.memory.quants.gguf import Gguf
 from gpusizer.memory.quants.recipes import RECIPES
 from gpusizer.memory.quants.table import as_published
@@ -30,29 +30,18 @@ from tests.asking import size
 from tests.builders import llama
 from tests.each import each
 from tests.families import gpt_oss_20b, qwen3_next
+from tests.gguf_rows import DENSE, ROW, block_row
 from tests.gguf_snapshots import file_variant, gguf_profile, gguf_snapshot
 from tests.hub_emulator.gguf_models import llama_metadata, llama_tensors
 
-ROW = 256  # one block of a K-quant
-DENSE = ModelShape(layers=32, heads_per_kv_head=4, experts=0, tied_embeddings=False)
 EARLY = replace(DENSE, early_qkv=True)
 Q6_K, Q5_K, Q4_K, IQ4_XS, Q2_K, IQ2_XS = 210, 176, 144, 136, 84, 74  # bytes of 256 weights
 
 
 def fused(name: str, rows: int = 1) -> WeightGroup:
     """A projection to queries, keys and values in layer 10."""
-    return WeightGroup(
-        "model",
-        f"model.layers.{{}}.{name}.weight",
-        "BF16",
-        (rows, ROW),
-        1,
-        Part.TEXT,
-        Kind.LINEAR,
-        Slot.QKV,
-        (10,),
-        2 * ROW * rows,
-    )
+    pattern = f"model.layers.{{}}.{name}.weight"
+    return block_row(Slot.QKV, pattern=pattern, shape=(rows, ROW))
 
 
 @each(
@@ -255,19 +244,7 @@ def one_row(
     name: str, slot: Slot = Slot.OTHER, layer: int | None = 10, **facts: Any
 ) -> WeightGroup:
     layers = None if layer is None else (layer,)
-    base = WeightGroup(
-        "model",
-        f"model.{name}.weight",
-        "BF16",
-        (1, ROW),
-        1,
-        Part.TEXT,
-        Kind.LINEAR,
-        slot,
-        layers,
-        2 * ROW,
-    )
-    return replace(base, **facts)
+    return block_row(slot, pattern=f"model.{name}.weight", layers=layers, **facts)
 
 
 EMBEDDING = one_row("embed_tokens", layer=None, kind=Kind.EMBEDDING)

@@ -87,6 +87,7 @@ def test_a_gate_makes_an_answer_private(repository: Repository) -> None:
     repository.snapshot = replace(repository.snapshot, gated=True)
     answer = client.get(QUESTION, headers=known)
     assert (answer.status_code, answer.headers["cache-control"]) == (200, "private, no-store")
+    assert "etag" not in answer.headers
 
 
 def test_replicas_agree_on_the_etag(repository: Repository) -> None:

@@ -14,7 +14,6 @@ from gpusizer.core.units import GIB
 from gpusizer.text import LANGUAGES, NOTATIONS, Language, say_error, say_note, sentences
 from gpusizer.ui.answering import answer, pictures
 from gpusizer.ui.asked import FormCall
-from gpusizer.ui.other_tabs import Questions
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.presenters.charts.pictures import memory_html, plots
 from gpusizer.ui.presenters.conclusion import unbroken
@@ -25,7 +24,7 @@ from gpusizer.ui.presenters.words import Words
 from tests import engine_logs
 from tests.each import each
 from tests.nightly import some
-from tests.pages import Page, page_markup
+from tests.pages import Page, page_handlers, page_markup
 from tests.sizers import embedded_sizer
 
 LLAMA, R1 = "meta-llama/Llama-3.1-8B-Instruct", "deepseek-ai/DeepSeek-R1"
@@ -47,9 +46,7 @@ def _tab(name: str, *answers: str | FormCall) -> Callable[[Language], str]:
     """The HTML of each tab, by the name of its listener and what it is asked."""
 
     def shown(language: Language) -> str:
-        sizer = embedded_sizer()
-        questions = Questions(sizer, lambda token: sizer.fetch, Words(language))
-        values = getattr(questions, name)(*answers)
+        values = getattr(page_handlers(language).questions, name)(*answers)
         if isinstance(values, str):
             return values
         if isinstance(values, Iterator):

@@ -17,6 +17,7 @@ from gpusizer.ui.forms import FORMS
 from gpusizer.ui.other_tabs import Questions
 from gpusizer.ui.presenters.words import Words
 from tests.asking import listing
+from tests.pages import page_handlers
 from tests.sizers import embedded_sizer
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
@@ -91,7 +92,7 @@ def test_who_signed_in_trains_and_checks_what_they_may_read(questions: Questions
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_catalogue_is_searched_as_in_the_shell(language: Language) -> None:
     sizer = embedded_sizer()
-    questions = Questions(sizer, lambda token: sizer.fetch, Words(language))
+    questions = page_handlers(language).questions
     table = questions.catalogue("L4")["catalogue.table"]
     listed = listing(sizer, {"query": "L4"})
     assert [row[0] for row in table["value"]["data"]] == [gpu.name for gpu in listed.gpus]

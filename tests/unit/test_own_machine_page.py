@@ -11,14 +11,13 @@ from gpusizer.ui.answering import answer, compare, rank
 from gpusizer.ui.asked import FormCall, Wish
 from gpusizer.ui.choices import MAX_PICKS
 from gpusizer.ui.forms import FORMS, OF_NAMED_GPUS, OWN_FIELDS
-from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.other_tabs import Questions
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.picked_memory import on_possible_gpus
 from gpusizer.ui.presenters.side_by_side import side_by_side_html
 from gpusizer.ui.presenters.words import Words
 from tests.each import each
-from tests.pages import ENGLISH, LLAMA, Page
+from tests.pages import ENGLISH, LLAMA, Page, page_handlers
 from tests.sizers import embedded_sizer
 
 OWN = PageState(
@@ -34,11 +33,6 @@ OWN = PageState(
     },
     gpus=("4090",),
 )
-
-
-def page_handlers() -> Handlers:
-    sizer = embedded_sizer()
-    return Handlers(sizer, lambda token: sizer.fetch, "en", ())
 
 
 def card(state: PageState, language: Language = "en") -> str:

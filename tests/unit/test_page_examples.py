@@ -8,7 +8,6 @@ from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import LANGUAGES
 from gpusizer.ui.answering import answer, sample_answer
 from gpusizer.ui.asked import FormCall, Wish
-from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.presenters.addresses import question_href
 from gpusizer.ui.presenters.catalogue import sold_first
@@ -18,7 +17,7 @@ from gpusizer.ui.tab_examples import MACHINES, TRAININGS, comparisons
 from tests.asking import compare
 from tests.builders import tiny
 from tests.each import each
-from tests.pages import LLAMA, Page
+from tests.pages import LLAMA, Page, page_handlers
 from tests.sizers import embedded_sizer
 
 EXAMPLES = {**comparisons(), **TRAININGS, **MACHINES}
@@ -26,8 +25,7 @@ EXAMPLES = {**comparisons(), **TRAININGS, **MACHINES}
 
 @each("name", EXAMPLES)
 def test_an_example_is_answered(name: str) -> None:
-    sizer, example = embedded_sizer(), EXAMPLES[name]
-    questions = Handlers(sizer, lambda token: sizer.fetch, "en", ()).questions
+    questions, example = page_handlers().questions, EXAMPLES[name]
     _, query = question_href(example, "zh").split("?")
     assert {field: values[0] for field, values in parse_qs(query).items()} == example
     opening = (Wish("load", "?" + urlencode(example)),)
@@ -39,7 +37,7 @@ def test_an_example_is_answered(name: str) -> None:
         assert shown["models"]["value"]["data"]
     else:
         state = PageState.from_query(urlencode(example))
-        compared = compare(sizer, {"model": state.model, "gpus": list(state.gpus or ())})
+        compared = compare(embedded_sizer(), {"model": state.model, "gpus": list(state.gpus or ())})
         assert len(compared.items) == len(name.split(" · ")) == 3
         assert all(item.ranked for item in compared.items)
 
@@ -55,9 +53,7 @@ def test_each_empty_tab_has_three_examples() -> None:
 def test_examples_of_the_comparison_keep_the_model() -> None:
     links = links_html(comparisons("a/<b>&tab=know"), Words("en"))
     assert "model=a/%3Cb%3E%26tab%3Dknow" in links
-    sizer = embedded_sizer()
-    handlers = Handlers(sizer, lambda token: sizer.fetch, "en", ())
-    *_, shown = handlers.compare_for(FormCall({"model": LLAMA}))
+    *_, shown = page_handlers().compare_for(FormCall({"model": LLAMA}))
     assert f"model={LLAMA}" in shown["cards"]
 
 
@@ -90,8 +86,7 @@ def test_the_catalogue_starts_with_what_is_sold() -> None:
     assert statuses == sorted(statuses, reverse=True)
     sold = [gpu.release_year for gpu in gpus if gpu.status == "current"]
     assert sold == sorted(sold, reverse=True)
-    sizer = embedded_sizer()
-    questions = Handlers(sizer, lambda token: sizer.fetch, "en", ()).questions
+    questions = page_handlers().questions
     table, found = (questions.catalogue(text)["catalogue.table"] for text in ("", "rtx 4090"))
     assert table["value"]["data"][0][0] == gpus[0].name
     assert found["value"]["data"][0][0].startswith("GeForce RTX 4090"), "the likeliest first"

@@ -174,8 +174,6 @@ def test_the_json_of_a_report_has_the_plan() -> None:
     single = entry["plans"][0]
     assert (single["kind"], single["count"], single["interconnect"]) == ("single", 1, None)
     assert {"verdict", "headroom_bytes", "ram_bytes", "notes", "parallelism"} <= set(single)
-    plain = size(embedded_sizer(), {"model": "Qwen/Qwen3-8B", "top": 1}).to_json(say_note)
-    assert "plans" not in plain["ranking"][0]
 
 
 def test_a_plan_over_several_machines() -> None:
