@@ -67,9 +67,9 @@ def app_url(app: RunningApp) -> str:
     return app.url
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def client(app_url: str) -> Iterator[Client]:
-    """Gradio's client of the running application, for the tests of a module."""
+    """Gradio's client of the running application."""
     gradio_client = Client(app_url, verbose=False)
     yield gradio_client
     gradio_client.close()

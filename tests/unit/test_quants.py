@@ -29,6 +29,7 @@ from tests.builders import (
 )
 from tests.each import each
 from tests.families import deepseek_r1, gemma3_1b, gpt2, gpt_oss_20b, mixtral, qwen3_moe, qwen3_next
+from tests.gguf_rows import DENSE, block_row
 from tests.packed_layouts import LAYOUTS
 
 BUILDERS = {
@@ -210,23 +211,8 @@ def test_a_misspelling_gets_suggestions() -> None:
     assert {"q4_k_m", "q4_k_s"} <= set(suggestions)
 
 
-DENSE = ModelShape(layers=32, heads_per_kv_head=4, experts=0, tied_embeddings=False)
-
-
 def linear(rows: int, columns: int, **overrides: Any) -> WeightGroup:
-    base = WeightGroup(
-        "model",
-        "model.layers.{}.mlp.up_proj.weight",
-        "BF16",
-        (rows, columns),
-        1,
-        Part.TEXT,
-        Kind.LINEAR,
-        Slot.UP,
-        (0,),
-        2 * rows * columns,
-    )
-    return replace(base, **overrides)
+    return block_row(**{"slot": Slot.UP, "shape": (rows, columns), **overrides})
 
 
 # One [256, 512] matrix: 131,072 weights.
