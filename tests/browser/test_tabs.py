@@ -90,7 +90,7 @@ def sort(page: Any, grid: str, index: int, order: str) -> None:
     page.get_by_role("menuitem", name=order).click()
 
 
-def test_the_catalogue_is_searched_and_sorted_by_numbers(visit: Open) -> None:
+def test_the_catalogue_is_searched_and_sorted_by_numbers_and_any_column(visit: Open) -> None:
     window = visit()
     page = window.go("/pt?tab=catalogue")
     grid = "#gs-catalogue-grid"
