@@ -71,11 +71,6 @@ class EstimateRow:
         return self.estimate.sizes.total - self.projector_bytes + self.header_bytes
 
     @property
-    def host_bytes(self) -> int:
-        """Weights kept in system memory."""
-        return self.estimate.host_bytes
-
-    @property
     def bits_per_weight(self) -> float:
         """Bits of weights in memory for each parameter."""
         return self.estimate.bits_per_weight(self.parameters)
@@ -179,8 +174,8 @@ def estimate_json(row: EstimateRow, workload: Workload) -> Json:
     all_gpus = estimate.all_gpus
     data = {
         **parts(row, "bits_per_weight", "needs_original_weights", "file_bytes"),
-        **parts(row, "projector_bytes", "host_bytes"),
-        **parts(estimate, "native", "kv_dtype"),
+        **parts(row, "projector_bytes"),
+        **parts(estimate, "host_bytes", "native", "kv_dtype"),
         "quant": estimate.quant.slug,
         "quant_name": estimate.quant.name,
         "engine": estimate.engine.slug,

@@ -32,35 +32,30 @@ class CacheLoss:
 class _CacheType:
     keys: float
     values: float
-    times: float
+    high: float
     engines: tuple[str, ...]
     source: str
 
 
 @cache
 def _types() -> dict[tuple[str, str], _CacheType]:
-    rows = read_table(DATA_DIR / "quality_kv.csv", _row, COLUMNS)
+    def read(row: TableRow) -> tuple[str, _CacheType]:
+        return row.text("type"), row.record(_CacheType, engines=row.parts("engines"))
+
+    rows = read_table(DATA_DIR / "quality_kv.csv", read, COLUMNS)
     return {(name, engine): one for name, one in rows for engine in one.engines or ("",)}
-
-
-def _row(row: TableRow) -> tuple[str, _CacheType]:
-    keys, values, high = (row.number(name) for name in ("keys", "values", "high"))
-    found = _CacheType(keys, values, high, row.parts("engines"), row.text("source"))
-    return row.text("type"), found
 
 
 def cache_loss(kv_dtype: str, engine: str, *, rotated: bool) -> CacheLoss:
     """The loss of keys of one type and values of the same or, after a "/", another."""
     keys, _, values = kv_dtype.partition("/")
+    types, of_engine = _types(), engine if rotated else ""
     of_keys, of_values = (
-        _find(ALIASES.get(name, name), engine if rotated else "") for name in (keys, values or keys)
+        types.get((name, of_engine)) or types[name, ""]
+        for name in (ALIASES.get(name, name) for name in (keys, values or keys))
     )
     return CacheLoss(
         of_keys.keys + of_values.values,
-        of_keys.keys * of_keys.times + of_values.values * of_values.times,
+        of_keys.keys * of_keys.high + of_values.values * of_values.high,
         (of_keys if of_keys.keys else of_values).source,
     )
-
-
-def _find(name: str, engine: str) -> _CacheType:
-    return _types().get((name, engine)) or _types()[name, ""]

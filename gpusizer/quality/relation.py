@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from gpusizer.core.paths import DATA_DIR, GENERATED_DIR
-from gpusizer.core.tables import TableRow, read_table
+from gpusizer.core.tables import read_table
 
 TABLE = GENERATED_DIR / "quality_constants.csv"
 FLOOR = 0.003
@@ -124,12 +124,8 @@ class QualityRecipe:
 
 @cache
 def _table() -> dict[str, tuple[str, float]]:
-    rows = read_table(DATA_DIR / "quality_recipes.csv", _row, COLUMNS)
-    return {slug: (family, bits) for slug, family, bits in rows}
-
-
-def _row(row: TableRow) -> tuple[str, str, float]:
-    return row.text("slug"), row.text("family"), row.number("bits")
+    rows = read_table(DATA_DIR / "quality_recipes.csv", lambda row: row, COLUMNS)
+    return {row.text("slug"): (row.text("family"), row.number("bits")) for row in rows}
 
 
 def recipe_of(slug: str, bits: float, *, gguf: bool) -> QualityRecipe:

@@ -62,7 +62,7 @@ def test_pure_four_bit_on_nominal_counts(
 
 def test_the_readme_figure_of_a_seven_billion_model() -> None:
     estimate_row = row(f"{DISTILL}Qwen-7B", "q4_k_m")
-    assert estimate_row.host_bytes / GIB == pytest.approx(0.3, abs=0.05)
+    assert estimate_row.estimate.host_bytes / GIB == pytest.approx(0.3, abs=0.05)
     assert estimate_row.estimate.per_gpu.total.likely / GIB == pytest.approx(5.1, abs=0.05)
 
 

@@ -149,7 +149,7 @@ def test_components_that_wait_are_in_system_memory() -> None:
     report = size(embedded_sizer(), {**fields, "cpu_offload": "model"})
     place = report.ranking[0]
     waiting_plan = next(plan for plan in place.plans if plan.fit is not None)
-    assert waiting_plan.ram_bytes == report.estimates[0].host_bytes > 0
+    assert waiting_plan.ram_bytes == report.estimates[0].estimate.host_bytes > 0
 
 
 def test_memory_is_never_pooled() -> None:

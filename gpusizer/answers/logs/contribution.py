@@ -27,7 +27,6 @@ from gpusizer.answers.logs.run_request import (
 )
 from gpusizer.answers.report import Report
 from gpusizer.hub.model_ref import is_repo_id
-from gpusizer.model.profile import ModelProfile
 
 Row = dict[str, Any]
 
@@ -82,6 +81,7 @@ def contributed(kind: str, row: Row, **about: Any) -> Row:
 
     `source_url` is "unpublished" until the run has an address.
     """
+    row = {**row, "profile": row["repo"]}
     known = {name: value for name, value in row.items() if value not in (None, "", [], {})}
     digest = hashlib.sha256(json.dumps({"kind": kind, **known}, sort_keys=True).encode())
     name = f"user-{digest.hexdigest()[:12]}"
@@ -98,10 +98,8 @@ def _serving_row(parsed: ParsedLog, comparison: LogComparison) -> Row:
     tensor, pipeline = request.fields["tensor_parallel"], request.fields["pipeline_parallel"]
     return {
         "engine": parsed.engine,
-        "engine_version": parsed.get("engine_version"),
-        "engine_generation": parsed.get("engine_generation"),
+        **{name: parsed.get(name) for name in ("engine_version", "engine_generation")},
         "repo": prediction.repo,
-        "profile": prediction.repo,
         "profile_basis": "id",
         "quant": "native" if prediction.native else prediction.quant,
         "gpu": request.gpu,
@@ -139,13 +137,10 @@ def _llama_row(parsed: ParsedLog, comparison: LogComparison) -> Row:
         "front_end": parsed.engine,
         "build": build_of(parsed) or parsed.text("engine_version"),
         "repo": prediction.repo,
-        "profile": prediction.repo,
         "profile_basis": _profile_basis(parsed, comparison),
         "gguf_repo": prediction.gguf_repo or request.gguf_repo,
-        "gguf_file": parsed.get("gguf_file"),
+        **{name: parsed.get(name) for name in ("gguf_file", "bits_per_weight", "file_bytes")},
         "quant": gguf_slug(parsed.text("file_type")).removeprefix("gguf-").upper(),
-        "bits_per_weight": parsed.get("bits_per_weight"),
-        "file_bytes": parsed.get("file_bytes"),
         **settings,
         "backends": [backend_of(devices) if devices else "CPU"],
         "gpus": [request.gpu] if request.gpu else [],
@@ -227,19 +222,14 @@ def vllm_row(load: ServedLoad, report: Report, users: int, gpu: str, version: st
 def _of(report: Report, gpu: str) -> Row:
     """What was measured: model, quantization and cards. Names of folders are nobody's business."""
     profile, fit = report.profile, report.ranking[0].fit
-    repo = _hub_name(profile)
+    repo = profile.repo_id if is_repo_id(profile.repo_id) else ""
+    if profile.format == "gguf" and profile.base_models:
+        repo = profile.base_models[0]
     return {
         "repo": repo,
-        "profile": repo,
         "profile_basis": "file_name" if profile.format == "gguf" else "id",
         "quant": fit.estimate.quant.slug,
         "gpu": gpu,
         "gpu_slug": fit.gpu.slug,
         "gpu_count": fit.count,
     }
-
-
-def _hub_name(profile: ModelProfile) -> str:
-    if profile.format == "gguf" and profile.base_models:
-        return profile.base_models[0]
-    return profile.repo_id if is_repo_id(profile.repo_id) else ""
