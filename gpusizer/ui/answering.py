@@ -19,13 +19,13 @@ from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.fit.ranking import describe
 from gpusizer.hub.snapshot import RepoSnapshot
-from gpusizer.ui.attempts import attempt
 from gpusizer.ui.choices import Tier, best_of_each_kind
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.picked_memory import on_possible_gpus
 from gpusizer.ui.presenters.bars import shown_rows
 from gpusizer.ui.presenters.serving_plan import PLAN_ROWS
 from gpusizer.ui.presenters.side_by_side import Plans
+from gpusizer.ui.reading import attempt
 
 Stored = Callable[[str], RepoSnapshot | None]
 """Returns the embedded snapshot of a model, without a request to the Hub; None where it is not

@@ -1,4 +1,5 @@
-"""ClosedRoutes: public routes of Gradio that nothing here uses, answered as if they did not exist.
+"""What nobody may reach: public routes of Gradio that nothing here uses, answered as if they did
+not exist, and answers to scripts of other sites with a visitor's rights.
 
 Gradio (6.31, gradio/routes.py) serves them for every Blocks, whatever its components are.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 import re
 from http import HTTPStatus
 
+from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -30,6 +32,8 @@ CLOSED = (
     "vibe-",
 )
 """Beginnings of routes below `/gradio_api/`."""
+_CROSS_SITE = "cross-site"
+_NAVIGATION = "navigate"
 _PATTERN = re.compile(
     rf"/gradio_api/(?:{'|'.join(map(re.escape, CLOSED))})|(?:^|/)(?:deep_link|monitoring)(?:/|$)"
 )
@@ -57,3 +61,32 @@ class ClosedRoutes:
             await refusal(scope, receive, send)
             return
         await self._app(scope, receive, send)
+
+
+class WithoutForeignCookies:
+    """ASGI middleware that drops the cookies of requests which scripts of other sites send: these
+    ask anonymously, whoever runs them.
+
+    On a public host Gradio (6.31, CustomCORSMiddleware) lets every origin read answers with
+    credentials, and the cookie of its sign-in is sent across sites (`SameSite=None`), because
+    Spaces are shown in a frame. A page elsewhere could so read with the rights of whoever visits.
+
+    Browsers say so in `Sec-Fetch-Site` and `Sec-Fetch-Mode`, which scripts cannot set
+    (https://www.w3.org/TR/fetch-metadata/). Navigation keeps its cookies: a frame is opened and a
+    sign-in returns across sites.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] == "http" and _is_foreign_script(Headers(scope=scope)):
+            headers = [(name, value) for name, value in scope["headers"] if name != b"cookie"]
+            scope = {**scope, "headers": headers}
+        await self._app(scope, receive, send)
+
+
+def _is_foreign_script(headers: Headers) -> bool:
+    is_cross_site = headers.get("sec-fetch-site", "") == _CROSS_SITE
+    return is_cross_site and headers.get("sec-fetch-mode", "") != _NAVIGATION

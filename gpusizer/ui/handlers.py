@@ -24,7 +24,6 @@ from gpusizer.text import Language
 from gpusizer.ui.answering import PageAnswer, Reports, answer, compare, pictures, rank, remembering
 from gpusizer.ui.answers import ForVisitor
 from gpusizer.ui.asked import START, FormCall, Shown, wishes_of
-from gpusizer.ui.attempts import RANKED, attempt
 from gpusizer.ui.choices import MAX_PICKS, default_gpus
 from gpusizer.ui.forms import FORMS, OWN_FIELDS, SEVERAL
 from gpusizer.ui.other_tabs import Listening, Questions
@@ -49,7 +48,7 @@ from gpusizer.ui.presenters.side_by_side import (
 )
 from gpusizer.ui.presenters.tables import memory_html, ranking_columns, ranking_html
 from gpusizer.ui.presenters.words import Words
-from gpusizer.ui.reading import Reading, told
+from gpusizer.ui.reading import RANKED, Reading, attempt, told
 from gpusizer.ui.tab_examples import comparisons
 
 _TABS = (*FORMS, "know")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from prometheus_client import (
     CollectorRegistry,
@@ -30,43 +31,37 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
-        self._requests = Counter(
+        counter = partial(Counter, registry=registry)
+        histogram = partial(Histogram, registry=registry, buckets=_SECONDS)
+        self._requests = counter(
             "gpusizer_http_requests",
             "HTTP requests by route, method and status",
             ("route", "method", "status"),
-            registry=registry,
         )
-        self._request_seconds = Histogram(
+        self._request_seconds = histogram(
             "gpusizer_http_request_seconds",
             "Seconds until the end of an HTTP answer, by route",
             ("route",),
-            registry=registry,
-            buckets=_SECONDS,
         )
-        self._answers = Counter(
+        self._answers = counter(
             "gpusizer_answers",
             'Answers by question, way of asking and code: "ok" or the code of an error',
             ("question", "way", "code"),
-            registry=registry,
         )
-        self._answer_seconds = Histogram(
+        self._answer_seconds = histogram(
             "gpusizer_answer_seconds",
             "Seconds that an answer took, waiting for a thread left out",
             ("question",),
-            registry=registry,
-            buckets=_SECONDS,
         )
-        self._lookups = Counter(
+        self._lookups = counter(
             "gpusizer_answer_cache_lookups",
             "Lookups in the cache of answers by result: hit, miss, uncacheable",
             ("result",),
-            registry=registry,
         )
-        self._hub_calls = Counter(
+        self._hub_calls = counter(
             "gpusizer_hub_calls",
             'Requests to the Hub by kind (api, resolver, cdn) and status, "none" without answer',
             ("kind", "status"),
-            registry=registry,
         )
         self._sessions = Gauge(
             "gpusizer_sessions",

@@ -20,7 +20,6 @@ from gpusizer.core.errors import GpusizerError
 from gpusizer.hub.reading_steps import OnStep, watched
 from gpusizer.ui.answers import ForVisitor
 from gpusizer.ui.asked import START, FormCall, Shown
-from gpusizer.ui.attempts import RANKED, attempt
 from gpusizer.ui.endpoints import with_rights
 from gpusizer.ui.forms import FORMS, OF_NAMED_GPUS, Form, query_of
 from gpusizer.ui.presenters.accuracy import accuracy_html
@@ -33,7 +32,7 @@ from gpusizer.ui.presenters.log import log_html
 from gpusizer.ui.presenters.models_for import columns, copies_html, models_for_html
 from gpusizer.ui.presenters.training import training_html
 from gpusizer.ui.presenters.words import Words
-from gpusizer.ui.reading import Reading, told
+from gpusizer.ui.reading import RANKED, Reading, attempt, told
 
 
 class Listening:

@@ -1,18 +1,42 @@
-"""Lets a listener show the steps of reading a model while it waits for the answer."""
+"""Listeners get an answer or a GpusizerError as a value, never as an exception; while they wait,
+they show the steps of reading a model."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import Generic, TypeVar
 
+from gpusizer.core.errors import GpusizerError
+from gpusizer.core.work_turns import TURNS
 from gpusizer.hub.reading_steps import OnStep, ReadingStep
 from gpusizer.ui.presenters.frame import status_html
 from gpusizer.ui.presenters.html import Html
 from gpusizer.ui.presenters.words import Words
 
 Answer = TypeVar("Answer")
+
+RANKED = 60
+"""Rows of a ranking or list that the page shows."""
+
+_log = logging.getLogger(__name__)
+
+
+def attempt(answer: Callable[[], Answer]) -> Answer | GpusizerError:
+    """Call `answer` and return its result or its error.
+
+    Any other exception is logged, and returned as a GpusizerError without a cause.
+    """
+    try:
+        with TURNS.computing():
+            return answer()
+    except GpusizerError as error:
+        return error
+    except Exception:
+        _log.exception("unexpected failure")
+        return GpusizerError()
 
 
 class Reading(Generic[Answer]):

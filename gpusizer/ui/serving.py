@@ -41,9 +41,8 @@ from gpusizer.ui import Application
 from gpusizer.ui.badge_route import PATH as BADGE_PATH
 from gpusizer.ui.badge_route import badge_route
 from gpusizer.ui.call_validation import exception_handlers
-from gpusizer.ui.closed_routes import ClosedRoutes
+from gpusizer.ui.closed_routes import ClosedRoutes, WithoutForeignCookies
 from gpusizer.ui.endpoints import CONCURRENCY, PUBLIC
-from gpusizer.ui.foreign_scripts import WithoutForeignCookies
 from gpusizer.ui.health import health_json
 from gpusizer.ui.http_api import PATH, http_api
 from gpusizer.ui.http_status import NOT_KEPT

@@ -9,12 +9,12 @@ import pytest
 from gradio_client import Client
 
 from gpusizer.ui.asked import FormCall
-from gpusizer.ui.attempts import RANKED
 from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.http_status import STATUSES
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.presenters.html import escape
 from gpusizer.ui.presenters.training import method_name
+from gpusizer.ui.reading import RANKED
 from tests.api.plain_http import COMMANDS, ask, query_of
 from tests.api.transports import call, through_curl, through_mcp
 from tests.cli.test_cli import POSITIONAL, run

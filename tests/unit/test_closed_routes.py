@@ -19,8 +19,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from gpusizer.ui.closed_routes import is_closed
-from gpusizer.ui.foreign_scripts import WithoutForeignCookies
+from gpusizer.ui.closed_routes import WithoutForeignCookies, is_closed
 from tests.coroutines import run_in_thread
 
 REVIEWED = frozenset(

@@ -12,7 +12,7 @@ from gpusizer.ui.answering import PageAnswer
 from gpusizer.ui.presenters.conclusion import conclusion_html, first_sentence
 from gpusizer.ui.presenters.html import Html, choices, el, section
 from gpusizer.ui.presenters.share import share_html
-from gpusizer.ui.presenters.ways_to_get import ways_to_get_html
+from gpusizer.ui.presenters.tiles import ways_to_get_html
 from gpusizer.ui.presenters.words import Words
 
 View = Literal["ranking", "cards", "memory", "facts"]

@@ -9,28 +9,19 @@ from gpusizer.core.errors import GpusizerError
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words
 
-_ADVICE = {
-    "invalid_model_id": "shape",
-    "invalid_request": "field",
-    "unknown_gpu": "gpu",
-    "unknown_engine": "field",
-    "unknown_quant": "field",
-    "model_not_found": "spelling",
-    "private_or_missing": "spelling",
-    "revision_not_found": "revision",
-    "file_not_found": "revision",
-    "gated_model": "gated",
-    "no_weights": "weights",
-    "malformed_repo": "weights",
-    "limits_exceeded": "weights",
-    "unsupported_dtype": "weights",
-    "hub_unreachable": "later",
-    "hub_rate_limited": "later",
-    "server_busy": "later",
-    "too_many_requests": "later",
-    "request_too_large": "field",
-    "internal": "later",
+_ADVISED = {
+    "shape": ("invalid_model_id",),
+    "field": ("invalid_request", "unknown_engine", "unknown_quant", "request_too_large"),
+    "gpu": ("unknown_gpu",),
+    "spelling": ("model_not_found", "private_or_missing"),
+    "revision": ("revision_not_found", "file_not_found"),
+    "gated": ("gated_model",),
+    "weights": ("no_weights", "malformed_repo", "limits_exceeded", "unsupported_dtype"),
+    "later": (
+        *("hub_unreachable", "hub_rate_limited", "server_busy", "too_many_requests", "internal"),
+    ),
 }
+_ADVICE = {code: advice for advice, codes in _ADVISED.items() for code in codes}
 """Error code -> key of the sentence with advice (`advice.<key>`)."""
 _TITLES = {
     "invalid_model_id": "error.title.id",

@@ -26,7 +26,7 @@ from gpusizer.ui.presenters.marks import (
 from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.prices import price_cell, rent_cell
 from gpusizer.ui.presenters.table import Columns, table_html
-from gpusizer.ui.presenters.tiers import tiers_html
+from gpusizer.ui.presenters.tiles import tiers_html
 from gpusizer.ui.presenters.words import Words
 
 _ORDERS = ("recommended", "cheapest", "fastest", "tokens_per_dollar", "smallest")

@@ -17,12 +17,6 @@ WIDE, NARROW = 560, 340
 _NEAREST = 1.6  # the axis extends to a capacity of at most so many times the largest amount
 
 
-def with_lines(lead: str, capacities: Sequence[Capacity], words: Words) -> str:
-    """Return a picture's sentence, with another on its lettered lines where there are any."""
-    sentences = (lead, words("pictures.lines")) if capacities else (lead,)
-    return words("between_sentences").join(sentences)
-
-
 def figure(
     name: str,
     title: str,

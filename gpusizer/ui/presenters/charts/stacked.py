@@ -13,7 +13,6 @@ from gpusizer.ui.presenters.charts.chart_frame import (
     numbers_table,
     parts_key,
     top_of,
-    with_lines,
 )
 from gpusizer.ui.presenters.charts.scale import Scale, round_up, spread, ticks
 from gpusizer.ui.presenters.charts.svg import (
@@ -26,7 +25,6 @@ from gpusizer.ui.presenters.charts.svg import (
     filled,
     hatches,
     label,
-    level,
     line,
     svg,
     text_width,
@@ -84,7 +82,7 @@ def _picture(
     return figure(
         name,
         title,
-        with_lines(lead, capacities, words),
+        words("between_sentences").join((lead, words("pictures.lines")) if capacities else (lead,)),
         draw,
         parts_key(name, [(words(f"part.{key}"), style) for key, style in styles(keys).items()]),
         capacities_key(capacities, top, words),
@@ -190,7 +188,8 @@ def _capacity_lines(
     pieces: list[Child] = []
     for (letter, _), x, badge_x in zip(marks, places, moved, strict=True):
         for start, stop in _beside_names(x, rows, names, plot):
-            pieces.append(level(x, start, x, stop))
+            # A dashed line over a plain one is seen on bars as well as beside them.
+            pieces += [line(x, start, x, stop, class_) for class_ in ("gs-under", "gs-level")]
         pieces.append(line(badge_x, 2 * BADGE, x, plot.top, "gs-level"))
         pieces.append(badge(badge_x, BADGE + 1, letter))
     return join(pieces)

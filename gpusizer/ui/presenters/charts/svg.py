@@ -66,32 +66,6 @@ def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Html:
     return el("line", x1=at(x1), y1=at(y1), x2=at(x2), y2=at(y2), class_=class_)
 
 
-def level(x1: float, y1: float, x2: float, y2: float) -> Html:
-    """Draw a dashed line over a plain one, visible on bars as well as beside them."""
-    return join((line(x1, y1, x2, y2, "gs-under"), line(x1, y1, x2, y2, "gs-level")))
-
-
-def rect(
-    x: float,
-    y: float,
-    width: float,
-    height: float,
-    class_: str,
-    title: str = "",
-    fill: str | None = None,
-) -> Html:
-    return el(
-        "rect",
-        el("title", title) if title else None,
-        x=at(x),
-        y=at(y),
-        width=at(width),
-        height=at(height),
-        class_=class_,
-        fill=fill,
-    )
-
-
 def badge(x: float, y: float, name: str) -> Html:
     """Draw a disc with a letter or number that the key below the picture explains."""
     return join(
@@ -130,11 +104,13 @@ def filled(
 ) -> Html:
     """Draw a rectangle in the colour and texture of style number `index`."""
     index %= SERIES
-    base = rect(x, y, width, height, f"gs-fill gs-series-{index}", title)
+    place = {"x": at(x), "y": at(y), "width": at(width), "height": at(height)}
+    named = el("title", title) if title else None
+    base = el("rect", named, **place, class_=f"gs-fill gs-series-{index}")
     if not index:
         return base
-    over = rect(x, y, width, height, "gs-texture", title, f"url(#{uid}-hatch-{index})")
-    return join((base, over))
+    hatch = f"url(#{uid}-hatch-{index})"
+    return join((base, el("rect", named, **place, class_="gs-texture", fill=hatch)))
 
 
 def axis_x(plot: PlotArea, places: Sequence[tuple[float, str]], title: str) -> Html:

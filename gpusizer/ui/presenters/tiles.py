@@ -1,14 +1,18 @@
-"""What runs a model, for whoever has named no GPU: to buy, to rent, or owned already."""
+"""Tiles: what runs a model, for whoever has named no GPU, and what each precision takes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from gpusizer.answers.conclusion.clauses import boards_name
 from gpusizer.answers.report import Report
 from gpusizer.fit.alternatives import is_priced_by_rent
+from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Alternative, Ranked
+from gpusizer.ui.choices import KINDS, Tier
 from gpusizer.ui.presenters.html import Html, defined, el, join
+from gpusizer.ui.presenters.losses import loss_mark
+from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.words import Words
 
 _OFFERED = ("cheapest", "rent")
@@ -61,3 +65,44 @@ def _boards(item: Ranked, more: Iterable[str | None], words: Words) -> Html:
     facts = (None if item.decode is None else words.rate(item.decode.likely), *more)
     name = boards_name(item.fit.gpu, item.fit.count)
     return join((el("span", name), el("small", " · ".join(filter(None, facts)))))
+
+
+def tiers_html(tiers: Sequence[Tier], words: Words) -> Html:
+    """Write the tiles."""
+    return el("div", join(_tile(tier, words) for tier in tiers), class_="gs-tiles")
+
+
+def _tile(tier: Tier, words: Words) -> Html:
+    estimate = tier.row.estimate
+    total = estimate.all_gpus.total
+    native = el("span", words("as_stored"), class_="gs-chip") if estimate.native else None
+    return el(
+        "article",
+        el("h3", words("bits", bits=words.number(estimate.quant.bits, "g")), native),
+        el("p", words.amount(total.likely), class_="gs-big"),
+        el(
+            "p",
+            words.amount_band(total),
+            " · ",
+            estimate.quant.name,
+            " · ",
+            loss_mark(quality_at(estimate), words),
+            class_="gs-small",
+        ),
+        el("dl", join(_kind(kind, tier.best.get(kind), words) for kind in KINDS)),
+        class_="gs-tile",
+    )
+
+
+def _kind(kind: str, item: Ranked | None, words: Words) -> Html:
+    """Write a line for a kind of hardware: its smallest boards for a tier, with speed and price."""
+    if item is None:
+        return defined(words(f"kind.{kind}"), words("tile.none"))
+    fit = item.fit
+    facts = [fit.estimate.quant.name]
+    if item.decode is not None:
+        facts.append(words.rate(item.decode.likely))
+    if item.rent_usd_per_hour is not None:
+        facts.append(words("per_hour", price=words.usd(item.rent_usd_per_hour)))
+    name = boards_name(fit.gpu, fit.count)
+    return defined(words(f"kind.{kind}"), name, " · ".join(facts) or DASH)
