@@ -1,6 +1,6 @@
 """Compares the answers that users get with published measurements.
 
-    python -m bench.accuracy [--training] [--file PATH ...] [--worst N] [--json]
+    python -m bench.accuracy [--training] [--file PATH ...] [--worst N]
     python -m bench.accuracy --update-baseline
     python -m bench.accuracy --publish --write-docs
 
@@ -15,16 +15,13 @@ writes `data/generated/accuracy.json`, which the page shows; `--write-docs` also
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import asdict, fields
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from bench import baselines, training
-from bench.errors import Comparison, RivalSummary, Shared
+from bench.errors import RivalSummary, Shared
 from bench.evaluation import (
     APART,
     COMPONENTS,
@@ -54,7 +51,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.accuracy")
     parser.add_argument("--file", type=Path, action="append", help="rows to score instead")
     parser.add_argument("--worst", type=int, default=3, help="worst rows shown per component")
-    parser.add_argument("--json", action="store_true", help="one JSON document")
     parser.add_argument("--update-baseline", action="store_true")
     parser.add_argument("--publish", action="store_true", help="write accuracy.json")
     parser.add_argument("--write-docs", action="store_true", help="publish, in the documents too")
@@ -72,8 +68,6 @@ def main() -> None:
         if arguments.write_docs:
             write_docs(table)
         print(f"published as of {table.as_of}")
-    elif arguments.json:
-        print(json.dumps(report_json(accuracy, arguments.worst), ensure_ascii=False, indent=1))
     else:
         print("\n".join(report_lines(accuracy, arguments.worst)))
 
@@ -192,40 +186,6 @@ def _worst_lines(comparisons: pd.DataFrame, count: int) -> Iterator[str]:
                 f"  {row.relative:>+9.1%}  measured {row.measured / row.unit:.4g},"
                 f" predicted {row.predicted / row.unit:.4g}  {row.row_id}  {row.source_url}"
             )
-
-
-def report_json(accuracy: Accuracy, worst: int) -> dict[str, Any]:
-    """Return the content of the tables as one JSON object; errors are shares and GiB."""
-    return {
-        "coverage": {
-            kind: {"rows": rows, "compared": compared}
-            for kind, (rows, compared) in accuracy.coverage.items()
-        },
-        "sections": {title: _errors(errors) for title, errors in accuracy.sections.items()},
-        "verdicts": asdict(accuracy.verdicts),
-        "worst": [
-            _comparison(row)
-            for rows in worst_rows(accuracy.comparisons, worst).values()
-            for row in rows.to_dict("records")
-        ],
-    }
-
-
-def _comparison(row: Mapping[Hashable, Any]) -> dict[str, Any]:
-    names = [*(field.name for field in fields(Comparison)), "relative", "left_out"]
-    values = {name: None if _missing(row[name]) else row[name] for name in names}
-    return {**values, "rival": row["rival"] and asdict(row["rival"])}
-
-
-def _missing(value: object) -> bool:
-    return isinstance(value, float) and pd.isna(value)
-
-
-def _errors(errors: Mapping[Key, Columns]) -> list[dict[str, Any]]:
-    return [
-        {"engine": engine, "component": component, **asdict(columns)}
-        for (engine, component), columns in errors.items()
-    ]
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from bench import accuracy, bands, baselines, first_contact, left_out, served_answers, start_up_logs
-from bench.accuracy import baseline_errors, report_json, report_lines, worst_rows
+from bench.accuracy import baseline_errors, report_lines, worst_rows
 from bench.errors import (
     Comparison,
     frame_of,
@@ -131,9 +131,8 @@ def test_the_report_names_every_section_and_component(measured: Accuracy) -> Non
     components = {key[1] for errors in measured.sections.values() for key in errors}
     assert components == set(COMPONENTS) - set(served_answers.QUANTITIES) - {"decode_other"}
     assert all(f"── {section} ──" in text for section in measured.sections)
-    parsed = json.loads(json.dumps(report_json(measured, 2)))
-    assert parsed["coverage"]["serving"]["compared"] > 100
-    assert all(item["source_url"].startswith("http") for item in parsed["worst"])
+    assert measured.coverage["serving"][1] > 100
+    assert measured.comparisons["source_url"].str.startswith("http").all()
 
 
 def test_first_contacts_are_of_rows_that_are_here_and_each_once() -> None:

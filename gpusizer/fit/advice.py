@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.core.messages import Note
-from gpusizer.fit.capacity_limits import Plan
-from gpusizer.fit.offload import most_layers
+from gpusizer.fit.capacity_limits import Plan, most_layers
 from gpusizer.fit.remedies import RULES, Remedy
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way

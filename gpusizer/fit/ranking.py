@@ -13,9 +13,9 @@ from gpusizer.fit.capacity_limits import Largest
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.division import asked_boards, board_counts
 from gpusizer.fit.fit import Fit
-from gpusizer.fit.own_units import heard_rate, read_rate
 from gpusizer.fit.parallelism.parallelism_plans import RunPlan
 from gpusizer.fit.parallelism.platforms import setup_of
+from gpusizer.fit.part_speed import system_memory
 from gpusizer.fit.placement.from_disk import disk_notes
 from gpusizer.fit.policies import POLICIES, RankedCandidate, SortKey, total_memory
 from gpusizer.fit.preference import best_on_boards, beyond
@@ -25,11 +25,12 @@ from gpusizer.fit.serving import Served, load_of_users, served
 from gpusizer.fit.speed import Rate, Speeds, speeds
 from gpusizer.fit.speed.speculation import SpeculativeSpeeds, speculative_speeds
 from gpusizer.fit.study import Study
-from gpusizer.fit.system_memory import system_memory
 from gpusizer.fit.user_speed import (
     SpeedEvidence,
+    heard_rate,
     one_prompt_rate,
     one_user_rate,
+    read_rate,
     speed_evidence,
     user_speed,
     work_at,

@@ -14,9 +14,9 @@ from gpusizer.fit.part_speed import (
     HAND_OVER_SECONDS,
     LAYER_SECONDS,
     MEMORY_EFFICIENCY,
+    system_memory,
 )
 from gpusizer.fit.ranking import Ranked
-from gpusizer.fit.system_memory import system_memory
 from gpusizer.text import say_note
 from tests.asking import size
 from tests.each import each

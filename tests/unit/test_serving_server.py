@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusizer.fit.serving.engines import Order, Scheduler
+from gpusizer.fit.serving.facts import Order, Scheduler
 from gpusizer.fit.serving.replicas import Promise, borne, replicas_in_time
 from gpusizer.fit.serving.server import Server
 from gpusizer.fit.serving.simulation import mean, percentile, simulated

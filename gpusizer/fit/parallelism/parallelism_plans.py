@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from gpusizer.core.messages import Note
+from gpusizer.fit.capacity_limits import most_layers, without_experts
 from gpusizer.fit.compatibility import runs_on
 from gpusizer.fit.division import board_counts, costs, obstacles
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.offload import most_layers, without_experts
 from gpusizer.fit.parallelism.platforms import BoardLink, setup_of
 from gpusizer.fit.speed import Rate
 from gpusizer.fit.study import EngineRecipe, QuantOption, Study

@@ -9,8 +9,7 @@ from typing import Any, Literal
 from gpusizer.fit.demands import ServingLoad
 from gpusizer.fit.serving.constants import EACH, FIRST, RATE, regime_of, serving_band
 from gpusizer.fit.serving.facts import ServerFacts
-from gpusizer.fit.serving.local import local_server
-from gpusizer.fit.serving.server import Server
+from gpusizer.fit.serving.server import Server, local_server
 from gpusizer.fit.serving.simulation import mean, percentile, simulated
 from gpusizer.fit.serving.steady import Steady, closed_loop, limit_of, random_arrivals
 from gpusizer.fit.speed.classes import SERVING
