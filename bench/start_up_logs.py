@@ -10,9 +10,9 @@ from bench.errors import Comparison
 from bench.front_door import AnsweredRow, estimate_of, gpu_of, size
 from bench.measurements import Row, load_profile
 from bench.rivals import Rival
+from gpusizer.answers.logs.prediction import grows_evenly
 from gpusizer.memory.quants import Quant, find_quant
 from gpusizer.memory.quants.native import native_quant
-from gpusizer.model.architecture import Attention
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Part
 
@@ -31,7 +31,6 @@ UNASKABLE = frozenset(
 """Circumstances that no request can state."""
 
 _SECOND_MODEL = "draft_model"
-_GROWS_EVENLY = {Attention.FULL, Attention.MLA, Attention.NONE, Attention.CROSS}
 _ON_GPU = ("fits", "tight")
 _SAME_NAMES = (
     "engine",
@@ -97,8 +96,7 @@ class Scenario(AnsweredRow):
     @property
     def even(self) -> bool:
         """Whether every token costs the same: no windows, no recurrent states."""
-        arch = self.profile.architecture
-        return arch is not None and all(s.attention in _GROWS_EVENLY for s in arch.layer_plan)
+        return grows_evenly(self.profile)
 
     @property
     def family(self) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gpusizer.answers.launch import LAUNCHERS, LaunchPlan
+from gpusizer.answers.launch import LAUNCHERS, LaunchCommand, LaunchPlan, launch_command
+from gpusizer.answers.report import Report
 from gpusizer.memory.engines import Split
 from gpusizer.memory.workload import Workload
 
@@ -29,6 +30,11 @@ PLAN = LaunchPlan(
 def plan(engine: str, workload: dict[str, Any] | None = None, **changes: Any) -> LaunchPlan:
     load = replace(PLAN.workload, **(workload or {}))
     return replace(PLAN, engine=engine, workload=load, **changes)
+
+
+def command_of(report: Report) -> LaunchCommand:
+    """The command of the first place."""
+    return launch_command(report.profile, report.ranking[0].fit.way, report.workload)
 
 
 def text(launch_plan: LaunchPlan) -> str:

@@ -20,7 +20,7 @@ from gpusizer.memory.engines import ENGINES, Split
 from tests.asking import size
 from tests.drafts import EAGLE3, eagle3, fetching
 from tests.each import each
-from tests.launch_plans import GGUF, codes, plan, text
+from tests.launch_plans import GGUF, codes, command_of, plan, text
 from tests.sizers import embedded_sizer
 
 
@@ -100,8 +100,7 @@ def test_a_place_of_a_ranking_gets_its_command() -> None:
             "kv_dtype": "fp8",
         },
     )
-    command = launch_command(report.profile, report.ranking[0].fit.way, report.workload)
-    assert command is not None
+    command = command_of(report)
     assert command.text == (
         "vllm serve Qwen/Qwen3-8B \\\n"
         "  --max-model-len 16384 \\\n"
@@ -118,12 +117,12 @@ def test_part_of_the_model_in_system_memory() -> None:
     ranked = report.ranking[0]
     assert ranked.fit.verdict is Verdict.OFFLOAD
     layers = next(n.fields["layers"] for n in ranked.reasons if n.code == "layers_that_fit")
-    command = launch_command(report.profile, ranked.fit.way, report.workload)
-    assert command is not None and f"  --gpu-layers {layers} \\\n" in command.text
+    command = command_of(report)
+    assert f"  --gpu-layers {layers} \\\n" in command.text
     fields = {"model": "Qwen/Qwen3-14B", "gpu": "3090", "quant": "q8_0"}
     report = size(embedded_sizer(), fields)
-    whole = launch_command(report.profile, report.ranking[0].fit.way, report.workload)
-    assert whole is not None and "  --gpu-layers all \\\n" in whole.text
+    whole = command_of(report)
+    assert "  --gpu-layers all \\\n" in whole.text
 
 
 def test_an_impossible_name_gets_no_command() -> None:
@@ -190,12 +189,11 @@ def test_llama_cpp() -> None:
 def test_the_command_names_the_repository_that_was_sized(engine: str) -> None:
     request = {"model": "Qwen/Qwen3-8B", "quant": "native", "gpu": "h100 sxm"}
     sized = size(fetching(eagle3()), {**request, "engine": engine, "draft_model": EAGLE3})
-    command = launch_command(sized.profile, sized.ranking[0].fit.way, sized.workload)
-    assert command is not None
+    command = command_of(sized)
     assert EAGLE3 in command.text
     elsewhere = size(fetching(eagle3()), {**request, "engine": engine})
-    plain = launch_command(elsewhere.profile, elsewhere.ranking[0].fit.way, elsewhere.workload)
-    assert plain is not None and "speculative" not in plain.text
+    plain = command_of(elsewhere)
+    assert "speculative" not in plain.text
 
 
 HEAD_NODE = "HEAD_NODE"

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.launch import launch_command
 from gpusizer.memory.engines import Split
 from tests.asking import size
-from tests.launch_plans import GGUF, PLAN, codes, plan, text
+from tests.launch_plans import GGUF, PLAN, codes, command_of, plan, text
 from tests.sizers import embedded_sizer
 
 
@@ -106,9 +105,7 @@ def test_sglang_divides_its_chunk_among_data_ranks() -> None:
 
     def of(gpu: str, **more: Any) -> str:
         report = size(embedded_sizer(), {**fields, "gpu": gpu, **more})
-        command = launch_command(report.profile, report.ranking[0].fit.way, report.workload)
-        assert command is not None
-        return command.text
+        return command_of(report).text
 
     assert "  --chunked-prefill-size 16384 \\\n" in of("h200 sxm", expert_parallel=16)
     # 32 ranks, eight of them in each data-parallel one, on cards of 48 GB: 4 x 2,048

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusizer.answers.launch import launch_command
 from gpusizer.core.errors import InvalidRequest, UnknownGpu
 from gpusizer.core.units import GB, GIB, MIB
 from gpusizer.fit.fit import Verdict
@@ -35,6 +34,7 @@ from gpusizer.text import LANGUAGES, say_error, say_note
 from tests.asking import size
 from tests.each import each
 from tests.fits import fit_on
+from tests.launch_plans import command_of
 from tests.sizers import embedded_sizer
 from tests.vllm_models import LLAMA_8B
 
@@ -160,8 +160,7 @@ def test_the_command_names_the_share_that_vllm_starts_with() -> None:
     fields = {"model": "Qwen/Qwen3-8B", "quant": "native", "engine": "vllm", "card": False}
     report = size(embedded_sizer(), {**fields, "gpu": "4090 (20.5 GB free)"})
     ranked = report.ranking[0]
-    command = launch_command(report.profile, ranked.fit.way, report.workload)
-    assert command is not None and "--gpu-memory-utilization 0.78" in command.text
+    assert "--gpu-memory-utilization 0.78" in command_of(report).text
     codes = [note.code for note in ranked.reasons]
     assert {"card_memory_free", "utilization_lowered"} <= {*codes}
 

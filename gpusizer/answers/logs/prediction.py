@@ -1,7 +1,8 @@
 """Predictions for a run that a log describes, by the code that answers requests.
 
-The steps are those of bench/serving.py and bench/llama_cpp.py, which score published rows: a card
-of exactly the memory the engine saw, the checkpoint as stored, no candidate left out by a ranking.
+The steps are those of bench/start_up_logs.py and bench/llama_cpp.py, which score published rows: a
+card of exactly the memory the engine saw, the checkpoint as stored, no candidate left out by a
+ranking.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from gpusizer.answers.models_for.families import KINDS, Member, fold
 from gpusizer.answers.models_for.live_use import (
     UNKNOWN_USE,
     ModelUse,
+    UseNow,
     Uses,
     age_level,
     total,
@@ -104,17 +105,14 @@ def use_of(repo_id: str, uses: Uses) -> ModelUse:
 def families_in_order(
     running: Iterable[Runs],
     candidates: Iterable[CandidateModel],
-    uses: Uses,
-    today: date,
-    trending: dict[str, int],
+    now: UseNow,
     *,
     folded: bool,
 ) -> tuple[Family, ...]:
     """The families of the models that run, best first (`ORDER`).
 
     `candidates` are all models that were looked at: what does not run counts for the use of its
-    family. `trending` are places in the Hub's listing by stem. Without `folded` each repository is
-    a family of its own.
+    family. Without `folded` each repository is a family of its own.
     """
     # By identity: two revisions of one repository may have been named.
     runs_of = {id(runs.candidate): runs for runs in running}
@@ -127,10 +125,10 @@ def families_in_order(
         that_run = [runs_of[id(item)] for item in group if id(item) in runs_of]
         if that_run:
             stem = group[0].member.stem
-            head, *copies = sorted(that_run, key=lambda runs: _head_place(runs, uses))
-            use = FamilyUse.of([item.member for item in group], uses, trending.get(stem))
+            head, *copies = sorted(that_run, key=lambda runs: _head_place(runs, now.uses))
+            use = FamilyUse.of([item.member for item in group], now.uses, now.trending.get(stem))
             families.append(Family(stem, head, tuple(copies), use))
-    return tuple(sorted(families, key=lambda family: place_of(family, today)))
+    return tuple(sorted(families, key=lambda family: place_of(family, now.today)))
 
 
 def place_of(family: Family, today: date) -> tuple[int, ...]:

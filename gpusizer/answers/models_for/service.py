@@ -61,14 +61,8 @@ def models_for(
     candidates, unusual = _people_run(candidates, request, now)
     candidates, license_unknown = _licensed(candidates, request.licenses)
     running = list(running_on(candidates, machine, request, budget))
-    families = families_in_order(
-        running,
-        candidates,
-        now.uses,
-        now.today,
-        now.trending,
-        folded=request.fold and not request.models,
-    )
+    folded = request.fold and not request.models
+    families = families_in_order(running, candidates, now, folded=folded)
     shown = families[: request.top or None]
     return ModelsFor(
         request=request,
