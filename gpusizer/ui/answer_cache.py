@@ -1,4 +1,5 @@
-"""AnswerCache: the JSON of public answers, compressed and shared by all callers."""
+"""Answers: what programs ask, answered with the rights of the caller, whichever way they ask; the
+JSON of public answers is compressed, kept and shared by all callers."""
 
 from __future__ import annotations
 
@@ -17,11 +18,14 @@ from gpusizer.answers.use_cases import USE_CASES, Fields
 from gpusizer.core.errors import ModelUnreadable
 from gpusizer.core.paths import code_version, data_version
 from gpusizer.core.request_model import RequestModel
+from gpusizer.core.work_turns import TURNS
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import Fetch, RepoSnapshot
 from gpusizer.text import Language, say_note
 
 Json = dict[str, Any]
+ForVisitor = Callable[[str], Fetch]
+"""Takes a visitor's Hub token and returns a fetcher that reads with that visitor's rights."""
 
 _MAX_BYTES = 16_000_000
 """Memory of the answers in the cache; one takes 2,000 to 60,000 bytes, compressed."""
@@ -128,6 +132,28 @@ class AnswerCache:
         with self._lock:
             if _size_of(entry) <= self._entries.maxsize:
                 self._entries[key] = entry
+
+
+class Answers:
+    """Answers public questions: from the cache that all callers share, or for one visitor alone."""
+
+    def __init__(self, sizer: Sizer, for_visitor: ForVisitor, cache: AnswerCache) -> None:
+        self._sizer = sizer
+        self._for_visitor = for_visitor
+        self.cache = cache
+
+    def ask(
+        self, question: str, fields: Fields, token: str | None, language: Language = "en"
+    ) -> Answer:
+        """Answer a question, named as its command is. Raises any GpusizerError.
+
+        An answer that was read with a visitor's token is never cached.
+        """
+        with TURNS.computing():
+            if token is None:
+                return self.cache.answer(question, fields, language)
+            sizer = self._sizer.reading(self._for_visitor(token))
+            return answer_for_one(sizer, question, fields, language)
 
 
 _Readings = Mapping[ModelRef, tuple[str, str]]

@@ -15,8 +15,7 @@ from starlette.responses import Response
 
 from gpusizer.core.errors import GpusizerError
 from gpusizer.text import Language, say_error
-from gpusizer.ui.answer_cache import Answer
-from gpusizer.ui.answers import Answers
+from gpusizer.ui.answer_cache import Answer, Answers
 from gpusizer.ui.endpoints import SIZE_MODEL
 from gpusizer.ui.http_api import Respond, cached, responder
 from gpusizer.ui.http_status import error_headers, status_of

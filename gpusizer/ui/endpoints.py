@@ -13,7 +13,7 @@ from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import GpusizerError
 from gpusizer.memory.engines import LLAMA_CPP, VLLM
 from gpusizer.text import say_error
-from gpusizer.ui.answers import Answers, ForVisitor
+from gpusizer.ui.answer_cache import Answers, ForVisitor
 from gpusizer.ui.endpoint import Endpoint, Json
 from gpusizer.ui.metrics import Metrics
 from gpusizer.ui.reading import attempt

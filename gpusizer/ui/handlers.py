@@ -21,8 +21,8 @@ from gpusizer.fit.machine_words import is_mixed, split_machines
 from gpusizer.gpus import saved_gpus
 from gpusizer.hub.reading_steps import OnStep, watched
 from gpusizer.text import Language
+from gpusizer.ui.answer_cache import ForVisitor
 from gpusizer.ui.answering import PageAnswer, Reports, answer, compare, pictures, rank, remembering
-from gpusizer.ui.answers import ForVisitor
 from gpusizer.ui.asked import START, FormCall, Shown, wishes_of
 from gpusizer.ui.choices import MAX_PICKS, default_gpus
 from gpusizer.ui.forms import FORMS, OWN_FIELDS, SEVERAL

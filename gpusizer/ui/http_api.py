@@ -19,8 +19,7 @@ from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.core.printable import json_bytes
 from gpusizer.core.validation import fail
 from gpusizer.text import LANGUAGES, Language, say_error
-from gpusizer.ui.answer_cache import Answer
-from gpusizer.ui.answers import Answers
+from gpusizer.ui.answer_cache import Answer, Answers
 from gpusizer.ui.endpoint import Endpoint
 from gpusizer.ui.http_docs import docs_page, operation
 from gpusizer.ui.http_status import (

@@ -18,7 +18,7 @@ from gpusizer.answers.training_report import TrainingReport
 from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.errors import GpusizerError
 from gpusizer.hub.reading_steps import OnStep, watched
-from gpusizer.ui.answers import ForVisitor
+from gpusizer.ui.answer_cache import ForVisitor
 from gpusizer.ui.asked import START, FormCall, Shown
 from gpusizer.ui.endpoints import with_rights
 from gpusizer.ui.forms import FORMS, OF_NAMED_GPUS, Form, query_of

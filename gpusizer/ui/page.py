@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import gradio as gr
 from gradio.components.navbar import Navbar
+from gradio.queueing import Queue
 
 from gpusizer.text import LANGUAGES
 from gpusizer.ui import page_scripts as scripts
+from gpusizer.ui.endpoints import CONCURRENCY
 from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.presenters import frame
 from gpusizer.ui.presenters.addresses import PAGE_PATHS
@@ -17,6 +19,9 @@ from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.tabs import accuracy_tab, answer_tabs, compare_tab, size_tab
 from gpusizer.ui.tabs.tab_fields import Listeners, html, query_box
 from gpusizer.ui.tabs.tab_form import keep_same
+
+_MAX_WAITING = 256
+"""Calls that wait in the queue of a page or of the endpoints; more are refused."""
 
 
 def build_page(
@@ -103,3 +108,23 @@ def _show(button: gr.LoginButton, path: str) -> None:
     page, button.page = button.page, path.lstrip("/")
     button.activate()  # type: ignore[no-untyped-call]
     button.page = page
+
+
+class ServedBlocks(gr.Blocks):
+    """Blocks that make no FastAPI application when their queue is made.
+
+    Gradio 6.31 makes one in each `queue()` (gradio/blocks.py), which its constructor calls, 0.07
+    seconds each; the one that serves is made by `launch` or `mount_gradio_app` anyway.
+    """
+
+    def queue(self, *_: Any, **__: Any) -> Self:
+        """Make the queue, with our numbers; Gradio's constructor calls this."""
+        self._queue = Queue(
+            live_updates=True,
+            concurrency_count=self.max_threads,
+            update_intervals=1,
+            max_size=_MAX_WAITING,
+            blocks=self,
+            default_concurrency_limit=CONCURRENCY,
+        )
+        return self

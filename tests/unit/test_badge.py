@@ -21,8 +21,7 @@ from gpusizer.core.errors import (
 )
 from gpusizer.gpus import load_catalogue
 from gpusizer.text import LANGUAGES, say_note
-from gpusizer.ui.answer_cache import AnswerCache
-from gpusizer.ui.answers import Answers
+from gpusizer.ui.answer_cache import AnswerCache, Answers
 from gpusizer.ui.badge_route import PATH, badge_route
 from gpusizer.ui.metrics import Metrics
 from gpusizer.ui.presenters.badge import Badge, badge_markdown, badge_of, error_badge

@@ -22,8 +22,7 @@ from gpusizer.core.errors import (
 )
 from gpusizer.gpus import load_catalogue
 from gpusizer.text import LANGUAGES, Language, say_error
-from gpusizer.ui.answer_cache import AnswerCache
-from gpusizer.ui.answers import Answers
+from gpusizer.ui.answer_cache import AnswerCache, Answers
 from gpusizer.ui.call_validation import refusal_of
 from gpusizer.ui.endpoints import PUBLIC
 from gpusizer.ui.health import HubState

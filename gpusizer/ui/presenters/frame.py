@@ -10,7 +10,6 @@ from gpusizer.answers.data_ages import DataAge
 from gpusizer.hub.reading_steps import ReadingStep
 from gpusizer.text import LANGUAGES
 from gpusizer.ui.presenters.addresses import PATHS
-from gpusizer.ui.presenters.code import code_html
 from gpusizer.ui.presenters.html import Html, bullets, defined, el, fold, join, section
 from gpusizer.ui.presenters.words import Words
 
@@ -191,9 +190,9 @@ def api_html(words: Words, *, opened: bool = False) -> Html:
             words("api.title"),
             el("p", words("api.lead")),
             bullets(named),
-            code_html("Python", PYTHON_EXAMPLE, words, "python"),
-            code_html("JavaScript", JAVASCRIPT_EXAMPLE, words, "javascript"),
-            code_html("curl", CURL_EXAMPLE, words, "curl"),
+            words.code("Python", PYTHON_EXAMPLE, "python"),
+            words.code("JavaScript", JAVASCRIPT_EXAMPLE, "javascript"),
+            words.code("curl", CURL_EXAMPLE, "curl"),
             el("p", words("api.mcp"), " ", el("code", MCP_PATH)),
             el("p", words("api.all"), " ", join(_link(path) for path in _DESCRIPTIONS)),
             el("p", words("api.errors")),

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from gpusizer.answers.logs.log_checks import LogCheck
 from gpusizer.answers.logs.log_comparison import ComparedAmount
-from gpusizer.ui.presenters.code import code_html
 from gpusizer.ui.presenters.html import Html, el, fold, join, section
 from gpusizer.ui.presenters.table import Columns, table_html
 from gpusizer.ui.presenters.words import Words
@@ -21,7 +20,7 @@ def log_html(check: LogCheck, words: Words) -> Html:
     issue = check.issue
     contribution = None
     if issue is not None:
-        code = code_html(issue.title, issue.body, words)
+        code = words.code(issue.title, issue.body)
         contribution = fold(words("log.contribute"), code)
     return section(
         "log",

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from gpusizer.answers.launch.deployment import cheapest_deployment
 from gpusizer.fit.serving_rows import Replicas, ServingPlan
 from gpusizer.model.profile import ModelProfile
-from gpusizer.ui.presenters.code import code_html
 from gpusizer.ui.presenters.grid import known
 from gpusizer.ui.presenters.html import Html, el, fold, join, section, small
 from gpusizer.ui.presenters.losses import configuration
@@ -53,8 +52,8 @@ def _deployment(plan: ServingPlan, profile: ModelProfile, words: Words) -> Html 
     blocks = {"compose.yaml": found.compose, "kubernetes.yaml": found.kubernetes}
     return fold(
         words("plan.deploy"),
-        code_html(engine, found.replica.text, words, found.replica.language),
-        join(code_html(name, text, words, "yaml") for name, text in blocks.items() if text),
+        words.code(engine, found.replica.text, found.replica.language),
+        join(words.code(name, text, "yaml") for name, text in blocks.items() if text),
         words.listed((*found.replica.notes, *found.notes), "gs-notes"),
         class_="gs-launch",
     )

@@ -60,3 +60,22 @@ class Words(NumberFormat):
     def listed(self, notes: Iterable[Note], class_: str) -> Html | None:
         """Write notes as a list, None when there are none."""
         return bullets(map(self.note, notes), class_)
+
+    def code(self, title: str, code: str, language: str | None = None) -> Html:
+        """Write a block of text to copy, an example, a command or an issue, with the button that
+        copies it."""
+        copy = el(
+            "button",
+            self("copy"),
+            type="button",
+            class_="gs-button",
+            data_copy=True,
+            data_done=self("copied"),
+        )
+        return el(
+            "figure",
+            el("figcaption", title, copy),
+            el("pre", el("code", code), tabindex=0),
+            class_="gs-code",
+            data_language=language,
+        )
