@@ -8,7 +8,6 @@ from functools import partial
 from gpusizer.core.errors import (
     GatedModel,
     HubRateLimited,
-    HubUnreachable,
     ModelNotFound,
     ModelUnreadable,
     PrivateOrMissing,
@@ -93,9 +92,9 @@ class Fetcher:
         Raises ModelUnreadable, and InvalidRequest for a malformed token.
         """
         visitor_token = check_token(token)
+        if self._offline:
+            return self._stored(ref)
         try:
-            if self._offline:
-                raise HubUnreachable(repo_id=ref.repo_id, reason="offline")
             snapshot = self._read_with_rights(ref, visitor_token, on_step)
             return self._completed(ref, snapshot, visitor_token, on_step)
         except REPLACEABLE as error:
@@ -135,8 +134,6 @@ class Fetcher:
 
         def read(other_ref: ModelRef) -> RepoSnapshot:
             try:
-                if self._offline:
-                    raise HubUnreachable(repo_id=other_ref.repo_id, reason="offline")
                 return self._read_with_rights(other_ref, visitor_token, on_step)
             except UNAVAILABLE:
                 if visitor_token is not None:

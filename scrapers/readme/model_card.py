@@ -84,16 +84,7 @@ def _shown(statement: ModelCardStatement) -> ModelCardStatement:
     if len(quote) > MOST_QUOTE_CHARS:
         quote = f"{quote[: MOST_QUOTE_CHARS - 1]}…"
     listed = statement.listed
-    if listed is not None:
-        listed = replace(listed, branch=_printable(listed.branch))
-    return replace(
-        statement,
-        quote=quote,
-        model=_printable(statement.model),
-        file=_printable(statement.file),
-        listed=listed,
-    )
-
-
-def _printable(text: str | None) -> str | None:
-    return None if text is None else printable(text)
+    if listed is not None and listed.branch is not None:
+        listed = replace(listed, branch=printable(listed.branch))
+    model, file = (text and printable(text) for text in (statement.model, statement.file))
+    return replace(statement, quote=quote, model=model, file=file, listed=listed)

@@ -45,12 +45,14 @@ class Row:
         """The first cell of a role, "" for none."""
         return next((text for _, text in self.cells(role)), "")
 
+    @property
+    def columns(self) -> Iterator[tuple[str, str, str]]:
+        """Head, role and cell of each column."""
+        return zip(self.block.columns, self.roles, self.block.cells, strict=False)
+
     def cells(self, role: str) -> Iterator[tuple[str, str]]:
         """Heads and cells of a role."""
-        heads = self.block.columns
-        for have, head, text in zip(self.roles, heads, self.block.cells, strict=False):
-            if have == role:
-                yield head, text
+        return ((head, text) for head, have, text in self.columns if have == role)
 
     def amount_gb(self, role: str) -> float | None:
         """The first amount of memory in the cells of a role."""
@@ -150,7 +152,7 @@ def row_statements(block: Block, repo_name: str) -> list[ModelCardStatement]:
 
 def _is_about_other(row: Row) -> bool:
     """Whether heads, caption or headings say training or a measurement, the nearest deciding."""
-    heads = [head for head, role in zip(row.block.columns, row.roles, strict=False) if not role]
+    heads = [head for head, role, _ in row.columns if not role]
     if "batch" in row.roles or any(map(cues.BENCHMARK.is_in, heads)):
         return True
     for text in row.surroundings:
@@ -238,7 +240,7 @@ def _counts(row: Row) -> Iterator[ModelCardStatement]:
         return
     base = _base(row)
     own = next((gpu for cell in row.block.cells for gpu in gpus_in(cell) if gpu.gpu), None)
-    for head, cell in zip(row.block.columns, row.block.cells, strict=False):
+    for head, _, cell in row.columns:
         count = whole_number(cell)
         if count not in _COUNTS:
             continue
@@ -280,7 +282,7 @@ def _captioned(row: Row) -> Iterator[ModelCardStatement]:
     if not (cues.VRAM.is_in(caption) and GB_IN_HEAD.search(caption)):
         return
     base = _base(row)
-    for head, role, text in zip(row.block.columns, row.roles, row.block.cells, strict=False):
+    for head, role, text in row.columns:
         stated = plain_number(text)
         if stated is not None and role in ("", "model") and (names_in(head) or role == "model"):
             yield replace(base, model=head[:100], bound="approximate", vram_gb=stated)

@@ -77,10 +77,13 @@ class ConfigView:
         default = self.defaults.get(key)
         return default if isinstance(default, bool) else None
 
-    def number(self, key: str) -> int | None:
-        """A positive integer by its exact key, else the class default."""
-        value = _positive_int(self._lookup(key))
-        return value if value is not None else _positive_int(self.defaults.get(key))
+    def number(self, *keys: str) -> int | None:
+        """A positive integer by the first of these exact keys, or of its class default."""
+        for key in keys:
+            for value in (self._lookup(key), self.defaults.get(key)):
+                if (number := _positive_int(value)) is not None:
+                    return number
+        return None
 
     def sequence(self, key: str) -> list[Any] | None:
         """A non-empty list by its exact key."""

@@ -271,22 +271,16 @@ def _delta_net(cfg: ConfigView) -> tuple[int, int] | None:
 
 def _mamba(cfg: ConfigView) -> tuple[int, int] | None:
     """(convolution, state) elements of a Mamba layer."""
-    state = cfg.number("mamba_d_state") or cfg.number("ssm_state_size") or cfg.number("state_size")
+    state = cfg.number("mamba_d_state", "ssm_state_size", "state_size")
     hidden = cfg.integer("hidden_size")
     if state is None or hidden is None:
         return None
-    heads = (
-        cfg.number("mamba_n_heads") or cfg.number("mamba_num_heads") or cfg.number("n_mamba_heads")
-    )
-    head_dim = (
-        cfg.number("mamba_d_head") or cfg.number("mamba_head_dim") or cfg.number("mamba_headdim")
-    )
-    expand = cfg.number("mamba_expand") or cfg.number("expand") or 2
+    heads = cfg.number("mamba_n_heads", "mamba_num_heads", "n_mamba_heads")
+    head_dim = cfg.number("mamba_d_head", "mamba_head_dim", "mamba_headdim")
+    expand = cfg.number("mamba_expand", "expand") or 2
     inner = heads * head_dim if heads and head_dim else expand * hidden
-    groups = (
-        cfg.number("mamba_n_groups") or cfg.number("n_groups") or cfg.number("mamba_ngroups") or 1
-    )
-    kernel = cfg.number("mamba_d_conv") or cfg.number("conv_kernel") or 4
+    groups = cfg.number("mamba_n_groups", "n_groups", "mamba_ngroups") or 1
+    kernel = cfg.number("mamba_d_conv", "conv_kernel") or 4
     return (kernel - 1) * (inner + 2 * groups * state), inner * state
 
 
