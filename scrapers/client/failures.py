@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from gpusizer.core.errors import (
     RepoFileNotFound,
     RevisionNotFound,
 )
+from scrapers.client.allowance import parse_window
 
 TransportError = (RequestException, HTTPError)
 """Exceptions of requests, and those that urllib3 raises while a body is streamed."""
@@ -96,9 +96,6 @@ RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 2.0
-# RateLimit header (IETF draft-ietf-httpapi-ratelimit-headers) of the Hub: "api";r=0;t=295
-_LEFT = re.compile(r"(?:^|;)\s*r=(\d{1,6})(?=$|[;,])")
-_WINDOW = re.compile(r"(?:^|;)\s*t=(\d{1,6})(?:$|[;,])")
 _SECONDS = re.compile(r"\d{1,6}(?:\.\d{1,6})?")
 
 
@@ -114,10 +111,8 @@ def retry_after_seconds(status: int, headers: Mapping[str, str]) -> float | None
         return float(value)
     if value:
         return _seconds_until(value)
-    limit = headers.get("RateLimit", "") if status == 429 else ""
-    left, window = _LEFT.search(limit), _WINDOW.search(limit)
-    is_empty = left is None or int(left[1]) == 0
-    return float(window[1]) if window and is_empty else None
+    parsed = parse_window(headers, now=0.0) if status == 429 else None
+    return parsed[1].ends_at if parsed is not None and parsed[1].remaining == 0 else None
 
 
 def pause_seconds(attempt: int, hint: float | None) -> float:
@@ -166,18 +161,15 @@ class CircuitBreaker:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._open_until = 0.0
-        self._lock = threading.Lock()
 
     @property
     def allows_requests(self) -> bool:
         """Whether requests to the route are allowed now."""
-        with self._lock:
-            return self._open_until <= self._clock()
+        return self._open_until <= self._clock()
 
     def trip(self, seconds: float) -> None:
         """Allow no requests for `seconds` from now."""
-        with self._lock:
-            self._open_until = self._clock() + seconds
+        self._open_until = self._clock() + seconds
 
     def trip_after(self, error: ModelUnreadable) -> None:
         """Allow no requests for a while, because the route answered with this error."""

@@ -156,7 +156,7 @@ def _adapter(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> S
     ]
     if not adapter_sets:
         return None
-    plan = ComponentPlan(ADAPTER_COMPONENT, "", adapter_sets[0].index, adapter_sets[0].files)
+    plan = ComponentPlan(ADAPTER_COMPONENT, "", adapter_sets[0].index, tuple(adapter_sets[0].files))
     return Selection("adapter", (plan,))
 
 
@@ -201,7 +201,7 @@ def _pickle(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Se
             return Selection("pickle", (root,))
         for entry in weight_sets(usable, "", suffix):
             if entry.stem.startswith(ADAPTER_STEMS) and entry.files:
-                plan = ComponentPlan(ADAPTER_COMPONENT, "", entry.index, entry.files)
+                plan = ComponentPlan(ADAPTER_COMPONENT, "", entry.index, tuple(entry.files))
                 return Selection("adapter", (plan,))
     parts = [file for file in usable if _CONSOLIDATED.fullmatch(file.path)]
     folder = min((folder_of(file.path) for file in parts), default=None)
@@ -220,7 +220,7 @@ def _folder_plan(
     weight_set = pick_set(weight_sets(files, folder, suffix))
     if weight_set is None or (suffix != SAFETENSORS and not weight_set.files):
         return None
-    return ComponentPlan(name, folder, weight_set.index, weight_set.files)
+    return ComponentPlan(name, folder, weight_set.index, tuple(weight_set.files))
 
 
 def _any_plan(files: Sequence[RepoFile], folder: str) -> ComponentPlan | None:

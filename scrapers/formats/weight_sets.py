@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 # `model-00001-of-00002`, `model_00001-of-00072`, `model.safetensors-00001-of-00004`, and the
 # variant on either side: `name.fp16-00001-of-00002`, `name-00001-of-00002.fp16`.
@@ -47,7 +47,7 @@ class WeightSet:
     stem: str
     variant: str
     sharded: bool
-    files: tuple[RepoFile, ...] = ()
+    files: list[RepoFile] = field(default_factory=list)
     index: str | None = None
 
     @property
@@ -66,7 +66,6 @@ def weight_sets(
 ) -> list[WeightSet]:
     """List the copies of weights in one folder (not below it), by the names of its files."""
     sets_by_key: dict[tuple[str, str, bool], WeightSet] = {}
-    members: dict[tuple[str, str, bool], list[RepoFile]] = {}
     for file in sorted(files, key=lambda file: file.path):
         parent, _, name = file.path.rpartition("/")
         identity = _identify(name, suffix) if parent == folder else None
@@ -77,9 +76,7 @@ def weight_sets(
         if identity[0]:
             entry.index = file.path
         else:
-            members.setdefault(key, []).append(file)
-    for key, shards in members.items():
-        sets_by_key[key].files = tuple(shards)
+            entry.files.append(file)
     return list(sets_by_key.values())
 
 
@@ -118,17 +115,14 @@ def _identify(name: str, suffix: str) -> tuple[bool, str, str, bool] | None:
     """Parse a name: whether it is an index, its stem and variant, whether it is one of shards."""
     index = _INDEX.fullmatch(name)
     if index and index["kind"] == suffix:
-        stem, variant = _split_variant(index["stem"], index["tail"])
-        return True, stem, variant, True
+        return True, *_split_variant(index["stem"], index["tail"]), True
     if not name.endswith(suffix):
         return None
     base = name.removesuffix(suffix)
     shard = _SHARD.fullmatch(base)
     if shard:
-        stem, variant = _split_variant(shard["stem"].removesuffix(suffix), shard["tail"])
-        return False, stem, variant, True
-    stem, variant = _split_variant(base, "")
-    return False, stem, variant, False
+        return False, *_split_variant(shard["stem"].removesuffix(suffix), shard["tail"]), True
+    return False, *_split_variant(base, ""), False
 
 
 def _split_variant(stem: str, tail: str) -> tuple[str, str]:

@@ -67,37 +67,24 @@ def _count(match: re.Match[str]) -> int:
 
 def context_statements(block: Block) -> Iterator[ModelCardStatement]:
     """The context length that a paragraph, an item or a row states; one at most for a sentence."""
-    for sentence in _SENTENCE.split(block.text):
-        if not cues.CONTEXT.is_in(sentence):
-            continue
-        lengths = _length(sentence)
-        if lengths is not None:
-            native, longest, factor = lengths
+    for sentence in filter(cues.CONTEXT.is_in, _SENTENCE.split(block.text)):
+        starts = [start for start, _ in cues.CONTEXT.spans(sentence)]
+        lengths = [
+            item.tokens
+            for item in tokens_in(sentence, plain=True)
+            if not _is_something_else(sentence, item)
+            if not item.is_plain or any(0 < item.start - start < _AROUND_CHARS for start in starts)
+        ]
+        if cues.NATIVE_CONTEXT.is_in(sentence) or cues.EXTENDED_CONTEXT.is_in(sentence):
+            lengths.sort()
+        else:
+            del lengths[1:]
+        if lengths:
             yield ModelCardStatement(
                 *("context", block.line, block.last_line, sentence),
-                context=longest,
-                native_context=native if native != longest else None,
-                yarn_factor=factor,
+                context=lengths[-1],
+                native_context=lengths[0] if lengths[0] != lengths[-1] else None,
             )
-
-
-def _length(sentence: str) -> tuple[int, int, float | None] | None:
-    """Native length, longest length and YaRN's factor; None where no length is stated."""
-    starts = [start for start, _ in cues.CONTEXT.spans(sentence)]
-    counts = [
-        item
-        for item in tokens_in(sentence, plain=True)
-        if not _is_something_else(sentence, item)
-        and (not item.is_plain or any(0 < item.start - start < _AROUND_CHARS for start in starts))
-    ]
-    if not counts:
-        return None
-    lengths = [item.tokens for item in counts]
-    if len(lengths) == 1:
-        return lengths[0], lengths[0], None
-    if cues.NATIVE_CONTEXT.is_in(sentence) or cues.EXTENDED_CONTEXT.is_in(sentence):
-        return min(lengths), max(lengths), None
-    return lengths[0], lengths[0], None
 
 
 def _is_something_else(sentence: str, count: TokenCount) -> bool:

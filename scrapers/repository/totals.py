@@ -101,14 +101,13 @@ def gated_component(
     taken from the files. Returns None if the Hub gives neither.
     """
     file_bytes = sum(file.size_bytes or 0 for file in files)
-    if not parameters:
-        if not file_bytes:
-            return None
-        totals = Totals({"BF16": file_bytes // 2}, file_bytes, "files")
-        return Component(name, config, _weight_files(files), (), totals)
-    counted_bytes = sum(stored_bytes(dtype, count) for dtype, count in parameters.items())
-    agrees = not file_bytes or abs(counted_bytes - file_bytes) <= _CLOSE * file_bytes
-    totals = Totals(parameters, counted_bytes if agrees else file_bytes, "api")
+    if not parameters and not file_bytes:
+        return None
+    totals = Totals({"BF16": file_bytes // 2}, file_bytes, "files")
+    if parameters:
+        counted_bytes = sum(stored_bytes(dtype, count) for dtype, count in parameters.items())
+        agrees = not file_bytes or abs(counted_bytes - file_bytes) <= _CLOSE * file_bytes
+        totals = Totals(parameters, counted_bytes if agrees else file_bytes, "api")
     return Component(name, config, _weight_files(files), (), totals)
 
 
