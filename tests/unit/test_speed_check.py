@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpusizer.answers.json_shapes import document
-from gpusizer.answers.logs import parse_log
 from gpusizer.answers.logs.contribution import issue_of
 from gpusizer.answers.logs.lines import MAX_CHARS, MAX_LINE_CHARS, clean
 from gpusizer.answers.logs.log_checks import SpeedCheck, check, check_llama_bench, check_vllm
@@ -26,6 +25,7 @@ from gpusizer.answers.logs.measured_here import (
     parse_metrics,
     served_between,
 )
+from gpusizer.answers.logs.parse import parse_log
 from gpusizer.answers.logs.rules import ENGINE_LOGS, LogRule
 from gpusizer.core.errors import GpusizerError, InvalidRequest, UnknownGpu
 from gpusizer.fit.speed import Rate
