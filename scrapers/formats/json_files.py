@@ -40,18 +40,24 @@ def parse_object(
 def load_json(
     data: bytes, repo_id: str, path: str, object_pairs: Callable[[Pairs], Any] | None = None
 ) -> Any:
-    """Parse any JSON value. Raises MalformedRepo as `parse_object` does, or "duplicate_key"."""
-    refuse_crowded(data, repo_id, path)
+    """Parse any JSON value. Raises MalformedRepo as `parse_object` does, or "duplicate_key".
+
+    Values that would take too much memory are refused before any of them is created. The estimate
+    of `values_bytes` is 44 times the length of a text of brackets alone, and 10 to 14 times that of
+    safetensors headers, the densest real files.
+    """
 
     def refused(reason: str) -> MalformedRepo:
         return MalformedRepo(repo_id=repo_id, file=path, reason=reason)
 
+    if values_bytes(data) > min(JSON_MEMORY_BYTES, _SPARE_BYTES + _MEMORY_PER_BYTE * len(data)):
+        raise refused("crowded")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise refused("not_utf8") from None
     try:
-        return json.loads(text, parse_constant=none_for_nan, object_pairs_hook=object_pairs)
+        return json.loads(text, parse_constant=lambda name: None, object_pairs_hook=object_pairs)
     except DuplicateKey:
         raise refused("duplicate_key") from None
     except RecursionError:
@@ -77,28 +83,12 @@ def values_bytes(data: bytes) -> int:
     )
 
 
-def refuse_crowded(data: bytes, repo_id: str, path: str) -> None:
-    """Refuse JSON whose values would take too much memory, before any of them is created.
-
-    The estimate of `values_bytes` is 44 times the length of a text of brackets alone, and 10 to
-    14 times that of safetensors headers, the densest real files. Raises MalformedRepo
-    ("crowded").
-    """
-    allowed = min(JSON_MEMORY_BYTES, _SPARE_BYTES + _MEMORY_PER_BYTE * len(data))
-    if values_bytes(data) > allowed:
-        raise MalformedRepo(repo_id=repo_id, file=path, reason="crowded")
-
-
 def unique_keys(pairs: Pairs) -> dict[str, Any]:
     """Build an object from its members. Raises DuplicateKey."""
     value = dict(pairs)
     if len(value) != len(pairs):
         raise DuplicateKey
     return value
-
-
-def none_for_nan(name: str) -> None:
-    """Return None for NaN, Infinity and -Infinity, which no calculation could use."""
 
 
 def deeper_than(value: Any, max_depth: int) -> bool:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from html.parser import HTMLParser
 from typing import Literal
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-
-from scrapers.readme.markup import html_rows
 
 MOST_LINES = 2_500
 MOST_CHARS = 150_000
@@ -24,6 +23,9 @@ MOST_BLOCK_CHARS = 3_000
 MOST_CODE_CHARS = 20_000
 MOST_CELLS = 40
 MOST_ROWS = 600
+_MOST_HTML_ROWS = 400
+_UNREAD_TAGS = ("script", "style", "svg")
+_BREAK_TAGS = ("br", "p", "div", "li")
 _MOST_SPECIALS = 400
 """Marks of emphasis, code and links in one block; one with more is shown as it is written."""
 
@@ -228,7 +230,7 @@ class _Walk:
     def _html(self, token: Token) -> None:
         start = token.map[0] if token.map else 0
         self._columns = ()
-        for row in html_rows(token.content[:MOST_CODE_CHARS]):
+        for row in _html_rows(token.content[:MOST_CODE_CHARS]):
             cells = tuple(_normal(cell) for cell in row.cells[:MOST_CELLS])
             span = (start + row.line, start + max(row.last_line, row.line) + 1)
             if row.is_head:
@@ -261,3 +263,88 @@ class _Walk:
                 source=source[:MOST_CODE_CHARS],
             )
         )
+
+
+@dataclass(slots=True)
+class _HtmlRow:
+    """A row of a table, or text outside of one as a single cell.
+
+    Attributes:
+        line: of the HTML that it starts on, counted from 0; `last_line` has its last text.
+        is_head: every cell is a head (`th`).
+    """
+
+    line: int
+    cells: list[str] = field(default_factory=list)
+    is_head: bool = False
+    last_line: int = 0
+
+
+def _html_rows(html: str) -> Sequence[_HtmlRow]:
+    """The rows of a piece of HTML, which need not be well-formed.
+
+    >>> [row.cells for row in _html_rows("<td>VRAM</td>\\n<b>INT8: 4GB</b><br>from")]
+    [['VRAM', 'INT8: 4GB\\nfrom']]
+    """
+    parser = _RowParser()
+    parser.feed(html)
+    parser.close()
+    rows = [replace(row, cells=[cell.strip() for cell in row.cells]) for row in parser.rows]
+    return [row for row in rows if any(row.cells)]
+
+
+class _RowParser(HTMLParser):
+    """Collects rows. Text outside of cells is a cell of its own."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.rows: list[_HtmlRow] = []
+        self._starts_cell = True
+        self._unread = 0
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag in _UNREAD_TAGS:
+            self._unread += 1
+        elif tag in ("tr", "table"):
+            self._start_row(is_head=tag == "tr")
+        elif tag in ("td", "th"):
+            row = self._row()
+            row.is_head = row.is_head and tag == "th"
+            row.cells.append("")
+            self._starts_cell = False
+        elif tag in _BREAK_TAGS:
+            self._write("\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _UNREAD_TAGS:
+            self._unread = max(self._unread - 1, 0)
+        elif tag in ("td", "th"):
+            self._starts_cell = True
+        elif tag == "table":
+            self._start_row(is_head=False)
+        elif tag in _BREAK_TAGS:
+            self._write("\n")
+
+    def handle_data(self, data: str) -> None:
+        text = " ".join(data.split())
+        if text and not self._unread:
+            self._write(f" {text}" if data[0].isspace() else text)
+
+    def _write(self, text: str) -> None:
+        row = self._row()
+        if self._starts_cell and text.strip():
+            row.cells.append("")
+            self._starts_cell = False
+        row.last_line = self.getpos()[0] - 1
+        if not self._starts_cell:
+            row.cells[-1] += text
+
+    def _row(self) -> _HtmlRow:
+        if not self.rows:
+            self._start_row(is_head=False)
+        return self.rows[-1]
+
+    def _start_row(self, *, is_head: bool) -> None:
+        if len(self.rows) < _MOST_HTML_ROWS:
+            self.rows.append(_HtmlRow(self.getpos()[0] - 1, is_head=is_head))
+            self._starts_cell = True
