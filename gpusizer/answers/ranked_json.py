@@ -35,6 +35,7 @@ the disk, a place has those of one user."""
 _OF_SOME = {
     "read": "read_tokens_per_second",
     "heard": "audio_seconds_per_second",
+    "drawn": "picture_seconds",
     "served": "served",
     "speculation": "speculation",
 }

@@ -206,6 +206,12 @@ class DiffusersFields(RequestModel):
         None, ge=16, le=16_384, description="height of the picture; without it the pipeline's own"
     )
     frames: Count | None = Field(None, ge=1, le=10_000, description="frames of the video")
+    steps: Count | None = Field(
+        None,
+        ge=1,
+        le=1000,
+        description="steps that a picture or video takes; without it the pipeline's own",
+    )
     cpu_offload: Annotated[str, OneOf(OFFLOADS)] = Field(
         "none", description="what waits in system memory for its turn"
     )

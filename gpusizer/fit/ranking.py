@@ -16,6 +16,7 @@ from gpusizer.fit.fit import Fit
 from gpusizer.fit.parallelism.parallelism_plans import RunPlan
 from gpusizer.fit.parallelism.platforms import setup_of
 from gpusizer.fit.part_speed import system_memory
+from gpusizer.fit.picture_time import picture_seconds
 from gpusizer.fit.placement.from_disk import disk_notes
 from gpusizer.fit.policies import POLICIES, RankedCandidate, SortKey, total_memory
 from gpusizer.fit.preference import best_on_boards, beyond
@@ -66,6 +67,7 @@ class Ranked:
         weighed: what decided for the quantization; a part of the reasons.
         read: tokens/s that an embedding or reranking model reads, None for others.
         heard: seconds of sound a second that a recogniser transcribes, None for others.
+        drawn: seconds that a picture or clip takes, None for others.
         evidence: what stands behind the speed of each user.
         largest, advice, plans: only where the GPU was asked for by name.
     """
@@ -86,6 +88,7 @@ class Ranked:
     part_prefill: Rate | None = None
     read: Rate | None = None
     heard: Rate | None = None
+    drawn: Rate | None = None
     weighed: tuple[Note, ...] = ()
     evidence: SpeedEvidence | None = None
 
@@ -321,6 +324,7 @@ def describe(study: Study, way: Way, rank: int) -> Ranked:
         part_prefill=one_prompt_rate(study, way) if every is None else None,
         read=read_rate(study, way),
         heard=heard_rate(study, way),
+        drawn=picture_seconds(study, way),
         evidence=speed_evidence(study, way, user_speed(study, way)) if runs else None,
     )
 

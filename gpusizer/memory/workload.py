@@ -43,6 +43,7 @@ class Workload:
             activations are those there.
         gpu_layers: None for all; `cpu_moe` is llama.cpp's --cpu-moe.
         frames: of a video; `concurrency` is pictures or videos per batch.
+        steps: of the denoiser; None for as many as the pipeline takes.
         cpu_offload: whole components wait for their turn ("model"), or layers ("sequential").
     """
 
@@ -77,6 +78,7 @@ class Workload:
     width: int | None = None
     height: int | None = None
     frames: int | None = None
+    steps: int | None = None
     cpu_offload: str = "none"
 
     @property

@@ -40,6 +40,8 @@ class PipelineRules:
             where that is not known.
         text_tokens: tokens of the prompt, None where not known.
         width, height, frames: of the default picture or video, None where not known.
+        steps: of the denoiser unless told otherwise, None where not known.
+        passes: times that the denoiser runs one after the other in a step, None for once.
         upcasts_vae: a float16 VAE decodes in 32 bits.
     """
 
@@ -49,6 +51,8 @@ class PipelineRules:
     width: int | None = None
     height: int | None = None
     frames: int | None = None
+    steps: int | None = None
+    passes: int | None = None
     upcasts_vae: bool = False
 
 
@@ -84,6 +88,8 @@ def pipeline_shape(snapshot: RepoSnapshot) -> PipelineShape:
         encoders=tuple(e for e in (_encoder(c, tokens) for c in parts) if e is not None),
         denoisers=denoisers,
         decoder=decoder,
+        steps=rules.steps,
+        passes=rules.passes or 1,
     )
 
 
@@ -140,6 +146,8 @@ def _denoiser(part: Component) -> Denoiser | None:
         patch_frames=patch_frames,
         hidden=hidden,
         mlp_ratio=_mlp_ratio(config, hidden),
+        layers=_number(config, "num_layers", 0) + _number(config, "num_single_layers", 0),
+        attention=rules.attention if rules else "",
     )
 
 

@@ -39,6 +39,9 @@ class Denoiser:
         channels: of a UNet by level, finest first.
         attention_level: finest level of a UNet that attends, None for none.
         layers_per_block: of a UNet.
+        layers: blocks of a transformer, 0 where not known.
+        attention: "joint" where tokens of the text attend beside those of the picture, "cross"
+            where a second attention of each block reads them, "" where not known.
     """
 
     component: str
@@ -50,6 +53,8 @@ class Denoiser:
     channels: tuple[int, ...] = ()
     attention_level: int | None = None
     layers_per_block: int = 2
+    layers: int = 0
+    attention: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,8 @@ class PipelineShape:
         guidance_batches: 2 where every step runs with and without the prompt in one batch.
         text_tokens: tokens of the prompt that reach the denoiser.
         decoder: None where there is no VAE of a known kind.
+        steps: of the denoiser unless told otherwise, None where not known.
+        passes: times that the denoiser runs one after the other in a step.
     """
 
     kind: str
@@ -95,6 +102,8 @@ class PipelineShape:
     encoders: tuple[TextEncoder, ...]
     denoisers: tuple[Denoiser, ...]
     decoder: Decoder | None
+    steps: int | None = None
+    passes: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +117,7 @@ class ModuleRules:
         frames: frames decoded at once, None for all.
         scale, temporal_scale: pixels and frames of one latent, None where the configuration or
             the usual value says it.
+        attention: of a transformer of known blocks, as `Denoiser` has it, else "".
     """
 
     units: float
@@ -116,6 +126,7 @@ class ModuleRules:
     frames: int | None
     scale: int | None
     temporal_scale: int | None
+    attention: str
 
 
 @cache

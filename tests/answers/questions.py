@@ -52,6 +52,12 @@ QUESTIONS: Mapping[str, Typed] = {
         ("^FLUX.1-dev runs on ", "Its speed there is not known", "It takes .* GiB in"),
         ("tok/s", "context"),
     ),
+    "how long a picture takes": Typed(
+        ("size", "black-forest-labs/FLUX.1-dev", "--gpu", "4090"),
+        "fit",
+        ("^Yes, FLUX.1-dev fits on ", r"A picture of 1,024 × 1,024 takes about \d+"),
+        ("tok/s", "context"),
+    ),
     "the largest": Typed(("size", R1), "need", ("^DeepSeek-R1 runs on ", "stay free")),
     "with a budget": Typed(
         ("size", LLAMA_70B, "--max-usd", "2000"), "need", (r"costs about \$(1,)?\d{3} ",)

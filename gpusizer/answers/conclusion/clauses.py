@@ -63,6 +63,11 @@ def speed_of_one(place: Ranked) -> Note:
         return Note("answer_reads", **_banded(place.read), documents=documents, context=tokens)
     if place.heard is not None:
         return Note("answer_hears", **_banded(place.heard))
+    if place.drawn is not None:
+        work = place.fit.estimate.placement.workload
+        size = {"width": work.width or 0, "height": work.height or 0, "frames": work.frames or 1}
+        kind = "answer_films" if size["frames"] > 1 else "answer_draws"
+        return Note(kind, **_banded(place.drawn), **size)
     if place.decode is None:
         return Note("answer_speed_unknown")
     return Note("answer_speed", **_banded(place.decode))
@@ -131,7 +136,9 @@ def facts_of(place: Ranked) -> Mapping[str, NoteValue | None]:
 
 
 def unmeasured(place: Ranked) -> Iterator[Note]:
-    """That no published run stands behind the speed."""
+    """That no published run stands behind the speed, or few."""
+    if place.drawn is not None:
+        yield Note("answer_picture_runs")
     if place.read is not None or place.heard is not None:
         yield Note("answer_derived_speed")
         return

@@ -99,25 +99,34 @@ def _fastest(running: Sequence[Ranked], users: int) -> Iterator[Note]:
     rates = [(_tokens_per_second(place, users), place) for place in running]
     paced = [(rate, place) for rate, place in rates if rate is not None]
     if not paced:
-        yield Note("answer_speed_unknown")
+        yield _quickest(running)
         return
     paced.sort(key=lambda pair: -pair[0])
     best, slowest = paced[0], paced[-1]
     level = [_name(place) for speed, place in paced if speed * _CLEARLY >= best[0]]
     fields: dict[str, NoteValue] = {"tokens": significant(best[0]), "users": users}
-    whose = "" if users == 1 else "_each"
+    alone, equal, fastest = _OF_ONE if users == 1 else _OF_EACH
     if len(paced) == 1:
-        yield Note(f"answer_speed_alone{whose}", gpus=_name(best[1]), **fields)
+        yield Note(alone, gpus=_name(best[1]), **fields)
     elif len(level) == len(paced):
-        yield Note(f"answer_equally_fast{whose}", **fields)
+        yield Note(equal, **fields)
     else:
-        yield Note(
-            f"answer_fastest{whose}",
-            gpus=names(level),
-            **fields,
-            slowest=_name(slowest[1]),
-            slow=significant(slowest[0]),
-        )
+        slow: dict[str, NoteValue] = {"slowest": _name(slowest[1]), "slow": significant(slowest[0])}
+        yield Note(fastest, gpus=names(level), **fields, **slow)
+
+
+_OF_ONE = "answer_speed_alone", "answer_equally_fast", "answer_fastest"
+_OF_EACH = "answer_speed_alone_each", "answer_equally_fast_each", "answer_fastest_each"
+
+
+def _quickest(running: Sequence[Ranked]) -> Note:
+    """Which draws a picture or clip in the shortest time; that no speed is known of others."""
+    drawn = sorted((place.drawn.likely, _name(place)) for place in running if place.drawn)
+    if len(drawn) < 2:
+        return Note("answer_speed_unknown")
+    (seconds, gpus), (slow, slowest) = drawn[0], drawn[-1]
+    times = {"seconds": significant(seconds), "slow": significant(slow)}
+    return Note("answer_quickest", gpus=gpus, slowest=slowest, **times)
 
 
 def _longest(running: Sequence[Ranked]) -> Iterator[Note]:

@@ -129,19 +129,28 @@ def _denoising(denoiser: Denoiser, shape: PipelineShape, canvas: Canvas, width: 
     if not (denoiser.channels or denoiser.hidden):
         return UNKNOWN
     batch = canvas.images * shape.guidance_batches
-    decoder = shape.decoder
-    scale = decoder.scale if decoder else 8
-    rows, columns = -(-canvas.height // scale), -(-canvas.width // scale)
+    rows, columns, _ = _latents(shape, canvas)
     if denoiser.channels:
         need = _unet_elements(denoiser, rows, columns) * _WORKSPACE_OF_UNETS
     else:
-        temporal = decoder.temporal_scale if decoder else 1
-        frames = -(-((canvas.frames - 1) // temporal + 1) // denoiser.patch_frames)
-        tokens = (
-            -(-rows // denoiser.patch) * -(-columns // denoiser.patch) * frames + shape.text_tokens
-        )
+        tokens = tokens_of_picture(denoiser, shape, canvas) + shape.text_tokens
         need = tokens * denoiser.hidden * _units(denoiser)
     return _banded(need * batch * width, _DENOISER_BAND)
+
+
+def _latents(shape: PipelineShape, canvas: Canvas) -> tuple[int, int, int]:
+    """Rows, columns and frames of what is denoised."""
+    decoder = shape.decoder
+    scale, temporal = (decoder.scale, decoder.temporal_scale) if decoder else (8, 1)
+    frames = (canvas.frames - 1) // temporal + 1
+    return -(-canvas.height // scale), -(-canvas.width // scale), frames
+
+
+def tokens_of_picture(denoiser: Denoiser, shape: PipelineShape, canvas: Canvas) -> int:
+    """Tokens of one picture or video in a transformer, without those of the prompt."""
+    rows, columns, frames = _latents(shape, canvas)
+    patches = -(-rows // denoiser.patch) * -(-columns // denoiser.patch)
+    return patches * -(-frames // denoiser.patch_frames)
 
 
 def _units(denoiser: Denoiser) -> float:

@@ -37,6 +37,7 @@ ROWS: Mapping[str, Best | None] = {
     "prefill": max,
     "read": max,
     "heard": max,
+    "drawn": min,
     "first_token": min,
     "users_total": max,
     "serving": max,
@@ -112,6 +113,9 @@ def _performance(ranked: Ranked, words: Words) -> _Lines:
     elif ranked.heard is not None:
         heard = words("spec.sound", speed=words.speed(ranked.heard.likely))
         yield "heard", Cell(heard, words.band(ranked.heard), (), ranked.heard.likely)
+    elif ranked.drawn is not None:
+        seconds = f"{words.speed(ranked.drawn.likely)} s"
+        yield "drawn", Cell(seconds, words.band(ranked.drawn), (), ranked.drawn.likely)
     elif not verdict.in_memory or silent:
         yield "decode", Cell(DASH)
     else:
