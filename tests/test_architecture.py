@@ -153,6 +153,12 @@ def test_the_rules_catch_a_breach(tmp_path: Path) -> None:
         "gpusizer/memory/estimate.py imports gpusizer.gpus.Gpu",
         "gpusizer/memory/estimate.py imports gradio",
     ]
+    planted = tmp_path / "scrapers" / "formats" / "header.py"
+    planted.parent.mkdir(parents=True)
+    planted.write_text("from scrapers.client import http\nfrom scrapers.limits import Limits\n")
+    assert breaches(planted, tmp_path) == [
+        "scrapers/formats/header.py imports scrapers.client.http"
+    ]
 
 
 def test_every_module_is_in_a_room() -> None:
