@@ -1,4 +1,4 @@
-"""free_port, where a server of a test can listen, and wait_for, until it does."""
+"""free_port, where a server of a test can listen; whether it does, and wait_for, until then."""
 
 from __future__ import annotations
 
@@ -22,11 +22,16 @@ def free_port() -> int:
             return port
 
 
+def listens(port: int, host: str = "127.0.0.1") -> bool:
+    """Whether somebody listens at a port of an address of loopback."""
+    with socket.socket() as probe:
+        return probe.connect_ex((host, port)) == 0
+
+
 def wait_for(port: int) -> None:
     """Wait until somebody listens at a port of loopback."""
     for _ in range(3000):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
+        if listens(port):
+            return
         time.sleep(0.1)
     pytest.fail(f"nobody listens at {port}")
