@@ -176,13 +176,14 @@ def _with_users(speeds: Speeds, words: Words) -> _Lines:
 
 
 def _limits(largest: Largest, words: Words) -> _Lines:
-    """Yield the limits that surely fit when one setting changes at a time."""
+    """Yield the limits that surely fit when one setting changes at a time; what has no context, as a
+    picture, has no users of so many tokens."""
     context, users = largest.context_at_users, largest.users_at_context
     if context:
         at_users = words("spec.at_users", at_once=words.at_once(largest.users))
         shown = words("tokens", count=words.whole(context))
         yield "max_context", Cell(shown, None, (at_users,), context)
-    if users:
+    if users and context:
         at_context = words("spec.at_context", context=words.whole(largest.context))
         yield "max_users", Cell(words.whole(users), at_context, (), users)
     if largest.quant:
