@@ -176,8 +176,8 @@ def _with_users(speeds: Speeds, words: Words) -> _Lines:
 
 
 def _limits(largest: Largest, words: Words) -> _Lines:
-    """Yield the limits that surely fit when one setting changes at a time; what has no context, as a
-    picture, has no users of so many tokens."""
+    """Yield the limits that surely fit when one setting changes at a time; a picture, which has no
+    context, has no users of so many tokens."""
     context, users = largest.context_at_users, largest.users_at_context
     if context:
         at_users = words("spec.at_users", at_once=words.at_once(largest.users))
