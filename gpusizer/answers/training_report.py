@@ -1,11 +1,11 @@
-"""TrainingReport: everything gpusizer says about a training, and its one JSON shape."""
+"""TrainingReport: what gpusizer says of a training, its conclusion and its one JSON shape."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gpusizer.answers.conclusion.clauses import Conclusion
-from gpusizer.answers.conclusion.train import train
+from gpusizer.answers.conclusion.clauses import Conclusion, boards_name, one_price, short_name
 from gpusizer.answers.gpu_json import bought_json
 from gpusizer.answers.json_shapes import (
     SCHEMA_VERSION,
@@ -18,7 +18,9 @@ from gpusizer.answers.json_shapes import (
 )
 from gpusizer.answers.report import model_json
 from gpusizer.answers.training_request import TrainingRequest
-from gpusizer.core.messages import Note
+from gpusizer.core.messages import Note, NoteValue
+from gpusizer.core.units import significant
+from gpusizer.fit.verdict import Verdict
 from gpusizer.model.profile import ModelProfile
 from gpusizer.training.ladder import Rung
 from gpusizer.training.optimizers import OPTIMIZERS
@@ -85,18 +87,7 @@ class TrainingReport(Answered):
     @property
     def conclusion(self) -> Conclusion:
         """What the training takes on the first place, or on the GPUs named."""
-        asked = next((row for row in self.estimates if row.asked), self.estimates[0])
-        return train(
-            self.profile,
-            asked.memory,
-            asked.plan.method,
-            self.ranking,
-            named=bool(self.request.gpus),
-            counts_open=self.counts_open,
-            tokens=round(self.request.dataset_tokens * self.request.epochs),
-            ladder=self.ladder,
-            others={a.kind: a.item for a in self.alternatives if not a.is_first},
-        )
+        return _conclusion(self)
 
     def shape(self) -> Json:
         """One JSON object in the style of the size report; amounts are integer bytes."""
@@ -212,4 +203,97 @@ def _alternative_json(alternative: TrainingAlternative) -> Json:
         **parts(alternative, "kind", "is_first"),
         **_ranked_json(alternative.item),
         "why": Said(alternative.why),
+    }
+
+
+_METHODS = {"full": "Full", "lora": "LoRA", "qlora": "QLoRA", "dora": "DoRA"}
+
+
+def method_name(method: str) -> str:
+    """A method's name as people write it."""
+    return _METHODS.get(method, method)
+
+
+def _conclusion(report: TrainingReport) -> Conclusion:
+    """The first place, or of the GPUs named the one that holds the training best."""
+    asked = next((row for row in report.estimates if row.asked), report.estimates[0])
+    named, places = bool(report.request.gpus), report.ranking
+    fields: dict[str, NoteValue] = {
+        "model": short_name(report.profile),
+        "tuning": asked.plan.method,
+    }
+    if not places:
+        need = asked.memory.needed.likely
+        return Conclusion("train", (Note("answer_train_nowhere", **fields, need_bytes=need),))
+    first = min(places, key=lambda place: place.fit.verdict.place) if named else places[0]
+    fit = first.fit
+    fields["gpus"] = boards_name(fit.gpu, fit.count)
+    fields["need_bytes"] = fit.memory.needed.likely
+    fields["memory_bytes"] = fit.gpu.device_free_bytes
+    if fit.verdict is Verdict.DOES_NOT_FIT:
+        savings = tuple(_savings(report.ladder))
+        short = Note("answer_train_does_not_fit", **fields)
+        return Conclusion("train", (short,), savings, _facts(first))
+    several = named and report.counts_open and fit.count > 1
+    code = f"answer_train_{fit.verdict.value}" if named and not several else "answer_train"
+    one = Note("answer_train_several", **fields, gpu=fit.gpu.name, count=fit.count)
+    tokens = round(report.request.dataset_tokens * report.request.epochs)
+    said = (*([one] if several else []), Note(code, **fields), *_run(first, tokens))
+    weighed = (*one_price(fit.gpu, first.costs), *_others(report.alternatives))
+    return Conclusion("train", said, weighed, _facts(first))
+
+
+def _savings(ladder: Sequence[Rung]) -> Iterator[Note]:
+    """The changes after which it fits, each on top of those before; nothing where they do not
+    suffice."""
+    steps = next((n for n, rung in enumerate(ladder, start=1) if rung.fits), 0)
+    if steps:
+        yield Note("answer_train_savings")
+        yield from (rung.note for rung in ladder[:steps])
+
+
+def _run(place: RankedTraining, tokens: int) -> Iterator[Note]:
+    """The hours of the run and their rent."""
+    hours, usd = place.cost.hours, place.cost.usd
+    if hours is None or place.rate is None:
+        yield Note("answer_train_speed_unknown")
+        return
+    fields: dict[str, NoteValue] = {
+        "millions": significant(tokens / 1e6),
+        "duration_hours": significant(hours),
+        "tokens": significant(place.rate.likely),
+    }
+    if usd is None:
+        yield Note("answer_train_run", **fields)
+    else:
+        yield Note("answer_train_run_rented", **fields, usd=significant(usd))
+
+
+def _others(alternatives: Sequence[TrainingAlternative]) -> Iterator[Note]:
+    """A sentence for each alternative to the first place, with what it is the best at."""
+    for alternative in alternatives:
+        kind, place = alternative.kind, alternative.item
+        hours = place.cost.hours
+        usd = {"cheapest": place.costs.buy_usd, "rent": place.cost.usd}.get(kind)
+        if alternative.is_first or hours is None or (usd is None and kind != "fastest"):
+            continue
+        gpus = boards_name(place.fit.gpu, place.fit.count)
+        prices: dict[str, NoteValue] = {} if usd is None else {"usd": significant(usd)}
+        yield Note(
+            f"answer_train_or_{kind}", gpus=gpus, duration_hours=significant(hours), **prices
+        )
+
+
+def _facts(place: RankedTraining) -> dict[str, NoteValue | None]:
+    fit = place.fit
+    return {
+        "gpu": fit.gpu.slug,
+        "gpu_name": boards_name(fit.gpu, fit.count),
+        "count": fit.count,
+        "verdict": fit.verdict.value,
+        "need_bytes": fit.memory.needed.likely,
+        "headroom_bytes": fit.headroom_bytes,
+        "tokens_per_second": None if place.rate is None else place.rate.likely,
+        "hours": place.cost.hours,
+        "usd": place.cost.usd,
     }

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpusizer.answers.conclusion.clauses import boards_name
-from gpusizer.answers.conclusion.train import method_name
 from gpusizer.answers.figures.memory import Capacity, Stack, StackPart
-from gpusizer.answers.training_report import TrainingEstimateRow, TrainingReport
+from gpusizer.answers.training_report import TrainingEstimateRow, TrainingReport, method_name
 from gpusizer.training.ladder import Rung
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.ranking import RankedTraining

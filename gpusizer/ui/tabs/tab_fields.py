@@ -8,8 +8,8 @@ from typing import Any
 
 import gradio as gr
 
-from gpusizer.answers.conclusion.train import method_name
 from gpusizer.answers.request_docs import described_fields
+from gpusizer.answers.training_report import method_name
 from gpusizer.core.messages import Note
 from gpusizer.memory.engines import ENGINES
 from gpusizer.text import Language
