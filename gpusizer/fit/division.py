@@ -41,6 +41,7 @@ def max_boards(gpu: Gpu) -> int:
     return _MAX_BOARDS_OF_A_CLUSTER if is_server else _MAX_BOARDS_OF_A_MACHINE
 
 
+@lru_cache(maxsize=4096)  # visitors describe cards of their own
 def board_counts(gpu: Gpu) -> tuple[int, ...]:
     """Numbers of boards that plans try, smallest first."""
     most = min(max_boards(gpu), COUNTS[-1] // gpu.devices_per_board)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from gpusizer.core.messages import Note
 from gpusizer.fit.advice import Suggestion
@@ -51,9 +52,9 @@ from gpusizer.gpus.costs import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ranked:
-    """One place in the ranking.
+    """One place in the ranking. Without `slots`, because costs and score are cached properties.
 
     Attributes:
         speeds: None where the model does not run, or generates no text.
@@ -101,7 +102,7 @@ class Ranked:
         total = self.speeds.total if self.speeds else None
         return None if total is None else total.likely
 
-    @property
+    @cached_property
     def costs(self) -> PlanCosts:
         """What the boards cost, bought or rented."""
         fit = self.fit
@@ -119,7 +120,7 @@ class Ranked:
         notes = self.score.notes() if self.rank_by == RECOMMENDED else ()
         return why(self.fit, self.user_rate, self.costs, self.rank_by, notes)
 
-    @property
+    @cached_property
     def score(self) -> Score:
         """What a recommendation goes by."""
         speed = None if self.user_rate is None else self.user_rate.likely

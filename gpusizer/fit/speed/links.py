@@ -5,6 +5,7 @@ split.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gpusizer.fit.speed.rate import RateBand
 from gpusizer.gpus import Gpu
@@ -52,6 +53,7 @@ _REACHED = {True: 0.7, False: 0.4}
 _USUAL_PCIE = 32e9  # bytes per second, both directions: 4.0 x8, where the catalogue has none
 
 
+@lru_cache(maxsize=4096)  # visitors describe cards of their own
 def link_of(gpu: Gpu, cards: int) -> LinkSpeed:
     """The best link between `cards` GPUs of a kind: a fabric only as far as it joins them."""
     rate = gpu.interconnect_bytes_per_second

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 
 from gpusizer.fit.speed.classes import format_of
 from gpusizer.fit.speed.kernels import Kernels
-from gpusizer.memory.engines import Split
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.kv_cache import STATE_BYTES, kv_cache_bytes
 from gpusizer.memory.workload import Workload
@@ -222,8 +222,8 @@ class Work:
         return max(share, min(1.0, self.tensor / self.facts.experts))
 
     def users_each(self, sequences: float) -> int:
-        """Sequences of the fullest data-parallel rank, of so many."""
-        return Split(data=self.data).users_each(sequences)
+        """Sequences of the fullest data-parallel rank, of so many, as of `Split`."""
+        return ceil(sequences / self.data)
 
     def step_bytes(self, sequences: float) -> float:
         """Bytes one step of `sequences` tokens reads: weights once, every sequence's cache."""

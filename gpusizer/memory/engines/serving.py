@@ -20,10 +20,9 @@ from gpusizer.memory.engines.base import (
     Placement,
     SplitBy,
 )
-from gpusizer.memory.engines.vllm.compressed import compresses
 from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.engines.vllm.loading import VllmLoader
-from gpusizer.memory.engines.vllm.pages import Cache, cache_of
+from gpusizer.memory.engines.vllm.pages import Cache, cache_of, compresses
 from gpusizer.memory.engines.vllm.version_defaults import UNIFIED, is_unified
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
