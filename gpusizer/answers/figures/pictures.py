@@ -28,10 +28,11 @@ class Pictures:
     """Memory by quantization and context against what GPUs hold; loss against memory; prices and
     users against speed.
 
-    `ttft_seconds` is the most that a first token may take, None for any.
+    `context` is None for what draws, `ttft_seconds` the most that a first token may take, None for
+    any.
     """
 
-    context: int
+    context: int | None
     concurrency: int
     stacks: tuple[Stack, ...]
     curves: tuple[Curve, ...]
@@ -55,7 +56,7 @@ def pictures_of(
     """
     plan = report.serving_plan
     return Pictures(
-        context=report.workload.context,
+        context=report.workload.context if report.profile.pipeline is None else None,
         concurrency=report.workload.concurrency,
         stacks=stacks(shown),
         curves=context_curves(study, few_levels(report.estimates)),

@@ -41,8 +41,10 @@ def memory_html(report: Report, tiers: Sequence[Tier], words: Words) -> Html:
     return section(
         "memory",
         words.heading(
-            "memory",
+            "memory" if report.profile.pipeline is None else "memory.drawing",
             context=words.whole(workload.context),
+            width=words.whole(workload.width or 0),
+            height=words.whole(workload.height or 0),
             at_once=words.at_once(workload.concurrency),
         ),
         tiers_html(tiers, words),

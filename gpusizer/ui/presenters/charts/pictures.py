@@ -14,7 +14,8 @@ from gpusizer.ui.presenters.words import Words
 
 def memory_html(pictures: Pictures, words: Words) -> Html:
     """Draw memory by quantization, and loss against it; "" where there are no estimates."""
-    context, users = words.whole(pictures.context), pictures.concurrency
+    tokens, users = pictures.context, pictures.concurrency
+    context = None if tokens is None else words.whole(tokens)
     drawn = (
         memory_picture(pictures.stacks, pictures.capacities, context, users, words),
         loss_picture(pictures.losses, words),
@@ -26,7 +27,7 @@ def plots(pictures: Pictures, words: Words) -> dict[str, Plot]:
     """Plot memory against context, speed and waits against users, and speed against prices, where
     they are known."""
     context = context_plot(
-        pictures.curves, pictures.capacities, pictures.context, pictures.concurrency, words
+        pictures.curves, pictures.capacities, pictures.context or 0, pictures.concurrency, words
     )
     users = users_plots(pictures.users, pictures.ttft_seconds, words)
     plots_by_name = {"context": context, **users}

@@ -43,12 +43,13 @@ _TICK_ROOM = 62  # units between ticks
 def memory_picture(
     stacks: Sequence[Stack],
     capacities: Sequence[Capacity],
-    context: str,
+    context: str | None,
     concurrency: int,
     words: Words,
 ) -> Html | None:
     """Draw memory by quantization, with lines at the capacities of the picked GPUs."""
-    lead = words("pictures.memory.lead", context=context, at_once=words.at_once(concurrency))
+    key = "pictures.memory.drawing" if context is None else "pictures.memory.lead"
+    lead = words(key, context=context, at_once=words.at_once(concurrency))
     title = words("pictures.memory.title")
     return _picture("memory", title, lead, words("column.quant"), stacks, capacities, words)
 
