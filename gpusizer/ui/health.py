@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,31 +18,25 @@ _TOO_MANY_REQUESTS = 429
 _FIRST_SERVER_ERROR = 500
 
 
-@dataclass(frozen=True, slots=True)
-class _HubCall:
-    state: str
-    moment: float
-
-
 class HubState:
     """How the last request to the Hub ended. Safe to share between threads."""
 
     def __init__(self, *, offline: bool, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._idle_state = "offline" if offline else "not_asked"
-        self._last: _HubCall | None = None
+        self._last: tuple[str, float] | None = None
 
     def hub_call(self, kind: str, status: int | None) -> None:
         """Take note of a request; its CDN says nothing about the Hub."""
         if kind != "cdn":
-            self._last = _HubCall(_state_of(status), self._clock())
+            self._last = (_state_of(status), self._clock())
 
     def to_json(self) -> dict[str, Any]:
         """The state: not_asked, offline, reached, limited or unreachable, and since when."""
-        last = self._last
-        if last is None:
+        if self._last is None:
             return {"state": self._idle_state, "seconds_ago": None}
-        return {"state": last.state, "seconds_ago": round(self._clock() - last.moment)}
+        state, moment = self._last
+        return {"state": state, "seconds_ago": round(self._clock() - moment)}
 
 
 class Monitor:

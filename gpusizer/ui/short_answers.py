@@ -106,15 +106,9 @@ def _train(answer: Json) -> Json:
 
 def _compare(answer: Json) -> Json:
     cards = answer["gpus"]
-    fits = [card["fit"] for card in cards if card.get("fit")]
-    return {
-        **_head(answer),
-        "gpus": [
-            _card(card) | ({"fit": _place(card["fit"])} if card.get("fit") else {})
-            for card in cards
-        ],
-        "caveats": _caveats(answer, fits),
-    }
+    gpus = [_card(it) | ({"fit": _place(it["fit"])} if it["fit"] else {}) for it in cards]
+    fits = [card["fit"] for card in cards if card["fit"]]
+    return {**_head(answer), "gpus": gpus, "caveats": _caveats(answer, fits)}
 
 
 def _list(answer: Json) -> Json:

@@ -12,7 +12,7 @@ from gpusizer.fit.losses import quality_at
 from gpusizer.memory.breakdown import Breakdown
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.losses import loss_mark
-from gpusizer.ui.presenters.marks import PARTS, parts_legend
+from gpusizer.ui.presenters.marks import PARTS, native_chip, parts_legend
 from gpusizer.ui.presenters.number_format import percent
 from gpusizer.ui.presenters.words import Words
 
@@ -156,13 +156,12 @@ def _row(row: EstimateRow, scale: float, ticks: Sequence[int], words: Words) -> 
         style=f"left:{percent(total.low, scale)};width:{percent(total.high - total.low, scale)}",
         title=words.amount_band(total),
     )
-    chip = el("span", words("as_stored"), class_="gs-chip") if estimate.native else None
     return el(
         "div",
         el(
             "div",
             el("strong", estimate.quant.name),
-            chip,
+            native_chip(estimate, words),
             el("small", estimate.engine.name, " · ", loss_mark(quality_at(estimate), words)),
             class_="gs-bar-name",
         ),

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from gpusizer.core.byte_ranges import Provenance
 from gpusizer.core.messages import Note
 from gpusizer.fit.verdict import Verdict
+from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.ui.presenters.html import Child, Html, el, join
 from gpusizer.ui.presenters.words import Words
 
@@ -18,6 +19,11 @@ def verdict_badge(verdict: Verdict, words: Words, note: str = "") -> Html:
     """Write the verdict in words, or those of a note, coloured by severity."""
     said = words.note(Note(note)) if note else words.verdict(verdict.value)
     return el("span", said, class_=f"gs-verdict gs-verdict-{verdict.value}")
+
+
+def native_chip(estimate: MemoryEstimate, words: Words) -> Html | None:
+    """Write that weights are as stored; None where they are not."""
+    return el("span", words("as_stored"), class_="gs-chip") if estimate.native else None
 
 
 def provenance_mark(provenance: str, words: Words) -> Html:

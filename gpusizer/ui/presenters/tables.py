@@ -19,6 +19,7 @@ from gpusizer.ui.presenters.grid import Column, amount_cell, gpu_cell, numbers
 from gpusizer.ui.presenters.html import Html, choices, el, fold, join, section
 from gpusizer.ui.presenters.losses import configuration, loss_cell, loss_sentence
 from gpusizer.ui.presenters.marks import (
+    native_chip,
     provenance_legend,
     provenance_mark,
     verdict_badge,
@@ -124,11 +125,10 @@ def _provenance(row: EstimateRow, part: str, words: Words) -> Html:
 
 
 def _quant(row: EstimateRow, words: Words) -> Html:
-    chip = el("span", words("as_stored"), class_="gs-chip") if row.estimate.native else None
     wider = None
     if row.needs_original_weights:
         wider = el("sup", "†", title=words("needs_original"))
-    return join((row.estimate.quant.name, chip, wider))
+    return join((row.estimate.quant.name, native_chip(row.estimate, words), wider))
 
 
 def _estimates(words: Words) -> Columns[EstimateRow]:

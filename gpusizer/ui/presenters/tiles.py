@@ -12,6 +12,7 @@ from gpusizer.fit.ranking import Alternative, Ranked
 from gpusizer.ui.choices import KINDS, Tier
 from gpusizer.ui.presenters.html import Html, defined, el, join
 from gpusizer.ui.presenters.losses import loss_mark
+from gpusizer.ui.presenters.marks import native_chip
 from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.words import Words
 
@@ -75,10 +76,13 @@ def tiers_html(tiers: Sequence[Tier], words: Words) -> Html:
 def _tile(tier: Tier, words: Words) -> Html:
     estimate = tier.row.estimate
     total = estimate.all_gpus.total
-    native = el("span", words("as_stored"), class_="gs-chip") if estimate.native else None
     return el(
         "article",
-        el("h3", words("bits", bits=words.number(estimate.quant.bits, "g")), native),
+        el(
+            "h3",
+            words("bits", bits=words.number(estimate.quant.bits, "g")),
+            native_chip(estimate, words),
+        ),
         el("p", words.amount(total.likely), class_="gs-big"),
         el(
             "p",
