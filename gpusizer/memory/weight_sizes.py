@@ -93,7 +93,7 @@ def weight_sizes(
     return _weight_sizes(profile, quant, native, model_shape(profile, workload))
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=8192)
 def _weight_sizes(
     profile: ModelProfile, quant: Quant, native: bool, shape: ModelShape
 ) -> WeightSizes:

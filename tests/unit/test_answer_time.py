@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -30,10 +31,12 @@ MODEL = {"model": "org/model"}
 
 
 def alternating(layers: int, stored: int) -> RepoSnapshot:
-    """A configuration of so many sliding and full layers in turn, over those that are stored."""
+    """A configuration of so many sliding and full layers in turn, over those that are stored; in a
+    repository of its own, so that what is remembered of one is not compared with the other."""
     kinds = ["full_attention" if n % 2 else "sliding_attention" for n in range(layers)]
     config = {"num_hidden_layers": layers, "layer_types": kinds, "sliding_window": 1024}
-    return tiny(layers=stored, model_type="gemma3_text", config=config)
+    repo = tiny(layers=stored, model_type="gemma3_text", config=config)
+    return replace(repo, repo_id=f"layers/{layers}")
 
 
 def patterned(patterns: int) -> RepoSnapshot:
