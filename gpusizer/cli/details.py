@@ -28,6 +28,7 @@ _PLACES = (
     *("rank", "kind", "count", "gpu_name", "quant", "method", "sharding", "engine"),
     *("quality.label", "verdict", "headroom_bytes", "max_context"),
     *("decode_tokens_per_second_per_user", "serving_tokens_per_second", "tokens_per_second"),
+    *("read_tokens_per_second", "audio_seconds_per_second", "picture_seconds"),
     *("hours", "energy_kwh", "price.usd", "price.buy_usd", "price.buy_as_of"),
     *("price.rent_usd_per_hour", "price.as_of"),
 )

@@ -94,10 +94,12 @@ _PLACES: Columns[Ranked] = {
     "free GiB": lambda item: gib(item.fit.headroom_bytes, 1, unknown="-"),
     "tok/s a user": lambda item: span(item.user_rate or item.decode),
     "max context": lambda item: number(item.fit.max_context),
+    "s a picture": lambda item: span(item.drawn),
     "buy USD": lambda item: price_cell(item.costs),
     "rent USD/h": lambda item: rent_cell(item.costs),
 }
 _OF_TEXT = ("tok/s a user", "max context")
+_OF_PICTURES = ("s a picture",)
 _REPLICAS: Columns[Replicas] = {
     "GPUs": lambda row: boards_text(row.total_boards, row.gpu),
     "replicas": lambda row: f"{row.replicas} of {row.boards}",
@@ -199,10 +201,10 @@ def compare_summary(comparison: Comparison) -> str:
 
 
 def _places_of(profile: ModelProfile) -> Columns[Ranked]:
-    """The columns of places; a model that writes no text has no tokens to count."""
-    if is_text(profile):
-        return _PLACES
-    return {name: write for name, write in _PLACES.items() if name not in _OF_TEXT}
+    """The columns of places; a model that writes no text has no tokens to count, and one that draws
+    nothing no pictures."""
+    without = {*([] if is_text(profile) else _OF_TEXT), *([] if profile.pipeline else _OF_PICTURES)}
+    return {name: write for name, write in _PLACES.items() if name not in without}
 
 
 def train_summary(report: TrainingReport) -> str:
