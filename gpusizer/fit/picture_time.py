@@ -29,6 +29,10 @@ from gpusizer.model.pipeline_shape import Denoiser, PipelineShape
 
 _ALL_BUT_ALL = 0.95
 """Share of a rate that nothing is computed beyond."""
+_AS_FAST_AS_BF16 = frozenset({"bf16", "fp8", "bnb-nf4", "bnb-nf4-dq"})
+"""Quantizations whose pictures take as long: FP8 in the table's runs of BenchmarkFlux, NF4 in
+"Exploring Quantization Backends in Diffusers" (huggingface.co/blog/diffusers-quantization), where
+eight bits of bitsandbytes take longer. 32 bits are multiplied at another rate."""
 _MARGIN = 1.25
 """By which the band goes beyond the shares of the table: they are few, and all of one model."""
 
@@ -105,14 +109,16 @@ def step_flops(denoiser: Denoiser, shape: PipelineShape, canvas: Canvas) -> floa
 
 def picture_seconds(study: Study, way: Way) -> Rate | None:
     """Seconds that one picture or clip of the workload's size takes on one card; None for other
-    models, where blocks, steps or the card's rate are not known, and where components are fetched
-    from system memory.
+    models, where blocks, steps or the card's rate are not known, where components are fetched from
+    system memory, and in widths that nobody has timed.
     """
     shape, workload = study.profile.pipeline, study.workload
     if shape is None or way.boards != 1 or not way.verdict.all_on_gpu or not way.machine.gpus:
         return None
     steps, rates = workload.steps or shape.steps, _computed_per_second(way.gpu)
     if steps is None or rates is None or workload.cpu_offload != "none":
+        return None
+    if way.estimate.quant.slug not in _AS_FAST_AS_BF16:
         return None
     canvas = canvas_of(shape, workload)
     each = [step_flops(denoiser, shape, canvas) for denoiser in shape.denoisers]

@@ -60,8 +60,8 @@ def test_a_step_of_wan_runs_twice_over_a_whole_clip() -> None:
 def test_published_runs_lie_in_the_band(run: Any) -> None:
     gpu = load_catalogue().find(run.gpu)
     assert run.gpu_tflops == pytest.approx(gpu.fp16_flops / 1e12, rel=0.001)
-    engine = {"quant": "bf16"} if gpu.memory_bytes > 40e9 else {}
-    drawn = place(run.gpu, steps=run.steps, **engine).drawn
+    quant = "bf16" if gpu.memory_bytes > 40e9 else "bnb-nf4"  # where it is whole on the card
+    drawn = place(run.gpu, steps=run.steps, quant=quant).drawn
     assert drawn is not None
     assert drawn.low < run.seconds < drawn.high
     assert drawn.high / drawn.low < 2.6
@@ -91,6 +91,12 @@ def test_cards_of_vendors_that_nobody_timed_have_no_time() -> None:
 
 def test_several_cards_have_no_time() -> None:
     assert place("8x h100-sxm-80gb", gpu_count=None).drawn is None
+
+
+@pytest.mark.parametrize(("quant", "known"), [("fp8", True), ("bnb-nf4", True), ("fp32", False)])
+def test_widths_that_nobody_timed_have_no_time(quant: str, known: bool) -> None:
+    assert (place(quant=quant).drawn is not None) == known
+    assert place(quant="bnb-int8").drawn is None
 
 
 def test_blocks_that_nobody_counted_have_no_time() -> None:
