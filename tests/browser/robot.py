@@ -192,8 +192,8 @@ class Robot:
                 action = self.random.choice(actions)
                 done = action()
             self.log.append(done)
-            if action in (self.change_language, self.change_tab, self.go_back):
-                break
+            if action in (self.change_language, self.change_tab, self.for_whom, self.go_back):
+                break  # another tab opens, in which nothing can be done at once
             self.page.wait_for_timeout(self.random.choice((20, 200)))
 
     @property
