@@ -179,8 +179,10 @@ def _page_routes(pages: FastAPI, blocks: gr.Blocks, language: Language) -> list[
         route.app for route in pages.routes if isinstance(route, Mount) and route.path == mount_path
     )
 
-    def redirect(_: Request) -> RedirectResponse:
-        return RedirectResponse(page_path, _MOVED_PERMANENTLY)
+    def redirect(request: Request) -> RedirectResponse:
+        """The same question at the address without a slash."""
+        question = f"?{request.url.query}" if request.url.query else ""
+        return RedirectResponse(page_path + question, _MOVED_PERMANENTLY)
 
     return [
         Route(page_path, GZipMiddleware(PagePath(app))),

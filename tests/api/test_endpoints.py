@@ -163,6 +163,12 @@ def test_an_address_with_a_slash_at_its_end_is_redirected(app_url: str) -> None:
     assert (answer.status_code, answer.headers["location"]) == (301, "/zh")
 
 
+def test_its_question_goes_along(app_url: str) -> None:
+    asked = f"{app_url}pt/?model=Qwen/Qwen3-8B&gpu=2x3090"
+    answer = requests.get(asked, timeout=TIMEOUT, allow_redirects=False)
+    assert answer.headers["location"] == "/pt?model=Qwen/Qwen3-8B&gpu=2x3090"
+
+
 def test_the_stylesheet_is_cached_under_an_address_of_its_version(app_url: str) -> None:
     page = requests.get(app_url, timeout=TIMEOUT).text
     link = re.search(r"style\.css\?v=[0-9a-f]{12}", page)
