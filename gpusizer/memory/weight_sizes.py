@@ -93,11 +93,11 @@ def weight_sizes(
     return _weight_sizes(profile, quant, native, model_shape(profile, workload))
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=4096)
 def _weight_sizes(
     profile: ModelProfile, quant: Quant, native: bool, shape: ModelShape
 ) -> WeightSizes:
-    """Remembered for the next question about a model: each takes about 2 kB."""
+    """Remembered for the next question about a model; the list of embedded ones asks for 3,000."""
     sizes: dict[str, Any] = dict.fromkeys(("total", *_SHARES), 0)
     by_group = []
     for group in profile.groups:
