@@ -38,8 +38,8 @@ def predictions() -> list[Predicted]:
         speed = picture_speed(others, run.kind, is_fast(run.gpu_tflops))
         if speed is not None:
             full = run.gpu_tflops * TERA
-            step = speed.step_seconds(run.tflop * TERA, run.matrices or 0, full, full)
-            found.append(Predicted(run, *(seconds * run.steps for seconds in step)))
+            flops, starts = run.tflop * TERA * run.steps, (run.matrices or 0) * run.steps
+            found.append(Predicted(run, *speed.seconds(flops, starts, full, full)))
     return found
 
 

@@ -86,6 +86,8 @@ def _price_json(item: Ranked) -> Json:
     boards busy."""
     users = item.speeds.users if item.speeds else None
     price = {**price_json(item.costs), "usd_per_million_tokens_users": users}
+    if item.drawn is not None:
+        price |= parts(item.costs, "usd_per_thousand_pictures")
     return {**price, "caveats": item.costs.notes()}
 
 

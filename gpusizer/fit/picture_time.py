@@ -29,7 +29,6 @@ from gpusizer.core.units import TERA
 from gpusizer.fit.speed import Rate
 from gpusizer.fit.study import Study
 from gpusizer.fit.way import Way
-from gpusizer.gpus import Gpu
 from gpusizer.memory.engines.pipeline_steps import Canvas, canvas_of, latents_of, tokens_of_picture
 from gpusizer.model.pipeline_shape import Denoiser, PipelineShape
 
@@ -124,18 +123,20 @@ class PictureSpeed:
     """How fast runs of one kind were.
 
     Attributes:
+        fastest_flops: rate of the fastest card in the runs; a faster one is surely no slower.
         shares: of a card's rate.
         start_seconds: to start what one weight takes part in.
     """
 
+    fastest_flops: float
     shares: Band
     start_seconds: Band
 
-    def step_seconds(self, flops: float, matrices: int, full: float, most: float) -> Band:
-        """Seconds of one step, by operations in a second of which shares are reached, and by those
-        beyond which nothing is computed."""
+    def seconds(self, flops: float, starts: int, full: float, most: float) -> Band:
+        """Seconds of so many operations, by those in a second of which shares are reached and those
+        beyond which nothing is computed; or to start so many kernels."""
         computing = (flops / min(share * full, most) for share in reversed(self.shares))
-        starting = (seconds * matrices for seconds in self.start_seconds)
+        starting = (seconds * starts for seconds in self.start_seconds)
         least, likely, most_seconds = map(max, computing, starting)
         return least, likely, most_seconds
 
@@ -148,7 +149,9 @@ def picture_speed(runs: Iterable[PictureRun], kind: str, fast: bool) -> PictureS
         alike = [run for run in alike if is_fast(run.gpu_tflops) == fast]
     shares = _band(alike, lambda run: run.share)
     starts = _band([run for run in known if run.hosted], lambda run: run.start_seconds)
-    return None if shares is None or starts is None else PictureSpeed(shares, starts)
+    if shares is None or starts is None:
+        return None
+    return PictureSpeed(max(run.gpu_tflops for run in alike) * TERA, shares, starts)
 
 
 @cache
@@ -204,47 +207,67 @@ def _transformer_flops(denoiser: Denoiser, shape: PipelineShape, canvas: Canvas)
     return denoiser.layers * (linear + attention)
 
 
-def picture_seconds(study: Study, way: Way) -> Rate | None:
-    """Seconds that one picture or clip of the workload's size takes on one card; None for other
-    models, where blocks, steps or the card's rate are not known, where components are fetched from
-    system memory, in widths that nobody has timed, where the decoder takes much of the time, and on
-    cards of vendors whose runs were not found: of Apple's with other programs alone, of AMD's
-    between 7 and 48 % of the rate.
+@dataclass(frozen=True, slots=True)
+class PictureWork:
+    """What one picture or clip of a workload takes, on any card.
+
+    Attributes:
+        kind: of the denoiser.
+        flops: of all steps.
+        starts: weights that they multiply by, one after the other.
     """
+
+    kind: str
+    flops: float
+    starts: int
+
+
+def picture_work(study: Study) -> PictureWork | None:
+    """What a picture takes; None for other models, where blocks or steps are not known, where the
+    decoder takes much of the time, and where components are fetched from system memory."""
+    if ("picture",) not in study.kept:
+        study.kept["picture",] = _picture_work(study)
+    found: PictureWork | None = study.kept["picture",]
+    return found
+
+
+def _picture_work(study: Study) -> PictureWork | None:
     shape, workload = study.profile.pipeline, study.workload
-    if shape is None or way.boards != 1 or not way.verdict.all_on_gpu or not way.machine.gpus:
+    steps = None if shape is None else workload.steps or shape.steps
+    if shape is None or steps is None or workload.cpu_offload != "none":
         return None
-    steps = workload.steps or shape.steps
-    if steps is None or workload.cpu_offload != "none" or way.gpu.vendor != "NVIDIA":
-        return None
-    canvas, quant = canvas_of(shape, workload), way.estimate.quant.slug
-    known = [_step_seconds(d, shape, canvas, way.gpu, quant, steps) for d in shape.denoisers]
-    each = [band for band in known if band is not None]
-    if not each or len(each) < len(known):
+    canvas = canvas_of(shape, workload)
+    each = [(step_flops(denoiser, shape, canvas), denoiser) for denoiser in shape.denoisers]
+    known = [(flops, denoiser) for flops, denoiser in each if flops is not None]
+    if not known or len(known) < len(each):
         return None
     # Of several denoisers, as Wan 2.2 has them, one runs at each step.
-    low, likely, high = max(each, key=lambda band: band[1])
-    return Rate(low, likely, high).times(steps)
-
-
-def _step_seconds(
-    denoiser: Denoiser, shape: PipelineShape, canvas: Canvas, gpu: Gpu, quant: str, steps: int
-) -> Band | None:
-    """Least, likely and most seconds of one step of so many."""
-    flops, rate = step_flops(denoiser, shape, canvas), gpu.fp16_flops
-    pixels = canvas.width * canvas.height * canvas.frames
-    if flops is None or rate is None or flops * steps < _LEAST_PER_PIXEL * pixels:
+    flops, denoiser = max(known, key=lambda pair: pair[0])
+    if flops * steps < _LEAST_PER_PIXEL * canvas.width * canvas.height * canvas.frames:
         return None
-    if quant == "fp32" and denoiser.levels:
+    starts = denoiser.matrices * shape.passes * steps
+    return PictureWork(kind_of_denoiser(denoiser), flops * steps, starts)
+
+
+def picture_seconds(study: Study, way: Way) -> Rate | None:
+    """Seconds that one picture or clip of the workload's size takes on one card; None also in
+    widths that nobody has timed, and on cards whose rate is not known or of vendors whose runs were
+    not found: of Apple's with other programs alone, of AMD's between 7 and 48 % of the rate.
+    """
+    work, rate = picture_work(study), way.gpu.fp16_flops if way.machine.gpus else None
+    if work is None or rate is None or way.boards != 1 or not way.verdict.all_on_gpu:
+        return None
+    flops, quant = work.flops, way.estimate.quant.slug
+    if quant == "fp32" and work.kind != _TRANSFORMER:
         flops *= _SLOWER_IN_32_BITS
     elif quant not in _AS_FAST_AS_BF16:
         return None
-    full = max(rate, gpu.fp16_tensor_fp16acc_flops or 0.0)
-    kind = kind_of_denoiser(denoiser)
-    speed, matrices = _speed(kind, is_fast(full / TERA)), denoiser.matrices * shape.passes
-    if speed is None:
+    full = max(rate, way.gpu.fp16_tensor_fp16acc_flops or 0.0)
+    speed = _speed(work.kind, is_fast(full / TERA))
+    if speed is None or way.gpu.vendor != "NVIDIA":
         return None
-    least, likely, most = speed.step_seconds(flops, matrices, full, rate)
-    if kind == _TRANSFORMER:  # not timed on cards of half the rate, where it may count in full
-        most = speed.step_seconds(flops, matrices, rate, rate)[2]
-    return least, likely, most
+    least, likely, _ = speed.seconds(flops, work.starts, full, rate)
+    # Transformers were not timed on cards of half the rate, where that may count in full.
+    timed = min(rate if work.kind == _TRANSFORMER else full, speed.fastest_flops)
+    most = speed.seconds(flops, work.starts, timed, rate)[2]
+    return Rate(least, likely, most).times(1)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from statistics import median
 from typing import Any
 
 import pytest
 
 from bench.front_door import report
-from bench.measurements import load_profile
+from bench.measurements import load_profile, load_snapshot
 from bench.pictures import predictions
 from gpusizer.fit.picture_time import kind_of_denoiser, picture_runs, step_flops
 from gpusizer.fit.ranking import Ranked
+from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.engines.pipeline_steps import Canvas
+from gpusizer.model.profile import build_profile
 from gpusizer.text import say_note
 from tests.asking import size
 from tests.sizers import embedded_sizer
@@ -195,3 +198,69 @@ def test_the_answer_says_how_long() -> None:
     )
     assert answer["ranking"][0]["picture_seconds"] == {"low": 3.98, "likely": 6.87, "high": 8.58}
     assert answer["ranking"][0]["decode_tokens_per_second"] is None
+
+
+def ranked(rank_by: str) -> tuple[Ranked, ...]:
+    """All places of FLUX in an order."""
+    asked = {"model": FLUX, "card": False, "top": 0, "rank_by": rank_by}
+    return size(embedded_sizer(), asked).ranking
+
+
+def test_the_fastest_draw_first_and_what_has_no_time_follows() -> None:
+    places = [place for place in ranked("fastest") if place.fit.verdict is Verdict.FITS]
+    times = [place.drawn.likely if place.drawn else inf for place in places]
+    assert times == sorted(times) and times[0] < 5 and times[-1] == inf
+    known = {place.fit.gpu.vendor for place in places if place.drawn}
+    assert known == {"NVIDIA"}
+
+
+def test_a_recommendation_goes_by_what_a_picture_costs() -> None:
+    places = ranked("recommended")
+    good = [place for place in places if not place.score.missed()]
+    assert len(good) > 20 and all(place.drawn is not None for place in good)
+    assert places[: len(good)] == tuple(good)
+    prices = [place.score.usd_per_thousand_pictures for place in good]
+    paid = [usd for usd in prices if usd is not None]
+    assert len(paid) > 20 and paid == sorted(paid)
+    untimed = [place for place in places if place.fit.gpu.slug == "rx-7900-xtx-24gb"]
+    assert [note.code for note in untimed[0].score.missed()] == ["why_unmeasured"]
+
+
+def test_a_thousand_pictures_by_hand() -> None:
+    """An hour of an H100 over the pictures that it draws in it."""
+    drawn = place("h100-sxm-80gb")
+    rent, seconds = drawn.rent_usd_per_hour, drawn.drawn
+    assert rent is not None and seconds is not None
+    by_hand = rent * 1000 / (3600 / seconds.likely)
+    assert drawn.costs.usd_per_thousand_pictures == pytest.approx(by_hand, rel=0.005)
+    answer = size(embedded_sizer(), {"model": FLUX, "gpu": "h100-sxm-80gb", "card": False})
+    price = answer.to_json(say_note)["ranking"][0]["price"]
+    assert price["usd_per_thousand_pictures"] == drawn.costs.usd_per_thousand_pictures
+    assert price["usd_per_million_tokens"] is None
+
+
+def test_the_answer_says_what_pictures_are_compared_by() -> None:
+    report = size(embedded_sizer(), {"model": FLUX, "card": False})
+    codes = [note["code"] for note in report.to_json(say_note)["answer"]["weighed"]]
+    assert "answer_order_by_picture" in codes and "answer_order_without_speed" not in codes
+    assert "answer_or_drawn" in codes
+    offloaded = size(embedded_sizer(), {"model": FLUX, "card": False, "cpu_offload": "model"})
+    codes = [note["code"] for note in offloaded.to_json(say_note)["answer"]["weighed"]]
+    assert "answer_order_without_speed" in codes and "answer_order_by_picture" not in codes
+
+
+def test_cards_beyond_the_fastest_timed_one_are_surely_no_slower_than_it() -> None:
+    h100, b200 = place("h100-sxm-80gb").drawn, place("b200-sxm-180gb").drawn
+    assert h100 is not None and b200 is not None
+    assert b200.likely < h100.likely and b200.high == h100.high
+
+
+def test_models_in_few_steps_are_told_by_their_names() -> None:
+    steps = {}
+    for name in ("FLUX.1-schnell", "FLUX.1-dev", "turboflux"):
+        snapshot = replace(load_snapshot(FLUX), repo_id=f"someone/{name}")
+        shape = build_profile(snapshot).pipeline
+        assert shape is not None
+        steps[name] = shape.steps, shape.text_tokens
+    assert steps["FLUX.1-schnell"] == (4, 256)
+    assert steps["FLUX.1-dev"] == steps["turboflux"] == (28, 512)
