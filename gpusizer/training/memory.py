@@ -12,7 +12,7 @@ from gpusizer.core.units import GIB
 from gpusizer.model.profile import HEADERS, ModelProfile
 from gpusizer.model.tensor_roles import Part
 from gpusizer.training.activations import Kept, kept_by_token
-from gpusizer.training.frozen import base_of, staging
+from gpusizer.training.frozen import base_of, dynamic_bytes, staging
 from gpusizer.training.logits import elastic_chunk, kept_outputs, logits_of_token
 from gpusizer.training.optimizers import find_optimizer
 from gpusizer.training.per_gpu import TrainingMemory
@@ -314,9 +314,13 @@ def _peak(
 def _weights(
     profile: ModelProfile, plan: TrainingPlan, stack: TrainingStack, held: float
 ) -> Amount:
-    """Bytes of weights; a plain name may stand for a dynamic 4-bit repository, which is larger."""
-    twice = plan.adapted and base_of(profile, plan, stack) == "nf4-dq"
-    more = stack.dynamic_share if twice else 0.0
+    """Bytes of weights; a plain name may stand for a dynamic 4-bit repository, which is larger, by
+    so much where its size is not known.
+    """
+    base = base_of(profile, plan, stack)
+    twice = plan.adapted and base == "nf4-dq"
+    unknown = twice and dynamic_bytes(profile, base, stack) is None
+    more = stack.dynamic_share if unknown else 0.0
     return fitted(held, held, held * (1 + more)) if more else _derived(held)
 
 
