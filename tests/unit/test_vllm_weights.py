@@ -323,6 +323,9 @@ def test_communicators_by_link_and_version() -> None:
     assert of("0.15.0", Split(4), BIG) == 0.54
     assert of("0.19.0", Split(), BIG) == 0.25
     assert of("0.19.0", Split(pipeline=2), BIG) == 0.075
+    # two and four A100 and four cards of 24 GB under 0.9 and 0.10; two of 32 and of 24 under 0.27
+    assert of("0.10.1", Split(2), version_defaults.A100_CLASS) == 0.08
+    assert of("0.27.1", Split(2), 0) == 0.65
 
 
 def test_draft_layers_and_text_only_change_weights() -> None:
