@@ -145,6 +145,11 @@ PROGRAMS = tuple(
     for kind in ("model_commands", "commands")
     for command in _ENGINES[engine].get(kind, ())
 )
+IMAGES: Mapping[str, Program] = {
+    word_: Program(engine, (), _options(engine))
+    for word_, engine in _ENGINES["any"]["images"].items()
+}
+"""Engines by what names them in a container's image."""
 LAUNCHERS: Sequence[str] = _ENGINES["pytorch"]["launchers"]
 LAUNCHER_OPTIONS = _options("pytorch")
 PYTHON_NAMES: Mapping[str, tuple[str, str]] = {

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from scrapers.readme import words as cues
+from scrapers.readme.quants import quant_mentions
 from scrapers.readme.text import Block
 from scrapers.readme.words import GPU_NAMES, NUMBERS
 
@@ -18,12 +19,13 @@ _GPU = re.compile(
     r"(?:[- ]?(?:SXM\d?|PCI-?[eE]|NVL))?"
     r"(?:[- ]?\(?(?P<memory>\d{1,3}) ?[Gg](?:i?[Bb])?\)?)?s?(?![A-Za-z0-9])"
 )
-_GENERIC = re.compile(
-    r"(?<![A-Za-z])(?:GPUs?|graphics cards?|video cards?|placas? de vídeo|placas?"
-    r"|(?<=GB )cards?|(?<=GB-)cards?)(?![A-Za-z]|\s(?:memory|mem|V?RAM)\b)"
+GENERIC = re.compile(
+    r"(?<![A-Za-z])(?:GPUs?|(?:graphics |video |(?<!model )(?<!data ))cards?|accelerators?"
+    r"|placas?(?: de vídeo)?)(?![A-Za-z]|\s(?:memory|mem|V?RAM)\b)"
     r"|显卡|加速卡|(?<=[张块])卡|(?<=单)卡",
     re.IGNORECASE,
 )
+"""A GPU without a name; a model's card is none."""
 _VENDOR = r"(?:NVIDIA|AMD|Intel|Apple|Tesla|GeForce|consumer|multi-?|high-end|modern|datacenter|-)"
 _NUMBER = "|".join(sorted(map(re.escape, NUMBERS), key=len, reverse=True))
 _COUNT_BEFORE = re.compile(
@@ -32,14 +34,16 @@ _COUNT_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _COUNT_AFTER = re.compile(
-    r"\s?(?:GPUs?\s?)?\(?\s?[x×*]\s?(?P<count>\d{1,4})(?![\d.,]|\s?GB)", re.IGNORECASE
+    r"\s?(?:GPUs?\s?)?(?:\(?\s?[x×*]\s?(?P<count>\d{1,4})(?![\d.,]|\s?GB)"
+    r"|(?P<pieces>\d{1,3})\s?[张块卡])",
+    re.IGNORECASE,
 )
 _AMOUNT = re.compile(
     r"(?:(?<![\w.,])|(?<=[\u4e00-\u9fffxX×]))"
     r"(?:(?P<count>\d{1,4})\s?[x×*]\s?)?"
     r"(?P<low>\d{1,5}(?:[.,]\d{1,3})*)\+?\s?(?:(?:G(?:i?B)?\s?)?(?:-|–|~|to|até|到|至)\s?"
     r"(?P<high>\d{1,5}(?:[.,]\d{1,3})?))?\+?[ -]?(?P<unit>GiB|GB|G|TiB|TB|T|MiB|MB)\+?"
-    r"(?![A-Za-z0-9/])",
+    r"(?![0-9/]|(?!x\s?\d)[A-Za-z])(?:\s?[x×*]\s?(?P<times>\d{1,3})(?![\w.,]))?",
     re.IGNORECASE,
 )
 _FACTORS = {"g": 1.0, "t": 1000.0, "m": 0.001}
@@ -48,13 +52,13 @@ _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
 
 @dataclass(frozen=True, slots=True)
 class MemoryAmount:
-    """Memory, with the number of parts that are as large ("4 x 80GB")."""
+    """Memory, with the number of parts that are as large ("4 x 80GB", "48G x2"), 0 for none."""
 
     start: int
     end: int
     gb: float
     high_gb: float | None = None
-    count: int | None = None
+    count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +88,16 @@ def amounts_in(text: str) -> list[MemoryAmount]:
     """Amounts of memory in a text, in order.
 
     >>> [(item.gb, item.high_gb, item.count) for item in amounts_in("85-100GB, ≥3×80GB or 1T")]
-    [(85.0, 100.0, None), (80.0, None, 3), (1000.0, None, None)]
+    [(85.0, 100.0, 0), (80.0, None, 3), (1000.0, None, 0)]
     """
     amounts = []
     for match in _AMOUNT.finditer(text):
         factor = _FACTORS[match["unit"][0].lower()]
         low = decimal(match["low"]) * factor
         high = decimal(match["high"]) * factor if match["high"] else None
-        count = int(match["count"]) if match["count"] else None
+        count = int(match["count"] or match["times"] or 0)
         if 0 < low <= _MOST_GB:
-            amounts.append(
-                MemoryAmount(match.start(), match.end(), round(low, 6), high, count or None)
-            )
+            amounts.append(MemoryAmount(match.start(), match.end(), round(low, 6), high, count))
     return amounts
 
 
@@ -123,7 +125,7 @@ def gpus_in(text: str) -> list[Claim]:
         memory = float(match["memory"]) if match["memory"] else None
         name = " ".join(match["name"].split())
         mentions.append(_mention(text, match, name, memory))
-    for match in _GENERIC.finditer(text):
+    for match in GENERIC.finditer(text):
         if not any(end <= match.start() <= end + 1 for _, end in named_spans):
             mentions.append(_mention(text, match, None, None))
     return sorted(mentions, key=lambda item: item.start)
@@ -131,17 +133,15 @@ def gpus_in(text: str) -> list[Claim]:
 
 def _mention(text: str, match: re.Match[str], name: str | None, memory_gb: float | None) -> Claim:
     """A GPU with its count, which stands before it or behind it."""
-    head = text[max(match.start() - 40, 0) : match.start()]
-    if name is None:
-        head = _AMOUNT_AT_END.sub("", head)
+    offset = max(match.start() - 40, 0)
+    head = _AMOUNT_AT_END.sub("", text[offset : match.start()])
     before, after = _COUNT_BEFORE.search(head), _COUNT_AFTER.match(text, match.end())
     stated = before or after
-    count = None if stated is None else NUMBERS.get(stated["count"].lower())
-    if stated is not None and count is None:
-        count = int(stated["count"])
+    number = next(filter(None, stated.groups())) if stated is not None else ""
+    count = NUMBERS.get(number.lower()) or (int(number) if number else None)
     usable = count if count is not None and 0 < count <= _MOST_GPUS else None
     end = after.end() if after and not before else match.end()
-    start = match.start() - (len(head) - before.start() if before else 0)
+    start = offset + before.start() if before else match.start()
     machine = _MACHINE.match(text, match.end())
     return Claim(
         start, end, gb_per_gpu=memory_gb, gpu=name, count=usable, is_machine=machine is not None
@@ -149,47 +149,53 @@ def _mention(text: str, match: re.Match[str], name: str | None, memory_gb: float
 
 
 _AMOUNT_AT_END = re.compile(
-    r"\d{1,4}(?:[.,]\d)?[ -]?G(?:i?B)?(?:\s(?:of )?VRAM)?\+?\s?$", re.IGNORECASE
+    r"\d{1,4}(?:[.,]\d)?[ -]?G(?:i?B)?(?:\s(?:of )?VRAM)?\+?\s?的?\s?$", re.IGNORECASE
 )
 _MACHINE = re.compile(
     r"\s(?:DGX\s?)?(?:host|node|server|machine|system|DGX)s?(?![A-Za-z])", re.IGNORECASE
 )
 
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^a-z\s])|[。！？；\n]|;\s")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^a-z\s])|[。！？\n]")
 _CLAUSE_END = re.compile(
-    r"[,，()—–]\s|\s[—–-]\s|[(),，、](?!\d)|而|但"
+    r"[,，;()—–]\s|\s[—–-]\s|[(),，、](?!\d)|而|但"
     r"|\s(?:and|but|while|whereas|although|e|mas|enquanto)\s"
 )
 _MOST_SENTENCES = 60
 _MOST_CLAIMS = 8
+_MOST_NAMED = 16
+"""Amounts in a sentence, and GPUs, of which claims are made."""
 _NOUN_CHARS = 24
 """Behind an amount, in which stands what it is an amount of."""
 _EXAMPLE_CHARS = 60
 """Between GPUs in general and those that are named as examples."""
 _MEMORY_BEFORE = re.compile(
-    r"\+?[ -]?(?:of )?(?:VRAM |memory )?(?:NVIDIA |AMD )?"
-    r"(?:GPUs?|cards?|graphics cards?|显卡|卡)",
+    r"\+?[ -]?(?:of )?(?:VRAM |memory )?(?:显存的?)?(?:NVIDIA |AMD |CUDA )?"
+    r"(?:GPUs?|cards?|graphics cards?|accelerators?|显卡|卡)",
     re.IGNORECASE,
 )
 _MEMORY_BEHIND = re.compile(
     r"s?(?: chip| card)?\s?[,(]?\s?(?:each\s)?"
     r"(?:with|of|having|has|having at least|com|de|具有|配备)?\s?"
-    r"(?:at least|atleast|a minimum of|pelo menos|至少|over|≥|>=)?\s?(?:about|~)?\s?$",
+    r"(?:at least|atleast|a minimum of|pelo menos|至少|over|≥|>=)?\s?(?:about|~)?\s?"
+    r"(?:(?:VRAM|显存|memory):?\s?)?$",
     re.IGNORECASE,
 )
 _EXAMPLES = re.compile(r"\b(?:like|such as|e\.g\.|for example|i\.e\.|como)\b|例如|如", re.I)
 _DIFFERENCE = re.compile(
-    r"\b(?:by|from|de|another|additional|extra)\s?(?:about|~|up to)?\s?$", re.IGNORECASE
+    r"\b(?:by|from|another|additional|extra)\s?(?:about|~|up to)?\s?$", re.IGNORECASE
 )
 _NOUNS = (
+    ("unified", cues.UNIFIED_MEMORY),
     ("vram", cues.VRAM),
     ("host", cues.HOST_MEMORY),
     ("disk", cues.DISK),
-    ("vram", cues.MEMORY),
+    ("memory", cues.MEMORY),
     ("unified", cues.UNIFIED),
 )
 """Words for what an amount measures; the first kind counts that a text has."""
+_FILE_QUANTS = ("q", "iq", "tq")
+"""Beginnings of llama.cpp's quantizations, which run in a computer's own memory too."""
 _SAME = re.compile(r"\s?\(?\s?(?:NVIDIA|AMD|Tesla)?\s?", re.IGNORECASE)
 _OR = re.compile(
     r"\s?(?:/|or|ou|或|或者)\s?(?:an?\s|one\s|um\s)?(?:NVIDIA\s|AMD\s)?$", re.IGNORECASE
@@ -225,19 +231,33 @@ def _clauses(text: str) -> Iterator[tuple[int, int]]:
 
 
 def sentences_of(block: Block) -> Iterator[Sentence]:
-    """The sentences of a block, with what stands around it."""
-    surroundings = (block.introduction, *reversed(block.headings))
-    earlier = ""
-    for text in _SENTENCE_END.split(block.text)[:_MOST_SENTENCES]:
+    """The sentences of a block, with what stands around it; a question introduces its answers."""
+    introduction, earlier = block.introduction, ""
+    for text in _SENTENCE_END.split(paired(block.text))[:_MOST_SENTENCES]:
         if text.strip():
-            yield Sentence(text, tuple(_clauses(text)), (earlier, *surroundings))
+            surroundings = (earlier, introduction, *reversed(block.headings))
+            yield Sentence(text, tuple(_clauses(text)), surroundings)
             earlier = text
+            if text.rstrip().endswith("?"):
+                introduction = text
+
+
+def paired(text: str, between: str = ", ") -> str:
+    """A line of several labels and as many values with each label beside its value.
+
+    >>> paired("GPU / VRAM: RTX 3090 / 24 GB")
+    'GPU: RTX 3090, VRAM: 24 GB'
+    """
+    labels, _, values = (part.split(" / ") for part in text.partition(": "))
+    if len(labels) < 2 or len(labels) != len(values):
+        return text
+    return between.join(map(": ".join, zip(labels, values, strict=True)))
 
 
 def claims_in(sentence: Sentence) -> list[Claim]:
     """GPUs and amounts of memory in a sentence, each amount with the GPU that it belongs to."""
     text = sentence.text
-    amounts, mentions = amounts_in(text), gpus_in(text)
+    amounts, mentions = amounts_in(text)[:_MOST_NAMED], gpus_in(text)[:_MOST_NAMED]
     used: set[int] = set()
     claims: list[Claim] = []
     for mention in mentions:
@@ -258,10 +278,13 @@ def claims_in(sentence: Sentence) -> list[Claim]:
 
 
 def _memory_of(mention: Claim, amounts: Sequence[MemoryAmount], text: str) -> MemoryAmount | None:
-    """The memory of one such GPU: "80GB GPU", "GPUs with 80GB", "A100 (80 GB)"."""
+    """The memory of one such GPU: "80GB GPU", "GPUs with 80GB", "A100 (80 GB)", "80G A100"."""
     for amount in amounts:
-        is_before = _MEMORY_BEFORE.fullmatch(text[amount.end : mention.end])
-        if mention.start <= amount.start < amount.end <= mention.end or is_before:
+        if mention.start <= amount.start < amount.end <= mention.end:
+            return amount
+        before = _MEMORY_BEFORE.match(text, amount.end, mention.end)
+        is_joined = mention.gpu is not None and text[amount.end : mention.start] in (" ", "-")
+        if is_joined or (before is not None and before.end() > mention.start):
             return amount
         if amount.start >= mention.end and _MEMORY_BEHIND.match(text[mention.end : amount.start]):
             return amount
@@ -272,7 +295,7 @@ def _gpu_claim(mention: Claim, memory: MemoryAmount | None) -> Claim:
     if memory is None:
         return mention
     start, end = min(mention.start, memory.start), max(mention.end, memory.end)
-    count = mention.count or memory.count
+    count = mention.count or memory.count or None
     return replace(mention, start=start, end=end, gb_per_gpu=memory.gb, count=count)
 
 
@@ -309,26 +332,50 @@ def _memory_claim(amount: MemoryAmount, sentence: Sentence) -> Claim | None:
 def memory_kind(amount: MemoryAmount, sentence: Sentence) -> str:
     """What an amount measures: "vram", "unified", or "" for anything else.
 
-    The words behind it in its clause say it, else those before it, the rest of the sentence, or
-    what leads to it, where only memory of GPUs counts.
+    The words behind it in its clause say it, else those before it, the rest of the sentence, a GPU
+    in its clause, or what leads to it, where only memory of GPUs counts. Under words of need, "RAM"
+    or no word at all beside a precision is a GPU's too.
     """
     start, end = sentence.clauses[sentence.clause_of(amount.start)]
     before = sentence.text[start : amount.start]
     places = (sentence.text[amount.end : min(end, amount.end + _NOUN_CHARS)], before, sentence.text)
-    noun = next((noun for place in places for noun, cue in _NOUNS if cue.is_in(place)), None)
-    if noun is None and amount.count and "gpu" in sentence.text.lower():
-        return "vram"
-    if noun is None:
-        near = " ".join(sentence.surroundings[:2])
-        return "vram" if cues.VRAM.is_in(near) and not cues.HOST_MEMORY.is_in(near) else ""
-    if noun == "host" and cues.UNIFIED.is_in(sentence.text):
+    noun = next((noun for place in places for noun, cue in _NOUNS if cue.is_in(place)), "")
+    if noun == "disk" or (noun in ("vram", "memory") and _DIFFERENCE.search(before)):
+        return ""
+    if noun in ("memory", "host") and cues.UNIFIED.is_in(sentence.text):
         return "" if "cpu" in sentence.text[start:end].lower() else "unified"
-    return "" if noun == "vram" and _DIFFERENCE.search(before) else noun
+    if noun in ("", "host"):
+        return "vram" if _is_device_memory(amount, sentence, noun) else ""
+    return "unified" if noun == "unified" else "vram"
+
+
+def _is_device_memory(amount: MemoryAmount, sentence: Sentence, noun: str) -> bool:
+    """Whether what leads to an amount makes it a GPU's, which its own sentence does not."""
+    near = " ".join(sentence.surroundings[:3])
+    has_precision = any(
+        not (item.slug or "").startswith(_FILE_QUANTS) for item in quant_mentions(sentence.text)
+    )
+    is_need = cues.NEED_HEADS.is_in(near) and not cues.DISK.is_in(near)
+    clause = sentence.clause(sentence.clause_of(amount.start))
+    if is_need and has_precision and "cpu" not in sentence.text.lower():
+        return True
+    if noun or cues.HOST_MEMORY.is_in(near):
+        return False
+    if has_precision and cues.NEED.is_in(clause):
+        return True
+    text = f"{near} {sentence.text}" if is_need else sentence.text if has_precision else clause
+    names_gpu = GENERIC.search(text)
+    return bool(names_gpu or cues.VRAM.is_in(near) or (is_need and amount.count))
 
 
 def _joined(gpus: list[Claim], amounts: list[Claim]) -> list[Claim]:
-    """Both kinds of claims; a lone count of GPUs goes to a lone amount ("60 GB on one GPU")."""
+    """Both kinds of claims; a lone count of GPUs goes to a lone amount ("60 GB on one GPU") or to a
+    lone name ("on L40S it takes 4 GPUs").
+    """
     bare = [claim for claim in gpus if claim.gpu is None and claim.gb_per_gpu is None]
     if len(amounts) == 1 and len(bare) == 1 and len(gpus) == 1:
         return [replace(amounts[0], count=bare[0].count)]
+    named = [claim for claim in gpus if claim.gpu and claim.count is None]
+    if len(gpus) == 2 and len(bare) == len(named) == 1:
+        gpus = [replace(named[0], count=bare[0].count)]
     return [*gpus, *amounts]

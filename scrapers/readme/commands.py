@@ -9,11 +9,13 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any
 
 from gpusizer.hub.card_statements import EngineCommand, ModelCardStatement
 from scrapers.readme import words as cues
 from scrapers.readme.arguments import (
+    IMAGES,
     LAUNCHER_OPTIONS,
     LAUNCHERS,
     PROGRAMS,
@@ -30,7 +32,9 @@ _MOST_COMMAND_CHARS = 4_000
 _MOST_WORDS = 300
 _HEREDOC = re.compile(r"<<-?\s*\w")
 _COMMAND_FIELDS = {field.name for field in fields(EngineCommand)}
-_STATEMENT_FIELDS = ("model", "quant", "context", "native_context", "yarn_factor")
+_STATEMENT_FIELDS = (
+    *("model", "quant", "context", "native_context", "yarn_factor", "vram_gb_per_gpu"),
+)
 _MOST_LINE_CHARS = 500
 _COMMENT = re.compile(r"""("[^"]*"|'[^']*')|#.*""")
 _ASSIGNED = re.compile(
@@ -39,7 +43,16 @@ _ASSIGNED = re.compile(
 )
 """A name and its value, or a text in quotes, whose inside is no code."""
 _SEVERAL = re.compile(r"\s*+(\w++(?:\s*+,\s*+\w++)++)\s*+=\s*+([^=(\[{\"']++)")
-_HINTS = (*(program.words[0] for program in PROGRAMS), *LAUNCHERS)
+_CONTAINERS = ("docker", "podman")
+_NO_IMAGES = ("-v", "--volume", "--mount", "-e", "--env", "-w", "--name", "--entrypoint")
+"""Options whose value may name an engine without being the image."""
+_HINTS = (*(program.words[0] for program in PROGRAMS), *LAUNCHERS, *_CONTAINERS)
+_MAX_MEMORY = re.compile(r"\bmax_memory\s*+=\s*+\{([^{}]{1,500})\}")
+_LIMIT = re.compile(
+    r"""(?P<key>\w{1,30})\s?:\s?["'](?P<gb>\d{1,4}(?:\.\d{1,2})?) ?Gi?B["']"""
+    r"""(?:\s+for (?P=key) in range\((?P<count>\d{1,3})\))?""",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +83,7 @@ def shell_command(command: CommandText) -> ModelCardStatement | None:
     program, start = placed
     stop = start + len(program.words)
     read, rest = read_arguments(words[stop:_MOST_WORDS], program.options)
-    launcher, _ = read_arguments(words[:start], LAUNCHER_OPTIONS)
+    launcher = _launched(words[:start])
     if program.takes_model and "model" not in read:
         model = name(rest[0]) if rest and not rest[0].startswith("-") else None
         read["model"] = model or _model_like(rest)
@@ -82,8 +95,15 @@ def _launched_script(words: Sequence[str], command: CommandText) -> ModelCardSta
     launched = any(word_ in LAUNCHERS for word_ in words[:8])
     if not launched or cues.TRAINING.is_in(command.text.replace("_", " ")):
         return None
+    read = _launched(words)
+    return _statement("pytorch", read, command) if read else None
+
+
+def _launched(words: Sequence[str]) -> Fields:
+    """The processes that a launcher starts: those of a node on every node, or all at once."""
     read, _ = read_arguments(words, LAUNCHER_OPTIONS)
-    return _statement("pytorch", dict(read), command) if read else None
+    nodes, each = read.pop("nodes", 1), read.pop("processes", None)
+    return {} if each is None else {"processes": nodes * each}
 
 
 def _statement(engine: str, read: Fields, command: CommandText) -> ModelCardStatement:
@@ -127,13 +147,24 @@ def _program_in(words: Sequence[str]) -> tuple[Program, int] | None:
             called = words[position : position + len(program.words)]
             if len(called) == len(program.words) and _is_called(called, program.words):
                 return program, position
+    return _image_in(words)
+
+
+def _image_in(words: Sequence[str]) -> tuple[Program, int] | None:
+    """The engine that a container's image or tag names, and the image's position."""
+    if not any(word_ in _CONTAINERS for word_ in words[:4]):
+        return None
+    for position, (before, image) in enumerate(pairwise(words), start=1):
+        is_named = image[:1].isalpha() and ("/" in image or ":" in image)
+        if is_named and before not in _NO_IMAGES:
+            engine = next((program for word_, program in IMAGES.items() if word_ in image), None)
+            return (engine, position + 1) if engine else None
     return None
 
 
 def _is_called(called: Sequence[str], program: Sequence[str]) -> bool:
-    """Whether words are a program's: its path may stand before, an image's tag behind."""
-    first = called[0].partition(":")[0] if "/" in program[0] else called[0]
-    ends = first == program[0] or first.endswith(f"/{program[0].removeprefix('./')}")
+    """Whether words are a program's: its path may stand before."""
+    ends = called[0] == program[0] or called[0].endswith(f"/{program[0].removeprefix('./')}")
     return ends and tuple(called[1:]) == tuple(program[1:])
 
 
@@ -182,14 +213,39 @@ def python_calls(source: str, line: int) -> Iterator[ModelCardStatement]:
                 read[field_name] = stated
                 engines.append(engine)
                 lines.append(number)
+    limits = _MAX_MEMORY.search(source[: 5 * _MOST_COMMAND_CHARS])
+    if limits is not None and "#" not in source[: limits.start()].rpartition("\n")[2]:
+        read |= _device_limits(limits[1])
+        engines.append("transformers")
+        lines += [line + source.count("\n", 0, place) for place in limits.span()]
     named = next((engine for engine in engines if engine), None)
     if named is None:
         return
     if named == "transformers" and "diffusers" in source:
         named = "diffusers"
-    rows = source.split("\n")[lines[0] - line : lines[-1] - line + 1]
-    text = " ".join(row.strip() for row in rows)
-    yield _statement(named, read, CommandText(text, lines[0], lines[-1]))
+    first, last = min(lines), max(lines)
+    text = " ".join(row.strip() for row in source.split("\n")[first - line : last - line + 1])
+    yield _statement(named, read, CommandText(text, first, last))
+
+
+def _device_limits(limits: str) -> Fields:
+    """GPUs and the memory of each, from the inside of the dictionary or comprehension that is
+    accelerate's `max_memory`, whose keys are numbers of GPUs or "cpu".
+
+    >>> _device_limits("0: '20GiB', 1: '20GiB', 'cpu': '64GiB'")
+    {'processes': 2, 'vram_gb_per_gpu': 20.0}
+    """
+    counts = [
+        (int(item["count"] or 1), float(item["gb"]))
+        for item in _LIMIT.finditer(limits)
+        if item["count"] or item["key"].isdecimal()
+    ]
+    if not counts:
+        return {}
+    return {
+        "processes": sum(count for count, _ in counts),
+        "vram_gb_per_gpu": max(gb for _, gb in counts),
+    }
 
 
 def assignments(text: str) -> list[tuple[str, str]]:

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from gpusizer.hub.card_statements import ModelCardStatement
 from scrapers.readme import words as cues
 from scrapers.readme.arguments import positive
+from scrapers.readme.claims import decimal, paired
 from scrapers.readme.commands import assignments
 from scrapers.readme.text import Block
 
 LEAST_TOKENS, MOST_TOKENS = 512, 20_000_000
 _LARGEST_POWER = 2**10
 _TOKENS = re.compile(
-    r"(?<![\w.,-])(?P<digits>\d{1,3}(?:[,.]\d{3})+|\d{1,8}(?:\.\d{1,2})?)"
-    r"(?:\s?(?P<factor>[kKM](?![A-Za-z0-9])|万|million|mil|thousand|百万|milh(?:ões|ão)))?"
-    r"[ -]?(?P<unit>tokens?|token|词|个)?(?![\w])?",
+    r"(?<![A-Za-z0-9_.,-])(?P<digits>\d{1,3}(?:[,.]\d{3})+|\d{1,8}(?:[.,]\d{1,2})?)(?![\d%])"
+    r"(?:\s?(?P<factor>[kKM](?![A-Za-z0-9])|百万|万|(?:million|milhões|milhão|mil|thousand)\b))?"
+    r"(?: de)?[ -]?(?P<unit>(?:个 ?)?tokens?|词)?",
 )
 _FACTORS = {"k": 10**3, "m": 10**6, "万": 10**4, "百万": 10**6}
 _FACTORS |= {"million": 10**6, "milhões": 10**6, "milhão": 10**6, "thousand": 1000, "mil": 1000}
@@ -56,7 +57,7 @@ def _count(match: re.Match[str]) -> int:
     digits = match["digits"]
     if re.fullmatch(r"\d{1,3}(?:[,.]\d{3})+", digits) and factor is None:
         return int(re.sub("[,.]", "", digits))
-    value = float(digits.replace(",", ""))
+    value = decimal(digits)
     if factor is None:
         return int(value)
     is_power = value.is_integer() and 0 < value <= _LARGEST_POWER
@@ -67,7 +68,7 @@ def _count(match: re.Match[str]) -> int:
 
 def context_statements(block: Block) -> Iterator[ModelCardStatement]:
     """The context length that a paragraph, an item or a row states; one at most for a sentence."""
-    for sentence in filter(cues.CONTEXT.is_in, _SENTENCE.split(block.text)):
+    for sentence in filter(cues.CONTEXT.is_in, _SENTENCE.split(paired(block.text, "\n"))):
         starts = [start for start, _ in cues.CONTEXT.spans(sentence)]
         lengths = [
             item.tokens

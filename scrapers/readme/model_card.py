@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from huggingface_hub.repocard import REGEX_YAML_BLOCK
@@ -23,6 +24,9 @@ from scrapers.readme.text import Block, card_blocks
 CARD = "README.md"
 MOST_COMMENTED_LINES = 200
 MOST_COMMENT_CHARS = 300
+_COMMENT = re.compile(r"(?:^|\s)#+\s*+([^#].*)")
+_REQUIRED = "Required:"
+"""What leads to the comments of a command that runs the model."""
 
 
 def read_card(body: bytes, repo_id: str, url: str) -> ModelCard:
@@ -60,22 +64,26 @@ def _statements(block: Block, name: str) -> Iterator[ModelCardStatement]:
     rope = rope_statement(block.source, block.line, block.last_line)
     if rope is not None:
         yield rope
-    yield from command_statements(block.source, block.line)
+    commands = list(command_statements(block.source, block.line))
+    yield from commands
     if block.kind == "code":
-        yield from _comments(block)
+        yield from _comments(block, commands)
         return
     needs = list(prose_statements(block))
     yield from needs or context_statements(block)
 
 
-def _comments(block: Block) -> Iterator[ModelCardStatement]:
-    """What comments in a block of code say is needed."""
+def _comments(block: Block, commands: Sequence[ModelCardStatement]) -> Iterator[ModelCardStatement]:
+    """What comments in a block of code say is needed; hardware named above a command runs it."""
+    introduction = f"{_REQUIRED} {block.introduction}" if commands else block.introduction
     for number, text in enumerate(block.text.split("\n")[:MOST_COMMENTED_LINES]):
-        stripped = text.strip()
-        if stripped.startswith("#") and len(stripped) < MOST_COMMENT_CHARS:
+        comment = _COMMENT.search(text[:MOST_COMMENT_CHARS])
+        if comment is not None:
             line = block.line + number
-            comment = replace(block, text=stripped.lstrip("# "), line=line, last_line=line)
-            yield from prose_statements(comment)
+            said = replace(block, text=comment[1], line=line, last_line=line)
+            yield from prose_statements(
+                replace(said, introduction=introduction, neighbours=block.text)
+            )
 
 
 def _shown(statement: ModelCardStatement) -> ModelCardStatement:

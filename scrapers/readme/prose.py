@@ -24,6 +24,10 @@ _MOST_PLAIN_GPUS = 64
 _DGX_GPUS = 8
 Item = TypeVar("Item")
 
+_IN_BRACKETS = re.compile(r"s?\s?(?:GPUs?|cards?|of \w+|VRAM|显存)?\s?\((?:in |with )?")
+"""From a claim to its precision behind it: "2 x H100 (FP8)"."""
+_DURATION = re.compile(r"\d\s?(?:s|ms|sec|min|h|hr|秒|分钟|小时)(?![A-Za-z])")
+_RELATIVE = re.compile(r"(?:which|that|whose|que)\b", re.IGNORECASE)
 _NO_SUBJECT = re.compile(r"\W*(?:only\s)?(?:requires?|needs?|takes?|uses?)\b", re.IGNORECASE)
 
 
@@ -36,19 +40,22 @@ def prose_statements(block: Block) -> Iterator[ModelCardStatement]:
 
 
 def _is_requirement(claim: Claim, sentence: Sentence, block: Block) -> bool:
-    if (claim.count or 0) > _MOST_PLAIN_GPUS:
+    """Whether a claim is about running this model, and its text or what leads to it is of need."""
+    if (claim.count or 0) > _MOST_PLAIN_GPUS or cues.PERSONAL.is_in(sentence.text):
         return False
     index = sentence.clause_of(claim.start)
     clause = sentence.clause(index)
+    whole_clause = (
+        sentence.clause(max(index - 1, 0)) + clause if _RELATIVE.match(clause) else clause
+    )
+    if cues.OTHERS.is_in(whole_clause) or _is_about_add_on(sentence, block, clause):
+        return False
     if cues.SAVING.is_in(clause) and not cues.NEED.is_in(clause):
         return False
-    if cues.PERSONAL.is_in(sentence.text):
+    purpose = purpose_of(sentence, index, block)
+    if purpose in ("training", "benchmark"):
         return False
-    if _is_about_add_on(sentence, block, clause):
-        return False
-    if purpose_of(sentence, index, block) in ("training", "benchmark"):
-        return False
-    return _says_need(claim, sentence, block)
+    return _says_need(claim, sentence, is_inference=purpose == "inference")
 
 
 def _is_about_add_on(sentence: Sentence, block: Block, clause: str) -> bool:
@@ -67,9 +74,10 @@ def purpose_of(sentence: Sentence, index: int, block: Block) -> str:
     near to far; of these a measurement says nothing about a sentence that speaks of a need.
     """
     order = [*range(index, -1, -1), *range(index + 1, len(sentence.clauses))]
+    has_own_need = cues.NEED.is_in(sentence.clause(index))
     for position in order:
         purpose = purpose_in(sentence.clause(position))
-        if purpose:
+        if purpose and not (purpose == "benchmark" and position != index and has_own_need):
             return purpose
     if cues.RUNNING.is_in(sentence.text):
         return "inference"
@@ -95,15 +103,33 @@ def _infers_after_training(text: str) -> bool:
     )
 
 
-def _says_need(claim: Claim, sentence: Sentence, block: Block) -> bool:
-    """Whether the sentence, its label or what leads to it speaks of a need."""
-    text = sentence.text
-    if cues.NEED.is_in(text) or (claim.gpu is None and cues.AMOUNT_NEED.is_in(text)):
+def _says_need(claim: Claim, sentence: Sentence, *, is_inference: bool) -> bool:
+    """Whether the sentence, its label or what leads to it speaks of a need.
+
+    An amount of a device's memory is one whatever the verb. A GPU is one by a word of need in its
+    clause, one before it or one that names no hardware. Unless the sentence tells a time, both are
+    one beside a precision or a context, and so are several GPUs in a text about inference.
+    """
+    text, own = sentence.text, sentence.clause_of(claim.start)
+    is_amount = claim.gpu is None and (claim.gb or claim.gb_per_gpu or claim.unified_gb)
+    if is_amount and any(cue.is_in(text) for cue in (cues.VRAM, cues.NEED, cues.AMOUNT_NEED)):
         return True
+    for index, clause in enumerate(map(sentence.clause, range(len(sentence.clauses)))):
+        if cues.NEED.is_in(clause) and (index <= own or not _hardware_in(clause)):
+            return True
+    if not (is_amount or claim.gpu):
+        return False
+    if (is_amount or claim.count) and not _DURATION.search(text):
+        is_several = (claim.count or 0) > 1 or claim.gb_per_gpu is not None
+        is_served = is_inference and claim.gpu is not None and is_several
+        if is_served or tokens_in(text) or quant_mentions(text) or (is_amount and names_in(text)):
+            return True
     label = text.partition(":")[0] if ":" in text else ""
-    is_labelled = cues.VRAM.is_in(label) or cues.MEMORY.is_in(label)
-    near = (block.introduction, *block.headings[-1:])
-    return is_labelled or any(map(cues.NEED_HEADS.is_in, near))
+    return cues.MEMORY.is_in(label) or any(map(cues.NEED_HEADS.is_in, sentence.surroundings[1:3]))
+
+
+def _hardware_in(text: str) -> bool:
+    return bool(amounts_in(text)) or any(gpu.gpu or gpu.count for gpu in gpus_in(text))
 
 
 def statement_of(claim: Claim, sentence: Sentence, block: Block) -> ModelCardStatement:
@@ -169,6 +195,8 @@ def quant_of(claim: Claim, sentence: Sentence) -> tuple[str | None, float | None
     placed = [(item.start, item) for item in mentions]
     own = sentence.clause_of(claim.start)
     inside = [pair for pair in placed if pair[0] >= 0 and sentence.clause_of(pair[0]) == own]
+    between = {start: sentence.text[claim.end : max(start, 0)] for start, _ in placed}
+    inside = [pair for pair in placed if _IN_BRACKETS.fullmatch(between[pair[0]])] or inside
     named = _nearest(claim, [pair for pair in inside if pair[1].slug])
     sized = _nearest(claim, [pair for pair in inside if pair[1].bits])
     if named is None and sized is None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import zip_longest
 
 from gpusizer.hub.card_statements import Kind, ListedQuantization, ModelCardStatement
 from scrapers.readme import words as cues
-from scrapers.readme.claims import amounts_in, decimal, gpus_in
-from scrapers.readme.context import tokens_in
+from scrapers.readme.claims import Claim, amounts_in, decimal, gpus_in
+from scrapers.readme.context import context_statements, tokens_in
 from scrapers.readme.prose import (
     bound_of,
     engine_in,
@@ -30,7 +32,7 @@ _FILE = re.compile(r"[^ ]{1,180}\.(?:gguf|bin|safetensors)(?:\.part[^ ]{1,10})?"
 GB_IN_HEAD = re.compile(r"\(?\b(?:in )?GB?\b\)?|/GB|GiB", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Row:
     """The cells of a row by the role of their columns."""
 
@@ -45,10 +47,19 @@ class Row:
         """The first cell of a role, "" for none."""
         return next((text for _, text in self.cells(role)), "")
 
-    @property
-    def columns(self) -> Iterator[tuple[str, str, str]]:
-        """Head, role and cell of each column."""
-        return zip(self.block.columns, self.roles, self.block.cells, strict=False)
+    @cached_property
+    def columns(self) -> list[tuple[str, str, str]]:
+        """Head, role and cell of each column; a cell beyond the heads has none."""
+        return list(zip_longest(self.block.columns, self.roles, self.block.cells, fillvalue=""))
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """Cells that neither a role nor an amount nor a GPU explains: "serving"."""
+        return [
+            cell
+            for _, role, cell in self.columns
+            if not (role or amounts_in(cell) or gpus_in(cell))
+        ]
 
     def cells(self, role: str) -> Iterator[tuple[str, str]]:
         """Heads and cells of a role."""
@@ -136,80 +147,148 @@ _COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 _CARD_SIZES_GB = (8, 12, 16, 24, 32, 40, 48, 64, 80, 94, 96, 128, 141, 180, 192, 256, 288)
 _MOST_VALUES = 2
 _SIBLING = re.compile(r"download|link|下载|链接|baixar", re.IGNORECASE)
+_TUNING = re.compile(r"(?:full|freeze|全参|冻结)\b", re.IGNORECASE)
+"""Beginnings of ways to tune a model, in the cells of a table."""
+_HARDWARE = re.compile(r"hardware|硬件", re.IGNORECASE)
+_UNREAD_ROLES = frozenset({"branch", "file", "bits", "group_size", "host", "size", "context"})
 
 
 def row_statements(block: Block, repo_name: str) -> list[ModelCardStatement]:
-    """The statements of one row; none where it is about training, a measurement or neither."""
+    """The statements of one row; none where its table is a measurement."""
     row = Row.of(block)
     listed = listed_quantization(row, repo_name)
     if listed is not None:
         return [listed]
-    if _is_about_other(row):
+    heads = [head for head, role, _ in row.columns if not role]
+    if "batch" in row.roles or any(map(cues.BENCHMARK.is_in, heads)):
         return []
-    needs = [*_counts(row), *_captioned(row), *_labelled(row)] or list(_needs(row))
+    if purpose_in(block.cells[0]) == "benchmark":
+        return []
+    needs = list(_counts(row)) or list(_needs(row))
     return needs or [*_keyed(row), *_context(row)]
 
 
-def _is_about_other(row: Row) -> bool:
-    """Whether heads, caption or headings say training or a measurement, the nearest deciding."""
-    heads = [head for head, role, _ in row.columns if not role]
-    if "batch" in row.roles or any(map(cues.BENCHMARK.is_in, heads)):
-        return True
-    for text in row.surroundings:
-        purpose = purpose_in(text)
-        if purpose:
-            return purpose != "inference"
-    return False
+def _purpose(row: Row, head: str = "", text: str = "") -> str:
+    """What a column of a row is about: its cell says it, else its head, the row's other words, the
+    caption, and the headings from near to far, of which one that speaks of both says nothing.
+    """
+    for near in (text, head, *(row.labels if head else ())):
+        is_tuning = cues.ADD_ON.is_in(near) or _TUNING.match(near)
+        purpose = "training" if is_tuning else purpose_in(near)
+        if purpose in ("training", "inference"):
+            return purpose
+    for near in () if cues.NEED.is_in(head) else row.surroundings:
+        if not (cues.TRAINING.is_in(near) and cues.INFERENCE.is_in(near)) and purpose_in(near):
+            return purpose_in(near)
+    return ""
 
 
 def _needs(row: Row) -> Iterator[ModelCardStatement]:
-    """Memory and GPUs in columns that are about running the model.
-
-    An amount beside a GPU is the memory of one, unless the head says how much is used.
-    """
-    amounts = [
-        (head, gb)
-        for head, text in row.cells("memory")
-        if purpose_in(head) not in ("training", "benchmark") and not cues.SAVING.is_in(text)
-        if (gb := amount_gb(head, text)) is not None
-    ]
-    gpus = [
-        gpu
-        for head, text in row.cells("gpu")
-        if purpose_in(head) != "training"
-        for gpu in gpus_in(text)
-        if gpu.gpu or gpu.count
-    ]
-    base, introduction = _base(row), row.block.introduction
-    bound = bound_of(" ".join(row.block.columns), introduction)
+    """Memory and GPUs in columns that are about running the model."""
+    base, speaks_of_need = _base(row), _speaks_of_need(row)
+    gpus: list[ModelCardStatement] = []
+    amounts: list[tuple[str, ModelCardStatement]] = []
+    for position, (head, role, text) in enumerate(row.columns):
+        purpose = _purpose(row, head or " ", text)
+        role = "" if role == "context" and amounts_in(text) else role
+        if role in _UNREAD_ROLES or purpose in ("training", "benchmark"):
+            continue
+        is_need = purpose == "inference" or speaks_of_need
+        named = list(_gpus(base, row, head, text)) if role in ("", "gpu") else []
+        if role == "gpu" or (named and is_need):
+            gpus += named if is_need or {"memory", "quant"} & {*row.roles} else ()
+        elif role == "memory" or (position and _is_memory(row, role, is_need=is_need)):
+            amounts += ((head, item) for item in _amounts(base, row, head, text))
     if gpus and amounts:
-        head, gb = amounts[0]
-        base = replace(base, kind="gpus", bound=bound, gpu=gpus[0].gpu, count=gpus[0].count)
-        says_need = cues.NEED.is_in(head) or purpose_in(head) == "inference"
-        if gpus[0].gb_per_gpu is None and not says_need and gb in _CARD_SIZES_GB:
-            yield replace(base, vram_gb_per_gpu=gb)
-            return
-        kind: Kind = "recommended_vram" if bound == "recommended" else "gpus"
-        yield replace(base, kind=kind, vram_gb=gb, vram_gb_per_gpu=gpus[0].gb_per_gpu)
+        yield _together(gpus[0], *amounts[0])
         return
-    for gpu in gpus if _speaks_of_need(row) else []:
-        named = replace(base, kind="gpus", bound=bound, gpu=gpu.gpu, count=gpu.count)
-        yield replace(named, vram_gb_per_gpu=gpu.gb_per_gpu)
-    for head, gb in amounts:
-        bound = bound_of(head, introduction)
-        stated = replace(base, bound=bound, vram_gb=gb, quant=base.quant or quant_in(head))
+    yield from (stated for stated in gpus if stated.gpu)
+    for _, stated in amounts:
         if _is_sibling(row):
-            yield replace(stated, kind="sibling_table", listed=ListedQuantization())
-        else:
-            yield replace(stated, kind=kind_of(None, bound))
+            stated = replace(stated, kind="sibling_table", listed=ListedQuantization())
+        yield stated
+
+
+def _together(gpu: ModelCardStatement, head: str, amount: ModelCardStatement) -> ModelCardStatement:
+    """A GPU and an amount beside it: the memory of one, unless the head says how much is used."""
+    says_need = cues.NEED.is_in(head) or purpose_in(head) == "inference"
+    if gpu.vram_gb_per_gpu is None and not says_need and amount.vram_gb in _CARD_SIZES_GB:
+        return replace(gpu, vram_gb_per_gpu=amount.vram_gb)
+    bound = bound_of(head) if cues.MINIMUM.is_in(head) else gpu.bound
+    kind: Kind = "recommended_vram" if bound == "recommended" else "gpus"
+    return replace(gpu, kind=kind, bound=bound, vram_gb=amount.vram_gb)
+
+
+def _gpus(base: ModelCardStatement, row: Row, head: str, text: str) -> Iterator[ModelCardStatement]:
+    """The GPUs that a cell names, or their number alone under a head of GPUs."""
+    named = [gpu for gpu in gpus_in(text) if gpu.gpu or gpu.count]
+    number = whole_number(text)
+    for gpu in named or ([Claim(0, 0, count=number)] if number in _COUNTS else []):
+        yield replace(
+            base,
+            kind="gpus",
+            bound=bound_of(head, " ".join((*row.block.columns, row.block.introduction))),
+            quant=base.quant or quant_in(head),
+            gpu=gpu.gpu,
+            count=gpu.count,
+            vram_gb_per_gpu=gpu.gb_per_gpu,
+        )
+
+
+def _is_memory(row: Row, role: str, *, is_need: bool) -> bool:
+    """Whether amounts under a head that does not say so are memory: by the row's label, by the
+    caption, or by words of need above a row of a model or a precision.
+    """
+    label, caption = row.block.cells[0], row.block.introduction
+    if cues.VRAM.is_in(label):
+        return True
+    if role not in ("", "model", "quant"):
+        return False
+    if cues.VRAM.is_in(caption) and GB_IN_HEAD.search(caption):
+        return True
+    is_precision = bool(quant_mentions(label))
+    is_hardware = any(map(_HARDWARE.search, row.surroundings[:2]))
+    is_subject = is_precision or names_in(label) or row.roles[:1] in (("model",), ("quant",))
+    return bool(is_subject and is_need) or (is_precision and is_hardware)
+
+
+def _amounts(
+    base: ModelCardStatement, row: Row, head: str, text: str
+) -> Iterator[ModelCardStatement]:
+    """The amounts in a cell, a line of it each, with what its head and the line say of them."""
+    label, caption = row.block.cells[0], row.block.introduction
+    lengths = tokens_in(head)
+    has_unit = GB_IN_HEAD.search(head) or (cues.VRAM.is_in(caption) and GB_IN_HEAD.search(caption))
+    for part in text.split("\n"):
+        found = amounts_in(part)
+        gb = found[0].gb if found else plain_number(part) if has_unit else None
+        if gb is None or cues.SAVING.is_in(part):
+            continue
+        count = found[0].count if found else 0
+        mention = next(iter(quant_mentions(part)), None)
+        bound = bound_of(part, f"{head} {label if cues.VRAM.is_in(label) else ''} {caption}")
+        yield replace(
+            base,
+            kind=kind_of(None, bound),
+            bound=bound,
+            model=head[:100] if names_in(head) else base.model,
+            vram_gb=gb * (count or 1),
+            vram_gb_per_gpu=gb if count else None,
+            count=count or None,
+            quant=mention.slug if mention else base.quant or quant_in(head),
+            bits=mention.bits if mention else base.bits,
+            context=base.context or (lengths[0].tokens if lengths else None),
+            with_offload="*" in part or cues.OFFLOAD.is_in(part),
+            engine=engine_in(part) or base.engine,
+        )
 
 
 def _speaks_of_need(row: Row) -> bool:
-    """Whether a table of GPUs tells what runs the model: by its words or by its quantizations."""
+    """Whether a table tells what runs the model: by its words or by its quantizations."""
     near = (" ".join(row.block.columns), *row.surroundings[:2])
     is_need = any(cues.NEED.is_in(text) or cues.NEED_HEADS.is_in(text) for text in near)
     is_inference = any(purpose_in(text) == "inference" for text in row.surroundings)
-    return is_need or is_inference or "quant" in row.roles
+    return is_need or is_inference
 
 
 def _is_sibling(row: Row) -> bool:
@@ -222,11 +301,15 @@ def _base(row: Row) -> ModelCardStatement:
     cells = " | ".join((row.cell("quant"), row.cell("model"), row.block.cells[0]))
     mentions = quant_mentions(cells) or quant_mentions(row.block.introduction)
     first = mentions[0] if mentions else None
-    lengths = tokens_in(row.cell("context"), plain=True) or tokens_in(row.block.introduction)
+    lengths = tokens_in(row.cell("context"), plain=True) or [
+        item
+        for item in tokens_in(row.block.introduction)
+        if cues.CONTEXT.is_in(row.block.introduction)
+    ]
     return ModelCardStatement(
         *("min_vram", row.block.line, row.block.last_line, row.block.text),
         is_requirement=True,
-        model=row.cell("model")[:100] or None,
+        model=None if amounts_in(row.cell("model")) else row.cell("model")[:100] or None,
         quant=first.slug if first else None,
         bits=first.bits if first else None,
         context=lengths[0].tokens if lengths else None,
@@ -260,12 +343,13 @@ def _counts(row: Row) -> Iterator[ModelCardStatement]:
 
 
 def _keyed(row: Row) -> Iterator[ModelCardStatement]:
-    """Rows of a label and its value, in a table whose heads say nothing: a sentence each."""
+    """Rows of a label and its values, in a table whose heads say nothing: a sentence each."""
     label, *values = row.block.cells
-    if values and len(values) <= _MOST_VALUES and not any(row.roles):
-        text = f"{label}: {', '.join(values)}"
-        introduction = " ".join((*row.block.columns, row.block.introduction))
-        yield from prose_statements(replace(row.block, text=text, introduction=introduction))
+    if not values or len(values) > _MOST_VALUES or any(row.roles):
+        return
+    introduction = " ".join((*row.block.columns, row.block.introduction))
+    block = replace(row.block, text=f"{label}: {', '.join(values)}", introduction=introduction)
+    yield from list(prose_statements(block)) or context_statements(block)
 
 
 def _context(row: Row) -> Iterator[ModelCardStatement]:
@@ -274,38 +358,3 @@ def _context(row: Row) -> Iterator[ModelCardStatement]:
     if lengths and "group_size" not in row.roles:
         base = _base(row)
         yield replace(base, kind="context", is_requirement=False, context=lengths[0].tokens)
-
-
-def _captioned(row: Row) -> Iterator[ModelCardStatement]:
-    """Columns of models whose cells are bare numbers of gigabytes, as the caption says."""
-    caption = row.block.introduction
-    if not (cues.VRAM.is_in(caption) and GB_IN_HEAD.search(caption)):
-        return
-    base = _base(row)
-    for head, role, text in row.columns:
-        stated = plain_number(text)
-        if stated is not None and role in ("", "model") and (names_in(head) or role == "model"):
-            yield replace(base, model=head[:100], bound="approximate", vram_gb=stated)
-
-
-def _labelled(row: Row) -> Iterator[ModelCardStatement]:
-    """Rows whose first cell says memory: each further cell holds amounts, a model to a column."""
-    label = row.block.cells[0]
-    if not cues.VRAM.is_in(label) or purpose_in(label) in ("training", "benchmark"):
-        return
-    base = _base(row)
-    heads = row.block.columns or ("",) * len(row.block.cells)
-    for head, text in zip(heads[1:], row.block.cells[1:], strict=False):
-        for part in text.split("\n"):
-            amounts, quant = amounts_in(part), next(iter(quant_mentions(part)), None)
-            if amounts:
-                yield replace(
-                    base,
-                    bound=bound_of(part, label),
-                    model=head[:100] if names_in(head) else None,
-                    vram_gb=amounts[0].gb,
-                    quant=quant.slug if quant else None,
-                    bits=quant.bits if quant else None,
-                    with_offload="*" in part or cues.OFFLOAD.is_in(part),
-                    engine=engine_in(part),
-                )

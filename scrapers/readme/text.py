@@ -25,6 +25,7 @@ MOST_CELLS = 40
 MOST_ROWS = 600
 _MOST_HTML_ROWS = 400
 _UNREAD_TAGS = ("script", "style", "svg")
+_HEADING_TAGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _BREAK_TAGS = ("br", "p", "div", "li")
 _MOST_SPECIALS = 400
 """Marks of emphasis, code and links in one block; one with more is shown as it is written."""
@@ -233,7 +234,9 @@ class _Walk:
         for row in _html_rows(token.content[:MOST_CODE_CHARS]):
             cells = tuple(_normal(cell) for cell in row.cells[:MOST_CELLS])
             span = (start + row.line, start + max(row.last_line, row.line) + 1)
-            if row.is_head:
+            if row.heading:
+                self._head(row.heading, cells[0])
+            elif row.is_head:
                 self._columns = cells
             elif len(cells) > 1:
                 self._add_row(cells, span)
@@ -272,12 +275,14 @@ class _HtmlRow:
     Attributes:
         line: of the HTML that it starts on, counted from 0; `last_line` has its last text.
         is_head: every cell is a head (`th`).
+        heading: level of the heading that it is, 0 for none.
     """
 
     line: int
     cells: list[str] = field(default_factory=list)
     is_head: bool = False
     last_line: int = 0
+    heading: int = 0
 
 
 def _html_rows(html: str) -> Sequence[_HtmlRow]:
@@ -305,8 +310,10 @@ class _RowParser(HTMLParser):
     def handle_starttag(self, tag: str, attrs: object) -> None:
         if tag in _UNREAD_TAGS:
             self._unread += 1
-        elif tag in ("tr", "table"):
-            self._start_row(is_head=tag == "tr")
+        elif tag in ("tr", "table", *_HEADING_TAGS):
+            self._start_row(
+                is_head=tag == "tr", heading=int(tag[1:] or 0) if tag in _HEADING_TAGS else 0
+            )
         elif tag in ("td", "th"):
             row = self._row()
             row.is_head = row.is_head and tag == "th"
@@ -320,7 +327,7 @@ class _RowParser(HTMLParser):
             self._unread = max(self._unread - 1, 0)
         elif tag in ("td", "th"):
             self._starts_cell = True
-        elif tag == "table":
+        elif tag in ("table", *_HEADING_TAGS):
             self._start_row(is_head=False)
         elif tag in _BREAK_TAGS:
             self._write("\n")
@@ -344,7 +351,7 @@ class _RowParser(HTMLParser):
             self._start_row(is_head=False)
         return self.rows[-1]
 
-    def _start_row(self, *, is_head: bool) -> None:
+    def _start_row(self, *, is_head: bool, heading: int = 0) -> None:
         if len(self.rows) < _MOST_HTML_ROWS:
-            self.rows.append(_HtmlRow(self.getpos()[0] - 1, is_head=is_head))
+            self.rows.append(_HtmlRow(self.getpos()[0] - 1, is_head=is_head, heading=heading))
             self._starts_cell = True

@@ -1,15 +1,19 @@
 """Words that tell what a sentence of a model card is about, in English, Chinese and Portuguese.
 
-`card_words.toml` has them, with what each group is for.
+`words.toml` has them, with what each group is for.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 
 from gpusizer.core.tables import toml_of
+
+_LAST_TEXTS = 64
+"""Whose answer is kept: a sentence and what is around it are asked about for each of its claims."""
 
 
 class Cue:
@@ -19,6 +23,7 @@ class Cue:
         self._pattern = re.compile(
             "|".join(map(_pattern, chain.from_iterable(words.values()))), re.IGNORECASE
         )
+        self._search = lru_cache(_LAST_TEXTS)(self._pattern.search)
 
     def is_in(self, text: str) -> bool:
         """Whether one of the words is in the text.
@@ -26,7 +31,7 @@ class Cue:
         >>> Cue({"en": ("train", "min ")}).is_in("a constraint of 5 minutes")
         False
         """
-        return self._pattern.search(text) is not None
+        return self._search(text) is not None
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Where the words stand."""
@@ -58,8 +63,10 @@ VRAM = Cue(_WORDS["vram"])
 MEMORY = Cue(_WORDS["memory"])
 HOST_MEMORY = Cue(_WORDS["host_memory"])
 DISK = Cue(_WORDS["disk"])
+UNIFIED_MEMORY = Cue(_WORDS["unified_memory"])
 UNIFIED = Cue(_WORDS["unified"])
 SAVING = Cue(_WORDS["saving"])
+OTHERS = Cue(_WORDS["others"])
 ADD_ON = Cue(_WORDS["add_on"])
 QUANTIZED = Cue(_WORDS["quantized"])
 OFFLOAD = Cue(_WORDS["offload"])
