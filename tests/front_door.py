@@ -266,6 +266,19 @@ def what_others_measured(answer: Answer) -> None:
 # 7. Pages from disk.
 
 
+def a_quantization_to_be_made(answer: Answer) -> None:
+    """GPTQ of a model of 8B goes through a card of 24 GB layer by layer; a GGUF needs none."""
+    making = answer["ranking"][0]["quantizing"]
+    assert (making["method"], making["tool"]) == ("gptq", "llm-compressor")
+    assert (making["samples"], making["sequence_length"]) == (512, 2048)
+    assert making["gpu_low_bytes"] < making["gpu_bytes"] < making["gpu_high_bytes"] < 12 * GB
+    assert making["gpu_verdict"] == "fits"
+    assert making["ram_bytes"] > answer["model"]["weight_bytes"] == making["download_bytes"]
+    assert making["file_bytes"] == answer["estimates"][0]["file_bytes"]
+    assert making["command"].endswith('processor.save_pretrained("Qwen3-8B-gptq-int4-g128")')
+    assert "quantizing_gpu_fits" in codes(making["notes"])
+
+
 def from_disk(answer: Answer) -> None:
     """Beyond card and system memory the file is read for every token, at a speed that is said."""
     place = first(answer)
@@ -293,6 +306,11 @@ QUESTIONS: dict[str, Question] = {
         "/size_model",
         {"model": MODEL, "gpu": "m3 max 128gb (120000 MiB free), strix halo 128gb (110 GiB free)"},
         limits_of_shared_memory,
+    ),
+    "quantizing": Question(
+        "/size_model",
+        {"model": MODEL, "gpu": "4090", "quant": "gptq-int4-g128"},
+        a_quantization_to_be_made,
     ),
     "custom": Question("/size_model", {"model": MODEL, "gpu": CUSTOM}, a_described_card),
     "rig": Question(

@@ -187,7 +187,9 @@ def _conditions(score: Conditions, say: Say) -> Json:
 
 @shape.register
 def _score(score: Score, say: Say) -> Json:
-    costs = {"usd_per_hour": rounded(score.usd_per_hour), "rented": score.rented}
+    costs: Json = {"usd_per_hour": rounded(score.usd_per_hour), "rented": score.rented}
+    if score.usd_per_thousand_pictures is not None:
+        costs["usd_per_thousand_pictures"] = score.usd_per_thousand_pictures
     return {**_conditions(score, say), "min_tok_s": score.enough, **costs}
 
 

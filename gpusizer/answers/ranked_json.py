@@ -7,6 +7,7 @@ from gpusizer.answers.json_shapes import Json, Said, fields_of, parts, rounded, 
 from gpusizer.answers.launch.benchmark import Benchmark, benchmark
 from gpusizer.answers.launch.deployment import Deployment, cheapest_deployment
 from gpusizer.answers.published_runs import runs_on
+from gpusizer.answers.quantizing import making_of
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.messages import Say
 from gpusizer.fit.fit import Fit
@@ -85,6 +86,8 @@ def _price_json(item: Ranked) -> Json:
     boards busy."""
     users = item.speeds.users if item.speeds else None
     price = {**price_json(item.costs), "usd_per_million_tokens_users": users}
+    if item.drawn is not None:
+        price |= parts(item.costs, "usd_per_thousand_pictures")
     return {**price, "caveats": item.costs.notes()}
 
 
@@ -149,10 +152,12 @@ def alternative_json(alternative: Alternative) -> Json:
 
 
 def evidence_json(profile: ModelProfile, item: Ranked, workload: Workload) -> Json:
-    """The contract's `measured` of a place; `benchmark` only for GPUs named in the request."""
+    """The contract's `measured` of a place; `benchmark` and `quantizing` only for GPUs named in the
+    request."""
     evidence: Json = {"measured": runs_on(profile, item.fit)}
     if item.largest is not None:
         evidence["benchmark"] = benchmark_of(profile, item, workload)
+        evidence["quantizing"] = making_of(profile, item.fit.estimate, item.fit.gpu)
     return evidence
 
 

@@ -11,6 +11,7 @@ from gpusizer.answers.conclusion.load import requests_served, users_served
 from gpusizer.answers.gpu_json import rig_json
 from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json, fields_of, parts
 from gpusizer.answers.model_card.card_answer import ModelCardAnswer
+from gpusizer.answers.quantizing import Making, making_of
 from gpusizer.answers.question import Question
 from gpusizer.answers.ranked_json import (
     alternative_json,
@@ -19,6 +20,7 @@ from gpusizer.answers.ranked_json import (
     serving_plan_json,
 )
 from gpusizer.answers.request import SizeRequest
+from gpusizer.answers.request_fields import ALL_QUANTS
 from gpusizer.answers.siblings import Sibling
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note
@@ -109,6 +111,21 @@ class Report(Answered):
             return fit(profile, workload, places, offered)
         return need(profile, workload, places, self.alternatives, memory, offered)
 
+    @property
+    def makings(self) -> tuple[Making, ...]:
+        """What making the quantizations takes that a named GPU's place or the request names."""
+        named = [item.fit for item in self.ranking if item.largest is not None]
+        found = [making_of(self.profile, fit.estimate, fit.gpu) for fit in named]
+        if not named:
+            found = [self._making(row) for row in self.estimates]
+        return tuple(making for making in found if making is not None)
+
+    def _making(self, row: EstimateRow) -> Making | None:
+        """What making a quantization takes, None for those that the request does not name; the tag
+        behind a model's name leaves one."""
+        stated = ALL_QUANTS not in self.request.quants or len(self.estimates) == 1
+        return making_of(self.profile, row.estimate) if stated else None
+
     def shape(self) -> Json:
         """The contract's report object; `draft_model`, `quantized_repos`, `rig` and `serving_plan`
         only when requested.
@@ -124,7 +141,11 @@ class Report(Answered):
             "model": model_json(self.profile),
             "workload": self._workload_json(),
             "estimates": [
-                {**estimate_json(row, workload), "quality": quality_at(row.estimate)}
+                {
+                    **estimate_json(row, workload),
+                    "quality": quality_at(row.estimate),
+                    "quantizing": self._making(row),
+                }
                 for row in self.estimates
             ],
             "ranking": [

@@ -61,7 +61,7 @@ def train(sizer: Sizer, request: TrainingRequest) -> TrainingReport:
         ladder=ladder(fitter, first, device),
         ranking=ranking[: request.top or None] if not gpus else ranking,
         alternatives=() if gpus else alternatives_of(ranking),
-        notes=(*_notes(profile, plan), *_lengths(fitter, first), *_unnamed(request)),
+        notes=(*_notes(profile, plan), *_lengths(fitter, first, device), *_unnamed(request)),
         cheapest=() if gpus else _cheapest(fitter, ranked, request),
         counts_open=all(named.boards is None for named in gpus),
     )
@@ -226,11 +226,15 @@ def _notes(profile: ModelProfile, plan: TrainingPlan) -> tuple[Note, ...]:
     return tuple(notes)
 
 
-def _lengths(fitter: TrainingFitter, plan: TrainingPlan) -> tuple[Note, ...]:
+def _lengths(
+    fitter: TrainingFitter, plan: TrainingPlan, device_bytes: int | None
+) -> tuple[Note, ...]:
     """A note on the memory that PyTorch reserves where sequence lengths vary, if the plan allows
-    that.
+    that; no more than the device has.
     """
     varied = fitter.memory(plan.changed(packed=False))
+    if device_bytes is not None:
+        varied = varied.on(device_bytes)
     if plan.packed or plan.fused_loss or not varied.reclaimable:
         return ()
     return (Note("training_lengths", shown_bytes=varied.total.likely),)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from gpusizer.answers.comparison import Comparison, GpuListing
 from gpusizer.answers.conclusion.clauses import Conclusion, is_text
 from gpusizer.answers.models_for.models_answer import ModelsFor, RunsOn
+from gpusizer.answers.quantizing import Making
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.answers.training_report import TrainingEstimateRow, TrainingReport
 from gpusizer.cli.output import (
@@ -37,6 +38,7 @@ _QUANTS = 6
 _ROWS = 10
 _WEIGHED = 8
 _NOTES = 4
+_MAKINGS = 2
 _YOURS = "your price"
 MORE = "All of it: --details. For programs: --json. More options: --help-all."
 
@@ -160,9 +162,20 @@ def size_summary(report: Report) -> str:
         rows = table(_places_of(report.profile), report.ranking[:_ROWS])
     return _joined(
         report.conclusion,
-        [table(_MEMORY, usual_rows(report)), rows],
+        [table(_MEMORY, usual_rows(report)), rows, *map(_making_text, _makings(report))],
         (*report.profile.caveats, *report.notes),
     )
+
+
+def _makings(report: Report) -> Iterable[Making]:
+    """The first few of unlike quantizations."""
+    unlike = {making.made.quant.slug: making for making in reversed(report.makings)}
+    return list(reversed(unlike.values()))[:_MAKINGS]
+
+
+def _making_text(making: Making) -> str:
+    title = text("page.quantizing.title", "en", quant=making.made.quant.name)
+    return lines_text([title, *(f"- {say_note(note)}" for note in making.notes)])
 
 
 def usual_rows(report: Report) -> Sequence[EstimateRow]:

@@ -69,11 +69,11 @@ def price_to_buy(gpu: Gpu, boards: int, today: date) -> SortKey | None:
 
 
 def _fastest(candidate: RankedCandidate) -> SortKey | None:
-    """Tokens/s of boards in one computer that somebody sells or rents out."""
-    gpu = candidate.way.gpu
-    if candidate.speed is None or computer_of(gpu, candidate.way.boards):
+    """Tokens/s, or seconds of a picture, of boards in one computer that somebody sells or rents."""
+    gpu, slowness = candidate.way.gpu, candidate.slowness
+    if slowness is None or computer_of(gpu, candidate.way.boards):
         return None
-    return None if why_not_on_offer(gpu, candidate.costs.today) else (-candidate.speed,)
+    return None if why_not_on_offer(gpu, candidate.costs.today) else (slowness,)
 
 
 def _rent(candidate: RankedCandidate) -> SortKey | None:

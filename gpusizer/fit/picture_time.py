@@ -1,40 +1,57 @@
 """Seconds that a picture or a clip takes: what the steps of its denoiser compute, over the share of
-a card's 16-bit rate that published runs reach (`data/picture_runs.csv`).
+a card's 16-bit rate that published runs reach, or as long as a program takes to start them where
+that is longer (`data/picture_runs.csv`, `bench/pictures.py`).
 
 A block of a transformer of width d multiplies each token by 4 d^2 weights of attention and by those
 of its MLP, two operations each, and compares all tokens with each other: 4 x tokens^2 x d.
-Modulation by time is computed once for a picture and left out, as are text encoders and the
-decoder, which the shares of whole pictures hold. FLUX.1-dev at 1024 x 1024: 57 blocks, 4,608
-tokens, 74.4 TFLOP.
+FLUX.1-dev at 1024 x 1024: 57 blocks, 4,608 tokens, 74.4 TFLOP. A UNet is counted tensor by tensor
+(`model/unet_levels.py`): SDXL at 1024 x 1024, 6.76 TFLOP. Modulation by time is left out, as are
+text encoders and the decoder, which the shares of whole pictures hold.
 
-The runs are of cards that add in 32 bits at their full rate. GeForce cards do so at half of it, and
-no run of theirs that states its steps was found: their shares are of the full rate, which the same
-chips have as L40S or RTX A6000, as far as the half allows.
+PyTorch starts the kernels of one weight after the other: a small picture on a fast card takes as
+long as that does, whatever the card.
+
+GeForce cards add in 32 bits at half of the rate that their chips have as L40S or RTX A6000. Their
+shares are of the full rate, at which their runs of UNets agree with other cards; runs of
+transformers on them were not found.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from statistics import median
+from statistics import median, quantiles
 
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import read_table
+from gpusizer.core.units import TERA
 from gpusizer.fit.speed import Rate
 from gpusizer.fit.study import Study
 from gpusizer.fit.way import Way
-from gpusizer.gpus import Gpu
-from gpusizer.memory.engines.pipeline_steps import Canvas, canvas_of, tokens_of_picture
+from gpusizer.memory.engines.pipeline_steps import Canvas, canvas_of, latents_of, tokens_of_picture
 from gpusizer.model.pipeline_shape import Denoiser, PipelineShape
 
-_ALL_BUT_ALL = 0.95
-"""Share of a rate that nothing is computed beyond."""
 _AS_FAST_AS_BF16 = frozenset({"bf16", "fp8", "bnb-nf4", "bnb-nf4-dq"})
 """Quantizations whose pictures take as long: FP8 in the table's runs of BenchmarkFlux, NF4 in
 "Exploring Quantization Backends in Diffusers" (huggingface.co/blog/diffusers-quantization), where
-eight bits of bitsandbytes take longer. 32 bits are multiplied at another rate."""
-_MARGIN = 1.25
-"""By which the band goes beyond the shares of the table: they are few, and all of one model."""
+eight bits of bitsandbytes take longer."""
+_SLOWER_IN_32_BITS = 2.2
+"""For UNets, whose convolutions PyTorch multiplies as TF32 unasked: 2.1 (Lambda's A10, A100 and
+A6000, pictures in fours), 2.2 (diffusion-fast, SDXL on A100; SD.Next, RTX 4090) and 2.5 times as
+long (ONNX Runtime, RTX 3060); the addresses are the table's. Nobody has timed transformers so."""
+_LEAST_PER_PIXEL = 1e8
+"""Operations of all steps. A decoder of Stable Diffusion or FLUX takes 1e7 for each pixel, and more
+time for each of them: where the steps are ten times as much at most, as of SDXL in four (UNet 192
+ms, decoder 228 ms on an A100: huggingface.co/stabilityai/stable-diffusion-xl-1.0-tensorrt), they
+do not tell the time."""
+_MARGIN = 1.1
+"""The least, in tenths, with which the band of other sources holds 80 % of a source's runs of each
+kind (`python -m bench.pictures`)."""
+_TRANSFORMER = "dit"
+_FAST_TFLOPS = 500.0
+"""Transformers reach a third less of the rate of faster cards: the table's runs on H100 next to
+those on A100, L40S, L20 and H20, whose rates are 120 to 362 TFLOPS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,55 +60,139 @@ class PictureRun:
 
     Attributes:
         gpu: slug of the catalogue.
-        tflop: of one step.
-        seconds: of all steps, with encoders and decoder where `whole`.
+        gpu_tflops: its full dense 16-bit rate.
+        kind: of the denoiser, as `kind_of_denoiser` tells it.
+        tflop: of one step, guidance and all pictures included.
+        matrices: weights of the denoiser, None where the run is not for them.
+        seconds: of all steps, with encoders and decoder where the remark says whole pictures.
+        compiled: by torch.compile, TensorRT and the like.
+        hosted: the program that starts the kernels sets the pace, not the card: four pictures at
+            once, or kernels compiled, reach a share of the rate that is higher by a fifth or more.
         source: whose run it is, with its address.
     """
 
     gpu: str
     gpu_tflops: float
+    kind: str
     tflop: float
+    matrices: int | None
     steps: int
     seconds: float
+    compiled: bool
+    hosted: bool
     source: str
     address: str
 
     @property
     def share(self) -> float:
-        """Of the card's dense 16-bit rate."""
+        """Of the card's rate."""
         return self.tflop * self.steps / self.seconds / self.gpu_tflops
+
+    @property
+    def start_seconds(self) -> float:
+        """To start what one weight takes part in."""
+        return self.seconds / self.steps / (self.matrices or 1)
+
+
+Band = tuple[float, float, float]
+"""Least, likely and most."""
 
 
 @cache
 def picture_runs() -> tuple[PictureRun, ...]:
     """Every row of the table."""
-    return tuple(read_table(DATA_DIR / "picture_runs.csv", lambda row: row.record(PictureRun)))
+    rows = read_table(
+        DATA_DIR / "picture_runs.csv",
+        lambda row: row.record(
+            PictureRun, compiled=row.flag("compiled"), hosted=row.flag("hosted")
+        ),
+    )
+    return tuple(rows)
+
+
+def kind_of_denoiser(denoiser: Denoiser) -> str:
+    """Kinds that reach unlike shares: transformers, UNets, and those UNets that compare every
+    latent pixel with every other, as SD 1.5 does with 40 values each."""
+    if not denoiser.channels:
+        return _TRANSFORMER
+    return "unet" if denoiser.attention_level else "fine_unet"
+
+
+@dataclass(frozen=True, slots=True)
+class PictureSpeed:
+    """How fast runs of one kind were.
+
+    Attributes:
+        fastest_flops: rate of the fastest card in the runs; a faster one is surely no slower.
+        shares: of a card's rate.
+        start_seconds: to start what one weight takes part in.
+    """
+
+    fastest_flops: float
+    shares: Band
+    start_seconds: Band
+
+    def seconds(self, flops: float, starts: int, full: float, most: float) -> Band:
+        """Seconds of so many operations, by those in a second of which shares are reached and those
+        beyond which nothing is computed; or to start so many kernels."""
+        computing = (flops / min(share * full, most) for share in reversed(self.shares))
+        starting = (seconds * starts for seconds in self.start_seconds)
+        least, likely, most_seconds = map(max, computing, starting)
+        return least, likely, most_seconds
+
+
+def picture_speed(runs: Iterable[PictureRun], kind: str, fast: bool) -> PictureSpeed | None:
+    """What runs say of a kind of denoiser, on fast cards or others; None where they are too few."""
+    known = list(runs)
+    alike = [run for run in known if run.kind == kind and not run.hosted]
+    if kind == _TRANSFORMER:
+        alike = [run for run in alike if is_fast(run.gpu_tflops) == fast]
+    shares = _band(alike, lambda run: run.share)
+    starts = _band([run for run in known if run.hosted], lambda run: run.start_seconds)
+    if shares is None or starts is None:
+        return None
+    return PictureSpeed(max(run.gpu_tflops for run in alike) * TERA, shares, starts)
 
 
 @cache
-def _shares() -> tuple[float, float, float]:
-    """Lowest, likely and highest share: ends of all runs with a margin, the median of sources."""
-    shares = [run.share for run in picture_runs()]
-    sources = {run.source for run in picture_runs()}
-    middle = median(
-        median(run.share for run in picture_runs() if run.source == source) for source in sources
-    )
-    return min(shares) / _MARGIN, middle, max(shares) * _MARGIN
+def _speed(kind: str, fast: bool) -> PictureSpeed | None:
+    """What all published runs say."""
+    return picture_speed(picture_runs(), kind, fast)
 
 
-def _computed_per_second(gpu: Gpu) -> tuple[float, float, float] | None:
-    """Operations of a denoiser in a second: least, likely, most; None where no rate is known, and
-    of vendors whose cards nobody has timed."""
-    rate = gpu.fp16_flops
-    if rate is None or gpu.vendor != "NVIDIA":
+def is_fast(tflops: float) -> bool:
+    """Whether a card computes more in a second than transformers keep busy as well as others."""
+    return tflops > _FAST_TFLOPS
+
+
+def _band(runs: Sequence[PictureRun], figure: Callable[[PictureRun], float]) -> Band | None:
+    """The first and the last decile of runs and a margin; likely the median of sources, of what
+    PyTorch does uncompiled."""
+    plain = [run for run in runs if not run.compiled]
+    if len(runs) < 2 or not plain:
         return None
-    full = max(rate, gpu.fp16_tensor_fp16acc_flops or 0.0)
-    low, likely, high = (min(share * full, _ALL_BUT_ALL * rate) for share in _shares())
-    return low, likely, high
+    sources = dict.fromkeys(run.source for run in plain)
+    medians = (median(figure(run) for run in plain if run.source == s) for s in sources)
+    deciles = quantiles(map(figure, runs), n=10, method="inclusive")
+    return deciles[0] / _MARGIN, median(medians), deciles[-1] * _MARGIN
 
 
 def step_flops(denoiser: Denoiser, shape: PipelineShape, canvas: Canvas) -> float | None:
     """What one step of one picture or clip computes; None for a denoiser of unknown blocks."""
+    each = _unet_flops if denoiser.levels else _transformer_flops
+    flops = each(denoiser, shape, canvas)
+    return None if flops is None else flops * shape.guidance_batches * shape.passes
+
+
+def _unet_flops(unet: Denoiser, shape: PipelineShape, canvas: Canvas) -> float:
+    rows, columns, _ = latents_of(shape, canvas)
+    return sum(
+        level.flops(-(-rows // 2**n) * -(-columns // 2**n), shape.text_tokens)
+        for n, level in enumerate(unet.levels)
+    )
+
+
+def _transformer_flops(denoiser: Denoiser, shape: PipelineShape, canvas: Canvas) -> float | None:
     if not (denoiser.layers and denoiser.hidden and denoiser.attention):
         return None
     width, text = denoiser.hidden, shape.text_tokens
@@ -103,28 +204,70 @@ def step_flops(denoiser: Denoiser, shape: PipelineShape, canvas: Canvas) -> floa
     if not joint:
         linear += 2 * 2 * width**2 * (tokens + text)
         attention += 4 * tokens * text * width
-    passes = shape.guidance_batches * shape.passes
-    return denoiser.layers * (linear + attention) * passes
+    return denoiser.layers * (linear + attention)
 
 
-def picture_seconds(study: Study, way: Way) -> Rate | None:
-    """Seconds that one picture or clip of the workload's size takes on one card; None for other
-    models, where blocks, steps or the card's rate are not known, where components are fetched from
-    system memory, and in widths that nobody has timed.
+@dataclass(frozen=True, slots=True)
+class PictureWork:
+    """What one picture or clip of a workload takes, on any card.
+
+    Attributes:
+        kind: of the denoiser.
+        flops: of all steps.
+        starts: weights that they multiply by, one after the other.
     """
+
+    kind: str
+    flops: float
+    starts: int
+
+
+def picture_work(study: Study) -> PictureWork | None:
+    """What a picture takes; None for other models, where blocks or steps are not known, where the
+    decoder takes much of the time, and where components are fetched from system memory."""
+    if ("picture",) not in study.kept:
+        study.kept["picture",] = _picture_work(study)
+    found: PictureWork | None = study.kept["picture",]
+    return found
+
+
+def _picture_work(study: Study) -> PictureWork | None:
     shape, workload = study.profile.pipeline, study.workload
-    if shape is None or way.boards != 1 or not way.verdict.all_on_gpu or not way.machine.gpus:
-        return None
-    steps, rates = workload.steps or shape.steps, _computed_per_second(way.gpu)
-    if steps is None or rates is None or workload.cpu_offload != "none":
-        return None
-    if way.estimate.quant.slug not in _AS_FAST_AS_BF16:
+    steps = None if shape is None else workload.steps or shape.steps
+    if shape is None or steps is None or workload.cpu_offload != "none":
         return None
     canvas = canvas_of(shape, workload)
-    each = [step_flops(denoiser, shape, canvas) for denoiser in shape.denoisers]
-    known = [flops for flops in each if flops is not None]
+    each = [(step_flops(denoiser, shape, canvas), denoiser) for denoiser in shape.denoisers]
+    known = [(flops, denoiser) for flops, denoiser in each if flops is not None]
     if not known or len(known) < len(each):
         return None
     # Of several denoisers, as Wan 2.2 has them, one runs at each step.
-    low, likely, high = (max(known) * steps / rate for rate in reversed(rates))
-    return Rate(low, likely, high).times(1)
+    flops, denoiser = max(known, key=lambda pair: pair[0])
+    if flops * steps < _LEAST_PER_PIXEL * canvas.width * canvas.height * canvas.frames:
+        return None
+    starts = denoiser.matrices * shape.passes * steps
+    return PictureWork(kind_of_denoiser(denoiser), flops * steps, starts)
+
+
+def picture_seconds(study: Study, way: Way) -> Rate | None:
+    """Seconds that one picture or clip of the workload's size takes on one card; None also in
+    widths that nobody has timed, and on cards whose rate is not known or of vendors whose runs were
+    not found: of Apple's with other programs alone, of AMD's between 7 and 48 % of the rate.
+    """
+    work, rate = picture_work(study), way.gpu.fp16_flops if way.machine.gpus else None
+    if work is None or rate is None or way.boards != 1 or not way.verdict.all_on_gpu:
+        return None
+    flops, quant = work.flops, way.estimate.quant.slug
+    if quant == "fp32" and work.kind != _TRANSFORMER:
+        flops *= _SLOWER_IN_32_BITS
+    elif quant not in _AS_FAST_AS_BF16:
+        return None
+    full = max(rate, way.gpu.fp16_tensor_fp16acc_flops or 0.0)
+    speed = _speed(work.kind, is_fast(full / TERA))
+    if speed is None or way.gpu.vendor != "NVIDIA":
+        return None
+    least, likely, _ = speed.seconds(flops, work.starts, full, rate)
+    # Transformers were not timed on cards of half the rate, where that may count in full.
+    timed = min(rate if work.kind == _TRANSFORMER else full, speed.fastest_flops)
+    most = speed.seconds(flops, work.starts, timed, rate)[2]
+    return Rate(least, likely, most).times(1)

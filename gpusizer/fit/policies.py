@@ -31,6 +31,7 @@ class RankedCandidate:
         tokens_per_second: of all users together as the answer has it, likely; None when unknown.
         enough: tokens/s that each user should see.
         evidence: what stands behind the speed.
+        drawn: likely seconds of a picture or clip, None for other models and when unknown.
     """
 
     way: Way
@@ -39,12 +40,30 @@ class RankedCandidate:
     assumptions: CostAssumptions
     enough: float = READING_SPEED
     evidence: SpeedEvidence | None = None
+    drawn: float | None = None
+
+    @property
+    def slowness(self) -> float | None:
+        """The least for the fastest: seconds of a picture, else tokens/s of one user below zero."""
+        if self.drawn is not None:
+            return self.drawn
+        return None if self.speed is None else -self.speed
+
+    @property
+    def output_per_second(self) -> float | None:
+        """Tokens of all users, or pictures."""
+        return 1 / self.drawn if self.drawn else self.tokens_per_second
 
     @cached_property
     def costs(self) -> PlanCosts:
         """What the plan costs."""
-        boards = self.way.boards
-        return plan_costs(self.way.gpu, boards, self.tokens_per_second, self.assumptions)
+        return plan_costs(
+            self.way.gpu,
+            self.way.boards,
+            self.tokens_per_second,
+            self.assumptions,
+            seconds_per_picture=self.drawn,
+        )
 
     @cached_property
     def score(self) -> Score:
@@ -75,12 +94,14 @@ def _price(candidate: RankedCandidate) -> SortKey | None:
 
 
 def _slowness(candidate: RankedCandidate) -> SortKey | None:
-    return None if candidate.speed is None else (-candidate.speed,)
+    return None if candidate.slowness is None else (candidate.slowness,)
 
 
-def _usd_per_million_tokens(candidate: RankedCandidate) -> SortKey | None:
-    """Rented or owned, whichever costs less."""
+def _usd_of_output(candidate: RankedCandidate) -> SortKey | None:
+    """For a million tokens or a thousand pictures, rented or owned, whichever costs less."""
     costs = candidate.costs
+    if candidate.drawn is not None:
+        return _least_cost(costs, costs.lowest_usd_per_thousand_pictures)
     return _least_cost(costs, costs.lowest_usd_per_million_tokens)
 
 
@@ -91,15 +112,15 @@ def _usd_per_hour(candidate: RankedCandidate) -> SortKey | None:
 
 
 def _price_of_speed(candidate: RankedCandidate) -> SortKey | None:
-    """US dollars of purchase for each token per second."""
-    price, speed = _price(candidate), candidate.tokens_per_second
+    """US dollars of purchase for each token or picture per second."""
+    price, speed = _price(candidate), candidate.output_per_second
     return None if price is None or not speed else (price[0], price[1] / speed)
 
 
 def _power_of_speed(candidate: RankedCandidate) -> SortKey | None:
-    """Watts of boards and hosts for each token per second: joules a token."""
+    """Watts of boards and hosts for each token or picture per second: joules of one."""
     watts = plan_watts(candidate.way.gpu, candidate.way.boards)
-    speed = candidate.tokens_per_second
+    speed = candidate.output_per_second
     return None if watts is None or not speed else (watts / speed,)
 
 
@@ -125,17 +146,18 @@ def _for_training(candidate: RankedCandidate) -> SortKey | None:
 
 
 def _for_inference(candidate: RankedCandidate) -> SortKey | None:
-    """GPUs that suit inference and exceed READING_SPEED first, then the cheapest tokens.
+    """GPUs that suit inference and exceed READING_SPEED first, then the cheapest tokens; of models
+    that draw, the cheapest pictures.
 
     An unknown cost goes after the known ones of the same fitness.
     """
     level = purpose_of(candidate.way.gpu).inference
-    if level is None or candidate.speed is None:
+    if level is None or candidate.slowness is None:
         return None
     fitness = {"none": 2.0, "light": 1.0}.get(level, 0.0)
-    costs = candidate.costs
-    cost = _least_cost(costs, costs.lowest_usd_per_million_tokens) or (math.inf, math.inf)
-    return (fitness, float(candidate.speed < READING_SPEED), *cost)
+    cost = _usd_of_output(candidate) or (math.inf, math.inf)
+    slow = candidate.speed is not None and candidate.speed < READING_SPEED
+    return (fitness, float(slow), *cost)
 
 
 def free_bytes(gpu: Gpu, boards: int, estimate: MemoryEstimate) -> int:
@@ -154,7 +176,7 @@ POLICIES: dict[str, Policy] = {
     "smallest": total_memory,
     "cheapest": _price,
     "fastest": _slowness,
-    "cheapest_to_run": _usd_per_million_tokens,
+    "cheapest_to_run": _usd_of_output,
     "cheapest_per_hour": _usd_per_hour,
     "tokens_per_dollar": _price_of_speed,
     "tokens_per_watt": _power_of_speed,

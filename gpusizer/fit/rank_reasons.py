@@ -24,7 +24,7 @@ def why(
     """
     clauses = [_fits(fit)]
     if fit.verdict.all_on_gpu:
-        clauses.append(_speed(decode))
+        clauses.append(_speed(decode, costs))
     facts = [fact(fit, costs) for fact in _FACTS.get(rank_by, ())]
     bought = bought_clauses(costs) if rank_by in _BY_PRICE else ()
     every = (*clauses, *score, *facts, *bought, _scaling(fit))
@@ -41,7 +41,7 @@ def why_alternative(
     """Clauses in order: its speed, its rent or price, what it misses, and for rented boards after
     how many months the first place would have cost less.
     """
-    clauses: list[Note | None] = [_speed(decode)]
+    clauses: list[Note | None] = [_speed(decode, costs)]
     clauses += (rented_clause(costs),) if rents else bought_clauses(costs)
     clauses += missed
     if break_even_months is not None:
@@ -50,7 +50,9 @@ def why_alternative(
     return tuple(clause for clause in clauses if clause is not None)
 
 
-def _speed(decode: Rate | None) -> Note:
+def _speed(decode: Rate | None, costs: PlanCosts) -> Note:
+    if costs.seconds_per_picture is not None:
+        return Note("why_drawn", seconds=costs.seconds_per_picture)
     return Note("why_speed_unknown") if decode is None else Note("why_speed", tokens=decode.likely)
 
 
@@ -112,7 +114,11 @@ def _doubt(costs: PlanCosts) -> Note | None:
     return Note("why_price_old") if costs.buy_is_old else None
 
 
-def _per_million(fit: Fit, costs: PlanCosts) -> Note:
+def _output(fit: Fit, costs: PlanCosts) -> Note:
+    """What a million tokens or a thousand pictures cost."""
+    if costs.seconds_per_picture is not None:
+        usd = costs.lowest_usd_per_thousand_pictures
+        return _lowest("per_thousand", usd, costs.usd_per_thousand_pictures)
     return _lowest("per_million", costs.lowest_usd_per_million_tokens, costs.usd_per_million_tokens)
 
 
@@ -127,15 +133,19 @@ def _lowest(figure: str, usd: float | None, rented: float | None) -> Note:
     return Note(f"why_{figure}_rented" if usd == rented else f"why_{figure}_owned", usd=usd)
 
 
-def _per_dollar(fit: Fit, costs: PlanCosts) -> Note:
+def _per_dollar(fit: Fit, costs: PlanCosts) -> Note | None:
+    if costs.seconds_per_picture is not None:
+        return None
     if not costs.buy_usd or not costs.tokens_per_second:
         return Note("why_cost_unknown")
     per_thousand = significant(costs.tokens_per_second / costs.buy_usd * 1000)
     return Note("why_per_dollar", tokens=per_thousand)
 
 
-def _per_watt(fit: Fit, costs: PlanCosts) -> Note:
+def _per_watt(fit: Fit, costs: PlanCosts) -> Note | None:
     watts = costs.running_watts
+    if costs.seconds_per_picture is not None:
+        return None
     if not watts or not costs.tokens_per_second:
         return Note("why_power_unknown")
     return Note("why_per_watt", joules=significant(watts / costs.tokens_per_second), watts=watts)
@@ -167,12 +177,12 @@ _BY_PRICE = ("recommended", "cheapest")
 """Policies whose line states the price to buy."""
 _FACTS: dict[str, tuple[Callable[[Fit, PlanCosts], Note | None], ...]] = {
     "smallest": (_memory,),
-    "cheapest_to_run": (_per_million,),
+    "cheapest_to_run": (_output,),
     "cheapest_per_hour": (_per_hour,),
     "tokens_per_dollar": (_per_dollar,),
     "tokens_per_watt": (_per_watt,),
     "headroom": (_free,),
     "training": (_training,),
-    "inference": (_inference, _per_million),
+    "inference": (_inference, _output),
 }
 """Policy of a ranking -> the figure it sorts by; the line states the speed in any case."""

@@ -17,7 +17,7 @@ from gpusizer.fit.fit import Fit
 from gpusizer.fit.parallelism.parallelism_plans import RunPlan
 from gpusizer.fit.parallelism.platforms import setup_of
 from gpusizer.fit.part_speed import system_memory
-from gpusizer.fit.picture_time import picture_seconds
+from gpusizer.fit.picture_time import picture_seconds, picture_work
 from gpusizer.fit.placement.from_disk import disk_notes
 from gpusizer.fit.policies import POLICIES, RankedCandidate, SortKey, total_memory
 from gpusizer.fit.preference import best_on_boards, beyond
@@ -106,7 +106,14 @@ class Ranked:
     def costs(self) -> PlanCosts:
         """What the boards cost, bought or rented."""
         fit = self.fit
-        return plan_costs(fit.gpu, fit.count, self.tokens_per_second, self.assumptions)
+        drawn = None if self.drawn is None else self.drawn.likely
+        return plan_costs(
+            fit.gpu,
+            fit.count,
+            self.tokens_per_second,
+            self.assumptions,
+            seconds_per_picture=drawn,
+        )
 
     @property
     def load_times(self) -> LoadTimes:
@@ -275,8 +282,10 @@ def candidates_of(
         if together is not None:
             total = together.output_tokens_per_second.likely
             speed = total / together.users
-        evidence = speed_evidence(study, way, speed)
-        return RankedCandidate(way, speed, total, assumptions, enough, evidence)
+        drawn = picture_seconds(study, way)
+        evidence = _evidence(study, way, speed, drawn)
+        seconds = None if drawn is None else drawn.likely
+        return RankedCandidate(way, speed, total, assumptions, enough, evidence, seconds)
 
     candidates = map(candidate_of, ways_to_rank(study, catalogue, most_boards))
     return sorted(candidates, key=lambda candidate: _place(candidate, rank_by))
@@ -301,9 +310,19 @@ def ways_to_rank(
 def _place(candidate: RankedCandidate, rank_by: str) -> tuple[bool, SortKey, SortKey, float]:
     """Sort key of a policy."""
     cost = POLICIES[rank_by](candidate) or _LAST
-    slowness = 0.0 if candidate.speed is None else -candidate.speed
+    slowness = candidate.slowness
     is_tight = candidate.way.verdict is Verdict.TIGHT
-    return is_tight, cost, total_memory(candidate), slowness
+    return is_tight, cost, total_memory(candidate), 0.0 if slowness is None else slowness
+
+
+def _evidence(
+    study: Study, way: Way, speed: float | None, drawn: Rate | None
+) -> SpeedEvidence | None:
+    """What stands behind the speed; of a model that draws in a time which is known somewhere,
+    whether it is known here."""
+    if picture_work(study) is not None:
+        return SpeedEvidence(measured=drawn is not None, surely_enough=True)
+    return speed_evidence(study, way, speed)
 
 
 def describe(study: Study, way: Way, rank: int) -> Ranked:
@@ -312,7 +331,7 @@ def describe(study: Study, way: Way, rank: int) -> Ranked:
     runs = fit.verdict.all_on_gpu and way.machine.is_uniform
     work = work_at(study, way.estimate) if runs else None
     every = speeds(work, fit)
-    choice = weighed(study, way)
+    choice, drawn = weighed(study, way), picture_seconds(study, way)
     return Ranked(
         rank=rank,
         fit=fit,
@@ -325,8 +344,8 @@ def describe(study: Study, way: Way, rank: int) -> Ranked:
         part_prefill=one_prompt_rate(study, way) if every is None else None,
         read=read_rate(study, way),
         heard=heard_rate(study, way),
-        drawn=picture_seconds(study, way),
-        evidence=speed_evidence(study, way, user_speed(study, way)) if runs else None,
+        drawn=drawn,
+        evidence=_evidence(study, way, user_speed(study, way), drawn) if runs else None,
     )
 
 

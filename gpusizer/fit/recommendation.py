@@ -6,7 +6,8 @@
     on_offer   sold or commonly rented out today
     speed      tokens/s for each user as asked for, or as fast as one reads
     computer   goes into one ordinary computer, is one, or is rented with one
-    cost       US dollars for an hour of work, rented or owned, whichever is less
+    cost       US dollars for an hour of work, rented or owned, whichever is less; for pictures,
+               where the time is known, those for a thousand of them
 
 A card that misses an earlier condition comes after all that meet it, however cheap it is. Nothing
 is weighed against anything else. docs/recommendation.md says what each stands on.
@@ -122,11 +123,13 @@ class Score(Conditions):
     Attributes:
         usd_per_hour: by a rent or a price of today, None when neither is known.
         rented: whether that is a rent.
+        usd_per_thousand_pictures: what these cost so, None where none are drawn.
         evidence: what stands behind the speed, None where it is unknown or none is asked for.
     """
 
     usd_per_hour: float | None
     rented: bool
+    usd_per_thousand_pictures: float | None = None
     evidence: SpeedEvidence | None = None
 
     @property
@@ -144,7 +147,8 @@ class Score(Conditions):
     @property
     def key(self) -> tuple[float, ...]:
         """Sort key, least for the best."""
-        return self._key(self.fast_enough, cost=self.usd_per_hour)
+        cost = self.usd_per_thousand_pictures
+        return self._key(self.fast_enough, cost=self.usd_per_hour if cost is None else cost)
 
     @property
     def recommendable(self) -> bool:
@@ -159,6 +163,8 @@ class Score(Conditions):
         if self.usd_per_hour is None:
             return Note("why_cost_unknown")
         kind = "rented" if self.rented else "owned"
+        if self.usd_per_thousand_pictures is not None:
+            return Note(f"why_per_thousand_{kind}", usd=self.usd_per_thousand_pictures)
         return Note(f"why_per_hour_{kind}", usd=self.usd_per_hour)
 
 
@@ -182,6 +188,7 @@ def score_of(
         computer=computer_of(gpu, costs.boards),
         usd_per_hour=usd_per_hour,
         rented=rented,
+        usd_per_thousand_pictures=costs.of_thousand_pictures(usd_per_hour),
         evidence=evidence,
     )
 

@@ -5,6 +5,7 @@ The files are untrusted: absent and absurd values are replaced by the most commo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +20,7 @@ from gpusizer.model.pipeline_shape import (
     TextEncoder,
     module_rules,
 )
+from gpusizer.model.unet_levels import COUNTED_KIND, unet_levels
 
 INDEX = "model_index.json"
 _DEFAULT_PIXELS = 1024
@@ -36,6 +38,8 @@ class PipelineRules:
 
     Attributes:
         prefix: beginning of the class names that it holds for.
+        word: of the names of repositories that it holds for alone, "" for all: models distilled to
+            few steps without guidance keep the class of those that they come from.
         guidance_batches: 2 where every step runs with and without the prompt in one batch, None
             where that is not known.
         text_tokens: tokens of the prompt, None where not known.
@@ -46,6 +50,7 @@ class PipelineRules:
     """
 
     prefix: str = ""
+    word: str = ""
     guidance_batches: int | None = None
     text_tokens: int | None = None
     width: int | None = None
@@ -58,19 +63,21 @@ class PipelineRules:
 
 @cache
 def _pipeline_rules() -> tuple[PipelineRules, ...]:
-    """Every row of the table, longest prefix first."""
+    """Every row of the table, longest prefix first, and of one those with a word."""
     rows = read_table(
         DATA_DIR / "pipelines.csv",
         lambda row: row.record(PipelineRules, upcasts_vae=row.flag("upcast_fp16_vae")),
     )
-    return tuple(sorted(rows, key=lambda rules: -len(rules.prefix)))
+    return tuple(sorted(rows, key=lambda rules: (-len(rules.prefix), not rules.word)))
 
 
 def pipeline_shape(snapshot: RepoSnapshot) -> PipelineShape:
     """The shape of the pipeline in a repository of diffusers."""
     index = snapshot.extra_configs.get(INDEX) or {}
     kind = _text(index, "_class_name")
-    matching = (rules for rules in _pipeline_rules() if kind.startswith(rules.prefix))
+    words = {"", *re.split(r"\W|_", snapshot.repo_id.lower())}
+    rows = (rules for rules in _pipeline_rules() if rules.word in words)
+    matching = (rules for rules in rows if kind.startswith(rules.prefix))
     rules = next(matching, PipelineRules())
     tokens = rules.text_tokens or _DEFAULT_TEXT_TOKENS
     parts = snapshot.components
@@ -132,8 +139,9 @@ def _denoiser(part: Component) -> Denoiser | None:
         return None
     config = part.config or {}
     kind = _text(config, "_class_name")
+    matrices = sum(group.count for group in part.tensors if len(group.shape) > 1)
     if kind.startswith("UNet"):
-        return _unet(part.name, kind, config)
+        return _unet(part, kind, config, matrices)
     heads = _number(config, "num_attention_heads", 0)
     hidden = heads * _number(config, "attention_head_dim", 0)
     hidden = hidden or _number(config, "hidden_size", _number(config, "dim", 0))
@@ -148,6 +156,7 @@ def _denoiser(part: Component) -> Denoiser | None:
         mlp_ratio=_mlp_ratio(config, hidden),
         layers=_number(config, "num_layers", 0) + _number(config, "num_single_layers", 0),
         attention=rules.attention if rules else "",
+        matrices=matrices,
     )
 
 
@@ -167,13 +176,15 @@ def _mlp_ratio(config: Config, hidden: int) -> float:
     return width / hidden if width and hidden else _MLP_RATIO
 
 
-def _unet(component: str, kind: str, config: Config) -> Denoiser:
+def _unet(part: Component, kind: str, config: Config, matrices: int) -> Denoiser:
     channels = _numbers(config, "block_out_channels") or _UNET_CHANNELS
     blocks = config.get("down_block_types")
     names = [str(name) for name in blocks] if isinstance(blocks, list) else ["CrossAttn"]
     levels = [i for i, name in enumerate(names[: len(channels)]) if "Attn" in name]
+    # An upscaler's first attention of each block reads the text, too.
+    is_counted = kind == COUNTED_KIND and not config.get("only_cross_attention")
     return Denoiser(
-        component=component,
+        component=part.name,
         kind=kind,
         patch=1,
         patch_frames=1,
@@ -182,6 +193,8 @@ def _unet(component: str, kind: str, config: Config) -> Denoiser:
         channels=channels,
         attention_level=levels[0] if levels else None,
         layers_per_block=_number(config, "layers_per_block", 2),
+        matrices=matrices,
+        levels=unet_levels(part.tensors, len(channels)) if is_counted else (),
     )
 
 

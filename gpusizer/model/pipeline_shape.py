@@ -8,6 +8,7 @@ from functools import cache
 
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import records_by
+from gpusizer.model.unet_levels import UNetLevel
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ class Denoiser:
         layers: blocks of a transformer, 0 where not known.
         attention: "joint" where tokens of the text attend beside those of the picture, "cross"
             where a second attention of each block reads them, "" where not known.
+        matrices: weights that a pass multiplies by, one after the other.
+        levels: what a UNet multiplies at each resolution, none where that is not known.
     """
 
     component: str
@@ -55,6 +58,8 @@ class Denoiser:
     layers_per_block: int = 2
     layers: int = 0
     attention: str = ""
+    matrices: int = 0
+    levels: tuple[UNetLevel, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from functools import cache
 
 from gpusizer.core.byte_ranges import Amount, Provenance, exactly, fitted
 from gpusizer.core.paths import DATA_DIR
-from gpusizer.core.tables import records_by
+from gpusizer.core.tables import read_table, records_by
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Kind
 from gpusizer.training.plan import TrainingPlan
@@ -108,6 +108,25 @@ def _method(profile: ModelProfile, base: str) -> str:
     return _METHODS.get(base, stored)
 
 
+def dynamic_bytes(profile: ModelProfile, base: str, stack: TrainingStack) -> int | None:
+    """Bytes of the dynamic 4-bit repository that a stack loads in a plain one's place.
+
+    It keeps in 16 bits what `llm_int8_skip_modules` of its configuration lists. None where the
+    stack loads none, or the size of the one that it loads is not in `data/dynamic_4bit.csv`.
+    """
+    loads = base == "nf4-dq" and stack.dynamic_share
+    return _dynamic_sizes().get(profile.repo_id.lower()) if loads else None
+
+
+@cache
+def _dynamic_sizes() -> dict[str, int]:
+    rows = read_table(
+        DATA_DIR / "dynamic_4bit.csv",
+        lambda row: (row.parts("names", "|"), row.integer("file_bytes")),
+    )
+    return {name.lower(): size for names, size in rows for name in names}
+
+
 def frozen_bytes(
     profile: ModelProfile, shape: TrainedShape, base: str, stack: TrainingStack, outside: int
 ) -> float:
@@ -117,6 +136,9 @@ def frozen_bytes(
     as PEFT's prepare_model_for_kbit_training does with some (`is_raised`). Fused experts are no
     linear layers, which is all that bitsandbytes replaces (its issue 1849).
     """
+    dynamic = dynamic_bytes(profile, base, stack)
+    if dynamic is not None:  # less what is trained instead
+        return dynamic - _WIDE * (shape.embedding + shape.output - outside)
     skipped = not quantizes_fused(profile, stack)
     inside = sum(m.parameters for m in shape.matrices if not (m.fused and skipped))
     others = shape.parameters - inside - shape.embedding - shape.output
@@ -183,10 +205,10 @@ def staging(
     """Bytes of 16-bit weights on their way to 4 or 8 bits, beside those that are done.
 
     The likely one is the largest tensor. Sharded weights are quantized before they are divided, on
-    the host (FSDP with cpu_ram_efficient_loading, ZeRO-3).
+    the host (FSDP with cpu_ram_efficient_loading, ZeRO-3); a dynamic repository's already are.
     """
     base = base_of(profile, plan, stack)
-    whole = plan.sharding not in ("fsdp", "zero3")
+    whole = plan.sharding not in ("fsdp", "zero3") and not dynamic_bytes(profile, base, stack)
     if not (plan.adapted and whole and is_quantized_at_load(base)):
         return exactly(0, Provenance.DERIVED)
     fused = quantizes_fused(profile, stack)

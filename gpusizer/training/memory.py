@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -13,7 +12,8 @@ from gpusizer.core.units import GIB
 from gpusizer.model.profile import HEADERS, ModelProfile
 from gpusizer.model.tensor_roles import Part
 from gpusizer.training.activations import Kept, kept_by_token
-from gpusizer.training.frozen import base_of, staging
+from gpusizer.training.frozen import base_of, dynamic_bytes, staging
+from gpusizer.training.logits import elastic_chunk, kept_outputs, logits_of_token
 from gpusizer.training.optimizers import find_optimizer
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import TrainingPlan
@@ -22,20 +22,14 @@ from gpusizer.training.sharding import OFFLOADED_STATES, SUB_GROUP, StateShare, 
 from gpusizer.training.stacks import TrainingStack, find_stack
 from gpusizer.training.state import State, state_of
 
-CONTEXT_BYTES = int(0.6 * GIB)
-"""CUDA context with cuBLAS workspaces: 0.4 to 0.9 GiB by driver and card."""
+_CONTEXT_BELOW, _CONTEXT_ABOVE = int(0.2 * GIB), int(0.3 * GIB)
+"""By how much a CUDA context with cuBLAS workspaces differs by driver and card."""
 
-_FP32 = 4
-_ELASTIC_BYTES = 2 + 2 + 4  # of a logit in a chunk of Unsloth's compiled loss
-_PARALLEL_LOGITS_BYTES = 22
-"""Per token and vocabulary entry of a loss divided over tensor-parallel GPUs: 16-bit logits, and in
-FP32 they, they less their maximum, their exponentials, log-softmax and gradient
-(torch/distributed/tensor/parallel/loss.py, _log_softmax and its backward pass).
-"""
-FUSED_LOGITS_BYTES = 0.5  # per token and vocabulary entry, in Liger's and cut cross-entropy
-_WHOLE_LOGITS_BYTES = 2 + 4
-"""The same where a stack that cuts its logits does not: 16-bit ones, whose gradient takes their
-place, and accelerate's FP32 copy (unsloth/kernels/cross_entropy_loss.py).
+_LEFT_BY_LENGTHS = 2.0
+"""Blocks that the allocator keeps where every step has another length, as a multiple of the logits
+and one layer of the longest: the median of 36 runs played by the rules of PyTorch's
+c10/cuda/CUDACachingAllocator.cpp (bench.allocator; half of them 1.7 to 3.3), 1.1 to 2.6 measured by
+ms-swift.
 """
 _UNEXPLAINED = 0.06  # of all tensors: what nine of ten published runs hold beyond the estimate
 _FRAGMENTED = 0.3
@@ -90,6 +84,7 @@ class _Step:
     layer: float
     logits: float
     elastic: float
+    varied: float
     update: float
     staging: float
     unpacked: float
@@ -180,12 +175,13 @@ def _step(
     # A pipeline takes sequences one by one, as many on their way as it has stages (1F1B).
     together = plan.micro_batch if plan.pipeline_parallel > 1 else 1
     on_way = min(plan.pipeline_parallel, together)
+    logits = logits_of_token(shape, plan, stack, state) * tokens / plan.tensor_parallel / together
     return _Step(
         kept=held / plan.model_parallel * on_way / together,
         layer=working / plan.tensor_parallel / together,
-        logits=_logits(shape, plan, stack, state) * tokens / plan.tensor_parallel / together
-        + _outputs(shape, plan, stack) * (tokens - tokens / together),
-        elastic=_elastic(shape, plan, stack),
+        logits=logits + kept_outputs(shape, plan, stack) * (tokens - tokens / together),
+        elastic=elastic_chunk(shape, plan, stack),
+        varied=_varied(kept, shape, plan, stack, logits),
         staging=staged,
         update=_update(shape, plan, stack, state, share),
         unpacked=_unpacked(shape, state),
@@ -193,39 +189,17 @@ def _step(
     )
 
 
-def _logits(shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack, state: State) -> float:
-    """Bytes of one token between the last layer and the gradient of its logits."""
-    if not shape.generates or not shape.vocabulary:
-        return 0.0
-    if plan.fused_loss and not stack.own_chunks:
-        return min(FUSED_LOGITS_BYTES, stack.logits_bytes) * shape.vocabulary
-    if plan.tensor_parallel > 1:
-        return _PARALLEL_LOGITS_BYTES * shape.vocabulary
-    if plan.tokens <= stack.whole_logits_tokens:
-        return _WHOLE_LOGITS_BYTES * shape.vocabulary
-    each = stack.compiled_logits_bytes if plan.compiled else stack.logits_bytes
-    if stack.upcast_rest and state.quantized:
-        each = min(each, stack.quantized_logits_bytes)
-    return each * shape.vocabulary
+def _varied(
+    kept: Kept, shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack, logits: float
+) -> float:
+    """Bytes of blocks left behind where lengths are known to vary; `logits` of the longest step.
 
-
-def _outputs(shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack) -> float:
-    """Bytes of 16-bit logits of a token that a pipeline's last stage keeps until the step ends."""
-    kept = stack.keeps_outputs and plan.pipeline_parallel > 1 and shape.generates
-    return plan.compute_bytes * shape.vocabulary / plan.tensor_parallel if kept else 0.0
-
-
-def _elastic(shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack) -> float:
-    """Bytes of one chunk of a loss that takes what is free: logits, their gradient and softmax.
-
-    As many chunks as keep its FP32 logits below the limit, in fours (unsloth_zoo,
-    fused_losses/cross_entropy_loss.py, get_chunk_size).
+    Scores of attention are not counted: a layer's are freed and taken again whole.
     """
-    if not shape.generates or not stack.elastic_gib or plan.fused_loss:
+    if plan.packed is not False or stack.expandable_segments:
         return 0.0
-    entries = plan.tokens * shape.vocabulary
-    chunks = entries * _FP32 / (stack.elastic_gib * GIB)
-    return _ELASTIC_BYTES * entries / (4 * math.ceil(chunks / 4) if chunks > 1 else 1)
+    layer = (kept.per_token(0) + kept.working_per_token(0)) / max(1, shape.layers)
+    return _LEFT_BY_LENGTHS * (logits + layer * plan.tokens / plan.tensor_parallel)
 
 
 def _largest_gradient(shape: TrainedShape, plan: TrainingPlan, state: State) -> float:
@@ -288,10 +262,10 @@ def _at_peak(
     coming = sum(moment)
     if plan.shards > 1 and plan.sharding in ("fsdp", "zero3"):
         held += _GATHER_RESERVE * (share.weights + share.gathered)
-    varied = 0.0 if plan.packed else (stack.varied_logits - 1) * step.logits
     elastic = max(0.0, sum(first[1]) - step.logits + step.elastic - coming)
-    varied += elastic
+    varied = step.varied + elastic
     static = share.weights + states
+    context = int(stack.context_gib * GIB)
     weights = _weights(profile, plan, stack, share.weights)
     margin = 2 * held + _UNEXPLAINED * (static + coming)
     if step.staging:  # what loading needs at its high end is needed whatever comes after it
@@ -314,7 +288,7 @@ def _at_peak(
         reserve=fitted(0, held + varied, high),
         reclaimable=round(varied),
         elastic=round(elastic),
-        context=fitted(0.4 * GIB, CONTEXT_BYTES, 0.9 * GIB),
+        context=fitted(context - _CONTEXT_BELOW, context, context + _CONTEXT_ABOVE),
         phase=phase,
         host=round(share.host + paged * plan.gpus),
         nvme=round(share.nvme),
@@ -340,9 +314,13 @@ def _peak(
 def _weights(
     profile: ModelProfile, plan: TrainingPlan, stack: TrainingStack, held: float
 ) -> Amount:
-    """Bytes of weights; a plain name may stand for a dynamic 4-bit repository, which is larger."""
-    twice = plan.adapted and base_of(profile, plan, stack) == "nf4-dq"
-    more = stack.dynamic_share if twice else 0.0
+    """Bytes of weights; a plain name may stand for a dynamic 4-bit repository, which is larger, by
+    so much where its size is not known.
+    """
+    base = base_of(profile, plan, stack)
+    twice = plan.adapted and base == "nf4-dq"
+    unknown = twice and dynamic_bytes(profile, base, stack) is None
+    more = stack.dynamic_share if unknown else 0.0
     return fitted(held, held, held * (1 + more)) if more else _derived(held)
 
 

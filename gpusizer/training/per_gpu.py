@@ -89,13 +89,13 @@ class TrainingMemory:
         return self.allocated + self.overhead
 
     def on(self, free_bytes: int) -> TrainingMemory:
-        """The same on a device with so many bytes free, of which a stack takes what it finds."""
+        """The same on a device with so many bytes free: what is reclaimable takes what is left."""
         left = max(0, free_bytes - self.needed.likely)
-        excess = min(self.elastic, max(0, self.reclaimable - left))
+        excess = max(0, self.reclaimable - left)
         held = self.reserve
         return replace(
             self,
             reserve=Amount(held.low, held.likely - excess, held.high - excess, held.provenance),
             reclaimable=self.reclaimable - excess,
-            elastic=self.elastic - excess,
+            elastic=max(0, self.elastic - excess),
         )

@@ -22,6 +22,9 @@ _GATED_RATIO = (
 _OWN_ATTENTION = frozenset({"baichuan"})
 # THUDM/chatglm3-6b, modeling_chatglm.py, get_masks: a mask, so no flash kernel, beside padding.
 _MASKED_ATTENTION = frozenset({"chatglm"})
+# Qwen/Qwen-7B-Chat, modeling_qwen.py, and baichuan-inc/Baichuan2-13B-Chat, modeling_baichuan.py:
+# 16-bit logits, their shifted copy and the loss of that.
+_PLAIN_LOGITS = frozenset({"qwen", "baichuan"})
 # XiaomiMiMo/MiMo-7B-RL, modeling_mimo.py builds its draft layers. Transformers' own classes leave
 # theirs out (`_keys_to_ignore_on_load_unexpected` of DeepSeek-V3, GLM-4.5 and Qwen3.5).
 _LOADS_DRAFTS = frozenset({"mimo"})
@@ -90,6 +93,7 @@ class TrainedShape:
         key_width: of keys of one layer; values have the same.
         own_attention: its code on the Hub computes attention that holds the scores.
         masked_attention: it does so where sequences are padded.
+        plain_logits: its code does not raise logits to FP32 before the loss does.
         generates: it predicts a token at every position.
     """
 
@@ -108,6 +112,7 @@ class TrainedShape:
     key_width: int
     own_attention: bool
     masked_attention: bool
+    plain_logits: bool
     generates: bool
 
     @property
@@ -192,6 +197,7 @@ def trained_shape(profile: ModelProfile) -> TrainedShape:
         key_width=max(keys, default=head_width) or head_width,
         own_attention=bool(arch and arch.model_type in _OWN_ATTENTION),
         masked_attention=bool(arch and arch.model_type in _MASKED_ATTENTION),
+        plain_logits=bool(arch and arch.model_type in _PLAIN_LOGITS),
         generates=bool(arch and arch.generates),
     )
 

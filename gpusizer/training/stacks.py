@@ -47,7 +47,8 @@ class TrainingStack:
             `inf` where only that is their limit.
         whole_logits_tokens: steps of so many tokens at most do not cut their logits.
         own_chunks: its own loss goes in chunks, and no fused one takes its place.
-        varied_logits: by how much the allocator holds more of that when lengths vary, or may.
+        expandable_segments: it switches on PyTorch's segments that grow, so that lengths that vary
+            leave no blocks behind.
         keeps_gradients: they stay from step to step, filled with zeros.
         offloads_activations: checkpoints are kept in system memory.
         foreach: the update works on all parameters at once, with one temporary of each.
@@ -58,6 +59,7 @@ class TrainingStack:
         no_sync: its FSDP adds up whole gradients over an accumulation, and divides their sum; None
             where that is not known.
         no_sync_source: the address that says so, "" where it is not known.
+        context_gib: of CUDA with PyTorch's kernels, outside the allocator, GiB.
         reserve: share that the caching allocator holds beyond what tensors use.
         source: where this is known from.
     """
@@ -89,7 +91,7 @@ class TrainingStack:
     elastic_gib: float
     whole_logits_tokens: int
     own_chunks: bool
-    varied_logits: float
+    expandable_segments: bool
     keeps_gradients: bool
     offloads_activations: bool
     foreach: bool
@@ -99,6 +101,7 @@ class TrainingStack:
     fsdp2: bool
     no_sync: bool | None
     no_sync_source: str
+    context_gib: float
     reserve: float
     source: str
 

@@ -45,6 +45,7 @@ _FLAGS = {
     "token_count_only": r"derived as blocks",
 }
 _FACTS: dict[str, Callable[[str], Any]] = {
+    "engine_version": str,
     "gpu": str,
     "gpu_memory_utilization": float,
     "max_concurrency": float,

@@ -49,7 +49,11 @@ QUESTIONS: Mapping[str, Typed] = {
     "pictures": Typed(
         ("size", "black-forest-labs/FLUX.1-dev"),
         "need",
-        ("^FLUX.1-dev runs on ", "Its speed there is not known", "It takes .* GiB in"),
+        (
+            "^FLUX.1-dev runs on ",
+            r"A picture of 1,024 × 1,024 takes about \d+",
+            "It takes .* GiB in",
+        ),
         ("tok/s", "context"),
     ),
     "how long a picture takes": Typed(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from gpusizer.answers.logs.log_comparison import LogComparison, Predicted, Predi
 from gpusizer.answers.logs.parse import parse_log
 from gpusizer.answers.logs.run_request import LogRequest, gguf_slug, request_of
 from gpusizer.core.errors import HubUnreachable, InvalidRequest, UnknownGpu
+from gpusizer.core.messages import Note
 from gpusizer.text import say_note
 from tests import engine_logs
 from tests.each import each
@@ -114,6 +116,25 @@ def test_measured_and_predicted_side_by_side() -> None:
         ("kv_per_token", pytest.approx(147_456 * 371_376 / (51 * GIB) - 1), (7, 8)),
     ]
     assert requests == [request_of(parse_log(engine_logs.VLLM_V1), "Qwen/Qwen3-8B")]
+
+
+def test_printed_tokens_of_hybrids_are_explained() -> None:
+    """34,952 tokens and 2.13 requests of 16,384, which are 34,898. A release that counted blocks of
+    four groups would have printed a quarter."""
+    hybrid = Prediction("Qwen/Qwen3.5-4B", "bf16", True, "", False, (), notes=(Note("log_cut"),))
+    even = replace(hybrid, even=True)
+
+    def told(log: str, prediction: Prediction) -> tuple[Note, ...]:
+        comparison = compare_log(parse_log(log), lambda _: prediction, "Qwen/Qwen3.5-4B")
+        return comparison.prediction.notes[1:]
+
+    by_blocks = engine_logs.VLLM_RECENT.replace("34,952 tokens", "8,738 tokens")
+    fits = {"fits": 34_898, "context": 16_384}
+    assert told(engine_logs.VLLM_RECENT, hybrid) == (
+        Note("log_tokens_of_requests", printed=34_952, **fits),
+    )
+    assert told(by_blocks, hybrid) == (Note("log_tokens_of_blocks", printed=8738, **fits),)
+    assert told(by_blocks, even) == told(engine_logs.SGLANG, hybrid) == ()
 
 
 Q4_0 = engine_logs.LLAMA_CPP.replace("Q4_K - Medium", "Q4_0")

@@ -104,6 +104,7 @@ def test_pictures_have_no_speed_in_tokens(llama: PageAnswer) -> None:
     flux = answer(embedded_sizer(), state).report.ranking
     columns = ranking_columns(flux)
     assert [c.name for c in RANKING_COLUMNS if c not in columns] == ["speed"]
+    assert [c.name for c in columns if c not in RANKING_COLUMNS] == ["drawn"]
     grid = gr.Dataframe(**grid_update(columns, flux, ENGLISH))
     assert grid.column_count[0] == len(columns) == len(grid.headers)
     assert ranking_columns(llama.report.ranking) == RANKING_COLUMNS

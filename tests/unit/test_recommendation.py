@@ -163,7 +163,7 @@ def test_slower_plans_are_left_out_only_where_asked() -> None:
 
 
 def test_an_unknown_speed_is_said_and_kept() -> None:
-    pictures = report("black-forest-labs/FLUX.1-dev", min_tok_s=60)
+    pictures = report("black-forest-labs/FLUX.1-dev", min_tok_s=60, cpu_offload="model")
     first = pictures.ranking[0]
     assert first.score.fast_enough is None
     codes = [note.code for note in first.why]

@@ -73,6 +73,7 @@ FAMILIES: Mapping[str, Iterable[str]] = {
     "note.why_price_": ("new", "used", "system", "launch", "own"),
     "note.why_per_million_": ("rented", "owned"),
     "note.why_per_hour_": ("rented", "owned"),
+    "note.why_per_thousand_": ("rented", "owned"),
     "note.purpose_": PURPOSES,
     "note.purpose_also_": ("workstation", "one_board"),
     "note.purpose_lacks_": CRITERIA,

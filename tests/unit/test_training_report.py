@@ -280,17 +280,20 @@ def test_the_ladder_starts_at_the_needed_bytes(fields: dict[str, Any]) -> None:
 
 
 def test_varied_lengths_show_more_than_they_need() -> None:
-    """ms-swift: 0.8 times 2,048 tokens' 18 bytes of 128,256 logits is given back."""
+    """More than twice 2,048 tokens' 18 bytes of 128,256 logits is given back."""
     shown, packed = (
         answer(packed=p, framework="ms-swift").estimates[0].memory for p in (False, True)
     )
-    assert shown.reclaimable == round(0.8 * 2048 * 18 * 128_256)
+    assert 2 * 2048 * 18 * 128_256 < shown.reclaimable < 1.3 * 2 * 2048 * 18 * 128_256
     assert shown.needed.likely == packed.needed.likely == packed.total.likely
     assert shown.needed.low == packed.total.low
     notes = answer(packed=False, framework="ms-swift").notes
     noted = [note for note in notes if note.code == "training_lengths"]
     assert [note.fields["shown_bytes"] for note in noted] == [shown.total.likely]
     assert abs(shown.needed.high - packed.total.high) <= 1
+    card = answer(gpu="a10", gpu_count=1, packed=False)
+    (note,) = [note for note in card.notes if note.code == "training_lengths"]
+    assert note.fields["shown_bytes"] <= CARDS.find("a10").device_memory_bytes
 
 
 @pytest.mark.parametrize("method", ["lora", "qlora", "full"])
@@ -335,9 +338,8 @@ def test_notes_on_models_that_are_hardly_measured() -> None:
     assert "training_of_experts" in codes(**mixture, method="qlora")
     assert "training_of_experts" not in codes(**mixture)
     assert "training_beyond_context" in codes(sequence_length=200_000)
-    varied = {"framework": "ms-swift"}
-    assert "training_lengths" in codes(**varied)
-    assert "training_lengths" not in codes() | codes(**varied, packed=True)
+    assert "training_lengths" in codes()
+    assert "training_lengths" not in codes(packed=True) | codes(framework="axolotl")
     short = answer(model="google-bert/bert-base-uncased")
     assert short.plan.sequence_length == 512
 

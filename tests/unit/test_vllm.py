@@ -22,11 +22,12 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Attention, LayerSpec
 from gpusizer.model.profile import ModelProfile, build_profile
 from tests.each import each
-from tests.families import gemma3_1b, qwen3_moe
+from tests.families import gemma3_1b, qwen3_moe, qwen3_next
 from tests.fits import fit_on
 from tests.vllm_models import (
     BIG,
     DEEPSEEK,
+    GPT_OSS,
     LLAMA_8B,
     MODELS,
     NOW,
@@ -195,14 +196,80 @@ def graphs_in_budget(model: ModelProfile, version: str) -> int:
     return inside_budget(model, version) - inside_budget(model, version, enforce_eager=True)
 
 
-def test_the_second_model_runner_reserves_nothing_for_graphs_of_dense_models() -> None:
+@each(
+    "version, llama, packed, mixture, hybrid_model",
+    [
+        ("0.22.0", False, False, False, False),
+        ("0.23.0", True, False, False, False),
+        ("0.24.0", True, True, False, False),
+        ("0.28.0", True, True, False, False),
+        ("0.29.0", True, True, True, True),
+    ],
+)
+def test_models_of_the_second_runner_by_release(
+    version: str, llama: bool, packed: bool, mixture: bool, hybrid_model: bool
+) -> None:
+    """Release notes of 0.22 to 0.25, pull requests 44443, 44446 and 53183."""
+    era = era_of(version)
+    quantized = replace(LLAMA_8B, quantization=GPT_OSS.quantization)
+    found = [
+        era.runs_second(model)
+        for model in (LLAMA_8B, quantized, build_profile(qwen3_moe()), build_profile(qwen3_next()))
+    ]
+    assert found == [llama, packed, mixture, hybrid_model]
+
+
+def test_named_mixtures_and_all_dense_models_are_the_second_runners_since_0_25() -> None:
+    dense = build_profile(gemma3_1b())
+    lite = replace(DEEPSEEK, architecture=replace(architecture(DEEPSEEK), model_type="deepseek_v2"))
+    assert [era_of(v).runs_second(dense) for v in ("0.24.0", "0.25.0")] == [False, True]
+    assert [era_of(v).runs_second(lite) for v in ("0.24.0", "0.25.0")] == [False, True]
+
+
+def test_the_second_model_runner_reserves_nothing_for_graphs_until_0_29() -> None:
     """Issue 49224; pull request 53306 reserves it again. Qwen2.5-0.5B at 0.27.1 printed a pool of
     18.65 GiB: 0.85 x 23.99 - 1.49 - 0.25, though its graphs took 0.37."""
     experts = build_profile(qwen3_moe())
-    assert graphs_in_budget(LLAMA_8B, "0.23.0") > 0
-    assert graphs_in_budget(LLAMA_8B, "0.25.1") == graphs_in_budget(LLAMA_8B, "0.28.0") == 0
-    assert graphs_in_budget(LLAMA_8B, "0.29.0") == graphs_in_budget(LLAMA_8B, "0.23.0")
+    assert graphs_in_budget(LLAMA_8B, "0.22.0") > 0
+    assert graphs_in_budget(LLAMA_8B, "0.23.0") == graphs_in_budget(LLAMA_8B, "0.28.0") == 0
+    assert graphs_in_budget(LLAMA_8B, "0.29.0") == graphs_in_budget(LLAMA_8B, "0.22.0")
     assert graphs_in_budget(experts, "0.27.1") == graphs_in_budget(experts, "0.23.0") > 0
+
+
+def test_windows_are_charged_for_every_batch_in_flight_since_0_26() -> None:
+    """Issue 49878: Gemma-4-31B, 262,144 tokens in steps of 32,768. Pages of 256 KiB in groups of
+    ten layers: 8,192 of the full ones, and five groups of 2,113, since 0.26 of 4,161."""
+    gemma = embedded("google/gemma-4-31B-it")
+    for version, pages_each, printed in (("0.25.1", 2113, 45.79), ("0.26.0", 4161, 70.79)):
+        asked = Workload(engine_version=version, max_num_batched_tokens=32_768)
+        found = VLLM.sequence_bytes(Placement(gemma, asked), 262_144)
+        assert found == (8192 + 5 * pages_each) * 10 * 256 * 1024
+        assert round(found / GIB, 2) == printed
+
+
+def test_stages_keep_more_batches_in_flight() -> None:
+    """One more than stages under the second runner, as many as stages under the first."""
+
+    def of(stages: int, version: str, model: ModelProfile = LLAMA_8B) -> int:
+        asked = Workload(engine_version=version, max_num_batched_tokens=1000)
+        placement = Placement(model, asked, Split(1, stages))
+        return version_defaults.in_flight_tokens(placement, era_of(version))
+
+    assert [of(stages, "0.28.0") for stages in (1, 2, 4)] == [2000, 3000, 5000]
+    experts = build_profile(qwen3_moe())
+    assert [of(stages, "0.28.0", experts) for stages in (1, 2, 4)] == [2000, 2000, 4000]
+    assert of(4, "0.25.1") == 1000
+
+
+def test_the_largest_cards_take_larger_steps_since_0_28() -> None:
+    """Pull request 51726: it is in v0.28.0, and in no tag of 0.27."""
+
+    def tokens(version: str) -> int:
+        asked = Workload(engine_version=version)
+        placement = Placement(LLAMA_8B, asked, device_class=version_defaults.HUGE_CLASS)
+        return version_defaults.limits_of(placement, era_of(version)).tokens
+
+    assert (tokens("0.27.1"), tokens("0.28.0")) == (8192, 16_384)
 
 
 def test_buffers_for_nvlink_need_peers() -> None:
@@ -266,7 +333,7 @@ def test_groups_have_as_many_layers_as_the_rarest_kind() -> None:
     arch = architecture(build_profile(gemma3_1b()))
     blocks = 2048 // 16 + 6 * (-(-(511 + 1024) // 16) + 1)
     token = 2 * 256 * 2
-    assert sequence(arch, 2048, max_num_batched_tokens=1024) == blocks * 4 * 16 * token
+    assert sequence(arch, 2048, "0.25", max_num_batched_tokens=1024) == blocks * 4 * 16 * token
 
 
 def test_smaller_heads_get_longer_blocks() -> None:
@@ -276,7 +343,7 @@ def test_smaller_heads_get_longer_blocks() -> None:
         LayerSpec(Attention.FULL, 5, 1024, 1024, 2),
     )
     pages_needed = 5 * (-(-(1023 + 4096) // 16) + 1) + 8192 // 32
-    cache_bytes = sequence(arch, 8192, max_num_batched_tokens=4096)
+    cache_bytes = sequence(arch, 8192, "0.20.0", max_num_batched_tokens=4096)
     assert cache_bytes == pages_needed * 5 * 16 * 8192
     assert round(cache_bytes / GIB, 3) == 1.136  # as vLLM 0.20 logged
 
@@ -341,10 +408,13 @@ def test_recurrent_pages_make_room_for_drafts() -> None:
     With prefix caching each group of recurrent layers holds one more (Qwen3.6-27B-FP8 at 4,096
     tokens: 12 pages of 784 tokens, 41.03 GiB for 71.42 sequences).
     """
-    assert sequence(QWEN_27B, 262_144, draft_tokens=3) == (328 + 3 * 4) * 17 * 800 * 4096
+    drafted = sequence(QWEN_27B, 262_144, "0.25.1", draft_tokens=3)
+    assert drafted == (328 + 3 * 4) * 17 * 800 * 4096
     page = 784 * 4096
-    assert sequence(QWEN_27B, 4096) == (6 + 3 * 1) * 16 * page
-    assert sequence(QWEN_27B, 4096, prefix_caching=True) == (6 + 3 * 2) * 16 * page
+    assert sequence(QWEN_27B, 4096, "0.27.1") == (6 + 3 * 1) * 16 * page
+    cached = (6 + 3 * 2) * 16 * page
+    assert sequence(QWEN_27B, 4096, "0.27.1", prefix_caching=True) == cached
+    assert sequence(QWEN_27B, 4096, "0.28.0") == cached  # on unasked, pull request 50991
 
 
 def test_the_engine_keeps_compressors_states_for_a_whole_step() -> None:
@@ -358,6 +428,8 @@ def test_the_engine_keeps_compressors_states_for_a_whole_step() -> None:
     windows = 43 * (-(-(127 + 8192) // 64) + 1) * page
     fours = 21 * (blocks + -(-(7 + 8192) // 4) + 1) * (page + keys)
     rest = 20 * (blocks * 2 * 584 + (-(-(127 + 8192) // 8) + 1) * page)
-    found = sequence(arch, 912_128)
+    found = sequence(arch, 912_128, "0.25.1")
     assert found == windows + fours + rest
     assert found == pytest.approx(7.01 * GIB / 1.11, rel=0.05)
+    # two batches in flight: 53.5 KiB a token of the 121,000 that then fit, by the same issue
+    assert sequence(arch, 121_000, "0.26.0") == pytest.approx(53.5 * 1024 * 121_000, rel=0.05)

@@ -166,10 +166,9 @@ def need(
         memory_free(first),
         *one_price(first.fit.gpu, first.costs),
     )
-    paced = first.decode or first.read or first.heard
     weighed = (
         *memory,
-        *([] if paced else [Note("answer_order_without_speed")]),
+        *_order(first),
         *first.weighed,
         *offered,
         *missed(first),
@@ -177,6 +176,14 @@ def need(
         *others(alternatives),
     )
     return Conclusion("need", said, weighed, facts_of(first))
+
+
+def _order(first: Ranked) -> Iterator[Note]:
+    """What GPUs are compared by, where that is not what each user sees."""
+    if first.drawn is None and not (first.decode or first.read or first.heard):
+        yield Note("answer_order_without_speed")
+    elif first.drawn is not None and first.rank_by == "recommended":
+        yield Note("answer_order_by_picture")
 
 
 def memory_by_width(estimates: Sequence[MemoryEstimate]) -> Iterator[Note]:
@@ -219,6 +226,8 @@ def others(alternatives: Iterable[Alternative]) -> Iterator[Note]:
         price = "rented" if rents else "bought"
         if item.user_rate is None:
             yield Note(f"answer_or_{kind}_{price}_without_speed", **fields)
+            if item.drawn is not None:
+                yield Note("answer_or_drawn", seconds=item.drawn.likely)
         else:
             tokens = significant(item.user_rate.likely)
             yield Note(f"answer_or_{kind}_{price}", **fields, tokens=tokens)

@@ -1,8 +1,8 @@
 """GGUF files for engines that read nothing else: those of a repository, or made of its weights.
 
 Sources of the options, all of ggml-org/llama.cpp: convert_hf_to_gguf.py (`--remote` reads a
-repository of the Hub, `--mmproj` writes the vision part), tools/quantize/quantize.cpp (types, and
-those that it refuses without an importance matrix), tools/server/README.md.
+repository of the Hub, `--mmproj` writes the vision part), tools/quantize/quantize.cpp (types),
+tools/imatrix/README.md, tools/server/README.md.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from gpusizer.answers.launch.base import LaunchPlan
 from gpusizer.core.messages import Note
+from gpusizer.memory.quantizing import needs_matrix
 
 SOURCE = "https://github.com/ggml-org/llama.cpp"
 _CONVERT = "llama.cpp/convert_hf_to_gguf.py"
@@ -28,7 +29,8 @@ _WIDE_TABLES: Mapping[str, str] = {
 }
 _TABLES = ("--token-embedding-type", "q8_0", "--output-tensor-type", "q8_0")
 _OF_CONVERTER: Mapping[str, str] = {"BF16": "bf16", "F16": "f16", "F32": "f32", "FP32": "f32"}
-_NEED_A_MATRIX = ("IQ1_", "IQ2_", "IQ3_XXS", "Q2_K_S")
+_MATRIX = "imatrix.gguf"
+_SAMPLES = "calibration.txt"
 _SEES = "image-text-to-text"
 
 
@@ -60,14 +62,11 @@ def gguf_files(plan: LaunchPlan) -> GgufFiles:
     if plan.format == "gguf":
         return GgufFiles(repo=plan.repo_id, notes=plan.no_revision)
     tag = plan.gguf_tag.upper()
-    if plan.quantized or "@" in plan.quant or tag.startswith(_NEED_A_MATRIX):
+    if plan.quantized or "@" in plan.quant or needs_matrix(plan.quant):
         return GgufFiles(notes=(Note("launch_needs_gguf", repo_id=plan.repo_id, quant=tag),))
-    name = plan.repo_id.rpartition("/")[2]
     sees = plan.task == _SEES and not plan.workload.text_only
-    projector = f"{name}-mmproj.gguf" if sees else ""
-    made, file = _made(plan.repo_id, name, tag)
-    if projector:
-        made.insert(-1, _converted(plan.repo_id, "--mmproj", "--outfile", projector))
+    projector = _projector_of(plan.repo_id) if sees else ""
+    made, file = _made(plan.repo_id, tag, projector)
     made_note = Note("launch_makes_gguf", repo_id=plan.repo_id, quant=tag)
     return GgufFiles(
         file=file,
@@ -77,23 +76,43 @@ def gguf_files(plan: LaunchPlan) -> GgufFiles:
     )
 
 
+def making(repo_id: str, tag: str, *, sees: bool, matrix: bool) -> tuple[str, ...]:
+    """Commands that make the file of a type, with that of the vision part where a model sees, and
+    with an importance matrix where that is wanted, of texts that the reader chooses.
+    """
+    made, _ = _made(repo_id, tag, _projector_of(repo_id) if sees else "")
+    if matrix:
+        quantize = shlex.split(made.pop())
+        wide = quantize[-3]
+        made.append(shlex.join(("llama-imatrix", "-m", wide, "-f", _SAMPLES, "-o", _MATRIX)))
+        made.append(shlex.join((quantize[0], "--imatrix", _MATRIX, *quantize[1:])))
+    return (*_TOOLS, *made)
+
+
 def draft_file(repo_id: str) -> tuple[str, str]:
     """The command that makes a file of a small model in 16 bits, and the file's name."""
     file = f"{repo_id.rpartition('/')[2]}-F16.gguf"
     return _converted(repo_id, "--outtype", "f16", "--outfile", file), file
 
 
-def _made(repo_id: str, name: str, tag: str) -> tuple[list[str], str]:
-    """Commands that make the file of a type, and its name."""
+def _projector_of(repo_id: str) -> str:
+    return f"{repo_id.rpartition('/')[2]}-mmproj.gguf"
+
+
+def _made(repo_id: str, tag: str, projector: str) -> tuple[list[str], str]:
+    """Commands that make the file of a type, and that of the vision part where it has a name; the
+    name of the first, which the last command makes."""
+    name = repo_id.rpartition("/")[2]
+    beside = [_converted(repo_id, "--mmproj", "--outfile", projector)] if projector else []
     outtype = _OF_CONVERTER.get(tag)
     wide = f"{name}-{tag if outtype else 'BF16'}.gguf"
     convert = _converted(repo_id, "--outtype", outtype or "bf16", "--outfile", wide)
     if outtype:
-        return [convert], wide
+        return [*beside, convert], wide
     file = f"{name}-{tag}.gguf"
     tables = _TABLES if tag in _WIDE_TABLES else ()
     quantize = shlex.join(("llama-quantize", *tables, wide, file, _WIDE_TABLES.get(tag, tag)))
-    return [convert, quantize], file
+    return [convert, *beside, quantize], file
 
 
 def _converted(repo_id: str, *options: str) -> str:

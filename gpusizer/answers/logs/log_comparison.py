@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpusizer.answers.json_shapes import Json, fields_of
 from gpusizer.answers.logs.rules import LogReading, ParsedLog, is_host
@@ -11,6 +11,7 @@ from gpusizer.answers.logs.run_request import SERVING, LogRequest, request_of
 from gpusizer.core.messages import Note
 
 _LOADED_TWICE = 1.02  # more than the file: mapped pages count under host and GPU
+_FEWER_THAN_FIT = 0.9  # of what fits: numbers of tokens are rounded to whole blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,26 @@ def compare_log(parsed: ParsedLog, predict: Predict, model: str, gpu: str = "") 
         if predicted is not None and isinstance(reading.value, int | float) and reading.value > 0:
             band = (predicted.likely, predicted.low, predicted.high)
             rows.append(ComparedAmount(name, reading.value, *band, reading.lines))
+    if not prediction.even:
+        notes = (*prediction.notes, *_printed_tokens(parsed, request))
+        prediction = replace(prediction, notes=notes)
     return LogComparison(request, prediction, tuple(rows))
+
+
+def _printed_tokens(parsed: ParsedLog, request: LogRequest) -> Iterator[Note]:
+    """What vLLM's number of tokens counts for a model whose layers share pages in groups.
+
+    Releases before 0.21 print blocks / groups x tokens of a block, which is less than what fits;
+    since then it is the concurrency x the longest sequence (`kv_cache_utils.py`).
+    """
+    tokens, held = parsed.smallest("kv_tokens"), parsed.smallest("max_concurrency")
+    context = request.fields.get("context")
+    if request.engine != "vllm" or tokens is None or held is None or not context:
+        return
+    printed, fits = int(tokens.value), round(float(held.value) * context)
+    of_blocks = printed < _FEWER_THAN_FIT * fits
+    code = "log_tokens_of_blocks" if of_blocks else "log_tokens_of_requests"
+    yield Note(code, printed=printed, fits=fits, context=context)
 
 
 _Amounts = Iterator[tuple[str, LogReading]]

@@ -124,6 +124,7 @@ class PlanCosts:
         today: the day by which a price is said to be old.
         rent: prices of one board-hour.
         tokens_per_second: what the plan generates for all its users, at the likely speed.
+        seconds_per_picture: likely, of a model that draws pictures or clips; None for others.
         running_watts: boards at their rated power, and their hosts.
         cards: whether the boards go into a slot of a computer that one builds.
         power_supply_watts: size of supply, for such cards.
@@ -144,6 +145,7 @@ class PlanCosts:
     market: tuple[Price, ...]
     similar: Price | None
     today: date
+    seconds_per_picture: float | None = None
 
     @property
     def buy_usd(self) -> float | None:
@@ -259,6 +261,22 @@ class PlanCosts:
         return self._per_million_tokens(self.lowest_usd_per_hour)
 
     @property
+    def usd_per_thousand_pictures(self) -> float | None:
+        """USD for a thousand pictures or clips on rented boards, None when unknown."""
+        return self.of_thousand_pictures(self.rent_usd_per_hour)
+
+    @property
+    def lowest_usd_per_thousand_pictures(self) -> float | None:
+        """The lesser of the known rented and owned prices of them."""
+        return self.of_thousand_pictures(self.lowest_usd_per_hour)
+
+    def of_thousand_pictures(self, usd_per_hour: float | None) -> float | None:
+        """USD for a thousand pictures or clips, by the USD for an hour."""
+        if usd_per_hour is None or self.seconds_per_picture is None:
+            return None
+        return significant(usd_per_hour * self.seconds_per_picture / SECONDS_PER_HOUR * 1000)
+
+    @property
     def as_of(self) -> str | None:
         """Date of the rent, else of the street price, else the year of the launch price."""
         if self.rent is not None and self.rent.as_of:
@@ -305,8 +323,11 @@ def plan_costs(
     tokens_per_second: float | None,
     assumptions: CostAssumptions,
     today: date | None = None,
+    *,
+    seconds_per_picture: float | None = None,
 ) -> PlanCosts:
-    """Costs of `boards` boards that together generate `tokens_per_second` (None: unknown).
+    """Costs of `boards` boards that together generate `tokens_per_second` (None: unknown), or a
+    picture in so many seconds.
 
     The reader's own prices stand in place of those on record. Prices are said to be old by `today`,
     by default the current day.
@@ -327,6 +348,7 @@ def plan_costs(
         market=() if is_own else gpu.market,
         similar=None if is_own else gpu.similar,
         today=today or current_day(),
+        seconds_per_picture=seconds_per_picture,
     )
 
 

@@ -129,7 +129,7 @@ def _denoising(denoiser: Denoiser, shape: PipelineShape, canvas: Canvas, width: 
     if not (denoiser.channels or denoiser.hidden):
         return UNKNOWN
     batch = canvas.images * shape.guidance_batches
-    rows, columns, _ = _latents(shape, canvas)
+    rows, columns, _ = latents_of(shape, canvas)
     if denoiser.channels:
         need = _unet_elements(denoiser, rows, columns) * _WORKSPACE_OF_UNETS
     else:
@@ -138,7 +138,7 @@ def _denoising(denoiser: Denoiser, shape: PipelineShape, canvas: Canvas, width: 
     return _banded(need * batch * width, _DENOISER_BAND)
 
 
-def _latents(shape: PipelineShape, canvas: Canvas) -> tuple[int, int, int]:
+def latents_of(shape: PipelineShape, canvas: Canvas) -> tuple[int, int, int]:
     """Rows, columns and frames of what is denoised."""
     decoder = shape.decoder
     scale, temporal = (decoder.scale, decoder.temporal_scale) if decoder else (8, 1)
@@ -148,7 +148,7 @@ def _latents(shape: PipelineShape, canvas: Canvas) -> tuple[int, int, int]:
 
 def tokens_of_picture(denoiser: Denoiser, shape: PipelineShape, canvas: Canvas) -> int:
     """Tokens of one picture or video in a transformer, without those of the prompt."""
-    rows, columns, frames = _latents(shape, canvas)
+    rows, columns, frames = latents_of(shape, canvas)
     patches = -(-rows // denoiser.patch) * -(-columns // denoiser.patch)
     return patches * -(-frames // denoiser.patch_frames)
 

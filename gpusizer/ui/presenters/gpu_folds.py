@@ -1,6 +1,6 @@
 """What stands below GPUs side by side, a fold for each: what would make the model fit, the command
-that starts it, and what it can be checked by: runs that others published, a command that measures
-it; and the Markdown of its badge."""
+that starts it, what making its quantization takes, and what it can be checked by: runs that others
+published, a command that measures it; and the Markdown of its badge."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from gpusizer.answers.comparison import ComparedGpu, Comparison
 from gpusizer.answers.launch import launch_command
 from gpusizer.answers.published_runs import MEMORY, SPEEDS, PublishedRun, runs_on
+from gpusizer.answers.quantizing import making_of
 from gpusizer.answers.ranked_json import benchmark_of
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note
@@ -147,6 +148,21 @@ def launch_html(sized: Sized, words: Words) -> Html | None:
     )
 
 
+def _quantizing(sized: Sized, words: Words) -> Html | None:
+    """Write what making the quantization takes, and the commands; None for one that is stored."""
+    fit = sized.ranked.fit
+    making = making_of(sized.profile, fit.estimate, fit.gpu)
+    if making is None:
+        return None
+    command = making.command
+    return fold(
+        words("quantizing.title", quant=fit.estimate.quant.name),
+        words.listed(making.notes, "gs-notes"),
+        words.code(making.made.tool, command.text, command.language) if command else None,
+        class_="gs-quantizing",
+    )
+
+
 def _loading(ranked: Ranked, words: Words) -> str:
     """Write the minutes until weights are downloaded, and read from a disk."""
     times, assumed = ranked.load_times, ranked.assumptions
@@ -181,6 +197,7 @@ def _fold(sized: Sized, item: ComparedGpu, words: Words, *, opened: bool) -> Htm
         title,
         _advice(sized.ranked, words),
         launch_html(sized, words),
+        _quantizing(sized, words),
         evidence_html(sized, words),
         words.listed(_reasons(sized.ranked), "gs-notes"),
         class_="gs-gpu-fold",

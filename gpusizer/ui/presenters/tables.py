@@ -111,7 +111,11 @@ def _rate_of(item: Ranked) -> Rate | None:
 
 def _rate(item: Ranked, words: Words) -> Html:
     """Write likely tokens per second of each user with their band."""
-    rate = _rate_of(item)
+    return _amount(_rate_of(item), words)
+
+
+def _amount(rate: Rate | None, words: Words) -> Html:
+    """Write a likely figure with its band."""
     if rate is None:
         return el("div", DASH, class_="gs-number")
     return amount_cell(words.speed(rate.likely), words.band(rate))
@@ -189,8 +193,23 @@ RANKING_COLUMNS: tuple[Column[Ranked], ...] = (
 """The grid of every GPU that runs a model, in the report's order."""
 
 
+_DRAWN: Column[Ranked] = Column(
+    "drawn",
+    lambda item: None if item.drawn is None else item.drawn.likely,
+    lambda item, words: _amount(item.drawn, words),
+    "html",
+    ascending=True,
+    width=104,
+)
+"""Seconds of a picture or clip, in the place of tokens/s."""
+
+
 def ranking_columns(ranking: Sequence[Ranked]) -> Sequence[Column[Ranked]]:
-    """Return the columns of a ranking: no speed where no model of it writes or reads tokens."""
+    """Return the columns of a ranking: seconds of a picture where models draw, no speed where no
+    model of it writes or reads tokens."""
     if any(map(_rate_of, ranking)):
         return RANKING_COLUMNS
-    return [column for column in RANKING_COLUMNS if column.name != "speed"]
+    columns = [column for column in RANKING_COLUMNS if column.name != "speed"]
+    if any(item.drawn is not None for item in ranking):
+        columns.insert(1, _DRAWN)
+    return columns

@@ -26,19 +26,19 @@ from gpusizer.memory.engines.vllm.eras import (
     checks_free_memory,
     era_of,
 )
+from gpusizer.memory.engines.vllm.graphs import graph_bytes, warmup_bytes
 from gpusizer.memory.engines.vllm.loading import VllmLoader
 from gpusizer.memory.engines.vllm.pages import BLOCK, cache_of
 from gpusizer.memory.engines.vllm.runtime import (
     beside_bytes,
     context_bytes,
-    graph_bytes,
     non_torch_bytes,
-    warmup_bytes,
 )
 from gpusizer.memory.engines.vllm.version_defaults import (
     A100_CLASS,
     DEVICE_CLASSES,
     device_class,
+    in_flight_tokens,
     is_pcie,
     is_rocm,
     limits_of,
@@ -87,7 +87,7 @@ class VllmEngine(Engine):
             arch,
             workload.kv_dtype,
             placement.split,
-            limits_of(placement, era).tokens,
+            in_flight_tokens(placement, era),
             era,
             workload.draft_tokens,
             own_drafts=workload.own_draft_tokens > 0,
@@ -127,9 +127,9 @@ class VllmEngine(Engine):
         arch = placement.arch
         if placement.workload.enforce_eager or arch is None:
             return Overhead(inside, outside)
-        size = graph_bytes(arch, limits_of(placement, era), split, era, device_class)
+        size = graph_bytes(placement, arch, limits_of(placement, era), era)
         graphs = band(self.slug, era.family, "graphs").around(size, Provenance.FITTED)
-        if era.budgets_graphs(arch) and not is_rocm(device_class):
+        if era.budgets_graphs(placement.profile) and not is_rocm(device_class):
             return Overhead(inside + graphs, outside)
         return Overhead(inside, outside + graphs)
 

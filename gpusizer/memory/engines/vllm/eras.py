@@ -9,7 +9,8 @@ from functools import cache, lru_cache
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import TableRow, read_table
 from gpusizer.core.units import GIB
-from gpusizer.model.architecture import Architecture, Attention
+from gpusizer.model.architecture import Attention
+from gpusizer.model.profile import ModelProfile
 
 CURRENT = "0.30"
 """Version that numbers describe if the request names none."""
@@ -30,10 +31,17 @@ class Era:
         keeps_workspace: the experts' workspace stays allocated while sampling.
         latent: how an MLA latent is cached: "expanded" per head, "padded" to 128s, or "exact".
         grouped_pages: layers of unequal kinds share pages in groups; else all grow alike.
-        graphs_budgeted: whose estimated CUDA graphs are subtracted from the budget: those of "all"
-            models, of "none", or of all but dense ones without recurrent layers ("sparse").
+        graphs: what CUDA graphs are captured of: "decode" steps whole, any step in "piecewise", or
+            "both".
+        graph_step: tokens between the sizes of graphs beyond 256.
+        graphs_budgeted: whose estimated graphs are subtracted from the budget: those of "all"
+            models, of "none", or of those that the "first" model runner runs.
         charges_warmup: buffers of gated delta rules for a whole step count as graphs.
-        graph_share: size of graphs against those of 0.19.
+        charges_in_flight: a sliding window is charged for every batch in flight, not for one.
+        caches_prefixes: prefixes are cached for models with recurrent layers, too, unasked.
+        second_runner: words that say which models Model Runner V2 runs: "none", "all", types of
+            models, "dense" for those without experts and recurrent layers, "unquantized" where
+            packed weights are left out.
         alone, pcie, nvlink: growth of memory outside PyTorch on one GPU, and per GPU of several.
     """
 
@@ -44,9 +52,13 @@ class Era:
     keeps_workspace: bool
     latent: str
     grouped_pages: bool
+    graphs: str
+    graph_step: int
     graphs_budgeted: str
     charges_warmup: bool
-    graph_share: float
+    charges_in_flight: bool
+    caches_prefixes: bool
+    second_runner: tuple[str, ...]
     alone: float
     pcie: float
     nvlink: float
@@ -56,17 +68,27 @@ class Era:
         """Versions whose predictions err alike: those of one scheduler and sampler."""
         if self.generation == "V0":
             return "V0"
-        return "V1" if self.keeps_workspace else "V1 to 0.16"
+        return "V1 to 0.16" if self.sorts else "V1"
 
-    def budgets_graphs(self, arch: Architecture) -> bool:
+    def runs_second(self, profile: ModelProfile) -> bool:
+        """Whether Model Runner V2 runs a model (`VllmConfig.use_v2_model_runner`, and
+        `_is_default_v2_model_runner_model` before 0.29; vllm/config/vllm.py)."""
+        arch, named = profile.architecture, self.second_runner
+        if arch is None or "none" in named or "all" in named:
+            return "all" in named
+        packed = profile.quantization is not None and "unquantized" in named
+        recurrent = any(s.attention is Attention.RECURRENT for s in arch.layer_plan)
+        if packed or recurrent or not arch.generates:
+            return False
+        return arch.model_type in named or ("dense" in named and not arch.experts)
+
+    def budgets_graphs(self, profile: ModelProfile) -> bool:
         """Whether the estimated CUDA graphs of a model are subtracted from the budget.
 
-        Model Runner V2 runs what is neither a mixture of experts nor hybrid
-        (`_is_default_v2_model_runner_model`, vllm/config/vllm.py).
+        Model Runner V2 estimates none before pull request 53306.
         """
-        recurrent = any(s.attention is Attention.RECURRENT for s in arch.layer_plan)
-        if self.graphs_budgeted == "sparse":
-            return bool(arch.experts) or recurrent
+        if self.graphs_budgeted == "first":
+            return not self.runs_second(profile)
         return self.graphs_budgeted == "all"
 
     @property
@@ -139,7 +161,9 @@ def _era(row: TableRow) -> Era:
     return row.record(
         Era,
         since=(major, minor, patch),
-        graphs_budgeted=row.one_of("graphs_budgeted", ("all", "none", "sparse")),
+        graphs=row.one_of("graphs", ("decode", "piecewise", "both")),
+        graphs_budgeted=row.one_of("graphs_budgeted", ("all", "none", "first")),
+        second_runner=row.parts("second_runner"),
         alone=row.number("alone_gib") * GIB,
         pcie=row.number("pcie_gib") * GIB,
         nvlink=row.number("nvlink_gib") * GIB,

@@ -62,7 +62,7 @@ class Cache:
         kinds: layers by page.
         grouped: kinds share pages in groups of equally many layers.
         state_pages: pages per group of recurrent layers and sequence.
-        step_tokens: most tokens that one step adds to a window.
+        step_tokens: most tokens in flight that a window keeps beside its own.
     """
 
     kinds: tuple[PageKind, ...]
@@ -156,13 +156,13 @@ def _state_pages(era: Era, draft_tokens: int, *, prefix_caching: bool) -> int:
     """Pages of a sequence in each group of recurrent layers (`MambaSpec.max_memory_usage_bytes`).
 
     One, and one for each token guessed ahead; one more where prefix caching is on, whose mode is
-    "align" for models with gated delta rules (`mamba_cache_mode`; logs of 0.27 say so). It is off
-    for models with recurrent layers unless asked for (pull request 46778). V0 kept states outside
-    the paged cache.
+    "align" for models with gated delta rules (`mamba_cache_mode`; logs of 0.27 say so). It was off
+    for models with recurrent layers unless asked for (pull request 46778), and is on since 0.28
+    (50991). V0 kept states outside the paged cache.
     """
     if era.profiles_whole_prompts:
         return 0
-    return 1 + draft_tokens + int(prefix_caching)
+    return 1 + draft_tokens + int(prefix_caching or era.caches_prefixes)
 
 
 def _with_drafts(spec: LayerSpec, tokens: int) -> LayerSpec:

@@ -38,7 +38,7 @@ DEVICE_CLASSES = (
 _UNIFIED_NAMES = re.compile(r"\b(GB10|DGX Spark)\b", re.IGNORECASE)
 _STEP_TOKENS = {0: 2048, A100_CLASS: 2048, BIG_CLASS: 8192, HUGE_CLASS: 8192}
 _HUGE_STEP_TOKENS = 16384  # pull request 51726
-_HUGE_SINCE = (0, 21, 0)
+_HUGE_SINCE = (0, 28, 0)
 _SEQUENCES = {0: 256, A100_CLASS: 256, BIG_CLASS: 1024, HUGE_CLASS: 1024}
 _V0_SEQUENCES = 256
 _V0_CHUNKED_BEYOND = 32768  # V0 splits prompts where sequences may be longer than this
@@ -109,3 +109,18 @@ def limits_of(placement: Placement, era: Era) -> BatchLimits:
         tokens = max(tokens, workload.context)
     sequences = workload.max_num_seqs or max(_SEQUENCES[card], users)
     return BatchLimits(workload.max_num_batched_tokens or tokens, sequences, True)
+
+
+def in_flight_tokens(placement: Placement, era: Era) -> int:
+    """Tokens beyond a sliding window that each sequence is charged for.
+
+    A step's until pull request 47728, which keeps blocks until their batch is processed; then
+    those of every batch in flight, of which asynchronous scheduling has two, or one more than
+    pipeline stages under Model Runner V2 (`max_concurrent_batches`, vllm/config/vllm.py). For
+    Gemma-4-31B with 262,144 tokens and steps of 32,768 it is 70.79 GiB instead of 45.79 (issue
+    49878).
+    """
+    tokens, stages = limits_of(placement, era).tokens, placement.split.pipeline
+    if not era.charges_in_flight:
+        return tokens
+    return tokens * (stages + 1 if era.runs_second(placement.profile) else max(2, stages))

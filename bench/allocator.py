@@ -1,0 +1,241 @@
+"""What PyTorch's caching allocator keeps when every training step has another length.
+
+    python -m bench.allocator
+
+Steps of a decoder with checkpoints are played by the allocator's rules (c10/cuda/
+CUDACachingAllocator.cpp of PyTorch 2.1): the smallest free block that is large enough, split where
+more than the smallest piece is left, else a new segment; neighbours are joined once both are free;
+nothing goes back to the device before it is full. Lengths are log-normal as in ms-swift's benchmark
+(docs/source_en/LLM/Benchmark.md: 3234.4 ± 2547.5 tokens, at least 91); longer ones than the cap are
+left out, as ms-swift does. Printed is what `_LEFT_BY_LENGTHS` of `gpusizer/training/memory.py` is.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_MIB = 1 << 20
+_UNIT = 512  # kMinBlockSize
+_SMALL, _SMALL_SEGMENT = _MIB, 2 * _MIB  # kSmallSize, kSmallBuffer
+_MIDDLE, _MIDDLE_SEGMENT = 10 * _MIB, 20 * _MIB  # kMinLargeAlloc, kLargeBuffer
+_ROUND_LARGE = 2 * _MIB
+_SEGMENT_SPAN = 1 << 44  # addresses of one segment lie closer together than this
+_MEAN_TOKENS, _SPREAD_TOKENS, _SHORTEST = 3234.4, 2547.5, 91
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """A piece of a segment between its neighbours, in the pool of small or of large ones."""
+
+    address: int
+    size: int
+    small: bool
+    free: bool = False
+    before: Block | None = None
+    after: Block | None = None
+
+
+class CachingAllocator:
+    """Bytes in use, their peak, and bytes that segments have taken from the device."""
+
+    def __init__(self) -> None:
+        self.allocated = self.peak = self.reserved = self._segments = 0
+        self._free: dict[bool, list[tuple[int, int, Block]]] = {True: [], False: []}
+
+    def take(self, wanted: float) -> Block:
+        """Return a block of at least so many bytes."""
+        size = max(_UNIT, -(-int(wanted) // _UNIT) * _UNIT)
+        small = size <= _SMALL
+        pool = self._free[small]
+        place = bisect.bisect_left(pool, (size, -1))
+        block = pool.pop(place)[2] if place < len(pool) else self._segment(size)
+        left = block.size - size
+        if left >= _UNIT if small else left > _SMALL:
+            rest = Block(block.address + size, left, small, True, block, block.after)
+            if rest.after:
+                rest.after.before = rest
+            block.after, block.size = rest, size
+            self._put(rest)
+        block.free = False
+        self.allocated += block.size
+        self.peak = max(self.peak, self.allocated)
+        return block
+
+    def give(self, *blocks: Block) -> None:
+        """Take blocks back; each joins its neighbours that are free."""
+        for block in blocks:
+            self.allocated -= block.size
+            block.free = True
+            if block.after and block.after.free:
+                self._join(block, self._taken(block.after))
+            if block.before and block.before.free:
+                before = self._taken(block.before)
+                self._join(before, block)
+                block = before
+            self._put(block)
+
+    def _segment(self, size: int) -> Block:
+        small = size <= _SMALL
+        rounded = -(-size // _ROUND_LARGE) * _ROUND_LARGE
+        large = _MIDDLE_SEGMENT if size < _MIDDLE else rounded
+        self._segments += 1
+        taken = _SMALL_SEGMENT if small else large
+        self.reserved += taken
+        return Block(self._segments * _SEGMENT_SPAN, taken, small)
+
+    def _put(self, block: Block) -> None:
+        bisect.insort(self._free[block.small], (block.size, block.address, block))
+
+    def _taken(self, block: Block) -> Block:
+        pool = self._free[block.small]
+        pool.pop(bisect.bisect_left(pool, (block.size, block.address)))
+        return block
+
+    @staticmethod
+    def _join(block: Block, after: Block) -> None:
+        block.size += after.size
+        block.after = after.after
+        if block.after:
+            block.after.before = block
+
+
+@dataclass(frozen=True, slots=True)
+class Decoder:
+    """Widths of a decoder: of the residual stream, keys of a layer, the gated MLP, the vocabulary.
+
+    `raises_logits`: its code makes FP32 logits, of which there is a shifted copy.
+    """
+
+    hidden: int
+    keys: int
+    inner: int
+    layers: int
+    vocabulary: int
+    raises_logits: bool
+
+
+def step(pool: CachingAllocator, model: Decoder, tokens: int) -> None:
+    """Play the forward and the backward pass of one sequence beside frozen 16-bit weights."""
+    checkpoints = [pool.take(2 * model.hidden * tokens)]
+    for _ in range(model.layers):
+        output, kept = _layer(pool, model, tokens)
+        pool.give(*kept)
+        checkpoints.append(output)
+    normed = pool.take(2 * model.hidden * tokens)
+    gradient_of_logits = _loss(pool, model, tokens)
+    gradient = pool.take(2 * model.hidden * tokens)
+    pool.give(gradient_of_logits, normed)
+    for _ in range(model.layers):
+        last = checkpoints.pop()
+        output, kept = _layer(pool, model, tokens)
+        before = _backwards(pool, model, tokens)
+        pool.give(*kept, gradient, output, last)
+        gradient = before
+    pool.give(gradient, checkpoints.pop())
+
+
+def _layer(pool: CachingAllocator, model: Decoder, tokens: int) -> tuple[Block, list[Block]]:
+    """The output of one layer, and what its backward pass needs."""
+
+    def take(*widths: int) -> list[Block]:
+        return [pool.take(width * tokens) for width in widths]
+
+    hidden, keys, inner = model.hidden, model.keys, model.inner
+    norm = take(4 * hidden, 4 * hidden, 2 * hidden)
+    plain = take(2 * hidden, 2 * keys)
+    value, cast = take(2 * keys, 4 * hidden)
+    turned = take(2 * hidden, 2 * keys)
+    pool.give(*plain)
+    attention, projected = take(2 * hidden, 2 * hidden)
+    residual = take(2 * hidden)
+    pool.give(projected)
+    second = take(4 * hidden, 4 * hidden, 2 * hidden)
+    gated = take(2 * inner, 2 * inner, 2 * inner, 2 * inner)
+    down, output = take(2 * hidden, 2 * hidden)
+    pool.give(down)
+    return output, [*norm, value, cast, *turned, attention, *residual, *second, *gated]
+
+
+def _backwards(pool: CachingAllocator, model: Decoder, tokens: int) -> Block:
+    """The gradient of a layer's input; gradients within the layer come and go."""
+    hidden, keys, inner = (2 * width * tokens for width in (model.hidden, model.keys, model.inner))
+    product, act, up, gate = (pool.take(inner) for _ in range(4))
+    pool.give(product, act)
+    first, second = pool.take(hidden), pool.take(hidden)
+    pool.give(up, gate)
+    wide = pool.take(2 * hidden)
+    pool.give(first, second)
+    stream = pool.take(hidden)
+    pool.give(wide)
+    parts = [pool.take(hidden), pool.take(keys), pool.take(keys)]
+    result = pool.take(hidden)
+    pool.give(*parts, stream)
+    return result
+
+
+def _loss(pool: CachingAllocator, model: Decoder, tokens: int) -> Block:
+    """The 16-bit gradient of the logits, after the loss and its backward pass."""
+    entries = tokens * model.vocabulary
+    logits = pool.take(2 * entries)
+    if model.raises_logits:
+        wide = pool.take(4 * entries)
+        pool.give(logits)
+        shifted, logits = pool.take(4 * entries), wide
+        softmax = pool.take(4 * entries)
+        pool.give(shifted)
+    else:
+        shifted, cast = pool.take(2 * entries), pool.take(4 * entries)
+        softmax = pool.take(4 * entries)
+        pool.give(cast, shifted)
+        wide = pool.take(4 * entries)  # accelerate's copy of what the model returns
+        pool.give(logits)
+        logits = wide
+    pool.give(logits)
+    loss, gradient = pool.take(4 * entries), pool.take(4 * entries)
+    pool.give(loss, softmax)
+    result = pool.take(2 * entries)
+    pool.give(gradient)
+    return result
+
+
+def lengths(cap: int, chance: random.Random) -> Iterator[int]:
+    """Yield lengths of at most `cap` tokens."""
+    variance = math.log(1 + (_SPREAD_TOKENS / _MEAN_TOKENS) ** 2)
+    middle = math.log(_MEAN_TOKENS) - variance / 2
+    while True:
+        tokens = int(chance.lognormvariate(middle, math.sqrt(variance)))
+        if _SHORTEST <= tokens <= cap:
+            yield tokens
+
+
+def left_by_lengths(model: Decoder, cap: int, steps: int, seed: int = 0) -> float:
+    """Return bytes in segments beyond the peak in use, as a multiple of that peak."""
+    pool = CachingAllocator()
+    drawn = lengths(cap, random.Random(seed))
+    for _ in range(steps):
+        step(pool, model, next(drawn))
+    return pool.reserved / pool.peak - 1
+
+
+MODELS = {
+    "Qwen-1.8B": Decoder(2048, 2048, 5504, 24, 151_936, raises_logits=False),
+    "Qwen-7B": Decoder(4096, 4096, 11_008, 32, 151_936, raises_logits=False),
+    "Llama-3-8B": Decoder(4096, 1024, 14_336, 32, 128_256, raises_logits=True),
+    "Yi-6B": Decoder(4096, 512, 11_008, 32, 64_000, raises_logits=True),
+}
+
+
+def main() -> None:
+    """Print the multiple of each model and cap, of three orders of the same lengths."""
+    for name, model in MODELS.items():
+        for cap in (512, 2048, 8192):
+            values = [left_by_lengths(model, cap, 300, seed) for seed in range(3)]
+            print(f"{name:12}{cap:>6}" + "".join(f"{value:>7.2f}" for value in values))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+"""What it takes to make a quantization: memory of a GPU, system memory and disk.
+
+GGUF files are made tensor by tensor on a CPU. AWQ and GPTQ calibrate: the model lies in system
+memory, and its layers pass through one GPU, one after the other, with what a few hundred samples
+make of them (`calibrated`). `quantizing.toml` has the figures of llama.cpp's tools and where they
+are known from.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from gpusizer.core.byte_ranges import Amount, fitted
+from gpusizer.core.messages import Note
+from gpusizer.core.tables import toml_of
+from gpusizer.memory.calibrated import Calibration, Method, calibrated_memory, largest, text_groups
+from gpusizer.memory.projector import projector_bytes
+from gpusizer.memory.quants.gguf import Gguf, header_bytes
+from gpusizer.memory.quants.table import Quant, find_quant
+from gpusizer.memory.weight_sizes import weight_sizes
+from gpusizer.model.profile import ModelProfile
+from gpusizer.model.tasks import writes_text
+from gpusizer.model.tensor_roles import Kind
+
+_GGUF = toml_of(__file__)
+_CALIBRATES = "llm-compressor"
+_WIDE_GGUF = "gguf-f16"
+_WIDE = 2  # bytes of a value
+_NEED_A_MATRIX = ("iq1_", "iq2_", "iq3_xxs", "q2_k_s")  # tools/quantize/quantize.cpp
+_WIDENED_BY_CONVERTER = "fp8"  # conversion/base.py, dequant_model
+
+
+@dataclass(frozen=True, slots=True)
+class Quantizing:
+    """What making a quantization of a model takes.
+
+    Attributes:
+        tool: name of the program.
+        calibration: None where the tool needs no samples.
+        gpu: memory of one GPU, with CUDA's own; None where a CPU is enough.
+        ram: system memory; None where the tool cannot make it of these weights.
+        download_bytes, intermediate_bytes, file_bytes: disk for the repository, for a 16-bit GGUF
+            file on the way, and for what is made.
+        notes: what the reader must know; why, where the tool cannot.
+    """
+
+    method: Method
+    tool: str
+    quant: Quant
+    calibration: Calibration | None = None
+    gpu: Amount | None = None
+    ram: Amount | None = None
+    download_bytes: int = 0
+    intermediate_bytes: int = 0
+    file_bytes: int = 0
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def disk_bytes(self) -> int:
+        """Disk for all of it, nothing deleted on the way."""
+        return self.download_bytes + self.intermediate_bytes + self.file_bytes
+
+
+def method_of(quant: Quant) -> Method | None:
+    """How a quantization is made, None for those whose making is not modelled and for a
+    publisher's own mix of types."""
+    if isinstance(quant.layout, Gguf):
+        return None if "@" in quant.slug else "gguf"
+    family = quant.slug.partition("-")[0]
+    return "awq" if family == "awq" else "gptq" if family == "gptq" else None
+
+
+def needs_matrix(slug: str) -> bool:
+    """Whether llama-quantize refuses to make a GGUF quantization without an importance matrix."""
+    return slug.startswith(_NEED_A_MATRIX)
+
+
+def quantizing(
+    profile: ModelProfile, quant: Quant, calibration: Calibration | None = None
+) -> Quantizing | None:
+    """What making a quantization of the model takes, with the tool's own samples unless others are
+    stated; None for models that write no text and quantizations whose making is not modelled."""
+    method, arch = method_of(quant), profile.architecture
+    if method is None or arch is None or not arch.hidden_size or not writes_text(profile):
+        return None
+    tool = _GGUF["tool"] if method == "gguf" else _CALIBRATES
+    made = Quantizing(method, tool, quant)
+    stored = profile.quantization
+    widens = method == "gguf" and stored is not None and stored.method == _WIDENED_BY_CONVERTER
+    if profile.format == "gguf" or (stored is not None and not widens):
+        return replace(made, notes=(_needs_wide(profile, tool),))
+    if method == "gguf":
+        return _of_gguf(profile, made)
+    return _of_calibrated(profile, made, calibration or Calibration.usual(method))
+
+
+def _needs_wide(profile: ModelProfile, tool: str) -> Note:
+    stored = profile.quantization.method if profile.quantization else profile.format
+    original = profile.base_models[0] if profile.base_models else ""
+    wide_bytes = _WIDE * profile.parameters
+    if not original:
+        return Note("quantizing_needs_wide", tool=tool, stored=stored, wide_bytes=wide_bytes)
+    return Note("quantizing_needs_original", tool=tool, stored=stored, repo_id=original)
+
+
+def _of_calibrated(profile: ModelProfile, made: Quantizing, calibration: Calibration) -> Quantizing:
+    """Download, calibrate layer by layer, save."""
+    file_bytes = weight_sizes(profile, made.quant, native=False).total
+    need = calibrated_memory(profile, made.method, calibration, file_bytes)
+    if need is None:
+        return replace(made, notes=(Note("quantizing_no_layers", tool=made.tool),))
+    experts = profile.architecture is not None and bool(profile.architecture.experts)
+    return replace(
+        made,
+        calibration=calibration,
+        gpu=need.gpu,
+        ram=need.ram,
+        download_bytes=profile.weight_bytes,
+        file_bytes=file_bytes,
+        notes=(Note("quantizing_all_experts"),) if experts else (),
+    )
+
+
+def _of_gguf(profile: ModelProfile, made: Quantizing) -> Quantizing:
+    """Convert to 16 bits, then quantize tensor by tensor. The converter reads the Hub itself, so
+    that nothing is downloaded to the disk."""
+    wide = made.quant.slug == _WIDE_GGUF
+    ram = converter_ram(profile)
+    if not wide:
+        ram = largest((ram, quantizer_ram(profile)))
+    stored = profile.quantization
+    intermediate = 0 if wide else _gguf_file_bytes(profile, find_quant(_WIDE_GGUF))
+    notes = [Note("quantizing_widens", stored=stored.method)] if stored else []
+    if needs_matrix(made.quant.slug):
+        notes.append(Note("quantizing_matrix", wide_bytes=intermediate))
+    return replace(
+        made,
+        ram=ram,
+        intermediate_bytes=intermediate,
+        file_bytes=_gguf_file_bytes(profile, made.quant),
+        notes=tuple(notes),
+    )
+
+
+def _gguf_file_bytes(profile: ModelProfile, quant: Quant) -> int:
+    sizes = weight_sizes(profile, quant, native=False)
+    return sizes.total - projector_bytes(profile, sizes) + header_bytes(profile.architecture)
+
+
+def converter_ram(profile: ModelProfile) -> Amount:
+    """System memory of the converter: steps of the tensor that it writes."""
+    values, experts = _gguf_tensors(profile)
+    low, likely, high = _GGUF["converted_bytes"]
+    process = fitted(*_GGUF["converter_bytes"])
+    together = max(values, experts)
+    most = max(high * values, likely * (values + experts))
+    return process + fitted(low * values, likely * together, most)
+
+
+def quantizer_ram(profile: ModelProfile) -> Amount:
+    """System memory of llama-quantize: buffers for its largest tensor, and that tensor mapped."""
+    values, _ = _gguf_tensors(profile)
+    whole, mapped = _GGUF["quantized_bytes"] * values, _GGUF["mapped_bytes"] * values
+    buffers = min(whole, _GGUF["most_buffer_bytes"])
+    return fitted(*_GGUF["quantizer_bytes"]) + fitted(buffers, buffers + mapped, whole + mapped)
+
+
+def _gguf_tensors(profile: ModelProfile) -> tuple[int, int]:
+    """Values of the largest tensor of a GGUF file, where the experts of a layer are stacked to one
+    for each projection, and of all such tensors of a layer."""
+    most, experts = 0, Counter[int]()
+    for group in text_groups(profile):
+        if group.kind is not Kind.EXPERT or not group.layers:
+            most = max(most, group.elements)
+            continue
+        values = group.parameters // len(group.layers)
+        most = max(most, values)
+        experts.update(dict.fromkeys(group.layers, values))
+    return most, max(experts.values(), default=0)

@@ -1,0 +1,67 @@
+"""Bytes of logits: from the last layer to their gradient, by what a framework's loss does."""
+
+from __future__ import annotations
+
+import math
+
+from gpusizer.core.units import GIB
+from gpusizer.training.plan import TrainingPlan
+from gpusizer.training.shape import TrainedShape
+from gpusizer.training.stacks import TrainingStack
+from gpusizer.training.state import State
+
+_FP32 = 4
+_ELASTIC_BYTES = 2 + 2 + 4  # of a logit in a chunk of Unsloth's compiled loss
+_PARALLEL_LOGITS_BYTES = 22
+"""Per token and vocabulary entry of a loss divided over tensor-parallel GPUs: 16-bit logits, and in
+FP32 they, they less their maximum, their exponentials, log-softmax and gradient
+(torch/distributed/tensor/parallel/loss.py, _log_softmax and its backward pass).
+"""
+_FUSED_LOGITS_BYTES = 0.5  # per token and vocabulary entry, in Liger's and cut cross-entropy
+_WHOLE_LOGITS_BYTES = 2 + 4
+"""The same where a stack that cuts its logits does not: 16-bit ones, whose gradient takes their
+place, and accelerate's FP32 copy (unsloth/kernels/cross_entropy_loss.py).
+"""
+_PLAIN_LOGITS_BYTES = 2 + 2 + 4 + 4
+"""The same at most where a model's code leaves logits in 16 bits: they, their shifted copy, and in
+FP32 what autocast makes of it and log-softmax (torch.nn.functional.cross_entropy).
+"""
+
+
+def logits_of_token(
+    shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack, state: State
+) -> float:
+    """Bytes of one token between the last layer and the gradient of its logits."""
+    if not shape.generates or not shape.vocabulary:
+        return 0.0
+    if plan.fused_loss and not stack.own_chunks:
+        return min(_FUSED_LOGITS_BYTES, stack.logits_bytes) * shape.vocabulary
+    if plan.tensor_parallel > 1:
+        return _PARALLEL_LOGITS_BYTES * shape.vocabulary
+    if plan.tokens <= stack.whole_logits_tokens:
+        return _WHOLE_LOGITS_BYTES * shape.vocabulary
+    each = stack.compiled_logits_bytes if plan.compiled else stack.logits_bytes
+    if stack.upcast_rest and state.quantized:
+        each = min(each, stack.quantized_logits_bytes)
+    if shape.plain_logits:
+        each = min(each, _PLAIN_LOGITS_BYTES)
+    return each * shape.vocabulary
+
+
+def kept_outputs(shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack) -> float:
+    """Bytes of 16-bit logits of a token that a pipeline's last stage keeps until the step ends."""
+    kept = stack.keeps_outputs and plan.pipeline_parallel > 1 and shape.generates
+    return plan.compute_bytes * shape.vocabulary / plan.tensor_parallel if kept else 0.0
+
+
+def elastic_chunk(shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack) -> float:
+    """Bytes of one chunk of a loss that takes what is free: logits, their gradient and softmax.
+
+    As many chunks as keep its FP32 logits below the limit, in fours (unsloth_zoo,
+    fused_losses/cross_entropy_loss.py, get_chunk_size).
+    """
+    if not shape.generates or not stack.elastic_gib or plan.fused_loss:
+        return 0.0
+    entries = plan.tokens * shape.vocabulary
+    chunks = entries * _FP32 / (stack.elastic_gib * GIB)
+    return _ELASTIC_BYTES * entries / (4 * math.ceil(chunks / 4) if chunks > 1 else 1)
