@@ -255,6 +255,7 @@ class Fits:
 
     def __init__(self, decode: Sequence[Sample], prefill: Sequence[Sample]) -> None:
         self._decode = [s for s in decode if not s.case.work.is_moe and s.case.split != "tensor"]
+        self._launched = any(s.launched for s in self._decode)
         self._routed = [s for s in decode if s.case.fitted and s.case.work.is_moe]
         self._prefill = [s for s in prefill if not s.case.work.is_moe]
         self._mixtures = [s for s in prefill if s.case.fitted and s.case.work.is_moe]
@@ -289,8 +290,35 @@ class Fits:
             if key not in self._paces:
                 rows = supporting(self._decode, name, kind, without, DECODING)
                 self._paces[key] = fit_pace(rows, pace) if rows else None
-            pace = self._paces[key] or pace
+            pace = self._paces[key] or self._by_kin(pace, classes, kind, without)
         return pace
+
+    def has_kin(self, classes: Classes, weight_format: str) -> bool:
+        """Whether other generations may tell of a format, whose kernels they share.
+
+        Where the host launches kernels one by one, what a format takes is the host's; and AMD's
+        classes are none: APUs and Radeons run Vulkan's kernels, Instincts ROCm's.
+        """
+        generation = len(classes) > 2 and not classes[0].startswith("amd")
+        return generation and weight_format != ANY_FORMAT and not self._launched
+
+    def _by_kin(
+        self, pace: Pace | None, classes: Classes, weight_format: str, without: Left
+    ) -> Pace | None:
+        """A generation's constants with the ratio that the format has on all of its kind."""
+        if pace is None or not self.has_kin(classes, weight_format):
+            return pace
+        of_any = self._dense(classes[1:], ANY_FORMAT, without)
+        of_format = self._dense(classes[1:], weight_format, without)
+        if of_any is None or of_format is None:
+            return pace
+        efficiency = pace.efficiency * of_format.efficiency / of_any.efficiency
+        return replace(
+            pace,
+            efficiency=min(_MOST_EFFICIENT, efficiency),
+            seconds_per_layer=pace.seconds_per_layer
+            * (of_format.seconds_per_layer / of_any.seconds_per_layer),
+        )
 
     def routing_share(self, classes: Classes, without: Left = NONE) -> float:
         """What routing takes on the narrowest class of two sources, in times of a layer, and on

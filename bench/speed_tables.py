@@ -11,9 +11,18 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from bench.errors import weighted_rank
-from bench.speed_fit import DECODING, NONE, PROMPTS, Left, Sample, Support, supporting
+from bench.speed_fit import (
+    DECODING,
+    NONE,
+    PROMPTS,
+    Fits,
+    Left,
+    Sample,
+    Support,
+    supporting,
+)
 from bench.speed_scores import Prediction, Scores, decoded, prompted
-from gpusizer.fit.speed.classes import ROOT
+from gpusizer.fit.speed.classes import ROOT, Classes
 from gpusizer.fit.speed.rate import RateBand
 from gpusizer.fit.speed.tables import (
     ANY_FORMAT,
@@ -33,6 +42,8 @@ from gpusizer.fit.speed.tables import (
 )
 
 _T = TypeVar("_T")
+_Measured = tuple[Classes, str]
+"""Classes from the one described on, and a format."""
 _MOST_MEASURED = "llama.cpp"
 
 CAUTION = (0.75, 1.3)
@@ -167,10 +178,8 @@ def _with_every_family(table: Mapping[Key, _T], fitted: dict[Key, _T]) -> dict[K
     return fitted | stand_ins
 
 
-def _keys(
-    samples: Iterable[Sample], family: str, without: Left
-) -> list[tuple[tuple[str, ...], str]]:
-    """(classes from the one described on, format) of everything measured, widest first."""
+def _keys(samples: Iterable[Sample], family: str, without: Left) -> list[_Measured]:
+    """Everything measured, widest first."""
     keys = set()
     for s in samples:
         if s.left_out(without) or not s.case.fitted:
@@ -179,6 +188,17 @@ def _keys(
             for start in range(len(s.classes)):
                 keys.add((s.classes[start:], ANY_FORMAT))
             keys.add((s.classes, s.format))
+    return _widest_first(keys)
+
+
+def _with_kin(fit: Fits, keys: Sequence[_Measured]) -> list[_Measured]:
+    """The same with the formats of a kind of memory for all of it, and for its generations."""
+    kinds = {(classes[1:], kind) for classes, kind in keys if fit.has_kin(classes, kind)}
+    kin = {(classes, kind) for classes, _ in keys for wide, kind in kinds if wide == classes[1:]}
+    return _widest_first({*keys, *kinds, *kin})
+
+
+def _widest_first(keys: Iterable[_Measured]) -> list[_Measured]:
     return sorted(keys, key=lambda key: (key[0][::-1], key[1] != ANY_FORMAT, key[1]))
 
 
@@ -186,10 +206,10 @@ def _decode_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
     dense = [s for s in scores.samples[DECODE] if not s.case.work.is_moe]
     for family, fit in scores.fits.items():
-        for classes, weight_format in _keys(dense, family, without):
-            own = _own(dense, family, classes[0], weight_format, without, DECODING)
+        for classes, weight_format in _with_kin(fit, _keys(dense, family, without)):
+            stands_on = _dense_support(fit, dense, family, classes, weight_format, without)
             pace = fit.pace(classes, weight_format, without)
-            if pace is None or not (own or _is_wide(classes, weight_format)):
+            if pace is None or stands_on is None:
                 continue
             less, more = CAUTION if classes == (ROOT,) else (1.0, 1.0)
             efficiency, seconds = pace.efficiency * less, pace.seconds_per_layer * more
@@ -201,10 +221,35 @@ def _decode_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]:
                     f"{efficiency:.3f}",
                     f"{seconds:.7f}",
                     f"{pace.seconds_per_expert_layer * more:.7f}",
-                    *_stands_on(own, classes[0]),
+                    *stands_on,
                 )
             )
     return rows
+
+
+def _dense_support(
+    fit: Fits,
+    dense: Sequence[Sample],
+    family: str,
+    classes: Classes,
+    weight_format: str,
+    without: Left,
+) -> tuple[int, int, str] | None:
+    """What constants of decoding stand on; None where the class and format have none: its own runs,
+    or those of its generation in any format and those of the format on its kin."""
+
+    def own(name: str, kind: str) -> list[Sample]:
+        return _own(dense, family, name, kind, without, DECODING)
+
+    name = classes[0]
+    runs = own(name, weight_format)
+    if runs or _is_wide(classes, weight_format):
+        return _stands_on(runs, name)
+    of_any = own(name, ANY_FORMAT)
+    if not (fit.has_kin(classes, weight_format) and of_any and own(classes[1], weight_format)):
+        return None
+    count, sources, text = _stands_on(of_any, name)
+    return count, sources, f"{text}; the format as on {classes[1]}"
 
 
 def _prefill_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]:

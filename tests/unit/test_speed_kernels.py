@@ -17,6 +17,7 @@ from gpusizer.fit.speed.kernels import (
     launch_seconds,
     layer_times,
     pipelined,
+    reads_of_weights,
     unpacking_seconds,
 )
 from gpusizer.fit.speed.tables import (
@@ -89,6 +90,27 @@ def test_cards_of_one_pipe_unpack_weights_beside_nothing() -> None:
     assert seconds("llama.cpp", "Tesla P40", 16.0, "bf16") == 0.0
     assert seconds("llama.cpp", "2080 Ti", 4.8, "q4_k_m") == 0.0
     assert seconds("vllm", "Tesla P40", 4.8, "q4_k_m") == 0.0
+
+
+def test_an_m1_unpacks_scales_within_scales_beside_nothing() -> None:
+    """8 billion weights at 7 operations each on an M1 Max of 10.4 TFLOPS: 5.38 ms a token; none
+    for Q4_0, on an M4 Pro or under an engine of other kernels."""
+    billion = 8e9
+    asked = (billion, 4.8, "q4_k_m")
+    assert unpacking_seconds(kernels(), card("M1 Max 32GB"), *asked) == pytest.approx(
+        5.385e-3, rel=1e-3
+    )
+    assert unpacking_seconds(kernels(), card("M1 Max 32GB"), billion, 4.5, "q4_0") == 0
+    assert unpacking_seconds(kernels(), card("M4 Pro 24GB"), *asked) == 0
+    assert unpacking_seconds(kernels("mlx"), card("M1 Max 32GB"), *asked) == 0
+
+
+def test_weight_only_kernels_read_slowly_on_hopper() -> None:
+    """Kernels written for Ampere reach 0.76 of the bandwidth there: 1.316 times as long."""
+    for quant in ("awq-int4-g128", "gptq-int4-g32"):
+        assert reads_of_weights(card("H100 SXM"), quant) == pytest.approx(1.3158, rel=1e-4)
+        assert reads_of_weights(card("A100 80GB SXM"), quant) == 1.0
+    assert reads_of_weights(card("H100 SXM"), "fp8") == 1.0
 
 
 def test_routing_takes_longer_under_sycl() -> None:

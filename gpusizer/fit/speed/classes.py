@@ -44,9 +44,16 @@ def format_of(quant: Quant) -> str:
 
 @lru_cache(maxsize=1024)
 def decode_classes(gpu: Gpu) -> Classes:
-    """Classes for decoding, which reading weights bounds: by memory, generation and tier."""
+    """Classes for decoding, which reading weights bounds: by memory and generation.
+
+    Apple's chips of one generation share a layer's time from the smallest to the Max, as their
+    clocks and cores are the same; an Ultra's two dies take longer, whatever the generation.
+    """
     if gpu.vendor == "NVIDIA":
         return (*_nvidia(gpu, "gddr", (*_GENERATIONS, "Turing")), ROOT)
+    if gpu.vendor == "Apple":
+        kind = "ultra" if _tier(gpu) == "ultra" else gpu.architecture.split()[0].lower()
+        return (f"apple_{kind}", "apple", ROOT)
     generation = next((name for name in _XE if name in gpu.architecture), None)
     narrow = (f"intel_{generation.lower()}",) if generation else ()
     return (*narrow, *_other_vendors(gpu), ROOT)
@@ -58,13 +65,14 @@ def prefill_classes(gpu: Gpu) -> Classes:
 
     Those of NVIDIA's cards without HBM go by segment: consumer cards accumulate in FP32 at half
     the rate of professional ones, and kernels reach about the same speed on both. Apple's M5 has
-    matrix units in its GPU cores.
+    matrix units in its GPU cores; the share of others falls with the number of cores.
     """
     if gpu.vendor == "NVIDIA":
         segment = "geforce" if gpu.segment == "consumer" else "pro"
         return (*_nvidia(gpu, segment, _GENERATIONS), ROOT)
-    if gpu.architecture.startswith("M5"):
-        return ("apple_m5", "apple", ROOT)
+    if gpu.vendor == "Apple":
+        kind = "m5" if gpu.architecture.startswith("M5") else _tier(gpu)
+        return (f"apple_{kind}", "apple", ROOT)
     return (*_other_vendors(gpu), ROOT)
 
 
@@ -85,10 +93,11 @@ def _cut_down(gpu: Gpu) -> bool:
     )
 
 
+def _tier(gpu: Gpu) -> str:
+    return next((tier for tier in ("ultra", "max", "pro") if f"-{tier}-" in gpu.slug), "base")
+
+
 def _other_vendors(gpu: Gpu) -> Classes:
-    if gpu.vendor == "Apple":
-        tier = next((t for t in ("ultra", "max", "pro") if f"-{t}-" in gpu.slug), "base")
-        return (f"apple_{tier}", "apple")
     if gpu.vendor == "AMD":
         if gpu.memory_type.startswith("HBM"):
             return ("amd_instinct", "amd")

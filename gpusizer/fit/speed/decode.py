@@ -11,6 +11,7 @@ from gpusizer.fit.speed.kernels import (
     expert_layer_times,
     launch_seconds,
     layer_times,
+    reads_of_weights,
     unpacking_seconds,
 )
 from gpusizer.fit.speed.links import SECONDS_PER_HOP, exchange_seconds, link_of
@@ -93,7 +94,7 @@ def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> St
     layers = facts.launched_layers if work.kernels.llama_cpp else facts.running_layers
     host = host_of(work.engine, facts.workload.engine_version)
     return StepCost(
-        reading=(work.dense_bytes + experts) / bandwidth,
+        reading=(work.dense_bytes + experts) * reads_of_weights(gpu, work.quant) / bandwidth,
         cache=cache * together / host.cache_efficiency / bandwidth,
         layers=layers * layer_times(work.kernels, gpu),
         expert_layers=facts.expert_layers

@@ -83,6 +83,25 @@ _PLAIN_OPERATIONS = 6.0
 _PLAIN_FORMATS = frozenset({"q4_0", "q4_1", "q5_0", "q5_1", "q8_0"})
 _ONE_PIPE = _BEFORE_VOLTA
 
+M1_OPERATIONS = 7.0
+"""The same for scales within scales on an M1, whose GPU cores issue one instruction at a time.
+
+Beyond what a layer of Llama-2-7B takes in Q4_0 and Q8_0 (llama.cpp discussion 4167), 8 billion
+weights in Q4_K_M take 4.5 operations each on an M1 and 12 on an M1 Max (XiongjieDai), 7 on an M1
+Max (brand-o/normiebench), 7 billion 3 and 13 on an M1 Max and Ultra
+(dmatora/LLM-inference-speed-benchmarks). An M3 Max takes 3, an M4 Pro none.
+"""
+
+WEIGHT_ONLY_ON_HOPPER = 0.76
+"""What 4-bit kernels that compute in 16 bits reach of the bandwidth that 8 and 16 bits reach.
+
+They multiply by instructions of Ampere's (Marlin, arXiv 2408.11743), which Hopper runs below its
+own rate. Llama-3.1-8B and 3.3-70B in AWQ on an H200 (NVIDIA/Model-Optimizer) take 1.20 and 1.32
+times what 8 bits let expect of their bytes, Qwen3-8B and 32B on an H20 (QwenLM/Qwen3) 1.19 and
+1.27; Qwen2.5 on an A100 0.97 to 1.07.
+"""
+_WEIGHT_ONLY = ("awq-", "gptq-int4")
+
 _FLASH_BY_DEFAULT = 6325  # PR 15434, August 2025: --flash-attn auto
 _READS_ON_GDDR = 2.0
 """Without flash attention every query head reads the keys and values of its group again
@@ -197,11 +216,20 @@ def launch_seconds(kernels: Kernels, gpu: Gpu) -> float:
 
 def unpacking_seconds(kernels: Kernels, gpu: Gpu, weights: float, bits: float, quant: str) -> float:
     """Seconds in which a step unpacks so many weights, where nothing runs beside it."""
-    one_pipe = gpu.vendor == "NVIDIA" and gpu.architecture.startswith(_ONE_PIPE)
-    if not (kernels.llama_cpp and one_pipe and bits < 16 and gpu.fp32_flops):
+    if not (kernels.llama_cpp and bits < 16 and gpu.fp32_flops):
         return 0.0
-    operations = _PLAIN_OPERATIONS if quant in _PLAIN_FORMATS else UNPACKING_OPERATIONS
+    operations = 0.0
+    if gpu.vendor == "NVIDIA" and gpu.architecture.startswith(_ONE_PIPE):
+        operations = _PLAIN_OPERATIONS if quant in _PLAIN_FORMATS else UNPACKING_OPERATIONS
+    elif gpu.architecture.startswith("M1") and quant not in _PLAIN_FORMATS:
+        operations = M1_OPERATIONS
     return weights * operations * gpu.devices_per_board / gpu.fp32_flops
+
+
+def reads_of_weights(gpu: Gpu, quant: str) -> float:
+    """What reading weights takes on this card, in times of what their bytes let expect."""
+    slow = gpu.architecture.startswith("Hopper") and quant.startswith(_WEIGHT_ONLY)
+    return 1 / WEIGHT_ONLY_ON_HOPPER if slow else 1.0
 
 
 def cache_reads(kernels: Kernels, gpu: Gpu, query_heads: float) -> float:
