@@ -389,13 +389,13 @@ def supporting(
 ) -> list[Sample]:
     """The same of those that are fitted on, none where they are too few for constants of their own.
 
-    Rows of unstated settings bear out what other sources' runs give: they count as support, though
-    nothing is fitted on them.
+    Rows of unstated settings bear out what other sources' runs give: they count as support, and are
+    fitted on where there are no others.
     """
     left = chosen(samples, name, weight_format, without)
     rows = chosen(samples, name, weight_format, NONE)
     enough = name == ROOT or wanted.suffices(rows, left, name, weight_format)
-    return [s for s in left if s.case.fitted] if enough else []
+    return [s for s in left if s.case.fitted] or left if enough else []
 
 
 def _sources(rows: Iterable[Sample]) -> int:
