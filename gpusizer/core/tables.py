@@ -111,6 +111,7 @@ _READERS: Mapping[Any, Callable[[TableRow, str], Any]] = {
     bool: TableRow.flag,
     tuple[str, ...]: lambda row, column: row.parts(column, "|"),
     int | None: lambda row, column: row.optional(column, int),
+    float | None: lambda row, column: row.optional(column, float),
     date: lambda row, column: row.parsed(column, date.fromisoformat),
     date | None: lambda row, column: row.optional(column, date.fromisoformat),
 }

@@ -199,7 +199,7 @@ def _transformer_flops(denoiser: Denoiser, shape: PipelineShape, canvas: Canvas)
     tokens = tokens_of_picture(denoiser, shape, canvas)
     joint = denoiser.attention == "joint"
     own = tokens + text if joint else tokens
-    linear = 2 * (4 + 2 * denoiser.mlp_ratio) * width**2 * own
+    linear = 2 * (4 + denoiser.mlp_matrices * denoiser.mlp_ratio) * width**2 * own
     attention = 4 * own**2 * width
     if not joint:
         linear += 2 * 2 * width**2 * (tokens + text)

@@ -29,6 +29,9 @@ _MLP_RATIO = 4.0
 _DEFAULT_TEXT_TOKENS = 512
 _DEFAULT_LATENT_SCALE = 8
 _TEXT_ENCODERS = "text_encoder"
+_LAYERS = "num_layers", "num_single_layers", "n_layers", "n_refiner_layers"
+"""Blocks of a transformer. Z-Image refines picture and text apart first, together as much as one
+block on both."""
 _UNET_CHANNELS = (320, 640, 1280, 1280)
 
 
@@ -153,8 +156,9 @@ def _denoiser(part: Component) -> Denoiser | None:
         patch=(rules and rules.patch) or patch,
         patch_frames=patch_frames,
         hidden=hidden,
-        mlp_ratio=_mlp_ratio(config, hidden),
-        layers=_number(config, "num_layers", 0) + _number(config, "num_single_layers", 0),
+        mlp_ratio=(rules and rules.mlp_ratio) or _mlp_ratio(config, hidden),
+        mlp_matrices=(rules and rules.mlp_matrices) or 2,
+        layers=sum(_number(config, name, 0) for name in _LAYERS),
         attention=rules.attention if rules else "",
         matrices=matrices,
     )

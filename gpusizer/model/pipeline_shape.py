@@ -37,6 +37,7 @@ class Denoiser:
         patch, patch_frames: latent pixels and frames of one token, along one side.
         hidden: width of a token, 0 for a UNet or where it is not known.
         mlp_ratio: width of the MLP by that of a token.
+        mlp_matrices: of an MLP: three where it is gated.
         channels: of a UNet by level, finest first.
         attention_level: finest level of a UNet that attends, None for none.
         layers_per_block: of a UNet.
@@ -58,6 +59,7 @@ class Denoiser:
     layers_per_block: int = 2
     layers: int = 0
     attention: str = ""
+    mlp_matrices: int = 2
     matrices: int = 0
     levels: tuple[UNetLevel, ...] = ()
 
@@ -123,6 +125,8 @@ class ModuleRules:
         scale, temporal_scale: pixels and frames of one latent, None where the configuration or
             the usual value says it.
         attention: of a transformer of known blocks, as `Denoiser` has it, else "".
+        mlp_matrices, mlp_ratio: as `Denoiser` has them, None for two and for what the configuration
+            says.
     """
 
     units: float
@@ -132,6 +136,8 @@ class ModuleRules:
     scale: int | None
     temporal_scale: int | None
     attention: str
+    mlp_matrices: int | None
+    mlp_ratio: float | None
 
 
 @cache

@@ -16,10 +16,14 @@ from gpusizer.fit.picture_time import kind_of_denoiser, picture_runs, step_flops
 from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import load_catalogue
+from gpusizer.hub.snapshot import Component
 from gpusizer.memory.engines.pipeline_steps import Canvas
+from gpusizer.model.pipeline_reading import INDEX, pipeline_shape
+from gpusizer.model.pipeline_shape import PipelineShape
 from gpusizer.model.profile import build_profile
 from gpusizer.text import say_note
 from tests.asking import size
+from tests.builders import snapshot
 from tests.sizers import embedded_sizer
 
 FLUX, WAN = "black-forest-labs/FLUX.1-dev", "Wan-AI/Wan2.1-T2V-14B-Diffusers"
@@ -258,9 +262,52 @@ def test_cards_beyond_the_fastest_timed_one_are_surely_no_slower_than_it() -> No
 def test_models_in_few_steps_are_told_by_their_names() -> None:
     steps = {}
     for name in ("FLUX.1-schnell", "FLUX.1-dev", "turboflux"):
-        snapshot = replace(load_snapshot(FLUX), repo_id=f"someone/{name}")
-        shape = build_profile(snapshot).pipeline
+        renamed = replace(load_snapshot(FLUX), repo_id=f"someone/{name}")
+        shape = build_profile(renamed).pipeline
         assert shape is not None
         steps[name] = shape.steps, shape.text_tokens
     assert steps["FLUX.1-schnell"] == (4, 256)
     assert steps["FLUX.1-dev"] == steps["turboflux"] == (28, 512)
+
+
+def newer(pipeline: str, name: str, **config: Any) -> PipelineShape:
+    """The shape of a pipeline with one transformer, whose latents are an eighth of the picture."""
+    parts = (
+        Component("transformer", config, (), ()),
+        Component(
+            "vae", {"_class_name": "AutoencoderKL", "block_out_channels": [1, 1, 1, 1]}, (), ()
+        ),
+    )
+    named = {INDEX: {"_class_name": pipeline}}
+    repo = snapshot([], components=parts, format="diffusers", extra_configs=named, repo_id=name)
+    return pipeline_shape(repo)
+
+
+def test_gated_blocks_by_hand() -> None:
+    """Three matrices of an MLP: FLUX.2's is three times as wide as a token, Z-Image's 8/3 times.
+    Their weights make up the 32 and the 6 billion that the models are named for."""
+    flux = {"num_layers": 8, "num_single_layers": 48, "num_attention_heads": 48, "mlp_ratio": 3.0}
+    flux |= {"attention_head_dim": 128, "_class_name": "Flux2Transformer2DModel"}
+    image = {"dim": 3840, "n_heads": 30, "n_layers": 30, "n_refiner_layers": 2}
+    image |= {"_class_name": "ZImageTransformer2DModel"}
+    tokens = 64 * 64 + 512
+    for pipeline, name, config, blocks, width, matrices, steps in (
+        ("Flux2Pipeline", "a/FLUX.2-dev", flux, 56, 6144, 4 + 9, 50),
+        ("ZImagePipeline", "a/Z-Image-Turbo", image, 32, 3840, 4 + 8, 8),
+    ):
+        shape = newer(pipeline, name, **config)
+        by_hand = blocks * (2 * matrices * width**2 * tokens + 4 * tokens**2 * width)
+        flops = step_flops(shape.denoisers[0], shape, Canvas(1024, 1024, 1, 1))
+        assert flops == pytest.approx(by_hand, rel=0.001)
+        assert (shape.steps, shape.passes, shape.guidance_batches) == (steps, 1, 1)
+    assert pytest.approx(32, rel=0.03) == (8 * 2 + 48) * 13 * 6144**2 / 1e9
+    assert pytest.approx(6, rel=0.01) == (30 + 4) * 12 * 3840**2 / 1e9
+
+
+def test_a_distilled_model_and_its_base_share_a_class() -> None:
+    distilled = newer("Flux2KleinPipeline", "a/FLUX.2-klein-4B")
+    base = newer("Flux2KleinPipeline", "a/FLUX.2-klein-base-4B")
+    assert (distilled.steps, distilled.passes) == (4, 1)
+    assert (base.steps, base.passes) == (50, 2)
+    assert newer("StableDiffusionXLPipeline", "a/sdxl-turbo").guidance_batches == 1
+    assert newer("StableDiffusionXLPipeline", "a/sdxl").guidance_batches == 2
