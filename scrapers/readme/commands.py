@@ -155,7 +155,7 @@ def _image_in(words: Sequence[str]) -> tuple[Program, int] | None:
     if not any(word_ in _CONTAINERS for word_ in words[:4]):
         return None
     for position, (before, image) in enumerate(pairwise(words), start=1):
-        is_named = image[:1].isalpha() and ("/" in image or ":" in image)
+        is_named = image[:1].isalpha() and "=" not in image and ("/" in image or ":" in image)
         if is_named and before not in _NO_IMAGES:
             engine = next((program for word_, program in IMAGES.items() if word_ in image), None)
             return (engine, position + 1) if engine else None

@@ -26,7 +26,9 @@ Item = TypeVar("Item")
 
 _IN_BRACKETS = re.compile(r"s?\s?(?:GPUs?|cards?|of \w+|VRAM|显存)?\s?\((?:in |with )?")
 """From a claim to its precision behind it: "2 x H100 (FP8)"."""
-_DURATION = re.compile(r"\d\s?(?:s|ms|sec|min|h|hr|秒|分钟|小时)(?![A-Za-z])")
+_DURATION = re.compile(
+    r"(?<![A-Za-z\d])\d+(?:[.,]\d+)?\s?(?:s|ms|sec|min|h|hr|秒|分钟|小时)(?![A-Za-z])"
+)
 _RELATIVE = re.compile(r"(?:which|that|whose|que)\b", re.IGNORECASE)
 _NO_SUBJECT = re.compile(r"\W*(?:only\s)?(?:requires?|needs?|takes?|uses?)\b", re.IGNORECASE)
 
@@ -50,7 +52,8 @@ def _is_requirement(claim: Claim, sentence: Sentence, block: Block) -> bool:
     )
     if cues.OTHERS.is_in(whole_clause) or _is_about_add_on(sentence, block, clause):
         return False
-    if cues.SAVING.is_in(clause) and not cues.NEED.is_in(clause):
+    is_loose = claim.gpu is not None and claim.count is None
+    if cues.SAVING.is_in(sentence.text if is_loose else clause) and not cues.NEED.is_in(clause):
         return False
     purpose = purpose_of(sentence, index, block)
     if purpose in ("training", "benchmark"):
