@@ -51,7 +51,7 @@ def train(sizer: Sizer, request: TrainingRequest) -> TrainingReport:
     fitter = TrainingFitter(TrainingEstimator(profile), plan, request.given, budget)
     fits = [_consulted(fitter, named.gpu, named.boards) for named in gpus]
     first = fits[0].plan if fits else _unplaced(fitter, request)
-    device = fits[0].gpu.device_free_bytes if fits else None
+    device = fits[0].room_bytes if fits else None
     ranking = _placed(fitter, request, fits) if gpus else _ranked(fitter, ranked, request)
     return TrainingReport(
         request=request,
@@ -134,7 +134,7 @@ def _placed(
     return tuple(
         replace(
             _described(fitter, request, fit, rank),
-            largest=most(fitter, fit.plan, fit.gpu.device_free_bytes),
+            largest=most(fitter, fit.plan, fit.room_bytes),
         )
         for rank, fit in enumerate(fits, start=1)
     )

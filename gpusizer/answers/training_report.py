@@ -27,6 +27,7 @@ from gpusizer.training.optimizers import OPTIMIZERS
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.ranking import RankedTraining, TrainingAlternative
+from gpusizer.training.rollout import Rollout
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +168,20 @@ def _per_gpu_json(memory: TrainingMemory) -> Json:
     }
 
 
+def _rollout_json(rollout: Rollout) -> Json:
+    """Likely bytes of both peaks of reinforcement learning."""
+    return {
+        "engine_bytes": rollout.engine_bytes,
+        "weights_bytes": rollout.weights_bytes,
+        "generation_bytes": rollout.generation.likely,
+        "update_bytes": rollout.update.likely,
+    }
+
+
 def _ranked_json(item: RankedTraining) -> Json:
     fit, cost, gpu, plan = item.fit, item.cost, item.fit.gpu, item.fit.plan
     named_only = {} if item.largest is None else {"largest": item.largest}
+    rollout = {} if fit.rollout is None else {"rollout": _rollout_json(fit.rollout)}
     costs = item.costs
     return {
         **parts(item, "rank", "score", "reasons"),
@@ -195,6 +207,7 @@ def _ranked_json(item: RankedTraining) -> Json:
         "power_watts": None if gpu.power_watts is None else gpu.power_watts * fit.count,
         "why": Said(item.why),
         **named_only,
+        **rollout,
     }
 
 
@@ -228,7 +241,7 @@ def _conclusion(report: TrainingReport) -> Conclusion:
     first = min(places, key=lambda place: place.fit.verdict.place) if named else places[0]
     fit = first.fit
     fields["gpus"] = boards_name(fit.gpu, fit.count)
-    fields["need_bytes"] = fit.memory.needed.likely
+    fields["need_bytes"] = fit.need.likely
     fields["memory_bytes"] = fit.gpu.device_free_bytes
     if fit.verdict is Verdict.DOES_NOT_FIT:
         savings = tuple(_savings(report.ladder))
@@ -291,7 +304,7 @@ def _facts(place: RankedTraining) -> dict[str, NoteValue | None]:
         "gpu_name": boards_name(fit.gpu, fit.count),
         "count": fit.count,
         "verdict": fit.verdict.value,
-        "need_bytes": fit.memory.needed.likely,
+        "need_bytes": fit.need.likely,
         "headroom_bytes": fit.headroom_bytes,
         "tokens_per_second": None if place.rate is None else place.rate.likely,
         "hours": place.cost.hours,

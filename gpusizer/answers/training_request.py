@@ -15,6 +15,7 @@ from gpusizer.core.validation import (
     Flag,
     Number,
     OneOf,
+    Share,
     Text,
     Texts,
     Tokens,
@@ -189,7 +190,24 @@ class ShardingFields(RequestModel):
     )
 
 
-class PlanFields(RunFields, AdapterFields, MemoryFields, ShardingFields):
+class RolloutFields(RequestModel):
+    """An engine that writes the samples of reinforcement learning on the same GPUs."""
+
+    heading: ClassVar[str] = "reinforcement learning"
+
+    rollout_share: Share | None = Field(
+        None,
+        ge=0.01,
+        le=0.99,
+        description="share of each GPU that a rollout engine reserves beside the training, as TRL's"
+        " vllm_gpu_memory_utilization; without it there is none, or one on GPUs of its own",
+    )
+    rollout_sleeps: Flag = Field(
+        False, description="that engine gives its memory back while weights are updated"
+    )
+
+
+class PlanFields(RunFields, AdapterFields, MemoryFields, ShardingFields, RolloutFields):
     """Everything that a TrainingPlan holds but the number of GPUs."""
 
 

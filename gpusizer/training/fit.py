@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpusizer.core.byte_ranges import Amount
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.core.units import SECONDS_PER_HOUR, significant
@@ -15,6 +16,7 @@ from gpusizer.gpus.costs import rent_usd_per_hour
 from gpusizer.training.memory import TrainingEstimator
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import TrainingPlan, alone, with_precision
+from gpusizer.training.rollout import Rollout, rollout_of
 from gpusizer.training.speed import (
     NODE,
     is_measured,
@@ -41,6 +43,7 @@ class TrainingFit:
     Attributes:
         count: boards; `plan.gpus` counts devices, of which a board may have two.
         headroom_bytes: to spare on each device at the likely values; negative when short.
+        rollout: both peaks of reinforcement learning, None where no engine writes on the GPUs.
     """
 
     gpu: Gpu
@@ -49,6 +52,17 @@ class TrainingFit:
     memory: TrainingMemory
     verdict: Verdict
     headroom_bytes: int
+    rollout: Rollout | None = None
+
+    @property
+    def need(self) -> Amount:
+        """What each device must have: of the training, or of the larger peak beside an engine."""
+        return self.memory.needed if self.rollout is None else self.rollout.need
+
+    @property
+    def room_bytes(self) -> int:
+        """What each device leaves to the training while weights are updated."""
+        return self.gpu.device_free_bytes - beside_update(self.rollout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +129,17 @@ class TrainingFitter:
         """
         best: TrainingFit | None = None
         for plan in self.plans(count * gpu.devices_per_board):
-            fit = fit_of(gpu, count, plan, self.memory(plan))
+            fit = fit_of(gpu, count, plan, self.memory(plan), self._rollout(gpu, plan))
             if fit.verdict.all_on_gpu and (not spare_share or has_room(fit, spare_share)):
                 return fit
             if best is None or not best.verdict.all_on_gpu:
                 best = fit
         return best
+
+    def _rollout(self, gpu: Gpu, plan: TrainingPlan) -> Rollout | None:
+        stack = find_stack(plan.framework, plan.framework_version)
+        parameters = self.estimator.shape.parameters
+        return rollout_of(self.memory(plan), plan, stack, parameters, gpu.device_memory_bytes)
 
     def smallest(self, gpu: Gpu, spare_share: float = 0.0) -> TrainingFit | None:
         """The smallest number of these boards that holds the training, None when none does.
@@ -163,15 +182,27 @@ def most_boards(gpu: Gpu) -> int:
     return _MOST_BOARDS_OF_A_CLUSTER if gpu.segment == "datacenter" else max_boards(gpu)
 
 
-def fit_of(gpu: Gpu, count: int, plan: TrainingPlan, memory: TrainingMemory) -> TrainingFit:
+def fit_of(
+    gpu: Gpu,
+    count: int,
+    plan: TrainingPlan,
+    memory: TrainingMemory,
+    rollout: Rollout | None = None,
+) -> TrainingFit:
     """The fit of a plan on `count` boards; it does not fit where the likely need exceeds the
-    device.
+    device, or where a rollout engine's share does not hold the model.
     """
-    need, device = memory.needed, gpu.device_free_bytes
+    need, device = memory.needed if rollout is None else rollout.need, gpu.device_free_bytes
     verdict = Verdict.FITS if need.high <= device else Verdict.TIGHT
-    if need.likely > device:
+    if need.likely > device or (rollout is not None and not rollout.loads):
         verdict = Verdict.DOES_NOT_FIT
-    return TrainingFit(gpu, count, plan, memory.on(device), verdict, device - need.likely)
+    held = memory.on(device - beside_update(rollout))
+    return TrainingFit(gpu, count, plan, held, verdict, device - need.likely, rollout)
+
+
+def beside_update(rollout: Rollout | None) -> int:
+    """Bytes of a device that a rollout engine holds while weights are updated."""
+    return 0 if rollout is None else rollout.beside_update_bytes
 
 
 def has_room(fit: TrainingFit, share: float) -> bool:
@@ -212,6 +243,8 @@ def reasons_of(fit: TrainingFit) -> tuple[Note, ...]:
         if link == "network":
             gbit = round(network_bytes_per_second(fit.gpu) * 8 / 1e9)
             notes.append(Note("training_network", gbit=gbit))
+    if fit.rollout is not None:
+        notes.append(_rollout_note(fit.rollout))
     if not fit.gpu.bf16_support:
         notes.append(Note("training_without_bf16"))
     if fit.gpu.software not in SOFTWARE:
@@ -223,3 +256,18 @@ def reasons_of(fit: TrainingFit) -> tuple[Note, ...]:
     if fit.memory.host:
         notes.append(Note("training_host_memory", ram_bytes=fit.memory.host))
     return tuple(notes)
+
+
+def _rollout_note(rollout: Rollout) -> Note:
+    if not rollout.loads:
+        return Note(
+            "training_rollout_too_small",
+            engine_bytes=rollout.engine_bytes,
+            weights_bytes=rollout.weights_bytes,
+        )
+    return Note(
+        "training_rollout",
+        engine_bytes=rollout.engine_bytes,
+        generation_bytes=rollout.generation.likely,
+        update_bytes=rollout.update.likely,
+    )

@@ -70,6 +70,8 @@ class TrainingPlan:
     optimizer_in_backward: bool = False
     ema: bool = False
     low_rank: int = 128
+    rollout_share: float | None = None
+    rollout_sleeps: bool = False
     framework: str = "transformers"
     framework_version: str = ""
 

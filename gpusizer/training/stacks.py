@@ -59,6 +59,7 @@ class TrainingStack:
         no_sync: its FSDP adds up whole gradients over an accumulation, and divides their sum; None
             where that is not known.
         no_sync_source: the address that says so, "" where it is not known.
+        shares_rollout_weights: its rollout engine and its training hold one set of weights.
         context_gib: of CUDA with PyTorch's kernels, outside the allocator, GiB.
         reserve: share that the caching allocator holds beyond what tensors use.
         source: where this is known from.
@@ -101,6 +102,7 @@ class TrainingStack:
     fsdp2: bool
     no_sync: bool | None
     no_sync_source: str
+    shares_rollout_weights: bool
     context_gib: float
     reserve: float
     source: str
