@@ -184,7 +184,7 @@ def test_the_bench_reads_what_the_shell_prints() -> None:
     sizer = Sizer(lambda ref: load_snapshot(ref.repo_id), load_catalogue())
     full = sizer.size(SizeRequest.from_fields(fields)).to_json(say_note)
     for entry in full["ranking"]:
-        for name in ("largest", "advice", "plans", "benchmark"):
+        for name in ("largest", "advice", "plans", "benchmark", "quantizing"):
             del entry[name]
     assert size(start_up_logs.fields_of(ROW)) == full
 
