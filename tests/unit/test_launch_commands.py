@@ -115,6 +115,16 @@ def test_sglang_divides_its_chunk_among_data_ranks() -> None:
     assert "--chunked-prefill-size" not in of("h200 sxm", tensor_parallel=8)
 
 
+def test_sglang_runs_the_draft_layers_of_a_checkpoint() -> None:
+    """As SGLang's documents start DeepSeek's: three steps, one chain, four tokens to verify."""
+    assert text(plan("sglang", {"draft_tokens": 3}, utilization=0.88)).endswith(
+        "  --speculative-algorithm EAGLE \\\n"
+        "  --speculative-num-steps 3 \\\n"
+        "  --speculative-eagle-topk 1 \\\n"
+        "  --speculative-num-draft-tokens 4"
+    )
+
+
 def test_sglang() -> None:
     launch_plan = plan(
         "sglang",

@@ -16,7 +16,7 @@ from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.weight_sizes import weight_sizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Attention
-from gpusizer.model.profile import build_profile
+from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.model.tensor_roles import Part
 from tests.builders import llama
 from tests.families import deepseek_r1, gemma3_1b
@@ -103,6 +103,23 @@ def test_sliding_layers_of_sglang_have_a_pool_of_their_own() -> None:
     assert sglang.longest_context(placement, cache_bytes) == 10_000
     assert arch is not None
     assert sum(s.count for s in arch.layer_plan if s.attention is Attention.SLIDING) == 22
+
+
+def test_tokens_that_sglang_guesses_take_a_layer_and_states() -> None:
+    """DeepSeek-R1 has 61 layers of latents and one of drafts, in a pool of as many tokens. Each
+    state of Qwen3.5-27B has four more where three tokens are guessed: those that are verified."""
+    engine = ENGINES["sglang"]
+
+    def of(model: ModelProfile, **asked: int) -> int:
+        return engine.sequence_bytes(Placement(model, Workload(**asked)), 1000)  # type: ignore[arg-type]
+
+    deepseek = build_profile(deepseek_r1())
+    assert of(deepseek) == 1000 * 61 * 576 * 2
+    assert of(deepseek, draft_tokens=3) == 1000 * 62 * 576 * 2
+    hybrid = embedded("Qwen/Qwen3.5-27B")
+    token, state = 2 * 2 * 4 * 256, 61_440 + 3_145_728
+    assert of(hybrid) == 1000 * 16 * token + 48 * state
+    assert of(hybrid, draft_tokens=3) == 1000 * 17 * token + 48 * 5 * state
 
 
 def test_nothing_is_cached_where_nothing_is_generated() -> None:

@@ -42,6 +42,7 @@ _ALGORITHMS: Mapping[DraftMethod, str] = {
     "eagle3": "EAGLE3",
     "dflash": "DFLASH",
 }
+_OWN_LAYERS: DraftMethod = "eagle"  # the algorithm that runs them, "NEXTN" is another name of it
 _DEFAULT_SEQUENCES = 64  # the fewest sequences that the estimate sizes buffers for
 _INIT_PORT = 5000  # port of the first machine that the others connect to (SGLang's examples)
 
@@ -80,18 +81,20 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
 
 
 def _speculation(plan: LaunchPlan) -> Options:
-    """Return the options of a draft model, which guesses one chain of tokens.
+    """Return the options of what guesses one chain of tokens: a draft model, or the model's own
+    draft layers, which the server finds in its checkpoint.
 
     The model judges them and one more: with a top-k of 1 the server sets the draft tokens to the
     steps + 1 (`_handle_speculative_decoding`, srt/server_args.py). DFlash has a block and no steps.
     """
     draft, tokens = plan.draft, plan.workload.draft_tokens
-    if draft is None:
+    if draft is None and not plan.workload.own_draft_tokens:
         return {}
-    in_steps = draft.method != "dflash"
+    method = draft.method if draft else _OWN_LAYERS
+    in_steps = method != "dflash"
     return {
-        "--speculative-algorithm": _ALGORITHMS[draft.method],
-        "--speculative-draft-model-path": draft.repo_id,
+        "--speculative-algorithm": _ALGORITHMS[method],
+        "--speculative-draft-model-path": draft.repo_id if draft else None,
         "--speculative-num-steps": in_steps and tokens,
         "--speculative-eagle-topk": in_steps and "1",
         "--speculative-num-draft-tokens": tokens + 1,

@@ -7,7 +7,7 @@ engines".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpusizer.core.byte_ranges import Amount, fitted
 from gpusizer.core.units import GIB
@@ -25,6 +25,7 @@ from gpusizer.memory.engines.vllm.loading import VllmLoader
 from gpusizer.memory.engines.vllm.pages import Cache, cache_of, compresses
 from gpusizer.memory.engines.vllm.version_defaults import UNIFIED, is_unified
 from gpusizer.memory.workload import Workload
+from gpusizer.model.architecture import Architecture, Attention
 from gpusizer.model.profile import ModelProfile
 
 _BIG_CARD_BYTES = 60 * GIB  # SGLang's prefill chunks grow from here on
@@ -137,26 +138,40 @@ class SglangEngine(ServingEngine):
     def sequence_bytes(self, placement: Placement, context: int) -> int:
         """Tokens x bytes of every full layer, and a fixed share of that for sliding ones.
 
-        The pools are sized by that share whatever a sequence needs of its window.
+        The pools are sized by that share whatever a sequence needs of its window. The model's own
+        draft layers have a pool of as many tokens (`draft_runner_cache_size`,
+        srt/model_executor/model_runner.py). Where tokens are guessed, a recurrent state has one
+        more for each that is verified: those and the next (`intermediate_ssm_state_cache`,
+        srt/mem_cache/memory_pool.py).
         """
-        arch = placement.arch
+        arch, workload = placement.arch, placement.workload
         if arch is None or not arch.generates:
             return 0
         if compresses(arch.layer_plan):
             return super().sequence_bytes(placement, context)
-        caches = cache_of(arch, placement.workload.kv_dtype, placement.split, 0, era_of(None))
+        if workload.own_draft_tokens:
+            arch = _with_draft_layer(arch)
+        states = workload.draft_tokens + 2 if workload.draft_tokens else 1
+        caches = cache_of(arch, workload.kv_dtype, placement.split, 0, era_of(None))
         stages = [stage for stage in caches if isinstance(stage, Cache)]
         return max(
             sum(
                 kind.layers
                 * (
-                    kind.state
+                    kind.state * states
                     + round(context * kind.token * (1.0 if kind.window is None else _WINDOW_SHARE))
                 )
                 for kind in stage.kinds
             )
             for stage in stages
         )
+
+
+def _with_draft_layer(arch: Architecture) -> Architecture:
+    """The model with one more layer that keeps every token, as its draft layers do."""
+    lasting = [s for s in arch.layer_plan if s.attention in (Attention.FULL, Attention.MLA)]
+    draft = tuple(replace(spec, count=1) for spec in lasting[-1:])
+    return replace(arch, layer_plan=(*arch.layer_plan, *draft))
 
 
 def by_memory(memory_bytes: int) -> int:
