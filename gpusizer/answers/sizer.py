@@ -19,6 +19,7 @@ from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.models_for.service import models_for
 from gpusizer.answers.named_gpus import NamedGpu, best_on_named, find_named, place_of
 from gpusizer.answers.near_models import by_loose_names, suggesting_models
+from gpusizer.answers.published_weights import published_notes
 from gpusizer.answers.question import Question, serving_plan
 from gpusizer.answers.report import Report, estimate_rows
 from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
@@ -114,14 +115,23 @@ class Sizer:
         published, problems = self._published(request, question.profile)
         rig, about_rig = self._rig(question)
         places = ranking.places if rig is None else (rig,)
+        rows = estimate_rows(question, ranking.places if named else ())
+        files = tuple(published_notes(published or (), rows))
         return Report(
             request=request,
             profile=question.profile,
             workload=study.workload,
-            estimates=estimate_rows(question, ranking.places if named else ()),
+            estimates=rows,
             ranking=ranking.places,
             alternatives=ranking.alternatives,
-            notes=(*question.notes, *about_rig, *about, *_stated_elsewhere(request), *problems),
+            notes=(
+                *files,
+                *question.notes,
+                *about_rig,
+                *about,
+                *_stated_elsewhere(request),
+                *problems,
+            ),
             quantized_repos=published,
             rig=rig,
             serving_plan=serving_plan(question, self.catalogue, named),

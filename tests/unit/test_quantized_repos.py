@@ -16,8 +16,10 @@ from gpusizer.answers.trainer import train
 from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.cli.details import details_text
 from gpusizer.core.errors import HubRateLimited, InvalidRequest, UnknownQuant
+from gpusizer.core.messages import Note
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import read_table
+from gpusizer.core.units import GIB, significant
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.quantized_repos import QuantizedRepo
 from gpusizer.hub.snapshot import RepoSnapshot
@@ -181,6 +183,36 @@ def test_a_quantization_lists_its_siblings() -> None:
     tuned = replace(tiny(), base_models=("org/original",), base_relation="finetune")
     sized_with(tuned, listings, quantized_repos="list")
     assert listings == [("org/original", False), ("org/model", False)]
+
+
+def test_published_files_come_before_a_plain_conversion() -> None:
+    """The most downloaded of the form; one that weighs alike, a sum of widths and an unknown size
+    tell nothing."""
+
+    def notes(*repos: QuantizedRepo, quant: str = "nvfp4") -> list[Note]:
+        asked = {"model": "org/model", "quant": quant, "quantized_repos": "sizes"}
+        report = size(Sizer(lambda ref: tiny(), load_catalogue(), lambda _, __: repos), asked)
+        (row,) = report.estimates
+        assert row.estimate.sizes.total == plain or quant != "nvfp4"
+        return [note for note in report.notes if note.code == "published_weights"]
+
+    (row,) = size(
+        Sizer(lambda ref: tiny(), load_catalogue()), {"model": "org/model", "quant": "nvfp4"}
+    ).estimates
+    plain = row.estimate.sizes.total
+    wider = QuantizedRepo("a/wide-NVFP4", "nvfp4", 9, 1, round(plain * 1.29))
+    other = QuantizedRepo("b/alike-NVFP4", "nvfp4", 5, 1, plain)
+    expected = Note(
+        "published_weights",
+        quant=row.estimate.quant.name,
+        repo_id="a/wide-NVFP4",
+        published=significant(plain * 1.29 / GIB),
+        converted=significant(plain / GIB),
+    )
+    assert notes(wider, other) == notes(REPO, wider) == [expected]
+    assert notes(other, wider) == notes(replace(wider, weight_bytes=None)) == []
+    assert notes(replace(wider, form="gguf"), quant="q4_k_m") == []
+    assert notes(wider, quant="native") == []
 
 
 def test_a_failing_listing_does_not_lose_the_answer() -> None:
