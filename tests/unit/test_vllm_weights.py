@@ -90,6 +90,7 @@ def test_draft_layers_stay_on_disk_and_the_latent_is_absorbed() -> None:
         ("0.10.1", version_defaults.A100_CLASS, 4, 3072 / 2880 * 768 / 720),
         ("0.14.1", BIG, 1, 1 + (3072 / 2880 - 1) * 32 / 34),  # Triton: values of one side
         ("0.19.0", BIG, 1, 1 + (3072 / 2880 * 2944 / 2880 - 1) * 32 / 34),
+        ("0.19.0", version_defaults.XPU, 1, 2944 / 2880),  # hidden alone, to 128
     ],
 )
 def test_mxfp4_experts_are_padded(version: str, card: int, split: int, share: float) -> None:

@@ -41,6 +41,7 @@ from gpusizer.memory.engines.vllm.version_defaults import (
     in_flight_tokens,
     is_pcie,
     is_rocm,
+    is_xpu,
     limits_of,
 )
 from gpusizer.memory.workload import Workload
@@ -119,7 +120,8 @@ class VllmEngine(Engine):
         era, split = self._era(placement.workload), placement.split
         device_class = placement.device_class
         likely = non_torch_bytes(split, device_class, era)
-        joined = split.ranks > 1 and not is_pcie(device_class) and device_class >= A100_CLASS
+        alone = split.ranks == 1 or is_pcie(device_class) or is_xpu(device_class)
+        joined = not alone and device_class >= A100_CLASS
         worst = max(likely, era.nvlink) if joined else likely
         around = band(self.slug, era.family, "non_torch").around
         inside, outside = around(likely, Provenance.FITTED, highest=worst), context_bytes()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpusizer.core.units import GIB
 from gpusizer.memory.engines.base import Placement, Split
 from gpusizer.memory.engines.vllm.eras import Era
-from gpusizer.memory.engines.vllm.version_defaults import is_pcie, is_rocm
+from gpusizer.memory.engines.vllm.version_defaults import is_pcie, is_rocm, is_xpu
 from gpusizer.memory.engines.vllm.weights import is_expert_scale
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.model.architecture import Architecture, Attention
@@ -16,6 +16,7 @@ from gpusizer.model.tensor_roles import Kind, Part, Slot
 _WIDE = 2  # bytes of 16-bit arithmetic
 _SECTIONED_FACTOR = 4  # MRotaryEmbedding keeps four times the positions
 _MXFP4_STEP = {"hidden": 256, "width": 128}  # Marlin's tiles; SwiGLU width is per rank
+_MXFP4_STEP_XPU = {"hidden": 128, "width": 1}  # `current_platform.is_xpu()`, quantization/mxfp4.py
 _MXFP4_SCALES = 32  # weights that share a scale byte
 _HOPPER_CLASS = 70 * GIB  # cards of this class use Triton's kernels for MXFP4
 _HIP_LIBRARIES = 0.1 * GIB
@@ -78,7 +79,8 @@ def padding_bytes(placement: Placement, sizes: WeightSizes, era: Era) -> int:
     """Growth of MXFP4 experts on one GPU: their sides are padded to whole tiles.
 
     Marlin: hidden to 256, width per rank to 128, scales too. Triton on Hopper up to 0.16: the
-    values of one side only; from 0.17 on both sides, of values only.
+    values of one side only; from 0.17 on both sides, of values only. Intel's kernels: hidden to
+    128 at most.
     """
     arch, split, card = placement.arch, placement.split, placement.device_class
     if arch is None or sizes.quant != "mxfp4" or not arch.experts or not arch.hidden_size:
@@ -88,12 +90,13 @@ def padding_bytes(placement: Placement, sizes: WeightSizes, era: Era) -> int:
         for amount, group in zip(sizes.by_group, placement.profile.groups, strict=True)
         if group.part is Part.TEXT and (group.kind is Kind.EXPERT or is_expert_scale(group))
     )
-    hidden = _grown(arch.hidden_size, _MXFP4_STEP["hidden"])
+    step = _MXFP4_STEP_XPU if is_xpu(card) else _MXFP4_STEP
+    hidden = _grown(arch.hidden_size, step["hidden"])
     expert_width = arch.expert_width or arch.hidden_size
     width_per_rank = expert_width if split.expert > 1 else expert_width // split.tensor
-    width = _grown(width_per_rank, _MXFP4_STEP["width"])
+    width = _grown(width_per_rank, step["width"])
     share = hidden * width
-    hopper = card >= _HOPPER_CLASS and not is_pcie(card)
+    hopper = card >= _HOPPER_CLASS and not is_pcie(card) and not is_xpu(card)
     if hopper and era.since >= _TRITON[0]:
         experts = experts * _MXFP4_SCALES // (_MXFP4_SCALES + 2)  # half bytes, a scale per 32
         if era.since < _TRITON[1]:

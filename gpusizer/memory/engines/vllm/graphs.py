@@ -14,6 +14,7 @@ from gpusizer.memory.engines.vllm.version_defaults import (
     HUGE_CLASS,
     BatchLimits,
     is_rocm,
+    is_xpu,
 )
 from gpusizer.model.architecture import Architecture, Attention
 
@@ -53,8 +54,11 @@ def graph_bytes(placement: Placement, arch: Architecture, limits: BatchLimits, e
     """CUDA or HIP graphs of one GPU.
 
     Layers x (graphs in pieces x 256 KiB + whole graphs x 128 KiB), and once the splits of
-    attention. A step of decoding has each sequence's token and those guessed ahead.
+    attention. A step of decoding has each sequence's token and those guessed ahead. Intel's cards
+    capture none unless VLLM_XPU_ENABLE_XPU_GRAPH is set.
     """
+    if is_xpu(placement.device_class):
+        return 0.0
     split, card = placement.split, placement.device_class
     most = _largest(arch, era, card)
     decoding = limits.sequences * (1 + placement.workload.draft_tokens)

@@ -12,10 +12,12 @@ from gpusizer.memory.engines.vllm.version_defaults import (
     UNIFIED,
     is_pcie,
     is_rocm,
+    is_xpu,
 )
 
 _CONTEXT_BYTES = (0.40 * GIB, 0.51 * GIB, 0.70 * GIB)
 _ROCM_CODE = (0.2 * GIB, 0.5 * GIB, 1.0 * GIB)
+_XPU_RUNTIME = (0.0, 0.0, 1.5 * GIB)  # that Level Zero holds more is known of one run alone
 _UNIFIED_HOST = (2.0 * GIB, 3.7 * GIB, 5.5 * GIB)
 
 
@@ -29,7 +31,7 @@ def non_torch_bytes(split: Split, card: int, era: Era) -> float:
     if split.ranks == 1:
         return era.alone if split.pipeline == 1 else era.alone * 0.3
     switched = card >= (A100_CLASS if era.profiles_whole_prompts else BIG_CLASS)
-    return era.nvlink if switched and not is_pcie(card) else era.pcie
+    return era.nvlink if switched and not (is_pcie(card) or is_xpu(card)) else era.pcie
 
 
 def beside_bytes(card: int) -> Amount:
@@ -41,8 +43,8 @@ def beside_bytes(card: int) -> Amount:
     (vllm/utils/mem_utils.py, `MemorySnapshot`): 2.0, 3.7, 4.0 and 5.0 GiB in four logs of the
     GB10.
     """
-    if is_rocm(card):
-        return fitted(*_ROCM_CODE)
+    if is_rocm(card) or is_xpu(card):
+        return fitted(*(_ROCM_CODE if is_rocm(card) else _XPU_RUNTIME))
     return fitted(*_UNIFIED_HOST) if card == UNIFIED else fitted(0, 0, 0)
 
 

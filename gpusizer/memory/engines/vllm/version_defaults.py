@@ -23,18 +23,23 @@ ROCM = 2
 """Added to the class of an AMD card."""
 PCIE = 4
 """Added to the class of a large NVIDIA card that no fabric joins to others."""
+XPU = 8
+"""Added to the class of an Intel card."""
 DEVICE_CLASSES = (
     0,
     UNIFIED,
     ROCM,
+    XPU,
     A100_CLASS,
     BIG_CLASS,
     BIG_CLASS + ROCM,
     BIG_CLASS + PCIE,
+    BIG_CLASS + XPU,
     HUGE_CLASS,
     HUGE_CLASS + ROCM,
 )
 
+_BY_STACK = {"ROCm": ROCM, "oneAPI": XPU}
 _UNIFIED_NAMES = re.compile(r"\b(GB10|DGX Spark)\b", re.IGNORECASE)
 _STEP_TOKENS = {0: 2048, A100_CLASS: 2048, BIG_CLASS: 8192, HUGE_CLASS: 8192}
 _HUGE_STEP_TOKENS = 16384  # pull request 51726
@@ -46,8 +51,8 @@ _V0_CHUNK = 2048
 
 
 def device_class(memory_bytes: int, name: str, stack: str, *, fabric: bool = True) -> int:
-    """The class of a card by its memory; A100, GB10, AMD cards and large ones without NVLink have
-    classes of their own."""
+    """The class of a card by its memory; A100, GB10, cards of AMD and Intel and large ones without
+    NVLink have classes of their own."""
     if "a100" in name.lower() and memory_bytes >= 0.95 * A100_CLASS:
         return A100_CLASS
     if is_unified(name, stack):
@@ -55,7 +60,7 @@ def device_class(memory_bytes: int, name: str, stack: str, *, fabric: bool = Tru
     by_memory = max(size for size in _BY_MEMORY if size <= memory_bytes)
     if by_memory == BIG_CLASS and stack == "CUDA" and not fabric:
         return BIG_CLASS + PCIE
-    return by_memory + ROCM if stack == "ROCm" else by_memory
+    return by_memory + _BY_STACK.get(stack, 0)
 
 
 @lru_cache(maxsize=1024)
@@ -67,6 +72,11 @@ def is_unified(name: str, stack: str) -> bool:
 def is_rocm(card: int) -> bool:
     """Whether a class is one of AMD's cards."""
     return card % GIB == ROCM
+
+
+def is_xpu(card: int) -> bool:
+    """Whether a class is one of Intel's cards."""
+    return card % GIB == XPU
 
 
 def is_pcie(card: int) -> bool:
