@@ -30,6 +30,7 @@ from gpusizer.ui.presenters.tables import (
     ranking_columns,
     ranking_html,
 )
+from gpusizer.ui.presenters.tiles import ways_to_get_html
 from gpusizer.ui.presenters.words import Words
 from tests.each import each
 from tests.nightly import paired
@@ -110,6 +111,11 @@ def test_pictures_have_no_speed_in_tokens(llama: PageAnswer) -> None:
     assert ranking_columns(llama.report.ranking) == RANKING_COLUMNS
     beside = compare(embedded_sizer(), state)
     assert "tok/s" not in Page(side_by_side_html(beside, state.gpus or (), "", ENGLISH)).text
+    unasked = answer(embedded_sizer(), PageState("black-forest-labs/FLUX.1-dev")).report
+    ways = ways_to_get_html(unasked, ENGLISH)
+    rented = next(item.item for item in unasked.alternatives if item.kind == "rent")
+    assert ways is not None and rented.drawn is not None
+    assert f"{rented.drawn.likely:g} s" in Page(ways).text
 
 
 def test_a_ranking_is_sorted_by_numbers_and_read_in_the_language(llama: PageAnswer) -> None:

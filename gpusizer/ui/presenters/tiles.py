@@ -13,7 +13,6 @@ from gpusizer.ui.choices import KINDS, Tier
 from gpusizer.ui.presenters.html import Html, defined, el, join
 from gpusizer.ui.presenters.losses import loss_mark
 from gpusizer.ui.presenters.marks import native_chip
-from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.words import Words
 
 _OFFERED = ("cheapest", "rent")
@@ -63,9 +62,16 @@ def _owned(report: Report, words: Words) -> Iterator[Html]:
 
 def _boards(item: Ranked, more: Iterable[str | None], words: Words) -> Html:
     """Write boards, and below them the speed of one user and what is known more."""
-    facts = (None if item.decode is None else words.rate(item.decode.likely), *more)
+    facts = (pace(item, words), *more)
     name = boards_name(item.fit.gpu, item.fit.count)
     return join((el("span", name), el("small", " · ".join(filter(None, facts)))))
+
+
+def pace(item: Ranked, words: Words) -> str | None:
+    """Write the tokens/s of one user, or the seconds of a picture; None where neither is known."""
+    if item.drawn is not None:
+        return f"{words.speed(item.drawn.likely)} s"
+    return None if item.decode is None else words.rate(item.decode.likely)
 
 
 def tiers_html(tiers: Sequence[Tier], words: Words) -> Html:
@@ -103,10 +109,8 @@ def _kind(kind: str, item: Ranked | None, words: Words) -> Html:
     if item is None:
         return defined(words(f"kind.{kind}"), words("tile.none"))
     fit = item.fit
-    facts = [fit.estimate.quant.name]
-    if item.decode is not None:
-        facts.append(words.rate(item.decode.likely))
-    if item.rent_usd_per_hour is not None:
-        facts.append(words("per_hour", price=words.usd(item.rent_usd_per_hour)))
+    rent = item.rent_usd_per_hour
+    price = None if rent is None else words("per_hour", price=words.usd(rent))
+    facts = (fit.estimate.quant.name, pace(item, words), price)
     name = boards_name(fit.gpu, fit.count)
-    return defined(words(f"kind.{kind}"), name, " · ".join(facts) or DASH)
+    return defined(words(f"kind.{kind}"), name, " · ".join(filter(None, facts)))
