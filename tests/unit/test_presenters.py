@@ -115,7 +115,7 @@ def test_pictures_have_no_speed_in_tokens(llama: PageAnswer) -> None:
     ways = ways_to_get_html(unasked, ENGLISH)
     rented = next(item.item for item in unasked.alternatives if item.kind == "rent")
     assert ways is not None and rented.drawn is not None
-    assert f"{rented.drawn.likely:g} s" in Page(ways).text
+    assert f" {ENGLISH.speed(rented.drawn.likely)} s " in Page(ways).text
 
 
 def test_a_ranking_is_sorted_by_numbers_and_read_in_the_language(llama: PageAnswer) -> None:
