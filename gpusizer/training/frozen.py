@@ -154,6 +154,22 @@ def frozen_bytes(
     return BASE_BYTES[base] * inside + raised * (others + outside) + untrained
 
 
+def rotary_bytes(
+    profile: ModelProfile, shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack
+) -> int:
+    """Bytes of cosines and sines that every layer has for itself.
+
+    In 16 bits, but FP32 in Gemma's layers (unsloth/models/gemma.py, GemmaFixedRotaryEmbedding).
+    """
+    known = profile.max_context or 0
+    positions = min(known, max(stack.rope_tokens, plan.sequence_length))
+    if not stack.rope_tokens or profile.architecture is None:
+        return 0
+    wide = profile.architecture.model_type.startswith("gemma")
+    width = shape.head_width // max(1, shape.heads)
+    return shape.layers * 2 * round(positions) * width * (4 if wide else 2)
+
+
 def quantizes_fused(profile: ModelProfile, stack: TrainingStack) -> bool:
     """Whether a stack brings 4 bits to experts that share a parameter."""
     arch = profile.architecture

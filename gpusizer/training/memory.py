@@ -52,6 +52,7 @@ _SETTINGS_OF_STATE = attrgetter(
     "low_rank",
     "framework",
     "framework_version",
+    "sequence_length",
 )
 """The settings of a plan that `state_of` reads; the others divide the state or add to it."""
 

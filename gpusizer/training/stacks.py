@@ -60,6 +60,8 @@ class TrainingStack:
             where that is not known.
         no_sync_source: the address that says so, "" where it is not known.
         shares_rollout_weights: its rollout engine and its training hold one set of weights.
+        rope_tokens: positions of which every layer has cosines and sines of its own, `inf` for all
+            that a model knows.
         context_gib: of CUDA with PyTorch's kernels, outside the allocator, GiB.
         reserve: share that the caching allocator holds beyond what tensors use.
         source: where this is known from.
@@ -103,6 +105,7 @@ class TrainingStack:
     no_sync: bool | None
     no_sync_source: str
     shares_rollout_weights: bool
+    rope_tokens: float
     context_gib: float
     reserve: float
     source: str

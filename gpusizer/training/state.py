@@ -13,6 +13,7 @@ from gpusizer.training.frozen import (
     is_quantized,
     is_raised,
     keeps_expanded,
+    rotary_bytes,
     stored_width,
 )
 from gpusizer.training.optimizers import (
@@ -140,7 +141,8 @@ def _adapted(
     states += state_bytes_of_table(optimizer, opened, shape.hidden, old.state)
     trainable = added + opened
     return State(
-        frozen=frozen_bytes(profile, shape, base, stack, outside - opened),
+        frozen=frozen_bytes(profile, shape, base, stack, outside - opened)
+        + rotary_bytes(profile, shape, plan, stack),
         frozen_parameters=shape.parameters + shape.beside - opened,
         trained=new.weight * added + old.weight * opened,
         masters=new.master * added + old.master * opened,

@@ -96,7 +96,8 @@ def test_a_plain_name_may_load_a_dynamic_repository() -> None:
     weights = of().estimate(plan).weights
     assert weights.high == pytest.approx(1.14 * weights.likely, abs=1)
     before = of().estimate(plan.changed(framework_version="2024.10")).weights
-    assert before.high == before.likely == weights.likely
+    rotary = 32 * 2 * 32_768 * 128 * 2  # of the layers of that year
+    assert before.high == before.likely == weights.likely + rotary
 
 
 @each(
@@ -114,16 +115,37 @@ def test_a_known_dynamic_repository_has_the_bytes_of_its_file(
     """Its `llm_int8_skip_modules` cost 2 bytes in place of 0.516; the rest is as in a plain one."""
     plan = TrainingPlan(method="qlora", framework="unsloth", lora_rank=8)
     weights = of(model).estimate(plan).weights
-    plain = of(model).estimate(plan.changed(framework_version="2024.10")).weights
+    plain = of(model).estimate(plan.changed(framework="axolotl")).weights
     adapters = 4 * of(model).state(plan).trainable
     assert weights.low == weights.high == file_bytes + adapters
     more = wide_parameters * (2 - 0.5 - 1 / 64 - 4 / (64 * 256))
     assert weights.likely - plain.likely == pytest.approx(more, rel=0.01)
-    other = of(model).estimate(plan.changed(framework="axolotl")).weights
-    assert other.likely == plain.likely  # it loads no other repository
     trained = of(model).estimate(plan.changed(train_embeddings=True)).weights
     assert trained.likely == weights.likely  # embedding and head are trained in 16 bits instead
     assert of(model).estimate(plan).loading == weights  # nothing is quantized while it is loaded
+
+
+@each(
+    "model, version, cache_bytes",
+    [
+        ("meta-llama/Llama-3.1-8B", "2024.6", 32 * 2 * 131_072 * 128 * 2),
+        ("meta-llama/Llama-3.1-8B", "2024.10", 32 * 2 * 32_768 * 128 * 2),
+        ("meta-llama/Llama-3.1-8B", "2024.12", 32 * 2 * 32_768 * 128 * 2),
+        ("meta-llama/Llama-3.1-8B", "2025.1.5", 0),
+        ("google/gemma-2-9b", "2024.8", 42 * 2 * 8192 * 256 * 4),
+        ("google/gemma-2-9b", "", 0),
+    ],
+)
+def test_layers_of_unsloth_of_2024_have_rotary_positions_each(
+    model: str, version: str, cache_bytes: int
+) -> None:
+    plan = TrainingPlan(method="qlora", framework="unsloth", framework_version=version)
+    weights = of(model).estimate(plan).weights.likely
+    other = plan.changed(framework="axolotl", framework_version="2024")  # NF4, quantized twice
+    assert weights - of(model).estimate(other).weights.likely == pytest.approx(cache_bytes, abs=2)
+    longer = of(model).estimate(plan.changed(sequence_length=49_152)).weights.likely
+    grows = cache_bytes == 32 * 2 * 32_768 * 128 * 2  # by steps, where the model knows more
+    assert longer - weights == pytest.approx(cache_bytes / 2 if grows else 0, abs=2)
 
 
 def test_the_backward_pass_begins_with_all_that_was_kept() -> None:
