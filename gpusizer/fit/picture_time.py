@@ -12,8 +12,8 @@ PyTorch starts the kernels of one weight after the other: a small picture on a f
 long as that does, whatever the card.
 
 GeForce cards add in 32 bits at half of the rate that their chips have as L40S or RTX A6000. Their
-shares are of the full rate, at which their runs of UNets agree with other cards; runs of
-transformers on them were not found.
+shares are of the full rate, at which their runs of UNets agree with other cards; of transformers
+one source has a run on them, so that their band reaches to half of the rate.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ def picture_seconds(study: Study, way: Way) -> Rate | None:
     if speed is None or way.gpu.vendor != "NVIDIA":
         return None
     least, likely, _ = speed.seconds(flops, work.starts, full, rate)
-    # Transformers were not timed on cards of half the rate, where that may count in full.
+    # One source has timed transformers on cards of half the rate, where that may count in full.
     timed = min(rate if work.kind == _TRANSFORMER else full, speed.fastest_flops)
     most = speed.seconds(flops, work.starts, timed, rate)[2]
     return Rate(least, likely, most).times(1)
