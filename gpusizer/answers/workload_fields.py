@@ -159,10 +159,10 @@ class EngineFields(RequestModel):
         description="vLLM before 0.17: who samples top-k and top-p, FlashInfer (in Docker images up"
         " to 0.11.0) or PyTorch, which sorts; the log says which",
     )
-    prefix_caching: Flag = Field(
-        False,
+    prefix_caching: Flag | None = Field(
+        None,
         description="vLLM: keep states of recurrent layers for shared prefixes"
-        " (--enable-prefix-caching, for such models off by default)",
+        " (--enable-prefix-caching; left to the release, which does so since 0.28)",
     )
     flash_attention: Flag = Field(True, description="false when attention materialises its scores")
 

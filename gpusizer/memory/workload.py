@@ -38,7 +38,7 @@ class Workload:
         expert_parallel: all of tensor x data ranks; None divides matrices of experts like others.
         max_num_seqs, max_num_batched_tokens: of each data-parallel rank.
         draft_tokens: 0 leaves the model's own draft layers out.
-        acceptance_rate, importance_matrix, gguf_date: None where nothing is said.
+        acceptance_rate, importance_matrix, gguf_date, prefix_caching: None where nothing is said.
         backend: cards without it keep their own. "cpu" leaves every layer in system memory, and
             activations are those there.
         gpu_layers: None for all; `cpu_moe` is llama.cpp's --cpu-moe.
@@ -64,7 +64,7 @@ class Workload:
     max_lora_rank: int = DEFAULT_LORA_RANK
     enforce_eager: bool = False
     sampler: str = SAMPLERS[0]
-    prefix_caching: bool = False
+    prefix_caching: bool | None = None
     text_only: bool = False
     draft_tokens: int = 0
     draft_model: str = ""

@@ -57,6 +57,11 @@ def test_vllm() -> None:
     )
 
 
+def test_vllm_is_told_not_to_keep_prefixes() -> None:
+    assert text(plan("vllm", {"prefix_caching": False})).endswith("--no-enable-prefix-caching")
+    assert "prefix-caching" not in text(plan("vllm"))
+
+
 def test_vllm_schedules_as_many_as_were_planned_for() -> None:
     assert "--max-num-seqs 300" in text(plan("vllm", {"concurrency": 300}))
     assert "--max-num-seqs" not in text(plan("vllm", {"concurrency": 100}))

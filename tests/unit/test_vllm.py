@@ -417,6 +417,8 @@ def test_recurrent_pages_make_room_for_drafts() -> None:
     cached = (6 + 3 * 2) * 16 * page
     assert sequence(QWEN_27B, 4096, "0.27.1", prefix_caching=True) == cached
     assert sequence(QWEN_27B, 4096, "0.28.0") == cached  # on unasked, pull request 50991
+    without = sequence(QWEN_27B, 4096, "0.28.0", prefix_caching=False)
+    assert without == sequence(QWEN_27B, 4096, "0.27.1")
 
 
 def test_the_engine_keeps_compressors_states_for_a_whole_step() -> None:

@@ -118,7 +118,7 @@ def cache_of(
     draft_tokens: int = 0,
     *,
     own_drafts: bool = True,
-    prefix_caching: bool = False,
+    prefix_caching: bool | None = None,
 ) -> tuple[Cache | CompressedCache, ...]:
     """The cache on each pipeline stage's GPUs.
 
@@ -152,7 +152,7 @@ def cache_of(
     return tuple(stages)
 
 
-def _state_pages(era: Era, draft_tokens: int, *, prefix_caching: bool) -> int:
+def _state_pages(era: Era, draft_tokens: int, *, prefix_caching: bool | None) -> int:
     """Pages of a sequence in each group of recurrent layers (`MambaSpec.max_memory_usage_bytes`).
 
     One, and one for each token guessed ahead; one more where prefix caching is on, whose mode is
@@ -162,7 +162,8 @@ def _state_pages(era: Era, draft_tokens: int, *, prefix_caching: bool) -> int:
     """
     if era.profiles_whole_prompts:
         return 0
-    return 1 + draft_tokens + int(prefix_caching or era.caches_prefixes)
+    cached = era.caches_prefixes if prefix_caching is None else prefix_caching
+    return 1 + draft_tokens + int(cached)
 
 
 def _with_drafts(spec: LayerSpec, tokens: int) -> LayerSpec:
