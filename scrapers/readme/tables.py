@@ -164,8 +164,10 @@ def row_statements(block: Block, repo_name: str) -> list[ModelCardStatement]:
         return []
     if purpose_in(block.cells[0]) == "benchmark":
         return []
-    needs = list(_counts(row)) or list(_needs(row))
-    return needs or [*_keyed(row), *_context(row)]
+    needs = list(_needs(row))
+    if needs or _purpose(row) in ("training", "benchmark"):
+        return needs
+    return [*_keyed(row), *_context(row)]
 
 
 def _purpose(row: Row, head: str = "", text: str = "") -> str:
@@ -202,11 +204,12 @@ def _needs(row: Row) -> Iterator[ModelCardStatement]:
     if gpus and amounts:
         yield _together(gpus[0], *amounts[0])
         return
-    yield from (stated for stated in gpus if stated.gpu)
+    counted = [stated for stated in gpus if stated.count] or gpus
+    yield from (stated for stated in counted if stated.gpu)
+    is_sibling = quant_in(row.cell("model")) and any(map(_SIBLING.search, row.block.columns))
     for _, stated in amounts:
-        if _is_sibling(row):
-            stated = replace(stated, kind="sibling_table", listed=ListedQuantization())
-        yield stated
+        listed = replace(stated, kind="sibling_table", listed=ListedQuantization())
+        yield listed if is_sibling else stated
 
 
 def _together(gpu: ModelCardStatement, head: str, amount: ModelCardStatement) -> ModelCardStatement:
@@ -220,15 +223,19 @@ def _together(gpu: ModelCardStatement, head: str, amount: ModelCardStatement) ->
 
 
 def _gpus(base: ModelCardStatement, row: Row, head: str, text: str) -> Iterator[ModelCardStatement]:
-    """The GPUs that a cell names, or their number alone under a head of GPUs."""
+    """The GPUs that a cell names; of a bare number those of its head or its row."""
     named = [gpu for gpu in gpus_in(text) if gpu.gpu or gpu.count]
-    number = whole_number(text)
-    for gpu in named or ([Claim(0, 0, count=number)] if number in _COUNTS else []):
+    quant, number = base.quant or quant_in(head), whole_number(text)
+    if not named and number in _COUNTS:
+        own = [gpu for near in (head, *row.block.cells) for gpu in gpus_in(near) if gpu.gpu]
+        known = own[:1] if quant else [Claim(0, 0)] if role_of(head) == "gpu" else []
+        named = [replace(gpu, count=number) for gpu in known]
+    for gpu in named:
         yield replace(
             base,
             kind="gpus",
             bound=bound_of(head, " ".join((*row.block.columns, row.block.introduction))),
-            quant=base.quant or quant_in(head),
+            quant=quant,
             gpu=gpu.gpu,
             count=gpu.count,
             vram_gb_per_gpu=gpu.gb_per_gpu,
@@ -291,11 +298,6 @@ def _speaks_of_need(row: Row) -> bool:
     return is_need or is_inference
 
 
-def _is_sibling(row: Row) -> bool:
-    """Whether a row is a quantized repository to be had beside this one."""
-    return bool(quant_in(row.cell("model"))) and any(map(_SIBLING.search, row.block.columns))
-
-
 def _base(row: Row) -> ModelCardStatement:
     """What a row says of its model, precision and context."""
     cells = " | ".join((row.cell("quant"), row.cell("model"), row.block.cells[0]))
@@ -315,31 +317,6 @@ def _base(row: Row) -> ModelCardStatement:
         context=lengths[0].tokens if lengths else None,
         engine=engine_in(row.block.text),
     )
-
-
-def _counts(row: Row) -> Iterator[ModelCardStatement]:
-    """Numbers of GPUs: a GPU to a row and a quantization to a column, or the other way."""
-    if not _speaks_of_need(row):
-        return
-    base = _base(row)
-    own = next((gpu for cell in row.block.cells for gpu in gpus_in(cell) if gpu.gpu), None)
-    for head, _, cell in row.columns:
-        count = whole_number(cell)
-        if count not in _COUNTS:
-            continue
-        over = next((gpu for gpu in gpus_in(head) if gpu.gpu), None)
-        gpu, quant = (own, quant_in(head)) if over is None else (over, base.quant)
-        if gpu is not None and quant is not None:
-            bound = bound_of(row.block.introduction)
-            yield replace(
-                base,
-                kind="gpus",
-                bound=bound,
-                gpu=gpu.gpu,
-                count=count,
-                quant=quant,
-                vram_gb_per_gpu=gpu.gb_per_gpu,
-            )
 
 
 def _keyed(row: Row) -> Iterator[ModelCardStatement]:
