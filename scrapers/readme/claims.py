@@ -233,7 +233,7 @@ def _clauses(text: str) -> Iterator[tuple[int, int]]:
 def sentences_of(block: Block) -> Iterator[Sentence]:
     """The sentences of a block, with what stands around it; a question introduces its answers."""
     introduction, earlier = block.introduction, ""
-    for text in _SENTENCE_END.split(paired(block.text))[:_MOST_SENTENCES]:
+    for text in _SENTENCE_END.split(_paired(block.text))[:_MOST_SENTENCES]:
         if text.strip():
             surroundings = (earlier, introduction, *reversed(block.headings))
             yield Sentence(text, tuple(_clauses(text)), surroundings)
@@ -242,16 +242,16 @@ def sentences_of(block: Block) -> Iterator[Sentence]:
                 introduction = text
 
 
-def paired(text: str, between: str = ", ") -> str:
+def _paired(text: str) -> str:
     """A line of several labels and as many values with each label beside its value.
 
-    >>> paired("GPU / VRAM: RTX 3090 / 24 GB")
+    >>> _paired("GPU / VRAM: RTX 3090 / 24 GB")
     'GPU: RTX 3090, VRAM: 24 GB'
     """
     labels, _, values = (part.split(" / ") for part in text.partition(": "))
     if len(labels) < 2 or len(labels) != len(values):
         return text
-    return between.join(map(": ".join, zip(labels, values, strict=True)))
+    return ", ".join(map(": ".join, zip(labels, values, strict=True)))
 
 
 def claims_in(sentence: Sentence) -> list[Claim]:
@@ -264,7 +264,7 @@ def claims_in(sentence: Sentence) -> list[Claim]:
         memory = _memory_of(mention, amounts, text)
         if memory is not None:
             used.add(memory.start)
-        claim = _gpu_claim(mention, memory)
+        claim = mention if memory is None else _gpu_claim(mention, memory)
         if claim.gpu is None and claims and claim.start < claims[-1].end:
             continue  # the word "GPU" behind a name that was counted with it
         joined = _with_example(claims[-1], claim, text) if claims else None
@@ -291,9 +291,7 @@ def _memory_of(mention: Claim, amounts: Sequence[MemoryAmount], text: str) -> Me
     return None
 
 
-def _gpu_claim(mention: Claim, memory: MemoryAmount | None) -> Claim:
-    if memory is None:
-        return mention
+def _gpu_claim(mention: Claim, memory: MemoryAmount) -> Claim:
     start, end = min(mention.start, memory.start), max(mention.end, memory.end)
     count = mention.count or memory.count or None
     return replace(mention, start=start, end=end, gb_per_gpu=memory.gb, count=count)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gpusizer.hub.card_statements import ModelCardStatement
 from scrapers.readme import words as cues
 from scrapers.readme.arguments import positive
-from scrapers.readme.claims import decimal, paired
+from scrapers.readme.claims import decimal, sentences_of
 from scrapers.readme.commands import assignments
 from scrapers.readme.text import Block
 
@@ -23,7 +23,6 @@ _TOKENS = re.compile(
 _FACTORS = {"k": 10**3, "m": 10**6, "万": 10**4, "百万": 10**6}
 _FACTORS |= {"million": 10**6, "milhões": 10**6, "milhão": 10**6, "thousand": 1000, "mil": 1000}
 _ROPE_NAMES = ("factor", "original_max_position_embeddings")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^a-z\s])|[。！？；\n]")
 _AROUND_CHARS = 40
 
 
@@ -68,7 +67,8 @@ def _count(match: re.Match[str]) -> int:
 
 def context_statements(block: Block) -> Iterator[ModelCardStatement]:
     """The context length that a paragraph, an item or a row states; one at most for a sentence."""
-    for sentence in filter(cues.CONTEXT.is_in, _SENTENCE.split(paired(block.text, "\n"))):
+    texts = (sentence.text for sentence in sentences_of(block))
+    for sentence in filter(cues.CONTEXT.is_in, texts):
         starts = [start for start, _ in cues.CONTEXT.spans(sentence)]
         lengths = [
             item.tokens

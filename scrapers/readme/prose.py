@@ -29,6 +29,10 @@ _IN_BRACKETS = re.compile(r"s?\s?(?:GPUs?|cards?|of \w+|VRAM|显存)?\s?\((?:in 
 _DURATION = re.compile(
     r"(?<![A-Za-z\d])\d+(?:[.,]\d+)?\s?(?:s|ms|sec|min|h|hr|秒|分钟|小时)(?![A-Za-z])"
 )
+_TRAINING_ITSELF = re.compile(
+    r"fine-?\s?tuning|training|微调|训练|treinamento|ajuste", re.IGNORECASE
+)
+"""Words that a text about running what was trained does not have: "the fine-tuned model"."""
 _RELATIVE = re.compile(r"(?:which|that|whose|que)\b", re.IGNORECASE)
 _NO_SUBJECT = re.compile(r"\W*(?:only\s)?(?:requires?|needs?|takes?|uses?)\b", re.IGNORECASE)
 
@@ -92,18 +96,12 @@ def purpose_of(sentence: Sentence, index: int, block: Block) -> str:
 
 def purpose_in(text: str) -> str:
     """What a text says it is about, "" where it says nothing of it."""
-    if cues.TRAINING.is_in(text):
-        return "inference" if _infers_after_training(text) else "training"
+    infers = cues.INFERENCE.is_in(text)
+    if cues.TRAINING.is_in(text) and (_TRAINING_ITSELF.search(text) or not infers):
+        return "training"
     if cues.BENCHMARK.is_in(text):
         return "benchmark"
-    return "inference" if cues.INFERENCE.is_in(text) else ""
-
-
-def _infers_after_training(text: str) -> bool:
-    """Whether a text is about running what was trained ("the fine-tuned model needs …")."""
-    return cues.INFERENCE.is_in(text) and not re.search(
-        r"fine-?\s?tuning|training|微调|训练|treinamento|ajuste", text, re.IGNORECASE
-    )
+    return "inference" if infers else ""
 
 
 def _says_need(claim: Claim, sentence: Sentence, *, is_inference: bool) -> bool:

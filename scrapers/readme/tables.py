@@ -45,7 +45,7 @@ class Row:
 
     def cell(self, role: str) -> str:
         """The first cell of a role, "" for none."""
-        return next((text for _, text in self.cells(role)), "")
+        return next((text for _, have, text in self.columns if have == role), "")
 
     @cached_property
     def columns(self) -> list[tuple[str, str, str]]:
@@ -61,14 +61,10 @@ class Row:
             if not (role or amounts_in(cell) or gpus_in(cell))
         ]
 
-    def cells(self, role: str) -> Iterator[tuple[str, str]]:
-        """Heads and cells of a role."""
-        return ((head, text) for head, have, text in self.columns if have == role)
-
     def amount_gb(self, role: str) -> float | None:
         """The first amount of memory in the cells of a role."""
-        amounts = (amount_gb(head, text) for head, text in self.cells(role))
-        return next((amount for amount in amounts if amount is not None), None)
+        amounts = (_amount_gb(head, text) for head, have, text in self.columns if have == role)
+        return next(filter(None, amounts), None)
 
     @property
     def surroundings(self) -> tuple[str, ...]:
@@ -100,7 +96,7 @@ def whole_number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else None
 
 
-def amount_gb(head: str, text: str) -> float | None:
+def _amount_gb(head: str, text: str) -> float | None:
     """The amount of memory in a cell, whose unit may stand in the head."""
     amounts = amounts_in(text)
     if amounts:
@@ -265,13 +261,12 @@ def _amounts(
     """The amounts in a cell, a line of it each, with what its head and the line say of them."""
     label, caption = row.block.cells[0], row.block.introduction
     lengths = tokens_in(head)
-    has_unit = GB_IN_HEAD.search(head) or (cues.VRAM.is_in(caption) and GB_IN_HEAD.search(caption))
+    units = f"{head} {caption if cues.VRAM.is_in(caption) else ''}"
     for part in text.split("\n"):
-        found = amounts_in(part)
-        gb = found[0].gb if found else plain_number(part) if has_unit else None
+        gb = _amount_gb(units, part)
         if gb is None or cues.SAVING.is_in(part):
             continue
-        count = found[0].count if found else 0
+        count = sum(amount.count for amount in amounts_in(part)[:1])
         mention = next(iter(quant_mentions(part)), None)
         bound = bound_of(part, f"{head} {label if cues.VRAM.is_in(label) else ''} {caption}")
         yield replace(
