@@ -196,6 +196,8 @@ _NOUNS = (
 """Words for what an amount measures; the first kind counts that a text has."""
 _FILE_QUANTS = ("q", "iq", "tq")
 """Beginnings of llama.cpp's quantizations, which run in a computer's own memory too."""
+_SHARING = re.compile(r"Apple|M\d ", re.IGNORECASE)
+"""Beginnings of chips whose memory is the computer's."""
 _SAME = re.compile(r"\s?\(?\s?(?:NVIDIA|AMD|Tesla)?\s?", re.IGNORECASE)
 _OR = re.compile(
     r"\s?(?:/|or|ou|或|或者)\s?(?:an?\s|one\s|um\s)?(?:NVIDIA\s|AMD\s)?$", re.IGNORECASE
@@ -294,7 +296,9 @@ def _memory_of(mention: Claim, amounts: Sequence[MemoryAmount], text: str) -> Me
 def _gpu_claim(mention: Claim, memory: MemoryAmount) -> Claim:
     start, end = min(mention.start, memory.start), max(mention.end, memory.end)
     count = mention.count or memory.count or None
-    return replace(mention, start=start, end=end, gb_per_gpu=memory.gb, count=count)
+    shared = memory.gb if _SHARING.match(mention.gpu or "") else None
+    own = None if shared else memory.gb
+    return replace(mention, start=start, end=end, gb_per_gpu=own, unified_gb=shared, count=count)
 
 
 def _with_example(claim: Claim, example: Claim, text: str) -> Claim | None:

@@ -84,6 +84,8 @@ def shell_command(command: CommandText) -> ModelCardStatement | None:
     stop = start + len(program.words)
     read, rest = read_arguments(words[stop:_MOST_WORDS], program.options)
     launcher = _launched(words[:start])
+    if "tensor_parallel" in read:  # it divides the model among the launcher's processes
+        launcher.pop("processes", None)
     if program.takes_model and "model" not in read:
         model = name(rest[0]) if rest and not rest[0].startswith("-") else None
         read["model"] = model or _model_like(rest)

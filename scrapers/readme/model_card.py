@@ -69,7 +69,8 @@ def _statements(block: Block, name: str) -> Iterator[ModelCardStatement]:
     if block.kind == "code":
         yield from _comments(block, commands)
         return
-    needs = list(prose_statements(block))
+    limits_memory = any(item.vram_gb_per_gpu for item in commands)
+    needs = [] if limits_memory else list(prose_statements(block))
     yield from needs or context_statements(block)
 
 

@@ -121,8 +121,8 @@ def _says_need(claim: Claim, sentence: Sentence, *, is_inference: bool) -> bool:
     if not (is_amount or claim.gpu):
         return False
     if (is_amount or claim.count) and not _DURATION.search(text):
-        is_several = (claim.count or 0) > 1 or claim.gb_per_gpu is not None
-        is_served = is_inference and claim.gpu is not None and is_several
+        is_several = (claim.count or 0) > 1 or bool(claim.gpu and claim.gb_per_gpu)
+        is_served = is_inference and is_several
         if is_served or tokens_in(text) or quant_mentions(text) or (is_amount and names_in(text)):
             return True
     label = text.partition(":")[0] if ":" in text else ""
@@ -163,7 +163,7 @@ def statement_of(claim: Claim, sentence: Sentence, block: Block) -> ModelCardSta
         bits=bits,
         is_quantized=cues.QUANTIZED.is_in(sentence.text),
         with_offload=cues.OFFLOAD.is_in(sentence.text),
-        context=_context_of(sentence),
+        context=_context_of(claim, sentence),
         engine=engine_in(" ".join((sentence.text, *block.headings[-1:]))),
     )
 
@@ -212,9 +212,10 @@ def _nearest(claim: Claim, items: Sequence[tuple[int, Item]]) -> Item | None:
     return next(iter((*before[-1:], *after[:1])), None)
 
 
-def _context_of(sentence: Sentence) -> int | None:
-    """Tokens that a requirement is tied to, said in the sentence or just above."""
-    for text in (sentence.text, *sentence.surroundings[:2]):
+def _context_of(claim: Claim, sentence: Sentence) -> int | None:
+    """Tokens that a requirement is tied to, said in its clause, in the sentence or just above."""
+    clause = sentence.clause(sentence.clause_of(claim.start))
+    for text in (clause, sentence.text, *sentence.surroundings[:2]):
         lengths = tokens_in(text)
         if lengths:
             return lengths[0].tokens

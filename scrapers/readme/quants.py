@@ -8,7 +8,7 @@ from dataclasses import dataclass
 _NAMES = re.compile(
     r"(?<![A-Za-z0-9])(?:"
     r"(?P<gguf>I?Q[1-8]_(?:K(?:_[A-Z]{1,2})?|[01]|XXS|XS|S|M|NL)|TQ[12]_0|MXFP4(?:_MOE)?)"
-    r"|(?P<plain>BF16|FP?16|FP?32|W?INT[2348]|FP8|FP4|NVFP4|AWQ|GPTQ|EXL[23]|HQQ|NF4|W4A16|W8A8"
+    r"|(?P<plain>BF16|FP?16|FP?32|W?INT[2348]|FP8|FP4|NVFP4|AWQ|GPTQ|EXL[23]|HQQ|NF4|W[248](?:A(?:8|16))?"
     r"|bfloat16|float16|float32|half[- ]precision|半精度|meia precisão)"
     r"|(?P<bits>\d{1,2}(?:\.\d{1,2})?)[- ]?(?:bits?\b|bpw\b|位|比特)"
     r")(?![A-Za-z0-9])",

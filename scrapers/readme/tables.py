@@ -240,7 +240,7 @@ def _gpus(base: ModelCardStatement, row: Row, head: str, text: str) -> Iterator[
 
 def _is_memory(row: Row, role: str, *, is_need: bool) -> bool:
     """Whether amounts under a head that does not say so are memory: by the row's label, by the
-    caption, or by words of need above a row of a model or a precision.
+    caption, or by words of need above a row of a model or a precision, or above lengths of context.
     """
     label, caption = row.block.cells[0], row.block.introduction
     if cues.VRAM.is_in(label):
@@ -249,10 +249,10 @@ def _is_memory(row: Row, role: str, *, is_need: bool) -> bool:
         return False
     if cues.VRAM.is_in(caption) and GB_IN_HEAD.search(caption):
         return True
-    is_precision = bool(quant_mentions(label))
-    is_hardware = any(map(_HARDWARE.search, row.surroundings[:2]))
-    is_subject = is_precision or names_in(label) or row.roles[:1] in (("model",), ("quant",))
-    return bool(is_subject and is_need) or (is_precision and is_hardware)
+    if not (is_need or any(map(_HARDWARE.search, row.surroundings[:2]))):
+        return False
+    is_model = is_need and (names_in(label) or row.roles[:1] in (("model",), ("quant",)))
+    return bool(is_model or quant_mentions(label) or any(map(tokens_in, row.block.columns)))
 
 
 def _amounts(
