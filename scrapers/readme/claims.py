@@ -367,7 +367,7 @@ def _is_device_memory(amount: MemoryAmount, sentence: Sentence, noun: str) -> bo
         return True
     text = f"{near} {sentence.text}" if is_need else sentence.text if has_precision else clause
     names_gpu = GENERIC.search(text)
-    return bool(names_gpu or cues.VRAM.is_in(near) or ((is_need or has_precision) and amount.count))
+    return bool(names_gpu or cues.VRAM.is_in(near) or amount.count)
 
 
 def _joined(gpus: list[Claim], amounts: list[Claim]) -> list[Claim]:
