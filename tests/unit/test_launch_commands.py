@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -55,6 +57,15 @@ def test_vllm() -> None:
         "  --language-model-only \\\n"
         '  --speculative-config \'{"method": "mtp", "num_speculative_tokens": 2}\''
     )
+
+
+def test_vllm_is_held_to_the_sequences_that_it_starts_with() -> None:
+    assert "  --max-num-seqs 939 \\\n" in text(replace(plan("vllm"), most_sequences=939))
+    asked = replace(plan("vllm", {"max_num_seqs": 64}), most_sequences=939)
+    assert "  --max-num-seqs 64 \\\n" in text(asked)
+    fields = {"model": "Qwen/Qwen3.5-27B", "engine": "vllm", "quant": "native"}
+    report = size(embedded_sizer(), {**fields, "gpu": "rtx-pro-6000"})
+    assert re.search(r"--max-num-seqs \d{3} ", command_of(report).text)
 
 
 def test_vllm_is_told_not_to_keep_prefixes() -> None:

@@ -19,7 +19,7 @@ from gpusizer.memory.engines.vllm.eras import all_eras, era_of
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.workload import Workload
-from gpusizer.model.architecture import Attention, LayerSpec
+from gpusizer.model.architecture import Architecture, Attention, LayerSpec
 from gpusizer.model.profile import ModelProfile, build_profile
 from tests.each import each
 from tests.families import gemma3_1b, qwen3_moe, qwen3_next
@@ -365,6 +365,25 @@ def test_recurrent_states_take_whole_pages(version: str, cached: bool, states: i
     pages_needed = -(-4096 // block) + 3 * states
     found = sequence(QWEN_27B, 4096, version, prefix_caching=cached)
     assert found == pages_needed * 16 * block * 4096
+
+
+def test_a_batch_has_a_block_for_every_state() -> None:
+    """Qwen3.6-27B: blocks of 784 tokens in 16 layers, 51,380,224 bytes. 939 of them, as vLLM
+    counted for Qwen3.8-27B in FP8 on 96 GB, hold no batch of 1,024."""
+    block = 16 * 784 * 4096
+
+    def most(
+        pool: int, arch: Architecture = QWEN_27B, card: int = BIG, **asked: object
+    ) -> int | None:
+        workload = Workload(**asked)  # type: ignore[arg-type]
+        return VLLM.most_sequences(placed(arch, workload, device_class=card), pool)
+
+    assert most(939 * block + 5) == 939
+    assert most(1024 * block) is None
+    assert most(939 * block, card=0) is None  # 256 there
+    assert most(939 * block, max_num_seqs=1024) is None  # as asked for
+    assert most(939 * block, enforce_eager=True) is None
+    assert most(1, architecture(LLAMA_8B)) is None
 
 
 def test_purely_recurrent_models_keep_their_states() -> None:

@@ -11,7 +11,7 @@ from typing import Literal
 from gpusizer.core.errors import InvalidModelId
 from gpusizer.core.messages import Note
 from gpusizer.fit.parallelism.platforms import setup_of
-from gpusizer.fit.way import Way, room_on
+from gpusizer.fit.way import Way, pool_on, room_on
 from gpusizer.hub.model_ref import check_revision, is_repo_id
 from gpusizer.memory.engines import Split
 from gpusizer.memory.kv_cache import ALIASES
@@ -73,6 +73,7 @@ class LaunchPlan:
         workload: the workload that was sized, with the context within the model's limit.
         step_tokens: tokens in a step of one data-parallel rank, which the estimate sized buffers
             for; None where no option sets them.
+        most_sequences: that the engine has to be held to in order to start, None for its default.
         nodes: machines that the GPUs are in.
         draft: a second model that guesses tokens, None where the engine runs none.
         cpu_experts: layers, from the first, whose routed experts stay in system memory.
@@ -93,6 +94,7 @@ class LaunchPlan:
     utilization: float
     workload: Workload
     step_tokens: int | None = None
+    most_sequences: int | None = None
     nodes: int = 1
     draft: LaunchDraft | None = None
     cpu_experts: int = 0
@@ -131,6 +133,7 @@ class LaunchPlan:
             utilization=room_on(way.gpu, estimate).utilization,
             workload=workload,
             step_tokens=estimate.engine.step_tokens(estimate.placement),
+            most_sequences=_most_sequences(way),
             nodes=setup_of(way.gpu, way.boards).nodes,
             draft=_draft_of(profile, way),
             cpu_experts=cpu_experts,
@@ -212,6 +215,14 @@ class LaunchPlan:
     def runs(self, text: str, *notes: Note) -> LaunchCommand:
         """The command of this plan in the words of a shell."""
         return LaunchCommand(self.engine, text, "bash", notes)
+
+
+def _most_sequences(way: Way) -> int | None:
+    """The limit of sequences that an engine needs to start, None where layers are dealt out."""
+    if way.arranged is not None:
+        return None
+    estimate = way.estimate
+    return estimate.engine.most_sequences(estimate.placement, pool_on(way.gpu, estimate))
 
 
 def _draft_of(profile: ModelProfile, way: Way) -> LaunchDraft | None:

@@ -52,7 +52,7 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     options: Options = {
         "--revision": plan.revision,
         "--max-model-len": load.context,
-        "--max-num-seqs": plan.sequences_above(_DEFAULT_SEQUENCES),
+        "--max-num-seqs": plan.sequences_above(_DEFAULT_SEQUENCES) or plan.most_sequences,
         "--max-num-batched-tokens": load.max_num_batched_tokens,
         "--gpu-memory-utilization": f"{plan.utilization:g}",
         "--tensor-parallel-size": above_one(split.tensor),

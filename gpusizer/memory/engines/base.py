@@ -259,6 +259,12 @@ class Engine(ABC):
             return limit
         return max(0, bisect_right(range(limit + 1), pool_bytes, key=needed) - 1)
 
+    def most_sequences(self, placement: Placement, pool_bytes: int) -> int | None:
+        """Sequences that it has to be held to where its default would keep it from starting; None
+        where it starts with a cache of so many bytes on each GPU.
+        """
+        return None
+
     def step_tokens(self, placement: Placement) -> int | None:
         """Tokens of one step of a data-parallel rank that `activations` is of.
 

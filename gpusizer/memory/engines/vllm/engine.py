@@ -28,7 +28,7 @@ from gpusizer.memory.engines.vllm.eras import (
 )
 from gpusizer.memory.engines.vllm.graphs import graph_bytes, warmup_bytes
 from gpusizer.memory.engines.vllm.loading import VllmLoader
-from gpusizer.memory.engines.vllm.pages import BLOCK, cache_of
+from gpusizer.memory.engines.vllm.pages import BLOCK, Cache, CompressedCache, cache_of
 from gpusizer.memory.engines.vllm.runtime import (
     beside_bytes,
     context_bytes,
@@ -80,11 +80,27 @@ class VllmEngine(Engine):
         return VllmLoader(profile, workload, self._era(workload))
 
     def sequence_bytes(self, placement: Placement, context: int) -> int:
+        return max((cache.bytes_at(context) for cache in self._caches(placement)), default=0)
+
+    def most_sequences(self, placement: Placement, pool_bytes: int) -> int | None:
+        """Graphs of decoding need a block for each sequence's recurrent state (vLLM's "max_num_seqs
+        exceeds available Mamba cache blocks": 1,024 of Qwen3.8-27B do not start on 96 GB;
+        vllm-project/recipes pull request 831)."""
+        caches = self._caches(placement)
+        blocks = [size for cache in caches if (size := cache.state_block_bytes)]
+        if not blocks or placement.workload.max_num_seqs or placement.workload.enforce_eager:
+            return None
+        most = pool_bytes // max(blocks)
+        scheduled = limits_of(placement, self._era(placement.workload)).sequences
+        return most if most < scheduled else None
+
+    def _caches(self, placement: Placement) -> tuple[Cache | CompressedCache, ...]:
+        """The cache of each pipeline stage, none where nothing is generated."""
         arch, workload = placement.arch, placement.workload
         if arch is None or not arch.generates:
-            return 0
+            return ()
         era = self._era(workload)
-        caches = cache_of(
+        return cache_of(
             arch,
             workload.kv_dtype,
             placement.split,
@@ -94,7 +110,6 @@ class VllmEngine(Engine):
             own_drafts=workload.own_draft_tokens > 0,
             prefix_caching=workload.prefix_caching,
         )
-        return max(cache.bytes_at(context) for cache in caches)
 
     def step_tokens(self, placement: Placement) -> int | None:
         if placement.arch is None:

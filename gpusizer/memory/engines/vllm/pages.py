@@ -85,6 +85,14 @@ class Cache:
             pages += groups * self._pages(kind, context, page, state_block)
         return pages * size * page
 
+    @property
+    def state_block_bytes(self) -> int:
+        """Bytes of a block in every layer of a group, of which each recurrent state needs one; 0
+        without states in pages."""
+        if not self.grouped or not any(kind.state for kind in self.kinds):
+            return 0
+        return _group_size([kind.layers for kind in self.kinds]) * self._page()[0]
+
     def _page(self) -> tuple[int, int]:
         """Bytes of a page of one layer, and tokens of it that the widest attention layer fits.
 
@@ -253,6 +261,7 @@ class CompressedCache:
     specs: tuple[LayerSpec, ...]
     kv_dtype: str
     step_tokens: int
+    state_block_bytes: int = 0
 
     def bytes_at(self, context: int) -> int:
         """Cache of one sequence of `context` tokens."""
