@@ -56,8 +56,9 @@ def _is_requirement(claim: Claim, sentence: Sentence, block: Block) -> bool:
     )
     if cues.OTHERS.is_in(whole_clause) or _is_about_add_on(sentence, block, clause):
         return False
-    is_loose = claim.gpu is not None and claim.count is None
-    if cues.SAVING.is_in(sentence.text if is_loose else clause) and not cues.NEED.is_in(clause):
+    is_loose, has_need = claim.gpu is not None and claim.count is None, cues.NEED.is_in(clause)
+    near = sentence.text if is_loose and not has_need else clause
+    if cues.SAVING.is_in(near) and (is_loose or not has_need):
         return False
     purpose = purpose_of(sentence, index, block)
     if purpose in ("training", "benchmark"):
@@ -115,6 +116,8 @@ def _says_need(claim: Claim, sentence: Sentence, *, is_inference: bool) -> bool:
     is_amount = claim.gpu is None and (claim.gb or claim.gb_per_gpu or claim.unified_gb)
     if is_amount and any(cue.is_in(text) for cue in (cues.VRAM, cues.NEED, cues.AMOUNT_NEED)):
         return True
+    if not (is_amount or claim.gpu) and (claim.count or 0) < 2:
+        return False
     for index, clause in enumerate(map(sentence.clause, range(len(sentence.clauses)))):
         if cues.NEED.is_in(clause) and (index <= own or not _hardware_in(clause)):
             return True
@@ -137,6 +140,7 @@ def statement_of(claim: Claim, sentence: Sentence, block: Block) -> ModelCardSta
     """The statement of a claim, with the model, quantization and context that it is tied to."""
     index = sentence.clause_of(claim.start)
     bound = bound_of(sentence.clause(index), sentence.text)
+    names = names_in(sentence.text)
     quant, bits = quant_of(claim, sentence)
     count, gpu = claim.count, claim.gpu
     if claim.is_machine and (count or 1) < _DGX_GPUS:
@@ -151,7 +155,7 @@ def statement_of(claim: Claim, sentence: Sentence, block: Block) -> ModelCardSta
         sentence.text,
         is_requirement=True,
         bound=bound,
-        model=_nearest(claim, names_in(sentence.text)),
+        model=_nearest(claim, _in_clause(claim, sentence, names) or names),
         vram_gb=total,
         vram_gb_high=claim.high_gb,
         vram_gb_per_gpu=claim.gb_per_gpu,
@@ -194,15 +198,25 @@ def quant_of(claim: Claim, sentence: Sentence) -> tuple[str | None, float | None
     if not mentions and not (amounts_in(earlier) or gpus_in(earlier)):
         mentions = [replace(item, start=-1) for item in quant_mentions(earlier)]
     placed = [(item.start, item) for item in mentions]
-    own = sentence.clause_of(claim.start)
-    inside = [pair for pair in placed if pair[0] >= 0 and sentence.clause_of(pair[0]) == own]
-    between = {start: sentence.text[claim.end : max(start, 0)] for start, _ in placed}
-    inside = [pair for pair in placed if _IN_BRACKETS.fullmatch(between[pair[0]])] or inside
+    behind = [
+        pair
+        for pair in placed
+        if _IN_BRACKETS.fullmatch(sentence.text[claim.end : max(pair[0], 0)])
+    ]
+    inside = behind or _in_clause(claim, sentence, placed)
     named = _nearest(claim, [pair for pair in inside if pair[1].slug])
     sized = _nearest(claim, [pair for pair in inside if pair[1].bits])
     if named is None and sized is None:
         named = sized = _nearest(claim, placed)
     return named.slug if named else None, sized.bits if sized else None
+
+
+def _in_clause(
+    claim: Claim, sentence: Sentence, items: Sequence[tuple[int, Item]]
+) -> list[tuple[int, Item]]:
+    """Those of some items, by their positions, that stand in a claim's clause."""
+    start, end = sentence.clauses[sentence.clause_of(claim.start)]
+    return [pair for pair in items if start <= pair[0] < end]
 
 
 def _nearest(claim: Claim, items: Sequence[tuple[int, Item]]) -> Item | None:
