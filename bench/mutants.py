@@ -1,0 +1,190 @@
+"""Probes the unit tests with slips of a developer, one at a time (`mutants.toml`).
+
+    python -m bench.mutants [--only 7 12]
+
+In a copy of the working tree each slip is made and taken back. tests/unit runs there until a test
+fails: first the file that the slip names, then those that import the changed module, then those
+that import one of its importers, and so on. A slip is "killed" by the first test that fails,
+"survived" where none does, "stale" where its text does not stand in its file exactly once. The
+tests that killed have to pass without a slip. The exit status is 1 where fewer than 95 % of the
+slips are killed, or a slip is stale.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import cache_from_source
+from pathlib import Path
+from shutil import copytree, ignore_patterns
+from tempfile import TemporaryDirectory
+
+from gpusizer.core.tables import toml_of
+
+ROOT = Path(__file__).parent.parent
+UNIT = "tests/unit"
+LEAST_KILLED = 0.95
+_NOT_COPIED = ignore_patterns(".git", ".venv", ".hypothesis", "*_cache")
+_IMPORT = re.compile(r"^\s*(?:from (\S+) import \(?([^)]*?)(?:\)|$)|import (\S+))", re.MULTILINE)
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+_SECONDS = 1200  # of a batch of tests; a slip may make a loop endless
+_PYTEST = ("-x", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", "-W", "ignore")
+
+
+@dataclass(frozen=True, slots=True)
+class Slip:
+    """A fault that a developer might write: `before` in `file` becomes `after`.
+
+    `first` is the file of tests/unit that is likely to notice.
+    """
+
+    first: str
+    kind: str
+    file: str
+    before: str
+    after: str
+    says: str
+
+    @property
+    def first_file(self) -> str:
+        """Path of that file in the tree."""
+        return f"{UNIT}/{self.first}.py"
+
+    def stands_in(self, root: Path) -> bool:
+        """Whether its text stands in its file exactly once."""
+        path = root / self.file
+        return path.is_file() and path.read_text(encoding="utf-8").count(self.before) == 1
+
+    @contextmanager
+    def made(self, root: Path) -> Iterator[None]:
+        """The slip in its file, and taken back. Python would trust what it compiled of a file of
+        the same size that was written in the same second."""
+        path = root / self.file
+        text = path.read_text(encoding="utf-8")
+
+        def write(changed: str) -> None:
+            path.write_text(changed, encoding="utf-8")
+            Path(cache_from_source(str(path))).unlink(missing_ok=True)
+
+        write(text.replace(self.before, self.after))
+        try:
+            yield
+        finally:
+            write(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a slip: `test` is the one that killed it."""
+
+    state: str
+    test: str = ""
+
+
+def slips() -> tuple[Slip, ...]:
+    """All of them, in the order of their table."""
+    return tuple(Slip(**row) for row in toml_of(__file__)["slip"])
+
+
+def probe(slip: Slip, tree: Path) -> Outcome:
+    """Run the unit tests of a tree with the slip in it, the nearest first."""
+    if not slip.stands_in(tree):
+        return Outcome("stale")
+    with slip.made(tree):
+        for files in nearest_tests(slip, tree):
+            if failed := first_failure(tree, files):
+                return Outcome("killed", failed)
+    return Outcome("survived")
+
+
+def first_failure(tree: Path, tests: Sequence[str]) -> str:
+    """The first of the tests that fails in a tree; "" where all pass."""
+    command = [sys.executable, "-m", "pytest", *_PYTEST, *tests]
+    keeps = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}  # what is compiled once is read again
+    told = {"capture_output": True, "text": True}
+    try:
+        ran = subprocess.run(command, cwd=tree, env=keeps, timeout=_SECONDS, **told)
+    except subprocess.TimeoutExpired:
+        return f"no end of {tests[0]} and others"
+    found = _FAILED.search(ran.stdout)
+    if found or ran.returncode == 0:
+        return found[1] if found else ""
+    raise RuntimeError(ran.stdout[-2000:] + ran.stderr[-2000:])
+
+
+def nearest_tests(slip: Slip, tree: Path) -> Iterator[list[str]]:
+    """Yield the files of unit tests in batches: the first, then by how many imports lie between
+    them and the changed file. A table counts as the module of its name.
+    """
+    yield [slip.first_file]
+    importers = _importers(tree)
+    left = {path.relative_to(tree).as_posix() for path in (tree / UNIT).rglob("test_*.py")}
+    left.discard(slip.first_file)
+    seen, near = set[str](), {str(Path(slip.file).with_suffix(".py"))}
+    while near:
+        if batch := sorted(left & near):
+            yield batch
+        left -= near
+        seen |= near
+        near = {user for one in near for user in importers.get(one, ())} - seen
+    if left:
+        yield sorted(left)
+
+
+def _importers(tree: Path) -> dict[str, set[str]]:
+    """The files that import each file of a tree."""
+    importers: dict[str, set[str]] = {}
+    for path in (p for top in ("gpusizer", "scrapers", "bench", "tests") for p in tree.glob(top)):
+        for user in path.rglob("*.py"):
+            for name in _imported(user.read_text(encoding="utf-8")):
+                place = name.replace(".", "/")
+                for used in (f"{place}.py", f"{place}/__init__.py"):
+                    importers.setdefault(used, set()).add(user.relative_to(tree).as_posix())
+    return importers
+
+
+def _imported(text: str) -> Iterator[str]:
+    """Yield dotted names that may be modules."""
+    for package, names, module in _IMPORT.findall(text):
+        yield package or module
+        for name in re.findall(r"[\w]+", names) if package else ():
+            yield f"{package}.{name}"
+
+
+def probe_all(numbered: Iterable[tuple[int, Slip]], root: Path) -> list[Outcome]:
+    """Probe slips in a copy of a tree, print what became of each, and check that the tests that
+    killed them pass without one."""
+    outcomes = []
+    with TemporaryDirectory() as folder:
+        tree = copytree(root, Path(folder) / "tree", ignore=_NOT_COPIED)
+        for number, slip in numbered:
+            outcomes.append(outcome := probe(slip, tree))
+            found = outcome.test or slip.file
+            print(f"{number:3} {outcome.state:8} {slip.says} ({found})", flush=True)
+        killers = sorted({outcome.test for outcome in outcomes if "::" in outcome.test})
+        if killers and (failing := first_failure(tree, killers)):
+            raise RuntimeError(f"{failing} fails without a slip as well")
+    return outcomes
+
+
+def main() -> None:
+    """Probe the slips that are asked for and print their counts."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", type=int, nargs="+", default=[], help="numbers of slips")
+    asked = parser.parse_args()
+    numbered = [(n, s) for n, s in enumerate(slips(), 1) if not asked.only or n in asked.only]
+    counts = Counter(outcome.state for outcome in probe_all(numbered, ROOT))
+    print(f"killed {counts['killed']} of {counts.total()}: {dict(counts)}")
+    if counts["stale"] or counts["killed"] < LEAST_KILLED * counts.total():
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()
