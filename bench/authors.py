@@ -14,7 +14,7 @@ from typing import Any
 from bench.measurements import load_profile
 from gpusizer.answers.model_card.asking import Asking
 from gpusizer.answers.model_card.verdicts import judge
-from gpusizer.answers.request import SizeRequest
+from gpusizer.answers.requests.request import SizeRequest
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.gpus import load_catalogue

@@ -14,13 +14,13 @@ from functools import cache, cached_property
 from typing import Any
 
 from bench.measurements import Row, load_profile, load_snapshot
-from gpusizer.answers.named_gpus import NamedGpu
-from gpusizer.answers.question import Question
 from gpusizer.answers.report import Report
-from gpusizer.answers.request import SizeRequest
+from gpusizer.answers.requests.named_gpus import NamedGpu
+from gpusizer.answers.requests.question import Question
+from gpusizer.answers.requests.request import SizeRequest
+from gpusizer.answers.requests.training_request import TrainingRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.trainer import train
-from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.errors import GpusizerError, UnknownGpu
 from gpusizer.fit.ranking import Ranked
 from gpusizer.gpus import Catalogue, load_catalogue

@@ -11,7 +11,7 @@ from __future__ import annotations
 import statistics
 import time
 
-from gpusizer.answers.selection import select_quants
+from gpusizer.answers.requests.selection import select_quants
 from gpusizer.core.paths import SNAPSHOTS_DIR
 from gpusizer.fit.ranking import rank_gpus, ways_to_rank
 from gpusizer.fit.study import Study

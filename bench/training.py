@@ -12,7 +12,7 @@ import pandas as pd
 from bench.errors import Comparison, nearest_rank
 from bench.front_door import Answer, gpu_of, train_report
 from bench.measurements import Row
-from gpusizer.answers.training_request import PLAN_FIELDS
+from gpusizer.answers.requests.training_request import PLAN_FIELDS
 from gpusizer.core.units import GIB
 
 METHODS = frozenset({"full", "lora", "qlora", "dora", "galore"})

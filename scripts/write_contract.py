@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gpusizer.answers.request_docs import FieldDescription, described_groups
+from gpusizer.answers.requests.request_docs import FieldDescription, described_groups
 from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.core.paths import DATA_DIR
 

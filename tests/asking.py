@@ -9,11 +9,11 @@ from gpusizer.answers.comparison import Comparison, GpuListing
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.report import Report
-from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
+from gpusizer.answers.requests.request import CompareRequest, ListingRequest, SizeRequest
+from gpusizer.answers.requests.training_request import TrainingRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.trainer import train
 from gpusizer.answers.training_report import TrainingReport
-from gpusizer.answers.training_request import TrainingRequest
 
 Fields = Mapping[str, Any]
 

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from gpusizer.answers.model_card.asking import Asking
-from gpusizer.answers.request import SizeRequest
+from gpusizer.answers.requests.request import SizeRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.cli.batch import answer_line
@@ -16,9 +16,9 @@ from gpusizer.fit.machine_words import MOST_CARDS
 from gpusizer.fit.way import Way
 from gpusizer.hub.card_statements import ModelCardStatement
 from gpusizer.text import say_note
-from gpusizer.ui.answer_cache import AnswerCache
-from gpusizer.ui.answering import answer
-from gpusizer.ui.page_state import PageState
+from gpusizer.ui.page.answering import answer
+from gpusizer.ui.page.page_state import PageState
+from gpusizer.ui.questions.answer_cache import AnswerCache
 from tests.sizers import unlimited_budget
 
 Json = Mapping[str, Any]

@@ -8,17 +8,17 @@ from typing import Any
 
 from gpusizer.answers.sizer import Sizer
 from gpusizer.text import Language
-from gpusizer.ui.answering import answer, compare
-from gpusizer.ui.choices import default_gpus
-from gpusizer.ui.handlers import Handlers
-from gpusizer.ui.page_state import PageState
+from gpusizer.ui.page.answering import answer, compare
+from gpusizer.ui.page.handlers import Handlers
+from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.answer import answer_html
+from gpusizer.ui.presenters.beside.side_by_side import side_by_side_html
+from gpusizer.ui.presenters.choices import default_gpus
 from gpusizer.ui.presenters.facts import facts_html
-from gpusizer.ui.presenters.grid import Column, grid_value
-from gpusizer.ui.presenters.html import Html, el, join
-from gpusizer.ui.presenters.side_by_side import side_by_side_html
+from gpusizer.ui.presenters.pieces.grid import Column, grid_value
+from gpusizer.ui.presenters.pieces.html import Html, el, join
+from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.tables import RANKING_COLUMNS, memory_html, ranking_html
-from gpusizer.ui.presenters.words import Words
 from tests.hostile import hostile_snapshot
 from tests.sizers import embedded_sizer
 

@@ -19,9 +19,9 @@ from gpusizer.core.structured_log import log_as_json
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import Fetch, RepoSnapshot
 from gpusizer.ui import build_application
-from gpusizer.ui.health import Monitor
-from gpusizer.ui.observation import LOGGER
-from gpusizer.ui.serving import launch
+from gpusizer.ui.server.health import Monitor
+from gpusizer.ui.server.observation import LOGGER
+from gpusizer.ui.server.serving import launch
 from scrapers.cache.stored import EmbeddedSnapshots
 from tests.builders import tiny
 from tests.carded import CARDED_MODEL, carded_snapshot

@@ -10,9 +10,9 @@ from cachetools import LRUCache
 
 from gpusizer.answers.models_for.live_use import embedded_use
 from gpusizer.answers.models_for.model_library import ModelLibrary
-from gpusizer.answers.question import Question
 from gpusizer.answers.report import Report
-from gpusizer.answers.request import SizeRequest
+from gpusizer.answers.requests.question import Question
+from gpusizer.answers.requests.request import SizeRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.settings import Settings
 from gpusizer.core.time_budget import TimeBudget

@@ -36,7 +36,7 @@ from bench.rivals import (
     versions,
 )
 from gpusizer.answers.accuracy import FILE
-from gpusizer.answers.request import SizeRequest
+from gpusizer.answers.requests.request import SizeRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.engines.bands import TABLE

@@ -41,6 +41,8 @@ SCRAPERS_MAY_KNOW = {"core", "hub"}
 # what is asked of them all.
 SCRAPER_ROOMS = ("formats", "client", "readme", "repository", "cache")
 PRICES_MAY_KNOW = {"client", "prices"}
+UI_ROOMS = ("presenters", "questions", "page", "server")
+FEWEST_MODULES, MOST_MODULES = 2, 20
 
 # Libraries with the only places (prefixes of paths) that may import them.
 NETWORK = ("requests", "urllib3", "httpx", "huggingface_hub", "safetensors", "gguf")
@@ -48,9 +50,9 @@ ONLY_IN = {name: ("scrapers/",) for name in NETWORK} | {
     "gradio": ("gpusizer/ui/",),
     "fastapi": ("gpusizer/ui/",),
     "starlette": ("gpusizer/ui/",),
-    "prometheus_client": ("gpusizer/ui/metrics.py", "gpusizer/ui/serving.py"),
-    "limits": ("gpusizer/ui/visitor_limits.py",),
-    "redis": ("scrapers/cache/redis_link.py", "gpusizer/ui/visitor_limits.py"),
+    "prometheus_client": ("gpusizer/ui/questions/metrics.py", "gpusizer/ui/server/serving.py"),
+    "limits": ("gpusizer/ui/server/visitor_limits.py",),
+    "redis": ("scrapers/cache/redis_link.py", "gpusizer/ui/server/visitor_limits.py"),
     "scrapers": ("scrapers/", "gpusizer/composition/"),
     "socket": (),
     "ssl": (),
@@ -125,6 +127,9 @@ def _is_allowed(relative: str, module: str) -> bool:
         return parts[0] in SCRAPERS_MAY_KNOW
     if room not in ROOMS:
         return True  # `composition/` joins the rooms with the scrapers
+    if room == parts[0] == "ui" and len(parts) > 1 and parts[1] in UI_ROOMS:
+        own = relative.split("/")[2]
+        return own == "__init__.py" or UI_ROOMS.index(parts[1]) <= UI_ROOMS.index(own)
     allowed_rooms = ROOMS[: ROOMS.index(room) + 1]
     return parts[0] in allowed_rooms and parts[0] not in STRANGERS.get(room, ())
 
@@ -167,6 +172,13 @@ def test_every_module_is_in_a_room() -> None:
     folders = {path.name for path in (ROOT / "gpusizer").iterdir() if path.is_dir()}
     assert rooms == entrances
     assert folders - {"__pycache__"} == {*ROOMS, COMPOSITION}
+
+
+def test_a_hall_has_few_modules() -> None:
+    """None so many that nobody knows them, none so few that they are another's thought."""
+    for folder in {path.parent for path in MODULES} - {ROOT / "gpusizer", ROOT / "gpusizer" / "ui"}:
+        modules = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
+        assert FEWEST_MODULES <= len(modules) <= MOST_MODULES, folder
 
 
 def test_imports_stand_at_the_top_of_a_module() -> None:

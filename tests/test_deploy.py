@@ -13,7 +13,7 @@ import pytest
 import requests
 
 from gpusizer.core.settings import Settings
-from gpusizer.ui.request_limits import MAX_BODY_BYTES
+from gpusizer.ui.server.request_limits import MAX_BODY_BYTES
 from tests.deployment import FOLDER, compose, dockerfile, nginx_command, nginx_configuration
 from tests.ports import free_port, wait_for
 

@@ -13,18 +13,18 @@ from typing import Any
 import yaml
 
 from gpusizer import __version__
-from gpusizer.answers.request_docs import described_fields
+from gpusizer.answers.requests.request_docs import described_fields
 from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.cli.arguments import build_parser
 from gpusizer.core import errors
 from gpusizer.core.paths import SNAPSHOTS_DIR
 from gpusizer.fit.verdict import Verdict
-from gpusizer.ui.endpoints import PUBLIC
-from gpusizer.ui.forms import FORMS
-from gpusizer.ui.handlers import PARTS
-from gpusizer.ui.http_status import STATUSES
-from gpusizer.ui.page_scripts import TAB_ID
-from gpusizer.ui.page_state import PageState
+from gpusizer.ui.page.forms import FORMS
+from gpusizer.ui.page.handlers import PARTS
+from gpusizer.ui.page.page_scripts import TAB_ID
+from gpusizer.ui.page.page_state import PageState
+from gpusizer.ui.questions.endpoints import PUBLIC
+from gpusizer.ui.server.http_status import STATUSES
 from scrapers.cache.stored import EmbeddedSnapshots
 from scripts.write_contract import PAGE, updated
 from tests.each import each
@@ -174,7 +174,7 @@ def test_parameters_of_an_embedded_page_are_those_of_its_address() -> None:
 
 def test_tabs_that_an_address_opens_are_those_of_the_page() -> None:
     (row,) = re.findall(r"^\| `tab` \| (.+) \|$", EMBEDDING, re.M)
-    page = (ROOT / "gpusizer" / "ui" / "page.py").read_text("utf-8")
+    page = (ROOT / "gpusizer" / "ui" / "page" / "blocks.py").read_text("utf-8")
     assert re.findall(r"`(\w+)`", row) == [*re.findall(r'_tab\("(\w+)"', page), *PARTS]
     assert TAB_ID == "gs-tab-"
 

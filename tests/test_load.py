@@ -10,7 +10,7 @@ from bench.load.hub import PRIVATE_MODEL, PRIVATE_TOKEN, Hub, hub_process, model
 from bench.load.outcomes import Outcome
 from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
-from gpusizer.ui.http_status import RETRY_AFTER_SECONDS
+from gpusizer.ui.server.http_status import RETRY_AFTER_SECONDS
 from scrapers.fetcher import Fetcher
 from tests.each import each
 

@@ -29,7 +29,7 @@ from gpusizer.answers.accuracy import (
 from gpusizer.core.messages import Note
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.presenters.accuracy import DECISIVE, accuracy_html
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.words import Words
 from tests.hostile import ATTACKS
 from tests.pages import Page, inert
 

@@ -17,11 +17,11 @@ from gpusizer.answers.conclusion.clauses import Conclusion
 from gpusizer.core.messages import Note, Say, note_json
 from gpusizer.core.printable import json_bytes
 from gpusizer.core.units import significant
-from gpusizer.fit.advice import Suggestion
-from gpusizer.fit.capacity_limits import Largest
+from gpusizer.fit.advice.capacity_limits import Largest
+from gpusizer.fit.advice.next_steps import Suggestion
+from gpusizer.fit.advice.recommendation import Conditions, Score
 from gpusizer.fit.filters import GpuFilter
 from gpusizer.fit.placement.from_disk import DiskReading
-from gpusizer.fit.recommendation import Conditions, Score
 from gpusizer.fit.speed.speculation import SpeculativeSpeeds
 from gpusizer.gpus.costs import LoadTimes
 from gpusizer.gpus.purpose import Criterion, Purpose

@@ -16,7 +16,7 @@ from gpusizer.fit.parallelism.parallelism_plans import RunPlan
 from gpusizer.fit.parallelism.platforms import BoardLink, setup_of
 from gpusizer.fit.ranking import Alternative, Ranked
 from gpusizer.fit.serving.replicas import ServingTarget
-from gpusizer.fit.serving_rows import Replicas, ServingPlan
+from gpusizer.fit.serving.serving_rows import Replicas, ServingPlan
 from gpusizer.fit.speed import Speeds
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile

@@ -12,15 +12,15 @@ from gpusizer.answers.gpu_json import rig_json
 from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json, fields_of, parts
 from gpusizer.answers.model_card.card_answer import ModelCardAnswer
 from gpusizer.answers.quantizing import Making, making_of
-from gpusizer.answers.question import Question
 from gpusizer.answers.ranked_json import (
     alternative_json,
     evidence_json,
     ranked_json,
     serving_plan_json,
 )
-from gpusizer.answers.request import SizeRequest
-from gpusizer.answers.request_fields import ALL_QUANTS
+from gpusizer.answers.requests.question import Question
+from gpusizer.answers.requests.request import SizeRequest
+from gpusizer.answers.requests.request_fields import ALL_QUANTS
 from gpusizer.answers.siblings import Sibling
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note
@@ -30,7 +30,7 @@ from gpusizer.fit.losses import quality_at
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.preference import best_way
 from gpusizer.fit.ranking import Alternative, Ranked
-from gpusizer.fit.serving_rows import ServingPlan
+from gpusizer.fit.serving.serving_rows import ServingPlan
 from gpusizer.fit.study import QuantPair, Study
 from gpusizer.fit.ways import engines_of
 from gpusizer.hub.quantized_repos import QuantizedRepo

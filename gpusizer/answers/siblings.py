@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from gpusizer.answers.conclusion.clauses import machine_name, short_name
 from gpusizer.answers.json_shapes import Json, parts
 from gpusizer.answers.models_for.model_library import ModelLibrary
-from gpusizer.answers.question import Question
-from gpusizer.answers.request_fields import ALL_QUANTS
+from gpusizer.answers.requests.question import Question
+from gpusizer.answers.requests.request_fields import ALL_QUANTS
 from gpusizer.core.errors import InvalidRequest, LimitsExceeded
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget

@@ -17,23 +17,23 @@ from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.models_for.service import models_for
-from gpusizer.answers.named_gpus import NamedGpu, best_on_named, find_named, place_of
 from gpusizer.answers.near_models import by_loose_names, suggesting_models
 from gpusizer.answers.published_weights import published_notes
-from gpusizer.answers.question import Question, serving_plan
 from gpusizer.answers.report import Report, estimate_rows
-from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
-from gpusizer.answers.request_fields import unnamed_notes
-from gpusizer.answers.resolution import as_authors_draft, read_draft
+from gpusizer.answers.requests.named_gpus import NamedGpu, best_on_named, find_named, place_of
+from gpusizer.answers.requests.question import Question, serving_plan
+from gpusizer.answers.requests.request import CompareRequest, ListingRequest, SizeRequest
+from gpusizer.answers.requests.request_fields import unnamed_notes
+from gpusizer.answers.requests.resolution import as_authors_draft, read_draft
 from gpusizer.answers.siblings import Sibling, larger_sibling
 from gpusizer.core.errors import ModelUnreadable
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.core.units import significant
+from gpusizer.fit.advice.policies import RankedCandidate
 from gpusizer.fit.filters import board_limits, most_boards, narrowed
 from gpusizer.fit.machine import Machine, build_machine
 from gpusizer.fit.machine_words import parse_rig
-from gpusizer.fit.policies import RankedCandidate
 from gpusizer.fit.preference import best_way, one_for_all
 from gpusizer.fit.ranking import Ranked, Ranking, candidates_of, describe, rank_gpus
 from gpusizer.fit.study import QuantPair, Study

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpusizer.answers.named_gpus import find_named
 from gpusizer.answers.near_models import suggesting_models
-from gpusizer.answers.request_fields import unnamed_notes
-from gpusizer.answers.selection import refuse_tag
+from gpusizer.answers.requests.named_gpus import find_named
+from gpusizer.answers.requests.request_fields import unnamed_notes
+from gpusizer.answers.requests.selection import refuse_tag
+from gpusizer.answers.requests.training_request import TrainingRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.training_report import (
     BytesPerParameter,
     TrainingEstimateRow,
     TrainingReport,
 )
-from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.messages import Note
 from gpusizer.core.validation import fail
 from gpusizer.fit.machine_words import parse_kind

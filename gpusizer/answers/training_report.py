@@ -17,7 +17,7 @@ from gpusizer.answers.json_shapes import (
     rounded,
 )
 from gpusizer.answers.report import model_json
-from gpusizer.answers.training_request import TrainingRequest
+from gpusizer.answers.requests.training_request import TrainingRequest
 from gpusizer.core.messages import Note, NoteValue
 from gpusizer.core.units import significant
 from gpusizer.fit.verdict import Verdict

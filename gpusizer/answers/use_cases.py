@@ -8,10 +8,10 @@ from typing import Any, Generic, TypeVar
 
 from gpusizer.answers.json_shapes import Answered
 from gpusizer.answers.models_for.models_request import ModelsRequest
-from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
+from gpusizer.answers.requests.request import CompareRequest, ListingRequest, SizeRequest
+from gpusizer.answers.requests.training_request import TrainingRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.trainer import train
-from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.request_model import RequestModel
 
 Fields = Mapping[str, Any]

@@ -7,9 +7,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from gpusizer.answers.models_for.models_request import ModelsRequest
-from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
-from gpusizer.answers.request_docs import FieldDescription, described_fields, described_groups
-from gpusizer.answers.training_request import TrainingRequest
+from gpusizer.answers.requests.request import CompareRequest, ListingRequest, SizeRequest
+from gpusizer.answers.requests.request_docs import (
+    FieldDescription,
+    described_fields,
+    described_groups,
+)
+from gpusizer.answers.requests.training_request import TrainingRequest
 from gpusizer.cli.command_list import COMMANDS, program_parser
 from gpusizer.core.request_model import RequestModel, fields_of
 

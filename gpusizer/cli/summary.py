@@ -25,7 +25,7 @@ from gpusizer.cli.output import (
 from gpusizer.core.messages import Note
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Ranked
-from gpusizer.fit.serving_rows import Replicas
+from gpusizer.fit.serving.serving_rows import Replicas
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, PlanCosts, plan_costs
 from gpusizer.gpus.purpose import purpose_of

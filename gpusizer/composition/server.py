@@ -19,9 +19,9 @@ from gpusizer.core.settings import Settings
 from gpusizer.core.structured_log import log_as_json
 from gpusizer.gpus import load_catalogue
 from gpusizer.ui import Application, build_application
-from gpusizer.ui.health import Monitor
-from gpusizer.ui.observation import LOGGER
-from gpusizer.ui.serving import launch
+from gpusizer.ui.server.health import Monitor
+from gpusizer.ui.server.observation import LOGGER
+from gpusizer.ui.server.serving import launch
 from scrapers.cache.hub_access import open_access
 from scrapers.cache.stored import EmbeddedSnapshots
 from scrapers.fetcher import Fetcher

@@ -2,7 +2,7 @@
 
 A request is a frozen pydantic model. Its fields say type, default, bounds, choices and meaning,
 and nothing else repeats them: validation, the shell's options, the endpoints' documentation and
-`docs/contract.md` come from there (`gpusizer.answers.request_docs`).
+`docs/contract.md` come from there (`gpusizer.answers.requests.request_docs`).
 """
 
 from __future__ import annotations

@@ -8,9 +8,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from gpusizer.core.messages import Note
-from gpusizer.fit.advice import Suggestion
-from gpusizer.fit.alternatives import break_even_months, is_priced_by_rent, pick_alternatives
-from gpusizer.fit.capacity_limits import Largest
+from gpusizer.fit.advice.alternatives import break_even_months, is_priced_by_rent, pick_alternatives
+from gpusizer.fit.advice.capacity_limits import Largest
+from gpusizer.fit.advice.next_steps import Suggestion
+from gpusizer.fit.advice.policies import POLICIES, RankedCandidate, SortKey, total_memory
+from gpusizer.fit.advice.rank_reasons import why, why_alternative
+from gpusizer.fit.advice.recommendation import Score, score_of
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.division import asked_boards, board_counts
 from gpusizer.fit.fit import Fit
@@ -19,10 +22,7 @@ from gpusizer.fit.parallelism.platforms import setup_of
 from gpusizer.fit.part_speed import system_memory
 from gpusizer.fit.picture_time import picture_seconds, picture_work
 from gpusizer.fit.placement.from_disk import disk_notes
-from gpusizer.fit.policies import POLICIES, RankedCandidate, SortKey, total_memory
 from gpusizer.fit.preference import best_on_boards, beyond
-from gpusizer.fit.rank_reasons import why, why_alternative
-from gpusizer.fit.recommendation import Score, score_of
 from gpusizer.fit.serving import Served, load_of_users, served
 from gpusizer.fit.speed import Rate, Speeds, speeds
 from gpusizer.fit.speed.speculation import SpeculativeSpeeds, speculative_speeds

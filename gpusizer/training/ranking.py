@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, significant
-from gpusizer.fit.alternatives import is_priced_by_rent, price_to_buy
-from gpusizer.fit.policies import SortKey
-from gpusizer.fit.rank_reasons import bought_clauses, rented_clause
-from gpusizer.fit.recommendation import can_be_rented
+from gpusizer.fit.advice.alternatives import is_priced_by_rent, price_to_buy
+from gpusizer.fit.advice.policies import SortKey
+from gpusizer.fit.advice.rank_reasons import bought_clauses, rented_clause
+from gpusizer.fit.advice.recommendation import can_be_rented
 from gpusizer.fit.speed.rate import Rate
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, PlanCosts, plan_costs
@@ -96,8 +96,8 @@ def in_order(items: Sequence[RankedTraining], rank_by: str) -> tuple[RankedTrain
 
 def alternatives_of(ranking: Sequence[RankedTraining]) -> tuple[TrainingAlternative, ...]:
     """The cheapest to buy, the fastest and the cheapest to rent, of those that surely fit on GPUs
-    whose software lives on and that train well, in one computer (`fit/alternatives.py`); kinds that
-    nothing is known of are left out.
+    whose software lives on and that train well, in one computer
+    (`fit/advice/alternatives.py`); kinds that nothing is known of are left out.
     """
     fit = [
         item

@@ -9,9 +9,9 @@
     computer   goes into one ordinary computer, is one, or is rented with one
     cost       US dollars for the run, rented, at the low end of its speed
 
-The order and the first three are those of serving (`fit/recommendation.py`). A run is a matter of
-hours, so that renting is what it costs; boards that nobody rents out come after those that
-somebody does. The low end, because a speed that nobody has measured has the wider band.
+The order and the first three are those of serving (`fit/advice/recommendation.py`). A run is a
+matter of hours, so that renting is what it costs; boards that nobody rents out come after those
+that somebody does. The low end, because a speed that nobody has measured has the wider band.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from datetime import date
 
 from gpusizer.core.messages import Note
 from gpusizer.core.units import SECONDS_PER_HOUR, significant
+from gpusizer.fit.advice.recommendation import SERVER_BOARDS, Conditions, computer_of
 from gpusizer.fit.preference import SPARE_SHARE
-from gpusizer.fit.recommendation import SERVER_BOARDS, Conditions, computer_of
 from gpusizer.fit.speed.rate import Rate
 from gpusizer.gpus.on_offer import ended_support, why_not_on_offer
 from gpusizer.gpus.purpose import training_flops

@@ -9,14 +9,14 @@ import gradio as gr
 
 from gpusizer.answers.sizer import Sizer
 from gpusizer.text import LANGUAGES, Language
-from gpusizer.ui.answer_cache import AnswerCache, Answers, ForVisitor
-from gpusizer.ui.answering import Reports, Stored, sample_answer
-from gpusizer.ui.endpoints import register_endpoints
-from gpusizer.ui.handlers import Handlers
-from gpusizer.ui.health import Monitor
-from gpusizer.ui.page import ServedBlocks, build_endpoints_page, build_page, sign_in_button
-from gpusizer.ui.presenters.frame import ENDPOINTS_PATH
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.page.answering import Reports, Stored, sample_answer
+from gpusizer.ui.page.blocks import ServedBlocks, build_endpoints_page, build_page, sign_in_button
+from gpusizer.ui.page.handlers import Handlers
+from gpusizer.ui.presenters.pieces.frame import ENDPOINTS_PATH
+from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.ui.questions.answer_cache import AnswerCache, Answers, ForVisitor
+from gpusizer.ui.questions.endpoints import register_endpoints
+from gpusizer.ui.server.health import Monitor
 
 FAMOUS = (
     "Qwen/Qwen3.5-9B",

@@ -16,15 +16,15 @@ from gpusizer.answers.conclusion.clauses import Conclusion
 from gpusizer.answers.report import Report
 from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.text import LANGUAGES, say_note
-from gpusizer.ui.answering import answer
-from gpusizer.ui.page_state import PageState
+from gpusizer.ui.page.answering import answer
+from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.answer import answer_html
+from gpusizer.ui.presenters.beside.side_by_side import side_by_side_html
 from gpusizer.ui.presenters.conclusion import unbroken
 from gpusizer.ui.presenters.markdown import markdown, plain
 from gpusizer.ui.presenters.models_for import models_for_html
-from gpusizer.ui.presenters.side_by_side import side_by_side_html
+from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.training import training_html
-from gpusizer.ui.presenters.words import Words
 from tests.answers.questions import QUESTIONS
 from tests.answers.test_questions import fields_of, shown_by_the_shell
 from tests.api.plain_http import ask

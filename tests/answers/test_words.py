@@ -11,10 +11,10 @@ from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.cli.summary import SUMMARIES
 from gpusizer.core.units import significant
 from gpusizer.text import LANGUAGES, Language, say_note
-from gpusizer.ui.answering import answer
-from gpusizer.ui.page_state import PageState
+from gpusizer.ui.page.answering import answer
+from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.answer import answer_html
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.words import Words
 from tests.answers.forbidden import FORBIDDEN, found
 from tests.answers.questions import QUESTIONS
 from tests.answers.test_questions import fields_of

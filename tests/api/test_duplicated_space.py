@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gpusizer.ui.endpoints import CONCURRENCY, PUBLIC
+from gpusizer.ui.questions.endpoints import CONCURRENCY, PUBLIC
 from tests.running_app import ROOT
 
 ON_A_SPACE = {
@@ -31,7 +31,7 @@ made, create = [], App.create_app
 App.create_app = staticmethod(lambda *given, **named: made.append(1) or create(*given, **named))
 import app
 application = app.compose_from_environment()
-from gpusizer.ui.serving import launch
+from gpusizer.ui.server.serving import launch
 from tests.ports import free_port
 url = launch(application, quiet=True, server_name="127.0.0.1", server_port=free_port())
 size = requests.get(f"{{url}}v1/size?model=Qwen/Qwen3-8B&top=1").json()

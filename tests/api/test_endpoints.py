@@ -14,8 +14,8 @@ import pytest
 import requests
 from gradio_client import Client
 
-from gpusizer.ui.presenters.frame import CURL_EXAMPLE, ORIGIN, PYTHON_EXAMPLE
-from gpusizer.ui.short_answers import MAX_CHARACTERS
+from gpusizer.ui.presenters.pieces.frame import CURL_EXAMPLE, ORIGIN, PYTHON_EXAMPLE
+from gpusizer.ui.questions.short_answers import MAX_CHARACTERS
 from tests.api.transports import TIMEOUT, call, mcp_text, mcp_tools, named_endpoints
 from tests.hostile import BROKEN_MODEL, VISITORS_MODEL, VISITORS_TOKEN
 from tests.nightly import paired

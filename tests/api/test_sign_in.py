@@ -12,7 +12,7 @@ import pytest
 import requests
 from gradio.helpers import special_args
 
-from gpusizer.ui.tabs.tab_form import listener
+from gpusizer.ui.page.tabs.tab_form import listener
 from tests.api.transports import TIMEOUT
 from tests.pages import page_handlers
 

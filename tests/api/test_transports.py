@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from gradio_client import Client
 
-from gpusizer.ui.asked import FormCall
-from gpusizer.ui.handlers import Handlers
-from gpusizer.ui.http_status import STATUSES
-from gpusizer.ui.page_state import PageState
-from gpusizer.ui.presenters.html import escape
+from gpusizer.ui.page.asked import FormCall
+from gpusizer.ui.page.handlers import Handlers
+from gpusizer.ui.page.page_state import PageState
+from gpusizer.ui.presenters.pieces.html import escape
 from gpusizer.ui.presenters.training import method_name
-from gpusizer.ui.reading import RANKED
+from gpusizer.ui.questions.reading import RANKED
+from gpusizer.ui.server.http_status import STATUSES
 from tests.api.plain_http import COMMANDS, ask, query_of
 from tests.api.transports import call, through_curl, through_mcp
 from tests.cli.test_cli import POSITIONAL, run

@@ -15,7 +15,7 @@ from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import TextContent, Tool
 
-from gpusizer.ui.endpoints import PUBLIC
+from gpusizer.ui.questions.endpoints import PUBLIC
 from tests.coroutines import run_in_thread
 
 TIMEOUT = 30

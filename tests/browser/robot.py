@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from gpusizer.text import LANGUAGES, Language
-from gpusizer.ui.forms import FORMS
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.page.forms import FORMS
+from gpusizer.ui.presenters.pieces.words import Words
 
 MODELS = ("meta-llama/Llama-3.1-8B-Instruct", "Qwen/Qwen3-8B", "openai/gpt-oss-20b")
 GPUS = ("4090", "3070", "h100", "2x3090", "L40S")

@@ -6,7 +6,7 @@ from typing import Any
 
 from playwright.sync_api import expect
 
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.words import Words
 from tests.browser.test_no_input_lost import enter, wait_for_address
 from tests.browser.test_page import LLAMA, Open, see, wait_for_answer, wait_for_picks
 from tests.slow import SLOW_MODEL

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from gpusizer.text import LANGUAGES
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.words import Words
 from tests.browser.conftest import Visit
 from tests.browser.test_page import PATHS, query, see, wait_for_answer
 from tests.carded import CARDED_MODEL

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from gpusizer.text import LANGUAGES, Language
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.words import Words
 from tests.api.plain_http import ask
 from tests.browser.test_page import PATHS, Open, query, wait_for_answer
 from tests.nightly import some

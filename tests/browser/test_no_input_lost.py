@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from gpusizer.text import LANGUAGES, Language
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.words import Words
 from tests.browser.test_page import LLAMA, PATHS, Open, picked_gpus, query, see, wait_for_answer
 from tests.nightly import some
 from tests.slow import SLOW_MODEL

@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import expect
 
 from gpusizer.text import LANGUAGES, Language
-from gpusizer.ui.forms import FORMS, OWN_FIELDS
-from gpusizer.ui.page_scripts import STORED_MACHINE
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.page.forms import FORMS, OWN_FIELDS
+from gpusizer.ui.page.page_scripts import STORED_MACHINE
+from gpusizer.ui.presenters.pieces.words import Words
 from tests.browser.axe import serious
 from tests.browser.test_page import LLAMA, PATHS, Open, query, wait_for_answer
 from tests.nightly import paired, some

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from gpusizer.core.messages import Note
 from gpusizer.text import LANGUAGES, Language, say_note
 from gpusizer.ui.presenters.answer import VIEWS
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.words import Words
 from tests.browser.conftest import Visit
 from tests.hostile import HOSTILE_MODEL
 from tests.nightly import paired, some

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.words import Words
 from tests.browser.test_page import Open, query
 
 MODEL, MACHINE = "Qwen/Qwen3-30B-A3B", "3060 + 64 GB RAM"

@@ -12,8 +12,8 @@ from playwright.sync_api import expect
 
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.presenters.catalogue import COLUMNS
-from gpusizer.ui.presenters.frame import JAVASCRIPT_EXAMPLE, ORIGIN
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.frame import JAVASCRIPT_EXAMPLE, ORIGIN
+from gpusizer.ui.presenters.pieces.words import Words
 from tests.browser.axe import serious
 from tests.browser.conftest import Held, Visit
 from tests.browser.test_page import picked_gpus

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from gpusizer.text import LANGUAGES, Language
-from gpusizer.ui.forms import FORMS
+from gpusizer.ui.page.forms import FORMS
 from tests.browser.test_page import LLAMA, PATHS, Open, query
 from tests.nightly import some
 

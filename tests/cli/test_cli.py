@@ -17,9 +17,9 @@ import pytest
 
 from gpusizer.__main__ import main
 from gpusizer.answers.models_for.models_request import ModelsRequest
-from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
-from gpusizer.answers.request_docs import described_fields
-from gpusizer.answers.training_request import TrainingRequest
+from gpusizer.answers.requests.request import CompareRequest, ListingRequest, SizeRequest
+from gpusizer.answers.requests.request_docs import described_fields
+from gpusizer.answers.requests.training_request import TrainingRequest
 from gpusizer.cli.arguments import USUAL
 from gpusizer.core.request_model import RequestModel
 from tests import engine_logs

@@ -18,7 +18,7 @@ from bench.measurements import (
     load,
     load_profile,
 )
-from gpusizer.answers.training_request import PLAN_FIELDS
+from gpusizer.answers.requests.training_request import PLAN_FIELDS
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.kv_cache import element_bytes

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from gpusizer.answers.requests.training_request import TrainingRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.trainer import train
-from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.errors import (
     InvalidModelId,
     LimitsExceeded,

@@ -18,7 +18,7 @@ from gpusizer.gpus import load_catalogue
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import say_note
-from gpusizer.ui.answer_cache import AnswerCache
+from gpusizer.ui.questions.answer_cache import AnswerCache
 from tests.asking import size as sized
 from tests.builders import tiny
 

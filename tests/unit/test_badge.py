@@ -21,11 +21,11 @@ from gpusizer.core.errors import (
 )
 from gpusizer.gpus import load_catalogue
 from gpusizer.text import LANGUAGES, say_note
-from gpusizer.ui.answer_cache import AnswerCache, Answers
-from gpusizer.ui.badge_route import PATH, badge_route
-from gpusizer.ui.metrics import Metrics
 from gpusizer.ui.presenters.badge import Badge, badge_markdown, badge_of, error_badge
-from gpusizer.ui.work_pool import WorkPool
+from gpusizer.ui.questions.answer_cache import AnswerCache, Answers
+from gpusizer.ui.questions.metrics import Metrics
+from gpusizer.ui.server.badge_route import PATH, badge_route
+from gpusizer.ui.server.work_pool import WorkPool
 from tests.asking import size
 from tests.one_repository import Repository
 from tests.pages import ENGLISH, contrast

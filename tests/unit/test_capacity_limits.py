@@ -9,16 +9,16 @@ from typing import Any
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from gpusizer.answers.selection import every_quant
+from gpusizer.answers.requests.selection import every_quant
 from gpusizer.core.byte_ranges import Amount, fitted
 from gpusizer.core.units import GIB
-from gpusizer.fit.advice import Suggestion, advise
-from gpusizer.fit.capacity_limits import (
+from gpusizer.fit.advice.capacity_limits import (
     Plan,
     largest,
     longest_context,
     most_users,
 )
+from gpusizer.fit.advice.next_steps import Suggestion, advise
 from gpusizer.fit.fit import Verdict
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.preference import standing

@@ -11,7 +11,7 @@ from gpusizer.answers.model_card.asking import Asking
 from gpusizer.answers.model_card.own_terms import is_about, taken_command
 from gpusizer.answers.model_card.verdicts import MOST_ASKED, CardVerdict, judge
 from gpusizer.answers.report import Report
-from gpusizer.answers.request import SizeRequest
+from gpusizer.answers.requests.request import SizeRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.hub.card_statements import ModelCard, ModelCardStatement
@@ -20,7 +20,7 @@ from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import LANGUAGES, say_note
 from gpusizer.ui.presenters.markdown import markdown
 from gpusizer.ui.presenters.model_card import model_card_html
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.words import Words
 from scrapers.readme.model_card import read_card
 from tests.asking import size
 from tests.each import each

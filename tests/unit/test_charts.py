@@ -18,19 +18,19 @@ from gpusizer.answers.figures.speeds import (
     mark_frontier,
     user_speed,
 )
-from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.units import GIB
 from gpusizer.text import LANGUAGES, Language
-from gpusizer.ui.answering import pictures
-from gpusizer.ui.page_state import PageState
-from gpusizer.ui.plots import pictures_shown
+from gpusizer.ui.page.answering import pictures
+from gpusizer.ui.page.page_scripts import STYLE
+from gpusizer.ui.page.page_state import PageState
+from gpusizer.ui.page.plots import pictures_shown
 from gpusizer.ui.presenters.charts.curves import context_plot, users_plots
 from gpusizer.ui.presenters.charts.pictures import memory_html, plots
 from gpusizer.ui.presenters.charts.plot import COLOURS, MUTED, PLOTS, Plot, axes
 from gpusizer.ui.presenters.charts.scale import round_up, spread, ticks
 from gpusizer.ui.presenters.charts.scatter import price_plot
 from gpusizer.ui.presenters.charts.stacked import memory_picture, styles, training_picture
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.words import Words
 from tests.each import each
 from tests.hostile import ATTACKS
 from tests.nightly import paired
@@ -327,7 +327,7 @@ def test_the_page_has_a_place_for_every_plot() -> None:
 @pytest.mark.parametrize(("block", "back"), [(0, "#ffffff"), (1, "#0b0f19")])
 def test_colours_stand_out_in_light_and_in_dark(block: int, back: str) -> None:
     """WCAG AA for graphics: 3 to 1 against the page; 4.5 for text."""
-    css = (DATA_DIR.parent / "gpusizer" / "ui" / "style.css").read_text(encoding="utf-8")
+    css = STYLE.read_text(encoding="utf-8")
     colours = [dict(re.findall(r"--gs-([\w-]+): (#\w{6})", part)) for part in css.split("\n  }")]
     colours_of_block = [block_colours for block_colours in colours if "optimizer" in block_colours][
         block

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from bench.measurements import load_profile
-from gpusizer.answers.selection import select_quants
+from gpusizer.answers.requests.selection import select_quants
 from gpusizer.core.dtypes import GGML_BLOCKS
 from gpusizer.core.units import GB
 from gpusizer.fit.demands import Demands

@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from gpusizer.ui.closed_routes import WithoutForeignCookies, is_closed
+from gpusizer.ui.server.closed_routes import WithoutForeignCookies, is_closed
 from tests.coroutines import run_in_thread
 
 REVIEWED = frozenset(
@@ -77,11 +77,12 @@ def test_names_of_calls_close_nothing() -> None:
 
 ROOT = Path(__file__).parents[2]
 OWN_WORDS = {
-    "gpusizer.answers.request_docs.described_fields": "models of requests",
-    "gpusizer.answers.request_docs.described_groups": "models of requests",
+    "gpusizer.answers.requests.request_docs.described_fields": "models of requests",
+    "gpusizer.answers.requests.request_docs.described_groups": "models of requests",
+    "gpusizer.fit.picture_time._speed": "kinds of denoisers, on fast cards and others",
     "gpusizer.memory.engines.bands.band": "engines, families of their versions, components",
     "gpusizer.memory.quants.recipes._condition": "conditions of the table of recipes",
-    "gpusizer.ui.forms._reader": "fields of requests",
+    "gpusizer.ui.page.forms._reader": "fields of requests",
     "gpusizer.core.tables._types": "records of our own tables",
     "gpusizer.text.languages.sentences": "languages",
     "gpusizer.text.notation._dollar": "locales",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpusizer.answers.gpu_json import price_json
 from gpusizer.cli.summary import price_cell, rent_cell
-from gpusizer.fit.recommendation import firm_usd_per_hour
+from gpusizer.fit.advice.recommendation import firm_usd_per_hour
 from gpusizer.gpus import Gpu, Price, load_catalogue
 from gpusizer.gpus.costs import (
     DEFAULT_ASSUMPTIONS,

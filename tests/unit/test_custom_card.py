@@ -13,9 +13,9 @@ from gpusizer.answers.gpu_json import gpu_json
 from gpusizer.answers.json_shapes import document
 from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.ranked_json import ranked_json
-from gpusizer.answers.request import CompareRequest, SizeRequest
+from gpusizer.answers.requests.request import CompareRequest, SizeRequest
+from gpusizer.answers.requests.training_request import TrainingRequest
 from gpusizer.answers.trainer import train
-from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.errors import GpusizerError, InvalidRequest, UnknownGpu
 from gpusizer.core.units import GB, GIB, MIB, TERA
 from gpusizer.fit.machine_words import KindWords, is_rig, parse_kind, parse_rig, split_machines
@@ -29,7 +29,7 @@ from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.workload import Workload
 from gpusizer.text import say_error, say_note
-from gpusizer.ui.page_state import PageState
+from gpusizer.ui.page.page_state import PageState
 from tests.any_json import any_json
 from tests.asking import size
 from tests.each import each

@@ -12,8 +12,8 @@ import pytest
 from gpusizer.answers.data_ages import DATED_TABLES, GPU_TABLE, DataAge, data_ages, fingerprint
 from gpusizer.core.paths import DATA_DIR, GENERATED_DIR
 from gpusizer.text import LANGUAGES, Language
-from gpusizer.ui.presenters.frame import data_ages_html
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.frame import data_ages_html
+from gpusizer.ui.presenters.pieces.words import Words
 from scripts.refresh import GATE, STEPS, refresh, summary
 from tests.each import each
 

@@ -9,10 +9,16 @@ import gradio as gr
 import pytest
 from gradio.utils import get_function_description
 
-from gpusizer.answers.request_docs import described_fields
+from gpusizer.answers.requests.request_docs import described_fields
 from gpusizer.core.errors import InvalidRequest
-from gpusizer.ui.endpoint import Endpoint
-from gpusizer.ui.endpoints import COMPARE_GPUS, LIST_GPUS, MODELS_FOR_GPU, PUBLIC, TRAIN_MODEL
+from gpusizer.ui.questions.endpoint import Endpoint
+from gpusizer.ui.questions.endpoints import (
+    COMPARE_GPUS,
+    LIST_GPUS,
+    MODELS_FOR_GPU,
+    PUBLIC,
+    TRAIN_MODEL,
+)
 from tests.each import each
 
 

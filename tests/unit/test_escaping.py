@@ -9,14 +9,14 @@ import pytest
 
 from gpusizer.core.errors import InvalidModelId, ModelNotFound, UnknownGpu
 from gpusizer.text import LANGUAGES, Language
-from gpusizer.ui.presenters import frame
-from gpusizer.ui.presenters.addresses import PATHS
+from gpusizer.ui.presenters.beside.side_by_side import gpu_names_html, side_by_side_html
 from gpusizer.ui.presenters.catalogue import COLUMNS as CATALOGUE_COLUMNS
-from gpusizer.ui.presenters.errors import chips_html, error_html
-from gpusizer.ui.presenters.grid import gpu_cell
-from gpusizer.ui.presenters.html import Html, el, escape, join
-from gpusizer.ui.presenters.side_by_side import gpu_names_html, side_by_side_html
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces import frame
+from gpusizer.ui.presenters.pieces.addresses import PATHS
+from gpusizer.ui.presenters.pieces.errors import chips_html, error_html
+from gpusizer.ui.presenters.pieces.grid import gpu_cell
+from gpusizer.ui.presenters.pieces.html import Html, el, escape, join
+from gpusizer.ui.presenters.pieces.words import Words
 from tests.each import each
 from tests.hostile import ATTACKS
 from tests.pages import ENGLISH, cells, hostile_sizer, inert, page_markup

@@ -9,10 +9,10 @@ import pytest
 
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.units import MIB
-from gpusizer.fit.capacity_limits import Plan
+from gpusizer.fit.advice.capacity_limits import Plan
+from gpusizer.fit.advice.remedies import RULES
 from gpusizer.fit.division import asked_split, refused_degrees, resolve_experts
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.remedies import RULES
 from gpusizer.fit.study import Study
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.engines import ENGINES, Placement, Split

@@ -24,10 +24,10 @@ from gpusizer.answers.report import Report
 from gpusizer.core.byte_ranges import Provenance
 from gpusizer.core.printable import printable
 from gpusizer.text import LANGUAGES, Language, say_note
-from gpusizer.ui.presenters.bars import shown_rows
+from gpusizer.ui.presenters.beside.bars import shown_rows
 from gpusizer.ui.presenters.derivation import derivation_html
 from gpusizer.ui.presenters.markdown import markdown, plain
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.words import Words
 from tests.asking import size
 from tests.each import each
 from tests.sizers import embedded_sizer

@@ -20,7 +20,7 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.text import LANGUAGES, say_note
 from gpusizer.ui.presenters.models_for import columns
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.words import Words
 from tests.asking import compare, models_for, size
 from tests.builders import llama, llama_70b
 from tests.each import each

@@ -18,10 +18,10 @@ from gpusizer.memory.quants.variants import variant_quants
 from gpusizer.memory.weight_sizes import all_weight_sizes
 from gpusizer.model.profile import build_profile
 from gpusizer.text import say_note
-from gpusizer.ui.answering import answer
-from gpusizer.ui.page_state import PageState
+from gpusizer.ui.page.answering import answer
+from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.answer import answer_html
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.words import Words
 from tests.asking import size
 from tests.each import each
 from tests.gguf_snapshots import HEADER_BYTES, SIZES_8B, file_variant, gguf_snapshot, tensor_bytes

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from gguf.constants import MODEL_ARCH_NAMES
 
-from gpusizer.answers.request import SizeRequest
+from gpusizer.answers.requests.request import SizeRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import InvalidRequest, UnknownQuant
 from gpusizer.core.paths import DATA_DIR

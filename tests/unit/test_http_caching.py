@@ -22,15 +22,15 @@ from gpusizer.core.errors import (
 )
 from gpusizer.gpus import load_catalogue
 from gpusizer.text import LANGUAGES, Language, say_error
-from gpusizer.ui.answer_cache import AnswerCache, Answers
-from gpusizer.ui.call_validation import refusal_of
-from gpusizer.ui.endpoints import PUBLIC
-from gpusizer.ui.health import HubState
-from gpusizer.ui.http_api import http_api
-from gpusizer.ui.http_status import retry_after_seconds
-from gpusizer.ui.metrics import Metrics
-from gpusizer.ui.request_limits import MAX_BODY_BYTES, RequestLimits
-from gpusizer.ui.work_pool import WorkPool
+from gpusizer.ui.questions.answer_cache import AnswerCache, Answers
+from gpusizer.ui.questions.endpoints import PUBLIC
+from gpusizer.ui.questions.metrics import Metrics
+from gpusizer.ui.server.call_validation import refusal_of
+from gpusizer.ui.server.health import HubState
+from gpusizer.ui.server.http_api import http_api
+from gpusizer.ui.server.http_status import retry_after_seconds
+from gpusizer.ui.server.request_limits import MAX_BODY_BYTES, RequestLimits
+from gpusizer.ui.server.work_pool import WorkPool
 from tests.coroutines import run_in_thread
 from tests.each import each
 from tests.one_repository import Repository

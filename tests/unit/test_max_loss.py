@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gpusizer.answers.conclusion.clauses import Conclusion
-from gpusizer.answers.request import SizeRequest
-from gpusizer.answers.selection import select_quants
+from gpusizer.answers.requests.request import SizeRequest
+from gpusizer.answers.requests.selection import select_quants
 from gpusizer.fit.demands import DEFAULT_MAX_LOSS, Demands
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Ranked

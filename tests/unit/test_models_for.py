@@ -18,11 +18,11 @@ from gpusizer.answers.near_models import (
     near_models,
     suggesting_models,
 )
-from gpusizer.answers.request import SizeRequest
-from gpusizer.answers.selection import select_quants
+from gpusizer.answers.requests.request import SizeRequest
+from gpusizer.answers.requests.selection import select_quants
+from gpusizer.answers.requests.training_request import TrainingRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.trainer import train
-from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.cli import Roots, run
 from gpusizer.core.errors import (
     GatedModel,
@@ -42,8 +42,8 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import build_profile
 from gpusizer.model.tasks import TASKS, task_of
 from gpusizer.text import LANGUAGES, say_error, say_note
-from gpusizer.ui.presenters.errors import error_html
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.errors import error_html
+from gpusizer.ui.presenters.pieces.words import Words
 from tests.asking import models_for
 from tests.builders import llama
 from tests.counting import steps_of

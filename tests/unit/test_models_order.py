@@ -29,9 +29,9 @@ from gpusizer.cli.details import details_text
 from gpusizer.core.errors import HubRateLimited, HubUnreachable
 from gpusizer.hub.listed_models import ListedModel, Listing
 from gpusizer.text import LANGUAGES, say_note
-from gpusizer.ui.presenters.grid import grid_value
 from gpusizer.ui.presenters.models_for import columns, copies_html, models_for_html
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.grid import grid_value
+from gpusizer.ui.presenters.pieces.words import Words
 from tests.asking import models_for
 from tests.each import each
 from tests.sizers import embedded_sizer

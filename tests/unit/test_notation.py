@@ -12,15 +12,15 @@ from gpusizer.core.errors import LimitsExceeded
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GIB
 from gpusizer.text import LANGUAGES, NOTATIONS, Language, say_error, say_note, sentences
-from gpusizer.ui.answering import answer, pictures
-from gpusizer.ui.asked import FormCall
-from gpusizer.ui.page_state import PageState
+from gpusizer.ui.page.answering import answer, pictures
+from gpusizer.ui.page.asked import FormCall
+from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.charts.pictures import memory_html, plots
 from gpusizer.ui.presenters.conclusion import unbroken
-from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.markdown import markdown
-from gpusizer.ui.presenters.number_format import NumberFormat
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.html import Html, el, join
+from gpusizer.ui.presenters.pieces.number_format import NumberFormat
+from gpusizer.ui.presenters.pieces.words import Words
 from tests import engine_logs
 from tests.each import each
 from tests.nightly import some

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpusizer.fit.policies import POLICIES
+from gpusizer.fit.advice.policies import POLICIES
 from tests.each import each
 from tests.nightly import paired, some
 from tests.one_way import DOORS, FAMOUS, GPUS, ranking, tiers_agree

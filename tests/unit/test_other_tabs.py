@@ -12,10 +12,10 @@ from gpusizer.core.errors import GatedModel
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import LANGUAGES, Language
-from gpusizer.ui.asked import FormCall, Wish
-from gpusizer.ui.forms import FORMS
-from gpusizer.ui.other_tabs import Questions
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.page.asked import FormCall, Wish
+from gpusizer.ui.page.forms import FORMS
+from gpusizer.ui.page.other_tabs import Questions
+from gpusizer.ui.presenters.pieces.words import Words
 from tests.asking import listing
 from tests.pages import page_handlers
 from tests.sizers import embedded_sizer

@@ -7,15 +7,15 @@ from urllib.parse import parse_qs, urlencode
 import pytest
 
 from gpusizer.text import LANGUAGES, Language
-from gpusizer.ui.answering import answer, compare, rank
-from gpusizer.ui.asked import FormCall, Wish
-from gpusizer.ui.choices import MAX_PICKS
-from gpusizer.ui.forms import FORMS, OF_NAMED_GPUS, OWN_FIELDS
-from gpusizer.ui.other_tabs import Questions
-from gpusizer.ui.page_state import PageState
-from gpusizer.ui.picked_memory import on_possible_gpus
-from gpusizer.ui.presenters.side_by_side import side_by_side_html
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.page.answering import answer, compare, rank
+from gpusizer.ui.page.asked import FormCall, Wish
+from gpusizer.ui.page.forms import FORMS, OF_NAMED_GPUS, OWN_FIELDS
+from gpusizer.ui.page.other_tabs import Questions
+from gpusizer.ui.page.page_state import PageState
+from gpusizer.ui.page.picked_memory import on_possible_gpus
+from gpusizer.ui.presenters.beside.side_by_side import side_by_side_html
+from gpusizer.ui.presenters.choices import MAX_PICKS
+from gpusizer.ui.presenters.pieces.words import Words
 from tests.each import each
 from tests.pages import ENGLISH, LLAMA, Page, page_handlers
 from tests.sizers import embedded_sizer

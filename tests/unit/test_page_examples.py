@@ -6,14 +6,14 @@ from urllib.parse import parse_qs, urlencode
 
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import LANGUAGES
-from gpusizer.ui.answering import answer, sample_answer
-from gpusizer.ui.asked import FormCall, Wish
-from gpusizer.ui.page_state import PageState
-from gpusizer.ui.presenters.addresses import question_href
+from gpusizer.ui.page.answering import answer, sample_answer
+from gpusizer.ui.page.asked import FormCall, Wish
+from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.catalogue import sold_first
 from gpusizer.ui.presenters.examples import links_html, sample_html, tab_html
-from gpusizer.ui.presenters.words import Words
-from gpusizer.ui.tab_examples import MACHINES, TRAININGS, comparisons
+from gpusizer.ui.presenters.pieces.addresses import question_href
+from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.ui.presenters.tab_examples import MACHINES, TRAININGS, comparisons
 from tests.asking import compare
 from tests.builders import tiny
 from tests.each import each

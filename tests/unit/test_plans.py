@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gpusizer.answers.launch import launch_command
-from gpusizer.answers.request import CompareRequest, SizeRequest
+from gpusizer.answers.requests.request import CompareRequest, SizeRequest
 from gpusizer.core.units import GB
 from gpusizer.fit.division import costs, divides, obstacles
 from gpusizer.fit.fit import Verdict
@@ -21,8 +21,8 @@ from gpusizer.memory.engines import Split
 from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import build_profile
 from gpusizer.text import LANGUAGES, say_note
-from gpusizer.ui.presenters.side_by_side import side_by_side_html
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.beside.side_by_side import side_by_side_html
+from gpusizer.ui.presenters.pieces.words import Words
 from tests.asking import compare, size
 from tests.builders import llama
 from tests.each import each

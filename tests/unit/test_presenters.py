@@ -14,16 +14,18 @@ from gpusizer.core.units import GIB
 from gpusizer.fit.fit import Verdict
 from gpusizer.gpus import load_catalogue
 from gpusizer.text import LANGUAGES, Language
-from gpusizer.ui.answering import PageAnswer, answer, compare
-from gpusizer.ui.page_state import PageState
-from gpusizer.ui.presenters import frame
-from gpusizer.ui.presenters.bars import bars_html, card_ticks
+from gpusizer.ui.page.answering import answer, compare
+from gpusizer.ui.page.page_state import PageState
+from gpusizer.ui.presenters.beside.bars import bars_html, card_ticks
+from gpusizer.ui.presenters.beside.side_by_side import side_by_side_html
 from gpusizer.ui.presenters.catalogue import COLUMNS as CATALOGUE_COLUMNS
 from gpusizer.ui.presenters.charts.scatter import price_plot
-from gpusizer.ui.presenters.errors import error_html
-from gpusizer.ui.presenters.grid import grid_update, grid_value
-from gpusizer.ui.presenters.marks import verdict_badge
-from gpusizer.ui.presenters.side_by_side import side_by_side_html
+from gpusizer.ui.presenters.choices import PageAnswer
+from gpusizer.ui.presenters.pieces import frame
+from gpusizer.ui.presenters.pieces.errors import error_html
+from gpusizer.ui.presenters.pieces.grid import grid_update, grid_value
+from gpusizer.ui.presenters.pieces.marks import verdict_badge
+from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.tables import (
     RANKING_COLUMNS,
     memory_html,
@@ -31,7 +33,6 @@ from gpusizer.ui.presenters.tables import (
     ranking_html,
 )
 from gpusizer.ui.presenters.tiles import ways_to_get_html
-from gpusizer.ui.presenters.words import Words
 from tests.each import each
 from tests.nightly import paired
 from tests.pages import ENGLISH, LLAMA, OF_EACH_KIND, Page, cards, cells, column_of, page_markup

@@ -15,8 +15,8 @@ from gpusizer.gpus import Gpu, load_catalogue
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
 from gpusizer.gpus.purchase import PurchaseOffer, is_old, last_day, market_prices
 from gpusizer.text import LANGUAGES, Language, say_note
+from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.prices import buy_cell, price_cell, price_text
-from gpusizer.ui.presenters.words import Words
 from tests.each import each
 
 CATALOGUE = load_catalogue()

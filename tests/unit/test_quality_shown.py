@@ -15,15 +15,15 @@ from gpusizer.cli.details import details_text
 from gpusizer.cli.summary import size_summary
 from gpusizer.quality.quality import LIMITS, WORDS, LossWord
 from gpusizer.text import LANGUAGES, Language, say_note
-from gpusizer.ui.answering import answer
-from gpusizer.ui.answering import compare as compare_page
-from gpusizer.ui.page_state import PageState
+from gpusizer.ui.page.answering import answer
+from gpusizer.ui.page.answering import compare as compare_page
+from gpusizer.ui.page.page_state import PageState
+from gpusizer.ui.presenters.beside.side_by_side import side_by_side_html
 from gpusizer.ui.presenters.charts.loss_scatter import height_of, loss_picture
 from gpusizer.ui.presenters.markdown import markdown
-from gpusizer.ui.presenters.side_by_side import side_by_side_html
+from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.tables import RANKING_COLUMNS, memory_html
-from gpusizer.ui.presenters.words import Words
-from gpusizer.ui.short_answers import shortened
+from gpusizer.ui.questions.short_answers import shortened
 from tests.asking import size
 from tests.each import each
 from tests.pages import ENGLISH, Page, column_of

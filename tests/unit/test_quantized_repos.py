@@ -10,10 +10,10 @@ import pytest
 
 from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.report import Report
-from gpusizer.answers.request import CompareRequest, SizeRequest
+from gpusizer.answers.requests.request import CompareRequest, SizeRequest
+from gpusizer.answers.requests.training_request import TrainingRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.trainer import train
-from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.cli.details import details_text
 from gpusizer.core.errors import HubRateLimited, InvalidRequest, UnknownQuant
 from gpusizer.core.messages import Note

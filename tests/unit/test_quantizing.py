@@ -26,8 +26,8 @@ from gpusizer.memory.quants import find_quant
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.model.tensor_roles import Kind
 from gpusizer.text import say_note
-from gpusizer.ui.presenters.gpu_folds import gpu_folds_html
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.beside.gpu_folds import gpu_folds_html
+from gpusizer.ui.presenters.pieces.words import Words
 from tests.asking import compare, size
 from tests.builders import llama, tiny
 from tests.each import each

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gpusizer.answers.report import Report
-from gpusizer.answers.request import RANKINGS
+from gpusizer.answers.requests.request import RANKINGS
 from gpusizer.core.units import GIB
 from gpusizer.fit.compatibility import runs_on
 from gpusizer.fit.division import COUNTS, max_boards, split_for

@@ -12,16 +12,16 @@ import pytest
 from gpusizer.answers.conclusion.fit import others
 from gpusizer.answers.report import Report
 from gpusizer.cli.summary import size_summary
-from gpusizer.fit.alternatives import break_even_months
-from gpusizer.fit.demands import READING_SPEED
-from gpusizer.fit.fit import Verdict
-from gpusizer.fit.recommendation import (
+from gpusizer.fit.advice.alternatives import break_even_months
+from gpusizer.fit.advice.recommendation import (
     SPARE_SHARE,
     Score,
     can_be_bought,
     can_be_rented,
     computer_of,
 )
+from gpusizer.fit.demands import READING_SPEED
+from gpusizer.fit.fit import Verdict
 from gpusizer.gpus import load_catalogue
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
 from gpusizer.gpus.on_offer import (
@@ -33,13 +33,13 @@ from gpusizer.gpus.on_offer import (
     why_not_on_offer,
 )
 from gpusizer.text import LANGUAGES, say_note
-from gpusizer.ui.answering import answer
-from gpusizer.ui.page_state import PageState
+from gpusizer.ui.page.answering import answer
+from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.conclusion import unbroken
 from gpusizer.ui.presenters.markdown import markdown, plain
+from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.training import training_html
-from gpusizer.ui.presenters.words import Words
 from tests.asking import size
 from tests.each import each
 from tests.pages import Page

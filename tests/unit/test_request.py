@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
+from gpusizer.answers.requests.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.core.request_model import RequestModel, fields_of
 from gpusizer.fit.filters import NO_FILTER

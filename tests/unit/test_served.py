@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bench import front_door
-from gpusizer.answers.request import CompareRequest, SizeRequest
+from gpusizer.answers.requests.request import CompareRequest, SizeRequest
 from gpusizer.fit.demands import ServingLoad
 from gpusizer.fit.serving import Served, served
 from gpusizer.memory.workload import DEFAULT_CONTEXT

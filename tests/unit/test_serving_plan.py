@@ -9,8 +9,8 @@ import pytest
 
 from gpusizer.answers.report import Report
 from gpusizer.core.errors import InvalidRequest
-from gpusizer.fit.recommendation import firm_usd_per_hour
-from gpusizer.fit.serving_rows import Replicas, ServingPlan
+from gpusizer.fit.advice.recommendation import firm_usd_per_hour
+from gpusizer.fit.serving.serving_rows import Replicas, ServingPlan
 from gpusizer.fit.speed.classes import SERVING
 from gpusizer.gpus.on_offer import ended_support, why_not_on_offer
 from gpusizer.text import LANGUAGES, say_note

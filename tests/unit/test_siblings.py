@@ -10,7 +10,7 @@ from typing import Any
 from gpusizer.answers.models_for.families import read_name
 from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.report import Report
-from gpusizer.answers.request import CompareRequest, SizeRequest
+from gpusizer.answers.requests.request import CompareRequest, SizeRequest
 from gpusizer.answers.siblings import Sibling
 from gpusizer.core.units import significant
 from gpusizer.fit.demands import DEFAULT_DEMANDS, READING_SPEED

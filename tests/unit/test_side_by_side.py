@@ -6,15 +6,15 @@ import re
 
 import pytest
 
-from gpusizer.answers.request import CompareRequest
+from gpusizer.answers.requests.request import CompareRequest
 from gpusizer.text import LANGUAGES, Language
-from gpusizer.ui.answering import compare
-from gpusizer.ui.page_state import PageState
-from gpusizer.ui.presenters.html import el
-from gpusizer.ui.presenters.number_format import DASH
-from gpusizer.ui.presenters.side_by_side import PLANS, side_by_side_html
-from gpusizer.ui.presenters.side_table import Cell, side_table_html
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.page.answering import compare
+from gpusizer.ui.page.page_state import PageState
+from gpusizer.ui.presenters.beside.side_by_side import PLANS, side_by_side_html
+from gpusizer.ui.presenters.pieces.html import el
+from gpusizer.ui.presenters.pieces.number_format import DASH
+from gpusizer.ui.presenters.pieces.side_table import Cell, side_table_html
+from gpusizer.ui.presenters.pieces.words import Words
 from tests.pages import ENGLISH
 from tests.sizers import embedded_sizer
 

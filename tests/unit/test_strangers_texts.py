@@ -18,11 +18,11 @@ from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.quantized_repos import QuantizedRepo
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import LANGUAGES, Language
-from gpusizer.ui.asked import FormCall, Wish
-from gpusizer.ui.handlers import Handlers
-from gpusizer.ui.page_state import PageState
-from gpusizer.ui.presenters.errors import error_html
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.page.asked import FormCall, Wish
+from gpusizer.ui.page.handlers import Handlers
+from gpusizer.ui.page.page_state import PageState
+from gpusizer.ui.presenters.pieces.errors import error_html
+from gpusizer.ui.presenters.pieces.words import Words
 from tests.each import each
 from tests.nightly import some
 from tests.poison import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.training_request import TrainingRequest
+from gpusizer.answers.requests.training_request import TrainingRequest
 from gpusizer.cli.details import details_text
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.units import format_gib
@@ -15,8 +15,8 @@ from gpusizer.gpus.costs.power import is_whole_computer
 from gpusizer.text import LANGUAGES, say_note, text
 from gpusizer.training.fit import fit_of, most_boards
 from gpusizer.training.plan import TrainingPlan, alone, with_precision
+from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.training import stacks_of, training_html
-from gpusizer.ui.presenters.words import Words
 from tests.each import each
 from tests.training_reports import CARDS, answer, as_json, llama_estimator
 

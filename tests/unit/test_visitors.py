@@ -14,8 +14,8 @@ from starlette.types import Message, Receive, Scope, Send
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.settings import Settings
 from gpusizer.core.structured_log import FACTS, JsonFormatter
-from gpusizer.ui.visitor_limits import QuestionCounter, VisitorLimits, is_question, refusal
-from gpusizer.ui.visitors import visitor_of
+from gpusizer.ui.server.visitor_limits import QuestionCounter, VisitorLimits, is_question, refusal
+from gpusizer.ui.server.visitors import visitor_of
 from tests.coroutines import run_in_thread
 from tests.each import each
 

@@ -12,9 +12,9 @@ from gpusizer.core.errors import ServerBusy
 from gpusizer.core.work_turns import READING, TURNS, WorkTurns
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
-from gpusizer.ui.answer_cache import AnswerCache, Answers
-from gpusizer.ui.endpoints import CONCURRENCY
-from gpusizer.ui.work_pool import WorkPool
+from gpusizer.ui.questions.answer_cache import AnswerCache, Answers
+from gpusizer.ui.questions.endpoints import CONCURRENCY
+from gpusizer.ui.server.work_pool import WorkPool
 from scrapers.cache.single_flight import SingleFlight
 from tests.builders import tiny
 from tests.coroutines import run_in_thread

@@ -21,7 +21,7 @@ from gpusizer.answers.conclusion.clauses import (
 )
 from gpusizer.core.messages import Note, NoteValue
 from gpusizer.core.units import significant
-from gpusizer.fit.alternatives import is_priced_by_rent
+from gpusizer.fit.advice.alternatives import is_priced_by_rent
 from gpusizer.fit.ranking import Alternative, Ranked
 from gpusizer.fit.verdict import Verdict
 from gpusizer.memory.estimate import MemoryEstimate

@@ -21,7 +21,7 @@ from gpusizer.core.messages import Note, NoteValue
 from gpusizer.core.units import significant
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Alternative, Ranked
-from gpusizer.fit.serving_rows import Replicas, ServingPlan
+from gpusizer.fit.serving.serving_rows import Replicas, ServingPlan
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import PlanCosts
 from gpusizer.memory.estimate import MemoryEstimate

@@ -29,7 +29,7 @@ from gpusizer.answers.launch.containers import (
 from gpusizer.core.errors import InvalidModelId, InvalidRequest
 from gpusizer.core.messages import Note
 from gpusizer.fit.parallelism.platforms import setup_of
-from gpusizer.fit.serving_rows import Replicas, ServingPlan
+from gpusizer.fit.serving.serving_rows import Replicas, ServingPlan
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 

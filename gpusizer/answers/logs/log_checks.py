@@ -15,8 +15,8 @@ from gpusizer.answers.logs.parse import parse_log
 from gpusizer.answers.logs.prediction import granted_pool, grows_evenly, predictor
 from gpusizer.answers.logs.rules import ParsedLog
 from gpusizer.answers.report import Report
-from gpusizer.answers.request import SizeRequest
-from gpusizer.answers.request_fields import NATIVE_QUANT
+from gpusizer.answers.requests.request import SizeRequest
+from gpusizer.answers.requests.request_fields import NATIVE_QUANT
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import InvalidRequest, ModelUnreadable
 from gpusizer.core.messages import Note

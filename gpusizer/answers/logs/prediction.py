@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from gpusizer.answers.logs.log_comparison import Predict, Predicted, Prediction
 from gpusizer.answers.logs.run_request import SERVING, LogRequest
-from gpusizer.answers.request import SizeRequest
-from gpusizer.answers.request_fields import NATIVE_QUANT
-from gpusizer.answers.selection import select_quants
+from gpusizer.answers.requests.request import SizeRequest
+from gpusizer.answers.requests.request_fields import NATIVE_QUANT
+from gpusizer.answers.requests.selection import select_quants
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.byte_ranges import Amount
 from gpusizer.core.errors import UnknownQuant

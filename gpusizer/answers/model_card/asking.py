@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gpusizer.answers.model_card.own_terms import quant_of, terms_of
-from gpusizer.answers.request import SizeRequest
-from gpusizer.answers.resolution import resolve_workload
-from gpusizer.answers.selection import select_quants
+from gpusizer.answers.requests.request import SizeRequest
+from gpusizer.answers.requests.resolution import resolve_workload
+from gpusizer.answers.requests.selection import select_quants
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.preference import best_way

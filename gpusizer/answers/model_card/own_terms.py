@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from gpusizer.answers.request_fields import NATIVE_QUANT
+from gpusizer.answers.requests.request_fields import NATIVE_QUANT
 from gpusizer.hub.card_statements import ModelCardStatement
 from gpusizer.hub.model_ref import is_repo_id
 from gpusizer.memory.engines import ENGINES, abilities_of

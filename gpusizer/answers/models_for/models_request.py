@@ -8,14 +8,14 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import Field
 
 from gpusizer.answers.models_for.live_use import ORDER
-from gpusizer.answers.request_fields import (
+from gpusizer.answers.requests.request_fields import (
     CostFields,
     FilterFields,
     GpuFields,
     QuantFields,
     RigFields,
 )
-from gpusizer.answers.workload_fields import SpeculationFields, WorkloadFields
+from gpusizer.answers.requests.workload_fields import SpeculationFields, WorkloadFields
 from gpusizer.core.request_model import fields_of, is_empty
 from gpusizer.core.validation import Flag, Refused, Texts, Unit, fail, listed, read_texts, written
 from gpusizer.fit.machine_words import is_rig

@@ -20,8 +20,8 @@ from gpusizer.answers.models_for.live_use import (
 )
 from gpusizer.answers.models_for.model_library import CandidateModel
 from gpusizer.answers.models_for.models_request import ModelsRequest
-from gpusizer.answers.resolution import resolve_workload
-from gpusizer.answers.selection import select_quants
+from gpusizer.answers.requests.resolution import resolve_workload
+from gpusizer.answers.requests.selection import select_quants
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.demands import READING_SPEED

@@ -15,7 +15,7 @@ from gpusizer.answers.models_for.ordering import (
     running_on,
     use_of,
 )
-from gpusizer.answers.selection import asked_quants
+from gpusizer.answers.requests.selection import asked_quants
 from gpusizer.core.errors import GpusizerError, ModelUnreadable
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget

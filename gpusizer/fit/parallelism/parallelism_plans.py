@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from gpusizer.core.messages import Note
-from gpusizer.fit.capacity_limits import most_layers, without_experts
+from gpusizer.fit.advice.capacity_limits import most_layers, without_experts
 from gpusizer.fit.compatibility import runs_on
 from gpusizer.fit.division import board_counts, costs, obstacles
 from gpusizer.fit.fit import Fit

@@ -15,11 +15,11 @@ from gpusizer.answers.accuracy import (
 )
 from gpusizer.answers.model_card.verdicts import CardVerdict
 from gpusizer.memory.engines import ENGINES
-from gpusizer.ui.presenters.grid import known
-from gpusizer.ui.presenters.html import Html, el, fold, join, section
-from gpusizer.ui.presenters.number_format import DASH, percent
-from gpusizer.ui.presenters.table import Columns, rows_html, scrolling, table_html
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.grid import known
+from gpusizer.ui.presenters.pieces.html import Html, el, fold, join, section
+from gpusizer.ui.presenters.pieces.number_format import DASH, percent
+from gpusizer.ui.presenters.pieces.table import Columns, rows_html, scrolling, table_html
+from gpusizer.ui.presenters.pieces.words import Words
 
 DECISIVE = {
     "memory": ("process_total", "kv_pool", "pipeline_peak", "graphs"),

@@ -8,12 +8,12 @@ from typing import Literal
 from gpusizer.answers.conclusion.clauses import Conclusion
 from gpusizer.answers.conclusion.fit import others
 from gpusizer.core.errors import GpusizerError
-from gpusizer.ui.answering import PageAnswer
+from gpusizer.ui.presenters.choices import PageAnswer
 from gpusizer.ui.presenters.conclusion import conclusion_html, first_sentence
-from gpusizer.ui.presenters.html import Html, choices, el, section
+from gpusizer.ui.presenters.pieces.html import Html, choices, el, section
+from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.share import share_html
 from gpusizer.ui.presenters.tiles import ways_to_get_html
-from gpusizer.ui.presenters.words import Words
 
 View = Literal["ranking", "cards", "memory", "facts"]
 VIEWS: tuple[View, ...] = ("ranking", "cards", "memory", "facts")
@@ -47,7 +47,7 @@ def answer_html(answer: PageAnswer, words: Words, first: View = "ranking") -> Ht
 
 
 def views_html(first: View, words: Words) -> Html:
-    """Write the buttons that show a view each (`ui/scripts/views.js`); `first` is shown until the
-    visitor chooses another."""
+    """Write the buttons that show a view each (`ui/page/scripts/views.js`); `first` is shown until
+    the visitor chooses another."""
     named: dict[str, str] = {view: words(f"view.{view}") for view in VIEWS}
     return choices("view", named, words("views"), class_="gs-views", data_first=first)

@@ -11,8 +11,8 @@ from gpusizer.core.errors import GpusizerError
 from gpusizer.hub.model_ref import is_repo_id
 from gpusizer.text import Language
 from gpusizer.ui.presenters.charts.svg import FONT, at, text_width
-from gpusizer.ui.presenters.html import Html, el
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.html import Html, el
+from gpusizer.ui.presenters.pieces.words import Words
 
 ORIGIN = "https://ORIGIN/"
 """Placeholder in the Markdown, which the page's script replaces by its own address."""

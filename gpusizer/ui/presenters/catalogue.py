@@ -8,11 +8,11 @@ from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, GIB, TERA
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs, rent_usd_per_hour
-from gpusizer.ui.presenters.grid import Column, gpu_cell, numbers
-from gpusizer.ui.presenters.html import Html, el, section
-from gpusizer.ui.presenters.number_format import DASH
+from gpusizer.ui.presenters.pieces.grid import Column, gpu_cell, numbers
+from gpusizer.ui.presenters.pieces.html import Html, el, section
+from gpusizer.ui.presenters.pieces.number_format import DASH
+from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.prices import price_cell
-from gpusizer.ui.presenters.words import Words
 
 
 def catalogue_html(count: int, words: Words, notes: Sequence[Note] = ()) -> Html:

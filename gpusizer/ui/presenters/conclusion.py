@@ -8,8 +8,8 @@ from collections.abc import Collection
 
 from gpusizer.answers.conclusion.clauses import Conclusion, told
 from gpusizer.core.messages import Note
-from gpusizer.ui.presenters.html import Html, bullets, el, join
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.html import Html, bullets, el, join
+from gpusizer.ui.presenters.pieces.words import Words
 
 _DATE = re.compile(r"\b20\d\d(-\d\d){1,2}\b")
 

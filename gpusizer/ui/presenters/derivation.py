@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gpusizer.answers.derivation import DerivationStep, derivation
 from gpusizer.answers.report import EstimateRow
-from gpusizer.ui.presenters.html import Html, el, fold, join
-from gpusizer.ui.presenters.marks import provenance_legend, provenance_mark
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.html import Html, el, fold, join
+from gpusizer.ui.presenters.pieces.marks import provenance_legend, provenance_mark
+from gpusizer.ui.presenters.pieces.words import Words
 
 
 def derivation_html(rows: list[EstimateRow], words: Words) -> Html:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from gpusizer.answers.conclusion.clauses import boards_name
-from gpusizer.ui.answering import PageAnswer
-from gpusizer.ui.choices import KINDS, Tier
-from gpusizer.ui.presenters.addresses import question_href
+from gpusizer.ui.presenters.choices import KINDS, PageAnswer, Tier
 from gpusizer.ui.presenters.conclusion import first_sentence
-from gpusizer.ui.presenters.html import Html, defined, el, join, section
-from gpusizer.ui.presenters.words import Words
-from gpusizer.ui.tab_examples import Examples
+from gpusizer.ui.presenters.pieces.addresses import question_href
+from gpusizer.ui.presenters.pieces.html import Html, defined, el, join, section
+from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.ui.presenters.tab_examples import Examples
 
 
 def links_html(examples: Examples, words: Words) -> Html:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from urllib.parse import quote
 
 from gpusizer.model.profile import ComponentSize, ModelProfile
-from gpusizer.ui.presenters.html import Html, bullets, defined, el, join, section
-from gpusizer.ui.presenters.marks import provenance_legend, provenance_mark
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.html import Html, bullets, defined, el, join, section
+from gpusizer.ui.presenters.pieces.marks import provenance_legend, provenance_mark
+from gpusizer.ui.presenters.pieces.words import Words
 
 _HUB = "https://huggingface.co/"
 _MAX_LISTED = 8

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from gpusizer.answers.logs.log_checks import LogCheck
 from gpusizer.answers.logs.log_comparison import ComparedAmount
-from gpusizer.ui.presenters.html import Html, el, fold, join, section
-from gpusizer.ui.presenters.table import Columns, table_html
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.html import Html, el, fold, join, section
+from gpusizer.ui.presenters.pieces.table import Columns, table_html
+from gpusizer.ui.presenters.pieces.words import Words
 
 _PLAIN = "max_concurrency"  # a count, not bytes
 _WHOLE_BYTES = ("kv_per_token",)  # amounts that are too small for GiB

@@ -11,11 +11,11 @@ from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.core.printable import printable
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Ranked
-from gpusizer.ui.presenters.losses import loss_label, loss_sentence, loss_text
 from gpusizer.ui.presenters.model_card import statement_lines
-from gpusizer.ui.presenters.number_format import DASH
+from gpusizer.ui.presenters.pieces.losses import loss_label, loss_sentence, loss_text
+from gpusizer.ui.presenters.pieces.number_format import DASH
+from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.prices import price_text, rent_terms
-from gpusizer.ui.presenters.words import Words
 
 _RANKED = 10
 _SPECIAL = re.compile(r"([\\`*_\[\]()#+!|~>-])")

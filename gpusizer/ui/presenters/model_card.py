@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from gpusizer.answers.model_card.card_answer import ModelCardAnswer
 from gpusizer.answers.model_card.verdicts import CardVerdict, JudgedStatement
-from gpusizer.ui.presenters.html import Html, bullets, el, fold, join, section
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.html import Html, bullets, el, fold, join, section
+from gpusizer.ui.presenters.pieces.words import Words
 
 MOST_SHOWN = 40
 _DIFFERING = (CardVerdict.NEEDS_MORE, CardVerdict.NEEDS_LESS)

@@ -10,14 +10,14 @@ from gpusizer.answers.models_for.ordering import Runs
 from gpusizer.core.units import GIB
 from gpusizer.hub.listed_models import ListedModel
 from gpusizer.memory.workload import DEFAULT_CONTEXT
-from gpusizer.ui.presenters.addresses import question_href
 from gpusizer.ui.presenters.conclusion import conclusion_html
-from gpusizer.ui.presenters.grid import Column, known, named, numbers
-from gpusizer.ui.presenters.html import Html, bullets, el, fold, join, section
-from gpusizer.ui.presenters.losses import configuration
-from gpusizer.ui.presenters.marks import verdict_badge
-from gpusizer.ui.presenters.number_format import DASH
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.addresses import question_href
+from gpusizer.ui.presenters.pieces.grid import Column, known, named, numbers
+from gpusizer.ui.presenters.pieces.html import Html, bullets, el, fold, join, section
+from gpusizer.ui.presenters.pieces.losses import configuration
+from gpusizer.ui.presenters.pieces.marks import verdict_badge
+from gpusizer.ui.presenters.pieces.number_format import DASH
+from gpusizer.ui.presenters.pieces.words import Words
 
 _BILLION = 10**9
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from gpusizer.gpus import Price
 from gpusizer.gpus.costs import PlanCosts
 from gpusizer.gpus.purchase import is_old
-from gpusizer.ui.presenters.grid import amount_cell
-from gpusizer.ui.presenters.html import Html
-from gpusizer.ui.presenters.number_format import DASH
-from gpusizer.ui.presenters.side_table import Cell
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.grid import amount_cell
+from gpusizer.ui.presenters.pieces.html import Html
+from gpusizer.ui.presenters.pieces.number_format import DASH
+from gpusizer.ui.presenters.pieces.side_table import Cell
+from gpusizer.ui.presenters.pieces.words import Words
 
 _UNBROKEN_HYPHEN = "\u2011"
 

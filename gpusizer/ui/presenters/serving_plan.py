@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpusizer.answers.launch.deployment import cheapest_deployment
-from gpusizer.fit.serving_rows import Replicas, ServingPlan
+from gpusizer.fit.serving.serving_rows import Replicas, ServingPlan
 from gpusizer.model.profile import ModelProfile
-from gpusizer.ui.presenters.grid import known
-from gpusizer.ui.presenters.html import Html, el, fold, join, section, small
-from gpusizer.ui.presenters.losses import configuration
-from gpusizer.ui.presenters.table import Columns, table_html
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.grid import known
+from gpusizer.ui.presenters.pieces.html import Html, el, fold, join, section, small
+from gpusizer.ui.presenters.pieces.losses import configuration
+from gpusizer.ui.presenters.pieces.table import Columns, table_html
+from gpusizer.ui.presenters.pieces.words import Words
 
 _SHOWN = 3
 PLAN_ROWS = 12

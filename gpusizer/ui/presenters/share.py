@@ -10,9 +10,9 @@ from gpusizer.answers.exports import estimates_csv, ranking_csv
 from gpusizer.answers.report import Report
 from gpusizer.core.printable import json_text
 from gpusizer.text import say_note
-from gpusizer.ui.presenters.html import Html, el, fold, join
 from gpusizer.ui.presenters.markdown import markdown
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.html import Html, el, fold, join
+from gpusizer.ui.presenters.pieces.words import Words
 
 _KINDS = ("link", "json", "csv", "memory", "markdown")
 _UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
@@ -37,7 +37,7 @@ def share_html(words: Words) -> Html:
 
 
 def download(report: Report, kind: str, words: Words) -> dict[str, str] | None:
-    """Return a report as a file of that kind for `ui/scripts/download.js`, None for an unknown
+    """Return a report as a file of that kind for `ui/page/scripts/download.js`, None for an unknown
     kind."""
     file = _FILES.get(kind)
     if file is None:

@@ -6,29 +6,29 @@ from collections.abc import Callable, Sequence
 
 from gpusizer.answers.conclusion.clauses import boards_name
 from gpusizer.answers.report import EstimateRow, Report
-from gpusizer.answers.request import RANKINGS
+from gpusizer.answers.requests.request import RANKINGS
 from gpusizer.core.units import GIB
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.speed import Rate
-from gpusizer.ui.choices import Tier
-from gpusizer.ui.presenters.bars import bars_html, shown_rows
+from gpusizer.ui.presenters.beside.bars import bars_html, shown_rows
+from gpusizer.ui.presenters.choices import Tier
 from gpusizer.ui.presenters.derivation import derivation_html
-from gpusizer.ui.presenters.grid import Column, amount_cell, gpu_cell, numbers
-from gpusizer.ui.presenters.html import Html, choices, el, fold, join, section
-from gpusizer.ui.presenters.losses import configuration, loss_cell, loss_sentence
-from gpusizer.ui.presenters.marks import (
+from gpusizer.ui.presenters.pieces.grid import Column, amount_cell, gpu_cell, numbers
+from gpusizer.ui.presenters.pieces.html import Html, choices, el, fold, join, section
+from gpusizer.ui.presenters.pieces.losses import configuration, loss_cell, loss_sentence
+from gpusizer.ui.presenters.pieces.marks import (
     native_chip,
     provenance_legend,
     provenance_mark,
     verdict_badge,
 )
-from gpusizer.ui.presenters.number_format import DASH
+from gpusizer.ui.presenters.pieces.number_format import DASH
+from gpusizer.ui.presenters.pieces.table import Columns, table_html
+from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.prices import price_cell, rent_cell
-from gpusizer.ui.presenters.table import Columns, table_html
 from gpusizer.ui.presenters.tiles import tiers_html
-from gpusizer.ui.presenters.words import Words
 
 _ORDERS = ("recommended", "cheapest", "fastest", "tokens_per_dollar", "smallest")
 """The orders that most people ask for; the others are folded."""

@@ -12,13 +12,13 @@ from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.ranking import RankedTraining
 from gpusizer.ui.presenters.charts.stacked import training_picture
 from gpusizer.ui.presenters.conclusion import conclusion_html
-from gpusizer.ui.presenters.grid import known
-from gpusizer.ui.presenters.html import Html, bullets, el, join, section, small
-from gpusizer.ui.presenters.marks import verdict_badge
-from gpusizer.ui.presenters.number_format import DASH
+from gpusizer.ui.presenters.pieces.grid import known
+from gpusizer.ui.presenters.pieces.html import Html, bullets, el, join, section, small
+from gpusizer.ui.presenters.pieces.marks import verdict_badge
+from gpusizer.ui.presenters.pieces.number_format import DASH
+from gpusizer.ui.presenters.pieces.table import Columns, table_html
+from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.prices import rent_terms
-from gpusizer.ui.presenters.table import Columns, table_html
-from gpusizer.ui.presenters.words import Words
 
 _RANKED = 20
 

@@ -12,9 +12,9 @@ from gpusizer.core.units import GIB
 from gpusizer.ui.presenters.charts.chart_frame import capacity_name, numbers_table, top_of
 from gpusizer.ui.presenters.charts.plot import COLOURS, MUTED, Plot, axes, heading
 from gpusizer.ui.presenters.charts.scale import round_up
-from gpusizer.ui.presenters.grid import known
-from gpusizer.ui.presenters.html import Html, el
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.grid import known
+from gpusizer.ui.presenters.pieces.html import Html, el
+from gpusizer.ui.presenters.pieces.words import Words
 
 _Y_TICKS = 5
 _DIGITS = 2  # decimals in a tooltip

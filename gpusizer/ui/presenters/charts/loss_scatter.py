@@ -12,9 +12,9 @@ from gpusizer.quality.quality import LIMITS, WORDS, Quality
 from gpusizer.ui.presenters.charts.chart_frame import figure, key, numbers_table
 from gpusizer.ui.presenters.charts.scale import Scale, round_up, ticks
 from gpusizer.ui.presenters.charts.svg import FONT, PlotArea, at, axis_x, badge, label, line, svg
-from gpusizer.ui.presenters.html import Child, Html, el
-from gpusizer.ui.presenters.losses import loss_text
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.html import Child, Html, el
+from gpusizer.ui.presenters.pieces.losses import loss_text
+from gpusizer.ui.presenters.pieces.words import Words
 
 _ROW = 54  # units of a word's row: its name above, points below
 _NAME = FONT + 10

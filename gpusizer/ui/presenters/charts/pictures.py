@@ -8,8 +8,8 @@ from gpusizer.ui.presenters.charts.loss_scatter import loss_picture
 from gpusizer.ui.presenters.charts.plot import Plot
 from gpusizer.ui.presenters.charts.scatter import price_plot
 from gpusizer.ui.presenters.charts.stacked import memory_picture
-from gpusizer.ui.presenters.html import Html, el, join
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.html import Html, el, join
+from gpusizer.ui.presenters.pieces.words import Words
 
 
 def memory_html(pictures: Pictures, words: Words) -> Html:

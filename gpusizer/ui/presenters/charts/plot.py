@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from gpusizer.ui.presenters.html import Html, el
-from gpusizer.ui.presenters.marks import legend
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.html import Html, el
+from gpusizer.ui.presenters.pieces.marks import legend
+from gpusizer.ui.presenters.pieces.words import Words
 
 PLOTS = ("context", "users-total", "users-per-user", "users-first-token", "buy", "rent")
 """The plots of an answer in the order of the page: four line plots, then two scatter plots."""

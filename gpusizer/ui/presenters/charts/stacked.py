@@ -29,8 +29,8 @@ from gpusizer.ui.presenters.charts.svg import (
     svg,
     text_width,
 )
-from gpusizer.ui.presenters.html import Child, Html, el, join
-from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.presenters.pieces.html import Child, Html, el, join
+from gpusizer.ui.presenters.pieces.words import Words
 
 _ROW, _BAR = 42, 16
 _BAR_TOP = FONT + 6  # top of a bar within its row, below its name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from gpusizer.ui.presenters.html import Child, Html, el, join
+from gpusizer.ui.presenters.pieces.html import Child, Html, el, join
 
 FONT = 14
 """Font size of every text, in units of the picture."""

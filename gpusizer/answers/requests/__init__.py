@@ -1,0 +1,1 @@
+"""Requests: a pydantic model each, and what their fields resolve to for a model."""

@@ -1,0 +1,117 @@
+"""Machines that a request names, and the best way to run a model on each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from gpusizer.answers.requests.request import SizeRequest
+from gpusizer.answers.requests.selection import every_quant
+from gpusizer.core.errors import InvalidRequest
+from gpusizer.core.messages import Note
+from gpusizer.fit.advice.capacity_limits import Plan, largest
+from gpusizer.fit.advice.next_steps import advise
+from gpusizer.fit.demands import READING_SPEED
+from gpusizer.fit.division import asked_boards, asked_split
+from gpusizer.fit.machine import Machine
+from gpusizer.fit.machine_words import parse_kind
+from gpusizer.fit.parallelism.parallelism_plans import run_plans
+from gpusizer.fit.preference import best_on_boards, best_way
+from gpusizer.fit.ranking import Ranked, describe
+from gpusizer.fit.study import Study
+from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.way import Way
+from gpusizer.gpus import Catalogue, Gpu
+from gpusizer.gpus.own_cards import OwnCards
+from gpusizer.gpus.own_memory import OwnMemory
+
+
+@dataclass(frozen=True, slots=True)
+class NamedGpu:
+    """A GPU, the boards that the request asks for (None leaves their number open), and the system
+    memory that stands beside its name, in bytes (None: what the request states of all).
+    """
+
+    gpu: Gpu
+    boards: int | None
+    ram_bytes: int | None = None
+
+
+def find_named(
+    texts: Sequence[str], count: int | None, catalogue: Catalogue, memory: OwnMemory
+) -> list[NamedGpu]:
+    """GPUs by name; what is written with a name wins over what is stated of all. A machine that is
+    named with its memory has one card unless it says more.
+
+    Raises UnknownGpu, and InvalidRequest for a machine with cards of several kinds.
+    """
+    cards = OwnCards(catalogue, memory)
+    named = []
+    for kind in map(parse_kind, texts):
+        alone = None if kind.ram_bytes is None else 1
+        boards = kind.boards or count or alone
+        named.append(NamedGpu(cards.find(kind.name), boards, kind.ram_bytes))
+    return named
+
+
+def best_on_named(study: Study, named: NamedGpu, request: SizeRequest) -> Way:
+    """The best way to run the model on a named GPU, in the machine that the request states.
+
+    One board is meant unless more are asked for. Boards for servers, which one rents by the number,
+    are as many as hold the model, unless the request states the machine's memory.
+
+    Raises InvalidRequest where the requested parallelism does not divide the model over them.
+    """
+    gpu, boards = named.gpu, named.boards or asked_boards(study.workload, named.gpu)
+    ram_bytes = request.ram_bytes if named.ram_bytes is None else named.ram_bytes
+    if boards is None and gpu.segment == "datacenter" and ram_bytes is None:
+        taken = best_on_boards(study, gpu)
+        if taken is not None:
+            return taken
+    machine = Machine.of(
+        gpu,
+        boards or 1,
+        ram_bytes,
+        request.disk_bytes_per_second,
+        request.ram_bytes_per_second,
+    )
+    split = asked_split(study.workload)
+    if split is not None and split.gpus != len(machine.gpus):
+        raise InvalidRequest(field="gpu_count", value=str(boards), reason="cannot_be_split")
+    return best_way(study, machine)
+
+
+def place_of(
+    study: Study, named: NamedGpu, request: SizeRequest, rank: int, *, advised: bool = True
+) -> Ranked:
+    """The ranking entry of a named GPU; `advised` adds what more fits there and what would help."""
+    way = best_on_named(study, named, request)
+    place = describe(study, way, rank)
+    place = replace(
+        place,
+        assumptions=request.assumptions,
+        enough=request.min_tok_s or READING_SPEED,
+        reasons=(*_boards_taken(way, named), *place.reasons),
+    )
+    return with_advice(study, place, named.boards) if advised else place
+
+
+def with_advice(study: Study, place: Ranked, boards: int | None = None) -> Ranked:
+    """The entry with its capacity limits, what would help, and ways to divide the model.
+
+    Any quantization may be suggested; ways to divide keep to those asked for, on `boards` where so
+    many were asked for.
+    """
+    way = place.fit.way
+    quants = every_quant(study.profile, study.workload.engine, also=study.quants)
+    plan = Plan.of(study.among(quants), way)
+    advice = advise(plan, way)
+    if way.machine.ram_bytes is not None and way.verdict is not Verdict.OFFLOAD:
+        advice = tuple(item for item in advice if item.note.code != "try_offload")
+    return replace(place, largest=largest(plan), advice=advice, plans=run_plans(study, way, boards))
+
+
+def _boards_taken(way: Way, named: NamedGpu) -> Iterator[Note]:
+    """That the answer is about more boards than were named, and why."""
+    if named.boards is None and way.boards > 1:
+        yield Note("boards_taken", count=way.boards, gpu=way.gpu.name)

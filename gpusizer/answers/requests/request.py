@@ -1,0 +1,169 @@
+"""Requests to size a model, to compare GPUs and to list them, checked field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import BeforeValidator, Field
+
+from gpusizer.answers.conclusion.clauses import Kind
+from gpusizer.answers.requests.request_fields import (
+    CostFields,
+    FilterFields,
+    GpuFields,
+    ModelFields,
+    QuantFields,
+    RigFields,
+    read_machines,
+    read_underscores,
+)
+from gpusizer.answers.requests.workload_fields import LENGTHS, TargetFields, WorkloadFields
+from gpusizer.core.request_model import RequestModel, fields_of, is_empty
+from gpusizer.core.validation import Flag, Number, OneOf, Refused, Text, Unit, listed
+from gpusizer.fit.demands import READING_SPEED
+from gpusizer.fit.machine_words import is_mixed, split_machines
+from gpusizer.gpus.catalogue import MAX_NAME_CHARS
+from gpusizer.memory.workload import DEFAULT_CONTEXT, Workload
+
+RANKINGS = (
+    "recommended",
+    "smallest",
+    "cheapest",
+    "fastest",
+    "cheapest_to_run",
+    "cheapest_per_hour",
+    "tokens_per_dollar",
+    "tokens_per_watt",
+    "headroom",
+    "training",
+    "inference",
+)
+LISTINGS = ("list", "sizes")
+
+
+class AnswerFields(RequestModel):
+    """What the answer about one model is made of."""
+
+    heading: ClassVar[str] = "answer"
+
+    rank_by: Annotated[str, OneOf(RANKINGS), BeforeValidator(read_underscores)] = Field(
+        RANKINGS[0], description="order of the ranking"
+    )
+    min_tok_s: Annotated[Number | None, Unit("TOK_S")] = Field(
+        None,
+        ge=0.01,
+        le=1e6,
+        description="tokens/s that each user should see: slower plans are left out, those of"
+        f" unknown speed stay; without it {READING_SPEED:g}, as fast as one reads, count as enough"
+        " for a recommendation",
+    )
+    quantized_repos: Annotated[str, OneOf(LISTINGS)] = Field(
+        "",
+        description="also list the quantized repositories published for the model; sizes adds"
+        " their bytes",
+    )
+
+
+class CardFields(RequestModel):
+    """What is made of the model card."""
+
+    heading: ClassVar[str] = "model card"
+
+    card: Flag = Field(
+        True, description="read the model card, and put what its author says beside the numbers"
+    )
+    as_card: Flag = Field(
+        False,
+        description="take over the engine, quantization, context, draft model and arguments of the"
+        " command in the model card",
+    )
+
+
+class SizeRequest(
+    ModelFields,
+    QuantFields,
+    GpuFields,
+    RigFields,
+    AnswerFields,
+    CardFields,
+    WorkloadFields,
+    TargetFields,
+    FilterFields,
+    CostFields,
+):
+    """A checked request to size one model."""
+
+    @property
+    def kind(self) -> Kind:
+        """A load where users or requests a second are stated, else a fit where GPUs or a machine
+        are named, else a need."""
+        if self.requests_per_second is not None or self.concurrency > 1:
+            return "load"
+        return "fit" if self.gpus or self.rig else "need"
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
+        """A checked request; one `gpu` such as "3090 + 3060 + 64 GB RAM" is a rig.
+
+        Raises InvalidRequest as every request does.
+        """
+        gpu = fields.get("gpu")
+        if isinstance(gpu, str) and is_empty(fields.get("rig")):
+            machines = split_machines([gpu[:MAX_NAME_CHARS]])
+            if len(machines) == 1 and is_mixed(machines[0]):
+                return super().from_fields({**fields, "gpu": None, "rig": machines[0]})
+        return super().from_fields(fields)
+
+    @cached_property
+    def workload(self) -> Workload:
+        """Of several users whose prompts and answers have stated lengths, each needs room for
+        these alone, unless the request names another context than the usual one. (Forms and
+        endpoints send that as if it were stated.)
+        """
+        workload, tokens = super().workload, self.tokens_of_a_request
+        if tokens is None or workload.concurrency < 2 or self.context != DEFAULT_CONTEXT:
+            return workload
+        return replace(workload, context=tokens)
+
+
+def _read_gpus(value: Any) -> tuple[str, ...]:
+    """At least one name."""
+    names = read_machines(value)
+    if not names:
+        raise Refused(value, "empty")
+    return names
+
+
+class CompareRequest(SizeRequest):
+    """A checked request to put GPUs side by side, and to size a model on each where it names one.
+
+    A size request with GPUs is one too; what says which GPUs to rank is not used.
+    """
+
+    heading: ClassVar[str] = "GPUs"
+    unused: ClassVar[frozenset[str]] = frozenset(
+        (
+            *("gpu", "gpu_count", "top", "rank_by", "min_tok_s", "rig"),
+            *fields_of(FilterFields),
+            *fields_of(CardFields),
+            *(fields_of(TargetFields).keys() - LENGTHS),
+        )
+    )
+
+    compared: Annotated[tuple[str, ...], listed(_read_gpus), Unit("NAMES")] = Field(
+        alias="gpus",
+        description='GPUs with a count or not, such as "rtx 4090", "2x3090" and "m3 max 128gb"',
+    )
+
+
+class ListingRequest(FilterFields):
+    """A checked request to list the catalogue of GPUs."""
+
+    heading: ClassVar[str] = "GPUs"
+
+    query: Annotated[Text, Unit("WORDS")] = Field(
+        "", description='words that the name must contain, such as "rtx 40"; without them all GPUs'
+    )

@@ -1,0 +1,94 @@
+"""What else one could choose: the cheapest to buy, the fastest, and what to rent.
+
+Each is the extreme of its kind among ways that one can act on today: they surely fit, on GPUs whose
+software lives on, in one computer. Each gives something up, and says so:
+
+    cheapest   sold today, for that computer: may have little room and be slow
+    fastest    sold or commonly rented today: may have little room and cost any price
+    rent       rented out by several providers: misses a condition only where all of them do
+
+Only prices of today count: no estimates, no prices of launch, none that is doubted or more than a
+year old.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date
+
+from gpusizer.fit.advice.policies import RankedCandidate, SortKey
+from gpusizer.fit.advice.recommendation import can_be_bought, can_be_rented, computer_of
+from gpusizer.fit.verdict import Verdict
+from gpusizer.gpus import Gpu
+from gpusizer.gpus.costs import PlanCosts, rent_usd_per_hour
+from gpusizer.gpus.on_offer import ended_support, firm_price, why_not_on_offer
+
+
+def pick_alternatives(candidates: Sequence[RankedCandidate]) -> dict[str, int]:
+    """Kind -> position of its candidate; a kind is left out where no price or speed is known."""
+    possible = [
+        (place, candidate)
+        for place, candidate in enumerate(candidates)
+        if candidate.way.verdict is not Verdict.TIGHT and ended_support(candidate.way.gpu) is None
+    ]
+    picks: dict[str, int] = {}
+    for kind, key_of in _KEYS.items():
+        keys = [(key, place) for place, c in possible if (key := key_of(c)) is not None]
+        if keys:
+            picks[kind] = min(keys)[1]
+    return picks
+
+
+def is_priced_by_rent(kind: str, gpu: Gpu, costs: PlanCosts) -> bool:
+    """Whether an alternative states its rent: it is one to rent, or nobody can buy it for one
+    computer at a price of today, and somebody rents it out.
+    """
+    bought = can_be_bought(gpu, costs.boards, costs.today) and not costs.buy_is_weak
+    return kind == "rent" or costs.buy is None or (not bought and costs.rent is not None)
+
+
+def break_even_months(gpu: Gpu, bought: PlanCosts, rented: PlanCosts) -> float | None:
+    """Months of work at the assumed hours after which buying one plan has cost less than renting
+    another; None when that never happens, a price is unknown, or the GPU is not to be bought.
+    """
+    if not can_be_bought(gpu, bought.boards, bought.today):
+        return None
+    return bought.months_until_cheaper_than(rented.rent_usd_per_hour)
+
+
+def _cheapest(candidate: RankedCandidate) -> SortKey | None:
+    return price_to_buy(candidate.way.gpu, candidate.way.boards, candidate.costs.today)
+
+
+def price_to_buy(gpu: Gpu, boards: int, today: date) -> SortKey | None:
+    """US dollars of all boards that are sold today for one computer."""
+    price = firm_price(gpu, today)
+    if price is None or not can_be_bought(gpu, boards, today):
+        return None
+    return (price.usd * boards,)
+
+
+def _fastest(candidate: RankedCandidate) -> SortKey | None:
+    """Tokens/s, or seconds of a picture, of boards in one computer that somebody sells or rents."""
+    gpu, slowness = candidate.way.gpu, candidate.slowness
+    if slowness is None or computer_of(gpu, candidate.way.boards):
+        return None
+    return None if why_not_on_offer(gpu, candidate.costs.today) else (slowness,)
+
+
+def _rent(candidate: RankedCandidate) -> SortKey | None:
+    """US dollars for an hour on demand; what misses a condition comes last."""
+    gpu, boards = candidate.way.gpu, candidate.way.boards
+    usd = rent_usd_per_hour(gpu)
+    if usd is None or not can_be_rented(gpu, boards):
+        return None
+    return (float(not candidate.score.recommendable), usd * boards)
+
+
+_KEYS: dict[str, Callable[[RankedCandidate], SortKey | None]] = {
+    "cheapest": _cheapest,
+    "fastest": _fastest,
+    "rent": _rent,
+}
+KINDS = tuple(_KEYS)
+"""Names of the alternatives, in the order of the answer."""

@@ -1,0 +1,187 @@
+"""Policies: orders of a ranking, each a cost to minimise. Unknown costs go last.
+
+Costs that stand on a price of weak evidence go after all others and before the unknown. Estimates
+by similar boards are no prices: they order nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from gpusizer.fit.advice.recommendation import Score, score_of
+from gpusizer.fit.demands import READING_SPEED
+from gpusizer.fit.user_speed import SpeedEvidence
+from gpusizer.fit.way import Way, headroom_on
+from gpusizer.gpus import Gpu
+from gpusizer.gpus.costs import CostAssumptions, PlanCosts, plan_costs
+from gpusizer.gpus.costs.power import plan_watts
+from gpusizer.gpus.purpose import TRAINING_LEVELS, purpose_of, training_flops
+from gpusizer.memory.estimate import MemoryEstimate
+
+
+@dataclass(frozen=True)
+class RankedCandidate:
+    """One way to run the model that a policy weighs.
+
+    Attributes:
+        speed: likely tokens/s of one user, None when unknown.
+        tokens_per_second: of all users together as the answer has it, likely; None when unknown.
+        enough: tokens/s that each user should see.
+        evidence: what stands behind the speed.
+        drawn: likely seconds of a picture or clip, None for other models and when unknown.
+    """
+
+    way: Way
+    speed: float | None
+    tokens_per_second: float | None
+    assumptions: CostAssumptions
+    enough: float = READING_SPEED
+    evidence: SpeedEvidence | None = None
+    drawn: float | None = None
+
+    @property
+    def slowness(self) -> float | None:
+        """The least for the fastest: seconds of a picture, else tokens/s of one user below zero."""
+        if self.drawn is not None:
+            return self.drawn
+        return None if self.speed is None else -self.speed
+
+    @property
+    def output_per_second(self) -> float | None:
+        """Tokens of all users, or pictures."""
+        return 1 / self.drawn if self.drawn else self.tokens_per_second
+
+    @cached_property
+    def costs(self) -> PlanCosts:
+        """What the plan costs."""
+        return plan_costs(
+            self.way.gpu,
+            self.way.boards,
+            self.tokens_per_second,
+            self.assumptions,
+            seconds_per_picture=self.drawn,
+        )
+
+    @cached_property
+    def score(self) -> Score:
+        """What a recommendation goes by."""
+        return score_of(self.way, self.speed, self.enough, self.costs, self.evidence)
+
+
+SortKey = tuple[float, ...]
+"""Compared from the first to the last; all keys of one policy have the same length."""
+
+Policy = Callable[[RankedCandidate], SortKey | None]
+
+
+def _recommended(candidate: RankedCandidate) -> SortKey:
+    """The conditions of a recommendation in their order, then US dollars for an hour."""
+    return candidate.score.key
+
+
+def total_memory(candidate: RankedCandidate) -> SortKey:
+    """Memory of all boards, in bytes."""
+    return (candidate.way.gpu.memory_bytes * candidate.way.boards,)
+
+
+def _price(candidate: RankedCandidate) -> SortKey | None:
+    """US dollars of all boards."""
+    buy = candidate.way.gpu.buy
+    return None if buy is None else (float(buy.weak), buy.usd * candidate.way.boards)
+
+
+def _slowness(candidate: RankedCandidate) -> SortKey | None:
+    return None if candidate.slowness is None else (candidate.slowness,)
+
+
+def _usd_of_output(candidate: RankedCandidate) -> SortKey | None:
+    """For a million tokens or a thousand pictures, rented or owned, whichever costs less."""
+    costs = candidate.costs
+    if candidate.drawn is not None:
+        return _least_cost(costs, costs.lowest_usd_per_thousand_pictures)
+    return _least_cost(costs, costs.lowest_usd_per_million_tokens)
+
+
+def _usd_per_hour(candidate: RankedCandidate) -> SortKey | None:
+    """Rented or owned, whichever costs less."""
+    costs = candidate.costs
+    return _least_cost(costs, costs.lowest_usd_per_hour)
+
+
+def _price_of_speed(candidate: RankedCandidate) -> SortKey | None:
+    """US dollars of purchase for each token or picture per second."""
+    price, speed = _price(candidate), candidate.output_per_second
+    return None if price is None or not speed else (price[0], price[1] / speed)
+
+
+def _power_of_speed(candidate: RankedCandidate) -> SortKey | None:
+    """Watts of boards and hosts for each token or picture per second: joules of one."""
+    watts = plan_watts(candidate.way.gpu, candidate.way.boards)
+    speed = candidate.output_per_second
+    return None if watts is None or not speed else (watts / speed,)
+
+
+def _free_memory(candidate: RankedCandidate) -> SortKey:
+    way = candidate.way
+    return (-free_bytes(way.gpu, way.boards, way.estimate),)
+
+
+def _for_training(candidate: RankedCandidate) -> SortKey | None:
+    """The level of training first, then dense 16-bit throughput of the boards that it uses.
+
+    Boards count as far as a fabric of their own joins them, else as one: sharding over PCIe has
+    been measured to cost up to two thirds (BAdam's readme, ZeRO-3 on four RTX 3090).
+    """
+    gpu = candidate.way.gpu
+    level, rate = purpose_of(gpu).training, training_flops(gpu)
+    if level is None or rate is None:
+        return None
+    boards = candidate.way.boards
+    if not gpu.fabric_joins(boards):
+        boards = gpu.interconnect_domain or 1
+    return (TRAINING_LEVELS.index(level), -rate * boards)
+
+
+def _for_inference(candidate: RankedCandidate) -> SortKey | None:
+    """GPUs that suit inference and exceed READING_SPEED first, then the cheapest tokens; of models
+    that draw, the cheapest pictures.
+
+    An unknown cost goes after the known ones of the same fitness.
+    """
+    level = purpose_of(candidate.way.gpu).inference
+    if level is None or candidate.slowness is None:
+        return None
+    fitness = {"none": 2.0, "light": 1.0}.get(level, 0.0)
+    cost = _usd_of_output(candidate) or (math.inf, math.inf)
+    slow = candidate.speed is not None and candidate.speed < READING_SPEED
+    return (fitness, float(slow), *cost)
+
+
+def free_bytes(gpu: Gpu, boards: int, estimate: MemoryEstimate) -> int:
+    """Memory to spare on all devices of so many boards, at the likely values."""
+    return headroom_on(gpu, estimate) * boards * gpu.devices_per_board
+
+
+def _least_cost(costs: PlanCosts, usd: float | None) -> SortKey | None:
+    """A least cost after all others where only a price of weak evidence says it."""
+    weak = costs.buy_is_weak and costs.rent_usd_per_hour is None
+    return None if usd is None else (float(weak), usd)
+
+
+POLICIES: dict[str, Policy] = {
+    "recommended": _recommended,
+    "smallest": total_memory,
+    "cheapest": _price,
+    "fastest": _slowness,
+    "cheapest_to_run": _usd_of_output,
+    "cheapest_per_hour": _usd_per_hour,
+    "tokens_per_dollar": _price_of_speed,
+    "tokens_per_watt": _power_of_speed,
+    "headroom": _free_memory,
+    "training": _for_training,
+    "inference": _for_inference,
+}
+"""Name -> cost to minimise."""

@@ -1,0 +1,195 @@
+"""The page's questions: one study of a model, asked for a report, its tiers, cards and pictures."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+
+from cachetools import LRUCache
+
+from gpusizer.answers.comparison import ComparedGpu, Comparison
+from gpusizer.answers.conclusion.clauses import Conclusion
+from gpusizer.answers.figures.pictures import Pictures, pictures_of
+from gpusizer.answers.report import EstimateRow, Report
+from gpusizer.answers.requests.question import Question
+from gpusizer.answers.requests.request import CompareRequest, SizeRequest
+from gpusizer.answers.sizer import Sizer
+from gpusizer.core.errors import GpusizerError, InvalidRequest
+from gpusizer.fit.ranking import describe
+from gpusizer.hub.snapshot import RepoSnapshot
+from gpusizer.ui.page.page_state import PageState
+from gpusizer.ui.page.picked_memory import on_possible_gpus
+from gpusizer.ui.presenters.beside.bars import shown_rows
+from gpusizer.ui.presenters.beside.side_by_side import Plans
+from gpusizer.ui.presenters.choices import PageAnswer, Tier, best_of_each_kind
+from gpusizer.ui.presenters.serving_plan import PLAN_ROWS
+from gpusizer.ui.questions.reading import attempt
+
+Stored = Callable[[str], RepoSnapshot | None]
+"""Returns the embedded snapshot of a model, without a request to the Hub; None where it is not
+embedded."""
+
+_TIERS = (
+    ("16", ("bf16",), 9.0, 64.0),
+    ("8", ("q8_0", "fp8", "int8", "mlx-8bit"), 5.5, 9.0),
+    ("4", ("q4_k_m", "awq-int4-g128", "gptq-int4-g128", "nvfp4", "mxfp4", "mlx-4bit"), 0.0, 5.5),
+)
+"""Name of a tier, quantizations that people mean by it, and range of bits of its checkpoints."""
+
+
+_KEPT_REPORTS = 8
+"""Reports that a process keeps; one of all GPUs takes about 2 MB."""
+
+
+class Reports:
+    """The last reports about models, shared by the visitors of a process.
+
+    Every question reads its repository with the visitor's rights first. A report is taken from here
+    only where that gave the same snapshot.
+    """
+
+    def __init__(self) -> None:
+        self._kept: LRUCache[SizeRequest, tuple[RepoSnapshot, Report]] = LRUCache(_KEPT_REPORTS)
+        self._lock = threading.Lock()
+
+    def report(self, sizer: Sizer, question: Question) -> Report:
+        """The report of a studied question. Raises any GpusizerError."""
+        with self._lock:
+            snapshot, report = self._kept.get(question.request, (None, None))
+        if report is None or snapshot != question.snapshot:
+            report = sizer.report(question)
+            with self._lock:
+                self._kept[question.request] = (question.snapshot, report)
+        return report
+
+
+def remembering(sizer: Sizer) -> Sizer:
+    """Return a Sizer for all requests of one answer, which reads each repository once."""
+    return sizer.reading(cache(sizer.fetch))
+
+
+def question_of(sizer: Sizer, state: PageState, top: int = 0) -> Question:
+    """Study the question of a page; its ranking has `top` GPUs, or all for 0, but no more than the
+    plan for a load shows: each of its rows is simulated. Raises any GpusizerError."""
+    asked = state.about_every_gpu.fields
+    fields = {**asked, "top": top or (PLAN_ROWS if "requests_per_second" in asked else 0)}
+    return sizer.question(SizeRequest.from_fields(fields))
+
+
+def answer(sizer: Sizer, state: PageState, reports: Reports | None = None) -> PageAnswer:
+    """Answer the question of a page. Raises any GpusizerError."""
+    question = question_of(sizer, state)
+    report = (reports or Reports()).report(sizer, question)
+    tiers, own = _tiers(sizer, question, report), _own(sizer, state, question)
+    return PageAnswer(question, report, tiers, own)
+
+
+def sample_answer(sizer: Sizer, model: str, stored: Stored) -> PageAnswer | None:
+    """Answer for an embedded model with the usual settings; None if it is not embedded.
+
+    The page is built before anyone has asked, so that nothing is requested from the Hub.
+    """
+    snapshot = stored(model)
+    if snapshot is None:
+        return None
+    reader, state = sizer.reading(lambda ref: snapshot), PageState(model)
+    result = attempt(lambda: answer(reader, state))
+    return None if isinstance(result, GpusizerError) else result
+
+
+def _own(sizer: Sizer, state: PageState, question: Question) -> Conclusion | GpusizerError | None:
+    """Conclude of the visitor's machine as of a request that names it, else of the GPUs that he has
+    picked; None where there are neither, or a pick cannot be had so, which is said beside it."""
+    own: Mapping[str, object] = state.fields
+    try:
+        if not state.machines:
+            picked = replace(state, gpus=state.own_gpus)
+            possible, _ = on_possible_gpus(picked, sizer.catalogue)
+            own = {**possible.fields, "gpu": list(possible.gpus or ())}
+        if not own.get("gpu"):
+            return None
+        request = SizeRequest.from_fields({**own, "card": False})
+        return sizer.report(question.asking(request)).conclusion
+    except GpusizerError as error:
+        return error if state.machines else None
+
+
+def pictures(sizer: Sizer, state: PageState, reports: Reports | None = None) -> Pictures:
+    """Return the data of pictures of a report and the picked GPUs. Raises any GpusizerError."""
+    question = question_of(sizer, state)
+    report = (reports or Reports()).report(sizer, question)
+    compared = _picked(sizer, state, question)
+    boards = [(item.gpu, item.count or 1) for item in compared]
+    fits = [item.ranked.fit for item in compared if item.ranked is not None]
+    return pictures_of(question.study, report, shown_rows(report.estimates), boards, fits)
+
+
+def _picked(sizer: Sizer, state: PageState, question: Question) -> Sequence[ComparedGpu]:
+    """Compare the picked GPUs with the model, or without it where one of them cannot run it."""
+    try:
+        compared = compare(sizer, state, question)
+    except InvalidRequest:
+        gpus = {"gpus": list(state.places)}
+        compared = sizer.compare(CompareRequest.from_fields(gpus))
+    return compared.items if compared else ()
+
+
+def rank(sizer: Sizer, state: PageState, top: int = 0) -> Report:
+    """Return the report with the first `top` GPUs, or all for 0. Raises any GpusizerError."""
+    return sizer.report(question_of(sizer, state, top))
+
+
+def compare(
+    sizer: Sizer, state: PageState, question: Question | None = None, *, plans: Plans = "best"
+) -> Comparison | None:
+    """Compare the visitor's machine and the picked GPUs; None without. Raises any GpusizerError.
+
+    `question` is the page's own, where it has been studied.
+    """
+    if not state.places:
+        return None
+    state, _ = on_possible_gpus(state.picking(state.places), sizer.catalogue)
+    request = CompareRequest.from_fields({**state.fields, "gpus": list(state.gpus or ())})
+    if plans == "same" or not request.model:
+        return sizer.compare(request)
+    question = question.asking(request) if question else sizer.question(request)
+    return sizer.compared(question, request.compared)
+
+
+def _tiers(sizer: Sizer, question: Question, report: Report) -> tuple[Tier, ...]:
+    tiers = []
+    for name, tier_slugs, bits_above, up_to in _TIERS:
+        rows = [row for row in report.estimates if _belongs(row, tier_slugs, bits_above, up_to)]
+        rows = _one_file(rows, int(name), (report.profile.variant or "").lower())
+        if rows:
+            slugs = {row.estimate.quant.slug for row in rows}
+            pairs = [pair for pair in question.selection.shown if pair[0].slug in slugs]
+            study, candidates = sizer.smallest(question, pairs)
+            best = best_of_each_kind(candidates)
+            places = {kind: describe(study, found.way, rank=1) for kind, found in best.items()}
+            tiers.append(Tier(name, _shown(rows), places))
+    return tuple(tiers)
+
+
+def _belongs(row: EstimateRow, slugs: Sequence[str], bits_above: float, up_to: float) -> bool:
+    quant = row.estimate.quant
+    if row.estimate.native:
+        return bits_above < quant.bits <= up_to
+    return quant.slug in slugs and not row.needs_original_weights
+
+
+def _one_file(rows: list[EstimateRow], bits: int, read_slug: str) -> list[EstimateRow]:
+    """Keep one of several GGUF files: the nearest to `bits`; among equals the one that was read."""
+    files = [row for row in rows if row.estimate.native]
+    if len(files) < 2:
+        return rows
+    quants = {row.estimate.quant.slug: row.estimate.quant for row in files}
+    nearest = min(quants, key=lambda slug: (abs(quants[slug].bits - bits), slug != read_slug))
+    return [row for row in files if row.estimate.quant.slug == nearest]
+
+
+def _shown(rows: list[EstimateRow]) -> EstimateRow:
+    """Choose the checkpoint itself, else the tier's most faithful quantization."""
+    return next((row for row in rows if row.estimate.native), rows[0])

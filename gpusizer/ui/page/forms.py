@@ -1,0 +1,193 @@
+"""The forms of the tabs: names of fields, by their place. Type, default and choices of a field are
+those of the request that the tab asks; its words are `page.field.<name>.*`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any
+from urllib.parse import parse_qsl, urlencode
+
+from pydantic import TypeAdapter, ValidationError
+
+from gpusizer.answers.models_for.models_request import LICENSES, ModelsRequest
+from gpusizer.answers.requests.request import SizeRequest
+from gpusizer.answers.requests.request_docs import described_fields
+from gpusizer.answers.requests.training_request import TrainingRequest
+from gpusizer.core.request_model import RequestModel, fields_of
+from gpusizer.memory.engines import ENGINES
+from gpusizer.model.tasks import TASKS
+from gpusizer.quality.quality import WORDS
+
+_MEMORY = ("used_gb", "usable_gb")
+_MACHINE = (*_MEMORY, "ram_gb", "ram_gb_per_s", "disk_gb_per_s")
+_PRICES = ("gpu_usd", "gpu_usd_per_hour")
+
+OWN_FIELDS = ("gpu", *_MACHINE, *_PRICES, "usd_per_kwh")
+"""Fields about the visitor's own machine and prices, which are the same in every tab."""
+
+OF_NAMED_GPUS = ("gpu", *_MEMORY, "ram_gb", "ram_gb_per_s", *_PRICES)
+"""Those that count for GPUs which a request names."""
+
+SEVERAL = ("concurrency", "requests_per_second", "prompt_tokens", "answer_tokens", "ttft_ms")
+"""Those that count for more than one user."""
+
+MENUS: Mapping[str, tuple[str, ...]] = {
+    "engine": ("", *ENGINES),
+    "max_loss": tuple(str(word.value) for word in WORDS),
+    "method": ("lora", "qlora", "full", "dora"),
+    "model_task": ("", *TASKS),
+    "license": ("", *LICENSES, "unknown"),
+}
+"""By field: its choices, in the order of the menu."""
+OPEN_MENUS = frozenset({"license"})
+"""Menus that take other texts as well."""
+
+_MAX_CHARS = 300
+_DECIMAL = re.compile(r"\d{1,12}(\.\d{1,12})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The form of one tab.
+
+    Values of its fields are texts, as addresses write them, by their names; those that are as
+    usual are left out.
+
+    Attributes:
+        request: what the tab asks.
+        first: the fields beside the button.
+        below: those below them.
+        more: those of a fold, by its rows.
+        machine: those of the fold about the visitor's machine.
+    """
+
+    request: type[RequestModel]
+    first: tuple[str, ...]
+    below: tuple[str, ...] = ()
+    more: tuple[tuple[str, ...], ...] = ()
+    machine: tuple[str, ...] = OWN_FIELDS[1:]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All fields, in order."""
+        more = (name for row in self.more for name in row)
+        return (*self.first, *self.below, *more, *self.machine)
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """Those that other tabs have too and the browser remembers."""
+        return tuple(name for name in OWN_FIELDS if name in self.names)
+
+    def kind(self, name: str) -> type:
+        """The type of a field's values: int, float, bool or str."""
+        kind = described_fields(self.request)[name].kind
+        return str if kind is tuple else kind
+
+    def usual(self, name: str) -> str:
+        """What a field shows before anything is typed; "" for one that is empty then."""
+        default = described_fields(self.request)[name].default
+        return "" if name in self.machine or not default else number_text(default)
+
+    def texts(self, values: Mapping[str, object]) -> dict[str, str]:
+        """The texts of what the fields hold, in their order."""
+        texts = {name: number_text(values.get(name)).strip() for name in self.names}
+        return {name: text for name, text in texts.items() if text not in ("", self.usual(name))}
+
+    def read(self, address: str | Mapping[str, str]) -> dict[str, str]:
+        """The texts that an address states."""
+        stated = address if isinstance(address, Mapping) else dict(parse_qsl(address.lstrip("?")))
+        texts = {name: stated.get(name, "")[:_MAX_CHARS] for name in self.names}
+        flags = (name for name in self.names if self.kind(name) is bool)
+        return self.texts(texts | {name: self._known(name, texts[name]) for name in flags})
+
+    def values(self, texts: Mapping[str, str], names: Iterable[str] = ()) -> dict[str, Any]:
+        """What `names`, or all fields, hold for these texts: empty where a number cannot be read,
+        and as usual where a menu lacks the choice. The answer says what is wrong with it."""
+        return {name: self._value(name, texts.get(name, "")) for name in names or self.names}
+
+    def fields(self, texts: Mapping[str, str]) -> dict[str, str]:
+        """The fields of a request: what the form shows is stated."""
+        usual = {name: self.usual(name) for name in self.names}
+        return {name: text for name, text in (usual | {**texts}).items() if text}
+
+    def _value(self, name: str, text: str) -> Any:
+        if not text:
+            text = self.usual(name)
+        if name in MENUS and name not in OPEN_MENUS:
+            return self._known(name, text)
+        kind = self.kind(name)
+        if kind is bool:
+            return text == "true"
+        return whole_number(text) if kind is int else decimal(text) if kind is float else text
+
+    def _known(self, name: str, text: str) -> str:
+        """The choice or "true" that a text spells, as usual where it is none."""
+        try:
+            read = number_text(_reader(self.request, name).validate_python(text)).lower()
+        except ValidationError:
+            return self.usual(name)
+        return read if read in MENUS.get(name, (read,)) else self.usual(name)
+
+
+FORMS: Mapping[str, Form] = {
+    "size": Form(
+        SizeRequest,
+        ("model", "gpu"),
+        SEVERAL[:2],
+        (
+            SEVERAL[2:],
+            ("shared_prefix_tokens", "peak_to_mean", "api_usd_per_million"),
+            ("context", "engine", "max_loss", "min_tok_s"),
+            ("max_usd", "draft_model", "acceptance_rate"),
+        ),
+    ),
+    "compare": Form(SizeRequest, ("model", "gpu")),
+    "train": Form(
+        TrainingRequest,
+        ("model", "gpu"),
+        ("method", "sequence_length", "micro_batch"),
+        machine=(*_MEMORY, "usd_per_kwh"),
+    ),
+    "reverse": Form(
+        ModelsRequest, ("gpu", "context"), ("model_task", "license", "live"), machine=_MACHINE
+    ),
+}
+"""By tab, in the order of the page. A field that is named here stands on the page."""
+
+
+def query_of(texts: Mapping[str, str]) -> str:
+    """Write an address' query string."""
+    return urlencode(texts, safe="/,", errors="replace")
+
+
+def number_text(value: object) -> str:
+    """Write a value of a form: "" for None, 8 for 8.0, since some browsers send whole numbers so.
+
+    >>> number_text(20.5), number_text(1234567.0), number_text(True), number_text(None)
+    ('20.5', '1234567', 'true', '')
+    """
+    if value is None or value is False:
+        return ""
+    if value is True:
+        return "true"
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def decimal(text: str) -> float | str:
+    """Return the number that a field shows, "" for what is none."""
+    return float(text) if _DECIMAL.fullmatch(text) else ""
+
+
+def whole_number(text: str) -> int | str:
+    """Return the whole number that a field shows, "" for what is none."""
+    return int(text) if text.removeprefix("-").isdecimal() and len(text) < 16 else ""
+
+
+@cache
+def _reader(request: type[RequestModel], name: str) -> TypeAdapter[Any]:
+    """What reads one field as the request does."""
+    info = fields_of(request)[name]
+    return TypeAdapter(Annotated[info.annotation, *info.metadata])

@@ -1,0 +1,398 @@
+"""The listeners of a page for sizing and comparing: they take its state and return markup."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from uuid import uuid4
+
+import gradio as gr
+
+from gpusizer.answers.comparison import Comparison
+from gpusizer.answers.conclusion.clauses import Conclusion
+from gpusizer.answers.model_card.own_terms import terms_of
+from gpusizer.answers.report import Report
+from gpusizer.answers.requests.question import Question
+from gpusizer.answers.sizer import Sizer
+from gpusizer.core.errors import GpusizerError
+from gpusizer.fit.machine_words import is_mixed, split_machines
+from gpusizer.gpus import saved_gpus
+from gpusizer.hub.reading_steps import OnStep, watched
+from gpusizer.text import Language
+from gpusizer.ui.page.answering import (
+    Reports,
+    answer,
+    compare,
+    pictures,
+    rank,
+    remembering,
+)
+from gpusizer.ui.page.asked import START, FormCall, Shown, wishes_of
+from gpusizer.ui.page.forms import FORMS, OWN_FIELDS, SEVERAL
+from gpusizer.ui.page.other_tabs import Listening, Questions
+from gpusizer.ui.page.page_state import PageState
+from gpusizer.ui.page.picked_memory import on_possible_gpus
+from gpusizer.ui.page.plots import pictures_shown
+from gpusizer.ui.presenters.answer import View, answer_html
+from gpusizer.ui.presenters.beside.side_by_side import (
+    PLANS,
+    Plans,
+    gpu_names_html,
+    side_by_side_html,
+)
+from gpusizer.ui.presenters.choices import MAX_PICKS, PageAnswer, default_gpus
+from gpusizer.ui.presenters.examples import links_html, sample_html
+from gpusizer.ui.presenters.facts import facts_html
+from gpusizer.ui.presenters.model_card import model_card_html
+from gpusizer.ui.presenters.pieces.addresses import question_href
+from gpusizer.ui.presenters.pieces.errors import error_html
+from gpusizer.ui.presenters.pieces.grid import grid_update
+from gpusizer.ui.presenters.pieces.html import Html, join
+from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.ui.presenters.serving_plan import serving_plan_html
+from gpusizer.ui.presenters.share import download
+from gpusizer.ui.presenters.tab_examples import comparisons
+from gpusizer.ui.presenters.tables import memory_html, ranking_columns, ranking_html
+from gpusizer.ui.questions.answer_cache import ForVisitor
+from gpusizer.ui.questions.reading import RANKED, Reading, attempt, told
+
+_TABS = (*FORMS, "know")
+PARTS = {"catalogue": "compare", "log": "know"}
+"""By its name in an address: a part of a tab, which was a tab of its own, and that tab."""
+_MAX_CHARS = 300
+
+
+class Handlers(Listening):
+    """The listeners of the page in one language."""
+
+    def __init__(
+        self,
+        sizer: Sizer,
+        for_visitor: ForVisitor,
+        language: Language,
+        examples: Sequence[str],
+        sample: PageAnswer | None = None,
+        reports: Reports | None = None,
+    ) -> None:
+        super().__init__(sizer, for_visitor, Words(language))
+        self._examples = tuple(examples)
+        self._sample = sample
+        self._reports = reports or Reports()
+        self.questions = Questions(sizer, for_visitor, self.words)
+
+    def _saved(self, profile: gr.OAuthProfile | None) -> tuple[str, ...] | None:
+        """Return the GPUs in a visitor's Hub profile; None, which means defaults, without any."""
+        items = None if profile is None else profile.get("hardwareItems")
+        return saved_gpus(items, self._sizer.catalogue, MAX_PICKS) or None
+
+    @property
+    def gpu_count(self) -> int:
+        """Number of GPUs in the catalogue."""
+        return len(self._sizer.catalogue.gpus)
+
+    @property
+    def sample(self) -> Html | None:
+        """The example of an answer, None where no model is embedded."""
+        return None if self._sample is None else sample_html(self._sample, self.words)
+
+    def gpu_names(self) -> str:
+        """Return the names that the field for adding a GPU suggests."""
+        return gpu_names_html([gpu.name for gpu in self._sizer.catalogue.gpus])
+
+    def load(self, search: str, moved: str) -> Shown:
+        """Open the tab that an address names, fill its fields, and have it answered.
+
+        `search` is the address' query string; `moved` is "" when the page opens and something else
+        when the visitor goes back or forward to the address.
+        """
+        query = search.removeprefix("?")
+        state = PageState.from_query(query)
+        only_gpus = bool(state.gpus) and not state.model
+        tab = PARTS.get(state.tab, state.tab)
+        if tab not in _TABS:
+            tab = "compare" if only_gpus else "size"
+        shown: Shown = {}
+        if state.tab in PARTS:
+            shown[f"{state.tab}.fold"] = gr.update(open=True)
+        if moved or tab != "size":
+            shown["tabs"] = gr.Tabs(selected=tab)
+        if moved or not state.stated.keys().isdisjoint(OWN_FIELDS):
+            shown |= _own_fields(state)
+        if state.tab == "catalogue":
+            shown |= self.questions.catalogue()
+        if tab == "know":
+            shown["know.errors"] = self.questions.accuracy()
+        else:
+            form = FORMS[tab]
+            texts = form.read(query)
+            if moved or tab == "compare" or form.first[0] in texts:
+                values = form.values(texts)
+                shown |= {f"{tab}.{name}": value for name, value in values.items()}
+                shown[f"{tab}.again"] = f"load{uuid4().hex}"
+        return shown
+
+    def ask(self, asked: FormCall) -> Iterator[Shown]:
+        """Answer the question in the form; other orders and GPUs change their parts of an answer.
+
+        GPUs that are picked stay as long as the model stays.
+        """
+        if asked.last("alone") is not None:
+            asked = replace(asked, fields={**asked.fields, **dict.fromkeys(SEVERAL)})
+            yield FORMS["size"].values({}, SEVERAL)
+        before = PageState.from_query(asked.query)
+        state = self._question(before, asked)
+        if not state.model and asked.last("ask") is None:
+            yield START if asked.query and asked.last("load") is not None else {}
+        elif asked.insists or state.about_no_place != before.about_no_place:
+            yield from self._show(state, asked)
+        else:
+            yield self._changed(before, state, asked)
+
+    def _question(self, before: PageState, asked: FormCall) -> PageState:
+        """Return the question of the size tab without the GPUs that are picked just now."""
+        address, example = asked.last("load"), asked.last("model")
+        state = before
+        if address is not None:
+            state = PageState.from_query(address)
+        elif not before.shows(asked.fields):
+            state = replace(before.stating(asked.fields), as_card="")
+        if example is not None:  # a draft model is another's
+            others = {"draft_model": "", "acceptance_rate": ""}
+            state = state.stating({"model": example[:_MAX_CHARS], **others})
+        is_machine_new = state.machines != before.machines and not before.own_gpus
+        if address is None and (state.model != before.model or is_machine_new):
+            state = replace(state, gpus=None, filled="")
+        saved = self._saved(asked.profile)
+        if state.gpus is None and saved:
+            state = state.picking(saved)
+        state = replace(state, plans=asked.last("plans") or state.plans)
+        return replace(state, rank_by=asked.last("rank") or state.rank_by)
+
+    def _changed(self, before: PageState, state: PageState, asked: FormCall) -> Shown:
+        """Return the parts of an answer that another order and other GPUs change."""
+        sizer, shown = remembering(self._of(asked.token)), Shown()
+        if state.rank_by != before.rank_by:
+            shown |= self._ranked(sizer, state)
+        if any(asked.about_gpus) or state.plans != before.plans:
+            shown |= self._repicked(sizer, state, asked)
+            after = PageState.from_query(shown["query"])
+            if after.own_gpus != before.own_gpus:
+                result = attempt(lambda: answer(sizer, after, self._reports))
+                shown |= {} if isinstance(result, GpusizerError) else self._first(result, after)
+        return shown
+
+    @property
+    def no_cards(self) -> str:
+        """The comparison's markup before a GPU is picked."""
+        return self._no_cards()
+
+    def compare_for(self, asked: FormCall) -> Iterator[Shown]:
+        """Compare the picked GPUs with a model, or without one.
+
+        Where a model is read, yields the status "reading" and its steps first.
+        """
+        before, address = PageState.from_query(asked.query), asked.last("load")
+        state = before.stating(asked.fields)
+        state = replace(state, plans=asked.last("plans") or state.plans)
+        if address is not None:
+            state = PageState.from_query(address)
+            saved = self._saved(asked.profile)
+            state = state.picking(saved) if state.gpus is None and saved else state
+        if state == before and not asked.wishes:
+            yield {}
+        elif not (state.model and (state.places or any(asked.about_gpus))):
+            sizer = self._of(asked.token)
+            yield {"status": "", **self._repicked(sizer, state, asked, concluded=True)}
+        else:
+            reading = Reading(partial(self._read_and_compare, state, asked))
+            for status in told(reading, state.model, self.words):
+                yield {"status": status}
+            yield {"status": "", **reading.result}
+
+    def _read_and_compare(self, state: PageState, asked: FormCall, on_step: OnStep) -> Shown:
+        sizer = self._of(asked.token)
+        reader = sizer.reading(watched(sizer.fetch, on_step))
+        return self._repicked(reader, state, asked, concluded=True)
+
+    def _ranked(self, sizer: Sizer, state: PageState) -> Shown:
+        """Rank by another policy, and name its first place in the headline."""
+        result = attempt(lambda: answer(sizer, state, self._reports))
+        if isinstance(result, GpusizerError):
+            panel, hidden = error_html(result, (), self.words), gr.update(visible=False)
+            return {"ranking": panel, "ranked": hidden}
+        shown = {**self._first(result, state), **self._ranking(result.report)}
+        return {**shown, "query": state.query}
+
+    def draw(self, query: str, token: gr.OAuthToken | None = None) -> Shown:
+        """Draw the pictures of a query; return it, as "drawn", with them."""
+        state, sizer = PageState.from_query(query), remembering(self._of(token))
+        result = attempt(lambda: pictures(sizer, state, self._reports))
+        if isinstance(result, GpusizerError):  # then without GPUs: one of them may be unknown
+            result = attempt(lambda: pictures(sizer, state.picking(()), self._reports))
+        drawn = None if isinstance(result, GpusizerError) else result
+        return {"drawn": query, **pictures_shown(drawn, self.words)}
+
+    def share(self, query: str, wishes: str, token: gr.OAuthToken | None = None) -> str:
+        """Return the page's answer as files for the browser to save, those that were asked for."""
+        state = PageState.from_query(query)
+        kinds = dict.fromkeys(wish.value for wish in wishes_of(wishes) if wish.kind == "take")
+        report = attempt(lambda: rank(self._of(token), state, RANKED))
+        if isinstance(report, GpusizerError):
+            return ""
+        files = [download(report, kind, self.words) for kind in kinds]
+        return json.dumps([file for file in files if file is not None])
+
+    def _show(self, state: PageState, asked: FormCall) -> Iterator[Shown]:
+        """Yield the status "reading" and its steps, then the answer or the error."""
+        example = asked.last("model") is not None
+        reading = Reading(partial(_read_and_answer, self._of(asked.token), state, self._reports))
+        form: Shown = state.form if example else {}
+        for status in told(reading, state.model, self.words):
+            yield {**form, "status": status}
+            form = {}
+        sizer, result = reading.result
+        if isinstance(result, GpusizerError):
+            panel = error_html(result, self._examples[:3], self.words)
+            texts = dict.fromkeys(("status", "cards", "memory", "facts", "ranking"), "")
+            parts = dict.fromkeys(("pictures", "ranked"), gr.update(visible=False))
+            yield {**texts, **parts, "answer": panel, "query": state.query}
+            return
+        if state.gpus is None:
+            mine = result.own.facts.get("gpu") if isinstance(result.own, Conclusion) else None
+            free = [gpu for gpu in default_gpus(result.report.ranking) if gpu != mine]
+            state = state.filling(free[: max(0, MAX_PICKS - len(state.machines))])
+        yield {
+            "status": "",
+            **self._first(result, state),
+            "pictures": gr.update(visible=True),
+            **self._ranking(result.report),
+            **self._repicked(sizer, state, asked, result.question),
+        }
+
+    def _first(self, result: PageAnswer, state: PageState) -> Shown:
+        """Return the answer and the views below it that its first place changes: the memory, with
+        what that place loses, and the facts with what the author says.
+
+        Whoever names GPUs sees these first.
+        """
+        profile, card = result.report.profile, result.report.model_card
+        terms = terms_of(card.command, profile) if card and card.command else {}
+        as_author = question_href(state.as_author(terms).query, self.words.language)
+        said = model_card_html(card, self.words, as_author)
+        is_on_own = isinstance(result.own, Conclusion) and not any(map(is_mixed, state.machines))
+        first: View = "cards" if state.own_gpus or is_on_own else "ranking"
+        answer = answer_html(result, self.words, first)
+        memory = memory_html(result.report, result.tiers, self.words)
+        facts = join((facts_html(profile, self.words), said))
+        return {"answer": answer, "memory": memory, "facts": facts}
+
+    def _ranking(self, report: Report) -> Shown:
+        """Return the ranking's heading and its grid, or the plan for a rate of requests alone:
+        the ranking is of what one replica does."""
+        if report.serving_plan is not None:
+            plan = serving_plan_html(report.serving_plan, report.profile, self.words)
+            return {"ranking": plan, "ranked": gr.update(visible=False)}
+        columns = ranking_columns(report.ranking)
+        grid = gr.update(**grid_update(columns, report.ranking, self.words))
+        return {"ranking": ranking_html(report, self.words), "ranked": grid}
+
+    def _repicked(
+        self,
+        sizer: Sizer,
+        before: PageState,
+        asked: FormCall,
+        question: Question | None = None,
+        *,
+        concluded: bool = False,
+    ) -> Shown:
+        """Return the GPUs of a state after the visitor's picks, side by side, and the question with
+        them.
+
+        Without a place for a pick, or where a GPU is unknown, also a message. The tab of the
+        comparison has its conclusion above them, and one quantization for all unless the visitor
+        wants the best of each; beside a ranking each has the plan of the ranking.
+        """
+        after, message = before, ""
+        for wish in asked.about_gpus:
+            value = wish.value[:_MAX_CHARS]
+            if wish.kind == "drop":
+                after = after.without_gpu(value)
+                continue
+            for gpu in split_machines([value]):
+                picked = after.with_gpu(gpu, MAX_PICKS)
+                if picked is None:
+                    message = self.words("cards.full", count=MAX_PICKS)
+                after = picked or after
+        plans = _plans(after, usual="same" if concluded else "best")
+        result = attempt(lambda: compare(sizer, after, question, plans=plans))
+        if isinstance(result, GpusizerError) and after != before:
+            after, message = before, self.words.error(result)
+            result = attempt(lambda: compare(sizer, before, question, plans=plans))
+        seen = after
+        if isinstance(result, GpusizerError) and after.machines:
+            seen, message = after.stating({"gpu": ""}), self.words.error(result)
+            result = attempt(lambda: compare(sizer, seen, question, plans=plans))
+        if isinstance(result, GpusizerError):
+            cards = self._no_cards(after.model, self.words.error(result))
+        else:
+            cards = self._shown(result, seen, message, plans, concluded=concluded)
+        return {"cards": cards, "query": after.query}
+
+    def _shown(
+        self,
+        comparison: Comparison | None,
+        state: PageState,
+        message: str,
+        plans: Plans,
+        *,
+        concluded: bool,
+    ) -> Html:
+        """Return GPUs side by side with messages: the given one, and which GPUs are counted
+        whole."""
+        if comparison is None:
+            return self._no_cards(state.model, message)
+        placed = state.picking(state.places)
+        _, refusals = on_possible_gpus(placed, self._sizer.catalogue)
+        whole = [self.words("own.whole", why=self.words.error(error)) for error in refusals]
+        messages = " ".join(filter(None, (message, *whole)))
+        return side_by_side_html(
+            comparison,
+            state.places,
+            messages,
+            self.words,
+            concluded=concluded,
+            plans=plans,
+            machines=len(state.machines),
+        )
+
+    def _no_cards(self, model: str = "", message: str = "") -> Html:
+        """Return the empty comparison, with examples for a model."""
+        examples = links_html(comparisons(model), self.words)
+        return side_by_side_html(None, (), message, self.words, examples)
+
+
+def _own_fields(state: PageState) -> Shown:
+    """Return for each tab its fields about the visitor's own machine, and its fold with them, open
+    where one is set."""
+    shown: Shown = {}
+    for tab, form in FORMS.items():
+        if not state.stated.keys().isdisjoint(form.machine):
+            shown[f"{tab}.machine"] = gr.update(open=True)
+        values = form.values(state.stated, form.own)
+        shown |= {f"{tab}.{name}": value for name, value in values.items()}
+    return shown
+
+
+def _plans(state: PageState, usual: Plans) -> Plans:
+    """Return the visitor's choice, or what is usual where he has made none."""
+    return next((plans for plans in PLANS if plans == state.plans), usual)
+
+
+def _read_and_answer(
+    sizer: Sizer, state: PageState, reports: Reports, on_step: OnStep
+) -> tuple[Sizer, PageAnswer | GpusizerError]:
+    """Return a Sizer that has read the state's model, and its answer or error."""
+    reader = remembering(sizer.reading(watched(sizer.fetch, on_step)))
+    return reader, attempt(lambda: answer(reader, state, reports))

@@ -1,0 +1,148 @@
+"""The listeners of the other tabs: training, models for a GPU, a pasted log, the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import gradio as gr
+
+from gpusizer.answers.accuracy import load_accuracy
+from gpusizer.answers.logs.log_checks import check
+from gpusizer.answers.models_for.models_request import ModelsRequest
+from gpusizer.answers.requests.request import ListingRequest
+from gpusizer.answers.requests.training_request import TrainingRequest
+from gpusizer.answers.sizer import Sizer
+from gpusizer.answers.trainer import train
+from gpusizer.answers.training_report import TrainingReport
+from gpusizer.core.errors import GpusizerError
+from gpusizer.hub.reading_steps import OnStep, watched
+from gpusizer.ui.page.asked import START, FormCall, Shown
+from gpusizer.ui.page.forms import FORMS, OF_NAMED_GPUS, Form, query_of
+from gpusizer.ui.presenters.accuracy import accuracy_html
+from gpusizer.ui.presenters.catalogue import COLUMNS as CATALOGUE_COLUMNS
+from gpusizer.ui.presenters.catalogue import catalogue_html, sold_first
+from gpusizer.ui.presenters.log import log_html
+from gpusizer.ui.presenters.models_for import columns, copies_html, models_for_html
+from gpusizer.ui.presenters.pieces.errors import error_html
+from gpusizer.ui.presenters.pieces.frame import waiting_html
+from gpusizer.ui.presenters.pieces.grid import grid_value
+from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.ui.presenters.training import training_html
+from gpusizer.ui.questions.answer_cache import ForVisitor
+from gpusizer.ui.questions.endpoints import with_rights
+from gpusizer.ui.questions.reading import RANKED, Reading, attempt, told
+
+
+class Listening:
+    """What the listeners of a page in one language stand on."""
+
+    def __init__(self, sizer: Sizer, for_visitor: ForVisitor, words: Words) -> None:
+        self.words = words
+        self._sizer = sizer
+        self._for_visitor = for_visitor
+
+    def _of(self, token: gr.OAuthToken | None) -> Sizer:
+        """Return a Sizer that reads with the rights of a signed-in visitor, else anonymously."""
+        return with_rights(self._sizer, self._for_visitor, token)
+
+
+class Questions(Listening):
+    """The listeners of the tabs with one form or none."""
+
+    def catalogue(self, query: object = "") -> Shown:
+        """The GPUs that a query names in a table, all of them without one; what is above it."""
+        named = str(query or "").strip()  # a field that has not been shown yet has None
+        listing = attempt(lambda: self._sizer.gpus(ListingRequest.from_fields({"query": named})))
+        if isinstance(listing, GpusizerError):
+            return _listed(error_html(listing, (), self.words))
+        above = catalogue_html(len(self._sizer.catalogue.gpus), self.words, listing.notes)
+        if not listing.gpus:
+            return _listed(above)
+        gpus = listing.gpus if named else sold_first(listing.gpus)
+        rows = grid_value(CATALOGUE_COLUMNS, gpus, self.words)
+        return _listed(above, gr.update(value=rows, visible=True))
+
+    def accuracy(self) -> str:
+        """Return the table of prediction errors."""
+        return accuracy_html(load_accuracy(), self.words)
+
+    def train(self, asked: FormCall) -> Iterator[Shown]:
+        """Yield what is told while the model is read, then memory, time and price of fine-tuning,
+        and the query string."""
+        texts, query = _asked(FORMS["train"], asked)
+        model = texts.get("model", "")
+        if (idle := _idle(asked, model, query)) is not None:
+            yield idle
+            return
+        fields = FORMS["train"].fields(texts)
+        if "gpu" not in fields:  # memory is stated of GPUs that are named
+            fields = {name: text for name, text in fields.items() if name not in OF_NAMED_GPUS}
+        reading = Reading(partial(self._read_and_train, self._of(asked.token), fields))
+        for status in told(reading, model, self.words):
+            yield {"status": status if model else ""}
+        result = reading.result
+        if isinstance(result, GpusizerError):
+            shown = error_html(result, (), self.words)
+        else:
+            shown = training_html(result, self.words)
+        yield {"status": "", "answer": shown, "query": query}
+
+    def _read_and_train(
+        self, sizer: Sizer, fields: Mapping[str, str], on_step: OnStep
+    ) -> TrainingReport | GpusizerError:
+        watching = sizer.reading(watched(sizer.fetch, on_step))
+        return attempt(lambda: train(watching, TrainingRequest.from_fields(fields)))
+
+    def models_for(self, asked: FormCall) -> Iterator[Shown]:
+        """Yield what is done meanwhile, then the models that a card or a machine runs, their
+        copies, and the query string."""
+        texts, query = _asked(FORMS["reverse"], asked)
+        if (idle := _idle(asked, texts.get("gpu", ""), query)) is not None:
+            yield idle
+            return
+        doing = "reverse.asking" if "live" in texts else "reverse.sizing"
+        yield {"status": waiting_html(self.words(doing))}
+        request = {"gpu": "", **FORMS["reverse"].fields(texts), "top": RANKED}
+        result = attempt(lambda: self._sizer.models_for(ModelsRequest.from_fields(request)))
+        models, copies = gr.update(visible=False), ""
+        if isinstance(result, GpusizerError):
+            answer = error_html(result, (), self.words)
+        else:
+            answer, copies = models_for_html(result, self.words), copies_html(result, self.words)
+            if result.rows:
+                rows = grid_value(columns(result.request.gpu), result.rows, self.words)
+                models = gr.update(value=rows, visible=True)
+        shown = {"answer": answer, "models": models, "copies": copies}
+        yield {"status": "", **shown, "query": query}
+
+    def check_log(
+        self, text: str, model: object, gpu: object, token: gr.OAuthToken | None = None
+    ) -> str:
+        """Compare a pasted log with the prediction for its run."""
+        result = attempt(lambda: check(self._of(token), text, str(model), gpu=str(gpu)))
+        if isinstance(result, GpusizerError):
+            return error_html(result, (), self.words)
+        return log_html(result, self.words)
+
+
+def _asked(form: Form, asked: FormCall) -> tuple[dict[str, str], str]:
+    """Return what is stated: by an address that is opened, or by the form; and its query string."""
+    address = asked.last("load")
+    texts = form.texts(asked.fields) if address is None else form.read(address)
+    return texts, query_of(texts)
+
+
+def _idle(asked: FormCall, subject: str, query: str) -> Shown | None:
+    """Return what is shown where no answer is due, None where one is: for another question, or
+    where the visitor insists."""
+    if not subject and asked.last("ask") is None:
+        return START if asked.query and asked.last("load") is not None else {}
+    return {} if query == asked.query and not asked.insists else None
+
+
+def _listed(above: str, table: Any = None) -> Shown:
+    """Return values for the catalogue's heading and table, which is absent without rows."""
+    grid = gr.update(visible=False) if table is None else table
+    return {"catalogue.heading": above, "catalogue.table": grid}

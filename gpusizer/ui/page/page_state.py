@@ -1,0 +1,160 @@
+"""PageState: the question on the page, read from and written to the query string."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import parse_qsl
+
+from gpusizer.answers.requests.request import RANKINGS
+from gpusizer.fit.machine_words import split_machines
+from gpusizer.ui.page.forms import FORMS, OF_NAMED_GPUS, number_text, query_of
+
+_FORM = FORMS["size"]
+_MAX_QUERY_CHARS = 4000
+_BESIDE = ("rank_by", "filled", "plans", "tab", "as_card")
+
+
+@dataclass(frozen=True, slots=True)
+class PageState:
+    """A question about one model as typed; its fields are checked when they are used.
+
+    `stated` are the texts of the other fields of the form that are not as usual. `gpus` are the
+    places of the comparison; the page itself has filled the first `filled` of them. `plans` says
+    whether these have one quantization or each its best.
+
+    >>> PageState.from_query("model=a/b&context=4096&gpus=4090,2x3090")
+    PageState(model='a/b', stated={'context': '4096'}, gpus=('4090', '2x3090'), \
+rank_by='recommended', filled='', plans='', tab='', as_card='')
+    """
+
+    model: str = ""
+    stated: Mapping[str, str] = field(default_factory=dict)
+    gpus: tuple[str, ...] | None = None
+    rank_by: str = RANKINGS[0]
+    filled: str = ""
+    plans: str = ""
+    tab: str = ""
+    as_card: str = ""
+
+    @classmethod
+    def from_query(cls, query: str) -> PageState:
+        """Read the state from a query string; unknown names are ignored."""
+        address = dict(parse_qsl(query[:_MAX_QUERY_CHARS].lstrip("?"), keep_blank_values=True))
+        beside: dict[str, Any] = {name: address[name] for name in _BESIDE if address.get(name)}
+        if "gpus" in address:
+            beside["gpus"] = split_machines([address["gpus"]])
+        return cls(**beside).showing(_FORM.read(address))
+
+    def showing(self, texts: Mapping[str, str]) -> PageState:
+        """Return the question with the form's texts instead of its own."""
+        stated = {**texts}
+        return replace(self, model=stated.pop("model", ""), stated=stated)
+
+    def stating(self, values: Mapping[str, object]) -> PageState:
+        """Return the question with the values of some fields of a form; empty ones are usual."""
+        return self.showing(_FORM.texts({**self.texts, **values}))
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """The visitor's own machine; there may be several."""
+        return split_machines([self.stated.get("gpu", "")])
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """What stands side by side: the visitor's own machine, then the GPUs."""
+        return tuple(dict.fromkeys((*self.machines, *(self.gpus or ()))))
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The form's texts, with the model."""
+        return {"model": self.model, **self.stated}
+
+    @property
+    def form(self) -> dict[str, Any]:
+        """Values of the form's fields, with those of the visitor's own machine."""
+        return _FORM.values(self.texts)
+
+    def shows(self, values: Mapping[str, object]) -> bool:
+        """Whether a form with these values shows this question."""
+        form = self.form
+        return all(
+            number_text(value).strip() == number_text(form[name]) for name, value in values.items()
+        )
+
+    @property
+    def about_no_place(self) -> PageState:
+        """The question without its order and its places, which change a part of the answer."""
+        return replace(self, gpus=None, filled="", plans="", rank_by=RANKINGS[0], tab="")
+
+    @property
+    def query(self) -> str:
+        """The query string: the model, and all else but the tab that is not as usual."""
+        usual = PageState()
+        beside = {name: getattr(self, name) for name in _BESIDE if name != "tab"}
+        stated = {name: text for name, text in beside.items() if text != getattr(usual, name)}
+        gpus = {} if self.gpus is None else {"gpus": ",".join(self.gpus)}
+        model = {"model": self.model} if self.model else {}
+        return query_of({**model, **self.stated, **gpus, **stated})
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of the request, without the GPUs, which would limit the ranking to them."""
+        return {**_FORM.fields(self.texts), "rank_by": self.rank_by, "as_card": self.as_card}
+
+    @property
+    def about_every_gpu(self) -> PageState:
+        """The question without the visitor's machine and what counts for named GPUs alone: their
+        free memory, the memory around them and their own prices."""
+        stated = {name: text for name, text in self.stated.items() if name not in OF_NAMED_GPUS}
+        return replace(self, stated=stated)
+
+    def as_author(self, terms: Mapping[str, Any]) -> PageState:
+        """Return the question with the settings of the author's command, as the form shows them."""
+        taken = {name: str(terms[name]) for name in ("context", "engine") if name in terms}
+        return replace(self.stating(taken), as_card="true")
+
+    def picking(self, gpus: Iterable[str]) -> PageState:
+        """Return the same question with other GPUs to compare."""
+        return replace(self, gpus=tuple(dict.fromkeys(gpus)), filled="")
+
+    def filling(self, gpus: Iterable[str]) -> PageState:
+        """Return the same question with GPUs that the page chooses."""
+        filled = self.picking(gpus)
+        return replace(filled, filled=_count(len(filled.gpus or ())))
+
+    @property
+    def own_gpus(self) -> tuple[str, ...]:
+        """The GPUs that the visitor has picked."""
+        return (self.gpus or ())[self._filled :]
+
+    def with_gpu(self, gpu: str, places: int) -> PageState | None:
+        """Add a GPU in one of so many places, None where the visitor has picked so many.
+
+        One that the page chose gives way: of those that it chose first, the oldest, and at last
+        the first choice of the answer, which is what a visitor compares with.
+        """
+        chosen = [other for other in (self.gpus or ())[: self._filled] if other != gpu]
+        picked = [*(other for other in self.own_gpus if other != gpu), gpu]
+        if gpu in self.own_gpus or gpu in self.machines:
+            return self
+        if len(picked) > places:
+            return None
+        while chosen and len(self.machines) + len(chosen) + len(picked) > places:
+            del chosen[min(1, len(chosen) - 1)]
+        return replace(self, gpus=(*chosen, *picked), filled=_count(len(chosen)))
+
+    def without_gpu(self, gpu: str) -> PageState:
+        """Remove a GPU."""
+        chosen = [other for other in (self.gpus or ())[: self._filled] if other != gpu]
+        picked = [other for other in self.own_gpus if other != gpu]
+        return replace(self, gpus=(*chosen, *picked), filled=_count(len(chosen)))
+
+    @property
+    def _filled(self) -> int:
+        return int(self.filled) if self.filled.isdecimal() and len(self.filled) < 3 else 0
+
+
+def _count(number: int) -> str:
+    return str(number) if number else ""

@@ -1,0 +1,48 @@
+"""The tabs whose answer is one part: models for a machine, and fine-tuning."""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from gpusizer.ui.page import page_scripts as scripts
+from gpusizer.ui.page.other_tabs import Questions
+from gpusizer.ui.page.tabs.tab_fields import Listeners, grid, html, query_box
+from gpusizer.ui.page.tabs.tab_form import TabForm, build_form
+from gpusizer.ui.presenters import models_for
+from gpusizer.ui.presenters.examples import tab_html
+from gpusizer.ui.presenters.tab_examples import MACHINES, TRAININGS
+
+
+def build_reverse(questions: Questions, tab: gr.Tab, listeners: Listeners) -> TabForm:
+    """Build the tab "What can my GPU run", which lists models for a card or a machine."""
+    words = questions.words
+    form = build_form("reverse", words)
+    status = html("", "gs-reverse-status")
+    search = scripts.search_label("gs-reverse-grid", words("search"))
+    examples = tab_html("reverse", MACHINES, words)
+    shown = {
+        "status": status,
+        "answer": html(examples, "gs-reverse-answer", search),
+        "models": grid(models_for.columns(""), words, "gs-reverse-grid", words("tab.reverse")),
+        "copies": html("", "gs-reverse-copies", scripts.script_text("copies")),
+        "query": query_box("gs-reverse-query"),
+    }
+    texts = dict.fromkeys(("status", "copies", "query"), "")
+    start = {**texts, "answer": examples, "models": gr.update(visible=False)}
+    form.answer_by(questions.models_for, tab, shown, start, [], listeners)
+    return form
+
+
+def build_train(questions: Questions, tab: gr.Tab, listeners: Listeners) -> TabForm:
+    """Build the tab "Fine-tune": memory, savings, GPUs, hours and dollars for a model."""
+    words = questions.words
+    form = build_form("train", words)
+    examples = tab_html("train", TRAININGS, words)
+    start = {"status": "", "answer": examples, "query": ""}
+    shown = {
+        "status": html("", "gs-train-status"),
+        "answer": html(examples, "gs-train-answer"),
+        "query": query_box("gs-train-query"),
+    }
+    form.answer_by(questions.train, tab, shown, start, [], listeners)
+    return form

@@ -1,0 +1,88 @@
+"""The pictures of an answer, in an accordion; they are drawn when a visitor first unfolds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from gpusizer.ui.page.handlers import Handlers
+from gpusizer.ui.page.tabs.tab_fields import Listeners, html, query_box
+from gpusizer.ui.presenters.charts.plot import PLOTS, SCATTERED, TICKS, axes
+from gpusizer.ui.presenters.pieces.words import Words
+
+_HEIGHT = 340  # pixels
+_WIDTH = 480  # pixels; in a narrower column plots stand below each other
+
+
+@dataclass(frozen=True, slots=True)
+class PicturesPart:
+    """The accordion with the pictures.
+
+    Attributes:
+        folded: the accordion.
+        parts: by name, what the pictures fill; "drawn" is the query whose pictures are drawn, ""
+            before the accordion is first unfolded.
+    """
+
+    folded: gr.Accordion
+    parts: Mapping[str, Any]
+
+    def follow(self, query: gr.Textbox, handlers: Handlers, listeners: Listeners) -> None:
+        """Draw the pictures when the accordion is unfolded, and from then on for every query."""
+        drawn, outputs = self.parts["drawn"], [*self.parts.values()]
+
+        def draw(asked: str, token: gr.OAuthToken | None) -> dict[Any, Any]:
+            shown = handlers.draw(asked, token)
+            return {self.parts[name]: value for name, value in shown.items()}
+
+        def redraw(asked: str, shown: str, token: gr.OAuthToken | None) -> dict[Any, Any]:
+            return {drawn: gr.skip()} if shown in ("", asked) else draw(asked, token)
+
+        self.folded.expand(draw, [query], outputs, **listeners("draw"))
+        changes = [query.change, drawn.change]  # the query may change while they are drawn
+        gr.on(changes, redraw, [query, drawn], outputs, **listeners("redraw"))
+
+
+def build(words: Words) -> PicturesPart:
+    """Build the accordion, which is invisible until there is an answer."""
+    summary = words("pictures.summary")
+    folded = gr.Accordion(summary, open=False, visible=False, elem_id="gs-pictures")
+    parts: dict[str, Any] = {"drawn": query_box("gs-drawn")}
+    with folded, gr.Row(elem_classes=["gs-figures"]):
+        with gr.Column(min_width=_WIDTH):
+            parts["memory"] = html("", "gs-memory-picture-block")
+        for name in PLOTS:
+            parts |= {f"{name}.{part}": built for part, built in _figure(name, words).items()}
+    return PicturesPart(folded, parts)
+
+
+def _figure(name: str, words: Words) -> dict[str, Any]:
+    """Build the components of one of `PLOTS`, which are invisible until there is data.
+
+    Gradio's script fetches Vega when the first plot becomes visible. Vega cuts off long names in
+    its legend, so that the markup above the plot has a legend of our own.
+    """
+    labels = axes(name, words)
+    kind = gr.ScatterPlot if name in SCATTERED else gr.LinePlot
+    with gr.Column(visible=False, min_width=_WIDTH, elem_id=f"gs-{name}-picture") as column:
+        above = html("", f"gs-{name}-above")
+        plot = kind(
+            x="x",
+            y="y",
+            color=labels.series,
+            x_title=labels.x_title,
+            y_title=labels.y_title,
+            x_axis_format=TICKS,
+            y_axis_format="~f",
+            tooltip=list(labels.details) or "axis",
+            colors_in_legend=[],
+            height=_HEIGHT,
+            visible=False,
+            elem_id=f"gs-{name}-plot",
+            elem_classes=["gs-plot"],
+        )
+        below = html("", f"gs-{name}-below")
+    return {"column": column, "above": above, "plot": plot, "below": below}

@@ -1,0 +1,81 @@
+"""The tab that sizes a model: form, answer, cards, memory, pictures, ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gradio as gr
+
+from gpusizer.ui.page.handlers import Handlers
+from gpusizer.ui.page.page_scripts import ANSWER, CARDS, call, script_text, search_label, wishing
+from gpusizer.ui.page.tabs import pictures_section as pictures
+from gpusizer.ui.page.tabs.tab_fields import Listeners, grid, html, query_box
+from gpusizer.ui.page.tabs.tab_form import TabForm, build_form
+from gpusizer.ui.presenters.pieces import frame
+from gpusizer.ui.presenters.pieces.errors import chips_html
+from gpusizer.ui.presenters.pieces.html import Html, choices, el
+from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.ui.presenters.tables import RANKING_COLUMNS
+
+_PURPOSES = ("me", "users", "training")
+
+
+def build(
+    handlers: Handlers, examples: Sequence[str], tab: gr.Tab, listeners: Listeners
+) -> TabForm:
+    """Build the tab."""
+    words = handlers.words
+    buttons: list[gr.HTML] = []
+
+    def choices_below() -> None:
+        buttons.append(html(_purposes(words), "gs-purpose", wishing("size", "purpose")))
+        chips = chips_html(examples, words("try"))
+        buttons.append(html(chips, "gs-examples", wishing("size", "try")))
+
+    form = build_form("size", words, choices_below)
+    start = _start(frame.welcome_html(handlers.gpu_count, handlers.sample, words))
+    shown, pictures_part = _shown(start["answer"], words)
+    asking = [*buttons, shown["answer"], shown["cards"], shown["ranking"]]
+    form.answer_by(handlers.ask, tab, shown, start, asking, listeners)
+    _share(handlers, shown["answer"], shown["query"], listeners)
+    pictures_part.follow(shown["query"], handlers, listeners)
+    return form
+
+
+def _purposes(words: Words) -> Html:
+    """Write for whom a model is to run: the visitor, several users, or to be fine-tuned."""
+    named, label = {name: words(f"purpose.{name}") for name in _PURPOSES}, words("purpose.label")
+    group = choices("purpose", named, label, pressed=None)
+    return el("div", el("span", label), group, class_="gs-purpose")
+
+
+def _start(welcome: str) -> dict[str, Any]:
+    """Return what the components of an answer show before the first question."""
+    hidden = gr.update(visible=False)
+    texts = dict.fromkeys(("status", "cards", "memory", "facts", "ranking", "query"), "")
+    return {**texts, "answer": welcome, "pictures": hidden, "ranked": hidden}
+
+
+def _shown(welcome: str, words: Words) -> tuple[dict[str, Any], pictures.PicturesPart]:
+    """Build the components for an answer, in the order of the page from top to bottom."""
+    search = search_label("gs-ranking-grid", words("search"))
+    shown: dict[str, Any] = {"status": html("", "gs-status")}
+    shown["answer"] = html(welcome, "gs-answer-block", wishing("size", *ANSWER))
+    shown["ranking"] = html("", "gs-ranking-block", search + wishing("size", "rank"))
+    shown["ranked"] = grid(RANKING_COLUMNS, words, "gs-ranking-grid", words("ranking.title"))
+    shown["cards"] = html("", "gs-cards-block", wishing("size", *CARDS))
+    shown["memory"] = html("", "gs-memory-block")
+    part = pictures.build(words)
+    shown["pictures"] = part.folded
+    shown["facts"] = html("", "gs-facts-block")
+    shown["query"] = query_box("gs-query")
+    return shown, part
+
+
+def _share(handlers: Handlers, answer: gr.HTML, query: gr.Textbox, listeners: Listeners) -> None:
+    """Save files of the answer whose buttons are clicked."""
+    wishes, files = query_box("gs-share-wishes"), query_box("gs-download")
+    take = call("gsAsking.take", "share")
+    taken = answer.take(handlers.share, [query, wishes], files, js=take, **listeners("share"))
+    taken.then(None, [files], None, js=script_text("download"), **listeners.quiet("download"))

@@ -1,0 +1,147 @@
+"""Parts that tabs share: ready-made markup, fields, and options of listeners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from gpusizer.answers.requests.request_docs import described_fields
+from gpusizer.answers.training_report import method_name
+from gpusizer.core.messages import Note
+from gpusizer.memory.engines import ENGINES
+from gpusizer.text import Language
+from gpusizer.ui.page.forms import FORMS, MENUS, OPEN_MENUS
+from gpusizer.ui.presenters.pieces.grid import Column, headers
+from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.ui.questions.endpoints import CONCURRENCY, QUEUE
+
+_GRID_HEIGHT = 640  # pixels; the stylesheet sets fewer on a phone
+_NUMBER_WIDTH = 150  # pixels, at least
+_STEPS = {"acceptance_rate": 0.05}
+_NAME = gr.InputHTMLAttributes(autocorrect="off", autocapitalize="off", spellcheck=False)
+
+_CHOICES: Mapping[str, Callable[[str, Words], str]] = {
+    "engine": lambda slug, words: ENGINES[slug].name,
+    "max_loss": lambda word, words: words.note(Note(f"loss_{word}")),
+    "method": lambda method, words: method_name(method),
+    "model_task": lambda task, words: words(f"task.{task}"),
+}
+"""By menu: what a choice says, where it is not what a request writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """Makes the options of one page's listeners, named so that none is a public endpoint."""
+
+    language: Language
+
+    def __call__(self, name: str) -> dict[str, Any]:
+        """Return the options of a listener that calls the Sizer."""
+        return {
+            **self.quiet(name),
+            "show_progress": "hidden",
+            # A call while another one runs is kept back until that has ended, and never lost.
+            "trigger_mode": "always_last",
+            "concurrency_id": QUEUE,
+            "concurrency_limit": CONCURRENCY,
+        }
+
+    def quiet(self, name: str) -> dict[str, Any]:
+        """Return the options of a listener that runs in the browser."""
+        return {"api_name": f"ui_{name}_{self.language}", "api_visibility": "private"}
+
+
+def html(value: str, elem_id: str, script: str = "") -> gr.HTML:
+    """Build a component for ready-made markup; Gradio's default template does not evaluate it."""
+    return gr.HTML(value, elem_id=elem_id, js_on_load=script or None, apply_default_css=False)
+
+
+def grid(
+    columns: Sequence[Column[Any]], words: Words, elem_id: str, label: str, *, search: bool = True
+) -> gr.Dataframe:
+    """A table to sort and, with `search`, to search; absent until it is given rows.
+
+    Its first column is pinned.
+
+    Gradio's script fetches the code of tables when the first one becomes visible.
+    """
+    return gr.Dataframe(
+        headers=headers(columns, words),
+        datatype=[column.datatype for column in columns],
+        column_count=len(columns),
+        column_widths=[column.width or "auto" for column in columns],
+        interactive=False,
+        visible=False,
+        show_search="search" if search else "none",
+        pinned_columns=1,
+        max_height=_GRID_HEIGHT,
+        buttons=[],
+        label=label,
+        show_label=False,
+        elem_id=elem_id,
+        elem_classes=["gs-grid"],
+    )
+
+
+def part_fold(name: str, words: Words) -> gr.Accordion:
+    """Build the fold of a part of a tab, which the old address of a tab of its own opens."""
+    return gr.Accordion(
+        words(f"tab.{name}"), open=False, elem_id=f"gs-{name}-fold", elem_classes=["gs-part-fold"]
+    )
+
+
+def query_box(elem_id: str) -> gr.Textbox:
+    """Build a textbox that holds the state of a tab as a query string and is never shown.
+
+    Gradio builds no element for it, but sends its value and tells its listeners of changes.
+    """
+    return gr.Textbox("", visible=False, elem_id=elem_id, label="query")
+
+
+def prefix(tab: str) -> str:
+    """Return what the ids of a tab's elements begin with."""
+    return "gs" if tab == "size" else f"gs-{tab}"
+
+
+def go_button(tab: str, words: Words) -> gr.Button:
+    """Build the button that submits the form of a tab or a part of one."""
+    elem_id = f"{prefix(tab)}-go"
+    return gr.Button(
+        words(f"ask.{tab}"), variant="primary", scale=0, min_width=150, elem_id=elem_id
+    )
+
+
+def field(tab: str, name: str, words: Words) -> Any:
+    """Build a field of a tab's form, of the kind and with the default that its request states.
+
+    Gradio's script shows 0 for None when it builds a number, which happens when a fold or a tab
+    first opens, and sends that 0 with every question. It leaves "" empty and sends it as it is, so
+    that a number has no `precision` or bounds, which cannot take it: the request checks those.
+    """
+    form = FORMS[tab]
+    kind, default = form.kind(name), described_fields(form.request)[name].default
+    usual = words.number(default, "g") if kind is float and default else ""
+    options: dict[str, Any] = {
+        "value": form.values({}, (name,))[name],
+        "label": words.optional(f"field.{name}.{tab}") or words(f"field.{name}.label"),
+        "info": words.optional(f"field.{name}.info", usual=usual),
+        "elem_id": f"{prefix(tab)}-{name}",
+    }
+    if name in MENUS:
+        choices = [(_choice(name, choice, words), choice) for choice in MENUS[name]]
+        return gr.Dropdown(choices, allow_custom_value=name in OPEN_MENUS, **options)
+    if kind is bool:
+        return gr.Checkbox(**options)
+    if kind is not str:
+        return gr.Number(step=_STEPS.get(name, 1), min_width=_NUMBER_WIDTH, **options)
+    hint = words.optional(f"field.{name}.placeholder")
+    return gr.Textbox(placeholder=hint, max_lines=1, html_attributes=_NAME, **options)
+
+
+def _choice(name: str, choice: str, words: Words) -> str:
+    """Write one choice of a menu."""
+    said = words.optional(f"field.{name}.{choice or 'all'}")
+    return said or (_CHOICES[name](choice, words) if name in _CHOICES else choice)

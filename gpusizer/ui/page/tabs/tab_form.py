@@ -1,0 +1,175 @@
+"""A tab's form, a component for each of its fields, and the one listener that answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from gpusizer.ui.page.asked import START, FormCall, Shown, wishes_of
+from gpusizer.ui.page.forms import FORMS
+from gpusizer.ui.page.page_scripts import call
+from gpusizer.ui.page.tabs.tab_fields import Listeners, field, go_button, html, prefix, query_box
+from gpusizer.ui.presenters.pieces.html import el
+from gpusizer.ui.presenters.pieces.words import Words
+
+Handler = Callable[[FormCall], Iterator[Shown]]
+"""Answers a form; yields what is shown meanwhile and in the end."""
+
+_TYPED = (gr.Textbox, gr.Number)
+
+
+@dataclass(frozen=True, slots=True)
+class TabForm:
+    """The components of a tab by name.
+
+    Attributes:
+        tab: the tab's name.
+        fields: what the visitor fills in, by the names of the request's fields.
+        go: the button that asks.
+        machine: the fold with the visitor's own machine.
+        again: a hidden text, a change of which has the form answered.
+    """
+
+    tab: str
+    fields: Mapping[str, Any]
+    go: gr.Button
+    machine: gr.Accordion
+    again: gr.Textbox
+
+    def answer_by(
+        self,
+        handler: Handler,
+        opened: gr.Tab,
+        shown: Mapping[str, Any],
+        start: Mapping[str, Any],
+        wishing: Sequence[gr.HTML],
+        listeners: Listeners,
+    ) -> None:
+        """Answer by `handler`: at the button, at Enter, at a choice, when a field is left, at the
+        event `input` of the components `wishing`, and when the tab `opened` opens after one of its
+        fields has changed in another tab.
+
+        An answer fills in `shown`, whose "query" is the question that was answered; before the
+        first question these show `start`.
+        """
+        tab, query, asked = self.tab, shown["query"], list(self.fields.values())
+        parts = {**self.fields, **shown}
+
+        def show(values: Shown) -> dict[Any, Any]:
+            by_name = start if values is START else values
+            # Gradio takes an empty dict for a value, not for nothing to show.
+            nothing = {query: gr.skip()}
+            return {parts[name]: value for name, value in by_name.items()} or nothing
+
+        typed = [part for part in asked if isinstance(part, _TYPED)]
+        chosen = [part for part in asked if not isinstance(part, _TYPED)]
+        wishes = query_box(f"gs-{tab}-wishes")
+        events = [self.go.click, self.again.change, wishes.change]
+        events += [*(part.submit for part in typed), *(part.input for part in (*chosen, *wishing))]
+        answered = gr.on(
+            events,
+            listener(handler, tuple(self.fields), show),
+            [query, self.again, wishes, *asked],
+            [*parts.values()],
+            js=call("gsAsking.ask", tab),
+            **listeners(tab),
+        )
+        done = call("gsAsking.done", tab, FORMS[tab].first[0])
+        for ended, name in ((answered.then, "done"), (answered.failure, "failed")):
+            options = listeners.quiet(f"{tab}_{name}")
+            ended(None, [query, wishes], [wishes], js=done, **options)
+        gr.on(
+            [opened.select, *(part.blur for part in typed)],
+            None,
+            [self.again, *asked],
+            [self.again],
+            js=call("gsAsking.left", tab),
+            **listeners.quiet(f"{tab}_left"),
+        )
+        remember = call("gsAddress.answered", tab)
+        query.change(None, [query], None, js=remember, **listeners.quiet(f"{tab}_remember"))
+
+    @property
+    def filled(self) -> dict[str, Any]:
+        """The components that an address fills, by the tab's name and their own."""
+        parts = {**self.fields, "machine": self.machine, "again": self.again}
+        return {f"{self.tab}.{name}": part for name, part in parts.items()}
+
+
+def build_form(tab: str, words: Words, between: Callable[[], None] = lambda: None) -> TabForm:
+    """Build the fields of a tab in the order of its form; `between` builds what stands below the
+    first ones."""
+    form = FORMS[tab]
+
+    def row(names: Sequence[str]) -> dict[str, Any]:
+        return {name: field(tab, name, words) for name in names}
+
+    with gr.Row(elem_id=f"{prefix(tab)}-form", equal_height=True, elem_classes=["gs-form"]):
+        fields = row(form.first)
+        go = go_button(tab, words)
+    between()
+    if form.below:
+        with gr.Row(elem_id=f"{prefix(tab)}-below", elem_classes=["gs-fields"]):
+            fields |= row(form.below)
+    with _fold(f"{prefix(tab)}-advanced", words("advanced")) if form.more else nullcontext():
+        for names in form.more:
+            with gr.Row():
+                fields |= row(names)
+    title = words("own.title_priced" if "usd_per_kwh" in form.machine else "own.title")
+    with _fold(f"gs-{tab}-machine", title) as machine:
+        html(el("p", words("own.lead"), class_="gs-small"), f"gs-{tab}-machine-lead")
+        with gr.Row():
+            fields |= row(form.machine)
+    return TabForm(tab, fields, go, machine, query_box(f"{prefix(tab)}-again"))
+
+
+def _fold(elem_id: str, title: str) -> gr.Accordion:
+    return gr.Accordion(title, open=False, elem_id=elem_id, elem_classes=["gs-fold"])
+
+
+def keep_same(forms: Sequence[TabForm], listeners: Listeners) -> None:
+    """Write what is typed of the machine in one tab into the same fields of the others, and
+    remember it."""
+    for form in forms:
+        own = FORMS[form.tab].own
+        others = [other for other in forms if other is not form]
+        shared = [o.fields[name] for o in others for name in FORMS[o.tab].own if name in own]
+        numbers = [form.fields[name].input for name in FORMS[form.tab].machine]
+        # Gradio tells of no `input` of a text that a listener in the browser alone hears.
+        gr.on(
+            [*numbers, form.fields["gpu"].blur, form.fields["gpu"].submit],
+            None,
+            [form.fields[name] for name in own],
+            [*(o.machine for o in others), *shared],
+            js=call("gsMachine.typed", form.tab),
+            **listeners.quiet(f"own_{form.tab}"),
+        )
+
+
+def listener(
+    handler: Handler, names: Sequence[str], show: Callable[[Shown], Any]
+) -> Callable[..., Iterator[Any]]:
+    """Return a listener that calls `handler` with the values of the fields `names`.
+
+    Gradio fills in who asks, then passes the question before, a mark, the wishes, and the values.
+    """
+
+    def listen(
+        token: gr.OAuthToken | None,
+        profile: gr.OAuthProfile | None,
+        query: str,
+        _again: str,
+        wishes: str,
+        *values: object,
+    ) -> Iterator[Any]:
+        fields = dict(zip(names, values, strict=True))
+        call = FormCall(fields, query, wishes_of(wishes), token, profile)
+        answers = iter(({},)) if call.last("later") is not None else handler(call)
+        for shown in answers:
+            yield show(shown)
+
+    return listen

@@ -1,0 +1,177 @@
+"""Stacked memory bars: of quantizations in GiB, on one scale from zero with ticks at the sizes of
+common cards; of one GPU, with what stays free or is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpusizer.answers.report import EstimateRow, Report
+from gpusizer.core.units import GIB
+from gpusizer.fit.fit import Fit
+from gpusizer.fit.losses import quality_at
+from gpusizer.memory.breakdown import Breakdown
+from gpusizer.ui.presenters.pieces.html import Html, el, join
+from gpusizer.ui.presenters.pieces.losses import loss_mark
+from gpusizer.ui.presenters.pieces.marks import PARTS, native_chip, parts_legend
+from gpusizer.ui.presenters.pieces.number_format import percent
+from gpusizer.ui.presenters.pieces.words import Words
+
+_CARD_SIZES_GIB = (
+    1,
+    2,
+    4,
+    8,
+    12,
+    16,
+    24,
+    32,
+    48,
+    64,
+    80,
+    96,
+    128,
+    192,
+    256,
+    384,
+    512,
+    640,
+    1024,
+    1536,
+    2048,
+)
+_CLOSEST_TICKS = 0.07  # share of the scale; closer labels would touch on a phone
+_SHOWN = (
+    "bf16",
+    "fp8",
+    "q8_0",
+    "q6_k",
+    "q5_k_m",
+    "q4_k_m",
+    "awq-int4-g128",
+    "mlx-4bit",
+    "q3_k_m",
+    "q2_k",
+)
+"""Quantizations that people know by name; the table below the bars has all."""
+
+
+def bars_html(report: Report, words: Words) -> Html:
+    """Draw a bar for each well-known quantization and for the checkpoint as stored."""
+    rows = shown_rows(report.estimates)
+    scale = max(row.estimate.all_gpus.total.high for row in rows)
+    ticks = card_ticks(scale)
+    return el(
+        "div",
+        parts_legend(words),
+        el(
+            "div",
+            el("div", join(_tick(size, scale) for size in ticks), class_="gs-axis"),
+            join(_row(row, scale, ticks, words) for row in rows),
+            class_="gs-bars",
+        ),
+        el("p", words("bars.note"), " ", words("bars.loss"), class_="gs-small"),
+    )
+
+
+def shown_rows(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
+    """Choose the checkpoint, and the well-known quantizations that its weights can still get."""
+    well_known = [
+        row
+        for row in rows
+        if row.estimate.native
+        or (row.estimate.quant.slug in _SHOWN and not row.needs_original_weights)
+    ]
+    return well_known or list(rows)
+
+
+def card_ticks(scale_bytes: float) -> list[int]:
+    """Choose card sizes within the scale, from the largest down, whose labels do not touch."""
+    ticks: list[int] = []
+    next_place = float("inf")
+    for size in reversed(_CARD_SIZES_GIB):
+        place = size * GIB / scale_bytes
+        if _CLOSEST_TICKS < place <= min(1, next_place - _CLOSEST_TICKS):
+            ticks.append(size)
+            next_place = place
+    return ticks[::-1]
+
+
+def segments(memory: Breakdown, scale_bytes: float, words: Words) -> list[Html]:
+    """Draw the coloured parts of one bar."""
+    return [
+        el(
+            "span",
+            class_=f"gs-{part}",
+            style=f"width:{percent(amount, scale_bytes)}",
+            title=f"{words(f'part.{part}')}: {words.amount(amount)}",
+        )
+        for part, amount in memory.likely_bytes.items()
+        if part in PARTS
+    ]
+
+
+def bar_bytes(fit: Fit) -> int:
+    """How far the bar of one GPU reaches: to its capacity, or to what a model needs beyond it."""
+    return max(fit.gpu.device_free_bytes, fit.estimate.per_gpu.total.likely)
+
+
+def capacity_bar(fit: Fit, scale_bytes: int, words: Words) -> Html:
+    """Draw the use of one GPU's memory, as long as its share of the scale that bars beside it have
+    too; use beyond it is drawn past the line of its capacity."""
+    capacity, memory, reach = fit.gpu.device_free_bytes, fit.estimate.per_gpu, bar_bytes(fit)
+    used, free = memory.total.likely, max(0, fit.headroom_bytes or 0)
+    unused = {"free": free, "reserve": max(0, capacity - used - free)}
+    rest = [
+        el(
+            "span",
+            class_=f"gs-{name}",
+            style=f"width:{percent(amount, reach)}",
+            title=f"{words(f'part.{name}')}: {words.amount(amount)}",
+        )
+        for name, amount in unused.items()
+    ]
+    limit = None
+    if used > capacity:
+        limit = el("b", style=f"left:{percent(capacity, reach)}", title=words.amount(capacity))
+    return el(
+        "div",
+        join(segments(memory, reach, words)),
+        join(rest),
+        limit,
+        class_="gs-bar gs-bar-over" if limit else "gs-bar",
+        style=f"width:{percent(reach, scale_bytes)}",
+    )
+
+
+def _tick(size_gib: int, scale: float) -> Html:
+    return el("span", str(size_gib), style=f"left:{percent(size_gib * GIB, scale)}")
+
+
+def _row(row: EstimateRow, scale: float, ticks: Sequence[int], words: Words) -> Html:
+    estimate = row.estimate
+    total = estimate.all_gpus.total
+    lines = [el("i", style=f"left:{percent(size * GIB, scale)}") for size in ticks]
+    whisker = el(
+        "b",
+        style=f"left:{percent(total.low, scale)};width:{percent(total.high - total.low, scale)}",
+        title=words.amount_band(total),
+    )
+    return el(
+        "div",
+        el(
+            "div",
+            el("strong", estimate.quant.name),
+            native_chip(estimate, words),
+            el("small", estimate.engine.name, " · ", loss_mark(quality_at(estimate), words)),
+            class_="gs-bar-name",
+        ),
+        el(
+            "div",
+            join(lines),
+            join(segments(estimate.all_gpus, scale, words)),
+            whisker,
+            class_="gs-bar",
+        ),
+        el("div", words.gib(total.likely), class_="gs-bar-total"),
+        class_="gs-bar-row",
+    )

@@ -1,0 +1,251 @@
+"""What stands side by side of one GPU: how the model runs on it, what it costs, what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from gpusizer.answers.comparison import ComparedGpu
+from gpusizer.answers.conclusion import clauses
+from gpusizer.core.units import GB, GIB, TERA
+from gpusizer.fit.advice.capacity_limits import Largest
+from gpusizer.fit.fit import Fit
+from gpusizer.fit.losses import quality_at
+from gpusizer.fit.ranking import Ranked
+from gpusizer.fit.speed import Rate, Speeds
+from gpusizer.fit.speed.speculation import SpeculativeSpeeds
+from gpusizer.gpus import Gpu
+from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
+from gpusizer.memory.draft import DraftEstimate
+from gpusizer.ui.presenters.beside.bars import capacity_bar
+from gpusizer.ui.presenters.pieces.html import el
+from gpusizer.ui.presenters.pieces.losses import loss_label
+from gpusizer.ui.presenters.pieces.marks import verdict_badge
+from gpusizer.ui.presenters.pieces.number_format import DASH
+from gpusizer.ui.presenters.pieces.side_table import Best, Cell, Column
+from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.ui.presenters.prices import break_even_cell, buy_cell, hour_cell, million_cell
+
+ROWS: Mapping[str, Best | None] = {
+    "verdict": None,
+    "plan": None,
+    "quality": None,
+    "used": max,
+    "draft_memory": None,
+    "decode": max,
+    "guessed": None,
+    "prefill": max,
+    "read": max,
+    "heard": max,
+    "drawn": min,
+    "first_token": min,
+    "users_total": max,
+    "serving": max,
+    "max_context": max,
+    "max_users": max,
+    "best_quant": None,
+    "buy": min,
+    "rent": min,
+    "million": min,
+    "break_even": None,
+    "memory": max,
+    "bandwidth": max,
+    "fp16": max,
+    "power": min,
+    "links": None,
+}
+"""The rows from top to bottom, each with which of its values is the best."""
+
+_Lines = Iterator[tuple[str, Cell]]
+
+
+def boards_name(item: ComparedGpu, words: Words) -> str:
+    """Name a column: its GPUs, and the system memory beside them."""
+    ranked = item.ranked
+    count = ranked.fit.count if ranked else item.count or 1
+    name = clauses.boards_name(item.gpu, count)
+    if ranked and ranked.fit.machine.ram_bytes:
+        name += f" + {words.number(ranked.fit.machine.ram_bytes / GIB, 'g')} GB RAM"
+    return name
+
+
+def column_of(item: ComparedGpu, scale_bytes: int, words: Words) -> Column:
+    """The cells of one GPU by row; bars are drawn on a scale that all GPUs share."""
+    lines: dict[str, Cell] = {}
+    if item.ranked is not None:
+        lines.update(_fit(item.ranked.fit, scale_bytes, words))
+        lines.update(_performance(item.ranked, words))
+    lines.update(_costs(item, words))
+    lines.update(_hardware(item.gpu, words))
+    return lines
+
+
+def _fit(fit: Fit, scale_bytes: int, words: Words) -> _Lines:
+    """Yield the verdict, the plan and its quality; where an engine runs the model, also the memory
+    used, and left or missing on one GPU."""
+    estimate = fit.estimate
+    quality, used = quality_at(estimate), estimate.per_gpu.total.likely
+    yield "verdict", Cell(verdict_badge(fit.verdict, words))
+    yield "plan", Cell(estimate.quant.name, estimate.engine.name)
+    yield "quality", Cell(loss_label(quality, words), None, (words.note(quality.detail()),))
+    if fit.headroom_bytes is None:
+        return
+    spare = "cards.spare" if fit.headroom_bytes >= 0 else "cards.short"
+    capacity = words.amount(fit.gpu.device_free_bytes)
+    used_of = words("cards.used", used=words.amount(used), capacity=capacity)
+    shown = el(
+        "span",
+        capacity_bar(fit, scale_bytes, words),
+        words(spare, amount=words.amount(abs(fit.headroom_bytes))),
+        class_="gs-fit",
+    )
+    band = used_of if fit.count == 1 else words("cards.each", used=used_of)
+    yield "used", Cell(shown, band, (), fit.headroom_bytes)
+
+
+def _performance(ranked: Ranked, words: Words) -> _Lines:
+    """Yield speeds and context, which exist only where a model that generates text fits; partly in
+    system memory it has a speed, and no other figure."""
+    verdict = ranked.fit.verdict
+    silent = ranked.decode is None and ranked.prefill is None
+    if ranked.read is not None:
+        yield "read", _rate(ranked.read, words)
+    elif ranked.heard is not None:
+        heard = words("spec.sound", speed=words.speed(ranked.heard.likely))
+        yield "heard", Cell(heard, words.band(ranked.heard), (), ranked.heard.likely)
+    elif ranked.drawn is not None:
+        seconds = f"{words.speed(ranked.drawn.likely)} s"
+        yield "drawn", Cell(seconds, words.band(ranked.drawn), (), ranked.drawn.likely)
+    elif not verdict.in_memory or silent:
+        yield "decode", Cell(DASH)
+    else:
+        yield "decode", _rate(ranked.decode, words)
+        yield "prefill", _rate(ranked.prefill, words)
+    if verdict.all_on_gpu and not silent:
+        if ranked.speeds is not None:
+            yield from _with_users(ranked.speeds, words)
+        if ranked.speculation is not None:
+            yield "guessed", _guessed(ranked.speculation, words)
+    if ranked.fit.estimate.draft is not None:
+        yield "draft_memory", _draft_memory(ranked.fit.estimate.draft, words)
+    if ranked.largest is not None:
+        yield from _limits(ranked.largest, words)
+
+
+def _draft_memory(draft: DraftEstimate, words: Words) -> Cell:
+    """The memory that a draft model takes on each GPU, which its bar includes."""
+    total = draft.per_gpu.total
+    band = words.amount_band(total)
+    return Cell(words.amount(total.likely), draft.quant.name, (band,))
+
+
+def _guessed(speeds: SpeculativeSpeeds, words: Words) -> Cell:
+    """The speed of one user with a draft model, and the acceptance from which that gains."""
+    least = speeds.break_even
+    gain = (
+        words("spec.never_gains")
+        if least is None
+        else words("spec.gains_from", share=words.share(least, 1))
+    )
+    if speeds.decode is None:
+        return Cell(DASH, gain)
+    return Cell(words.rate(speeds.decode.likely), words.band(speeds.decode), (gain,))
+
+
+def _with_users(speeds: Speeds, words: Words) -> _Lines:
+    """Yield the wait for an answer, and totals if the request has several users."""
+    first_token = speeds.first_token
+    if first_token is not None:
+        yield (
+            "first_token",
+            Cell(
+                words("seconds", time=words.speed(first_token.likely, 2)),
+                None,
+                (words("spec.after_prompt", prompt=words.whole(speeds.prompt)),),
+                first_token.likely,
+            ),
+        )
+    if speeds.users > 1:
+        for name, rate, users in (
+            ("users_total", speeds.total, speeds.users),
+            ("serving", speeds.serving, speeds.serving_users),
+        ):
+            if rate is not None:
+                of = words("spec.users_band", users=words.whole(users), band=words.band(rate))
+                yield name, Cell(words.rate(rate.likely), of, (), rate.likely)
+
+
+def _limits(largest: Largest, words: Words) -> _Lines:
+    """Yield the limits that surely fit when one setting changes at a time; a picture, which has no
+    context, has no users of so many tokens."""
+    context, users = largest.context_at_users, largest.users_at_context
+    if context:
+        at_users = words("spec.at_users", at_once=words.at_once(largest.users))
+        shown = words("tokens", count=words.whole(context))
+        yield "max_context", Cell(shown, None, (at_users,), context)
+    if users and context:
+        at_context = words("spec.at_context", context=words.whole(largest.context))
+        yield "max_users", Cell(words.whole(users), at_context, (), users)
+    if largest.quant:
+        engine = largest.engine.name if largest.engine else None
+        yield "best_quant", Cell(largest.quant.name, engine)
+
+
+def _rate(rate: Rate | None, words: Words) -> Cell:
+    if rate is None:
+        return Cell(words("unknown"))
+    return Cell(words.rate(rate.likely), words.band(rate), (), rate.likely)
+
+
+def _costs(item: ComparedGpu, words: Words) -> _Lines:
+    """Yield the prices of all boards of a column, and of its tokens where the model runs on them.
+
+    A price of boards that do not hold the model is the best of no row.
+    """
+    ranked = item.ranked
+    if ranked is None:
+        costs = plan_costs(item.gpu, item.count or 1, None, DEFAULT_ASSUMPTIONS)
+    else:
+        costs = ranked.costs
+    prices = {"buy": buy_cell(costs, words), "rent": hour_cell(costs, words)}
+    if ranked is not None and not ranked.fit.verdict.all_on_gpu:
+        yield from ((name, replace(cell, value=None)) for name, cell in prices.items())
+        return
+    running = {"million": million_cell(costs, words), "break_even": break_even_cell(costs, words)}
+    yield from prices.items()
+    yield from ((name, cell) for name, cell in running.items() if cell is not None)
+
+
+def _hardware(gpu: Gpu, words: Words) -> _Lines:
+    """Yield what one GPU is."""
+    label = words(
+        "spec.label",
+        label=words.number(gpu.memory_marketing_gb, "g"),
+        type=gpu.memory_type,
+        basis=words(f"basis.{gpu.memory_basis}"),
+    )
+    yield "memory", Cell(words.amount(gpu.memory_bytes), None, (label,), gpu.memory_bytes)
+    yield "bandwidth", _known(gpu.bandwidth_bytes_per_second, GB, "GB/s", words)
+    yield "fp16", _known(gpu.fp16_flops, TERA, "TFLOPS", words)
+    yield "power", _known(gpu.power_watts, 1, "W", words)
+    yield "links", _links(gpu, words)
+
+
+def _known(amount: float | None, unit: float, suffix: str, words: Words) -> Cell:
+    if amount is None:
+        return Cell(words("unknown"))
+    return Cell(f"{words.speed(amount / unit)} {suffix}", value=amount)
+
+
+def _links(gpu: Gpu, words: Words) -> Cell:
+    pcie = None
+    if gpu.pcie_generation and gpu.pcie_lanes:
+        pcie = f"PCIe {gpu.pcie_generation}.0\u00a0×{gpu.pcie_lanes}"
+    if not gpu.interconnect:
+        inside = words("spec.unified") if gpu.unified_memory else words("unknown")
+        return Cell(pcie or inside, None, (words("spec.no_fabric"),))
+    speed_in_words = None
+    if gpu.interconnect_bytes_per_second:
+        speed_in_words = f"{words.whole(gpu.interconnect_bytes_per_second / GB)} GB/s"
+    parts = [part for part in (speed_in_words, pcie) if part]
+    return Cell(gpu.interconnect, None, (" · ".join(parts),))

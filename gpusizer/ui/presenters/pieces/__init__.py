@@ -1,0 +1,1 @@
+"""Pieces that every presenter writes with: HTML, numbers, words, tables and marks."""

@@ -1,0 +1,215 @@
+"""The page around the answer: header, welcome, method, age of the data, and API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from gpusizer.answers.data_ages import DataAge
+from gpusizer.hub.reading_steps import ReadingStep
+from gpusizer.text import LANGUAGES
+from gpusizer.ui.presenters.pieces.addresses import PATHS
+from gpusizer.ui.presenters.pieces.html import Html, bullets, defined, el, fold, join, section
+from gpusizer.ui.presenters.pieces.words import Words
+
+LOCALES = {"en": "en", "zh": "zh-CN", "pt": "pt-BR"}
+_OWN_NAMES = {"en": "English", "zh": "简体中文", "pt": "Português"}
+
+_STEPS = ("read", "compute", "rank")
+_METHOD = ("parameters", "weights", "kv_cache", "runtime", "fit", "speed", "prices")
+_LIMITS = ("bands", "engines", "multi", "offline")
+
+ORIGIN = "http://127.0.0.1:7860"
+"""Placeholder in the examples, which the page's script replaces by its own origin."""
+_EXAMPLE: dict[str, Any] = {
+    "model": "Qwen/Qwen3-8B",
+    "context": 16384,
+    "quant": "q4_k_m",
+    "gpu": "rtx 4090, 2x3090",
+}
+MCP_PATH = "/gradio_api/mcp/"
+PYTHON_EXAMPLE = f"""from gradio_client import Client
+
+client = Client("{ORIGIN}")
+report = client.predict(
+    {json.dumps(_EXAMPLE["model"])},
+    context={_EXAMPLE["context"]},
+    quant={json.dumps(_EXAMPLE["quant"])},
+    gpu={json.dumps(_EXAMPLE["gpu"])},
+    api_name="/size_model",
+)
+print(report["model"]["parameters"])
+for place in report["ranking"]:
+    print(place["count"], place["gpu"], place["verdict"], place["headroom_bytes"])
+"""
+CURL_EXAMPLE = f"""EVENT=$(curl -s {ORIGIN}/gradio_api/call/v2/size_model \\
+  -H "Content-Type: application/json" \\
+  -d '{json.dumps(_EXAMPLE)}' | cut -d '"' -f 4)
+curl -sN {ORIGIN}/gradio_api/call/size_model/$EVENT
+"""
+JAVASCRIPT_EXAMPLE = f"""const origin = "{ORIGIN}/gradio_api/call";
+const asked = await fetch(origin + "/v2/size_model", {{
+  method: "POST",
+  headers: {{ "Content-Type": "application/json" }},
+  body: JSON.stringify({json.dumps(_EXAMPLE)}),
+}});
+const event = (await asked.json()).event_id;
+const events = await (await fetch(origin + "/size_model/" + event)).text();
+const report = JSON.parse(events.split("data: ").pop())[0];
+console.log(report.model.parameters);
+for (const place of report.ranking) console.log(place.count, place.gpu, place.verdict);
+"""
+
+
+def header_html(words: Words) -> Html:
+    """Write the header: name, promise and links to the other languages."""
+    links = [
+        el(
+            "a",
+            _OWN_NAMES[language],
+            href=PATHS[language],
+            lang=LOCALES[language],
+            hreflang=LOCALES[language],
+            aria_current="page" if language == words.language else None,
+        )
+        for language in LANGUAGES
+    ]
+    hints = [
+        el(
+            "a",
+            Words(language)("hint"),
+            href=PATHS[language],
+            lang=LOCALES[language],
+            hidden=True,
+            data_hint=language,
+        )
+        for language in LANGUAGES
+        if language != words.language
+    ]
+    return el(
+        "header",
+        skip_html(words),
+        el("div", el("h1", "gpusizer"), el("p", words("promise")), join(hints)),
+        el("nav", join(links), aria_label=words("languages")),
+        class_="gs-header",
+        data_earlier=words("earlier", name="NAME"),
+        data_title=words("document_title"),
+        lang=LOCALES[words.language],
+    )
+
+
+def skip_html(words: Words) -> Html:
+    """Write the page's first link, which is seen once it has the focus, and where the page's
+    script tells that an answer is finished."""
+    skip = el("a", words("skip"), href="#gs-tabs", class_="gs-skip")
+    return join((skip, el("p", class_="gs-told", role="status")))
+
+
+def welcome_html(gpu_count: int, sample: Html | None, words: Words) -> Html:
+    """Write what the page shows before the first question: an example, and how it is made."""
+    steps = [
+        el(
+            "article",
+            el("h3", words(f"welcome.{step}.title", count=gpu_count)),
+            el("p", words(f"welcome.{step}.text")),
+            class_="gs-tile",
+        )
+        for step in _STEPS
+    ]
+    how = el("section", el("div", join(steps), class_="gs-tiles"), class_="gs-section")
+    return join((sample, how))
+
+
+def status_html(model: str, steps: Sequence[ReadingStep], words: Words) -> Html:
+    """Write the status while a model is read, with the steps so far."""
+    items = (
+        words(f"step.{step.name}", count=words.whole(step.count), total=words.whole(step.total))
+        for step in steps
+    )
+    return waiting_html(words("reading", model=model[:120]), bullets(items, "gs-steps", "ol"))
+
+
+def waiting_html(doing: str, steps: Html | None = None) -> Html:
+    """Write what is done while the visitor waits."""
+    return el(
+        "div",
+        el("span", class_="gs-spinner"),
+        el("p", doing),
+        steps,
+        class_="gs-status",
+        role="status",
+    )
+
+
+def method_html(words: Words) -> Html:
+    """Write how each number is computed, from which sources, and with which limits."""
+    explained = (
+        defined(words(f"method.{name}.title"), words(f"method.{name}.text")) for name in _METHOD
+    )
+    return section(
+        "method",
+        fold(
+            words("method.title"),
+            el("dl", join(explained)),
+            el("h3", words("limits.title")),
+            bullets(words(f"limits.{name}") for name in _LIMITS),
+            class_="gs-method",
+        ),
+    )
+
+
+def data_ages_html(ages: Sequence[DataAge], words: Words) -> Html:
+    """Write a list of dates, one line for each kind of data."""
+    listed = bullets(_age(age, words) for age in ages)
+    title = el("h3", words("ages.title"))
+    return section("ages", title, listed, class_="gs-section gs-small")
+
+
+def _age(age: DataAge, words: Words) -> str:
+    """Name the kind of data, and the day or the days between which it was read."""
+    dates = age.newest
+    if age.oldest != age.newest:
+        dates = words("ages.between", oldest=age.oldest, newest=age.newest)
+    return words(f"ages.{age.kind}", dates=dates)
+
+
+ENDPOINTS_PATH = "endpoints"
+"""Path of the page with Gradio's API documentation, relative to any page."""
+_DESCRIPTIONS = ("llms.txt", ENDPOINTS_PATH)
+
+
+def api_html(words: Words, *, opened: bool = False) -> Html:
+    """Write the section on the API: endpoints and examples of calls."""
+    named = (
+        join((el("code", path), " ", words(f"api.{name}"))) for name, path in _ENDPOINTS.items()
+    )
+    return section(
+        "api",
+        fold(
+            words("api.title"),
+            el("p", words("api.lead")),
+            bullets(named),
+            words.code("Python", PYTHON_EXAMPLE, "python"),
+            words.code("JavaScript", JAVASCRIPT_EXAMPLE, "javascript"),
+            words.code("curl", CURL_EXAMPLE, "curl"),
+            el("p", words("api.mcp"), " ", el("code", MCP_PATH)),
+            el("p", words("api.all"), " ", join(_link(path) for path in _DESCRIPTIONS)),
+            el("p", words("api.errors")),
+            class_="gs-api",
+            open=opened or None,
+        ),
+    )
+
+
+_ENDPOINTS = {
+    "size": "/size_model",
+    "train": "/train_model",
+    "compare": "/compare_gpus",
+    "reverse": "/models_for_gpu",
+    "list": "/list_gpus",
+}
+
+
+def _link(path: str) -> Html:
+    return el("span", el("a", f"/{path}", href=path), " ")

@@ -1,0 +1,57 @@
+"""What a quantization loses, in a reader's words: a word, a band in percent, a sentence."""
+
+from __future__ import annotations
+
+from gpusizer.fit.losses import quality_at
+from gpusizer.memory.estimate import MemoryEstimate
+from gpusizer.quality.quality import Quality
+from gpusizer.ui.presenters.pieces.html import Html, el, small
+from gpusizer.ui.presenters.pieces.words import Words
+
+
+def loss_label(quality: Quality, words: Words) -> str:
+    """Write the word: "small loss"."""
+    return words.note(quality.label)
+
+
+def loss_text(quality: Quality, words: Words) -> str:
+    """Write the word with the band of the increase of perplexity: "small loss (1–4 %)"."""
+    band = _band(quality, words)
+    return f"{loss_label(quality, words)} ({band})" if band else loss_label(quality, words)
+
+
+def configuration(estimate: MemoryEstimate, words: Words) -> str:
+    """Write a quantization, what it loses, and the engine that runs it."""
+    loss = loss_label(quality_at(estimate), words)
+    return f"{estimate.quant.name} · {loss} · {estimate.engine.name}"
+
+
+def loss_sentence(quality: Quality, words: Words) -> str:
+    """Write the word, the number and where it is from."""
+    label = loss_label(quality, words)
+    return f"{label[:1].upper()}{label[1:]}: {words.note(quality.detail())}"
+
+
+def loss_cell(quality: Quality, words: Words) -> Html:
+    """Write the word with its band below it; the sentence is told when it is pointed at."""
+    band = _band(quality, words)
+    return el(
+        "span",
+        loss_mark(quality, words),
+        small(band),
+        class_="gs-loss-cell",
+        title=loss_sentence(quality, words),
+    )
+
+
+def loss_mark(quality: Quality, words: Words) -> Html:
+    """Write the word, coloured by how much is lost."""
+    return el("span", loss_label(quality, words), class_=f"gs-loss gs-loss-{quality.word}")
+
+
+def _band(quality: Quality, words: Words) -> str:
+    """Write the band in percent, "" where nothing is lost by definition or no text is written."""
+    percent = quality.percent
+    if percent is None:
+        return ""
+    return f"{words.number(percent.low, 'g')}–{words.number(percent.high, 'g')} %"

@@ -1,0 +1,55 @@
+"""Marks that several presenters use: verdicts, provenance, memory legends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gpusizer.core.byte_ranges import Provenance
+from gpusizer.core.messages import Note
+from gpusizer.fit.verdict import Verdict
+from gpusizer.memory.estimate import MemoryEstimate
+from gpusizer.ui.presenters.pieces.html import Child, Html, el, join
+from gpusizer.ui.presenters.pieces.words import Words
+
+PARTS = ("weights", "kv_cache", "activations", "overhead")
+"""The parts of every memory bar, bottom to top."""
+
+
+def verdict_badge(verdict: Verdict, words: Words, note: str = "") -> Html:
+    """Write the verdict in words, or those of a note, coloured by severity."""
+    said = words.note(Note(note)) if note else words.verdict(verdict.value)
+    return el("span", said, class_=f"gs-verdict gs-verdict-{verdict.value}")
+
+
+def native_chip(estimate: MemoryEstimate, words: Words) -> Html | None:
+    """Write that weights are as stored; None where they are not."""
+    return el("span", words("as_stored"), class_="gs-chip") if estimate.native else None
+
+
+def provenance_mark(provenance: str, words: Words) -> Html:
+    """Draw a disc that is full for exact, half for derived, hollow for fitted."""
+    name = words(f"provenance.{provenance}")
+    return el(
+        "span", class_=f"gs-mark gs-mark-{provenance}", role="img", aria_label=name, title=name
+    )
+
+
+def provenance_legend(words: Words) -> Html:
+    """Write the meaning of each mark."""
+    return legend(
+        (provenance_mark(kind.value, words), words(f"provenance.{kind.value}.long"))
+        for kind in Provenance
+    )
+
+
+def parts_legend(words: Words, *extra: str) -> Html:
+    """Write the colours of the memory bars and of `extra` parts."""
+    return legend(
+        (el("span", class_=f"gs-swatch gs-{part}"), words(f"part.{part}"))
+        for part in (*PARTS, *extra)
+    )
+
+
+def legend(marked: Iterable[tuple[Html, Child]]) -> Html:
+    """Write marks with their meanings."""
+    return el("ul", join(el("li", *pair) for pair in marked), class_="gs-legend")

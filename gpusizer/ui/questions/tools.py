@@ -1,0 +1,107 @@
+"""The endpoints as tools of the Model Context Protocol: short answers as JSON, whole on request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+from gradio.mcp import GradioMCPServer
+from mcp.types import TextContent
+
+from gpusizer.core.printable import json_text
+from gpusizer.ui.questions.endpoints import PUBLIC
+from gpusizer.ui.questions.short_answers import SHORT_FORMS, first_rows, shortened
+
+_COMMANDS = {endpoint.name: endpoint.command for endpoint in PUBLIC}
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What a tool's caller asked for besides the question: whole answers, and how many rows."""
+
+    command: str
+    details: bool
+    top: int | None
+
+
+class ToolFailure(Exception):
+    """A failed call. The library mcp answers an exception with its text and `isError`."""
+
+
+class JsonTools(GradioMCPServer):
+    """Gradio's MCP server with short answers in JSON, failures marked, and names without prefixes.
+
+    Gradio 6.31 writes `str(result)` as the text of a tool's result (`postprocess_output_data` in
+    gradio/mcp.py), which of a dict is Python's notation; begins names with that of a Space; and
+    offers the listener of a login button, `_check_login_status`, as a tool.
+    """
+
+    def __init__(self, blocks: gr.Blocks) -> None:
+        super().__init__(blocks)
+        self._call: ContextVar[_Call] = ContextVar("call")
+
+    def get_tool_to_endpoint(self) -> dict[str, str]:
+        """The public endpoints by their own names, on a Space, too."""
+        self.tool_prefix = ""
+        named = super().get_tool_to_endpoint()
+        return {name: endpoint for name, endpoint in named.items() if name in _COMMANDS}
+
+    def get_input_schema(
+        self, tool_name: str, parameters: dict[str, str] | None = None
+    ) -> tuple[dict[str, Any], list[list[str | int]]]:
+        """The endpoint's fields, and those of the short form."""
+        schema, positions = super().get_input_schema(tool_name, parameters)
+        return {**schema, "properties": schema["properties"] | _more(tool_name)}, positions
+
+    def _prepare_tool_call_args(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, list[Any], dict[str, str], Any]:
+        """Take the fields of the short form out of a call, and remember them until its result."""
+        fields = dict(arguments)
+        top = fields.get("top")
+        if name in _COMMANDS:
+            details = bool(fields.pop("details", False))
+            self._call.set(_Call(_COMMANDS[name], details, top if isinstance(top, int) else None))
+            if not _asks_top(name):
+                fields.pop("top", None)
+        prepared: tuple[str, list[Any], dict[str, str], Any]
+        prepared = super()._prepare_tool_call_args(name, fields)
+        return prepared
+
+    def postprocess_output_data(self, data: Any, root_url: str) -> list[Any]:
+        """One JSON text for each output; an endpoint has one, an object. Raises ToolFailure."""
+        return [TextContent(type="text", text=self._text(output)) for output in data]
+
+    def _text(self, output: dict[str, Any]) -> str:
+        if "error" in output:
+            raise ToolFailure(json_text(output))
+        call = self._call.get()
+        if call.details:
+            return json_text(first_rows(call.command, output, call.top))
+        return json_text(shortened(call.command, output, call.top))
+
+
+def _asks_top(name: str) -> bool:
+    """Whether the request itself has a number of rows."""
+    return any(name == endpoint.name and "top" in endpoint.parameters for endpoint in PUBLIC)
+
+
+def _more(name: str) -> Mapping[str, Any]:
+    """The schema of the fields that only a tool has."""
+    form = SHORT_FORMS[_COMMANDS[name]]
+    return {
+        "details": {
+            "type": "boolean",
+            "description": "Everything the question's contract has instead of the short form:"
+            " much longer, so name a GPU or a small top with it.",
+            "default": False,
+        },
+        "top": {
+            "type": "integer",
+            "description": f"Entries of {form.rows}; how many more there are is said.",
+            "default": form.top,
+        },
+    }

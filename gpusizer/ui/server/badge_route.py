@@ -1,0 +1,60 @@
+"""`/badge?model=…&gpu=…`: a picture for model cards, cached as the answers below `/v1` are.
+
+It is always read anonymously: a token that a caller sends is not looked at, so that no private
+repository has a badge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from starlette.datastructures import Headers
+from starlette.responses import Response
+
+from gpusizer.core.errors import GpusizerError
+from gpusizer.text import Language, say_error
+from gpusizer.ui.presenters.badge import Badge, badge_of, error_badge
+from gpusizer.ui.questions.answer_cache import Answer, Answers
+from gpusizer.ui.questions.endpoints import SIZE_MODEL
+from gpusizer.ui.questions.metrics import Metrics
+from gpusizer.ui.server.http_api import Respond, cached, responder
+from gpusizer.ui.server.http_status import error_headers, status_of
+from gpusizer.ui.server.work_pool import WorkPool
+
+PATH = "/badge"
+
+_TYPE = "image/svg+xml"
+_INERT = {
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    "x-content-type-options": "nosniff",
+}
+"""A picture that is opened by its address runs nothing and loads nothing."""
+_ONE_PLACE = {"top": 1, "card": False, "quantized_repos": ""}
+
+
+def badge_route(answers: Answers, pool: WorkPool, metrics: Metrics) -> Respond:
+    """Return the route's function. The query's fields are those of `/v1/size`."""
+
+    def ask(fields: dict[str, Any], _token: str | None, language: Language) -> Answer:
+        return answers.cache.answer(SIZE_MODEL.command, {**fields, **_ONE_PLACE}, language)
+
+    return responder(SIZE_MODEL, pool, metrics, "badge", ask, _response, _error_response)
+
+
+def _response(answer: Answer, headers: Headers, language: Language) -> Response:
+    def whole(kept: Mapping[str, str]) -> Response:
+        return _picture(badge_of(answer.json(), language), HTTPStatus.OK, kept)
+
+    return cached(answer, headers, {**_INERT, "content-language": language}, whole)
+
+
+def _error_response(error: GpusizerError, language: Language, _: str | None) -> Response:
+    """The grey badge with the error's status; nobody keeps it."""
+    badge = error_badge(error, say_error(error, language), language)
+    return _picture(badge, status_of(error), {**_INERT, **error_headers(error, language)})
+
+
+def _picture(badge: Badge, status: HTTPStatus, headers: Mapping[str, str]) -> Response:
+    return Response(str(badge.svg()), status, dict(headers), media_type=_TYPE)

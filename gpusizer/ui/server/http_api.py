@@ -1,0 +1,220 @@
+"""The questions over plain HTTP: `GET /v1/size?model=…`, without a session, for caches to keep."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+from gpusizer.answers.report import error_json
+from gpusizer.answers.requests.request_docs import described_fields
+from gpusizer.core.errors import GpusizerError, InvalidRequest
+from gpusizer.core.printable import json_bytes
+from gpusizer.core.validation import fail
+from gpusizer.text import LANGUAGES, Language, say_error
+from gpusizer.ui.questions.answer_cache import Answer, Answers
+from gpusizer.ui.questions.endpoint import Endpoint
+from gpusizer.ui.questions.metrics import Metrics
+from gpusizer.ui.server.http_docs import docs_page, operation
+from gpusizer.ui.server.http_status import (
+    LANGUAGE_FIELD,
+    NOT_KEPT,
+    error_headers,
+    language_of,
+    status_of,
+)
+from gpusizer.ui.server.work_pool import WorkPool
+
+PATH = "/v1"
+DOCS_PATH, OPENAPI_PATH = f"{PATH}/docs", f"{PATH}/openapi.json"
+"""Where the questions are described, for people and for programs."""
+
+PUBLIC_CACHE = "public, max-age=300"
+"""As long as the Hub is not asked again which commit a branch means."""
+PRIVATE_CACHE = "private, no-store"
+_VARY = "Accept-Encoding, Authorization"
+_BEARER = "bearer "
+_JSON = "application/json"
+_DESCRIPTION = (
+    "Which GPUs run a Hugging Face model, how fast, for how much, and why. Sizes are integers of"
+    " bytes. The fields of a request are query parameters, lists texts with commas or repeated"
+    " parameters. `ETag` names commit, request and data: `If-None-Match` costs a 304."
+)
+
+_NEVER_EMPTY = {int: "not_an_integer", float: "not_a_number", bool: "not_a_boolean"}
+"""Types that have no empty value, as the schema says, and the reason of the refusal."""
+
+_log = logging.getLogger(__name__)
+
+Respond = Callable[[Request], Awaitable[Response]]
+
+
+def http_api(
+    answers: Answers, endpoints: tuple[Endpoint, ...], pool: WorkPool, metrics: Metrics
+) -> FastAPI:
+    """Return the application to mount at PATH: a route for each question, and their description."""
+    api = FastAPI(
+        title="gpusizer", version="1", description=_DESCRIPTION, docs_url=None, redoc_url=None
+    )
+    for endpoint in endpoints:
+        ask = partial(answers.ask, endpoint.command)
+        respond = responder(endpoint, pool, metrics, "http", ask, _response, _error_response)
+        path, described = f"/{endpoint.command}", operation(endpoint)
+        api.add_api_route(
+            path,
+            respond,
+            methods=["GET"],
+            operation_id=endpoint.name,
+            summary=endpoint.summary,
+            response_class=JSONResponse,
+            openapi_extra=described,
+        )
+        api.add_api_route(path, respond, methods=["HEAD"], include_in_schema=False)
+    page = docs_page(PATH, endpoints, _DESCRIPTION)
+
+    async def docs(_: Request) -> HTMLResponse:
+        return HTMLResponse(page)
+
+    api.add_api_route("/docs", docs, include_in_schema=False)
+    api.add_exception_handler(HTTPException, _no_such_route(endpoints))
+    return api
+
+
+Ask = Callable[[dict[str, Any], str | None, Language], Answer]
+"""Answers the fields of a question for the owner of a token in a language."""
+Refuse = Callable[[GpusizerError, Language, str | None], Response]
+
+
+def responder(
+    endpoint: Endpoint,
+    pool: WorkPool,
+    metrics: Metrics,
+    way: str,
+    ask: Ask,
+    show: Callable[[Answer, Headers, Language], Response],
+    refuse: Refuse,
+) -> Respond:
+    """Return the function of a route that answers a question and is counted as a `way` to ask."""
+
+    async def respond(request: Request) -> Response:
+        model: str | None = None
+        try:
+            with metrics.answering(endpoint.command, way):
+                fields = _read_fields(endpoint, request)
+                model = fields.get("model")
+                language = _read_language(fields.pop(LANGUAGE_FIELD, None))
+                token = _token(request.headers)
+                answer = await pool.run(lambda: ask(fields, token, language))
+        except GpusizerError as error:
+            return refuse(error, language_of(request), model)
+        except Exception:
+            _log.exception("unexpected failure")
+            return refuse(GpusizerError(), language_of(request), model)
+        return show(answer, request.headers, language)
+
+    return respond
+
+
+def _read_fields(endpoint: Endpoint, request: Request) -> dict[str, Any]:
+    """The query's fields: a list that is repeated is one of Python's, what is needed is there.
+
+    Raises InvalidRequest for another field that is repeated, and for a number, flag or choice
+    without a value: `max_watts=` is a mistake here, while a form's empty field means none.
+    """
+    fields: dict[str, Any] = {}
+    for name, value in request.query_params.multi_items():
+        fields.setdefault(name, []).append(value)
+    kinds = described_fields(endpoint.request)
+    for name, values in fields.items():
+        is_list = name in kinds and kinds[name].kind is tuple
+        if len(values) > 1 and not is_list:
+            raise fail(name[:40], ", ".join(values), "repeated")
+        if values == [""] and name in kinds:
+            if kinds[name].kind in _NEVER_EMPTY:
+                raise fail(name, "", _NEVER_EMPTY[kinds[name].kind])
+            if kinds[name].choices:
+                raise fail(name, "", "not_one_of", choices=", ".join(kinds[name].choices))
+        fields[name] = values if len(values) > 1 else values[0]
+    missing = {name: [] if kinds[name].kind is tuple else "" for name in endpoint.needed}
+    return {**missing, **fields}
+
+
+def _error_response(error: GpusizerError, language: Language, repo_id: str | None) -> Response:
+    """The error object with its status; nobody keeps it."""
+    shown_id = None if repo_id is None else repo_id[:200]
+    body = json_bytes(error_json(error, say_error(error, language), shown_id))
+    return Response(body, status_of(error), error_headers(error, language), _JSON)
+
+
+def _response(answer: Answer, headers: Headers, _: Language) -> Response:
+    """The answer, compressed for a caller who can read that."""
+
+    def whole(kept: Mapping[str, str]) -> Response:
+        if "gzip" in headers.get("accept-encoding", ""):
+            encoded = {**kept, "content-encoding": "gzip"}
+            return Response(answer.packed, headers=encoded, media_type=_JSON)
+        return Response(answer.text, headers=dict(kept), media_type=_JSON)
+
+    return cached(answer, headers, {"vary": _VARY}, whole)
+
+
+def cached(
+    answer: Answer,
+    headers: Headers,
+    more: Mapping[str, str],
+    whole: Callable[[Mapping[str, str]], Response],
+) -> Response:
+    """The `whole` response with headers that say who may keep it, and `more`; its 304 for a caller
+    who has it."""
+    if not answer.is_public:
+        return whole({**more, "cache-control": PRIVATE_CACHE})
+    kept = {**more, "cache-control": PUBLIC_CACHE, "etag": answer.etag}
+    if is_known(answer.etag, headers.get("if-none-match", "")):
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=kept)
+    return whole(kept)
+
+
+def is_known(etag: str, if_none_match: str) -> bool:
+    """Whether a list of entity tags names this one, by the weak comparison of RFC 9110, 8.8.3.2."""
+    tags = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
+    return "*" in tags or etag.removeprefix("W/") in tags
+
+
+def _token(headers: Headers) -> str | None:
+    """The Hub token that a visitor sends as `Authorization: Bearer hf_…`."""
+    value = headers.get("authorization", "")
+    return value[len(_BEARER) :].strip() or None if value.lower().startswith(_BEARER) else None
+
+
+def _read_language(value: Any) -> Language:
+    """The language of an answer's sentences. Raises InvalidRequest for one that has none."""
+    asked = LANGUAGES[0] if value is None else value
+    language = next((name for name in LANGUAGES if name == asked), None)
+    if language is None:
+        raise fail(LANGUAGE_FIELD, value, "not_one_of", choices=", ".join(LANGUAGES))
+    return language
+
+
+def _no_such_route(
+    endpoints: tuple[Endpoint, ...],
+) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """Answer a wrong path or method with an error object that names the right ones."""
+    paths = ", ".join(f"{PATH}/{endpoint.command}" for endpoint in endpoints)
+
+    async def refuse(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        wrong = InvalidRequest(
+            field="path", value=request.url.path[:80], reason="not_one_of", choices=paths
+        )
+        body = error_json(wrong, say_error(wrong, language_of(request)))
+        headers = {**(error.headers or {}), "cache-control": NOT_KEPT}
+        return JSONResponse(body, error.status_code, headers)
+
+    return refuse
