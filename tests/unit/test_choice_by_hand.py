@@ -16,19 +16,23 @@ import pytest
 from bench.measurements import load_profile
 from gpusizer.answers.requests.selection import select_quants
 from gpusizer.core.dtypes import GGML_BLOCKS
-from gpusizer.core.units import GB
+from gpusizer.core.units import GB, GIB
+from gpusizer.fit.advice.recommendation import score_of
 from gpusizer.fit.demands import Demands
 from gpusizer.fit.division import split_for
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.preference import best_on_boards, best_way
 from gpusizer.fit.ranking import rank_gpus
+from gpusizer.fit.serving.replicas import ServingTarget
+from gpusizer.fit.serving.serving_plan import plan_serving
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
-from gpusizer.fit.ways import ways
+from gpusizer.fit.ways import judged, ways
 from gpusizer.fit.weighed import weighed
 from gpusizer.gpus import Gpu, load_catalogue
 from gpusizer.gpus.catalogue import Catalogue
+from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
 from gpusizer.gpus.gpu import Price
 from gpusizer.gpus.purpose import purpose_of
 from gpusizer.memory.engines import ENGINES, Split
@@ -124,6 +128,12 @@ def test_what_costs_the_same_goes_by_memory_and_then_by_speed() -> None:
     assert order("cheapest", cards) == ["1 c q8_0", "1 b q8_0", "1 a bf16"]
 
 
+def test_all_boards_are_paid_for() -> None:
+    """BF16 takes two cards of 24 GB, which cost $1,800, or one of 48 GB for $1,500."""
+    cards = [card("pair", 24, 900, 1000), card("one", 48, 1500, 1000)]
+    assert order("cheapest", cards, "bf16") == ["1 one bf16", "2 pair bf16"]
+
+
 def test_what_may_run_out_of_memory_comes_last_in_every_order() -> None:
     """A cheap and fast card has what is likely needed, but not what may be."""
     needed = best_on_boards(study("q4_0"), SMALL).estimate.per_gpu.total
@@ -186,6 +196,11 @@ def test_a_second_board_comes_before_more_loss_than_asked_for() -> None:
     assert chosen(best_on_boards(strict, SMALL)) == ("q8_0", 2, "fits")
     # Where nothing else fits, the least loss does.
     assert chosen(best_on_boards(strict, SMALL, (1,))) == ("q4_0", 1, "fits")
+    # One card is enough for it, where a second would leave a tenth free.
+    needed = best_on_boards(study("q4_0"), WIDE).estimate.per_gpu.total.likely
+    narrow = card("narrow", needed * 1.08 / GB, 500, 1000)
+    lossy = study("q4_0", max_loss=LossWord.NONE)
+    assert chosen(best_on_boards(lossy, narrow)) == ("q4_0", 1, "fits")
     none_fits = study("q4_0", "q2_k", max_loss=LossWord.NONE)
     assert chosen(best_on_boards(none_fits, SMALL)) == ("q4_0", 1, "fits")
 
@@ -339,3 +354,46 @@ def test_a_stricter_word_never_yields_a_lossier_way(model_id: str, slug: str, bo
             fitting = [asked.loss_rank(w.estimate) for w in every if w.verdict.all_on_gpu]
             assert min(fitting) == ranks[-1]
     assert ranks == sorted(ranks)
+
+
+def test_what_surely_fits_with_a_tenth_to_spare_has_room() -> None:
+    way = best_on_boards(study("q4_0"), WIDE)
+    assert way is not None and way.verdict is Verdict.FITS
+    for changes, room in (
+        ({"spare_share": 0.1}, True),
+        ({"spare_share": 0.09}, False),
+        ({"spare_share": 0.1, "verdict": Verdict.TIGHT}, False),
+    ):
+        costs = plan_costs(WIDE, 1, 30.0, DEFAULT_ASSUMPTIONS)
+        assert score_of(replace(way, **changes), 30.0, 20.0, costs).room == room, changes
+
+
+def test_the_system_keeps_four_gib_of_its_memory() -> None:
+    """With one layer on the card the others lie in system memory: not a byte of them may lack."""
+    whole, part = study("q4_0"), study("q4_0").under(gpu_layers=1)
+    estimate = part.again(best_on_boards(whole, WIDE).estimate)
+    assert estimate.host_bytes > 5 * GB
+    for lacking, verdict in ((0, Verdict.FITS), (1, Verdict.DOES_NOT_FIT)):
+        ram_bytes = estimate.host_bytes + 4 * GIB - lacking
+        way = judged(part, Machine.of(WIDE, 1, ram_bytes=ram_bytes), estimate)
+        assert way.verdict is verdict
+        assert (way.headroom_bytes == -1) == bool(lacking)
+
+
+def test_replicas_on_as_many_boards_are_of_the_more_faithful_quantization() -> None:
+    """BF16 takes two cards for a replica, FP8 one. Where a load takes as many cards of either, two
+    small replicas are no reason to lose more."""
+
+    def cards_of(rate: float, *quants: str) -> tuple[str, int, int]:
+        target = ServingTarget(rate, prompt_tokens=1000, answer_tokens=300, ttft_seconds=None)
+        plan = plan_serving(study(*quants), Catalogue((WIDE,)), target, DEFAULT_ASSUMPTIONS)
+        (row,) = plan.rows
+        return row.estimate.quant.slug, row.boards, row.total_boards
+
+    alike = 0
+    for rate in (0.3, 0.5, 0.7):
+        faithful, small = cards_of(rate, "bf16"), cards_of(rate, "fp8")
+        if small[1] < faithful[1] and small[2] == faithful[2]:
+            alike += 1
+            assert cards_of(rate, "bf16", "fp8") == faithful
+    assert alike

@@ -138,6 +138,13 @@ def test_the_host_is_paid_for_when_its_price_is_given() -> None:
     assert costs.break_even_hours == pytest.approx(7619.0, abs=0.1)
 
 
+def test_the_host_is_written_off_with_the_boards() -> None:
+    """$ 2,200 and 1,000 over 3 years of 365.25 days of 8 hours, 8,766 h, are $ 0.365 an hour; 450 W
+    of the board and 150 of the host at $ 0.15 are 0.09 more."""
+    costs = costs_at_2200(host_usd=1000)
+    assert costs.owned_usd_per_hour == pytest.approx(3200 / 8766 + 0.6 * 0.15)
+
+
 def test_unknown_prices_and_speeds_give_unknown_costs() -> None:
     unpriced = replace(CATALOGUE.find("L40S"), market=())
     costs = plan_costs(unpriced, 1, None, DEFAULT_ASSUMPTIONS)

@@ -11,7 +11,7 @@ from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.cli.details import details_text
 from gpusizer.core.units import GB, GIB
 from gpusizer.fit.machine import SYSTEM_BYTES
-from gpusizer.fit.placement.from_disk import unmapped_amount
+from gpusizer.fit.placement.from_disk import DiskReading, disk_notes, unmapped_amount
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import load_catalogue
@@ -69,6 +69,12 @@ def test_of_routed_experts_a_token_reads_its_own() -> None:
     assert planned.arranged.how.cpu_experts and not host.layers
     experts, resident = _experts(planned), 12 * GIB - unmapped_amount(host).likely
     assert disk.token_bytes == pytest.approx((experts - resident) * 8 / 128, rel=1e-6)
+
+
+def test_words_of_a_disk_are_in_gigabytes() -> None:
+    """2 GB for a token at 7 GB/s are 3.5 tokens/s."""
+    _, speed = disk_notes(DiskReading(0, 3 * GB, 2 * GB, 7e9))
+    assert speed.fields == {"token_bytes": 2 * GB, "gb": 7.0, "tokens": 3.5}
 
 
 def _experts(planned: Planned) -> int:

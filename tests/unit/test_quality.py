@@ -16,6 +16,7 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 from gpusizer.quality.estimate import quality_of
 from gpusizer.quality.evidence import Evidence, evidence_of, kin_of
+from gpusizer.quality.kv_loss import cache_loss
 from gpusizer.quality.prediction import MEASURED, predict
 from gpusizer.quality.quality import LIMITS, WORDS, LossWord, Quality, tokens_changed, word_of
 from gpusizer.quality.relation import LossCase, fitted, recipe_of
@@ -196,6 +197,14 @@ def test_a_small_model_is_advised_one_step_more() -> None:
     assert big.advised_word is big.word and big.word.rank <= LossWord.SMALL.rank
     lossless = ask("Qwen/Qwen3.5-0.8B", "bf16")
     assert lossless.advised_word is LossWord.NONE
+
+
+def test_losses_of_keys_and_values_add_up_at_both_ends() -> None:
+    """Q5_1 raises perplexity by 0.22 % as keys and 0.11 % as values (pull request 7412), by three
+    times as much at most."""
+    for kv_dtype, likely in (("q5_1", 0.0033), ("q5_1/f16", 0.0022), ("f16/q5_1", 0.0011)):
+        loss = cache_loss(kv_dtype, "llama.cpp", rotated=False)
+        assert (loss.likely, loss.high) == pytest.approx((likely, 3 * likely)), kv_dtype
 
 
 def test_a_cache_in_few_bits_is_counted_in() -> None:

@@ -29,7 +29,7 @@ from gpusizer.text import say_note
 from gpusizer.ui.presenters.beside.gpu_folds import gpu_folds_html
 from gpusizer.ui.presenters.pieces.words import Words
 from tests.asking import compare, size
-from tests.builders import llama, tiny
+from tests.builders import group, llama, tiny, with_tensors
 from tests.each import each
 from tests.sizers import embedded_sizer
 
@@ -113,6 +113,17 @@ def test_the_disk_of_a_gguf_holds_the_wide_file_and_the_result() -> None:
     assert answer.disk_bytes == wide.file_bytes + narrow.file_bytes
     assert answer.gpu is None
     assert made(profile(DENSE), "gguf-f16").intermediate_bytes == 0
+
+
+def test_a_gguf_file_has_no_tower() -> None:
+    """10 million parameters of a tower of images go to a file of their own (mmproj)."""
+    text = llama()
+    tower = group("vision_tower.blocks.{}.attn.qkv.weight", (1000, 1000), range(10))
+    both = build_profile(with_tensors(text, (*text.components[0].tensors, tower)))
+    plain = build_profile(text)
+    assert both.parameters - plain.parameters == 10**7
+    for slug in ("gguf-f16", "q4_0"):
+        assert made(both, slug).file_bytes == made(plain, slug).file_bytes, slug
 
 
 def test_the_disk_of_a_calibrated_quantization_holds_the_download_and_the_result() -> None:

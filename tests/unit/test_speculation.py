@@ -21,6 +21,7 @@ from gpusizer.fit.speed.speculation import (
 from tests.asking import size
 from tests.drafts import EAGLE3, eagle3, fetching
 from tests.each import each
+from tests.speed_cases import WORK, card
 
 CARDS = ("4090", "h100 sxm", "mi300x", "2x3090")
 
@@ -100,6 +101,18 @@ def test_judging_several_tokens_takes_at_least_a_step(users: int) -> None:
     assert len(seconds) == 4
     assert all(later >= sooner * (1 - 1e-9) for sooner, later in pairwise(seconds))
     assert seconds[0] == pytest.approx(step_seconds(work, gpu, users))
+
+
+def test_judging_reads_each_cache_once() -> None:
+    """1 GB of one sequence takes as long in a pass over five tokens as in one of plain decoding."""
+    cacheless = replace(WORK, facts=replace(WORK.facts, cache_bytes=0))
+
+    def reading(tokens: int) -> float:
+        seconds = [pass_seconds(work, card("4090"), 1, tokens) for work in (WORK, cacheless)]
+        whole, without = (value for value in seconds if value is not None)
+        return whole - without
+
+    assert reading(5) == pytest.approx(reading(1)) and reading(1) > 1 / 1008
 
 
 def test_break_even_is_where_the_speeds_meet() -> None:

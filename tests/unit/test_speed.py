@@ -47,6 +47,15 @@ def test_a_step_is_bytes_over_bandwidth_plus_time_per_layer() -> None:
     assert cost.seconds(PACE) == pytest.approx(0.031746 + 0.001984 + 0.0032, rel=1e-4)
 
 
+def test_each_device_of_a_board_reads_by_its_part_of_the_bandwidth() -> None:
+    """Two dies share 1,000 GB/s: one reads 16 GB in 32 ms, both together in 16."""
+    dies = replace(card("4090"), devices_per_board=2, bandwidth_bytes_per_second=1e12)
+    for ranks, seconds in ((1, 0.032), (2, 0.016)):
+        cost = step_cost(replace(WORK, tensor=ranks), dies, 1)
+        assert cost is not None
+        assert cost.reading == pytest.approx(seconds)
+
+
 def test_computing_is_a_floor_under_the_reading_of_weights() -> None:
     """512 sequences: 2 x 8e9 x 512 FLOP at 0.70 of 165.2 TFLOPS are 70.8 ms, more than the
     31.7 of reading. Caches take 512 times as long, 511 more sequences 30 us each."""

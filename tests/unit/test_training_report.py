@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,10 +12,12 @@ from gpusizer.cli.details import details_text
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.units import format_gib
 from gpusizer.fit.fit import Verdict
+from gpusizer.fit.speed.rate import Rate
 from gpusizer.gpus.costs.power import is_whole_computer
 from gpusizer.text import LANGUAGES, say_note, text
 from gpusizer.training.fit import fit_of, most_boards
 from gpusizer.training.plan import TrainingPlan, alone, with_precision
+from gpusizer.training.ranking import RankedTraining, in_order
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.training import stacks_of, training_html
 from tests.each import each
@@ -184,6 +187,26 @@ def test_ranked_gpus_hold_it_and_come_in_order() -> None:
     assert verdicts == sorted(verdicts)  # what surely fits first
     shared = [row for row in ranking if row["count"] > 1]
     assert shared and all(row["sharding"] in ("ddp", "fsdp") for row in shared)
+
+
+def test_runs_that_cost_the_same_go_by_memory_and_then_by_speed() -> None:
+    """The largest is the fastest as well: a speed before the memory would put it first."""
+    (item,) = answer(gpu="4090", gpu_count=1).ranking
+
+    def run(slug: str, gb: int, tokens: float) -> RankedTraining:
+        gpu = replace(item.fit.gpu, slug=slug, memory_bytes=gb * 10**9)
+        fit = replace(item.fit, gpu=gpu, count=1, verdict=Verdict.FITS)
+        rate, cost = Rate(tokens, tokens, tokens), replace(item.cost, usd=10.0)
+        return replace(item, fit=fit, rate=rate, cost=cost)
+
+    runs = [run("a", 48, 3000), run("b", 24, 500), run("c", 24, 1000)]
+    assert [place.fit.gpu.slug for place in in_order(runs, "cheapest")] == ["c", "b", "a"]
+
+
+def test_words_of_what_is_left_are_in_gigabytes() -> None:
+    (item,) = answer(gpu="4090", gpu_count=1).ranking
+    left = replace(item, fit=replace(item.fit, headroom_bytes=5 * 10**9))
+    assert left.why[0].fields == {"gb": 5.0}
 
 
 def test_the_cheapest_run_comes_first() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bench.measurements import load_profile
@@ -19,6 +21,7 @@ from gpusizer.training.speed import (
     network_bytes_per_second,
     speed_classes,
     traffic_bytes,
+    training_rate,
 )
 from gpusizer.training.stacks import find_stack
 from gpusizer.training.state import State
@@ -44,6 +47,14 @@ def test_bytes_that_each_sharding_divides() -> None:
     for framework, width in (("axolotl", 2), ("torchtitan", 4)):
         share = share_on(plan.changed(sharding="fsdp", framework=framework), state)
         assert share.gathered == fsdp.gathered + width * layer
+
+
+def test_a_moving_average_is_divided_as_the_states_are() -> None:
+    """4 bytes of each of 8,030,261,248 parameters, and as many of their FP32 copies, over 4 GPUs;
+    each replica that nothing divides has both whole."""
+    plan = TrainingPlan(method="full", precision="master", gpus=4, ema=True)
+    assert share_on(plan.changed(sharding="zero1")).masters == 2 * 8_030_261_248
+    assert share_on(plan.changed(sharding="ddp")).masters == 8 * 8_030_261_248
 
 
 def test_zero_three_lets_go_of_modules_that_were_used() -> None:
@@ -131,6 +142,24 @@ def test_every_replica_offloads_its_own_states() -> None:
     plan = TrainingPlan(method="full", sharding="ddp", gpus=8, offload="optimizer")
     assert of().estimate(plan).host == 8 * 4 * 8_030_261_248
     assert of().estimate(plan.changed(sharding="fsdp")).host == 4 * 8_030_261_248
+
+
+def test_ranks_of_a_model_each_offload_their_part() -> None:
+    """Four replicas of two ranks: half of two BF16 moments from each of 8 GPUs."""
+    plan = TrainingPlan(method="full", sharding="ddp", gpus=8, offload="optimizer")
+    assert share_on(plan.changed(tensor_parallel=2)).host == 8 * 4 * 8_030_261_248 / 2
+
+
+def test_a_device_trains_by_its_part_of_the_board() -> None:
+    """One of two dies on a board takes twice as long as all of it."""
+    whole = CARDS.find("h100 sxm")
+    state, stack = of().state(PLAN), find_stack(PLAN.framework)
+    rates = [
+        training_rate(of().shape, 8 * 10**9, state, PLAN, stack, gpu)
+        for gpu in (whole, replace(whole, devices_per_board=2))
+    ]
+    one, half = (rate.likely for rate in rates if rate is not None)
+    assert half == pytest.approx(one / 2, rel=0.01)
 
 
 def test_context_parallelism_divides_activations() -> None:
