@@ -21,6 +21,7 @@ from gpusizer.fit.advice.recommendation import score_of
 from gpusizer.fit.demands import Demands
 from gpusizer.fit.division import split_for
 from gpusizer.fit.machine import Machine
+from gpusizer.fit.parallelism.parallelism_plans import run_plans
 from gpusizer.fit.preference import best_on_boards, best_way
 from gpusizer.fit.ranking import rank_gpus
 from gpusizer.fit.serving.replicas import ServingTarget
@@ -378,6 +379,25 @@ def test_the_system_keeps_four_gib_of_its_memory() -> None:
         way = judged(part, Machine.of(WIDE, 1, ram_bytes=ram_bytes), estimate)
         assert way.verdict is verdict
         assert (way.headroom_bytes == -1) == bool(lacking)
+
+
+def test_memory_that_gpu_and_system_share_holds_both_parts() -> None:
+    part = study("q4_0").under(gpu_layers=1)
+    estimate = part.again(best_on_boards(study("q4_0"), WIDE).estimate)
+    surely = estimate.needed.high + estimate.host_bytes
+    for lacking, verdict in ((0, Verdict.FITS), (1, Verdict.TIGHT)):
+        shared = replace(WIDE, segment="apple", memory_bytes=surely - lacking)
+        assert judged(part, Machine.of(shared), estimate).verdict is verdict
+
+
+def test_of_plans_that_do_not_fit_the_one_that_lacks_least_is_shown() -> None:
+    """20 GB of BF16 on cards of 1 GB: a part of eight is nearer to fitting than one of two."""
+    few, small = study("bf16"), card("none", 1, 100, 400)
+    plans = run_plans(few, best_way(few, Machine.of(small, 1)), None)
+    assert {p.kind: p.boards for p in plans if p.kind in ("tensor", "pipeline")} == {
+        "tensor": 8,
+        "pipeline": 8,
+    }
 
 
 def test_replicas_on_as_many_boards_are_of_the_more_faithful_quantization() -> None:

@@ -11,12 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from gpusizer.core.byte_ranges import Provenance, exactly
 from gpusizer.core.errors import UnknownEngine
 from gpusizer.core.paths import SNAPSHOTS_DIR
 from gpusizer.core.units import GIB
 from gpusizer.hub.snapshot import RepoSnapshot
-from gpusizer.memory.breakdown import Breakdown
 from gpusizer.memory.engines import ENGINES, Split, SplitBy, find_engine
 from gpusizer.memory.engines.abilities import Abilities
 from gpusizer.memory.engines.base import BudgetRule
@@ -263,23 +261,6 @@ def test_headroom_counts_the_budget_and_the_card() -> None:
     )
     assert result.spare(card)[1] < result.spare(card)[0]
     assert result.pool_bytes(card) == result.spare(card)[0] + result.per_gpu.kv_cache.likely
-
-
-def test_what_a_share_of_the_card_holds() -> None:
-    """10 bytes of weights, 20 of cache, 6 of activations, 8 inside and 4 outside of the budget, by
-    half of a card: what is outside a whole share, the part of the set-up that a share of what it
-    leaves gives away, and the share of all but the cache that a share for it takes."""
-    of_weights, cache, rest, setup, outside = (
-        exactly(n, Provenance.DERIVED) for n in (10, 20, 6, 8, 4)
-    )
-    parts = Breakdown(of_weights, cache, rest, setup, outside)
-    for engine, held in (
-        ("vllm", 10 + 20 + 6 + 8),
-        ("sglang", 10 + 20 + 8 // 2),
-        ("tgi", 20 + (10 + 6 + 8 + 4) // 2),
-    ):
-        half = replace(estimate(engine=engine), per_gpu=parts, utilization=0.5)
-        assert half.budgeted == exactly(held, Provenance.DERIVED), engine
 
 
 def test_a_moe_model_reads_only_chosen_experts_but_holds_all() -> None:

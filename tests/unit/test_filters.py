@@ -265,6 +265,13 @@ def test_notes_name_missing_features_of_a_card() -> None:
     assert (efficient.code, efficient.fields) == ("purpose_efficient", {"value": 1.68})
 
 
+def test_criteria_of_memory_count_gib() -> None:
+    """What an RTX 4090 reads and computes is general from 22 GiB on; 22 GB are 20.5 GiB."""
+    for memory_bytes, use in ((22 * 2**30, "general"), (22 * 10**9, "light")):
+        card = replace(CATALOGUE.find("rtx-4090-24gb"), memory_bytes=memory_bytes)
+        assert purpose_of(card).inference == use
+
+
 @each("gpu", CATALOGUE.gpus)
 def test_a_purpose_has_json_and_a_sentence(gpu: Gpu) -> None:
     purpose = purpose_of(gpu)
