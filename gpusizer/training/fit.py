@@ -137,6 +137,8 @@ class TrainingFitter:
         return best
 
     def _rollout(self, gpu: Gpu, plan: TrainingPlan) -> Rollout | None:
+        if plan.rollout_share is None:
+            return None
         stack = find_stack(plan.framework, plan.framework_version)
         parameters = self.estimator.shape.parameters
         return rollout_of(self.memory(plan), plan, stack, parameters, gpu.device_memory_bytes)
