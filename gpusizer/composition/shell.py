@@ -8,6 +8,7 @@ from gpusizer.answers.models_for.live_use import embedded_use
 from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.settings import Settings
+from gpusizer.core.time_budget import own_budget
 from gpusizer.gpus import load_catalogue
 from scrapers.cache.hub_access import open_access
 from scrapers.cache.stored import EmbeddedSnapshots
@@ -38,4 +39,5 @@ def make_sizer(settings: Settings, token: str | None) -> Sizer:
         build_lister(settings, access=access),
         library,
         parse_local_or_model_ref,
+        own_budget,
     )

@@ -7,6 +7,7 @@ from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import HubUnreachable
 from gpusizer.core.settings import Settings
+from gpusizer.core.time_budget import own_budget
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.listed_models import Listing
 from gpusizer.hub.quantized_repos import QuantizedRepo
@@ -19,7 +20,9 @@ def make_sizer(settings: Settings, token: str | None) -> Sizer:
     embedded = EmbeddedSnapshots(settings.snapshots_folder)
     stored = StoredSnapshots(embedded, cache_on_disk(settings))
     library = ModelLibrary(embedded, embedded_use, _nothing_trends)
-    return Sizer(stored, load_catalogue(), _not_listed, library, parse_local_or_model_ref)
+    return Sizer(
+        stored, load_catalogue(), _not_listed, library, parse_local_or_model_ref, own_budget
+    )
 
 
 def _nothing_trends() -> Listing:

@@ -11,6 +11,7 @@ from gpusizer.core.errors import LimitsExceeded
 
 ANSWER_SECONDS = 4
 """The longest honest answers, of rankings over a whole shelf of models, take about one second."""
+_OWN_SECONDS = 60
 
 
 class TimeBudget:
@@ -49,3 +50,8 @@ class TimeBudget:
             yield
         finally:
             self._end += self._clock() - since
+
+
+def own_budget() -> TimeBudget:
+    """The time of a command's answer: nobody else waits for this machine, which may be slow."""
+    return TimeBudget(_OWN_SECONDS)

@@ -93,7 +93,7 @@ def test_unanswered_port() -> None:
     with HubEmulator() as stopped_hub:
         endpoint = stopped_hub.endpoint
     with HubSession(endpoint) as session, pytest.raises(HubUnreachable, match="connection"):
-        fetch_snapshot(ModelRef("org/name"), session, IMPATIENT)
+        fetch_snapshot(ModelRef("org/name"), session, replace(IMPATIENT, model_seconds=8.0))
 
 
 def test_rate_limit_beyond_the_deadline(hub: HubEmulator, fetch: Fetch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
@@ -11,9 +12,11 @@ import pytest
 
 from gpusizer.answers.json_shapes import document
 from gpusizer.answers.sizer import Sizer
+from gpusizer.composition import stored
 from gpusizer.core.errors import LimitsExceeded
 from gpusizer.core.messages import Note
-from gpusizer.core.time_budget import TimeBudget
+from gpusizer.core.settings import Settings
+from gpusizer.core.time_budget import TimeBudget, own_budget
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.snapshot import Component, RepoSnapshot, Totals
 from gpusizer.model.profile import build_profile
@@ -203,3 +206,15 @@ def test_reading_does_not_count() -> None:
     now[0] += 4.5
     with pytest.raises(LimitsExceeded):
         budget.check("org/model")
+
+
+def test_a_command_on_ones_own_machine_has_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A visitor of a server has four seconds."""
+    settings = Settings.from_environment({"HF_HUB_OFFLINE": "1"})
+    assert stored.make_sizer(settings, None).new_budget is own_budget
+    for budget, seconds in ((own_budget(), 60), (TimeBudget(), 4)):
+        monkeypatch.setattr(budget, "_unspent_until", -math.inf)
+        monkeypatch.setattr(budget, "_clock", lambda end=budget._end: end + 0.1)
+        with pytest.raises(LimitsExceeded) as caught:
+            budget.check("org/model")
+        assert caught.value.fields["allowed"] == seconds
