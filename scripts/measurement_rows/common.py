@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from bench.measurements import known_ids
+from gpusizer.core.errors import UnknownGpu
 from gpusizer.core.units import GIB, MIB
+from gpusizer.gpus import Catalogue, load_catalogue
 
 Row = dict[str, Any]
 
@@ -100,6 +105,30 @@ def gib(value: float | None) -> int | None:
 def mib(value: float | None) -> int | None:
     """Convert printed MiB to bytes."""
     return None if value is None else round(value * MIB)
+
+
+def copied(source: Mapping[str, Any], names: Mapping[str, str]) -> Row:
+    """Return values under other names: fields of a row by those of a collector's."""
+    return {name: source.get(field) for name, field in names.items()}
+
+
+def digest(text: str) -> str:
+    """Return a short name of a text, the same in every run."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+@cache
+def gpu_slug(*spellings: str) -> str | None:
+    """Return the catalogue's card that the first of these names, None where none is one's name."""
+    for spelling in spellings:
+        with suppress(UnknownGpu):
+            return _catalogue().find(spelling).slug
+    return None
+
+
+@cache
+def _catalogue() -> Catalogue:
+    return load_catalogue()
 
 
 def compact(row: Mapping[str, Any]) -> Row:

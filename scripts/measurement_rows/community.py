@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 
-from gpusizer.core.errors import UnknownGpu
-from gpusizer.gpus import load_catalogue
+from gpusizer.core.tables import toml_of
 from scripts.measurement_rows.common import (
     Match,
     ModelMap,
     Row,
     compact,
+    digest,
+    gpu_slug,
     source_group,
     source_url,
 )
 
-_ENGINES = {"llamacpp": "llama.cpp", "ollama": "ollama", "mlx": "mlx", "vllm": "vllm"}
+_TABLES = toml_of(__file__)
+_ENGINES = _TABLES["engines"]
 _GGUF = re.compile(r"[-.](?:UD-)?(Q\d_[K\d](?:_[SML])?|IQ\d_\w+|MXFP4)(?:\.gguf)?$", re.IGNORECASE)
 _MLX = re.compile(r"-(4bit|MXFP4-Q4)$")
 _TAG_QUANT = "q4_k_m"  # the quantization that Ollama downloads under a plain tag
 _LEAST_STEADY = 0.5  # slowest / fastest run; below it other programs disturbed the measurement
-_SAME_SHAPES = {
-    "qwen3:8b": "Qwen/Qwen3-8B",
-    "qwen3.5:9b": "Qwen/Qwen3.5-9B",
-    "qwen3.6:27b": "Qwen/Qwen3.6-27B-FP8",
-    "qwen2.5-coder:14b": "Qwen/Qwen2.5-14B-Instruct",
-    "gemma3:4b": "google/gemma-3-4b-it",
-    "llama3.2:1b": "meta-llama/Llama-3.2-1B-Instruct",
-    "deepseek-r1:7b": "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B",
-    "Qwen2.5-Coder-14B-Instruct": "Qwen/Qwen2.5-14B-Instruct",
-    "Qwen2.5-Coder-3B-Instruct": "Qwen/Qwen2.5-3B-Instruct",
-    "Qwen2.5-Coder-1.5B-Instruct": "Qwen/Qwen2.5-1.5B-Instruct",
-    "Qwen3.6-27B": "Qwen/Qwen3.6-27B-FP8",
-    "Mistral-7B-Instruct-v0.3": "mistralai/Mistral-7B-Instruct-v0.1",
-    "DeepSeek-Coder-V2-Lite-Instruct": "deepseek-ai/DeepSeek-Coder-V2-Lite-Instruct",
-}
-"""Names without a snapshot of their own -> a release of the same shapes."""
+_SAME_SHAPES = _TABLES["same_shapes"]
 
 
 def convert(run: Row, models: ModelMap) -> Row | None:
@@ -50,8 +36,8 @@ def convert(run: Row, models: ModelMap) -> Row | None:
     return compact(
         {
             "kind": "throughput",
-            "id": f"community-{_digest(f'{url}|{_setting(run)}')}",
-            "dup_group": f"community-{_digest(_setting(run))}",
+            "id": f"community-{digest(f'{url}|{_setting(run)}')}",
+            "dup_group": f"community-{digest(_setting(run))}",
             "source_group": source_group(url),
             "source_url": url,
             "confidence": "medium",
@@ -69,10 +55,6 @@ def convert(run: Row, models: ModelMap) -> Row | None:
             "measured": {"decode_tokens_per_second": run["tok_s"]},
         }
     )
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _setting(run: Row) -> str:
@@ -101,7 +83,4 @@ def _match(model: str, models: ModelMap) -> Match | None:
 
 def _gpu(run: Row) -> str | None:
     size = f" {run['ram_gb']:.0f}GB" if run["unified"] and run["gpu"].startswith("Apple") else ""
-    try:
-        return load_catalogue().find(f"{run['gpu']}{size}").slug
-    except UnknownGpu:
-        return None
+    return gpu_slug(f"{run['gpu']}{size}")

@@ -5,24 +5,21 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from gpusizer.core.tables import toml_of
 from gpusizer.core.units import MIB
 from scripts.measurement_rows.common import (
     ModelMap,
     Row,
     compact,
+    copied,
     gib,
     mib,
     source_group,
     source_url,
 )
 
-_KINDS = {
-    "buffer lines": "buffers",
-    "process total": "process",
-    "memory breakdown table": "breakdown",
-    "engine log, rounded": "engine_log",
-    "weights only": "weights",
-}
+_TABLES = toml_of(__file__)
+_KINDS = _TABLES["kinds"]
 _LAYERS = re.compile(r"^(\d+)/(\d+)")
 _MIXES = ("UD-", "MXFP4", "IQ3_M")
 _SAME_BASE = {"BF16": ("F16",), "F16": ("BF16",)}
@@ -99,12 +96,7 @@ def _settings(log: Row) -> Row:
     kv = log.get("kv_type") or {}
     flash = log.get("flash_attn")
     return {
-        "context": log.get("ctx"),
-        "prompt_tokens": log.get("n_prompt"),
-        "generated_tokens": log.get("n_gen"),
-        "batch": log.get("n_batch"),
-        "ubatch": log.get("n_ubatch"),
-        "sequences": log.get("n_seq_max"),
+        **copied(log, _TABLES["settings"]),
         "kv_k": kv.get("k") or kv.get("c_kv"),
         "kv_v": kv.get("v"),
         "mla_mode": int(log["mla_attn"]) if log.get("mla_attn") else None,

@@ -10,12 +10,14 @@ from typing import Any
 
 from bench.measurements import load_profile
 from gpusizer.core.paths import DATA_DIR
+from gpusizer.core.tables import toml_of
 from gpusizer.memory.workload import SAMPLERS
 from scripts.measurement_rows.common import (
     Match,
     ModelMap,
     Row,
     compact,
+    copied,
     gib,
     source_group,
     source_url,
@@ -24,26 +26,14 @@ from scripts.measurement_rows.common import (
 SWEEP = "llm-d-planner"
 """Source group of the one laboratory whose sweep is a third of the rows."""
 
-_SLUGS = {"vLLM": "vllm", "SGLang": "sglang", "TensorRT-LLM": "tensorrt-llm", "TGI": "tgi"}
+_TABLES = toml_of(__file__)
+_SLUGS = _TABLES["slugs"]
 _VERSIONS = re.compile(r"\d+\.\d+(?:\.\d+)?")
 _GENERATION = re.compile(r"\bV([01])\b")
 _MEMORY_CLASS = re.compile(r"(\d+) ?Gi?B")
 _ENCODER = re.compile(r"(\d+) tokens.*?(\d+) (image|video|audio)")
 
-# Circumstances that a prediction cannot know: collectors' words in notes -> code.
-_FLAGS = {
-    "lora": r"LoRA enabled|LoRA buffers",
-    "draft_model": r"draft model loaded|MTP3? (draft|loaded|spec)",
-    "shared_with_trainer": r"trainer|training script",
-    "patched": r"runtime-patched|fork",
-    "text_only": r"language_model_only|images(?:/videos)? limited to 0",
-    "pooling": r"pooling runner",
-    "cpu_offload": r"offloaded to CPU",
-    "data_parallel_attention": r"DP attention",
-    "mixed_ranks": r"from one rank|token count comes from|stage",
-    "shared_gpu": r"share the GPU",
-    "token_count_only": r"derived as blocks",
-}
+_FLAGS = _TABLES["flags"]
 _FACTS: dict[str, Callable[[str], Any]] = {
     "engine_version": str,
     "gpu": str,
@@ -59,25 +49,11 @@ _FACTS: dict[str, Callable[[str], Any]] = {
 }
 """Fields that `serving_facts.csv` may correct, with the parser of their values."""
 
-_NOT_COMPARED = {
-    "weights_bytes": "weights",
-    "kv_pool_bytes": "pool",
-    "activations_bytes": "activations",
-    "max_concurrency": "sequence",
-}
-"""Amounts that a collector may rule out, because other programs are included in them."""
+_NOT_COMPARED = _TABLES["not_compared"]
 
 _OUT_OF_MEMORY = re.compile(r"negative KV|activation profile > budget|OOM later during|init aborts")
 _FAILED = re.compile(r"start failed")
-_BY_METHOD = (
-    ("fp8", "fp8"),
-    ("awq", "awq-int4-g128"),
-    ("bitsandbytes", "bnb-nf4"),
-    ("nvfp4", "nvfp4"),
-    ("int4", "gptq-int4-g128"),
-    ("gptq", "gptq-int4-g128"),
-    ("int8", "int8"),
-)
+_BY_METHOD = _TABLES["by_method"]
 
 
 def convert(log: Row, models: ModelMap) -> Row | None:
@@ -161,17 +137,8 @@ def _gpu(log: Row) -> Row:
 def _settings(log: Row) -> Row:
     encoder = _ENCODER.search(log.get("mm_profile") or "")
     return {
-        "max_model_len": log["max_model_len"],
-        "max_num_batched_tokens": log.get("max_num_batched_tokens"),
-        "max_num_seqs": log.get("max_num_seqs"),
-        "utilization": log["gpu_memory_utilization"],
-        "kv_dtype": log["kv_cache_dtype"],
-        "block_size": log["block_size"],
-        "attention_block_size": log.get("attn_block_size"),
-        "enforce_eager": log.get("enforce_eager"),
+        **copied(log, _TABLES["settings"]),
         "sampler": _sampler(log.get("sampler")),
-        "prefix_caching": log.get("prefix_caching"),
-        "draft_tokens": log.get("draft_tokens"),
         "encoder_tokens": int(encoder[1]) if encoder else None,
         "encoder_items": int(encoder[2]) if encoder else None,
         "encoder_modality": encoder[3] if encoder else None,
@@ -186,23 +153,9 @@ def _sampler(text: str | None) -> str | None:
 
 def _measured(log: Row) -> Row:
     source, derived = log["measured"], log.get("derived", {})
-    amounts = {
-        "weights": "weights_gib_per_gpu",
-        "weights_and_non_torch": "weights_plus_non_torch_gib",
-        "kv_pool": "kv_cache_gib_per_gpu",
-        "activations": "activation_peak_gib",
-        "non_torch": "non_torch_gib",
-        "graphs": "cuda_graph_gib",
-        "graphs_estimated": "cuda_graph_estimated_gib",
-        "load_peak": "peak_during_load_gib",
-        "total_used": "total_used_gib",
-        "execution_context": "execution_context_gib",
-        "runtime_buffers": "runtime_buffers_gib",
-        "decoder": "decoder_gib",
-    }
     return compact(
         {
-            **{f"{name}_bytes": gib(source.get(key)) for name, key in amounts.items()},
+            **{f"{name}_bytes": gib(n) for name, n in copied(source, _TABLES["amounts"]).items()},
             "free_at_start_bytes": gib(log.get("free_at_start_gib")),
             "kv_tokens": source.get("kv_tokens") or source.get("max_total_num_tokens"),
             "kv_blocks": source.get("gpu_blocks"),

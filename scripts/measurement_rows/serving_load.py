@@ -2,96 +2,27 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from functools import cache
 
-from gpusizer.core.errors import UnknownGpu
-from gpusizer.gpus import load_catalogue
-from scripts.measurement_rows.common import Match, ModelMap, Row, compact
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.core.tables import toml_of
+from scripts.measurement_rows.common import Match, ModelMap, Row, compact, copied, gpu_slug
 
-_ENGINES = {"vLLM": "vllm", "SGLang": "sglang", "TensorRT-LLM": "tensorrt-llm"}
-_QUANTS = {
-    "fp16": "bf16",
-    "bf16": "bf16",
-    "fp8": "fp8",
-    "fp8-dynamic": "fp8",
-    "fp8-static": "fp8",
-    "int8-w8a8": "int8",
-    "int8-w8a16": "gptq-int8-g128",
-    "gptq-int8": "gptq-int8-g128",
-    "gptq-int4": "gptq-int4-g128",
-    "autoround-int4": "gptq-int4-g128",
-    "awq-int4": "awq-int4-g128",
-    "compressed-tensors-int4-g32-symmetric": "gptq-int4-g32",
-    "int4": "native",
-    "nvfp4": "nvfp4",
-    "mxfp4": "mxfp4",
-}
-"""Labels of formats -> slugs; whole numbers without a group size as of 128."""
+_TABLES = toml_of(__file__)
+_ENGINES = _TABLES["engines"]
+_QUANTS = _TABLES["quants"]
 
-_SAME_SHAPES = {
-    "nvidia/Kimi-K2.5-NVFP4": "moonshotai/Kimi-K2.5",
-    "deepseek-ai/DeepSeek-R1-0528": "deepseek-ai/DeepSeek-R1",
-    "amd/DeepSeek-R1-0528-MXFP4": "deepseek-ai/DeepSeek-R1",
-    "meta-llama/Meta-Llama-3-70B-Instruct": "meta-llama/Meta-Llama-3-70B",
-    "lukealonso/GLM-5.1-NVFP4-MTP": "zai-org/GLM-5.1",
-    "zai-org/GLM-5-FP8": "zai-org/GLM-5.1",
-    "zai-org/GLM-5.2-FP8": "zai-org/GLM-5.2",
-    "Qwen/Qwen2-7B": "Qwen/Qwen2-7B-Instruct",
-    "nvidia/Qwen3.5-397B-A17B-NVFP4": "Qwen/Qwen3.5-397B-A17B",
-    "QuantTrio/Qwen3.5-397B-A17B-AWQ": "Qwen/Qwen3.5-397B-A17B",
-    "Qwen/Qwen3.5-397B-A17B-FP8": "Qwen/Qwen3.5-397B-A17B",
-    "Qwen/Qwen2.5-32B": "Qwen/Qwen2.5-32B-Instruct",
-    "Qwen/QwQ-32B-Preview": "Qwen/Qwen2.5-32B-Instruct",
-    "Lorbus/Qwen3.6-27B-int4-AutoRound": "Qwen/Qwen3.6-27B-FP8",
-    "Avesed/Qwen3.6-27B-INT8-W8A8": "Qwen/Qwen3.6-27B-FP8",
-    "Qwen/Qwen3.6-27B": "Qwen/Qwen3.6-27B-FP8",
-    "nvidia/Llama-3.3-70B-Instruct-FP8": "meta-llama/Llama-3.3-70B-Instruct",
-    "nvidia/Llama-3.3-70B-Instruct-FP4": "meta-llama/Llama-3.3-70B-Instruct",
-    "neuralmagic/Llama-3.1-Nemotron-70B-Instruct-HF-FP8-dynamic": (
-        "meta-llama/Llama-3.3-70B-Instruct"
-    ),
-    "btbtyler09/cogito-v1-preview-llama-70B-gptq-8bit": "meta-llama/Llama-3.3-70B-Instruct",
-    "btbtyler09/cogito-v1-preview-qwen-32B-gptq-8bit": "Qwen/Qwen2.5-32B-Instruct",
-    "Qwen/Qwen2-72B": "Qwen/Qwen2-72B-Instruct",
-    "zai-org/GLM-4.6-FP8": "zai-org/GLM-4.6",
-    "zai-org/GLM-4.5-Air-FP8": "zai-org/GLM-4.5-Air",
-    "deepseek-ai/DeepSeek-V3.2": "deepseek-ai/DeepSeek-V3.1-Terminus",
-    "Qwen/Qwen3-235B-A22B-Instruct-2507-FP8": "Qwen/Qwen3-235B-A22B-FP8",
-    "tiiuae/falcon-180B": "tiiuae/falcon-180B-chat",
-    "Qwen/Qwen3-32B-FP8": "Qwen/Qwen3-32B",
-    "Qwen/Qwen3-32B-AWQ": "Qwen/Qwen3-32B",
-    "nvidia/Qwen3-32B-NVFP4": "Qwen/Qwen3-32B",
-    "Qwen/Qwen3-14B-FP8": "Qwen/Qwen3-14B",
-    "Qwen/Qwen3-14B-AWQ": "Qwen/Qwen3-14B",
-    "Qwen/Qwen3.5-35B-A3B": "Qwen/Qwen3.6-35B-A3B",
-    "mistralai/Mistral-7B-v0.3": "mistralai/Mistral-7B-v0.1",
-    "RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w8a16": "meta-llama/Llama-3.1-8B-Instruct",
-    "nvidia/AceMath-7B-Instruct": "Qwen/Qwen2.5-7B-Instruct",
-    "Qwen/Qwen3-8B-AWQ": "Qwen/Qwen3-8B",
-    "nvidia/Qwen3-8B-FP4": "Qwen/Qwen3-8B",
-    "JunHowie/Qwen3-8B-GPTQ-Int4": "Qwen/Qwen3-8B",
-    "JunHowie/Qwen3-8B-GPTQ-Int8": "Qwen/Qwen3-8B",
-    "huggyllama/llama-7b": "meta-llama/Llama-2-7b-hf",
-}
-"""Models without a snapshot of their own -> a release of the same shapes. DeepSeek V3.2 selects
-what its attention reads, which V3.1's shapes leave out."""
+_SAME_SHAPES = _TABLES["same_shapes"]
 
-_ARRIVALS = {
-    "closed loop": "closed_loop",
-    "closed loop, decode only": "decode_only",
-    "all at once": "all_at_once",
-    "offline, all at once": "offline",
-    "static batch": "static_batch",
-    "poisson": "random",
-}
+_ARRIVALS = _TABLES["arrivals"]
 _SETTINGS = ("max_num_seqs", "max_num_batched_tokens", "enforce_eager", "power_limit_w", "link")
-_ARGUMENTS = {
-    "max_num_seqs": r"--max-num-seqs[ =](\d+)",
-    "max_num_batched_tokens": r"--max-num-batched-tokens[ =](\d+)",
-    "utilization": r"--(?:gpu-memory-utilization|mem-fraction-static)[ =](0?\.\d+)",
-}
-"""Settings -> how engines spell them on a command line."""
+_ARGUMENTS = _TABLES["arguments"]
+_FACTS = {"flags": str, "kv_dtype": str, "longest_answer_tokens": int, "requests": int}
+"""Fields that `serving_load_facts.csv` states, with the parser of their values."""
+_MADE_UP_WEIGHTS = "made-up weights"
+_EXPERTS = re.compile(r"\dx\d+B")
 _MEASURED = {
     "output_tokens_per_second": ("output_tok_s", 1.0),
     "total_tokens_per_second": ("total_tok_s", 1.0),
@@ -113,7 +44,8 @@ def convert(run: Row, models: ModelMap) -> Row | None:
     url, gpu = _address(run["source"]), _gpu(run["gpu"])
     if match is None or url is None or gpu is None or run["quality"] != "ok":
         return None
-    options = run["options"] or {}
+    options, facts = run["options"] or {}, dict(_facts().get(run["id"], {}))
+    flags = [*_flags(run), *([facts.pop("flags")] if "flags" in facts else [])]
     measured = {
         name: float(f"{run[field] * unit:.6g}")
         for name, (field, unit) in _MEASURED.items()
@@ -122,38 +54,23 @@ def convert(run: Row, models: ModelMap) -> Row | None:
     return compact(
         {
             "kind": "serving_load",
-            "id": run["id"],
-            "dup_group": run["id"],
-            "source_group": run["source_group"],
+            **copied(run, _TABLES["copied"]),
             "source_url": url,
-            "date": run["date"],
-            "repo": run["model"],
             "profile": match.profile,
             "profile_basis": match.basis,
             "engine": _ENGINES[run["engine"]],
-            "engine_version": run["engine_version"],
             "quant": _QUANTS[run["weights"]],
-            "quantization": run["weights"],
-            "kv_dtype": run["kv_dtype"],
-            "gpu": run["gpu"],
             "gpu_slug": gpu,
-            "gpu_count": run["gpu_count"],
-            "tensor_parallel": run["tensor_parallel"],
-            "pipeline_parallel": run["pipeline_parallel"],
             "replicas": run["data_parallel"] if (run["data_parallel"] or 1) > 1 else None,
             "expert_parallel": _experts_dealt(run["expert_parallel"]),
-            "prompt_tokens": run["input_tokens"],
-            "answer_tokens": run["output_tokens"],
             "lengths": "fixed" if (run["lengths"] or "").startswith("fixed") else "spread",
             "arrival": _ARRIVALS[run["arrival"]],
             "concurrency": run["max_concurrency"] or _sent_at_once(run),
-            "requests_per_second": run["request_rate"],
-            "requests": run["num_requests"],
-            "prefix_caching": run["prefix_caching"],
-            "flags": _flags(run),
+            "flags": flags,
             **{name: options.get(name) for name in _SETTINGS},
             "utilization": options.get("gpu_memory_utilization"),
             **_on_command_line(options),
+            **facts,
             "measured": measured,
         }
     )
@@ -167,6 +84,18 @@ def _experts_dealt(value: int | bool | None) -> bool | None:
     return None if value is None else value is True or value > 1
 
 
+@cache
+def _facts() -> dict[str, Row]:
+    """Read what a source says elsewhere than beside its figures, by row ID."""
+    facts: dict[str, Row] = {}
+    path = DATA_DIR / "measurements" / "serving_load_facts.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        for fact in csv.DictReader(file):
+            value = _FACTS[fact["field"]](fact["value"])
+            facts.setdefault(fact["id"], {})[fact["field"]] = value
+    return facts
+
+
 def _flags(run: Row) -> list[str]:
     """Circumstances that no request can state."""
     flags = {
@@ -174,6 +103,8 @@ def _flags(run: Row) -> list[str]:
         "separate_prefill": bool(run["disagg"]),
         "data_parallel_attention": bool(run["dp_attention"]),
         "private_kernels": "private" in (run["engine_version"] or ""),
+        "made_up_routing": _MADE_UP_WEIGHTS in (run.get("notes") or "")
+        and _EXPERTS.search(run["model"]) is not None,
     }
     return [name for name, present in flags.items() if present]
 
@@ -201,13 +132,7 @@ def _address(text: str) -> str | None:
     return f"https://github.com/{repository}/blob/{commit}/{path}"
 
 
-@cache
 def _gpu(name: str) -> str | None:
     """The catalogue's card of a name; the size on the label may differ from the catalogue's."""
     plain, _, size = name.rpartition(" ")
-    for spelling in (name, plain if size.endswith("GB") else name):
-        try:
-            return load_catalogue().find(spelling).slug
-        except UnknownGpu:
-            continue
-    return None
+    return gpu_slug(name, plain if size.endswith("GB") else name)

@@ -6,55 +6,28 @@ import hashlib
 import re
 from typing import Any
 
+from gpusizer.core.tables import toml_of
 from scripts.measurement_rows.common import (
     Match,
     ModelMap,
     Row,
     compact,
+    copied,
     gib,
     source_group,
     source_url,
 )
 
-_STACKS = (
-    ("qwen finetune", "deepspeed"),
-    ("litgpt", "litgpt"),
-    ("torchtune", "torchtune"),
-    ("torchao", "torchtune"),
-    ("torchtitan", "torchtitan"),
-    ("axolotl", "axolotl"),
-    ("unsloth", "unsloth"),
-    ("ms-swift", "ms-swift"),
-    ("fsdp_qlora", "fsdp_qlora"),
-)
-_METRICS = (
-    ("nvidia-smi", "device"),
-    ("nvml", "device"),
-    ("unstated", "device"),
-    ("gram", "device"),
-    ("reserved", "reserved"),
-    ("reported gb", "device"),
-    ("torchtitan log", "reserved"),
-    ("step 100", "reserved"),
-    ("actual memory cost", "device"),
-)
-_ALSO = {
-    "TinyLlama/TinyLlama-1.1B": "TinyLlama/TinyLlama-1.1B-Chat-v1.0",
-    "THUDM/chatglm3-6b": "zai-org/chatglm3-6b",
-    "THUDM/chatglm3-6b-32k": "zai-org/chatglm3-6b-32k",
-    "THUDM/GLM-4-9B-0414": "zai-org/GLM-4-9B-0414",
-    "meta-llama/Llama-3-8B": "meta-llama/Meta-Llama-3-8B",
-}
-_OUTCOMES = {
-    "oom": "out_of_memory",
-    "measured": "ran",
-    "upper_bound": "ran",  # sequences are shorter than stated, so that the peak is left out
-    "max_context": "largest",
-}
+_TABLES = toml_of(__file__)
+_STACKS = _TABLES["stacks"]
+_OPTIMIZERS = _TABLES["optimizers"]
+_METRICS = _TABLES["metrics"]
+_ALSO = _TABLES["also"]
+_OUTCOMES = _TABLES["outcomes"]
 _SINGLE = "all runs are single-GPU"  # a later edition of the page corrects its table
 _VARIED = ("truncated to max_length", "unpacked", "dataset mix", "variable lengths")
 _CARD = re.compile(r"(\d+)\s*GB")
-_LABELS = {"RTX 4090": 24, "RTX 3090": 24, "RTX 4070 Ti SUPER": 16}
+_LABELS = _TABLES["labels"]
 
 
 def convert(run: Row, models: ModelMap) -> Row | None:
@@ -92,9 +65,7 @@ def convert(run: Row, models: ModelMap) -> Row | None:
             "measured": compact(measured),
         }
     )
-    if "outcome" not in row:
-        return None
-    return row
+    return row if "outcome" in row else None
 
 
 def _stand_in(run: Row, models: ModelMap) -> Match | None:
@@ -112,24 +83,21 @@ def _settings(run: Row) -> dict[str, Any]:
     notes = run["notes"] or ""
     sharding = _sharding(run)
     return {
+        **copied(run, _TABLES["settings"]),
         "stack": stack,
         "method": "lora" if run["method"] == "lora+emb" else run["method"],
         "train_embeddings": True if run["method"] == "lora+emb" else None,
         "optimizer": _optimizer(run),
         "optimizer_in_backward": "in-backward" in (run["optimizer"] or "") or None,
         "precision": _precision(run, stack, sharding),
-        "base": _base(run) or _frozen_width(run),
-        "sequence_length": run["seq_len"],
-        "micro_batch": run["micro_batch"],
+        "base": _base(run) or ("fp32" if run["precision"] == "fp32 weights" else None),
         "gradient_checkpointing": _checkpointing(run["gradient_checkpointing"]),
         "gradient_accumulation": _accumulation(notes),
         "flash_attention": {True: True, "sdpa": True, False: False}.get(run["flash_attention"]),
-        "compiled": run["compile"],
         "fused_loss": ("CCE" in notes and "no CCE" not in notes) or None,
         "packed": _packed(run, notes),
         "lora_rank": run["lora_rank"] if run["method"] != "full" else None,
         "lora_targets": _targets(run),
-        "adapters_on_towers": run.get("adapters_on_towers"),
         "gpu_count": run["num_gpus"] if sharding or run["num_gpus"] == 1 else 1,
         "sharding": sharding,
         **_degrees(run["parallelism"] or ""),
@@ -175,18 +143,7 @@ def _optimizer(run: Row) -> str | None:
         return "galore_adamw_8bit" if "8-bit" in (run["notes"] or "") else "galore_adamw"
     if not text:
         return None
-    if "paged" in text:
-        return "paged_adamw"
-    for sign, slug in (
-        ("4bit", "adamw_4bit"),
-        ("8bit", "adamw_8bit"),
-        ("8 bit", "adamw_8bit"),
-        ("fp8", "adamw_8bit"),
-        ("low-bit", "adamw_4bit"),
-    ):
-        if sign in text:
-            return slug
-    return "adamw"
+    return next((slug for sign, slug in _OPTIMIZERS if sign in text), "adamw")
 
 
 def _precision(run: Row, stack: str, sharding: str | None) -> str | None:
@@ -200,10 +157,6 @@ def _precision(run: Row, stack: str, sharding: str | None) -> str | None:
     if text in ("fp32", "fp32 weights"):
         return "fp32"
     return "bf16" if text else None
-
-
-def _frozen_width(run: Row) -> str | None:
-    return "fp32" if run["precision"] == "fp32 weights" else None
 
 
 def _group(run: Row) -> str:
