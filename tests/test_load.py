@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
-from bench.load.hub import PRIVATE_MODEL, PRIVATE_TOKEN, Hub, hub_process, model_id
-from bench.load.outcomes import Outcome
+from bench.emulated_hub import Hub, hub_process
+from bench.load.scenarios import repositories
+from bench.load.visitors import Outcome, model_id
 from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.ui.server.http_status import RETRY_AFTER_SECONDS
 from scrapers.fetcher import Fetcher
 from tests.each import each
+from tests.hub_emulator.faults import Fault
 
 
 @each(
@@ -36,16 +39,15 @@ def test_what_is_refused_says_when_to_come_again(outcome: Outcome, kind: str) ->
 
 @pytest.fixture(scope="module")
 def hub() -> Iterator[Hub]:
-    with hub_process(3) as hub:
+    with hub_process(partial(repositories, 3)) as hub:
         yield hub
 
 
 def test_the_hub_of_the_bench_counts_and_fails_as_told(hub: Hub) -> None:
-    fetch = Fetcher(Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn,)))
+    fetch = Fetcher(Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,)))
     assert fetch(ModelRef(model_id(1))).repo_id == model_id(1)
-    assert fetch(ModelRef(PRIVATE_MODEL), PRIVATE_TOKEN).repo_id == PRIVATE_MODEL
-    requests = hub.requests()
-    hub.fail({"kind": "reset"})
-    assert requests > 4
+    requests = hub.traffic().requests
+    hub.fail(Fault("reset"))
+    assert requests == 4
     hub.reset()
-    assert hub.requests() == 0
+    assert hub.traffic().requests == 0

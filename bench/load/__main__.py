@@ -14,11 +14,11 @@ import argparse
 import signal
 import sys
 from collections.abc import Sequence
+from functools import partial
 
-from bench.load.hub import hub_process
-from bench.load.plan import Plan
-from bench.load.scenarios import SCENARIOS
-from bench.load.table import print_head, print_row
+from bench.emulated_hub import hub_process
+from bench.load.scenarios import MOST_NAMED, SCENARIOS, Plan, repositories
+from bench.load.visitors import HEAD
 
 
 def main(argv: Sequence[str]) -> int:
@@ -33,31 +33,24 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--visitors", type=int, default=usual.visitors)
     parser.add_argument("--seconds", type=float, default=usual.seconds, help="of a measurement")
     parser.add_argument("--rounds", type=int, default=usual.rounds, help="of the speeds")
-    parser.add_argument("--popular", type=int, default=usual.popular, help="models of a warm cache")
-    parser.add_argument(
-        "--distinct", type=int, default=usual.distinct, help="models, each asked about once"
-    )
+    parser.add_argument("--models", type=int, default=usual.models, help="of the soak")
     parser.add_argument("--soak-calls", type=int, default=usual.soak_calls)
-    parser.add_argument("--redis-variable", default=usual.redis_variable)
-    parser.add_argument("--others", nargs="*", default=(), help="addresses of running replicas")
     options = vars(parser.parse_args(argv))
     names = options.pop("scenarios") or list(SCENARIOS)
     unknown = sorted(set(names) - set(SCENARIOS))
     if unknown:
         parser.error(f"no scenario {', '.join(unknown)}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # ends what was started, too
-    return _run(names, Plan(**options | {"others": tuple(options["others"])}))
-
-
-def _run(names: Sequence[str], plan: Plan) -> int:
-    has_errors = False
-    with hub_process(max(plan.distinct, plan.popular, plan.visitors, 60)) as hub:
-        print_head()
+    plan = Plan(**options)
+    errors = 0
+    models = max(plan.models, plan.visitors, MOST_NAMED)
+    with hub_process(partial(repositories, models)) as hub:
+        print(HEAD, flush=True)
         for name in names:
-            for row in SCENARIOS[name](hub, plan):
-                has_errors |= any(outcome.kind == "error" for outcome in row.outcomes)
-                print_row(row)
-    return 1 if has_errors else 0
+            for met in SCENARIOS[name](hub, plan):
+                print(met.row(), flush=True)
+                errors += met.kinds["error"]
+    return 1 if errors else 0
 
 
 if __name__ == "__main__":

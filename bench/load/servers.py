@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import httpx
 
-from bench.load.hub import Hub
+from bench.emulated_hub import Hub
 from gpusizer.core.paths import DATA_DIR
 from tests.ports import free_port
 
@@ -30,6 +29,7 @@ class App:
         self.address = f"http://127.0.0.1:{port}/"
         self.log = log
         self.cache = cache
+        self.ready_seconds = 0.0
 
     def resident_bytes(self) -> int:
         """Return the resident memory of the process, from /proc."""
@@ -41,40 +41,31 @@ class App:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def kill(self) -> None:
-        """End the process as `kill -9` does."""
-        self.process.kill()
-        self.process.wait()
-
-    def wait_until_ready(self) -> float:
-        """Wait for `/healthz`; return the seconds that it took."""
+    def wait_until_ready(self) -> None:
+        """Wait for `/healthz`; `ready_seconds` is how long that took."""
         start = time.perf_counter()
         while time.perf_counter() - start < _READY_SECONDS:
             if self.process.poll() is not None:
                 raise RuntimeError(f"the application ended:\n{self.log.read_text('utf-8')[-2000:]}")
             try:
                 if httpx.get(f"{self.address}healthz", trust_env=False).json()["ready"]:
-                    return time.perf_counter() - start
+                    self.ready_seconds = time.perf_counter() - start
+                    return
             except httpx.TransportError:
                 time.sleep(_LOOK_SECONDS)
         raise RuntimeError("the application is not ready")
 
 
 @contextmanager
-def started(
-    hub: Hub, folder: Path, *, can_write: bool = True, settings: Mapping[str, str] | None = None
-) -> Iterator[App]:
-    """Start the application over a Hub, with its cache and its log in a folder.
-
-    Without `can_write` every write to a file fails in it, as on a full disk.
-    """
+def started(hub: Hub, folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[App]:
+    """Start the application over a Hub with its cache and its log in a folder, and wait for it."""
     port, cache, log = free_port(), folder / "cache", folder / "log.txt"
     environment = {
         **os.environ,
         # All visitors of the load come from one address.
         "GPUSIZER_QUESTIONS_PER_MINUTE": "off",
         "HF_ENDPOINT": hub.endpoint,
-        "GPUSIZER_CDN_ORIGINS": hub.cdn,
+        "GPUSIZER_CDN_ORIGINS": hub.cdn_endpoint,
         "GPUSIZER_CACHE_DIR": str(cache),
         "GPUSIZER_METRICS": "1",
         "GPUSIZER_LOG": "json",
@@ -84,36 +75,27 @@ def started(
         **(settings or {}),
     }
 
-    def refuse_writes() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-
-    # The log is read through a pipe by `cat`, because a full disk has no room for it either.
     with log.open("ab") as file:
-        copier = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=file)
         process = subprocess.Popen(
             [sys.executable, "app.py"],
             cwd=DATA_DIR.parent,
             env=environment,
-            stdout=copier.stdin,
-            stderr=copier.stdin,
-            preexec_fn=None if can_write else refuse_writes,
+            stdout=file,
+            stderr=file,
         )
     app = App(process, port, log, cache)
     try:
+        app.wait_until_ready()
         yield app
     finally:
         process.terminate()
         process.wait()
-        assert copier.stdin
-        copier.stdin.close()
-        copier.wait()
 
 
 @contextmanager
-def ready(hub: Hub, **options: bool) -> Iterator[App]:
+def ready(hub: Hub) -> Iterator[App]:
     """Start the application with a new cache, and wait until it answers."""
-    with tempfile.TemporaryDirectory() as folder, started(hub, Path(folder), **options) as app:
-        app.wait_until_ready()
+    with tempfile.TemporaryDirectory() as folder, started(hub, Path(folder)) as app:
         yield app
 
 

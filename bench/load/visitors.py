@@ -1,4 +1,6 @@
-"""Visitors: so many coroutines that ask one question after another, in one of three ways."""
+"""Visitors: so many coroutines that ask one question after another in one of three ways, and what
+they meet.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +8,91 @@ import asyncio
 import itertools
 import json
 import random
+import sys
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import httpx
-
-from bench.load.outcomes import Outcome
+import pandas as pd
 
 TIMEOUT_SECONDS = 60.0
 _LONGEST_WAIT_SECONDS = 5.0
+REFUSALS = frozenset({"hub_rate_limited", "hub_unreachable", "server_busy", "too_many_requests"})
+"""Codes of errors that are not the caller's, nor ours: Gradio's answers have no status."""
+_RETRY_STATUSES = frozenset({429, 503})
+_OK = frozenset({200, 304})
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One call.
+
+    Attributes:
+        seconds: from the first byte sent to the last byte received.
+        status: of HTTP; 0 where the connection broke.
+        code: of the error object, if there is one.
+        retry_after_seconds: of the header `Retry-After`, None without it.
+    """
+
+    seconds: float
+    status: int
+    code: str = ""
+    retry_after_seconds: float | None = None
+
+    @property
+    def kind(self) -> str:
+        """ "ok", "refused" (explicitly, with a time to come again) or "error"."""
+        if self.status in _OK:
+            return "refused" if self.code in REFUSALS else "error" if self.code else "ok"
+        is_explicit = self.status in _RETRY_STATUSES and self.retry_after_seconds is not None
+        return "refused" if is_explicit else "error"
+
+
+@dataclass(frozen=True)
+class Met:
+    """What visitors met: outcomes of their calls and the seconds that these took together, with
+    a remark on what is known beside them.
+    """
+
+    name: str
+    outcomes: Sequence[Outcome]
+    wall_seconds: float
+    remark: str = ""
+
+    @cached_property
+    def kinds(self) -> Counter[str]:
+        """Calls by their kind."""
+        return Counter(outcome.kind for outcome in self.outcomes)
+
+    @property
+    def per_second(self) -> float:
+        """Answers in a second."""
+        return self.kinds["ok"] / self.wall_seconds
+
+    def milliseconds(self, share: float) -> float:
+        """A quantile of the time that answers took; NaN without any."""
+        answered = [outcome.seconds for outcome in self.outcomes if outcome.kind == "ok"]
+        return 1000 * float(pd.Series(answered, dtype=float).quantile(share))
+
+    def row(self) -> str:
+        """A row of the table; kinds of errors go to standard error."""
+        errors = Counter(f"{o.status} {o.code}" for o in self.outcomes if o.kind == "error")
+        for kind, count in errors.most_common(5):
+            print(f"{self.name}: {count} × {kind}", file=sys.stderr)
+        times = (f"{self.milliseconds(share):.1f}" for share in (0.50, 0.95, 0.99))
+        refused, wrong = self.kinds["refused"], self.kinds["error"]
+        counts = (f"{len(self.outcomes):,}", f"{self.per_second:.1f}", *times, refused, wrong)
+        return f"| {' | '.join(map(str, (self.name, *counts, self.remark)))} |"
+
+
+HEAD = (
+    "| | calls | per s | p50 ms | p95 ms | p99 ms | refused | errors | remark |\n"
+    f"|---|{'---:|' * 7}---|"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +102,19 @@ class Question:
     path: str
     endpoint: str
     fields: dict[str, Any]
-    token: str | None = None
 
 
 Ask = Callable[[httpx.AsyncClient, str, Question], Awaitable[Outcome]]
 
 
-def size(model: str, token: str | None = None) -> Question:
+def model_id(number: int) -> str:
+    """The ID of a model of the Hub under load."""
+    return f"load/model-{number:05}"
+
+
+def size(model: str) -> Question:
     """The question that most visitors have."""
-    return Question("size", "size_model", {"model": model}, token)
+    return Question("size", "size_model", {"model": model})
 
 
 def zipf(models: Sequence[str], seed: int) -> Iterator[Question]:
@@ -88,8 +168,6 @@ async def _get(
     headers: dict[str, str],
     on_response: Callable[[httpx.Response], None] = lambda response: None,
 ) -> Outcome:
-    if question.token is not None:
-        headers = {**headers, "authorization": f"Bearer {question.token}"}
     start = time.perf_counter()
     url = f"{address}v1/{question.path}"
     try:
@@ -103,11 +181,8 @@ async def _get(
 async def through_gradio(client: httpx.AsyncClient, address: str, question: Question) -> Outcome:
     """Ask as `gradio_client` and pages do: post the event, then read its stream to the end."""
     start, calls = time.perf_counter(), f"{address}gradio_api/call"
-    fields = question.fields
-    if question.token is not None:
-        fields = {**fields, "oauth_token": question.token}
     try:
-        posted = await client.post(f"{calls}/v2/{question.endpoint}", json=fields)
+        posted = await client.post(f"{calls}/v2/{question.endpoint}", json=question.fields)
         if posted.status_code != httpx.codes.OK:
             return _outcome(posted, time.perf_counter() - start)
         stream = await client.get(f"{calls}/{question.endpoint}/{posted.json()['event_id']}")
@@ -118,7 +193,7 @@ async def through_gradio(client: httpx.AsyncClient, address: str, question: Ques
     if "event: complete" not in kind:
         return Outcome(seconds, stream.status_code, stream.text[:60])
     code = _code_of(data[len("data: [") : -1]) if '"error"' in data[:200] else ""
-    return Outcome(seconds, stream.status_code, code, size_bytes=len(stream.content))
+    return Outcome(seconds, stream.status_code, code)
 
 
 def _outcome(response: httpx.Response, seconds: float) -> Outcome:
@@ -129,7 +204,6 @@ def _outcome(response: httpx.Response, seconds: float) -> Outcome:
         status=response.status_code,
         code="" if ok else _code_of(response.text),
         retry_after_seconds=None if wait is None else float(wait),
-        size_bytes=len(response.content),
     )
 
 
@@ -142,7 +216,7 @@ def _code_of(text: str) -> str:
 
 
 async def visit(
-    address: str | Sequence[str],
+    address: str,
     ask: Ask,
     questions: Iterator[Question],
     visitors: int,
@@ -150,19 +224,18 @@ async def visit(
 ) -> tuple[list[Outcome], float]:
     """Let visitors ask until `seconds` have passed, or until there are no more questions.
 
-    Visitors are spread over several addresses. Whoever is refused waits as long as the answer
-    says, at most five seconds. Returns the outcomes, and the seconds that all took together.
+    Whoever is refused waits as long as the answer says, at most five seconds. Returns the outcomes,
+    and the seconds that all took together.
     """
-    addresses = [address] if isinstance(address, str) else list(address)
     outcomes: list[Outcome] = []
     start = time.perf_counter()
     # A server closes idle connections after five seconds: a client must be the first to do so.
     limits = httpx.Limits(max_keepalive_connections=visitors, keepalive_expiry=2.0)
     options = {"limits": limits, "timeout": TIMEOUT_SECONDS, "trust_env": False}
 
-    async def one_visitor(client: httpx.AsyncClient, number: int) -> None:
+    async def one_visitor(client: httpx.AsyncClient) -> None:
         for question in questions:
-            outcome = await ask(client, addresses[number % len(addresses)], question)
+            outcome = await ask(client, address, question)
             outcomes.append(outcome)
             if seconds is not None and time.perf_counter() - start >= seconds:
                 return
@@ -171,5 +244,17 @@ async def visit(
                 await asyncio.sleep(min(wait, _LONGEST_WAIT_SECONDS))
 
     async with httpx.AsyncClient(**options) as client:  # type: ignore[arg-type]
-        await asyncio.gather(*(one_visitor(client, number) for number in range(visitors)))
+        await asyncio.gather(*(one_visitor(client) for _ in range(visitors)))
     return outcomes, time.perf_counter() - start
+
+
+def met(
+    name: str,
+    address: str,
+    ask: Ask,
+    questions: Iterator[Question],
+    visitors: int,
+    seconds: float | None = None,
+) -> Met:
+    """What visitors meet who ask as `visit` lets them."""
+    return Met(name, *asyncio.run(visit(address, ask, questions, visitors, seconds)))
