@@ -21,7 +21,6 @@ from pathlib import Path
 import pandas as pd
 
 from bench import baselines, training
-from bench.errors import RivalSummary, Shared
 from bench.evaluation import (
     APART,
     COMPONENTS,
@@ -35,15 +34,8 @@ from bench.measurements import TRAINING, load
 from bench.publication import publish, write_docs
 from bench.rivals import AUTO, NAMED
 
-_HEAD = (
-    f"{'':34}│{'all rows':^37}│{'source left out':^50}│{'first contact':^17}│{'naive':>8}"
-    f"│{'hf-mem':>8}{'answers':>9}\n"
-    f"{'engine':14}{'component':20}│{'n':>5}{'median':>8}{'mean':>8}{'bias':>8}{'p95':>8}"
-    f"│{'sources':>8}{'median':>8}{'mean':>8}{'bias':>9}{'p95':>9}{'in band':>8}"
-    f"│{'n':>5}{'mean':>12}│{'mean':>8}│{'mean':>8}"
-)
-_WIDE = 99_999  # percentages above this are printed as "far"
 _HELD_DIGITS = 4
+_LEFT_OUT = ("median", "mean", "bias", "p95", "in_band")
 
 
 def main() -> None:
@@ -115,36 +107,36 @@ def report_lines(accuracy: Accuracy, worst: int) -> Iterator[str]:
 
 def section_lines(section: str, errors: Mapping[Key, Columns]) -> Iterator[str]:
     """Yield the lines of one section's table."""
-    yield ""
-    yield f"── {section} ──"
-    yield _HEAD
-    yield from (_line(key, columns) for key, columns in errors.items())
+    yield f"\n── {section} ──"
+    frame = pd.DataFrame([_cells(key, columns) for key, columns in errors.items()])
+    shown = frame.astype(object).where(frame.notna(), "-")
+    yield shown.to_string(index=False, float_format="{:.2f}".format)
 
 
 def _wrong(outcome: str, runs: int, verdict: str, names: tuple[str, ...]) -> str:
     return f"{outcome}: {runs}, of which we say {verdict}: {len(names)} {' '.join(names)}"
 
 
-def _line(key: Key, columns: Columns) -> str:
+def _cells(key: Key, columns: Columns) -> dict[str, object]:
+    """A row of the table: counts, and errors in percent of the measured value."""
     rows, left_out, contact = columns.all_rows, columns.left_out, columns.contact
-    shares = (rows.median, rows.mean, rows.bias, rows.p95)
-    arrived = f"{'-':>5}{'':>12}" if contact is None else _arrived(contact)
+    rival = rows.hf_mem
+    shares = {
+        **{name: getattr(rows, name) for name in ("median", "mean", "bias", "p95")},
+        **{f"left out: {name}": getattr(left_out, name) for name in _LEFT_OUT},
+        "first contact": contact and contact.mean,
+        "naive": rows.naive_mean,
+        "hf-mem": rival and rival.mean,
+    }
+    counts = {"n": rows.n, "sources": left_out.sources, "arrived": contact and contact.n}
+    percents = {name: _percent(share) for name, share in shares.items()}
+    answers = None if rival is None else f"{rival.answered}/{rival.asked}"
     return (
-        f"{key[0]:14}{key[1]:20}│{rows.n:>5}{''.join(map(_percent, shares))}"
-        f"│{left_out.sources:>8}{_percent(left_out.median)}{_percent(left_out.mean)}"
-        f" {_percent(left_out.bias)} {_percent(left_out.p95)}{_percent(left_out.in_band)}"
-        f"│{arrived}│{_percent(rows.naive_mean)}│{_rival(rows.hf_mem)}"
+        dict(zip(("engine", "component"), key, strict=True))
+        | counts
+        | percents
+        | {"answers": answers}
     )
-
-
-def _arrived(contact: Shared) -> str:
-    return f"{contact.n:>5}{_percent(contact.mean):>12}"
-
-
-def _rival(summary: RivalSummary | None) -> str:
-    if summary is None:
-        return f"{'-':>8}{'':>9}"
-    return f"{_percent(summary.mean)}{f'{summary.answered}/{summary.asked}':>9}"
 
 
 def _named_lines(errors: Mapping[Key, Columns]) -> Iterator[str]:
@@ -155,14 +147,12 @@ def _named_lines(errors: Mapping[Key, Columns]) -> Iterator[str]:
             continue
         yield (
             f"hf-mem told `--kv-cache-dtype {NAMED}` where a row says {AUTO}: {engine} {component}"
-            f"{_percent(rival.named_mean)} %, {rival.named_answered}/{rival.asked} answered"
+            f" {100 * (rival.named_mean or 0):.2f} %, {rival.named_answered}/{rival.asked} answered"
         )
 
 
-def _percent(share: float | None) -> str:
-    if share is None:
-        return f"{'-':>8}"
-    return f"{share * 100:>8.2f}" if abs(share) * 100 < _WIDE else f"{'far':>8}"
+def _percent(share: float | None) -> float | None:
+    return None if share is None else share * 100
 
 
 def worst_rows(comparisons: pd.DataFrame, count: int) -> dict[Key, pd.DataFrame]:

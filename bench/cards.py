@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from gpusizer.hub.card_statements import ModelCardStatement
 from scrapers.readme.model_card import read_card
@@ -156,15 +158,13 @@ def _key(text: str | None) -> str:
 
 def table(readings: Sequence[Reading]) -> str:
     """Rows read rightly, by kind and by language, and what was wrongly taken for a need."""
-    lines = ["| rows | number | read rightly |", "|---|---:|---:|"]
-    groups: dict[str, list[Reading]] = defaultdict(list)
-    for item in readings:
-        for name in (item.row["kind"], item.row["language"], "all"):
-            groups[name].append(item)
-    for name in sorted(groups, key=lambda key: (key == "all", key)):
-        group = groups[name]
-        right = sum(not item.fault for item in group)
-        lines.append(f"| {name} | {len(group)} | {right} ({right / len(group):.1%}) |")
+    named = [
+        (name, not item.fault)
+        for item in readings
+        for name in (item.row["kind"], item.row["language"], "all")
+    ]
+    groups = pd.DataFrame(named, columns=["rows", "right"]).groupby("rows")["right"]
+    lines = [groups.agg(number="size", right="sum", share="mean").to_string()]
     false = Counter(item.row["kind"] for item in readings if item.is_false_requirement)
     lines.append(f"\nfalse requirements: {sum(false.values())} {dict(false) or ''}".rstrip())
     return "\n".join(lines)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
 
 import pandas as pd
 
+from bench.measurements import Row
 from bench.rivals import Rival
 from gpusizer.core.units import GIB
 
@@ -46,24 +47,29 @@ class Comparison:
     low: float | None = None
     high: float | None = None
 
+    @classmethod
+    def of(
+        cls,
+        row: Row,
+        engine: str,
+        component: str,
+        measured: float,
+        predicted: float,
+        naive: float | None = None,
+        *,
+        variant: str = "",
+        in_bytes: bool = True,
+        rival: Rival | None = None,
+        apart: bool = False,
+        band: Sequence[float | None] = (None, None),
+    ) -> Comparison:
+        """The comparison of a row, whose fields say where it is from."""
+        group, sources = row.get("dup_group", row["id"]), (row["source_group"], row["source_url"])
+        about = (engine, component, variant, row["id"], group, *sources)
+        return cls(*about, measured, predicted, naive, in_bytes, rival, apart, *band)
 
-_COLUMNS = (
-    "engine",
-    "component",
-    "variant",
-    "row_id",
-    "dup_group",
-    "source_group",
-    "source_url",
-    "measured",
-    "predicted",
-    "naive",
-    "in_bytes",
-    "rival",
-    "apart",
-    "low",
-    "high",
-)
+
+_COLUMNS = [field.name for field in fields(Comparison)]
 
 
 def frame_of(comparisons: Iterable[Comparison]) -> pd.DataFrame:

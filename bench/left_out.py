@@ -9,7 +9,6 @@ file, and constants inside formulas cannot be undone.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from unittest.mock import patch
 from bench import front_door
 from bench.measurements import FOLDER
 from bench.speed_tables import Constants
+from gpusizer.core.tables import read_table
 from gpusizer.fit.speed import tables
 from gpusizer.memory.engines.vllm import eras
 from gpusizer.memory.quants import publishers
@@ -63,17 +63,9 @@ class Support:
 @cache
 def supports() -> tuple[Support, ...]:
     """Read all lines of the file."""
-    with FILE.open(encoding="utf-8", newline="") as file:
-        return tuple(
-            Support(
-                line["table"],
-                line["row"],
-                line["constant"],
-                frozenset(line["sources"].split()),
-                line["without"],
-            )
-            for line in csv.DictReader(file)
-        )
+    return read_table(
+        FILE, lambda row: row.record(Support, sources=frozenset(row.parts("sources")))
+    )
 
 
 def supported_alone(source: str, table: str) -> list[Support]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from bench import rivals
 from bench.errors import Comparison
 from bench.front_door import AnsweredRow, estimate_of, gpu_of, size
 from bench.measurements import Row, load_profile
-from bench.rivals import Rival
 from gpusizer.core.errors import UnknownQuant
 from gpusizer.memory.quants import find_quant
 from gpusizer.model.architecture import Attention
@@ -114,33 +114,8 @@ def compare(row: Row) -> Iterator[Comparison]:
     yield from _compute(run)
 
 
-def _comparison(
-    run: Run,
-    component: str,
-    measured: float,
-    predicted: float,
-    guess: float | None,
-    variant: str,
-    rival: Rival | None = None,
-    band: tuple[float, float] | None = None,
-) -> Comparison:
-    row = run.row
-    return Comparison(
-        row["program"],
-        component,
-        variant,
-        row["id"],
-        row["dup_group"],
-        row["source_group"],
-        row["source_url"],
-        measured,
-        predicted,
-        guess,
-        rival=rival,
-        apart=apart(row),
-        low=band[0] if band else None,
-        high=band[1] if band else None,
-    )
+def _of(run: Run) -> Callable[..., Comparison]:
+    return partial(Comparison.of, run.row, run.row["program"], apart=apart(run.row))
 
 
 def _naive_weights(run: Run) -> float:
@@ -171,11 +146,11 @@ def _weights(run: Run) -> Iterator[Comparison]:
     guess = _naive_weights(run)
     loaded, file_bytes = measured.get("weights_bytes"), run.row.get("file_bytes")
     if loaded and not (file_bytes and loaded > _LOADED_TWICE * file_bytes):
-        yield _comparison(run, "weights", loaded, run.weights_bytes, guess, "")
+        yield _of(run)("weights", loaded, run.weights_bytes, guess)
     placed = sum(on_gpus(measured.get("weights_by_device", {})).values())
     if placed and run.row.get("offload") == "all":
         predicted = run.estimate["weights_bytes"]
-        yield _comparison(run, "weights_on_gpus", placed, predicted, guess, "")
+        yield _of(run)("weights_on_gpus", placed, predicted, guess)
 
 
 def _cache(run: Run) -> Iterator[Comparison]:
@@ -191,7 +166,8 @@ def _cache(run: Run) -> Iterator[Comparison]:
         amount = sum(on_gpus(measured["kv_by_device"]).values())
     predicted = run.estimate["kv_cache_bytes"]
     guess, rival = _naive_cache(run), rivals.hf_mem_llama_cache(row)
-    yield _comparison(run, "kv_cache", amount, predicted, guess, _attention(run), rival)
+    kind = _attention(run)
+    yield _of(run)("kv_cache", amount, predicted, guess, variant=kind, rival=rival)
 
 
 def _attention(run: Run) -> str:
@@ -216,7 +192,7 @@ def _compute(run: Run) -> Iterator[Comparison]:
     if run.names_quant:
         guess = rivals.NAIVE_OVERHEAD * (_naive_weights(run) + _naive_cache(run))
         guess /= max(1, run.row["gpu_count"])
-    yield _comparison(run, "compute", measured, predicted, guess, _placement(run))
+    yield _of(run)("compute", measured, predicted, guess, variant=_placement(run))
 
 
 def _placement(run: Run) -> str:
@@ -245,15 +221,8 @@ def _process(run: Run) -> Iterator[Comparison]:
         run.estimate[name] + host for name in ("low_bytes", "total_bytes", "high_bytes")
     )
     guess = (1 + rivals.NAIVE_OVERHEAD) * (_naive_weights(run) + _naive_cache(run))
-    yield _comparison(
-        run,
-        "process_total",
-        measured,
-        total_bytes,
-        guess,
-        "+".join(backends),
-        band=(low_bytes, high_bytes),
-    )
+    band, variant = (low_bytes, high_bytes), "+".join(backends)
+    yield _of(run)("process_total", measured, total_bytes, guess, variant=variant, band=band)
 
 
 def compare_file(row: Row) -> Iterator[Comparison]:
@@ -276,15 +245,12 @@ def compare_file(row: Row) -> Iterator[Comparison]:
         return
     estimate = estimate_of(answer)
     tensors = estimate["weights_bytes"] + estimate["host_bytes"] - estimate["projector_bytes"]
-    yield Comparison(
+    yield Comparison.of(
+        row,
         FILES,
         "uniform_tensors" if uniform else "file_size",
-        slug.partition("@")[0],
-        row["id"],
-        row["dup_group"],
-        row["source_group"],
-        row["source_url"],
         row["bytes"],
         estimate["file_bytes"] if row["counts"] == "file" else tensors,
         rivals.naive_weights_bytes(profile, find_quant(slug), native=False),
+        variant=slug.partition("@")[0],
     )

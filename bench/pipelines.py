@@ -40,16 +40,13 @@ def compare(row: Row) -> Iterator[Comparison]:
     naive = rivals.naive_weights_bytes(
         load_profile(row["profile"]), find_quant(fields["quant"]), native=False
     )
-    yield Comparison(
+    yield Comparison.of(
+        row,
         ENGINE,
         "pipeline_peak",
-        row.get("cpu_offload", ""),
-        row["id"],
-        row["dup_group"],
-        row["source_group"],
-        row["source_url"],
         row["measured"]["peak_bytes"],
         per_gpu["weights_bytes"] + per_gpu["activations_bytes"],
         (1 + rivals.NAIVE_OVERHEAD) * naive,
+        variant=row.get("cpu_offload", ""),
         apart=bool(row.get("without")),
     )

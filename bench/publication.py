@@ -16,7 +16,7 @@ import pandas as pd
 from bench import quality
 from bench.authors import author_rows
 from bench.errors import RivalSummary, Shared
-from bench.evaluation import APART, MEMORY, SPEED, TRAINING, Accuracy, Columns, Key
+from bench.evaluation import APART, MEMORY, Accuracy, Columns, Key
 from bench.first_contact import not_fitted_on
 from bench.rivals import AUTO, NAMED, versions
 from gpusizer.answers.accuracy import (
@@ -30,6 +30,7 @@ from gpusizer.answers.accuracy import (
     rival_text,
 )
 from gpusizer.core.paths import DATA_DIR
+from gpusizer.core.tables import toml_of
 from gpusizer.quality.evidence import read_rows
 from gpusizer.text import say_note
 
@@ -37,22 +38,8 @@ README = DATA_DIR.parent / "README.md"
 DOCUMENT = DATA_DIR.parent / "docs" / "accuracy.md"
 BEGIN, END = "<!-- accuracy: begin -->", "<!-- accuracy: end -->"
 _SHARE_DIGITS, _AMOUNT_DIGITS = 4, 3
-_HEADLINE = {
-    "vllm": ("weights", "kv_pool", "activations"),
-    "llama.cpp": ("kv_cache", "compute", "process_total"),
-    "gguf": ("file_size",),
-    "diffusers": ("pipeline_peak",),
-    "training": ("peak_one_gpu", "peak_several_gpus"),
-    "speed": ("decode_gddr", "decode_hbm", "decode_apple", "decode_amd", "decode_moe", "prefill"),
-}
-"""Components in the README's headline, by engine."""
-
-_TITLES = {
-    MEMORY: "Memory of inference",
-    TRAINING: "Peaks of training runs",
-    SPEED: "Speeds",
-    APART: "Runs with something that no request can state",
-}
+_TEXTS = toml_of(__file__)
+_TITLES: Mapping[str, str] = _TEXTS["titles"]
 
 
 def published(accuracy: Accuracy, as_of: str) -> dict[str, Any]:
@@ -173,36 +160,7 @@ def _pretty(data: Mapping[str, Any]) -> str:
 
 def document(table: AccuracyTable) -> str:
     """Return the text of `docs/accuracy.md`."""
-    lines = [
-        "# How near the answers are",
-        "",
-        "Written by `python -m bench.accuracy --write-docs`; a test keeps the errors from growing.",
-        "",
-        f"{table.measured:,} published measurements, {table.predicted:,} of them compared with an"
-        f" answer, as of {table.as_of}. Each is asked for as a user would ask, in fields of a"
-        " request, and the figure is read from the public JSON. What a row does not state is left"
-        " open, and a figure that the answer does not show is not compared.",
-        "",
-        "- *All rows*: every configuration counts once; constants are those in use, some of them"
-        " set on these same rows.",
-        "- *Source left out*: each row is asked for without what its own source (one repository,"
-        " one blog, one laboratory) alone supports, and every source weighs the same. Constants of"
-        " speeds and their bands are fitted again; of tables that people edit, constants listed in"
-        " [rule_sources.csv](../data/measurements/rule_sources.csv) fall back to what holds without"
-        " them. Constants inside formulas cannot be undone. This is the column to quote.",
-        "- *First contact*: the errors of rows when they arrived, before anything was changed for"
-        " them ([first_contact.csv](../data/measurements/first_contact.csv)). Rows that came before"
-        " the file was begun are not in it: what was said of them then is not known.",
-        "",
-        "Errors are absolute and shares of the measured value, but for the bias. *Naive* is"
-        " parameters × bytes, the usual cache formula and 20 % on top; *hf-mem* is hf-mem"
-        f" {table.hf_mem}, asked with the row's own settings: its mean error over the rows it"
-        " answered, and how many those are of the rows it could be asked about"
-        " ([how](../data/measurements/README.md#hf_memcsv)); both over all rows.",
-        "",
-        f"Of {table.out_of_memory} runs that ran out of memory we say “fits” of {table.said_fits};"
-        f" of {table.ran} that ran we say “does not fit” of {table.said_not}.",
-    ]
+    lines = [_TEXTS["head"].format(table=table)]
     if table.quality is not None:
         lines += ["", _quality_line(table.quality)]
     for name, title in _TITLES.items():
@@ -211,51 +169,32 @@ def document(table: AccuracyTable) -> str:
         if name == MEMORY:
             lines += _more_of_hf_mem(table.sections.get(name, ()))
         if name == APART and table.sections.get(name):
-            lines += ["", _WHAT_IS_APART]
+            lines += ["", _TEXTS["apart"]]
     if table.authors:
         lines += ["", *_authors(table.authors)]
     return "\n".join([*lines, ""])
 
 
 def _quality_line(errors: QualityErrors) -> str:
-    return (
-        f"What quantizations lose, of {errors.n} published ratios of perplexities with the source"
-        f" of each left out: off by a factor of {errors.median_factor:g} in the median and"
-        f" {errors.p80_factor:g} for 80 %, the band holds {percent_text(errors.in_band)}, the word"
-        f" is exact for {percent_text(errors.word_exact)} and right or next to it for"
-        f" {percent_text(errors.word_near)} ([rules](quality.md))."
-    )
+    names = ("in_band", "word_exact", "word_near")
+    shares = {name: percent_text(getattr(errors, name)) for name in names}
+    return str(_TEXTS["quality"].format(errors=errors, **shares))
 
 
 def _authors(rows: Sequence[AuthorRow]) -> list[str]:
     """The claims of authors, with how often they say more or less than is needed."""
     counts = Counter(row.verdict for row in rows)
-    heads = ["model", "the author says", "verdict", "reason", "source"]
+    cells = (
+        (row.model, row.claim, row.verdict.replace("_", " "), say_note(row.reason), row.source_url)
+        for row in rows
+    )
+    heads = ("model", "the author says", "verdict", "reason", "source")
     return [
-        "## What authors say",
-        "",
-        f"{len(rows)} claims of model cards and READMEs"
-        " ([card_claims.jsonl](../data/card_claims.jsonl)), each asked in the author's own terms"
-        " ([how](model_cards.md)):"
-        f" {counts['agrees']} agree, {counts['needs_more']} need more than is said,"
-        f" {counts['needs_less']} less, {counts['not_comparable']} cannot be compared.",
-        "",
+        _TEXTS["authors"].format(rows=len(rows), counts=counts),
         f"| {' | '.join(heads)} |",
         f"|{'---|' * len(heads)}",
-        *(
-            f"| {row.model} | {row.claim} | {row.verdict.replace('_', ' ')} |"
-            f" {say_note(row.reason)} | [source]({row.source_url}) |"
-            for row in rows
-        ),
+        *(f"| {' | '.join(texts)} | [source]({url}) |" for *texts, url in cells),
     ]
-
-
-_WHAT_IS_APART = (
-    "Adapters, a second model, a trainer or other tenants beside the engine, patched engines,"
-    " amounts printed by different ranks, pooling runs, weights in system memory under vLLM,"
-    " pipelines with components left out, ik_llama.cpp (a fork with buffers of its own), and"
-    " tensors of llama.cpp placed by name. They were asked for as if they were plain runs."
-)
 
 
 def headline(table: AccuracyTable) -> str:
@@ -263,7 +202,7 @@ def headline(table: AccuracyTable) -> str:
     plain = [part for name, part in table.sections.items() if name != APART]
     rows = {(row.engine, row.component): row for part in plain for row in part}
     lines = []
-    for engine, components in _HEADLINE.items():
+    for engine, components in _TEXTS["headline"].items():
         headline_rows = [rows[engine, name] for name in components if (engine, name) in rows]
         parts = [
             f"{row.component} {percent_text(row.left_out.mean)}"

@@ -115,20 +115,15 @@ def compare(row: Row) -> Iterator[Comparison]:
     for one in losses([row]):
         maker = row.get("maker", "").casefold()
         expected = predict(one.case, published(), [kin_of(row["repo"])], maker)
-        yield Comparison(
+        yield Comparison.of(
+            row,
             "quality",
             "loss",
-            one.case.recipe.family,
-            row["id"],
-            row["id"],
-            row["source_group"],
-            row["source_url"],
             increase_of(one.log),
             max(expected.likely, increase_of(log(FLOOR))),
-            None,
+            variant=one.case.recipe.family,
             in_bytes=False,
-            low=expected.low,
-            high=expected.high,
+            band=(expected.low, expected.high),
         )
 
 

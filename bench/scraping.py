@@ -12,18 +12,16 @@ requests overlap. Prints medians; on a shared machine only the ratios are meanin
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 
+from bench.emulated_hub import Hub, hub_process
 from tests.hub_emulator import FakeRepo, HubEmulator, llama_repo, moe_repo
 from tests.hub_emulator.gguf_models import gguf_repo
 from tests.scrapers.long_headers import memory_of_reading, tagged_repo, usual_name
@@ -82,11 +80,16 @@ def main() -> None:
     parser.add_argument("--hf-mem", type=Path, help="interpreter that has hf-mem")
     parser.add_argument("--runs", type=int, default=3)
     arguments = parser.parse_args()
-    with hub_process() as hub:
+    with hub_process(synthetic_repos) as hub:
         print("| model | requests | round trips | MB |\n|---|---:|---:|---:|")
         for model in COUNTED:
-            requests, trips, body_bytes = hub.traffic(model)
-            print(f"| {model} | {requests} | {trips} | {body_bytes / 1e6:.2f} |", flush=True)
+            run_seconds(size_command(model), hub)  # files are built at the first request
+            hub.reset(COUNTING_SECONDS)
+            run_seconds(size_command(model), hub)
+            asked = hub.traffic()
+            hub.reset()
+            counts = f"{asked.requests} | {asked.round_trips} | {asked.body_bytes / 1e6:.2f}"
+            print(f"| {model} | {counts} |", flush=True)
         if arguments.hf_mem is None:
             print("\nhf-mem: left out, no --hf-mem")
         else:
@@ -158,60 +161,6 @@ def synthetic_repos() -> list[FakeRepo]:
         repo.revisions["v1"] = repo.sha
         repo.parameters = repo.counted_parameters() or None  # the Hub counts at the upload
     return repos
-
-
-class Hub:
-    """Controls the emulated Hub, which runs in its own process."""
-
-    def __init__(self, pipe: Connection) -> None:
-        self._pipe = pipe
-        self.endpoint: str
-        self.cdn_endpoint: str
-        self.endpoint, self.cdn_endpoint = pipe.recv()
-
-    def reset(self, latency_seconds: float) -> None:
-        """Set the latency of every request, and clear the log."""
-        self._pipe.send(latency_seconds)
-        self._pipe.recv()
-
-    def traffic(self, model: str) -> tuple[int, int, int]:
-        """Return requests (with redirects and CDN), round trips and body bytes of one model."""
-        self.reset(0.0)
-        run_seconds(size_command(model), self)  # the emulator builds its files at the first request
-        self.reset(COUNTING_SECONDS)
-        run_seconds(size_command(model), self)
-        self._pipe.send(None)
-        requests, trips, body_bytes = self._pipe.recv()
-        return requests, trips, body_bytes
-
-
-@contextmanager
-def hub_process() -> Iterator[Hub]:
-    """Run the Hub in its own process, so that it takes no processor time from the client."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs,), daemon=True)
-    process.start()
-    try:
-        yield Hub(ours)
-    finally:
-        process.terminate()
-        process.join()
-
-
-def _serve(pipe: Connection) -> None:
-    """Serve until killed; a number sets the latency, None requests the traffic since then."""
-    with HubEmulator(synthetic_repos()) as hub:
-        pipe.send((hub.endpoint, hub.cdn_endpoint))
-        while True:
-            latency_seconds = pipe.recv()
-            if latency_seconds is None:
-                body_bytes = sum(request.body_bytes_sent for request in hub.requests)
-                pipe.send((len(hub.requests), hub.round_trips, body_bytes))
-            else:
-                hub.options.latency = latency_seconds
-                hub.reset_log()
-                pipe.send(None)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ from gpusizer.fit.serving.constants import EACH, FIRST, RATE
 
 ENGINE = "speed"
 QUANTITIES = (RATE, EACH, FIRST)
+_FIRST_GENERATION = ("2025-03-18", "0.7.3")
+"""The day on which vLLM 0.8.0 came out, whose scheduler is another, and the release before."""
 
 
 def fields_of(row: Row) -> dict[str, Any]:
@@ -23,7 +25,7 @@ def fields_of(row: Row) -> dict[str, Any]:
         "model": row["profile"],
         "quant": quant_of(row),
         "engine": row["engine"],
-        "engine_version": row.get("engine_version"),
+        "engine_version": version_of(row),
         "kv_dtype": row.get("kv_dtype"),
         "gpu": row["gpu_slug"],
         "gpu_count": max(1, row["gpu_count"] // replicas // gpu.devices_per_board),
@@ -43,6 +45,14 @@ def quant_of(row: Row) -> str:
     """The format by its name in a request; checkpoints released in MXFP4 are as stored."""
     slug = str(row["quant"])
     return "native" if slug == "mxfp4" and row["profile"].startswith("openai/") else slug
+
+
+def version_of(row: Row) -> str | None:
+    """The engine's release, of which a date alone says no more than its generation."""
+    stated: str | None = row.get("engine_version")
+    day, before = _FIRST_GENERATION
+    old = row["engine"] == "vllm" and row.get("date", day) < day
+    return before if stated is None and old else stated
 
 
 def prompt_of(row: Row) -> int:
@@ -92,20 +102,15 @@ def compare(row: Row) -> Iterator[Comparison]:
     for component, value in measured.items():
         shown = likely.get(component)
         if value and shown is not None:
-            yield Comparison(
+            yield Comparison.of(
+                row,
                 ENGINE,
                 component,
-                row["engine"],
-                row["id"],
-                row["dup_group"],
-                row["source_group"],
-                row["source_url"],
                 value,
                 shown["likely"],
-                None,
+                variant=row["engine"],
                 in_bytes=False,
-                low=shown["low"],
-                high=shown["high"],
+                band=(shown["low"], shown["high"]),
             )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench import front_door
 from bench.measurements import SERVING_LOAD, Row, load
@@ -18,21 +18,25 @@ from bench.served_answers import (
     first_token_of,
     prompt_of,
 )
-from gpusizer.fit.serving.constants import Key
+from bench.serving_bursts import burst
+from gpusizer.fit.serving.constants import Constants, Key
 from gpusizer.fit.serving.facts import ServerFacts
 from gpusizer.fit.serving.server import Server
 from gpusizer.fit.serving.steady import (
-    AT_ONCE,
+    ROUNDS,
     STATIC,
-    TOGETHER,
     Steady,
     closed_loop,
+    load_test,
     random_arrivals,
 )
 
-_AT_ONCE = frozenset({"all_at_once", "offline", "static_batch"})
+_AT_ONCE = frozenset({"all_at_once", "offline"})
 _STATIC = "static_batch"
 _DECODE_ONLY = "decode_only"
+ROOFLINE = Constants(1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0)
+"""A server at the rates of data sheets, whose host and links take no time of their own."""
+_FEW_ROUNDS = 2.0  # up to which the median of a run is of its start
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +60,6 @@ class Case:
         """Whose run it is."""
         return str(self.row["source_group"])
 
-    @property
-    def at_once(self) -> bool:
-        """Whether all requests were sent at the start."""
-        return self.row["arrival"] in _AT_ONCE
-
     def predicted(self, factors: Mapping[Key, float] | None = None) -> dict[str, float]:
         """Output tokens per second of the replica, and mean seconds of each and the first token."""
         return self.on(Server.of(self.facts, factors))
@@ -69,16 +68,44 @@ class Case:
         """The same on a server with other constants."""
         ranks = self.facts.ranks
         if self.row["arrival"] == _DECODE_ONLY:
-            gap = server.step(min(self.users or 1.0, float(server.most)))
+            gap = self._of_a_shared_prompt(server)
             return {EACH: gap, RATE: (self.users or 1.0) * ranks / gap}
+        if server.most < 1:
+            return {}
+        if self.row["arrival"] in _AT_ONCE:
+            spread, longest = self.row["lengths"] == "spread", self.row.get("longest_answer_tokens")
+            run = burst(server, self.users or 1.0, spread, longest)
+            return {RATE: run.rate * ranks, EACH: run.gap, FIRST: run.ttft}
         state = self.state(server)
         if state is None:
             return {}
-        rate = state.requests_per_second(server.answer) * server.answer * ranks
+        rate = state.requests_per_second(server.steps) * server.answer * ranks
         if self.rate is not None:
             rate = self._of_a_short_run(state, server.answer) * ranks
-        first = state.ttft - state.queue / 2 if self.at_once else state.ttft
-        return {RATE: rate, EACH: state.gap, FIRST: first}
+        return {RATE: rate, EACH: state.gap, FIRST: state.ttft}
+
+    def is_possible(self) -> bool:
+        """Whether a server at the rates of data sheets could keep up with the run.
+
+        One that could not did other work than it states: its prompts came from a cache, its experts
+        were not chosen by text, or figures were mistaken.
+        """
+        first, each = self.measured.get(FIRST), self.measured.get(EACH)
+        rate, answer = self.measured.get(RATE), self.facts.answer
+        if rate is None and None not in (first, each, self.users):
+            stay = (first or 0.0) + (answer - 1) * (each or 0.0)
+            rate = (self.users or 1.0) * self.facts.ranks * answer / stay
+        most = self.on(Server.with_constants(self.facts, ROOFLINE)).get(RATE)
+        return self.rate is not None or rate is None or most is None or rate <= most
+
+    def _of_a_shared_prompt(self, server: Server) -> float:
+        """Seconds of a step in which all answers follow one prompt, whose cache lies in the pool
+        once and is read once (cascade attention, `_compute_cascade_attn_prefix_len` of
+        vllm/v1/worker/gpu_model_runner.py)."""
+        users, half = self.users or 1.0, server.answer / 2
+        own = server.cache * half / (server.prompt + half)
+        alone = replace(server, cache=own)
+        return alone.step(users) + server.cache - own
 
     def _of_a_short_run(self, state: Steady, answer: int) -> float:
         """Output tokens per second of so many requests at random times, the last answer awaited."""
@@ -90,20 +117,22 @@ class Case:
 
     def state(self, server: Server) -> Steady | None:
         """The server's steady state under the run's load; None where it cannot bear it."""
-        if server.most < 1:
-            return None
         if self.rate is not None:
             return random_arrivals(server, self.rate)
         users = self.users or 1.0
         if self.row["arrival"] == _STATIC:
             return closed_loop(server, users, STATIC)
-        return closed_loop(server, users, AT_ONCE if self.at_once else TOGETHER)
+        requests, alike = self.row.get("requests"), self.row["lengths"] == "fixed"
+        rounds = ROUNDS if requests is None else requests / self.row["concurrency"]
+        if "ttft_seconds" not in self.row["measured"] and rounds > _FEW_ROUNDS:
+            rounds = math.inf
+        return load_test(server, users, rounds, alike)
 
 
 def read_cases(rows: Iterable[Row] | None = None) -> list[Case]:
-    """Runs that a request can state, on cards that hold the model."""
+    """Runs that a request can state, on cards that hold the model, no faster than data sheets."""
     found = (_case(row) for row in (load((SERVING_LOAD,)) if rows is None else rows))
-    return [case for case in found if case is not None]
+    return [case for case in found if case is not None and case.is_possible()]
 
 
 def _case(row: Row) -> Case | None:

@@ -32,7 +32,7 @@ PRIORS: dict[str, float] = {
     "cache": 0.6,
     "products": 0.5,
     "attention": 0.3,
-    "traffic": 0.5,
+    "traffic": 0.75,
     "reduce_seconds": 10e-6,
     "step_seconds": 1e-3,
     "layer_seconds": 20e-6,
@@ -44,7 +44,13 @@ PRIORS: dict[str, float] = {
 """Where the fit starts, and what it stays near without runs."""
 ROOT_SPREAD, CLASS_SPREAD = 0.7, 0.2
 """Standard deviation of the logarithm of a constant, and of a class's factor."""
+_LINKS = ("pcie", "pcie_peer", "nodes")
+_SPREADS = {("traffic", ROOT): 0.1, **{("traffic", link): 0.7 for link in _LINKS}}
+"""Those that are known better or worse: NCCL's all-reduce of large messages has three quarters of
+NVLink's rate (nccl-tests, doc/PERFORMANCE.md: bus bandwidth), while slots, bridges between sockets
+and copies through memory leave PCIe anything."""
 _IMPORTANCE = {RATE: 1.0, EACH: 1.0, FIRST: 0.5}
+"""First tokens count less: how clients begin moves them more than any constant does."""
 _PRIOR_WEIGHT = 0.1  # of all factors, in sources
 _STEP = 0.02
 _SMALL = 0.08
@@ -70,7 +76,8 @@ class Problem:
 
     def spreads(self) -> Array:
         """Standard deviations of the priors."""
-        return np.array([ROOT_SPREAD if c == ROOT else CLASS_SPREAD for _, c in self.keys])
+        usual = {True: ROOT_SPREAD, False: CLASS_SPREAD}
+        return np.array([_SPREADS.get(key, usual[key[1] == ROOT]) for key in self.keys])
 
 
 def _of(name: str, case: Case) -> tuple[str, ...]:

@@ -147,20 +147,15 @@ def compare(row: Row) -> Iterator[Comparison]:
         rate = entry and entry[place[1]]
         if rate is None:
             continue
-        yield Comparison(
+        yield Comparison.of(
+            row,
             ENGINE,
             place[2],
-            row["engine"],
-            row["id"],
-            row["dup_group"],
-            row["source_group"],
-            row["source_url"],
             measured[place[0]],
             rate["likely"],
-            None,
+            variant=row["engine"],
             in_bytes=False,
-            low=rate["low"],
-            high=rate["high"],
+            band=(rate["low"], rate["high"]),
         )
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from bench import rivals
 from bench.errors import Comparison
 from bench.front_door import AnsweredRow, estimate_of, gpu_of, size
 from bench.measurements import Row, load_profile
-from bench.rivals import Rival
 from gpusizer.answers.logs.prediction import grows_evenly
 from gpusizer.memory.quants import Quant, find_quant
 from gpusizer.memory.quants.native import native_quant
@@ -139,32 +139,8 @@ def says_it_fits(row: Row) -> bool | None:
     return run.estimate["verdict"] in _ON_GPU and bool(run.capacity("kv_cache_pool_bytes"))
 
 
-def _comparison(
-    run: Scenario,
-    component: str,
-    measured: float,
-    predicted: float,
-    guess: float | None,
-    variant: str = "",
-    in_bytes: bool = True,
-    rival: Rival | None = None,
-) -> Comparison:
-    row = run.row
-    return Comparison(
-        row["engine"],
-        component,
-        variant,
-        row["id"],
-        row["dup_group"],
-        row["source_group"],
-        row["source_url"],
-        measured,
-        predicted,
-        guess,
-        in_bytes,
-        rival,
-        apart(row),
-    )
+def _of(run: Scenario) -> Callable[..., Comparison]:
+    return partial(Comparison.of, run.row, run.row["engine"], apart=apart(run.row))
 
 
 def _weights(run: Scenario) -> Iterator[Comparison]:
@@ -174,7 +150,7 @@ def _weights(run: Scenario) -> Iterator[Comparison]:
         stored = "stored" if run.profile.quantization is None and native else "quantized"
         predicted, guess = run.per_gpu["weights_bytes"], _naive_weights(run)
         rival = rivals.hf_mem_weights(run.row, run.gpus)
-        yield _comparison(run, "weights", measured, predicted, guess, stored, rival=rival)
+        yield _of(run)("weights", measured, predicted, guess, variant=stored, rival=rival)
 
 
 def _quant(row: Row, profile: ModelProfile) -> tuple[Quant, bool]:
@@ -203,12 +179,12 @@ def _cache(run: Scenario) -> Iterator[Comparison]:
         tokens = context or run.profile.max_context or run.context
         rival = rivals.hf_mem_serving_cache(run.row, tokens, run.gpus * tokens)
         predicted, guess = sequence / run.context, _naive_per_token(run)
-        yield _comparison(run, "kv_per_token", per_token, predicted, guess, rival=rival)
+        yield _of(run)("kv_per_token", per_token, predicted, guess, rival=rival)
     pool, concurrency = measured.get("kv_pool_bytes"), measured.get("max_concurrency")
     if pool and concurrency and context and not run.even:
         guess = _naive_per_token(run) * context
         rival = rivals.hf_mem_serving_cache(run.row, context, run.gpus)
-        yield _comparison(run, "kv_per_sequence", pool / concurrency, sequence, guess, rival=rival)
+        yield _of(run)("kv_per_sequence", pool / concurrency, sequence, guess, rival=rival)
 
 
 def _runtime(run: Scenario) -> Iterator[Comparison]:
@@ -220,9 +196,8 @@ def _runtime(run: Scenario) -> Iterator[Comparison]:
     if measured.get("activations_bytes"):
         share = rivals.NAIVE_OVERHEAD * _naive_weights(run)
         predicted = run.per_gpu["activations_bytes"]
-        yield _comparison(
-            run, "activations", measured["activations_bytes"], predicted, share, run.family
-        )
+        peak = measured["activations_bytes"]
+        yield _of(run)("activations", peak, predicted, share, variant=run.family)
     graphs = 0 if run.row.get("enforce_eager") else max(0, measured.get("graphs_bytes", 0))
     if not graphs and not measured.get("non_torch_bytes"):
         return
@@ -232,10 +207,10 @@ def _runtime(run: Scenario) -> Iterator[Comparison]:
     if measured.get("non_torch_bytes"):
         variant = "one GPU" if run.gpus == 1 else "several GPUs"
         inside = eager["overhead_bytes"] - eager["outside_budget_bytes"]
-        yield _comparison(run, "non_torch", measured["non_torch_bytes"], inside, None, variant)
+        yield _of(run)("non_torch", measured["non_torch_bytes"], inside, variant=variant)
     if graphs:
         added = run.per_gpu["overhead_bytes"] - eager["overhead_bytes"]
-        yield _comparison(run, "graphs", graphs, added, None)
+        yield _of(run)("graphs", graphs, added)
 
 
 def _pool(run: Scenario) -> Iterator[Comparison]:
@@ -249,9 +224,9 @@ def _pool(run: Scenario) -> Iterator[Comparison]:
         budget = row["utilization"] * row["gpu_memory_bytes"]
         guess = max(0.0, budget - (1 + rivals.NAIVE_OVERHEAD) * _naive_weights(run))
     generation = row.get("engine_generation", "")
-    yield _comparison(run, "kv_pool", pool, predicted, guess, generation)
+    yield _of(run)("kv_pool", pool, predicted, guess, variant=generation)
     concurrency, sequences = measured.get("max_concurrency"), run.capacity("max_concurrency")
     if concurrency and sequences is not None and row.get("max_model_len"):
         sequence = _naive_per_token(run) * row["max_model_len"]
         naive = guess / sequence if guess is not None and sequence else None
-        yield _comparison(run, "max_concurrency", concurrency, sequences, naive, "", False)
+        yield _of(run)("max_concurrency", concurrency, sequences, naive, in_bytes=False)

@@ -11,18 +11,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator
-from typing import Any
-
-import pandas as pd
 
 from bench.evaluation import speed_scores
 from bench.speed_scores import Prediction, group_errors
 from bench.speed_tables import write_tables
-
-_HEAD = (
-    f"{'group':44}{'rows':>5}{'GPUs':>5} │{'blind':>7}{'p80':>7}{'fitted':>8} │{'in band':>8}"
-    f" │{'roofline':>9}{'flat':>7}"
-)
 
 
 def main() -> None:
@@ -39,20 +31,11 @@ def main() -> None:
 def fit_lines(predictions: Iterable[Prediction]) -> Iterator[str]:
     """Yield median errors on GPUs that the constants were not fitted on, in percent."""
     yield "the fit; blind: constants of the class without the GPU's own rows"
-    yield _HEAD
-    yield from map(_line, group_errors(predictions).itertuples())
-
-
-def _line(row: Any) -> str:
-    return (
-        f"{row.Index:44}{row.n:>5}{row.gpus:>5} │{_percent(row.blind):>7}{_percent(row.p80):>7}"
-        f"{_percent(row.fitted):>8} │{_percent(row.in_band):>8}"
-        f" │{_percent(row.roofline):>9}{_percent(row.flat):>7}"
-    )
-
-
-def _percent(value: float) -> str:
-    return "-" if pd.isna(value) else f"{100 * value:.1f}"
+    errors = group_errors(predictions)
+    shares = ["blind", "p80", "fitted", "in_band", "roofline", "flat"]
+    errors[shares] = 100 * errors[shares].astype(float)
+    table = errors[["n", "gpus", *shares]]
+    yield table.to_string(na_rep="-", float_format="{:.1f}".format)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -135,40 +136,14 @@ def compare(row: Row) -> Iterator[Comparison]:
     run = predict(row) if askable and (peak or any(counts)) else None
     if run is None:
         return
+    of = partial(Comparison.of, row, ENGINE, variant=f"{row['stack']} {row['method']}")
     if counts[0]:
-        yield _comparison(run, "trainable_parameters", counts[0], run.trainable, in_bytes=False)
+        yield of("trainable_parameters", counts[0], run.trainable, in_bytes=False)
     if counts[1]:
-        yield _comparison(run, "loaded_weights", counts[1], run.loading_bytes)
+        yield of("loaded_weights", counts[1], run.loading_bytes)
     if peak:
         band = (run.bytes_at("low_"), run.bytes_at("high_"))
-        yield _comparison(run, run.component, run.measured, run.predicted, band=band)
-
-
-def _comparison(
-    run: Prediction,
-    component: str,
-    measured: float,
-    predicted: float,
-    *,
-    in_bytes: bool = True,
-    band: tuple[float, float] | None = None,
-) -> Comparison:
-    row = run.row
-    return Comparison(
-        ENGINE,
-        component,
-        f"{row['stack']} {row['method']}",
-        row["id"],
-        row["dup_group"],
-        row["source_group"],
-        row["source_url"],
-        measured,
-        predicted,
-        None,
-        in_bytes,
-        low=band[0] if band else None,
-        high=band[1] if band else None,
-    )
+        yield of(run.component, run.measured, run.predicted, band=band)
 
 
 def predictions(rows: Iterable[Row]) -> list[Prediction]:
@@ -234,8 +209,8 @@ def report_lines(rows: Iterable[Row], worst: int) -> Iterator[str]:
     listed = list(rows)
     predicted = predictions(listed)
     yield f"training: {len(listed)} rows, {len(predicted)} complete measurements with a prediction"
-    yield f"{'':44}{'n':>4}{'mean':>8}{'median':>8}{'p90':>8}{'bias':>8}{'in band':>9}"
-    yield from _lines(sections(predicted))
+    shares = ["mean", "median", "p90", "bias", "inside"]
+    yield sections(predicted).to_string(formatters=dict.fromkeys(shares, "{:.1%}".format))
     out, ran = verdicts(listed)
     yield ""
     yield f"ran out of memory: {len(out)}, said to fit: {_names(run for run in out if run.fits)}"
@@ -249,13 +224,6 @@ def report_lines(rows: Iterable[Row], worst: int) -> Iterator[str]:
                 f"  {run.relative:>+7.1%}  measured {run.measured / GIB:.1f} GiB, predicted"
                 f" {run.predicted / GIB:.1f}  {run.row['id']}  {run.row['source_url']}"
             )
-
-
-def _lines(errors: pd.DataFrame) -> Iterator[str]:
-    for row in errors.itertuples():
-        shares = (row.mean, row.median, row.p90, row.bias)
-        numbers = "".join(f"{share:>8.1%}" for share in shares)
-        yield f"{row.Index:44}{row.n:>4}{numbers}{row.inside:>9.0%}"
 
 
 def _names(runs: Iterable[Prediction]) -> str:

@@ -9,14 +9,15 @@ listing counts once against the Hub's limit of 500 requests in 5 minutes for ano
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, date, datetime
-from typing import Any, NoReturn
+from typing import NoReturn
 from urllib.parse import urlencode
 
 from gpusizer.core.errors import HubUnreachable, ModelUnreadable
+from gpusizer.core.loose_values import JsonObject, JsonValue
 from gpusizer.core.settings import Settings
 from gpusizer.core.work_turns import TURNS
 from gpusizer.hub.listed_models import ListedModel, Listing, ListTrending
@@ -138,7 +139,7 @@ def listing_url(
     return f"{endpoint}/api/models?{urlencode(query)}"
 
 
-def parse_trending(answer: Any, day: date) -> Listing:
+def parse_trending(answer: JsonValue, day: date) -> Listing:
     """Parse the listing; each repository counts once, where it stands first.
 
     Raises HubUnreachable ("unexpected_answer") if the answer is not a list.
@@ -149,7 +150,7 @@ def parse_trending(answer: Any, day: date) -> Listing:
     return Listing(tuple(models.values()), day)
 
 
-def parse_quantized(answer: Any, repo_id: str) -> tuple[QuantizedRepo, ...]:
+def parse_quantized(answer: JsonValue, repo_id: str) -> tuple[QuantizedRepo, ...]:
     """Parse the repositories, most downloaded first. Raises as `parse_trending` does."""
     repos = [
         QuantizedRepo(
@@ -163,9 +164,9 @@ def parse_quantized(answer: Any, repo_id: str) -> tuple[QuantizedRepo, ...]:
     return tuple(sorted(repos, key=lambda repo: (-repo.downloads, repo.repo_id)))[:MAX_REPOS]
 
 
-def form_of(entry: Mapping[str, Any]) -> str:
+def form_of(entry: JsonObject) -> str:
     """Return the format of a repository's weights, from the words of its name, else its tags."""
-    words = set(entry["id"].lower().replace("_", "-").replace("/", "-").split("-"))
+    words = set(str(entry["id"]).lower().replace("_", "-").replace("/", "-").split("-"))
     words |= {_WORDS[word] for word in words & _WORDS.keys()}
     tags = {tag.lower() for tag in tags_of(entry)}
     # The name first: a repository of FP8 weights is tagged "compressed-tensors" as well.
@@ -180,14 +181,16 @@ def _offline(repo_id: str) -> NoReturn:
     raise HubUnreachable(repo_id=repo_id, reason="offline")
 
 
-def _asked(session: HubSession, url: str, budget: ReadBudget, attempts: int | None = None) -> Any:
+def _asked(
+    session: HubSession, url: str, budget: ReadBudget, attempts: int | None = None
+) -> JsonValue:
     request = HubRequest(url, HubResource(budget.repo_id), "info_bytes", attempts=attempts)
     return parse_answer(session.get(request, budget).body, budget)
 
 
 def _entries(
-    answer: Any, repo_id: str, most: int | None = None
-) -> Iterator[tuple[str, dict[str, Any]]]:
+    answer: JsonValue, repo_id: str, most: int | None = None
+) -> Iterator[tuple[str, dict[str, JsonValue]]]:
     """The entries of a listing with a valid ID, of the first `most`."""
     if not isinstance(answer, list):
         raise HubUnreachable(repo_id=repo_id, reason="unexpected_answer")
@@ -197,7 +200,7 @@ def _entries(
             yield named, entry
 
 
-def _listed(entry: dict[str, Any], repo_id: str, day: date) -> ListedModel:
+def _listed(entry: dict[str, JsonValue], repo_id: str, day: date) -> ListedModel:
     info = parse_info(entry, repo_id)
     return ListedModel(
         repo_id=repo_id,
@@ -214,9 +217,10 @@ def _listed(entry: dict[str, Any], repo_id: str, day: date) -> ListedModel:
     )
 
 
-def _score(value: Any) -> float | None:
-    usable = type(value) in (int, float) and math.isfinite(value) and 0 <= value < MAX_COUNT
-    return value if usable else None
+def _score(value: JsonValue) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if math.isfinite(value) and 0 <= value < MAX_COUNT else None
 
 
 def _page(session: HubSession, budget: ReadBudget, repo: QuantizedRepo) -> HubResponse | None:

@@ -1,7 +1,7 @@
-"""What people ask for, as requests, and what an answer has to say, whichever door it comes from.
+"""What people ask for, as requests, and what an answer has to say.
 
-`tests/api/test_front_door.py` asks by Gradio's client, plain HTTP and MCP,
-`tests/cli/test_front_door.py` by the shell and in a batch.
+`tests/cli/test_front_door.py` asks in the shell and in a batch; other doors write the same bytes
+(`tests/api/test_transports.py`).
 """
 
 from __future__ import annotations

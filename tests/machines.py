@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.answers.gpu_json import rig_json
-from gpusizer.answers.json_shapes import document
 from gpusizer.answers.launch.llama_cpp import machine_flags
 from gpusizer.core.messages import Note
 from gpusizer.fit.machine import Machine, build_machine
@@ -23,6 +22,7 @@ from gpusizer.fit.ways import load_of
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.text import say_note
+from tests.documents import document
 
 
 @dataclass(frozen=True)

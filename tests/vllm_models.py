@@ -56,8 +56,8 @@ def embedded(repo_id: str) -> ModelProfile:
     return build_profile(snapshot)
 
 
-def sequence(arch: Architecture, context: int, version: str | None = None, **more: object) -> int:
-    workload = Workload(engine_version=version, **more)  # type: ignore[arg-type]
+def sequence(arch: Architecture, context: int, version: str | None = None, **more: Any) -> int:
+    workload = Workload(engine_version=version, **more)
     return VLLM.sequence_bytes(placed(arch, workload, device_class=BIG), context)
 
 
@@ -71,8 +71,8 @@ def hybrid(*specs: LayerSpec) -> Architecture:
     return replace(architecture(LLAMA_8B), layers=layers, layer_plan=specs)
 
 
-def peak(model: ModelProfile, card: int = 0, **workload: object) -> int:
-    placement = Placement(model, Workload(**workload), device_class=card)  # type: ignore[arg-type]
+def peak(model: ModelProfile, card: int = 0, **workload: Any) -> int:
+    placement = Placement(model, Workload(**workload), device_class=card)
     return VLLM.activations(placement).likely
 
 

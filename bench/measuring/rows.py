@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from bench.measuring.backend import Device, Training
@@ -13,6 +13,8 @@ UNPUBLISHED = "unpublished"
 """Placeholder of a source URL until rows are published; tests refuse it in the repository."""
 
 _ENGINE = "transformers"
+_NAMES = {"cache": "kv", "context": "non_torch"}
+_NO_AMOUNTS = ("tokens", "full")
 _DTYPES = {"bf16": "bfloat16", "f32": "float32"}
 
 
@@ -32,14 +34,6 @@ def inference_rows(
     growth = growth_per_token(readings)
     for reading in readings:
         name = f"{_slug(device.name)}-{repo_id}-{dtype}-{reading.tokens}"
-        measured = {
-            "weights_bytes": reading.weights,
-            "kv_bytes": reading.cache,
-            "activations_bytes": reading.activations,
-            "allocator_bytes": reading.allocator,
-            "non_torch_bytes": reading.context,
-            "kv_bytes_per_token": growth,
-        }
         yield {
             "kind": "serving",
             **_common(f"measured-{name}", repo_id, device, source),
@@ -47,9 +41,7 @@ def inference_rows(
             "max_model_len": reading.tokens,
             "kv_dtype": "auto",
             "outcome": "out_of_memory" if reading.full else "ran",
-            "measured": {"weights_bytes": reading.weights}
-            if reading.full
-            else _without_unknown(measured),
+            "measured": _measured(reading, kv_bytes_per_token=growth),
         }
 
 
@@ -65,18 +57,6 @@ def training_row(
         "micro_batch": training.micro_batch,
         "gradient_checkpointing": training.gradient_checkpointing,
         "lora_rank": training.lora_rank if training.method == "lora" else None,
-    }
-    measured = {
-        "weights_bytes": step.weights,
-        "adapters_bytes": step.adapters,
-        "gradients_bytes": step.gradients,
-        "optimizer_bytes": step.optimizer,
-        "saved_bytes": step.saved,
-        "activations_bytes": step.activations,
-        "backward_bytes": step.backward,
-        "peak_bytes": step.peak,
-        "allocator_bytes": step.allocator,
-        "non_torch_bytes": step.context,
     }
     name = "-".join(
         str(part)
@@ -95,8 +75,17 @@ def training_row(
         **_common(f"trained-{name}", repo_id, device, source),
         **_without_unknown(settings),
         "outcome": "out_of_memory" if step.full else "ran",
-        "measured": {"weights_bytes": step.weights} if step.full else _without_unknown(measured),
+        "measured": _measured(step),
     }
+
+
+def _measured(reading: Prefill | Step, **more: float | None) -> dict[str, Any]:
+    """The amounts of a reading as rows name them; of a full device the weights alone."""
+    if reading.full:
+        return {"weights_bytes": reading.weights}
+    parts = {name: value for name, value in asdict(reading).items() if name not in _NO_AMOUNTS}
+    named = {f"{_NAMES.get(name, name)}_bytes": value for name, value in parts.items()}
+    return _without_unknown(named | more)
 
 
 def _common(name: str, repo_id: str, device: Device, source: Source) -> dict[str, Any]:

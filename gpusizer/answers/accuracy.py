@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
+from gpusizer.core.loose_values import StoredObject
 from gpusizer.core.messages import Note
 from gpusizer.core.paths import GENERATED_DIR
 
@@ -157,7 +157,7 @@ def load_accuracy() -> AccuracyTable:
     return accuracy_from_json(json.loads(FILE.read_text("utf-8")))
 
 
-def accuracy_from_json(data: Mapping[str, Any]) -> AccuracyTable:
+def accuracy_from_json(data: StoredObject) -> AccuracyTable:
     """The table in `data/generated/accuracy.json`. Raises KeyError for a gap."""
     return AccuracyTable(
         as_of=data["as_of"],
@@ -177,7 +177,7 @@ def accuracy_from_json(data: Mapping[str, Any]) -> AccuracyTable:
     )
 
 
-def _row(data: Mapping[str, Any]) -> ErrorRow:
+def _row(data: StoredObject) -> ErrorRow:
     read = {
         "left_out": SharedErrors(**data["left_out"]),
         "first_contact": SharedErrors(**data["first_contact"]) if data["first_contact"] else None,

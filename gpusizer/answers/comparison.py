@@ -8,6 +8,7 @@ from gpusizer.answers.conclusion.clauses import Conclusion
 from gpusizer.answers.conclusion.compare import Boards, compared_boards, compared_models
 from gpusizer.answers.conclusion.fit import fit
 from gpusizer.answers.conclusion.load import users_served
+from gpusizer.answers.contract.answers import CompareAnswer, GpusAnswer
 from gpusizer.answers.gpu_json import gpu_json
 from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json
 from gpusizer.answers.ranked_json import evidence_json, ranked_json
@@ -32,7 +33,7 @@ class ComparedGpu:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison(Answered):
+class Comparison(Answered[CompareAnswer]):
     """The answer to a compare request; `lost` is what was weighed for a quantization of all."""
 
     items: tuple[ComparedGpu, ...]
@@ -83,7 +84,7 @@ def _boards(item: ComparedGpu) -> Boards:
 
 
 @dataclass(frozen=True, slots=True)
-class GpuListing(Answered):
+class GpuListing(Answered[GpusAnswer]):
     """The catalogue, or a part of it; `notes` say why there is no GPU, and which are near."""
 
     gpus: tuple[Gpu, ...]

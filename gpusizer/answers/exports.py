@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
 
+from gpusizer.answers.contract.answers import SizeAnswer
 from gpusizer.core.printable import printable
 
 ESTIMATE_COLUMNS = {
@@ -51,12 +51,12 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 Cell = str | int | float | bool | None
 
 
-def ranking_csv(report: Mapping[str, Any]) -> str:
+def ranking_csv(report: SizeAnswer) -> str:
     """The ranked GPUs, a line each; unknown numbers are empty."""
     return _csv(RANKING_COLUMNS, report["ranking"])
 
 
-def estimates_csv(report: Mapping[str, Any]) -> str:
+def estimates_csv(report: SizeAnswer) -> str:
     """Memory at every quantization, a line each; totals over all GPUs used."""
     return _csv(ESTIMATE_COLUMNS, report["estimates"])
 
@@ -73,7 +73,7 @@ def inert(cell: Cell) -> Cell:
     return quote + printable(cell)
 
 
-def _csv(columns: Mapping[str, str], rows: Iterable[Mapping[str, Any]]) -> str:
+def _csv(columns: Mapping[str, str], rows: Iterable[Mapping[str, object]]) -> str:
     file = io.StringIO()
     lines = csv.writer(file)
     lines.writerow(columns)
@@ -81,12 +81,12 @@ def _csv(columns: Mapping[str, str], rows: Iterable[Mapping[str, Any]]) -> str:
     return file.getvalue()
 
 
-def _at(row: Mapping[str, Any], paths: str) -> Cell:
+def _at(row: Mapping[str, object], paths: str) -> Cell:
     """The value at a path of names, None where a part of it is unknown."""
     for path in paths.split("|"):
-        value: Any = row
+        value: object = row
         for name in path.split("."):
-            value = None if value is None else value[name]
-        if value is not None:
-            return cast("Cell", value)
+            value = value[name] if isinstance(value, dict) else None
+        if isinstance(value, str | int | float):
+            return value
     return None

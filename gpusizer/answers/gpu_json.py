@@ -3,7 +3,8 @@ a request describes, with the best way to run a model there."""
 
 from __future__ import annotations
 
-from gpusizer.answers.json_shapes import Json, parts, rounded
+from gpusizer.answers.contract.objects import GpuJson
+from gpusizer.answers.json_shapes import Json, parts, rounded, written
 from gpusizer.answers.launch.llama_cpp import machine_flags
 from gpusizer.core.byte_ranges import total
 from gpusizer.core.units import GB, TERA
@@ -19,13 +20,6 @@ from gpusizer.gpus.purpose import purpose_of
 from gpusizer.memory.breakdown import Breakdown
 from gpusizer.memory.workload import Workload
 
-_FACTS = (
-    *("slug", "name", "aliases", "vendor", "segment", "architecture", "release_year", "status"),
-    *("form_factor", "software", "memory_type", "unified_memory", "ecc", "devices_per_board"),
-    *("nvlink", "interconnect_domain", "multi_gpu_note", "bf16_support", "fp8_support"),
-    *("fp4_support", "int8_support", "flash_attention_2", "power_watts", "confidence", "sources"),
-    *("notes", "statements"),
-)
 _CALLED = {
     "memory_gb": "memory_marketing_gb",
     "memory_usable_bytes": "memory_bytes",
@@ -63,18 +57,19 @@ def gpu_json(gpu: Gpu) -> Json:
 
     The unit is in each name: decimal GB/s, TFLOPS, MiB-exact bytes.
     """
-    return {
-        **parts(gpu, *_FACTS),
+    return written(
+        GpuJson,
+        gpu,
         **{name: getattr(gpu, attribute) for name, attribute in _CALLED.items()},
         **{name: _scaled(getattr(gpu, rate), unit) for name, (rate, unit) in _RATES.items()},
-        "compute_capability": gpu.compute_capability or None,
-        "interconnect": gpu.interconnect or None,
-        "memory_torch_bytes": gpu.torch_memory_bytes or gpu.memory_bytes,
-        "memory_torch_basis": gpu.torch_memory_basis or gpu.memory_basis,
-        "memory_torch_note": gpu.torch_memory_note or gpu.memory_note,
-        "purpose": purpose_of(gpu),
-        "rental": rental_quote(gpu),
-    }
+        compute_capability=gpu.compute_capability or None,
+        interconnect=gpu.interconnect or None,
+        memory_torch_bytes=gpu.torch_memory_bytes or gpu.memory_bytes,
+        memory_torch_basis=gpu.torch_memory_basis or gpu.memory_basis,
+        memory_torch_note=gpu.torch_memory_note or gpu.memory_note,
+        purpose=purpose_of(gpu),
+        rental=rental_quote(gpu),
+    )
 
 
 def _scaled(amount: float | None, unit: int) -> float | None:
@@ -118,17 +113,14 @@ def bought_json(costs: PlanCosts) -> Json:
         "buy_conditions": [
             {
                 **parts(price, "condition", "evidence"),
-                **{name: costs.of_all(usd) for name, usd in parts(price, *_USD).items()},
+                **{name: costs.of_all(getattr(price, name)) for name in _USD},
                 "as_of": price.date,
                 "is_old": is_old(price.date, costs.today),
                 "is_weak": price.weak,
             }
             for price in costs.market
         ],
-        **{
-            f"similar_{name}": None if usd is None else costs.of_all(usd)
-            for name, usd in parts(similar, *_USD).items()
-        },
+        **{f"similar_{name}": similar and costs.of_all(getattr(similar, name)) for name in _USD},
         "similar_gpus": similar.providers if similar else (),
     }
 

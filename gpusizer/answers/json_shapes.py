@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import date
 from functools import singledispatch
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from gpusizer.answers.conclusion.clauses import Conclusion
 from gpusizer.core.messages import Note, Say, note_json
@@ -32,18 +32,25 @@ from gpusizer.quality.quality import Increase, Quality, QualitySource, one_digit
 from gpusizer.training.ladder import Rung
 from gpusizer.training.recommendation import TrainingScore
 
-Json = dict[str, Any]
+Json = dict[str, object]
+"""An object of an answer before it is written: what stands in it may be objects of ours."""
+Document = dict[str, Any]
+"""An answer to any question as it is written: `contract.answers.ANSWERS` says what each holds."""
 SCHEMA_VERSION = 1
 
+_Form = TypeVar("_Form", bound=Mapping[str, object], covariant=True)
 
-class Answered:
-    """What a use case returns; its shape is the contract's object."""
+
+class Answered(Generic[_Form]):
+    """What a use case returns; its shape is the contract's object, of this form."""
 
     __slots__ = ()
 
-    def to_json(self, say: Say) -> Json:
+    def to_json(self, say: Say) -> _Form:
         """The contract's object as plain values; `say` writes the sentences of notes."""
-        return document(self, say)
+        text = json.dumps(self, ensure_ascii=False, default=lambda part: shape(part, say))
+        written: _Form = json.loads(text)
+        return written
 
     def json_bytes(self, say: Say) -> bytes:
         """The same as JSON in UTF-8."""
@@ -58,21 +65,25 @@ class Said:
     between: str = "; "
 
 
-def document(value: Any, say: Say) -> Json:
-    """What stands in JSON for an object or a dict of them, as plain values."""
-    text = json.dumps(value, ensure_ascii=False, default=lambda part: shape(part, say))
-    written: Json = json.loads(text)
-    return written
-
-
 def fields_of(value: Any) -> Json:
     """The fields of a dataclass by their names, whose values are not looked into."""
     return parts(value, *(field.name for field in fields(value)))
 
 
-def parts(value: Any, *names: str) -> Json:
+def parts(value: object, *names: str) -> Json:
     """Attributes under their own names, None of nothing."""
     return {name: None if value is None else getattr(value, name) for name in names}
+
+
+def written(form: type, value: object, **stated: object) -> Json:
+    """The fields of the contract's `form` in its order: what is stated, else attributes of `value`.
+
+    Raises AttributeError for a field that neither has.
+    """
+    return {
+        name: stated[name] if name in stated else getattr(value, name)
+        for name in form.__annotations__
+    }
 
 
 def rounded(value: float | None) -> float | None:
@@ -99,12 +110,12 @@ _PROVENANCE = {SpeculativeSpeeds: "fitted", LoadTimes: "derived", DiskReading: "
 """Where all numbers of an object come from."""
 _DERIVED = {DiskReading: ("most_tokens_per_second",), Criterion: ("met",)}
 """Properties that stand beside an object's fields."""
-_STATED_ONLY: Mapping[type, tuple[Any, ...]] = {GpuFilter: (None, ()), LayerSpec: (None,)}
+_STATED_ONLY: Mapping[type, tuple[object, ...]] = {GpuFilter: (None, ()), LayerSpec: (None,)}
 """Values that mean that nothing was asked for, or that a field does not apply: left out."""
 
 
 @singledispatch
-def shape(value: Any, say: Say) -> Any:
+def shape(value: Any, say: Say) -> object:
     """What stands in JSON for an object: what it says itself, or its fields.
 
     Raises TypeError for one that is no dataclass.
@@ -154,7 +165,8 @@ def _architecture(arch: Architecture, say: Say) -> Json:
 
 @shape.register
 def _increase(increase: Increase, say: Say) -> Json:
-    return {name: round(share, 4) for name, share in fields_of(increase).items()}
+    bands = ("low", "likely", "high")
+    return {name: round(getattr(increase, name), 4) for name in bands}
 
 
 @shape.register

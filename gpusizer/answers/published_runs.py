@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
+from gpusizer.core.loose_values import StoredObject
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.fit.fit import Fit
 from gpusizer.gpus import Catalogue, Gpu, load_catalogue
@@ -32,7 +32,7 @@ SPEEDS = (
 MEMORY = ("weights_bytes", "total_used_bytes")
 """Measured bytes of one GPU."""
 
-Row = Mapping[str, Any]
+Row = StoredObject
 Key = tuple[str, str, str, int, str]
 """Model in small letters, quantization, slug of the card, number of cards, slug of the engine."""
 
@@ -73,7 +73,7 @@ class PublishedRun:
     date: str
     used_in_fit: bool | None
 
-    def shape(self) -> dict[str, Any]:
+    def shape(self) -> dict[str, object]:
         """JSON object; what the source does not state is null."""
         return {
             **{name: self.measured.get(name) for name in (*SPEEDS, *MEMORY)},

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from gpusizer.answers.conclusion.clauses import Conclusion
 from gpusizer.answers.conclusion.fit import fit, need
 from gpusizer.answers.conclusion.load import requests_served, users_served
+from gpusizer.answers.contract.answers import SizeAnswer
+from gpusizer.answers.contract.objects import ComponentJson, ModelJson, VariantJson
 from gpusizer.answers.gpu_json import rig_json
-from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json, fields_of, parts
+from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json, fields_of, parts, written
 from gpusizer.answers.model_card.card_answer import ModelCardAnswer
 from gpusizer.answers.quantizing import Making, making_of
 from gpusizer.answers.ranked_json import (
@@ -43,16 +45,6 @@ from gpusizer.memory.quants.gguf import Gguf, header_bytes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 
-_MODEL_FACTS = (
-    *("repo_id", "revision", "sha", "source", "retrieved_at", "gated", "format", "parameters"),
-    *("active_parameters", "stored_parameters_by_dtype", "weight_bytes", "tensor_count"),
-    "file_count",
-    *("quantization", "architecture", "max_context", "kv_cache_bytes_per_token", "license"),
-    *("base_models", "base_relation", "languages", "weights_basis", "pipeline_tag", "library"),
-    "caveats",
-)
-"""Attributes of a profile that its JSON has under the same names."""
-
 
 @dataclass(frozen=True, slots=True)
 class EstimateRow:
@@ -79,7 +71,7 @@ class EstimateRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Report(Answered):
+class Report(Answered[SizeAnswer]):
     """The answer to a size request; `alternatives` are to the first place of the ranking, `rig` is
     the best way on the machine that the request describes."""
 
@@ -179,14 +171,12 @@ class Report(Answered):
 
 def model_json(profile: ModelProfile) -> Json:
     """The contract's model object."""
-    return {
-        **parts(profile, *_MODEL_FACTS),
-        "components": [parts(c, "name", "parameters", "weight_bytes") for c in profile.components],
-        "variants": [
-            {**parts(v, "name", "slug", "size_bytes"), "files": len(v.files)}
-            for v in profile.variants
-        ],
-    }
+    return written(
+        ModelJson,
+        profile,
+        components=[written(ComponentJson, part) for part in profile.components],
+        variants=[written(VariantJson, each, files=len(each.files)) for each in profile.variants],
+    )
 
 
 def estimate_json(row: EstimateRow, workload: Workload) -> Json:

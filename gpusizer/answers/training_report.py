@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from gpusizer.answers.conclusion.clauses import Conclusion, boards_name, one_price, short_name
+from gpusizer.answers.contract.answers import TrainAnswer
 from gpusizer.answers.gpu_json import bought_json
 from gpusizer.answers.json_shapes import (
     SCHEMA_VERSION,
@@ -47,8 +48,8 @@ class BytesPerParameter:
 
     def shape(self) -> Json:
         """JSON object; bytes, `total` those of a trained parameter."""
-        values = {**fields_of(self), "total": self.total}
-        return {name: rounded(value) for name, value in values.items()}
+        names = (*(field.name for field in fields(self)), "total")
+        return {name: rounded(getattr(self, name)) for name in names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class TrainingEstimateRow:
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingReport(Answered):
+class TrainingReport(Answered[TrainAnswer]):
     """The answer to a training request.
 
     Attributes:

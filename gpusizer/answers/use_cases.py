@@ -14,8 +14,10 @@ from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.trainer import train
 from gpusizer.core.request_model import RequestModel
 
-Fields = Mapping[str, Any]
+Fields = Mapping[str, object]
 """A request as a program or a person gives it, not yet checked."""
+
+AnyAnswer = Answered[Any]
 
 _Request = TypeVar("_Request", bound=RequestModel)
 
@@ -25,9 +27,9 @@ class UseCase(Generic[_Request]):
     """The model of a request, and the function that answers a checked one."""
 
     request: type[_Request]
-    answer: Callable[[Sizer, _Request], Answered]
+    answer: Callable[[Sizer, _Request], AnyAnswer]
 
-    def ask(self, sizer: Sizer, fields: Fields) -> Answered:
+    def ask(self, sizer: Sizer, fields: Fields) -> AnyAnswer:
         """Check a request and answer it. Raises any GpusizerError."""
         return self.answer(sizer, self.request.from_fields(fields))
 

@@ -6,14 +6,15 @@ import argparse
 import json
 import logging
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from typing import Any, TextIO
 
+from gpusizer.answers.json_shapes import Document
 from gpusizer.answers.report import error_json
 from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.use_cases import USE_CASES
-from gpusizer.cli.output import Json, print_json
+from gpusizer.cli.output import print_json
 from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.text import say_error, say_note
 
@@ -38,14 +39,14 @@ def _open(path: str) -> TextIO:
         raise InvalidRequest(field="file", value=path, reason=str(error.strerror)) from error
 
 
-def answers(sizer: Sizer, lines: Iterable[str]) -> Iterator[Json]:
+def answers(sizer: Sizer, lines: Iterable[str]) -> Iterator[Mapping[str, object]]:
     """Yield one JSON answer for each non-empty line of requests."""
     for line in lines:
         if line.strip():
             yield answer_line(sizer, line)
 
 
-def answer_line(sizer: Sizer, line: str) -> Json:
+def answer_line(sizer: Sizer, line: str) -> Mapping[str, object]:
     """Return the answer to one request in JSON, or an error object."""
     model: str | None = None
     try:
@@ -57,7 +58,8 @@ def answer_line(sizer: Sizer, line: str) -> Json:
             raise InvalidRequest(
                 field="task", value=str(task)[:40], reason="not_one_of", choices=", ".join(_TASKS)
             )
-        return USE_CASES[task].ask(sizer, fields).to_json(say_note)
+        answer: Document = USE_CASES[task].ask(sizer, fields).to_json(say_note)
+        return answer
     except GpusizerError as error:
         return error_json(error, say_error(error), model)
     except Exception:  # a bug on one line must not lose the answers to the others
@@ -66,7 +68,7 @@ def answer_line(sizer: Sizer, line: str) -> Json:
         return error_json(internal, say_error(internal), model)
 
 
-def _request_object(line: str) -> Json:
+def _request_object(line: str) -> Document:
     if len(line) > _MAX_LINE_CHARS:
         raise InvalidRequest(field="line", value=line[:40], reason="too_long")
     try:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
-from gpusizer.cli.output import UNKNOWN, Json, gib, lines_text, padded
+from gpusizer.answers.json_shapes import Document
+from gpusizer.cli.output import UNKNOWN, gib, lines_text, padded
 from gpusizer.core.printable import printable
 from gpusizer.core.units import format_gib
 
@@ -67,7 +68,7 @@ _WHOLE = frozenset({"gpus"})
 """Lists whose rows are told each by itself; so is a place on a GPU that the request names."""
 
 
-def details_text(document: Json, *, copies: bool = False) -> str:
+def details_text(document: Document, *, copies: bool = False) -> str:
     """Write all of an answer; with `copies` the other repositories of a family below each model."""
     if copies:
         models = document["models"]
@@ -79,7 +80,7 @@ def details_text(document: Json, *, copies: bool = False) -> str:
     return "\n\n".join((first, *("\n".join(part) for part in _parts(document))))
 
 
-def _parts(document: Json) -> Iterator[list[str]]:
+def _parts(document: Document) -> Iterator[list[str]]:
     """Yield the lines of each part: first what stands alone, then objects and lists by name."""
     alone = {name: value for name, value in document.items() if not _is_part(value)}
     if lines := list(_lines(alone, "")):
@@ -89,12 +90,12 @@ def _parts(document: Json) -> Iterator[list[str]]:
             yield lines
 
 
-def _is_part(value: Any) -> bool:
+def _is_part(value: object) -> bool:
     is_rows = isinstance(value, list) and bool(value) and isinstance(value[0], dict)
     return is_rows or (isinstance(value, dict) and not _is_band(value))
 
 
-def _lines(values: Mapping[str, Any], margin: str) -> Iterator[str]:
+def _lines(values: Document, margin: str) -> Iterator[str]:
     """Yield a line for each value that is known, and the parts below their names."""
     known = {name: value for name, value in values.items() if name not in _UNSAID}
     for name, value in known.items():
@@ -135,7 +136,7 @@ def _named(name: str, value: Any, margin: str) -> Iterator[str]:
 
 
 def _table(
-    rows: Sequence[Json], paths: Sequence[str] | None
+    rows: Sequence[Document], paths: Sequence[str] | None
 ) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
     """Return the headings and cells of rows."""
     if paths is None:
@@ -151,37 +152,39 @@ def _table(
     return tuple(told), list(zip(*told.values(), strict=True))
 
 
-_NOTHING: tuple[Any, ...] = (None, "", [], {})
+_NOTHING: tuple[object, ...] = (None, "", [], {})
 
 
-def _has_rows(value: Any) -> bool:
+def _has_rows(value: object) -> bool:
     """Whether a value takes more than a cell: an object, or a list of objects that are no notes."""
     return _is_part(value) and not (isinstance(value, list) and "message" in value[0])
 
 
-def _at(row: Json, path: str) -> Any:
+def _at(row: Document, path: str) -> object:
     """The value at a path of names; "" where the row has no such name."""
-    value: Any = row
+    value: object = row
     for name in path.split("."):
         value = value.get(name, "") if isinstance(value, dict) else value
     return value
 
 
-def _cell(path: str, value: Any) -> str:
+def _cell(path: str, value: object) -> str:
     if value is None:
         return UNKNOWN
-    return gib(value) if path.endswith(_BYTES) and value != "" else _shown(path, value)
+    if isinstance(value, int | float) and path.endswith(_BYTES):
+        return gib(value)
+    return _shown(path, value)
 
 
 def _heading(path: str) -> str:
     return path.removeprefix("per_gpu.").removesuffix(_BYTES).replace("_", " ").replace(".", " ")
 
 
-def _is_band(value: Any) -> bool:
+def _is_band(value: object) -> TypeGuard[Document]:
     return isinstance(value, dict) and {"low", "likely", "high"} <= value.keys()
 
 
-def _shown(name: str, value: Any) -> str:
+def _shown(name: str, value: object) -> str:
     """Write one value: bytes in GiB, a likely number with its band, lists with commas."""
     if _is_band(value):
         low, likely, high = (_shown(name, value[end]) for end in ("low", "likely", "high"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from gpusizer.answers.report import error_json
 from gpusizer.core.errors import GatedModel, GpusizerError, ModelNotFound, PrivateOrMissing
@@ -16,7 +16,6 @@ from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
 from gpusizer.text import say_error, say_note, text
 
-Json = dict[str, Any]
 UNKNOWN = "unknown"
 _WITHOUT_ACCESS = (ModelNotFound, PrivateOrMissing, GatedModel)
 
@@ -26,7 +25,7 @@ Columns = Mapping[str, Callable[[_Row], str]]
 
 
 class _Answer(Protocol):
-    def to_json(self, say: Say) -> Json: ...
+    def to_json(self, say: Say) -> Mapping[str, object]: ...
 
 
 class _Span(Protocol):
@@ -50,7 +49,7 @@ def print_answer(
         print_text(write(answer))
 
 
-def print_json(document: Json) -> None:
+def print_json(document: object) -> None:
     """Print one JSON document on one line of standard output."""
     print(json_text(document), flush=True)
 

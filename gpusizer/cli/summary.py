@@ -95,7 +95,7 @@ _PLACES: Columns[Ranked] = {
     "verdict": lambda item: verdict_text(item.fit.verdict),
     "free GiB": lambda item: gib(item.fit.headroom_bytes, 1, unknown="-"),
     "tok/s a user": lambda item: span(item.user_rate or item.decode),
-    "max context": lambda item: number(item.fit.max_context),
+    "max context": lambda item: number(item.longest_context),
     "s a picture": lambda item: span(item.drawn),
     "buy USD": lambda item: price_cell(item.costs),
     "rent USD/h": lambda item: rent_cell(item.costs),

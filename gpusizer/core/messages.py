@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+
+from gpusizer.core.loose_values import JsonObject, StoredObject
 
 NoteValue = str | int | float
 
@@ -32,11 +33,11 @@ class Note:
     def __repr__(self) -> str:
         return f"Note({self.code!r}, {dict(self.fields)!r})"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {"code": self.code, "fields": dict(self.fields)}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Note:
+    def from_json(cls, data: StoredObject) -> Note:
         return cls(data["code"], **data["fields"])
 
 
@@ -44,7 +45,7 @@ Say = Callable[[Note], str]
 """Turns a note into a sentence; the edge supplies it, in the reader's language."""
 
 
-def note_json(note: Note, say: Say) -> dict[str, Any]:
+def note_json(note: Note, say: Say) -> dict[str, object]:
     """A caveat or reason with its sentence, as answers carry it."""
     facts = {"fields": dict(note.fields)} if note.fields else {}
     return {"code": note.code, "message": say(note), **facts}

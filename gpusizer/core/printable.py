@@ -10,7 +10,6 @@ import json
 import logging
 import re
 from collections.abc import Callable
-from typing import Any
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
@@ -35,7 +34,7 @@ def printable(text: str, *, keep: str = "") -> str:
     return _HIDDEN.sub(lambda match: match[0] if match[0] in keep else REPLACEMENT, text)
 
 
-def json_text(document: Any, *, indent: int | None = None) -> str:
+def json_text(document: object, *, indent: int | None = None) -> str:
     """A document as JSON, faithful and printable: what `printable` replaces is escaped.
 
     Line ends stay: JSON has them between values alone. Raises ValueError for NaN and infinity.
@@ -49,7 +48,7 @@ def json_text(document: Any, *, indent: int | None = None) -> str:
     )
 
 
-def json_bytes(document: Any, shape: Callable[[Any], Any] | None = None) -> bytes:
+def json_bytes(document: object, shape: Callable[[object], object] | None = None) -> bytes:
     """JSON in UTF-8: U+FFFD for each half of a pair, which JSON can escape.
 
     `shape` is asked what stands for an object that JSON has not.

@@ -7,7 +7,7 @@ and nothing else repeats them: validation, the shell's options, the endpoints' d
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Self, get_args, get_origin
 
 from annotated_types import Ge, Le
@@ -31,7 +31,7 @@ class RequestModel(BaseModel):
     unused: ClassVar[frozenset[str]] = frozenset()
 
     @classmethod
-    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
+    def from_fields(cls, fields: Mapping[str, object]) -> Self:
         """A checked request. Absent, null and empty fields take their defaults.
 
         Raises InvalidRequest naming the first wrong field, its value and what is wrong with it.
@@ -49,7 +49,7 @@ class RequestModel(BaseModel):
             raise _first_refusal(known_fields, values, error) from None
 
     @property
-    def stated(self) -> dict[str, Any]:
+    def stated(self) -> dict[str, object]:
         """The fields that the request states, by their names, as `from_fields` takes them."""
         return self.model_dump(by_alias=True, exclude_unset=True)
 
@@ -66,9 +66,13 @@ def is_empty(value: object) -> bool:
 
 def bounds_of(info: FieldInfo) -> tuple[float | None, float | None]:
     """The lowest and the highest value of a number; None for what has no bounds."""
-    low: Any = next((mark.ge for mark in info.metadata if isinstance(mark, Ge)), None)
-    high: Any = next((mark.le for mark in info.metadata if isinstance(mark, Le)), None)
-    return low, high
+    low = (mark.ge for mark in info.metadata if isinstance(mark, Ge))
+    high = (mark.le for mark in info.metadata if isinstance(mark, Le))
+    return _number_of(low), _number_of(high)
+
+
+def _number_of(bounds: Iterator[object]) -> float | None:
+    return next((bound for bound in bounds if isinstance(bound, int | float)), None)
 
 
 def type_of(info: FieldInfo) -> type:
@@ -82,7 +86,7 @@ def type_of(info: FieldInfo) -> type:
 
 
 def _first_refusal(
-    known_fields: Mapping[str, FieldInfo], values: Mapping[str, Any], error: ValidationError
+    known_fields: Mapping[str, FieldInfo], values: Mapping[str, object], error: ValidationError
 ) -> InvalidRequest:
     """The error of the first wrong field, in the order in which the fields were given."""
     details = {detail["loc"][:1]: detail for detail in error.errors(include_url=False)}
@@ -94,7 +98,7 @@ def _first_refusal(
     raise error
 
 
-def _refusal(name: str, value: Any, info: FieldInfo, detail: ErrorDetails) -> InvalidRequest:
+def _refusal(name: str, value: object, info: FieldInfo, detail: ErrorDetails) -> InvalidRequest:
     """The error of a value that a reader refused or that is outside of the field's bounds."""
     low, high = bounds_of(info)
     bounds = {} if low is None or high is None else {"low": _shown(low), "high": _shown(high)}

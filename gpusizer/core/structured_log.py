@@ -14,7 +14,6 @@ import traceback
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any
 
 FACTS = "facts"
 """Name of the extra attribute of a record whose entries are written as they are."""
@@ -31,7 +30,7 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         moment = datetime.fromtimestamp(record.created, UTC)
-        facts: Mapping[str, Any] = getattr(record, FACTS, {})
+        facts: Mapping[str, object] = getattr(record, FACTS, {})
         line = {
             "time": moment.isoformat(timespec="milliseconds"),
             "level": record.levelname,

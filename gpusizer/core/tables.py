@@ -12,7 +12,9 @@ from dataclasses import dataclass, fields
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import TypeVar, get_type_hints
+
+from gpusizer.core.loose_values import Arguments, StoredObject
 
 _T = TypeVar("_T")
 
@@ -86,15 +88,15 @@ class TableRow:
         except ValueError as error:
             raise self.malformed(column, str(error)) from error
 
-    def record(self, make: type[_T], **given: Any) -> _T:
+    def record(self, make: type[_T], **given: object) -> _T:
         """A dataclass whose fields, but for those that are given, are columns of their names.
 
         A field's type says how its cell is read; parts of a tuple stand between bars.
         """
-        record_type: Any = make
-        read = {
+        kind_of_record: type = make
+        read: Arguments = {
             name: _READERS[kind](self, name)
-            for name, kind in _types(record_type).items()
+            for name, kind in _types(kind_of_record).items()
             if name not in given
         }
         return make(**read, **given)
@@ -104,7 +106,7 @@ class TableRow:
         return MalformedTable(self.file, self.line, reason, column)
 
 
-_READERS: Mapping[Any, Callable[[TableRow, str], Any]] = {
+_READERS: Mapping[object, Callable[[TableRow, str], object]] = {
     str: TableRow.text,
     int: TableRow.integer,
     float: TableRow.number,
@@ -119,7 +121,7 @@ _READERS: Mapping[Any, Callable[[TableRow, str], Any]] = {
 
 
 @cache
-def _types(make: type) -> dict[str, Any]:
+def _types(make: type) -> dict[str, object]:
     """The fields of a dataclass and their types."""
     hints = get_type_hints(make)
     return {field.name: hints[field.name] for field in fields(make)}
@@ -153,7 +155,7 @@ def records_by(path: Path, key: str, make: type[_T]) -> dict[str, _T]:
     return dict(read_table(path, lambda row: (row.text(key), row.record(make))))
 
 
-def toml_of(module: str) -> Mapping[str, Any]:
+def toml_of(module: str) -> StoredObject:
     """The file of tables beside a module, which gives its `__file__`."""
     return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, SupportsFloat
 
 from pydantic import BeforeValidator, GetCoreSchemaHandler, PlainValidator
 from pydantic_core import CoreSchema, core_schema
@@ -39,7 +39,7 @@ def fail(field: str, value: object, reason: str, **facts: str | float) -> Invali
     return InvalidRequest(field=field, value=str(value)[:80], reason=reason, **facts)
 
 
-def read_integer(value: Any) -> int:
+def read_integer(value: object) -> int:
     """A whole number, also written "8,192" or 8192.0."""
     if isinstance(value, str):
         text = value.strip().replace("_", "").replace(",", "")
@@ -51,17 +51,19 @@ def read_integer(value: Any) -> int:
     return value
 
 
-def read_number(value: Any) -> float:
+def read_number(value: object) -> float:
     """A number, also as text; true and false are none."""
     if isinstance(value, bool):
         raise Refused(value, "out_of_range")
+    if not isinstance(value, str | SupportsFloat):
+        raise Refused(value, "not_a_number")
     try:
         return float(value)
-    except (TypeError, ValueError, OverflowError):
+    except (ValueError, OverflowError):
         raise Refused(value, "not_a_number") from None
 
 
-def read_flag(value: Any) -> bool:
+def read_flag(value: object) -> bool:
     """True or false, also as words."""
     if isinstance(value, bool):
         return value
@@ -71,7 +73,7 @@ def read_flag(value: Any) -> bool:
     return _FLAGS[word]
 
 
-def read_text(value: Any) -> str:
+def read_text(value: object) -> str:
     """Text of bounded length."""
     if not isinstance(value, str):
         raise Refused(value, "not_text")
@@ -80,7 +82,7 @@ def read_text(value: Any) -> str:
     return value.strip()
 
 
-def read_texts(value: Any) -> tuple[str, ...]:
+def read_texts(value: object) -> tuple[str, ...]:
     """A list, or text with commas; empty items are left out."""
     items = value.split(",") if isinstance(value, str) else value
     if not isinstance(items, list | tuple):
@@ -104,7 +106,7 @@ class OneOf:
     choices: tuple[str, ...]
     spellings: Mapping[str, str] = field(default_factory=dict)
 
-    def read(self, value: Any) -> str:
+    def read(self, value: object) -> str:
         """The choice that `value` spells."""
         text = str(value) if isinstance(value, bool) else value
         word = read_text(text).lower().replace(" ", "")
@@ -121,12 +123,12 @@ class OneOf:
         )
 
 
-def listed(read: Callable[[Any], tuple[str, ...]]) -> PlainValidator:
+def listed(read: Callable[[object], tuple[str, ...]]) -> PlainValidator:
     """What reads a list of texts."""
     return PlainValidator(read, json_schema_input_type=list[str])
 
 
-def written(read: Callable[[Any], str]) -> PlainValidator:
+def written(read: Callable[[object], str]) -> PlainValidator:
     """What reads a text."""
     return PlainValidator(read, json_schema_input_type=str)
 

@@ -8,6 +8,7 @@
     boards      the fewest
     room        a tenth of each device is left free
     speed       as fast as one reads in comfort, then by steps of a quarter
+    ready       what a command starts, then what a tool makes first, then what another published
     faithful    the more faithful quantization; where a part stays in system memory, the fewest bits
 
 What comes first decides; what comes later breaks ties. Rankings, named GPUs, comparisons, machines
@@ -32,6 +33,7 @@ from gpusizer.fit.ways import not_supported, ways
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import Engine
 from gpusizer.memory.quants import Quant
+from gpusizer.memory.readiness import readiness
 from gpusizer.quality.quality import LossWord
 
 SPARE_SHARE = 0.1
@@ -59,6 +61,7 @@ class Standing(NamedTuple):
         short_bytes: what is missing where it does not fit.
         cramped: a tenth of each device is not left.
         slow: steps below a comfortable speed.
+        unready: how far it is from running (`memory/readiness.py`).
         lossy: rank of the loss, of narrow bits where they are read from system memory.
         order: place in the table of quantizations.
     """
@@ -71,6 +74,7 @@ class Standing(NamedTuple):
     boards: int
     cramped: bool
     slow: int
+    unready: int
     lossy: float
     order: int
 
@@ -87,7 +91,7 @@ class Standing(NamedTuple):
     @property
     def serves_well(self) -> bool:
         """Whether only speed could be better on the same boards."""
-        return self.stands and not self.cramped and self.lossy <= _ALIKE
+        return self.stands and not (self.cramped or self.unready) and self.lossy <= _ALIKE
 
     @property
     def wants_nothing(self) -> bool:
@@ -112,6 +116,7 @@ def standing(study: Study, way: Way, rival: Standing | None = None) -> Standing:
         boards=way.boards if way.machine.gpus else 0,
         cramped=verdict is Verdict.FITS and way.spare_share < SPARE_SHARE,
         slow=0,
+        unready=unreadiness(study, way),
         lossy=quant.bits if way.in_part else max(rank, _ALIKE),
         order=quant.order,
     )
@@ -121,6 +126,18 @@ def standing(study: Study, way: Way, rival: Standing | None = None) -> Standing:
 
 
 _SPEED = Standing._fields.index("slow")
+
+
+def unreadiness(study: Study, way: Way) -> int:
+    """How far a way is from running, 0 where one command starts it."""
+    estimate = way.estimate
+    key = ("readiness", estimate.quant.slug, estimate.native, estimate.engine.slug)
+    if key not in study.kept:
+        study.kept[key] = int(
+            readiness(study.profile, estimate.quant, estimate.engine, native=estimate.native)
+        )
+    found: int = study.kept[key]
+    return found
 
 
 def _is_for_fewer(engine: Engine, users: int) -> bool:

@@ -161,14 +161,12 @@ class Ranked:
         return self.speeds.prefill if self.speeds else self.part_prefill
 
     @property
-    def buy_usd(self) -> float | None:
-        """Price of all boards, None when the price of one is not known."""
-        return self.costs.buy_usd
-
-    @property
-    def rent_usd_per_hour(self) -> float | None:
-        """Likely rent of all boards for an hour, None when unknown."""
-        return self.costs.rent_usd_per_hour
+    def longest_context(self) -> int | None:
+        """Tokens that one user can have: that surely fit where the GPU was asked for by name, as
+        its limits say, else those at the likely values."""
+        if self.largest is not None and self.largest.users == 1:
+            return self.largest.context_at_users
+        return self.fit.max_context
 
     @property
     def power_watts(self) -> float | None:

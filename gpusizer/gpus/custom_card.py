@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import MISSING, fields
-from typing import Any
 
 from gpusizer.core.errors import InvalidRequest
+from gpusizer.core.loose_values import Arguments
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, TERA, significant
 from gpusizer.gpus.gpu import Gpu, Price
@@ -97,7 +97,7 @@ def _gpu(
     slug: str, memory: int, figures: dict[str, float], stack: str | None, formats: tuple[str, ...]
 ) -> Gpu:
     gb, usd = significant(memory / GB), figures.get("usd")
-    values: dict[str, Any] = {
+    values: Arguments = {
         **_UNKNOWN,
         **(_MAC if stack == "Metal" else _CARD),
         "slug": slug,
@@ -138,7 +138,7 @@ _CARD = {"segment": "custom", "form_factor": "PCIe"}
 _MAC = {"segment": "apple", "form_factor": "SoC"}
 _UNSAID = {"str": "", "bool": False}  # by a field's type; None for every other
 # What nobody said about such a card. It belongs to no vendor, so that no rule of a vendor applies.
-_UNKNOWN: dict[str, Any] = {
+_UNKNOWN: Arguments = {
     **{item.name: _UNSAID.get(str(item.type)) for item in fields(Gpu) if item.default is MISSING},
     "vendor": "custom",
     "memory_basis": "stated",

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Protocol, TypeGuard
 
 from gpusizer.core.errors import UnknownGpu
+from gpusizer.core.loose_values import JsonObject
 from gpusizer.core.messages import Note
 from gpusizer.gpus.catalogue import MAX_NAME_CHARS, Catalogue, computers_named
 from gpusizer.gpus.custom_card import custom_card, is_custom
@@ -96,7 +97,7 @@ def saved_gpus(items: object, catalogue: Catalogue, most: int) -> tuple[str, ...
     return tuple(dict.fromkeys(_requests(objects, catalogue)))[:most]
 
 
-def _requests(items: Iterable[Mapping[Any, Any]], catalogue: Catalogue) -> Iterable[str]:
+def _requests(items: Iterable[JsonObject], catalogue: Catalogue) -> Iterable[str]:
     for item in items:
         sku, memory, count = item.get("sku"), item.get("mem"), item.get("num", 1)
         if not isinstance(sku, list) or len(sku) != 3 or not isinstance(sku[2], str):
@@ -110,6 +111,6 @@ def _requests(items: Iterable[Mapping[Any, Any]], catalogue: Catalogue) -> Itera
         yield f"{int(count)}x{gpu.slug}" if count > 1 else gpu.slug
 
 
-def _is_from_one_to(number: object, most: int) -> bool:
+def _is_from_one_to(number: object, most: int) -> TypeGuard[float]:
     """Whether a value is a number from 1 to `most`; booleans are not numbers here."""
     return isinstance(number, int | float) and not isinstance(number, bool) and 1 <= number <= most

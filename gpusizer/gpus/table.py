@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
+from gpusizer.core.loose_values import Arguments
 from gpusizer.core.tables import TableRow, read_table, toml_of
 from gpusizer.core.units import GB, MIB, TERA
 from gpusizer.gpus.gpu import Confidence, Gpu, MemoryBasis, Price, PriceBasis, Status, Support
 
-Parse = Callable[[str], Any]
+Parse = Callable[[str], object]
 Columns = Mapping[str, tuple[str, Parse]]
 
 
@@ -52,7 +53,7 @@ def read_aliases(aliases_csv: Path) -> dict[str, str]:
 
 
 def _gpu(row: TableRow, columns: Columns, aliases: tuple[str, ...]) -> Gpu:
-    values: dict[str, Any] = {"slug": row.text("slug"), "aliases": aliases}
+    values: Arguments = {"slug": row.text("slug"), "aliases": aliases}
     for column, (field, parse) in columns.items():
         values[field] = row.parsed(column, parse)
     memory_basis, memory_note = values.pop("memory_evidence")

@@ -5,10 +5,11 @@ Amounts are in the author's own unit, GB as he writes it: cards do not tell 10^9
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from math import prod
-from typing import Any, Literal
+from typing import Literal
+
+from gpusizer.core.loose_values import Arguments, JsonObject, JsonValue, StoredObject
 
 MOST_STATEMENTS = 400
 MOST_QUOTE_CHARS = 200
@@ -119,7 +120,7 @@ class ModelCardStatement:
     command: EngineCommand | None = None
     listed: ListedQuantization | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """A flat object: the arguments of a command and the row of a table stand beside the rest.
 
         What the author does not say is left out.
@@ -128,7 +129,7 @@ class ModelCardStatement:
         return {name: value for part in parts if part for name, value in _said(part)}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> ModelCardStatement:
+    def from_json(cls, data: StoredObject) -> ModelCardStatement:
         """Inverse of `to_json`. Raises KeyError or TypeError for anything else."""
         own = _fields_in(cls, data)
         own["gpus"] = tuple(own.get("gpus", ()))
@@ -146,11 +147,11 @@ class ModelCard:
     url: str
     statements: tuple[ModelCardStatement, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {"url": self.url, "statements": [item.to_json() for item in self.statements]}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> ModelCard:
+    def from_json(cls, data: StoredObject) -> ModelCard:
         """Inverse of `to_json`."""
         return cls(data["url"], tuple(map(ModelCardStatement.from_json, data["statements"])))
 
@@ -158,7 +159,7 @@ class ModelCard:
 _Part = ModelCardStatement | EngineCommand | ListedQuantization
 
 
-def _said(part: _Part) -> list[tuple[str, Any]]:
+def _said(part: _Part) -> list[tuple[str, JsonValue]]:
     """The fields that differ from their defaults, by name."""
     pairs = []
     for field in fields(part):
@@ -171,5 +172,5 @@ def _said(part: _Part) -> list[tuple[str, Any]]:
     return pairs
 
 
-def _fields_in(cls: type[_Part], data: Mapping[str, Any]) -> dict[str, Any]:
+def _fields_in(cls: type[_Part], data: StoredObject) -> Arguments:
     return {field.name: data[field.name] for field in fields(cls) if field.name in data}

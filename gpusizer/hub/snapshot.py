@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
+from gpusizer.core.loose_values import Arguments, JsonObject, JsonValue, StoredObject
 from gpusizer.core.messages import Note
 from gpusizer.hub.card_statements import ModelCard
 from gpusizer.hub.model_ref import ModelRef
@@ -18,7 +19,9 @@ Source = Literal["hub", "cache", "snapshot", "local"]
 Basis = Literal["api", "index", "files"]
 Format = Literal["safetensors", "diffusers", "adapter", "gguf", "pickle"]
 VariantKind = Literal["quantization", "projector", "draft"]
-Config = Mapping[str, Any]
+Config = JsonObject
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +32,13 @@ class WeightFile:
     size_bytes: int | None
     tensor_count: int
 
-    def to_json(self) -> list[Any]:
+    def to_json(self) -> list[JsonValue]:
         return [self.path, self.size_bytes, self.tensor_count]
+
+
+def _files(rows: Iterable[Sequence[Any]]) -> tuple[WeightFile, ...]:
+    """Inverse of `WeightFile.to_json` for several."""
+    return tuple(WeightFile(*row) for row in rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +64,14 @@ class Variant:
         """How requests name it."""
         return self.name.lower()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         files = [file.to_json() for file in self.files]
         data = {"name": self.name, "kind": self.kind, "files": files, "size_bytes": self.size_bytes}
         return data | ({"raw_pieces": True} if self.raw_pieces else {})
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Variant:
-        files = tuple(WeightFile(*item) for item in data["files"])
+    def from_json(cls, data: StoredObject) -> Variant:
+        files = _files(data["files"])
         pieces = bool(data.get("raw_pieces", False))
         return cls(data["name"], data["kind"], files, data["size_bytes"], pieces)
 
@@ -82,7 +90,7 @@ class Totals:
     weight_bytes: int
     basis: Basis
 
-    def to_json(self) -> list[Any]:
+    def to_json(self) -> list[JsonValue]:
         return [dict(self.parameters), self.weight_bytes, self.basis]
 
 
@@ -105,7 +113,7 @@ class Component:
     tensors: tuple[TensorGroup, ...]
     totals: Totals | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         data = {
             "name": self.name,
             "config": self.config,
@@ -115,11 +123,11 @@ class Component:
         return data | ({"totals": self.totals.to_json()} if self.totals else {})
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Component:
+    def from_json(cls, data: StoredObject) -> Component:
         return cls(
             name=data["name"],
             config=data["config"],
-            files=tuple(WeightFile(*item) for item in data["files"]),
+            files=_files(data["files"]),
             tensors=tuple(TensorGroup.from_json(item) for item in data["tensors"]),
             totals=Totals(*data["totals"]) if "totals" in data else None,
         )
@@ -149,7 +157,7 @@ class RepoFacts:
     languages: tuple[str, ...] = ()
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Arguments:
         """These by name, for another object that has them."""
         return {item.name: getattr(self, item.name) for item in fields(RepoFacts)}
 
@@ -199,14 +207,14 @@ class RepoSnapshot(RepoFacts):
         """The same facts, and what else is to know about them."""
         return replace(self, notes=(*self.notes, *notes))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """A JSON object; `from_json` gives back an equal snapshot."""
         data = {item.name: _plain(getattr(self, item.name)) for item in fields(self)}
         stated = {name: value for name, value in data.items() if value or name not in _LATER}
         return {"snapshot_version": SNAPSHOT_VERSION, **stated}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> RepoSnapshot:
+    def from_json(cls, data: StoredObject) -> RepoSnapshot:
         """Inverse of `to_json`. Raises ValueError for another version, KeyError for a gap."""
         stored = dict(data)
         version = stored.pop("snapshot_version")
@@ -222,23 +230,24 @@ _LATER = frozenset({"base_relation", "languages", "notes", "card"})
 """Fields that are written where they say something: snapshots of before have none."""
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> JsonValue:
     if isinstance(value, tuple):
         return list(map(_plain, value))
-    return value.to_json() if hasattr(value, "to_json") else value
+    written: JsonValue = value.to_json() if hasattr(value, "to_json") else value
+    return written
 
 
-def _read(value: Any) -> Any:
+def _read(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _each(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _each(read: Callable[[_T], object]) -> Callable[[Iterable[_T]], object]:
     return lambda items: tuple(map(read, items))
 
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     "components": _each(Component.from_json),
-    "uncounted_files": _each(lambda item: WeightFile(*item)),
+    "uncounted_files": _files,
     "variants": _each(Variant.from_json),
     "notes": _each(Note.from_json),
     "card": ModelCard.from_json,

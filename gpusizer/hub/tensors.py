@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.core.dtypes import stored_bytes
+from gpusizer.core.loose_values import JsonValue
 
 PLACEHOLDER = "{}"
 _MAX_INDEX_DIGITS = 6  # longer numbers are not indices of layers or experts
@@ -94,12 +95,12 @@ class TensorGroup:
             middle = "".join(f"{i}{piece}" for i, piece in zip(chosen, pieces[1:], strict=True))
             yield pieces[0] + middle
 
-    def to_json(self) -> list[Any]:
+    def to_json(self) -> list[JsonValue]:
         """A short list: pattern, dtype, shape, index ranges."""
         return [self.pattern, self.dtype, list(self.shape), [_to_ranges(i) for i in self.indices]]
 
     @classmethod
-    def from_json(cls, data: list[Any]) -> TensorGroup:
+    def from_json(cls, data: Sequence[Any]) -> TensorGroup:
         """Inverse of `to_json`."""
         pattern, dtype, shape, ranges = data
         indices = tuple(_from_ranges(text) for text in ranges)

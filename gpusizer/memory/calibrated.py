@@ -1,4 +1,4 @@
-"""Memory that calibrating a quantization takes: AWQ and GPTQ by llm-compressor.
+"""Memory that calibrating a quantization takes: AWQ, GPTQ, INT8 and NVFP4 by llm-compressor.
 
 The model lies in system memory; its layers pass through one GPU, one after the other, with what a
 few hundred samples make of them (pipelines/sequential/pipeline.py of vllm-project/llm-compressor).
@@ -12,16 +12,18 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 from gpusizer.core.byte_ranges import Amount, fitted
+from gpusizer.core.loose_values import StoredObject
 from gpusizer.core.tables import toml_of
 from gpusizer.memory.quants.layouts import is_block_linear
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Kind, Part, Slot
 from gpusizer.model.weights import WeightGroup
 
-Method = Literal["gguf", "awq", "gptq"]
+Method = Literal["gguf", "awq", "gptq", "int8", "nvfp4"]
+_BY_HESSIANS: frozenset[Method] = frozenset({"gptq", "int8"})
 
 _TABLES = toml_of(__file__)
 _ANY = _TABLES["any"]
@@ -75,12 +77,12 @@ def calibrated_memory(
     embedding = max(
         (_WIDE * g.parameters for g in text_groups(profile) if g.kind is Kind.EMBEDDING), default=0
     )
-    on_gpu = [
-        _gptq(layer, calibration, embedding)
-        if method == "gptq"
-        else _awq(layer, calibration, hidden, embedding, experts=experts)
-        for layer in layers
-    ]
+    if method in _BY_HESSIANS:
+        on_gpu = [_gptq(layer, calibration, embedding) for layer in layers]
+    elif method == "awq":
+        on_gpu = [_awq(layer, calibration, hidden, embedding, experts=experts) for layer in layers]
+    else:
+        on_gpu = [_rounded(layer, calibration, embedding) for layer in layers]
     kept = hidden
     if method == "awq" and experts:
         kept += max(layer.inputs + layer.expert_inputs for layer in layers)
@@ -186,7 +188,7 @@ def _gptq(layer: _Layer, calibration: Calibration, embedding: int) -> Amount:
     The highest has all Hessians beside that, and the embedding, which releases before May 2026
     kept with the first layer.
     """
-    table: dict[str, Any] = _TABLES["gptq"]
+    table: StoredObject = _TABLES["gptq"]
     widest = _F32 * layer.widest**2
     sample = _F32 * calibration.sequence_length * layer.widest
     parts = (table["hessian_copies"], table["matrix_bytes"], table["input_copies"])
@@ -199,6 +201,19 @@ def _gptq(layer: _Layer, calibration: Calibration, embedding: int) -> Amount:
     )
     copies, matrix = table["hessian_copies"][-1], table["matrix_bytes"][-1]
     high = max(high, layer.hessians + copies * widest + matrix * layer.largest)
+    most = (layer.weights + high + embedding) * _ANY["reserved"]
+    return fitted(layer.weights + low, layer.weights + likely, most)
+
+
+def _rounded(layer: _Layer, calibration: Calibration, embedding: int) -> Amount:
+    """GPU memory that PyTorch allocates where weights are rounded as they are and samples tell the
+    range of what comes in: the layer, a sample, and the matrix whose scales are found."""
+    table: StoredObject = _TABLES["nvfp4"]
+    sample = _F32 * calibration.sequence_length * layer.widest
+    low, likely, high = (
+        matrix * layer.largest + inputs * sample
+        for matrix, inputs in zip(table["matrix_bytes"], table["input_copies"], strict=True)
+    )
     most = (layer.weights + high + embedding) * _ANY["reserved"]
     return fitted(layer.weights + low, layer.weights + likely, most)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any
 
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import TableRow, read_table
@@ -115,7 +114,7 @@ def _gate_rows(profile: ModelProfile) -> int:
     return shapes[FUSED_GATE] - min(shapes.values()) if len(shapes) == 2 else 0
 
 
-def _latent(profile: ModelProfile) -> dict[str, Any]:
+def _latent(profile: ModelProfile) -> dict[str, int]:
     """Heads and their key width without rotary part, off the projections of a latent (MLA).
 
     Queries are heads x (key + rotary) wide, kv_a compresses to latent + rotary, and kv_b

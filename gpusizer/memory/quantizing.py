@@ -1,14 +1,15 @@
 """What it takes to make a quantization: memory of a GPU, system memory and disk.
 
-GGUF files are made tensor by tensor on a CPU. AWQ and GPTQ calibrate: the model lies in system
-memory, and its layers pass through one GPU, one after the other, with what a few hundred samples
-make of them (`calibrated`). `quantizing.toml` has the figures of llama.cpp's tools and where they
-are known from.
+GGUF files are made tensor by tensor on a CPU. AWQ, GPTQ, INT8 and NVFP4 calibrate: the model lies
+in system memory, and its layers pass through one GPU, one after the other, with what samples make
+of them (`calibrated`). `quantizing.toml` has the figures of llama.cpp's tools and where they are
+known from.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gpusizer.core.byte_ranges import Amount, fitted
@@ -29,6 +30,8 @@ _WIDE_GGUF = "gguf-f16"
 _WIDE = 2  # bytes of a value
 _NEED_A_MATRIX = ("iq1_", "iq2_", "iq3_xxs", "q2_k_s")  # tools/quantize/quantize.cpp
 _WIDENED_BY_CONVERTER = "fp8"  # conversion/base.py, dequant_model
+_KEPT_BY_CONVERTER = ("mxfp4", "mxfp4_moe")  # GptOssModel.repack_mxfp4
+_BY_FAMILY: Mapping[str, Method] = {"awq": "awq", "gptq": "gptq", "int8": "int8", "nvfp4": "nvfp4"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +70,7 @@ def method_of(quant: Quant) -> Method | None:
     publisher's own mix of types."""
     if isinstance(quant.layout, Gguf):
         return None if "@" in quant.slug else "gguf"
-    family = quant.slug.partition("-")[0]
-    return "awq" if family == "awq" else "gptq" if family == "gptq" else None
+    return _BY_FAMILY.get(quant.slug.partition("-")[0])
 
 
 def needs_matrix(slug: str) -> bool:
@@ -86,13 +88,22 @@ def quantizing(
         return None
     tool = _GGUF["tool"] if method == "gguf" else _CALIBRATES
     made = Quantizing(method, tool, quant)
-    stored = profile.quantization
-    widens = method == "gguf" and stored is not None and stored.method == _WIDENED_BY_CONVERTER
-    if profile.format == "gguf" or (stored is not None and not widens):
+    if not is_wide_enough(profile, quant):
         return replace(made, notes=(_needs_wide(profile, tool),))
     if method == "gguf":
         return _of_gguf(profile, made)
     return _of_calibrated(profile, made, calibration or Calibration.usual(method))
+
+
+def is_wide_enough(profile: ModelProfile, quant: Quant) -> bool:
+    """Whether the tool of a quantization can start from what the repository stores: 16 bits or
+    more. llama.cpp's converter makes these of FP8 itself, and keeps experts in MXFP4 as they are.
+    """
+    stored = profile.quantization
+    if profile.format == "gguf" or stored is None:
+        return profile.format != "gguf"
+    widened = method_of(quant) == "gguf" and stored.method == _WIDENED_BY_CONVERTER
+    return widened or (stored.method, quant.slug) == _KEPT_BY_CONVERTER
 
 
 def _needs_wide(profile: ModelProfile, tool: str) -> Note:
@@ -131,7 +142,8 @@ def _of_gguf(profile: ModelProfile, made: Quantizing) -> Quantizing:
         ram = largest((ram, quantizer_ram(profile)))
     stored = profile.quantization
     intermediate = 0 if wide else _gguf_file_bytes(profile, find_quant(_WIDE_GGUF))
-    notes = [Note("quantizing_widens", stored=stored.method)] if stored else []
+    widens = stored is not None and stored.method == _WIDENED_BY_CONVERTER
+    notes = [Note("quantizing_widens", stored=_WIDENED_BY_CONVERTER)] if widens else []
     if needs_matrix(made.quant.slug):
         notes.append(Note("quantizing_matrix", wide_bytes=intermediate))
     return replace(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
 
+from gpusizer.core.loose_values import Arguments
 from gpusizer.memory.model_shape import ANY_FILE, model_shape
 from gpusizer.memory.quants.layouts import Layout, ModelShape
 from gpusizer.memory.quants.table import Quant, as_published
@@ -98,7 +98,7 @@ def _weight_sizes(
     profile: ModelProfile, quant: Quant, native: bool, shape: ModelShape
 ) -> WeightSizes:
     """Remembered for the next question about a model; the list of embedded ones asks for 3,000."""
-    sizes: dict[str, Any] = dict.fromkeys(("total", *_SHARES), 0)
+    sizes: Arguments = dict.fromkeys(("total", *_SHARES), 0)
     by_group = []
     for group in profile.groups:
         amount = _stored(group) if native else quant.layout.group_bytes(group, shape)

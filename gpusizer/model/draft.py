@@ -1,4 +1,4 @@
-"""Reads the repository of a second model that guesses tokens."""
+"""What guesses tokens: a second model, read from its repository, or layers of the model itself."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.model.profile import DraftMethod, DraftModel, ModelProfile, build_profile
+from gpusizer.model.tensor_roles import Kind, Part
+from gpusizer.model.weights import WeightGroup
 
 _BY_NAME: tuple[tuple[str, DraftMethod], ...] = (
     ("eagle-", "eagle"),
@@ -43,6 +45,17 @@ def method_of(repo_id: str, classes: object) -> DraftMethod:
     named = classes if isinstance(classes, list) else []
     words = [name.lower() for name in named if isinstance(name, str)]
     return _first(_BY_NAME, [repo_id.lower()]) or _first(_BY_CLASS, words) or "draft_model"
+
+
+def guesses_itself(profile: ModelProfile) -> bool:
+    """Whether a model has layers of its own that guess tokens (multi-token prediction)."""
+    return any(map(drafts, profile.groups))
+
+
+def drafts(group: WeightGroup) -> bool:
+    """Whether these weights guess tokens, besides the embedding and the output head, which engines
+    share with the model."""
+    return group.part is Part.MTP and group.kind not in (Kind.EMBEDDING, Kind.OUTPUT)
 
 
 def _length(value: object) -> int | None:

@@ -76,6 +76,6 @@ def _is_padding(group: WeightGroup, facts: ConfigView, packed: frozenset[tuple[s
         if group.slot in slots and facts.flag(key) is not None
     }
     of_class = facts.defaults.get("linear_biases")
-    if of_class is not None:
+    if isinstance(of_class, list):
         has_bias.add(linear.rsplit(".", 1)[-1] in of_class)
     return has_bias == {False}

@@ -93,7 +93,8 @@ def pipeline_shape(snapshot: RepoSnapshot) -> PipelineShape:
         width=rules.width or side,
         height=rules.height or side,
         frames=rules.frames or 1,
-        guidance_batches=rules.guidance_batches or _guesses(denoisers),
+        # Of an unlisted class, UNets usually run both prompts in one batch.
+        guidance_batches=rules.guidance_batches or (2 if any(d.channels for d in denoisers) else 1),
         text_tokens=tokens,
         encoders=tuple(e for e in (_encoder(c, tokens) for c in parts) if e is not None),
         denoisers=denoisers,
@@ -101,11 +102,6 @@ def pipeline_shape(snapshot: RepoSnapshot) -> PipelineShape:
         steps=rules.steps,
         passes=rules.passes or 1,
     )
-
-
-def _guesses(denoisers: Sequence[Denoiser]) -> int:
-    """Guidance batches of an unlisted class: UNets usually run both prompts in one batch."""
-    return 2 if any(denoiser.channels for denoiser in denoisers) else 1
 
 
 def _default_side(parts: Sequence[Component], scale: int) -> int:

@@ -6,8 +6,8 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum, auto
-from typing import Any
 
+from gpusizer.core.loose_values import JsonObject, JsonValue, object_in
 from gpusizer.hub.snapshot import Config
 from gpusizer.hub.tensors import TensorGroup
 from gpusizer.model.packing import StoredQuantization
@@ -44,12 +44,12 @@ def detect_quantization(
         return _grouped(Grouped.GPTQ)(legacy)
     optimizer = extra_configs.get("hf_quant_config.json")
     if optimizer is not None:
-        return _modelopt(_object(optimizer, "quantization"))
+        return _modelopt(object_in(optimizer.get("quantization")))
     return None
 
 
 def _candidates(config: Config) -> list[Config]:
-    places = [config, _object(config, "text_config")]
+    places = [config, object_in(config.get("text_config"))]
     candidates = [
         place["quantization_config"] for place in places if "quantization_config" in place
     ]
@@ -120,22 +120,21 @@ def _fp8(settings: Config) -> StoredQuantization | None:
 
 
 def _compressed_tensors(settings: Config) -> StoredQuantization | None:
-    groups = settings.get("config_groups")
-    for group in groups.values() if isinstance(groups, dict) else []:
-        weights = _object(group, "weights") if isinstance(group, dict) else {}
+    for group in object_in(settings.get("config_groups")).values():
+        weights = object_in(object_in(group).get("weights"))
         bits = _bits(weights)
         if bits is not None:
             method = "nvfp4" if "nvfp4" in str(settings.get("format")) else "compressed-tensors"
-            cache = "compressed-tensors" if _object(settings, "kv_cache_scheme") else None
+            cache = "compressed-tensors" if object_in(settings.get("kv_cache_scheme")) else None
             return StoredQuantization(method, bits, _size(weights.get("group_size")), cache)
     return None
 
 
 def _hqq(settings: Config) -> StoredQuantization:
     """transformers HqqConfig: `weight_quant_params`, once or for each kind of linear."""
-    config = _object(settings, "quant_config")
+    config = object_in(settings.get("quant_config"))
     for place in (config, *config.values()):
-        params = _object(place, "weight_quant_params") if isinstance(place, dict) else {}
+        params = object_in(object_in(place).get("weight_quant_params"))
         bits = _bits(params)
         if bits is not None:
             return StoredQuantization("hqq", bits, _size(params.get("group_size")))
@@ -145,18 +144,18 @@ def _hqq(settings: Config) -> StoredQuantization:
 def _torchao(settings: Config) -> StoredQuantization:
     """transformers TorchAoConfig: a name ("int4_weight_only"), or a class and its fields."""
     kind = settings.get("quant_type")
-    fields = _object(settings, "quant_type_kwargs")
+    fields = object_in(settings.get("quant_type_kwargs"))
     if isinstance(kind, dict):
-        chosen = _object(kind, "default")
-        kind, fields = chosen.get("_type"), _object(chosen, "_data")
-    inner = _object(fields, "weight_dtype").get("_data")
+        chosen = object_in(kind.get("default"))
+        kind, fields = chosen.get("_type"), object_in(chosen.get("_data"))
+    inner = object_in(fields.get("weight_dtype")).get("_data")
     bits = _bits_of_name(inner) or _bits_of_name(kind)
     return StoredQuantization("torchao", bits, _size(fields.get("group_size")))
 
 
 def _quark(settings: Config) -> StoredQuantization:
     """AMD Quark: `global_quant_config.weight`, one specification or a list of stages."""
-    weight = _object(settings, "global_quant_config").get("weight")
+    weight = object_in(settings.get("global_quant_config")).get("weight")
     stages = weight if isinstance(weight, list) else [weight]
     for stage in stages:
         if isinstance(stage, dict) and (bits := _bits_of_name(stage.get("dtype"))):
@@ -209,7 +208,7 @@ _BY_SUFFIX = {".q_weight": "exl2", ".trellis": "exl3", ".W_q": "hqq", "._weight_
 _KNOWN = frozenset({*_READERS, *_BY_SUFFIX.values(), *Grouped, "auto-round", "nvfp4", "eetq"})
 
 
-def _bits(settings: Mapping[str, Any]) -> int | None:
+def _bits(settings: JsonObject) -> int | None:
     for key in ("bits", "w_bit", "num_bits", "nbits"):
         value = settings.get(key)
         if (
@@ -221,17 +220,12 @@ def _bits(settings: Mapping[str, Any]) -> int | None:
     return None
 
 
-def _bits_of_name(name: Any) -> int | None:
+def _bits_of_name(name: JsonValue) -> int | None:
     """Width in the name of a type or method: "fp8_e4m3"; the weights' follows activations'."""
     widths = _WIDTH_IN_NAME.findall(name.lower()) if isinstance(name, str) else []
     return int(widths[-1]) if widths else None
 
 
-def _size(value: Any) -> int | None:
+def _size(value: JsonValue) -> int | None:
     """A group size; -1 means a whole row in GPTQ and compressed-tensors."""
     return value if type(value) is int and value > 0 else None
-
-
-def _object(config: Config, key: str) -> Config:
-    value = config.get(key)
-    return value if isinstance(value, dict) else {}

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from math import exp, expm1, log
 from statistics import fmean, median
-from typing import Any
 
+from gpusizer.core.loose_values import StoredObject
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.quality.relation import (
     FLOOR,
@@ -30,7 +30,7 @@ from gpusizer.quality.relation import (
 
 FILE = DATA_DIR / "measurements" / "quality.jsonl"
 WEIGHTS = "weights"
-Row = Mapping[str, Any]
+Row = StoredObject
 
 _UNFIT = {"trained", "noisy_baseline", "lossy_baseline", "failed", "withdrawn"}
 """Flags of rows that say nothing of a conversion of the model in question."""
@@ -261,15 +261,14 @@ def _never_less(
     steps: Sequence[tuple[QualityRecipe, float, int]],
 ) -> list[tuple[QualityRecipe, float]]:
     """Isotonic regression: neighbours in the wrong order share their mean, by rows."""
-    blocks: list[list[Any]] = []
+    blocks: list[tuple[float, int, list[QualityRecipe]]] = []
     for recipe, value, rows in steps:
-        blocks.append([value, rows, [recipe]])
-        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
-            value, rows, members = blocks.pop()
-            last = blocks[-1]
-            total = last[1] + rows
-            last[0], last[1] = (last[0] * last[1] + value * rows) / total, total
-            last[2] += members
+        members = [recipe]
+        while blocks and blocks[-1][0] > value:
+            mean, before, earlier = blocks.pop()
+            total = before + rows
+            value, rows, members = (mean * before + value * rows) / total, total, earlier + members
+        blocks.append((value, rows, members))
     return [(recipe, block[0]) for block in blocks for recipe in block[2]]
 
 

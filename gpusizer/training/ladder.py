@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from gpusizer.core.bisection import largest_holding
 from gpusizer.core.messages import Note
@@ -37,7 +36,7 @@ class Rung:
     plan: TrainingPlan
 
 
-PlanChange = tuple[Note, dict[str, Any]]
+PlanChange = tuple[Note, dict[str, object]]
 
 
 def ladder(fitter: TrainingFitter, plan: TrainingPlan, device: int | None) -> tuple[Rung, ...]:
@@ -69,7 +68,7 @@ def _next(
     return None
 
 
-def _changed(fitter: TrainingFitter, plan: TrainingPlan, values: dict[str, Any]) -> TrainingPlan:
+def _changed(fitter: TrainingFitter, plan: TrainingPlan, values: dict[str, object]) -> TrainingPlan:
     return with_precision(plan.changed(**values), given="precision" in fitter.given)
 
 
@@ -112,7 +111,7 @@ class Most:
 def most(fitter: TrainingFitter, plan: TrainingPlan, device: int) -> Most:
     """Longest sequence, biggest micro-batch and highest rank within `device` bytes."""
 
-    def fits(**values: Any) -> bool:
+    def fits(**values: object) -> bool:
         return fitter.estimator.estimate(plan.changed(**values)).needed.likely <= device
 
     return Most(

@@ -173,9 +173,11 @@ def _step(
         stack.offloads_activations and plan.gradient_checkpointing == "full"
     ):
         held = min(held, 2 * vectors / max(1, shape.layers))
-    # A pipeline takes sequences one by one, as many on their way as it has stages (1F1B).
+    # As many parts of the batch are on their way through a pipeline as it has stages (1F1B).
     together = plan.micro_batch if plan.pipeline_parallel > 1 else 1
     on_way = min(plan.pipeline_parallel, together)
+    if stack.splits_by_stages:
+        together = on_way
     logits = logits_of_token(shape, plan, stack, state) * tokens / plan.tensor_parallel / together
     return _Step(
         kept=held / plan.model_parallel * on_way / together,

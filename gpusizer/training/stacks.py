@@ -54,6 +54,8 @@ class TrainingStack:
         foreach: the update works on all parameters at once, with one temporary of each.
         reduces_in_fp32: its FSDP adds up gradients of a layer in FP32.
         keeps_outputs: the last stage of a pipeline keeps the logits of every micro-batch.
+        splits_by_stages: a pipeline takes its batch in as many parts as it has stages, not sequence
+            by sequence.
         wraps_replicas: undivided replicas are FSDP's, too.
         fsdp2: its FSDP needs no other streams for what it frees.
         no_sync: its FSDP adds up whole gradients over an accumulation, and divides their sum; None
@@ -100,6 +102,7 @@ class TrainingStack:
     foreach: bool
     reduces_in_fp32: bool
     keeps_outputs: bool
+    splits_by_stages: bool
     wraps_replicas: bool
     fsdp2: bool
     no_sync: bool | None

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from gpusizer.core.errors import InvalidRequest
 
@@ -62,7 +62,7 @@ class RedisLink:
         """Whether Redis answers now; False while it is left alone after a failure."""
         return self.ask(lambda client: bool(client.ping()), False)
 
-    def ask(self, command: Callable[[Any], Value], default: Value) -> Value:
+    def ask(self, command: Callable[[redis.Redis], Value], default: Value) -> Value:
         """Return what `command` gets from the client; `default` while Redis is away or refuses.
 
         A Redis refuses what its memory has no room for, commands that the type of a key does
@@ -107,9 +107,9 @@ class RedisEntries:
     def read(self, name: str) -> bytes | None:
         """The content of an entry, None if there is none or it is none of ours."""
         data = self._link.ask(
-            lambda client: bytes(client.getrange(PREFIX + name, 0, MAX_ENTRY_BYTES)), None
+            lambda client: client.getrange(PREFIX + name, 0, MAX_ENTRY_BYTES), None
         )
-        return data if data and len(data) <= MAX_ENTRY_BYTES else None
+        return data if isinstance(data, bytes) and 0 < len(data) <= MAX_ENTRY_BYTES else None
 
     def write(self, name: str, data: bytes) -> None:
         """Store an entry whole, in place of an earlier one."""
@@ -149,7 +149,7 @@ class Flights:
         finally:
             link.ask(lambda client: lock.release(), None)
 
-    def _taken(self, client: Any, key: str) -> Any:
+    def _taken(self, client: redis.Redis, key: str) -> redis.lock.Lock | None:
         """The lock, once it is taken; None where it is not free in time."""
         lock = client.lock(
             key,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, is_dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from cachetools import TTLCache
 
@@ -76,7 +76,7 @@ class SingleFlight(Generic[Key, Value]):
                 del self._running[key]
 
 
-def memory_bytes(value: Any) -> int:
+def memory_bytes(value: object) -> int:
     """Bytes of a value of dataclasses, mappings, sequences and scalars, with all it holds.
 
     An object that two places hold counts once.

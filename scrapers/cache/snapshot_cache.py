@@ -15,8 +15,9 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
+from gpusizer.core.loose_values import JsonObject, object_in
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import SNAPSHOT_VERSION, RepoSnapshot
 
@@ -74,7 +75,7 @@ class SnapshotCache:
             return
         snapshot_json = snapshot.to_json()
         self._write("snapshot", self._snapshot_key(ref, snapshot.sha), {"snapshot": snapshot_json})
-        resolution = {"commit": snapshot.sha, "checked_at": self._clock()}
+        resolution: JsonObject = {"commit": snapshot.sha, "checked_at": self._clock()}
         for revision in {ref.revision, snapshot.sha}:
             self._write("commit", self._ref_key(replace(ref, revision=revision)), resolution)
 
@@ -98,7 +99,7 @@ class SnapshotCache:
         return self._read(
             "snapshot",
             self._snapshot_key(ref, commit),
-            lambda entry: RepoSnapshot.from_json(entry["snapshot"]),
+            lambda entry: RepoSnapshot.from_json(object_in(entry["snapshot"])),
         )
 
     def _ref_key(self, ref: ModelRef) -> list[str | None]:
@@ -110,7 +111,7 @@ class SnapshotCache:
         return self._ref_key(replace(ref, revision=commit))
 
     def _read(
-        self, kind: str, key: list[str | None], parse: Callable[[Any], Value]
+        self, kind: str, key: list[str | None], parse: Callable[[JsonObject], Value]
     ) -> Value | None:
         name = _entry_name(kind, key)
         data = self._entries.read(name)
@@ -125,7 +126,7 @@ class SnapshotCache:
             self._entries.remove(name)
             return None
 
-    def _write(self, kind: str, key: list[str | None], value: dict[str, Any]) -> None:
+    def _write(self, kind: str, key: list[str | None], value: JsonObject) -> None:
         text = json.dumps({"key": key, **value}, separators=(",", ":"))
         self._entries.write(_entry_name(kind, key), text.encode())
 
@@ -134,8 +135,8 @@ def _entry_name(kind: str, key: list[str | None]) -> str:
     return f"{kind}-{hashlib.sha256(json.dumps(key).encode()).hexdigest()[:40]}"
 
 
-def _parse_resolution(entry: Any) -> tuple[str, float]:
-    commit, checked_at = entry["commit"], float(entry["checked_at"])
+def _parse_resolution(entry: JsonObject) -> tuple[str, float]:
+    commit, checked_at = str(entry["commit"]), float(str(entry["checked_at"]))
     if not _SHA.fullmatch(commit):
         raise ValueError("no commit")
     return commit, checked_at

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import random
-import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 from requests import RequestException, Timeout
-from urllib3.exceptions import HTTPError, ProtocolError, TimeoutError
+from urllib3.exceptions import HTTPError, InvalidHeader, ProtocolError, TimeoutError
+from urllib3.util import Retry
 
 from gpusizer.core.errors import (
     GatedModel,
@@ -96,7 +94,9 @@ RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 2.0
-_SECONDS = re.compile(r"\d{1,6}(?:\.\d{1,6})?")
+_MOST_DATE_CHARS = 40
+_RETRY = Retry(retry_after_max=10**6)
+"""urllib3's reader of `Retry-After`: whole seconds or a date."""
 
 
 def retry_after_seconds(status: int, headers: Mapping[str, str]) -> float | None:
@@ -106,11 +106,12 @@ def retry_after_seconds(status: int, headers: Mapping[str, str]) -> float | None
     seconds until its end, with every response: it is used at status 429 only, and where nothing is
     left, as huggingface_hub does (`_http.py`); another 429 passes sooner.
     """
-    value = headers.get("Retry-After", "").strip()
-    if _SECONDS.fullmatch(value):
-        return float(value)
-    if value:
-        return _seconds_until(value)
+    value = headers.get("Retry-After", "")
+    if value.strip():
+        try:
+            return _RETRY.parse_retry_after(value[:_MOST_DATE_CHARS])
+        except (InvalidHeader, ValueError, OverflowError):
+            return None
     parsed = parse_window(headers, now=0.0) if status == 429 else None
     return parsed[1].ends_at if parsed is not None and parsed[1].remaining == 0 else None
 
@@ -124,17 +125,6 @@ def pause_seconds(attempt: int, hint: float | None) -> float:
     backoff = min(_FIRST_PAUSE_SECONDS * 2.0**attempt, _LONGEST_PAUSE_SECONDS)
     jittered = backoff * (0.5 + random.random())
     return jittered if hint is None else hint + jittered * 0.1
-
-
-def _seconds_until(date: str) -> float | None:
-    """Return the seconds until an HTTP date, 0 for one in the past, None for an invalid date."""
-    try:
-        moment = parsedate_to_datetime(date)
-    except ValueError:
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max((moment - datetime.now(UTC)).total_seconds(), 0.0)
 
 
 _TRANSIENT_REASONS = frozenset({"timeout", "connection", "truncated", "server_error"})

@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from huggingface_hub import hf_hub_url
@@ -18,6 +17,7 @@ from requests.utils import parse_header_links
 
 from gpusizer.core.dtypes import DTYPE_BITS
 from gpusizer.core.errors import HubUnreachable, MalformedRepo
+from gpusizer.core.loose_values import JsonObject, JsonValue, list_in, object_in
 from gpusizer.hub.model_ref import is_repo_id
 from gpusizer.hub.snapshot import Config, RepoFacts
 from scrapers.client.read_budget import ReadBudget
@@ -114,15 +114,15 @@ def next_cursor(headers: Mapping[str, str], repo_id: str) -> str | None:
     return cursors[0]
 
 
-def parse_info(answer: Any, asked_repo_id: str) -> RepoInfo:
+def parse_info(answer: JsonValue, asked_repo_id: str) -> RepoInfo:
     """Parse a description. Raises HubUnreachable ("unexpected_answer") for any other JSON value."""
     if not isinstance(answer, dict) or "id" not in answer:
         raise HubUnreachable(repo_id=asked_repo_id, reason="unexpected_answer")
-    card, tags = _object(answer.get("cardData")), tags_of(answer)
-    named, sha, siblings = answer["id"], answer.get("sha"), answer.get("siblings")
+    card, tags = object_in(answer.get("cardData")), tags_of(answer)
+    named, siblings = answer["id"], answer.get("siblings")
     return RepoInfo(
         repo_id=named if isinstance(named, str) and is_repo_id(named) else asked_repo_id,
-        sha=sha if isinstance(sha, str) and _SHA.fullmatch(sha) else None,
+        sha=_matching(_SHA, answer.get("sha")),
         gated=answer.get("gated") not in (None, False),
         private=answer.get("private") not in (None, False),
         disabled=answer.get("disabled") is True,
@@ -132,18 +132,18 @@ def parse_info(answer: Any, asked_repo_id: str) -> RepoInfo:
         library=_word(answer.get("library_name")) or _word(card.get("library_name")),
         base_relation=_base_relation(answer, card, tags),
         languages=_languages(card),
-        parameters=_parameters(_object(answer.get("safetensors")).get("parameters")),
+        parameters=_parameters(object_in(answer.get("safetensors")).get("parameters")),
         config=_config(answer.get("config")),
         files=_files(siblings) if isinstance(siblings, list) else None,
     )
 
 
-def tags_of(answer: Mapping[str, Any]) -> list[str]:
+def tags_of(answer: JsonObject) -> list[str]:
     """Return the tags of a model, without those that are not strings."""
-    return [tag for tag in _items(answer.get("tags")) if isinstance(tag, str)]
+    return [tag for tag in list_in(answer.get("tags")) if isinstance(tag, str)]
 
 
-def parse_tree(answer: Any, repo_id: str) -> list[RepoFile]:
+def parse_tree(answer: JsonValue, repo_id: str) -> list[RepoFile]:
     """Parse the files of one page, each once; entries with an impossible path are left out.
 
     Raises HubUnreachable ("unexpected_answer") if the page is not a list, or has two different
@@ -158,8 +158,9 @@ def parse_tree(answer: Any, repo_id: str) -> list[RepoFile]:
         path, size, lfs = entry.get("path"), entry.get("size"), entry.get("lfs")
         if isinstance(path, str) and is_plain_path(path):
             sha256 = lfs.get("oid") if isinstance(lfs, dict) else None
-            size = size if _is_size(size) else None
-            listed.append(_listed_file(path, size, entry.get("oid"), lfs is not None, sha256))
+            listed.append(
+                _listed_file(path, _size(size), entry.get("oid"), lfs is not None, sha256)
+            )
     files = unique_files(listed)
     if files is None:
         raise HubUnreachable(repo_id=repo_id, reason="unexpected_answer")
@@ -182,13 +183,13 @@ def is_plain_path(path: str) -> bool:
     )
 
 
-def _files(siblings: Sequence[Any]) -> tuple[RepoFile, ...] | None:
+def _files(siblings: Sequence[JsonValue]) -> tuple[RepoFile, ...] | None:
     """Parse the files of a description; return None if any is malformed, or entries differ."""
     listed = []
-    for entry in map(_object, siblings):
-        path, size, lfs = entry.get("rfilename"), entry.get("size"), entry.get("lfs")
-        sha256 = _object(lfs).get("sha256")
-        if not isinstance(path, str) or not _is_size(size) or (lfs and sha256 is None):
+    for entry in map(object_in, siblings):
+        path, size, lfs = entry.get("rfilename"), _size(entry.get("size")), entry.get("lfs")
+        sha256 = object_in(lfs).get("sha256")
+        if not isinstance(path, str) or size is None or (lfs and sha256 is None):
             return None
         if is_plain_path(path):
             listed.append(_listed_file(path, size, entry.get("blobId"), bool(lfs), sha256))
@@ -197,38 +198,33 @@ def _files(siblings: Sequence[Any]) -> tuple[RepoFile, ...] | None:
 
 
 def _listed_file(
-    path: str, size_bytes: int | None, blob_id: Any, is_in_lfs: bool, sha256: Any
+    path: str, size_bytes: int | None, blob_id: JsonValue, is_in_lfs: bool, sha256: JsonValue
 ) -> RepoFile:
     """Build an entry of the file list; hashes of a wrong form become None.
 
     The blob ID of a file in LFS is not used: it is the hash of the pointer, not of the content.
     """
     if is_in_lfs:
-        usable = isinstance(sha256, str) and _SHA256.fullmatch(sha256)
-        return RepoFile(path, size_bytes, sha256=sha256 if usable else None)
-    usable = isinstance(blob_id, str) and _SHA.fullmatch(blob_id)
-    return RepoFile(path, size_bytes, blob_id=blob_id if usable else None)
+        return RepoFile(path, size_bytes, sha256=_matching(_SHA256, sha256))
+    return RepoFile(path, size_bytes, blob_id=_matching(_SHA, blob_id))
 
 
-def _is_size(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 2**63
+def _matching(form: re.Pattern[str], value: JsonValue) -> str | None:
+    return value if isinstance(value, str) and form.fullmatch(value) else None
 
 
-def _items(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+def _size(value: JsonValue) -> int | None:
+    return value if type(value) is int and 0 <= value < 2**63 else None
 
 
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _word(value: Any) -> str | None:
+def _word(value: JsonValue) -> str | None:
     """Return a short printable text, None for any other value."""
-    usable = isinstance(value, str) and 0 < len(value) <= _MAX_WORD_CHARS and value.isprintable()
-    return value if usable else None
+    if not isinstance(value, str) or not 0 < len(value) <= _MAX_WORD_CHARS:
+        return None
+    return value if value.isprintable() else None
 
 
-def _license(card: Mapping[str, Any], tags: list[str]) -> str | None:
+def _license(card: JsonObject, tags: list[str]) -> str | None:
     """Return the card's license, else that of the tags; for "other" the name in `license_name`."""
     license_value = card.get("license")
     if isinstance(license_value, list):
@@ -239,43 +235,41 @@ def _license(card: Mapping[str, Any], tags: list[str]) -> str | None:
     return (_word(card.get("license_name")) or word) if word in (None, "other") else word
 
 
-def _base_models(card: Mapping[str, Any], tags: list[str]) -> tuple[str, ...]:
+def _base_models(card: JsonObject, tags: list[str]) -> tuple[str, ...]:
     value = card.get("base_model")
-    card_names = [value] if isinstance(value, str) else _items(value)
+    card_names = [value] if isinstance(value, str) else list_in(value)
     # base_model:org/name and base_model:quantized:org/name
     tagged = [tag.rpartition(":")[2] for tag in tags if tag.startswith("base_model:")]
     usable = [name for name in card_names or tagged if isinstance(name, str) and is_repo_id(name)]
     return tuple(dict.fromkeys(usable))[:_MAX_BASE_MODELS]
 
 
-def _base_relation(
-    answer: Mapping[str, Any], card: Mapping[str, Any], tags: list[str]
-) -> str | None:
+def _base_relation(answer: JsonObject, card: JsonObject, tags: list[str]) -> str | None:
     """Return how a model relates to its base, from the Hub's field, the card or the tags."""
     tagged = (tag.split(":")[1] for tag in tags if tag.startswith("base_model:"))
     candidates = [
-        _object(answer.get("baseModels")).get("relation"),
+        object_in(answer.get("baseModels")).get("relation"),
         card.get("base_model_relation"),
         *tagged,
     ]
     return next((word for word in candidates if word in _RELATIONS), None)
 
 
-def _languages(card: Mapping[str, Any]) -> tuple[str, ...]:
+def _languages(card: JsonObject) -> tuple[str, ...]:
     value = card.get("language")
-    names = [value] if isinstance(value, str) else _items(value)
+    names = [value] if isinstance(value, str) else list_in(value)
     usable = [name for name in names if isinstance(name, str) and _LANGUAGE.fullmatch(name)]
     return tuple(dict.fromkeys(usable))[:_MAX_LANGUAGES]
 
 
-def _config(value: Any) -> Config | None:
+def _config(value: JsonValue) -> Config | None:
     """Return the entries of config.json in a description, without settings of the tokenizer."""
     if not isinstance(value, dict) or deeper_than(value, _MAX_CONFIG_DEPTH):
         return None
     return {key: item for key, item in value.items() if key not in _NON_CONFIG_KEYS} or None
 
 
-def _parameters(counts: Any) -> dict[str, int] | None:
+def _parameters(counts: JsonValue) -> dict[str, int] | None:
     """Return checked parameter counts by dtype, None if any of them is invalid."""
     if not isinstance(counts, dict) or not 0 < len(counts) <= len(DTYPE_BITS):
         return None
@@ -290,7 +284,7 @@ MAX_COUNT = 2**53
 """No count is as large: JavaScript's integers, which the Hub writes, end here."""
 
 
-def parse_answer(body: bytes, budget: ReadBudget) -> Any:
+def parse_answer(body: bytes, budget: ReadBudget) -> JsonValue:
     """Return the JSON value of a response body.
 
     Raises HubUnreachable ("unexpected_answer") for a body that is not JSON, and LimitsExceeded
@@ -304,12 +298,12 @@ def parse_answer(body: bytes, budget: ReadBudget) -> Any:
         raise HubUnreachable(repo_id=budget.repo_id, reason="unexpected_answer") from None
 
 
-def read_count(value: Any) -> int | None:
+def read_count(value: JsonValue) -> int | None:
     """Return a count of the API; None for another value."""
     return value if type(value) is int and 0 <= value < MAX_COUNT else None
 
 
-def read_day(value: Any, latest: date) -> date | None:
+def read_day(value: JsonValue, latest: date) -> date | None:
     """Parse the day of a time in ISO 8601; None for another value and for a day to come."""
     try:
         day = date.fromisoformat(value[:10]) if isinstance(value, str) else None

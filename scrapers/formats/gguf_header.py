@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from gpusizer.core.dtypes import GGML_BLOCKS, GGML_TYPES, stored_bytes
 from gpusizer.core.errors import LimitsExceeded, UnsupportedDtype
+from gpusizer.core.loose_values import JsonObject, JsonValue
 from gpusizer.hub.tensors import RawTensor
 from scrapers.formats.byte_window import ByteWindow, Source
 from scrapers.limits import Limits
@@ -57,7 +56,7 @@ class GgufHeader:
         bytes_read: bytes of the file that were read to parse the header.
     """
 
-    metadata: Mapping[str, Any]
+    metadata: JsonObject
     tensors: tuple[RawTensor, ...]
     data_start: int
     file_bytes: int | None
@@ -84,7 +83,7 @@ class _Parser:
         self._window = window
         self._limits = limits
         self._repo_id = repo_id
-        self._metadata: dict[str, Any] = {}
+        self._metadata: dict[str, JsonValue] = {}
         self._values = 0
         self._keys_read: set[str] = set()
 
@@ -132,7 +131,7 @@ class _Parser:
     def _array(self, key: str, kind: int, count: int) -> None:
         if key == TOKENS:
             self._metadata[f"{TOKENS}.length"] = count
-            kinds = map(self._metadata.get, (PRE_TOKENIZER, TOKENIZER))
+            kinds = [str(self._metadata.get(name)) for name in (PRE_TOKENIZER, TOKENIZER)]
             measured = [_BYTES_PER_TOKEN[kind] for kind in kinds if kind in _BYTES_PER_TOKEN]
             per_token = measured[0] if measured else _DEFAULT_BYTES_PER_TOKEN
             self._window.expect(min(count * per_token, self._limits.gguf_header_bytes // 2))
@@ -158,7 +157,7 @@ class _Parser:
             return  # a name or a licence, on which no number depends
         self._store(key, [value], value)
 
-    def _store(self, key: str, values: list[Any], value: Any) -> None:
+    def _store(self, key: str, values: list[JsonValue], value: JsonValue) -> None:
         self._values += len(values)
         self._check("gguf_values", self._values)
         if all(not isinstance(item, float) or math.isfinite(item) for item in values):
@@ -217,7 +216,7 @@ class _Parser:
         (value,) = kind.unpack(self._window.take(kind.size))
         return int(value)
 
-    def _scalars(self, kind: int, count: int) -> list[Any]:
+    def _scalars(self, kind: int, count: int) -> list[JsonValue]:
         layout = struct.Struct(f"<{count}{_SCALARS[kind]}")
         return list(layout.unpack(self._window.take(layout.size)))
 

@@ -10,16 +10,16 @@ import json
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from gpusizer.core.errors import MalformedRepo
+from gpusizer.core.loose_values import JsonValue, object_in
 from gpusizer.hub.tensors import TensorGroup, group_entries
 from scrapers.formats.json_files import load_json
 from scrapers.formats.json_members import members
 from scrapers.formats.safetensors_header import (
     LENGTH_BYTES,
     METADATA,
-    TensorEntry,
+    CheckedTensors,
     check_entries,
     header_object,
 )
@@ -99,32 +99,33 @@ def _parse(data: bytes, limits: Limits, repo_id: str, path: str) -> dict[str, _S
             if len(header) > limits.header_bytes:
                 raise MalformedRepo(repo_id=repo_id, file=path, reason="crowded")
             entries = load_json(bytes(header), repo_id, path, header_object)
-            metadata = entries.get(METADATA) if isinstance(entries, dict) else None
-            tensors, end = check_entries(entries, None, repo_id, path)
-            header_json_bytes = _json_bytes(entries, metadata)
+            metadata = object_in(entries).get(METADATA)
+            checked = check_entries(entries, None, repo_id, path)
             parsed[shard] = _ShardHeader(
-                group_entries(tensors), end, header_json_bytes, metadata is not None
+                group_entries(checked.entries),
+                checked.end,
+                _json_bytes(checked, metadata),
+                metadata is not None,
             )
     if not parsed:
         raise MalformedRepo(repo_id=repo_id, file=path, reason="not_an_object")
     return parsed
 
 
-def _json_bytes(entries: Mapping[str, TensorEntry], metadata: Any) -> int:
+def _json_bytes(checked: CheckedTensors, metadata: JsonValue) -> int:
     """Return the bytes of checked entries as compact JSON, without metadata of an unusual form."""
-    count = len(entries)
-    layouts = Counter((dtype, shape) for dtype, shape, _ in entries.values())
-    length = len("{}") + max(count - 1, 0) + count * len(_ENTRY) + _text_bytes(entries.keys())
-    for (dtype, shape), uses in layouts.items():
+    names, layouts = checked.entries
+    count = len(names)
+    length = len("{}") + max(count - 1, 0) + count * len(_ENTRY) + _text_bytes(names)
+    for (dtype, shape), uses in Counter(layouts).items():
         length += uses * (len(dtype) + len(",".join(map(str, shape))))
     # repr writes a list of pairs as "[(1, 2), (3, 4)]": four characters around and in each pair,
     # and two between pairs.
-    spans = repr([span for _, _, span in entries.values()])
+    spans = repr(checked.spans)
     length += len(spans) - len("[]") - 4 * count - 2 * max(count - 1, 0) + count
-    is_usual = isinstance(metadata, dict) and all(isinstance(v, str) for v in metadata.values())
-    if is_usual:
+    if isinstance(metadata, dict) and all(isinstance(v, str) for v in metadata.values()):
         text = json.dumps({METADATA: metadata}, ensure_ascii=False, separators=(",", ":"))
-        length += len(text.encode(errors="replace")) - len("{}") + bool(entries)
+        length += len(text.encode(errors="replace")) - len("{}") + bool(names)
     return length
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
 from gpusizer.core.errors import MalformedRepo
+from gpusizer.core.loose_values import JsonValue
 from gpusizer.core.units import MIB
 from scrapers.limits import JSON_MEMORY_BYTES
 
-Pairs = list[tuple[str, Any]]
+Pairs = list[tuple[str, JsonValue]]
 
 
 _SPARE_BYTES = 24 * MIB
@@ -23,7 +23,7 @@ class DuplicateKey(ValueError):
 
 def parse_object(
     data: bytes, repo_id: str, path: str, max_depth: int | None = None
-) -> dict[str, Any]:
+) -> dict[str, JsonValue]:
     """Parse the JSON object in a file; NaN and the infinities become None, a BOM is skipped.
 
     Raises MalformedRepo with `reason` "crowded", "not_utf8", "not_json", "not_an_object" or
@@ -38,8 +38,8 @@ def parse_object(
 
 
 def load_json(
-    data: bytes, repo_id: str, path: str, object_pairs: Callable[[Pairs], Any] | None = None
-) -> Any:
+    data: bytes, repo_id: str, path: str, object_pairs: Callable[[Pairs], JsonValue] | None = None
+) -> JsonValue:
     """Parse any JSON value. Raises MalformedRepo as `parse_object` does, or "duplicate_key".
 
     Values that would take too much memory are refused before any of them is created. The estimate
@@ -57,7 +57,10 @@ def load_json(
     except UnicodeDecodeError:
         raise refused("not_utf8") from None
     try:
-        return json.loads(text, parse_constant=lambda name: None, object_pairs_hook=object_pairs)
+        value: JsonValue = json.loads(
+            text, parse_constant=lambda name: None, object_pairs_hook=object_pairs
+        )
+        return value
     except DuplicateKey:
         raise refused("duplicate_key") from None
     except RecursionError:
@@ -83,7 +86,7 @@ def values_bytes(data: bytes) -> int:
     )
 
 
-def unique_keys(pairs: Pairs) -> dict[str, Any]:
+def unique_keys(pairs: Pairs) -> dict[str, JsonValue]:
     """Build an object from its members. Raises DuplicateKey."""
     value = dict(pairs)
     if len(value) != len(pairs):
@@ -91,11 +94,11 @@ def unique_keys(pairs: Pairs) -> dict[str, Any]:
     return value
 
 
-def deeper_than(value: Any, max_depth: int) -> bool:
+def deeper_than(value: JsonValue, max_depth: int) -> bool:
     """Whether objects and lists are nested in more than `max_depth` levels."""
     level = [value]
     for _ in range(max_depth):
-        inner: list[Any] = []
+        inner: list[JsonValue] = []
         for item in level:
             if isinstance(item, dict):
                 inner.extend(item.values())

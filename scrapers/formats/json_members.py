@@ -36,7 +36,7 @@ def members(text: memoryview, repo_id: str, path: str) -> Iterator[tuple[str, me
     keys: set[str] = set()
     try:
         for key, value in _members(text):
-            name = load_json(key, repo_id, path)
+            name = str(load_json(key, repo_id, path))
             if name in keys:
                 raise ValueError("duplicate_key")
             keys.add(name)

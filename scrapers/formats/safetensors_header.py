@@ -8,10 +8,11 @@ follows it. Offsets count bytes from the beginning of the data.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import NamedTuple, TypeGuard
 
 from gpusizer.core.dtypes import DTYPE_BITS, stored_bytes
 from gpusizer.core.errors import LimitsExceeded, MalformedRepo, UnsupportedDtype
+from gpusizer.core.loose_values import JsonValue
 from gpusizer.hub.tensors import Entries, TensorLayout
 from scrapers.formats.json_files import Pairs, load_json, unique_keys
 from scrapers.limits import Limits
@@ -27,12 +28,21 @@ _USUAL_KEYS = ("dtype", "shape", "data_offsets")
 _ENTRY_KEYS = {"dtype", "shape", "data_offsets"}
 _MAX_SIZE = 2**63
 
-TensorEntry = tuple[str, Any, Any]
-"""Dtype, shape and data offsets of one tensor, unchecked.
+_Sizes = tuple[int, ...]
+TensorEntry = tuple[str, _Sizes | None, _Sizes | None]
+"""Dtype, shape and data offsets of one tensor, unchecked; None for what is no list of integers.
 
 A tuple, because Python's garbage collector does not scan tuples of numbers: a model may have
 500,000 tensors.
 """
+
+
+class CheckedTensors(NamedTuple):
+    """The tensors of a header, the span of each in the data, and the end of all, in bytes."""
+
+    entries: Entries
+    spans: list[_Sizes]
+    end: int
 
 
 def header_end(
@@ -70,81 +80,85 @@ def parse_header(header: bytes, file_bytes: int | None, repo_id: str, path: str)
     """
     entries = load_json(header[LENGTH_BYTES:], repo_id, path, header_object)
     data_bytes = None if file_bytes is None else file_bytes - len(header)
-    return check_entries(entries, data_bytes, repo_id, path)[0]
+    return check_entries(entries, data_bytes, repo_id, path).entries
 
 
-def header_object(pairs: Pairs) -> dict[str, Any] | TensorEntry:
+def header_object(pairs: Pairs) -> dict[str, JsonValue] | TensorEntry:
     """Build a JSON object or a tensor's entry, for `load_json`. Raises DuplicateKey."""
     if len(pairs) == len(_USUAL_KEYS):
         (key0, dtype), (key1, shape), (key2, offsets) = pairs
         if (key0, key1, key2) == _USUAL_KEYS and isinstance(dtype, str):
             return dtype, _sizes(shape), _sizes(offsets)
     value = unique_keys(pairs)
-    if not value.keys() >= _ENTRY_KEYS or not isinstance(value["dtype"], str):
+    named = value.get("dtype")
+    if not value.keys() >= _ENTRY_KEYS or not isinstance(named, str):
         return value
-    return value["dtype"], _sizes(value["shape"]), _sizes(value["data_offsets"])
+    return named, _sizes(value["shape"]), _sizes(value["data_offsets"])
 
 
 def check_entries(
-    entries: Any, data_bytes: int | None, repo_id: str, path: str
-) -> tuple[Entries, int]:
-    """Check the entries of `header_object`; return the tensors and the end of their data in bytes.
+    entries: JsonValue, data_bytes: int | None, repo_id: str, path: str
+) -> CheckedTensors:
+    """Check the entries of `header_object`, from which METADATA is removed.
 
     Raises as `parse_header` does.
     """
-    reason = None if isinstance(entries, dict) else "not_an_object"
+
+    def malformed(reason: str) -> MalformedRepo:
+        return MalformedRepo(repo_id=repo_id, file=path, reason=reason)
+
+    if not isinstance(entries, dict):
+        raise malformed("not_an_object")
+    entries.pop(METADATA, None)
     layouts: list[TensorLayout] = []
-    spans: list[tuple[int, int]] = []
+    spans: list[_Sizes] = []
+    # The bytes of each layout of dtype and shape, of which a model has few.
     stored: dict[TensorLayout, int] = {}
-    if reason is None:
-        entries.pop(METADATA, None)
-        for entry in entries.values():
-            reason = _problem(entry, stored)
-            if reason == "dtype":
-                raise UnsupportedDtype(repo_id=repo_id, dtype=entry[0][:40])
-            if reason is not None:
-                break
-            layouts.append(entry[:2])
-            spans.append(entry[2])
-    end = _end_of_data(spans) if reason is None else None
-    if reason is None and end is None:
-        reason = "overlap"
-    elif end is not None and data_bytes is not None and end > data_bytes:
-        reason = "beyond_end"
-    if reason is not None or end is None:
-        raise MalformedRepo(repo_id=repo_id, file=path, reason=reason)
-    return (list(entries), layouts), end
+    for entry in entries.values():
+        if not _is_tensor(entry):
+            raise malformed("tensor_entry")
+        dtype, shape, span = entry
+        if shape is None or (length := stored.get((dtype, shape))) is None:
+            if dtype not in DTYPE_BITS:
+                raise UnsupportedDtype(repo_id=repo_id, dtype=dtype[:40])
+            if shape is None or not _is_shape(shape):
+                raise malformed("shape")
+            length = stored[dtype, shape] = stored_bytes(dtype, math.prod(shape))
+        if span is None or not _is_span(span, length):
+            raise malformed("data_offsets")
+        layouts.append((dtype, shape))
+        spans.append(span)
+    end = _end_of_data(spans)
+    if end is None:
+        raise malformed("overlap")
+    if data_bytes is not None and end > data_bytes:
+        raise malformed("beyond_end")
+    return CheckedTensors((list(entries), layouts), spans, end)
 
 
-def _sizes(value: Any) -> Any:
+def _sizes(value: JsonValue) -> _Sizes | None:
     """Return a list of integers as a tuple; None for other values and for lists with a bool."""
     return tuple(value) if type(value) is list and _INT.issuperset(map(type, value)) else None
 
 
-def _problem(entry: Any, stored: dict[TensorLayout, int]) -> str | None:
-    """Return why the entry of one tensor is invalid, None if it is valid.
-
-    `stored` caches the bytes of each layout of dtype and shape, of which a model has few.
-    """
-    if type(entry) is not tuple:
-        return "tensor_entry"
-    dtype, shape, span = entry
-    stored_length = stored.get((dtype, shape))
-    if stored_length is None:
-        if dtype not in DTYPE_BITS:
-            return "dtype"
-        if shape is None or len(shape) > MAX_RANK or not all(0 <= n < _MAX_SIZE for n in shape):
-            return "shape"
-        stored_length = stored[dtype, shape] = stored_bytes(dtype, math.prod(shape))
-    if span is None or len(span) != 2:
-        return "data_offsets"
-    begin, end = span
-    if begin < 0 or end >= _MAX_SIZE or end - begin != stored_length:
-        return "data_offsets"
-    return None
+def _is_tensor(entry: JsonValue) -> TypeGuard[TensorEntry]:
+    """Whether `header_object` took it for a tensor: JSON itself has no tuples."""
+    return type(entry) is tuple
 
 
-def _end_of_data(spans: list[tuple[int, int]]) -> int | None:
+def _is_shape(shape: _Sizes) -> bool:
+    return len(shape) <= MAX_RANK and all(0 <= n < _MAX_SIZE for n in shape)
+
+
+def _is_span(span: _Sizes, stored_length: int) -> bool:
+    return (
+        len(span) == 2
+        and 0 <= span[0] <= span[1] < _MAX_SIZE
+        and (span[1] - span[0] == stored_length)
+    )
+
+
+def _end_of_data(spans: list[_Sizes]) -> int | None:
     """Return the end of the last tensor in bytes, None if two overlap. Gaps are allowed."""
     end = 0
     for first, last in sorted(spans):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
 
 from gpusizer.core.errors import LimitsExceeded, MalformedRepo
+from gpusizer.core.loose_values import JsonValue
 from scrapers.formats.json_files import load_json
 from scrapers.formats.json_members import members, text_values
 from scrapers.limits import Limits
@@ -24,7 +24,7 @@ class ShardIndex:
     """
 
     shards: tuple[str, ...]
-    total_size: Any = None
+    total_size: JsonValue = None
 
 
 def parse_index(data: bytes, limits: Limits, repo_id: str, path: str) -> ShardIndex:

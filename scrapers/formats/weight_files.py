@@ -8,11 +8,11 @@ counted; the others are listed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from gpusizer.core.errors import NoWeights
+from gpusizer.core.loose_values import JsonObject
 from gpusizer.core.tables import toml_of
 from gpusizer.hub.snapshot import ADAPTER_COMPONENT, Format, Variant
 from scrapers.formats.gguf_files import choose_variant, first_incomplete, gguf_variants
@@ -69,11 +69,11 @@ class Selection:
     components: tuple[ComponentPlan, ...]
 
 
-Finder = Callable[[Sequence[RepoFile], Mapping[str, Any] | None], Selection | None]
+Finder = Callable[[Sequence[RepoFile], JsonObject | None], Selection | None]
 
 
 def select_weights(
-    files: Sequence[RepoFile], repo_id: str, pipeline: Mapping[str, Any] | None = None
+    files: Sequence[RepoFile], repo_id: str, pipeline: JsonObject | None = None
 ) -> Selection:
     """Select the weights; `pipeline` is the parsed `model_index.json` of a diffusers repository.
 
@@ -106,7 +106,7 @@ def by_folder(files: Sequence[RepoFile]) -> dict[str, list[RepoFile]]:
     return folders
 
 
-def pipeline_folders(pipeline: Mapping[str, Any]) -> list[str]:
+def pipeline_folders(pipeline: JsonObject) -> list[str]:
     """Return the names of the folders that a `model_index.json` lists."""
     return [name for name, value in pipeline.items() if isinstance(value, list) and any(value)]
 
@@ -119,7 +119,7 @@ def uncounted(files: Sequence[RepoFile], counted_paths: set[str]) -> tuple[RepoF
     return tuple(sorted(uncounted_files, key=lambda file: file.path))
 
 
-def _diffusers(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
+def _diffusers(files: Sequence[RepoFile], pipeline: JsonObject | None) -> Selection | None:
     """Select every component folder in `model_index.json`, pickles where it has nothing else."""
     if pipeline is None:
         return None
@@ -131,9 +131,7 @@ def _diffusers(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) ->
     return Selection("diffusers", tuple(plans)) if plans else None
 
 
-def _transformers(
-    files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None
-) -> Selection | None:
+def _transformers(files: Sequence[RepoFile], pipeline: JsonObject | None) -> Selection | None:
     """Select the root, and the further modules of a sentence-transformers model (`2_Dense/`).
 
     Early releases of sentence-transformers saved the transformer in a folder `0_Transformer/`.
@@ -149,7 +147,7 @@ def _transformers(
     return Selection("safetensors", tuple(plans))
 
 
-def _adapter(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
+def _adapter(files: Sequence[RepoFile], pipeline: JsonObject | None) -> Selection | None:
     """Select LoRA and other adapters at the root, when there is no model beside them."""
     adapter_sets = [
         entry for entry in weight_sets(files, "") if entry.stem.startswith(ADAPTER_STEMS)
@@ -160,7 +158,7 @@ def _adapter(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> S
     return Selection("adapter", (plan,))
 
 
-def _best_folder(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
+def _best_folder(files: Sequence[RepoFile], pipeline: JsonObject | None) -> Selection | None:
     """Select a folder below the root: the nearest, of several the one with the most bytes."""
     folders = by_folder(files)
     sizes = {
@@ -181,7 +179,7 @@ def gguf_selection(variant: Variant) -> Selection:
     return Selection("gguf", (ComponentPlan(ROOT_COMPONENT, "", None, files),))
 
 
-def _gguf(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
+def _gguf(files: Sequence[RepoFile], pipeline: JsonObject | None) -> Selection | None:
     """Select the default quantization of a repository that holds GGUF files only."""
     variant = choose_variant(gguf_variants(files))
     if variant is not None:
@@ -192,7 +190,7 @@ def _gguf(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Sele
     return Selection("gguf", (ComponentPlan(ROOT_COMPONENT, "", None, (RepoFile(path, None),)),))
 
 
-def _pickle(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
+def _pickle(files: Sequence[RepoFile], pipeline: JsonObject | None) -> Selection | None:
     """Select pickles at the root, else Meta's `consolidated.00.pth` in any folder."""
     usable = [f for f in files if weight_format(f.path) == "pickle" or f.path.endswith(".json")]
     for suffix in _PICKLES[:-1]:
@@ -241,7 +239,7 @@ def may_be_cut(files: Sequence[RepoFile]) -> bool:
 
 
 def lacks_promised(
-    files: Sequence[RepoFile], selection: Selection, pipeline: Mapping[str, Any] | None
+    files: Sequence[RepoFile], selection: Selection, pipeline: JsonObject | None
 ) -> bool:
     """Whether a shard, a configuration or a pipeline's folder that must exist is not listed."""
     paths = {file.path for file in files}

@@ -12,9 +12,8 @@ both on demand.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
 
+from gpusizer.core.loose_values import JsonObject
 from scrapers.prices.rows import PriceRow, readable
 
 NAME = "gpu-price-dashboard"
@@ -39,15 +38,15 @@ def shape(body: bytes, today: str) -> list[PriceRow]:
     return [row for row in rows if not row.marketplace] + list(lowest.values())
 
 
-def _row(entry: Mapping[str, Any], generated: str) -> PriceRow:
+def _row(entry: JsonObject, generated: str) -> PriceRow:
     region = " ".join(str(entry["region"]).replace(",", " ").split())
     return PriceRow(
-        label=f"{entry['gpu']} {float(entry['vram_gb']):g}GB",
+        label=f"{entry['gpu']} {float(str(entry['vram_gb'])):g}GB",
         provider=str(entry["provider"]),
         marketplace=entry["provider_type"] == "marketplace",
         offer=f"{entry['billing']}; {region}",
-        gpus=int(entry["num_gpus"]),
-        usd_per_gpu_hour=round(float(entry["usd_per_hr"]), 4),
+        gpus=int(float(str(entry["num_gpus"]))),
+        usd_per_gpu_hour=round(float(str(entry["usd_per_hr"])), 4),
         spot=entry["billing"] == "spot",
         date=str(entry.get("fetched_at") or generated)[:10],
         source=NAME,

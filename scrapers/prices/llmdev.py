@@ -11,9 +11,8 @@ device was new. Entries without a price are passed over.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
 
+from gpusizer.core.loose_values import JsonObject
 from scrapers.prices.rows import PurchaseRow
 
 NAME = "llmdev.guide"
@@ -26,10 +25,10 @@ def shape(body: bytes, today: str) -> list[PurchaseRow]:
     return [_row(entry) for entry in json.loads(body) if entry.get("price_usd") is not None]
 
 
-def _row(entry: Mapping[str, Any]) -> PurchaseRow:
+def _row(entry: JsonObject) -> PurchaseRow:
     return PurchaseRow(
         label=str(entry["id"]),
-        usd=round(float(entry["price_usd"]), 2),
+        usd=round(float(str(entry["price_usd"])), 2),
         date=str(entry["date"])[:10],
         source=NAME,
         address=_PAGE + str(entry["_source_file"]),

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from gpusizer.core.tables import read_table
 
@@ -133,7 +133,7 @@ def readable(entries: Iterable[Entry], make: Callable[[Entry], Made]) -> list[Ma
     Raises ValueError where they are more than one and more than 5%: the format has changed.
     """
     rows: list[Made] = []
-    failures: list[Any] = []
+    failures: list[Exception] = []
     for entry in entries:
         try:
             rows.append(make(entry))

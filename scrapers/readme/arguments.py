@@ -1,6 +1,6 @@
 """The arguments of engines' commands: where a command begins, and which option means what.
 
-`card_arguments.toml` has the engines' programs, options and names in Python.
+`arguments.toml` has the engines' programs and options.
 """
 
 from __future__ import annotations
@@ -8,15 +8,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from gpusizer.core.loose_values import Arguments, JsonObject, JsonValue, StoredObject, object_in
 from gpusizer.core.tables import toml_of
-from scrapers.readme.quants import quant_in
 
 _MOST_NUMBER_CHARS = 12
-_LEAST_ABBREVIATION = 7  # characters of an option that argparse would complete: "--mem-fr"
 
-Fields = dict[str, Any]
+Read = str | int | float | bool | None
+"""What a command states of one thing; None where it leaves that to the engine."""
+Fields = Arguments
+"""What a statement or its command is made of, by the names of their fields."""
 
 
 def whole(text: str) -> int | None:
@@ -56,17 +57,16 @@ def name(text: str) -> str | None:
     return text if usable else None
 
 
-def _stated(value: Any, read: Callable[[str], Any]) -> Any:
+def _stated(value: JsonValue, read: Callable[[str], Read]) -> Read:
     return read(str(value)) if isinstance(value, int | float | str) else None
 
 
-def json_settings(text: str) -> Mapping[str, Any]:
+def json_settings(text: str) -> JsonObject:
     """An argument written as JSON; empty for anything else."""
     try:
-        settings = json.loads(text[:2_000])
+        return object_in(json.loads(text[:2_000]))
     except (ValueError, RecursionError):
         return {}
-    return settings if isinstance(settings, dict) else {}
 
 
 def _speculation(text: str) -> Fields:
@@ -83,14 +83,14 @@ def _overrides(text: str) -> Fields:
     return _rope(nested) if isinstance(nested, dict) else {}
 
 
-def _rope(settings: Mapping[str, Any]) -> Fields:
+def _rope(settings: JsonObject) -> Fields:
     factor = settings.get("factor")
-    is_number = isinstance(factor, int | float) and 1 < factor <= 1_000
+    stretched = float(factor) if isinstance(factor, int | float) and 1 < factor <= 1_000 else None
     native = _stated(settings.get("original_max_position_embeddings"), positive)
-    return {"yarn_factor": float(factor) if is_number else None, "native_context": native}  # type: ignore[arg-type]
+    return {"yarn_factor": stretched, "native_context": native}
 
 
-READERS: Mapping[str, Callable[[str], Any]] = {
+READERS: Mapping[str, Callable[[str], Read]] = {
     "model": name,
     "draft_model": name,
     "file": name,
@@ -129,7 +129,7 @@ class Program:
     takes_model: bool = False
 
 
-_ENGINES: Mapping[str, Mapping[str, Any]] = toml_of(__file__)
+_ENGINES: Mapping[str, StoredObject] = toml_of(__file__)
 
 
 def _options(engine: str) -> Options:
@@ -152,28 +152,6 @@ IMAGES: Mapping[str, Program] = {
 """Engines by what names them in a container's image."""
 LAUNCHERS: Sequence[str] = _ENGINES["pytorch"]["launchers"]
 LAUNCHER_OPTIONS = _options("pytorch")
-PYTHON_NAMES: Mapping[str, tuple[str, str]] = {
-    spelling: ("" if engine == "any" else engine, field)
-    for engine, facts in _ENGINES.items()
-    for spelling, field in facts.get("python", {}).items()
-}
-"""Names of Python's calls: the engine that alone has them, "" for several, and the field."""
-
-
-def python_value(spelling: str, field: str, text: str) -> Any:
-    """The value that a call in Python gives to a field; None where it says nothing."""
-    if spelling in _PYTHON_READERS:
-        return _PYTHON_READERS[spelling](text)
-    return READERS.get(field, positive)(text)
-
-
-_PYTHON_READERS: Mapping[str, Callable[[str], Any]] = {
-    "n_gpu_layers": positive,
-    "torch_dtype": quant_in,
-    "model": lambda text: name(text) if "/" in text else None,
-    "load_in_4bit": lambda text: "int4" if text == "True" else None,
-    "load_in_8bit": lambda text: "int8" if text == "True" else None,
-}
 
 
 def read_arguments(words: Sequence[str], options: Options) -> tuple[Fields, list[str]]:
@@ -184,7 +162,7 @@ def read_arguments(words: Sequence[str], options: Options) -> tuple[Fields, list
     while position < len(words):
         spelling, has_value, value = words[position].partition("=")
         position += 1
-        field = _find(spelling, options)
+        field = options.get(spelling.replace("_", "-") if spelling[:1] == "-" else spelling)
         if field is None:
             rest.append(words[position - 1])
             continue
@@ -206,12 +184,3 @@ def _values(field: str, value: str) -> Fields:
 
 def _is_option(word_: str) -> bool:
     return word_[:1] == "-" and not word_[1:2].isdigit()
-
-
-def _find(spelling: str, options: Options) -> str | None:
-    """What an option states, by its spelling or the only one that it can be short for."""
-    key = spelling.replace("_", "-") if spelling.startswith("-") else spelling
-    if key in options or not key.startswith("--") or len(key) < _LEAST_ABBREVIATION:
-        return options.get(key)
-    longer = [name_ for name_ in options if name_.startswith(key)]
-    return options[longer[0]] if len(longer) == 1 else None

@@ -1,58 +1,37 @@
-"""Commands of inference engines in a model card: shell lines, and calls in Python. Pure.
+"""Commands of inference engines in a model card. Pure.
 
 `shlex` splits them; `card_arguments` knows the options. Nothing of a command is ever run.
 """
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import Any
 
 from gpusizer.hub.card_statements import EngineCommand, ModelCardStatement
-from scrapers.readme import words as cues
 from scrapers.readme.arguments import (
     IMAGES,
     LAUNCHER_OPTIONS,
     LAUNCHERS,
     PROGRAMS,
-    PYTHON_NAMES,
     Fields,
     Program,
     name,
-    python_value,
     read_arguments,
 )
 from scrapers.readme.quants import quant_in
+from scrapers.readme.words import says
 
 _MOST_COMMAND_CHARS = 4_000
 _MOST_WORDS = 300
-_HEREDOC = re.compile(r"<<-?\s*\w")
 _COMMAND_FIELDS = {field.name for field in fields(EngineCommand)}
-_STATEMENT_FIELDS = (
-    *("model", "quant", "context", "native_context", "yarn_factor", "vram_gb_per_gpu"),
-)
-_MOST_LINE_CHARS = 500
-_COMMENT = re.compile(r"""("[^"]*"|'[^']*')|#.*""")
-_ASSIGNED = re.compile(
-    r"""(?P<quote>["']?)(?<![\w.-])(?P<name>[\w.-]++)(?P=quote)\s*+[=:]\s*+"""
-    r"""(?P<value>"[^"]*"|'[^']*'|[^\s,=:(){}\[\]"']++)|"[^"]*"|'[^']*'"""
-)
-"""A name and its value, or a text in quotes, whose inside is no code."""
-_SEVERAL = re.compile(r"\s*+(\w++(?:\s*+,\s*+\w++)++)\s*+=\s*+([^=(\[{\"']++)")
+_STATEMENT_FIELDS = ("model", "quant", "context", "native_context", "yarn_factor")
 _CONTAINERS = ("docker", "podman")
 _NO_IMAGES = ("-v", "--volume", "--mount", "-e", "--env", "-w", "--name", "--entrypoint")
 """Options whose value may name an engine without being the image."""
 _HINTS = (*(program.words[0] for program in PROGRAMS), *LAUNCHERS, *_CONTAINERS)
-_MAX_MEMORY = re.compile(r"\bmax_memory\s*+=\s*+\{([^{}]{1,500})\}")
-_LIMIT = re.compile(
-    r"""(?P<key>\w{1,30})\s?:\s?["'](?P<gb>\d{1,4}(?:\.\d{1,2})?) ?Gi?B["']"""
-    r"""(?:\s+for (?P=key) in range\((?P<count>\d{1,3})\))?""",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +46,8 @@ class CommandText:
 def command_statements(source: str, line: int) -> Iterator[ModelCardStatement]:
     """The commands in a block of code, or in a paragraph that is one, `line` its first line."""
     if any(hint in source for hint in _HINTS):
-        for command in _logical_lines(source, line):
-            statement = shell_command(command)
-            if statement is not None:
-                yield statement
-    yield from python_calls(source, line)
+        read = map(shell_command, _logical_lines(source, line))
+        yield from (statement for statement in read if statement is not None)
 
 
 def shell_command(command: CommandText) -> ModelCardStatement | None:
@@ -87,15 +63,14 @@ def shell_command(command: CommandText) -> ModelCardStatement | None:
     if "tensor_parallel" in read:  # it divides the model among the launcher's processes
         launcher.pop("processes", None)
     if program.takes_model and "model" not in read:
-        model = name(rest[0]) if rest and not rest[0].startswith("-") else None
-        read["model"] = model or _model_like(rest)
+        read["model"] = name(rest[0]) if rest else None
     return _statement(program.engine, {**launcher, **read}, command)
 
 
 def _launched_script(words: Sequence[str], command: CommandText) -> ModelCardStatement | None:
     """A script of the author's own that PyTorch starts on several GPUs, unless it trains."""
     launched = any(word_ in LAUNCHERS for word_ in words[:8])
-    if not launched or cues.TRAINING.is_in(command.text.replace("_", " ")):
+    if not launched or says("training", command.text.replace("_", " ")):
         return None
     read = _launched(words)
     return _statement("pytorch", read, command) if read else None
@@ -116,8 +91,7 @@ def _statement(engine: str, read: Fields, command: CommandText) -> ModelCardStat
     own: Fields = {key: read[key] for key in _STATEMENT_FIELDS if key in read}
     own["model"] = None if model is None or model.startswith((".", "/")) else model
     own["quant"] = own.get("quant") or stored
-    arguments: dict[str, Any] = {key: read[key] for key in read if key in _COMMAND_FIELDS}
-    settings = EngineCommand(**arguments)
+    settings = EngineCommand(**{key: read[key] for key in read if key in _COMMAND_FIELDS})
     return ModelCardStatement(
         "command",
         command.line,
@@ -136,10 +110,6 @@ def _without_tag(model: str | None) -> str | None:
     if model is None or "/" not in model:
         return model
     return (model.rpartition(":")[0] or model).removeprefix("hf.co/")
-
-
-def _model_like(rest: Sequence[str]) -> str | None:
-    return next((item for item in rest if "/" in item and name(item)), None)
 
 
 def _program_in(words: Sequence[str]) -> tuple[Program, int] | None:
@@ -184,7 +154,7 @@ def _logical_lines(source: str, line: int) -> Iterator[CommandText]:
             continue
         whole_text = f"{joined}{text}"[:_MOST_COMMAND_CHARS].strip()
         joined = ""
-        if whole_text and not _HEREDOC.search(whole_text):
+        if whole_text:
             yield CommandText(whole_text, first, number)
     if joined.strip():
         yield CommandText(joined.strip(), first, number)
@@ -195,74 +165,3 @@ def _split(text: str) -> list[str]:
         return shlex.split(text, comments=True)[:_MOST_WORDS]
     except ValueError:  # an apostrophe that is not closed
         return text.split()[:_MOST_WORDS]
-
-
-def python_calls(source: str, line: int) -> Iterator[ModelCardStatement]:
-    """What a Python example passes to an engine, as one statement; nothing where it sets nothing.
-
-    Comments do not count, and a later value wins.
-    """
-    if not any(known in source for known in PYTHON_NAMES):
-        return
-    engines: list[str] = []
-    read: Fields = {}
-    lines: list[int] = []
-    for number, text in enumerate(source[: 5 * _MOST_COMMAND_CHARS].split("\n"), start=line):
-        for key, value in assignments(text):
-            engine, field_name = PYTHON_NAMES.get(key, ("", ""))
-            stated = python_value(key, field_name, value) if field_name else None
-            if stated is not None:
-                read[field_name] = stated
-                engines.append(engine)
-                lines.append(number)
-    limits = _MAX_MEMORY.search(source[: 5 * _MOST_COMMAND_CHARS])
-    if limits is not None and "#" not in source[: limits.start()].rpartition("\n")[2]:
-        read |= _device_limits(limits[1])
-        engines.append("transformers")
-        lines += [line + source.count("\n", 0, place) for place in limits.span()]
-    named = next((engine for engine in engines if engine), None)
-    if named is None:
-        return
-    if named == "transformers" and "diffusers" in source:
-        named = "diffusers"
-    first, last = min(lines), max(lines)
-    text = " ".join(row.strip() for row in source.split("\n")[first - line : last - line + 1])
-    yield _statement(named, read, CommandText(text, first, last))
-
-
-def _device_limits(limits: str) -> Fields:
-    """GPUs and the memory of each, from the inside of the dictionary or comprehension that is
-    accelerate's `max_memory`, whose keys are numbers of GPUs or "cpu".
-
-    >>> _device_limits("0: '20GiB', 1: '20GiB', 'cpu': '64GiB'")
-    {'processes': 2, 'vram_gb_per_gpu': 20.0}
-    """
-    counts = [
-        (int(item["count"] or 1), float(item["gb"]))
-        for item in _LIMIT.finditer(limits)
-        if item["count"] or item["key"].isdecimal()
-    ]
-    if not counts:
-        return {}
-    return {
-        "processes": sum(count for count, _ in counts),
-        "vram_gb_per_gpu": max(gb for _, gb in counts),
-    }
-
-
-def assignments(text: str) -> list[tuple[str, str]]:
-    """Pairs of a name and its value in one line of Python or JSON; names and values may be several.
-
-    >>> assignments("max_model_len, tp_size = 131072, 1  # or 2")
-    [('max_model_len', '131072'), ('tp_size', '1')]
-    >>> assignments('llm = LLM(model="a/b", tp_size=8)')[-2:]
-    [('model', 'a/b'), ('tp_size', '8')]
-    """
-    code = _COMMENT.sub(r"\1", text[:_MOST_LINE_CHARS])
-    several = _SEVERAL.fullmatch(code)
-    if several is not None:
-        names, values = (part.replace(" ", "").split(",") for part in several.groups())
-        if len(names) == len(values):
-            return list(zip(names, values, strict=True))
-    pairs = (match.group("name", "value") for match in _ASSIGNED.finditer(code))
-    return [(key, value.strip("\"'")) for key, value in pairs if key is not None]

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpusizer.hub.card_statements import ModelCardStatement
-from scrapers.readme import words as cues
-from scrapers.readme.arguments import positive
 from scrapers.readme.claims import decimal, sentences_of
-from scrapers.readme.commands import assignments
 from scrapers.readme.text import Block
+from scrapers.readme.words import says, spans
 
 LEAST_TOKENS, MOST_TOKENS = 512, 20_000_000
 _LARGEST_POWER = 2**10
@@ -22,7 +20,8 @@ _TOKENS = re.compile(
 )
 _FACTORS = {"k": 10**3, "m": 10**6, "万": 10**4, "百万": 10**6}
 _FACTORS |= {"million": 10**6, "milhões": 10**6, "milhão": 10**6, "thousand": 1000, "mil": 1000}
-_ROPE_NAMES = ("factor", "original_max_position_embeddings")
+_ROPE_FACTOR = re.compile(r"""\bfactor["']?\s?[:=]\s?(\d{1,4}(?:\.\d{1,3})?)""")
+_ROPE_NATIVE = re.compile(r"""\boriginal_max_position_embeddings["']?\s?[:=]\s?([1-9]\d{0,7})\b""")
 _AROUND_CHARS = 40
 
 
@@ -68,15 +67,15 @@ def _count(match: re.Match[str]) -> int:
 def context_statements(block: Block) -> Iterator[ModelCardStatement]:
     """The context length that a paragraph, an item or a row states; one at most for a sentence."""
     texts = (sentence.text for sentence in sentences_of(block))
-    for sentence in filter(cues.CONTEXT.is_in, texts):
-        starts = [start for start, _ in cues.CONTEXT.spans(sentence)]
+    for sentence in (text for text in texts if says("context", text)):
+        starts = [start for start, _ in spans("context", sentence)]
         lengths = [
             item.tokens
             for item in tokens_in(sentence, plain=True)
             if not _is_something_else(sentence, item)
             if not item.is_plain or any(0 < item.start - start < _AROUND_CHARS for start in starts)
         ]
-        if cues.NATIVE_CONTEXT.is_in(sentence) or cues.EXTENDED_CONTEXT.is_in(sentence):
+        if says("native_context", sentence) or says("extended_context", sentence):
             lengths.sort()
         else:
             del lengths[1:]
@@ -91,24 +90,17 @@ def context_statements(block: Block) -> Iterator[ModelCardStatement]:
 def _is_something_else(sentence: str, count: TokenCount) -> bool:
     """Whether a number is a vocabulary, advice, or the length of an answer or a test."""
     around = sentence[max(count.start - _AROUND_CHARS, 0) : count.end + _AROUND_CHARS]
-    return cues.NO_CONTEXT.is_in(around) or cues.NO_CONTEXT.is_in(sentence[: count.start])
+    return says("no_context", around) or says("no_context", sentence[: count.start])
 
 
 def rope_statement(source: str, line: int, last_line: int) -> ModelCardStatement | None:
     """An extension of the context by YaRN, from the JSON that the card tells to set."""
-    if _ROPE_NAMES[1] not in source:
-        return None
-    pairs = {key: value for text in source.split("\n")[:400] for key, value in assignments(text)}
-    native = positive(pairs.get(_ROPE_NAMES[1], ""))
-    try:
-        factor = float(pairs.get("factor", "")[:12])
-    except ValueError:
-        return None
-    if native is None or not 1 < factor <= 1_000:
+    factor, native = _ROPE_FACTOR.search(source), _ROPE_NATIVE.search(source)
+    if factor is None or native is None or not 1 < float(factor[1]) <= 1_000:
         return None
     return ModelCardStatement(
         *("context", line, last_line, source),
-        native_context=native,
-        context=round(native * factor),
-        yarn_factor=factor,
+        native_context=int(native[1]),
+        context=round(int(native[1]) * float(factor[1])),
+        yarn_factor=float(factor[1]),
     )

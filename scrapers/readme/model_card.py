@@ -61,17 +61,13 @@ def _statements(block: Block, name: str) -> Iterator[ModelCardStatement]:
     if block.kind == "row":
         yield from row_statements(block, name)
         return
-    rope = rope_statement(block.source, block.line, block.last_line)
-    if rope is not None:
-        yield rope
     commands = list(command_statements(block.source, block.line))
-    yield from commands
+    rope = None if commands else rope_statement(block.source, block.line, block.last_line)
+    yield from commands if rope is None else [rope]
     if block.kind == "code":
         yield from _comments(block, commands)
         return
-    limits_memory = any(item.vram_gb_per_gpu for item in commands)
-    needs = [] if limits_memory else list(prose_statements(block))
-    yield from needs or context_statements(block)
+    yield from list(prose_statements(block)) or context_statements(block)
 
 
 def _comments(block: Block, commands: Sequence[ModelCardStatement]) -> Iterator[ModelCardStatement]:
@@ -82,9 +78,7 @@ def _comments(block: Block, commands: Sequence[ModelCardStatement]) -> Iterator[
         if comment is not None:
             line = block.line + number
             said = replace(block, text=comment[1], line=line, last_line=line)
-            yield from prose_statements(
-                replace(said, introduction=introduction, neighbours=block.text)
-            )
+            yield from prose_statements(replace(said, introduction=introduction))
 
 
 def _shown(statement: ModelCardStatement) -> ModelCardStatement:

@@ -1,7 +1,7 @@
-"""What a row of a table in a model card says: quantized files, memory and GPUs. Pure.
+"""What a row of a table in a model card says: quantized files, and a sentence for each cell. Pure.
 
-A column is what its head says it is. The role of a table is that of its heads, its caption and
-its headings; a single column may be about training in a table about running, and the other way.
+The sentence of a cell is the row's words, the head of the cell's column and the cell: "serving,
+int8, Hardware: 2 x L40S". It is read as any other sentence, under the table's caption and headings.
 """
 
 from __future__ import annotations
@@ -12,24 +12,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 
-from gpusizer.hub.card_statements import Kind, ListedQuantization, ModelCardStatement
-from scrapers.readme import words as cues
-from scrapers.readme.claims import Claim, amounts_in, decimal, gpus_in
-from scrapers.readme.context import context_statements, tokens_in
-from scrapers.readme.prose import (
-    bound_of,
-    engine_in,
-    kind_of,
-    prose_statements,
-    purpose_in,
-)
-from scrapers.readme.quants import names_in, quant_in, quant_mentions
+from gpusizer.hub.card_statements import ListedQuantization, ModelCardStatement
+from scrapers.readme.claims import amounts_in, decimal, gpus_in
+from scrapers.readme.context import context_statements
+from scrapers.readme.prose import prose_statements
+from scrapers.readme.quants import quant_in
 from scrapers.readme.text import Block
+from scrapers.readme.words import HEADS, says
 
-_HEAD_PATTERNS = {role: re.compile(pattern, re.IGNORECASE) for role, pattern in cues.HEADS.items()}
+_HEAD_PATTERNS = {role: re.compile(pattern, re.IGNORECASE) for role, pattern in HEADS.items()}
 _NUMBER = re.compile(r"^[~≈≥]?\s?(\d{1,4}(?:[.,]\d{1,3})?)\s?(?:G|GB|GiB)?\+?$")
 _FILE = re.compile(r"[^ ]{1,180}\.(?:gguf|bin|safetensors)(?:\.part[^ ]{1,10})?", re.IGNORECASE)
-GB_IN_HEAD = re.compile(r"\(?\b(?:in )?GB?\b\)?|/GB|GiB", re.IGNORECASE)
+_GB_IN_HEAD = re.compile(r"\(?\b(?:in )?GB?\b\)?|/GB|GiB", re.IGNORECASE)
+_COUNTS = frozenset(["1", "2", "3", "4", "6", "8", "12", "16", "24", "32"])
+"""Numbers of GPUs that servers have; other whole numbers in a table are something else."""
+_UNREAD_ROLES = frozenset({"branch", "file", "bits", "group_size", "host", "size"})
 
 
 @dataclass(frozen=True)
@@ -37,85 +34,131 @@ class Row:
     """The cells of a row by the role of their columns."""
 
     block: Block
-    roles: tuple[str, ...]
 
-    @classmethod
-    def of(cls, block: Block) -> Row:
-        return cls(block, tuple(map(role_of, block.columns)))
+    @cached_property
+    def columns(self) -> list[tuple[str, str, str]]:
+        """Head, role and cell of each column; a cell beyond the heads has none."""
+        heads, cells = self.block.columns, self.block.cells
+        return [
+            (head, role_of(head), cell) for head, cell in zip_longest(heads, cells, fillvalue="")
+        ]
 
     def cell(self, role: str) -> str:
         """The first cell of a role, "" for none."""
         return next((text for _, have, text in self.columns if have == role), "")
 
-    @cached_property
-    def columns(self) -> list[tuple[str, str, str]]:
-        """Head, role and cell of each column; a cell beyond the heads has none."""
-        return list(zip_longest(self.block.columns, self.roles, self.block.cells, fillvalue=""))
-
-    @cached_property
-    def labels(self) -> list[str]:
-        """Cells that neither a role nor an amount nor a GPU explains: "serving"."""
-        return [
-            cell
-            for _, role, cell in self.columns
-            if not (role or amounts_in(cell) or gpus_in(cell))
-        ]
-
     def amount_gb(self, role: str) -> float | None:
         """The first amount of memory in the cells of a role."""
-        amounts = (_amount_gb(head, text) for head, have, text in self.columns if have == role)
-        return next(filter(None, amounts), None)
-
-    @property
-    def surroundings(self) -> tuple[str, ...]:
-        """Caption and headings, the nearest first."""
-        return (self.block.introduction, *reversed(self.block.headings))
+        amounts = (
+            amounts_in(_with_unit(head, text)) for head, have, text in self.columns if have == role
+        )
+        return next((found[0].gb for found in amounts if found), None)
 
 
 def role_of(head: str) -> str:
     """What a column holds, by its head."""
-    if cues.BATCH_HEADS.is_in(head):
+    if says("batch_heads", head):
         return "batch"
     is_host = _HEAD_PATTERNS["host"].search(head) is not None
-    if cues.VRAM.is_in(head) or (cues.MEMORY.is_in(head) and not is_host):
+    if says("vram", head) or (says("memory", head) and not is_host):
         return "memory"
-    for role, pattern in _HEAD_PATTERNS.items():
-        if pattern.search(head):
-            return role
-    return ""
+    return next((role for role, pattern in _HEAD_PATTERNS.items() if pattern.search(head)), "")
 
 
-def plain_number(text: str) -> float | None:
-    """A cell that is nothing but a number."""
+def _with_unit(head: str, text: str) -> str:
+    """A cell that is nothing but a number with the unit of its head."""
+    return (
+        f"{text} GB"
+        if _NUMBER.match(text) and not amounts_in(text) and _GB_IN_HEAD.search(head)
+        else text
+    )
+
+
+def _number(text: str) -> float | None:
     number = _NUMBER.match(text)
     return decimal(number[1]) if number else None
 
 
-def whole_number(text: str) -> int | None:
-    """A cell that is nothing but a whole number."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else None
+def row_statements(block: Block, repo_name: str) -> list[ModelCardStatement]:
+    """The statements of one row; none where its table is a measurement."""
+    row = Row(block)
+    listed = listed_quantization(row, repo_name)
+    if listed is not None:
+        return [listed]
+    heads = [head for head, role, _ in row.columns if not role]
+    if any(role == "batch" for _, role, _ in row.columns) or any(
+        says("benchmark", text) for text in heads
+    ):
+        return []
+    needs = [item for sentence in _hardware(row) for item in prose_statements(sentence)]
+    said = needs or [item for sentence in _contexts(row) for item in context_statements(sentence)]
+    model = row.cell("model")[:100] or None
+    return [replace(item, quote=block.text, model=item.model or model) for item in said]
 
 
-def _amount_gb(head: str, text: str) -> float | None:
-    """The amount of memory in a cell, whose unit may stand in the head."""
-    amounts = amounts_in(text)
-    if amounts:
-        return amounts[0].gb
-    return plain_number(text) if GB_IN_HEAD.search(head) else None
+def _hardware(row: Row) -> Iterator[Block]:
+    """A sentence for each cell with memory or GPUs, one for each line of the cell."""
+    words = [
+        f"{head} {cell}" if role == "context" else cell
+        for head, role, cell in row.columns
+        if role not in _UNREAD_ROLES and cell and not (_names_hardware(cell) or _NUMBER.match(cell))
+    ]
+    for head, cell in _counts(row) or _cells(row):
+        lines = (", ".join((*words, f"{head}: {part}")) for part in cell.split("\n"))
+        yield replace(row.block, text="\n".join(lines))
+
+
+def _counts(row: Row) -> list[tuple[str, str]]:
+    """Heads and cells that are numbers of GPUs, which their head or the row names."""
+    counts = []
+    for head, _, text in row.columns:
+        named = [gpu for near in (head, *row.block.cells) for gpu in gpus_in(near) if gpu.gpu]
+        if text in _COUNTS and named:
+            counts.append(("" if gpus_in(head) else head, f"{text} x {named[0].gpu}"))
+    return counts
+
+
+def _cells(row: Row) -> list[tuple[str, str]]:
+    """Heads and cells with memory or GPUs; memory beside a GPU is that of one, unless needed."""
+    caption = row.block.introduction if says("vram", row.block.introduction) else ""
+    cells = []
+    for head, role, text in row.columns:
+        is_count = role == "gpu" and text in _COUNTS
+        cell = f"{text} GPUs" if is_count else _with_unit(f"{head} {caption}", text)
+        if role not in _UNREAD_ROLES and (is_count or _names_hardware(cell)):
+            cells.append((role, head, cell))
+    if [role for role, _, _ in cells] == ["gpu", "memory"] and not says("need", cells[1][1]):
+        (_, head, gpus), (_, _, memory) = cells
+        return [(head, f"{gpus} ({memory})")]
+    return [(head, cell) for _, head, cell in cells]
+
+
+def _names_hardware(cell: str) -> bool:
+    return bool(amounts_in(cell)) or any(gpu.gpu for gpu in gpus_in(cell))
+
+
+def _contexts(row: Row) -> Iterator[Block]:
+    """The row as a label with its values, and each context length with its unit."""
+    label, *values = row.block.cells
+    yield replace(row.block, text=f"{label}: {', '.join(values[:2])}")
+    for head, role, text in row.columns:
+        if role == "context" and not row.cell("group_size"):
+            yield replace(row.block, text=f"{head}: {text} tokens")
 
 
 def listed_quantization(row: Row, repo_name: str) -> ModelCardStatement | None:
     """A row of a table of quantized files or branches."""
-    branch = row.cell("branch")
-    file = _file_name(row)
-    size_gb = row.amount_gb("size")
+    branch, size_gb = row.cell("branch"), row.amount_gb("size")
+    file = next(
+        (name for name in (*row.block.links, *row.block.cells) if _FILE.fullmatch(name)), None
+    )
     named = quant_in(row.cell("quant")) or quant_in(file or "")
     ram_gb, vram_gb = row.amount_gb("host"), row.amount_gb("memory")
-    sizes = (size_gb, vram_gb, ram_gb)
     is_listed = branch or file or (named and size_gb is not None and any(row.block.links))
-    if not is_listed or sizes == (None, None, None):
+    if not is_listed or (size_gb, vram_gb, ram_gb) == (None, None, None):
         return None
-    bits = plain_number(row.cell("bits")) or plain_number(row.cell("quant"))
+    bits = _number(row.cell("bits")) or _number(row.cell("quant"))
+    group_size = row.cell("group_size")
     return ModelCardStatement(
         *("sibling_table", row.block.line, row.block.last_line, row.block.text),
         is_requirement=ram_gb is not None or vram_gb is not None,
@@ -125,208 +168,10 @@ def listed_quantization(row: Row, repo_name: str) -> ModelCardStatement | None:
         file=file,
         listed=ListedQuantization(
             branch=branch or None,
-            group_size=whole_number(row.cell("group_size")),
+            group_size=int(group_size)
+            if group_size.isascii() and group_size.isdecimal() and len(group_size) < 6
+            else None,
             size_gb=size_gb,
             ram_gb=ram_gb,
         ),
     )
-
-
-def _file_name(row: Row) -> str | None:
-    """The file that a row links to or names."""
-    names = [*row.block.links, *row.block.cells]
-    return next((name for name in names if _FILE.fullmatch(name)), None)
-
-
-_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-"""Numbers of GPUs that servers have; other whole numbers in a table are something else."""
-_CARD_SIZES_GB = (8, 12, 16, 24, 32, 40, 48, 64, 80, 94, 96, 128, 141, 180, 192, 256, 288)
-_MOST_VALUES = 2
-_SIBLING = re.compile(r"download|link|下载|链接|baixar", re.IGNORECASE)
-_TUNING = re.compile(r"(?:full|freeze|全参|冻结)\b", re.IGNORECASE)
-"""Beginnings of ways to tune a model, in the cells of a table."""
-_HARDWARE = re.compile(r"hardware|硬件", re.IGNORECASE)
-_UNREAD_ROLES = frozenset({"branch", "file", "bits", "group_size", "host", "size", "context"})
-
-
-def row_statements(block: Block, repo_name: str) -> list[ModelCardStatement]:
-    """The statements of one row; none where its table is a measurement."""
-    row = Row.of(block)
-    listed = listed_quantization(row, repo_name)
-    if listed is not None:
-        return [listed]
-    heads = [head for head, role, _ in row.columns if not role]
-    if "batch" in row.roles or any(map(cues.BENCHMARK.is_in, heads)):
-        return []
-    if purpose_in(block.cells[0]) == "benchmark":
-        return []
-    needs = list(_needs(row))
-    if needs or _purpose(row) in ("training", "benchmark"):
-        return needs
-    return [*_keyed(row), *_context(row)]
-
-
-def _purpose(row: Row, head: str = "", text: str = "") -> str:
-    """What a column of a row is about: its cell says it, else its head, the row's other words, the
-    caption, and the headings from near to far, of which one that speaks of both says nothing.
-    """
-    for near in (text, head, *(row.labels if head else ())):
-        is_tuning = cues.ADD_ON.is_in(near) or _TUNING.match(near)
-        purpose = "training" if is_tuning else purpose_in(near)
-        if purpose in ("training", "inference"):
-            return purpose
-    for near in () if cues.NEED.is_in(head) else row.surroundings:
-        if not (cues.TRAINING.is_in(near) and cues.INFERENCE.is_in(near)) and purpose_in(near):
-            return purpose_in(near)
-    return ""
-
-
-def _needs(row: Row) -> Iterator[ModelCardStatement]:
-    """Memory and GPUs in columns that are about running the model."""
-    base, speaks_of_need = _base(row), _speaks_of_need(row)
-    gpus: list[ModelCardStatement] = []
-    amounts: list[tuple[str, ModelCardStatement]] = []
-    for position, (head, role, text) in enumerate(row.columns):
-        purpose = _purpose(row, head or " ", text)
-        role = "" if role == "context" and amounts_in(text) else role
-        if role in _UNREAD_ROLES or purpose in ("training", "benchmark"):
-            continue
-        is_need = purpose == "inference" or speaks_of_need
-        named = list(_gpus(base, row, head, text)) if role in ("", "gpu") else []
-        if role == "gpu" or (named and is_need):
-            gpus += named if is_need or {"memory", "quant"} & {*row.roles} else ()
-        elif role == "memory" or (position and _is_memory(row, role, is_need=is_need)):
-            amounts += ((head, item) for item in _amounts(base, row, head, text))
-    if gpus and amounts:
-        yield _together(gpus[0], *amounts[0])
-        return
-    counted = [stated for stated in gpus if stated.count] or gpus
-    yield from (stated for stated in counted if stated.gpu)
-    is_sibling = quant_in(row.cell("model")) and any(map(_SIBLING.search, row.block.columns))
-    for _, stated in amounts:
-        listed = replace(stated, kind="sibling_table", listed=ListedQuantization())
-        yield listed if is_sibling else stated
-
-
-def _together(gpu: ModelCardStatement, head: str, amount: ModelCardStatement) -> ModelCardStatement:
-    """A GPU and an amount beside it: the memory of one, unless the head says how much is used."""
-    says_need = cues.NEED.is_in(head) or purpose_in(head) == "inference"
-    if gpu.vram_gb_per_gpu is None and not says_need and amount.vram_gb in _CARD_SIZES_GB:
-        return replace(gpu, vram_gb_per_gpu=amount.vram_gb)
-    bound = bound_of(head) if cues.MINIMUM.is_in(head) else gpu.bound
-    kind: Kind = "recommended_vram" if bound == "recommended" else "gpus"
-    return replace(gpu, kind=kind, bound=bound, vram_gb=amount.vram_gb)
-
-
-def _gpus(base: ModelCardStatement, row: Row, head: str, text: str) -> Iterator[ModelCardStatement]:
-    """The GPUs that a cell names; of a bare number those of its head or its row."""
-    named = [gpu for gpu in gpus_in(text) if gpu.gpu or gpu.count]
-    quant, number = base.quant or quant_in(head), whole_number(text)
-    if not named and number in _COUNTS:
-        own = [gpu for near in (head, *row.block.cells) for gpu in gpus_in(near) if gpu.gpu]
-        known = own[:1] if quant else [Claim(0, 0)] if role_of(head) == "gpu" else []
-        named = [replace(gpu, count=number) for gpu in known]
-    for gpu in named:
-        yield replace(
-            base,
-            kind="gpus",
-            bound=bound_of(head, " ".join((*row.block.columns, row.block.introduction))),
-            quant=quant,
-            gpu=gpu.gpu,
-            count=gpu.count,
-            vram_gb_per_gpu=gpu.gb_per_gpu,
-        )
-
-
-def _is_memory(row: Row, role: str, *, is_need: bool) -> bool:
-    """Whether amounts under a head that does not say so are memory: by the row's label, by the
-    caption, or by words of need above a row of a model or a precision, or above lengths of context.
-    """
-    label, caption = row.block.cells[0], row.block.introduction
-    if cues.VRAM.is_in(label):
-        return True
-    if role not in ("", "model", "quant"):
-        return False
-    if cues.VRAM.is_in(caption) and GB_IN_HEAD.search(caption):
-        return True
-    if not (is_need or any(map(_HARDWARE.search, row.surroundings[:2]))):
-        return False
-    is_model = is_need and (names_in(label) or row.roles[:1] in (("model",), ("quant",)))
-    return bool(is_model or quant_mentions(label) or any(map(tokens_in, row.block.columns)))
-
-
-def _amounts(
-    base: ModelCardStatement, row: Row, head: str, text: str
-) -> Iterator[ModelCardStatement]:
-    """The amounts in a cell, a line of it each, with what its head and the line say of them."""
-    label, caption = row.block.cells[0], row.block.introduction
-    lengths = tokens_in(head)
-    units = f"{head} {caption if cues.VRAM.is_in(caption) else ''}"
-    for part in text.split("\n"):
-        gb = _amount_gb(units, part)
-        if gb is None or cues.SAVING.is_in(part):
-            continue
-        count = sum(amount.count for amount in amounts_in(part)[:1])
-        mention = next(iter(quant_mentions(part)), None)
-        bound = bound_of(part, f"{head} {label if cues.VRAM.is_in(label) else ''} {caption}")
-        yield replace(
-            base,
-            kind=kind_of(None, bound),
-            bound=bound,
-            model=head[:100] if names_in(head) else base.model,
-            vram_gb=gb * (count or 1),
-            vram_gb_per_gpu=gb if count else None,
-            count=count or None,
-            quant=mention.slug if mention else base.quant or quant_in(head),
-            bits=mention.bits if mention else base.bits,
-            context=base.context or (lengths[0].tokens if lengths else None),
-            with_offload="*" in part or cues.OFFLOAD.is_in(part),
-            engine=engine_in(part) or base.engine,
-        )
-
-
-def _speaks_of_need(row: Row) -> bool:
-    """Whether a table tells what runs the model: by its words or by its quantizations."""
-    near = (" ".join(row.block.columns), *row.surroundings[:2])
-    is_need = any(cues.NEED.is_in(text) or cues.NEED_HEADS.is_in(text) for text in near)
-    is_inference = any(purpose_in(text) == "inference" for text in row.surroundings)
-    return is_need or is_inference
-
-
-def _base(row: Row) -> ModelCardStatement:
-    """What a row says of its model, precision and context."""
-    cells = " | ".join((row.cell("quant"), row.cell("model"), row.block.cells[0]))
-    mentions = quant_mentions(cells) or quant_mentions(row.block.introduction)
-    first = mentions[0] if mentions else None
-    lengths = tokens_in(row.cell("context"), plain=True) or [
-        item
-        for item in tokens_in(row.block.introduction)
-        if cues.CONTEXT.is_in(row.block.introduction)
-    ]
-    return ModelCardStatement(
-        *("min_vram", row.block.line, row.block.last_line, row.block.text),
-        is_requirement=True,
-        model=None if amounts_in(row.cell("model")) else row.cell("model")[:100] or None,
-        quant=first.slug if first else None,
-        bits=first.bits if first else None,
-        context=lengths[0].tokens if lengths else None,
-        engine=engine_in(row.block.text),
-    )
-
-
-def _keyed(row: Row) -> Iterator[ModelCardStatement]:
-    """Rows of a label and its values, in a table whose heads say nothing: a sentence each."""
-    label, *values = row.block.cells
-    if not values or len(values) > _MOST_VALUES or any(row.roles):
-        return
-    introduction = " ".join((*row.block.columns, row.block.introduction))
-    block = replace(row.block, text=f"{label}: {', '.join(values)}", introduction=introduction)
-    yield from list(prose_statements(block)) or context_statements(block)
-
-
-def _context(row: Row) -> Iterator[ModelCardStatement]:
-    """A model's context in its column."""
-    lengths = tokens_in(row.cell("context"), plain=True)
-    if lengths and "group_size" not in row.roles:
-        base = _base(row)
-        yield replace(base, kind="context", is_requirement=False, context=lengths[0].tokens)

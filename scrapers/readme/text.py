@@ -50,8 +50,8 @@ class Block:
         text: what is read of it, without marks; of code its content as it is.
         line: first line in the file, counted from 1; `last_line` is the last.
         headings: those that it stands under, the nearest last.
-        introduction: what leads to it: the paragraph above, and the items above it in its list.
-        neighbours: text of all items of the same list; `item_before` is that of the one before.
+        introduction: what leads to it: the paragraph above, and the items that it is below of.
+        item_before: text of the item before it in its list.
         source: its Markdown, or the content of a code block.
         columns: heads of a table's columns; `cells` are those of a row.
         links: last parts of the addresses in a row, by cell.
@@ -63,7 +63,6 @@ class Block:
     last_line: int
     headings: tuple[str, ...] = ()
     introduction: str = ""
-    neighbours: str = ""
     item_before: str = ""
     source: str = ""
     columns: tuple[str, ...] = ()
@@ -125,10 +124,9 @@ def _link_name(inline: Token) -> str:
 
 @dataclass(slots=True)
 class _List:
-    """A list while its items are walked through."""
+    """A list while its items are walked through, and the text of its last item."""
 
     introduction: str
-    positions: list[int] = field(default_factory=list)
     item: str = ""
 
 
@@ -158,10 +156,11 @@ class _Walk:
         elif token.type in ("bullet_list_open", "ordered_list_open"):
             self._lists.append(_List(self._introduction()))
         elif token.type in ("bullet_list_close", "ordered_list_close"):
-            self._close(self._lists.pop())
+            self._lists.pop()
         elif token.type == "fence":
             source = token.content[:MOST_CODE_CHARS]
-            self._add("code", source, token.map, source, first=1)
+            start, end = token.map or (0, 2)
+            self.blocks.append(self._block("code", source, (start + 1, end), source))
         elif token.type == "html_block":
             self._html(token)
         elif token.type == "table_open":
@@ -188,30 +187,19 @@ class _Walk:
         if before.type == "heading_open":
             self._head(int(before.tag[1]), text)
         elif self._lists:
-            innermost = self._lists[-1]
-            introduction = innermost.introduction
-            innermost.positions.append(len(self.blocks))
-            self._add("item", text, token.map, token.content, introduction=introduction)
-            innermost.item = text
+            own = self._lists[-1]
+            block = self._block("item", text, token.map, token.content)
+            item = replace(block, introduction=own.introduction, item_before=own.item)
+            self.blocks.append(item)
+            own.item = text
         else:
-            self._add("prose", text, token.map, token.content)
+            self.blocks.append(self._block("prose", text, token.map, token.content))
             self._above = text
 
     def _head(self, level: int, title: str) -> None:
         outer_headings = [item for item in self._headings if item[0] < level]
         self._headings = [*outer_headings, (level, title[:_TITLE_CHARS])]
         self._above = ""
-
-    def _close(self, closed: _List) -> None:
-        """Tell the items of a list of each other."""
-        texts = [self.blocks[position].text for position in closed.positions]
-        together = "\n".join(texts)[:MOST_BLOCK_CHARS]
-        before = ""
-        for position, text in zip(closed.positions, texts, strict=True):
-            self.blocks[position] = replace(
-                self.blocks[position], neighbours=together, item_before=before
-            )
-            before = text
 
     def _close_row(self, row: list[Token], end: Token) -> None:
         cells = tuple(plain_text(cell.content) for cell in row)
@@ -225,70 +213,56 @@ class _Walk:
     def _add_row(
         self, cells: tuple[str, ...], span: Sequence[int] | None, links: tuple[str, ...] = ()
     ) -> None:
-        self._add("row", " | ".join(cells)[:MOST_BLOCK_CHARS], span)
-        self.blocks[-1] = replace(self.blocks[-1], columns=self._columns, cells=cells, links=links)
+        block = self._block("row", " | ".join(cells)[:MOST_BLOCK_CHARS], span)
+        self.blocks.append(replace(block, columns=self._columns, cells=cells, links=links))
 
     def _html(self, token: Token) -> None:
         start = token.map[0] if token.map else 0
         self._columns = ()
         for row in _html_rows(token.content[:MOST_CODE_CHARS]):
             cells = tuple(_normal(cell) for cell in row.cells[:MOST_CELLS])
-            span = (start + row.line, start + max(row.last_line, row.line) + 1)
-            if row.heading:
-                self._head(row.heading, cells[0])
+            span = (start + row.line, start + row.last_line + 1)
+            if row.tag in _HEADING_TAGS:
+                self._head(int(row.tag[1]), cells[0])
             elif row.is_head:
                 self._columns = cells
             elif len(cells) > 1:
                 self._add_row(cells, span)
-            elif cells:
-                self._add("prose", cells[0], span)
+            else:
+                self.blocks.append(self._block("prose", cells[0], span))
                 self._above = cells[0]
 
-    def _add(
-        self,
-        kind: BlockKind,
-        text: str,
-        span: Sequence[int] | None,
-        source: str = "",
-        *,
-        introduction: str | None = None,
-        first: int = 0,
-    ) -> None:
+    def _block(
+        self, kind: BlockKind, text: str, span: Sequence[int] | None, source: str = ""
+    ) -> Block:
         start, end = span or (0, 1)
-        above = self._introduction() if introduction is None else introduction
+        lines = self._first_line + start, self._first_line + max(end - 1, start)
         titles = tuple(title for _, title in self._headings)
-        line = self._first_line + start
-        self.blocks.append(
-            Block(
-                *(kind, text, line + first, line + max(end - start, 1) - 1),
-                headings=titles,
-                introduction=above,
-                source=source[:MOST_CODE_CHARS],
-            )
-        )
+        source = source[:MOST_CODE_CHARS]
+        return Block(kind, text, *lines, titles, self._introduction(), source=source)
 
 
 @dataclass(slots=True)
 class _HtmlRow:
-    """A row of a table, or text outside of one as a single cell.
+    """A row of a table, a heading, or text outside of both as a single cell.
 
     Attributes:
+        tag: that it begins with, "" for none.
         line: of the HTML that it starts on, counted from 0; `last_line` has its last text.
         is_head: every cell is a head (`th`).
-        heading: level of the heading that it is, 0 for none.
     """
 
+    tag: str
     line: int
+    last_line: int = 0
     cells: list[str] = field(default_factory=list)
     is_head: bool = False
-    last_line: int = 0
-    heading: int = 0
 
 
 def _html_rows(html: str) -> Sequence[_HtmlRow]:
     """The rows of a piece of HTML, which need not be well-formed.
 
-    >>> [row.cells for row in _html_rows("<td>VRAM</td>\\n<b>INT8: 4GB</b><br>from")]
+    >>> [row.cells for row in _html_rows("<td>VRAM</td>\\n<td><b>INT8: 4GB</b><br>from")]
     [['VRAM', 'INT8: 4GB\\nfrom']]
     """
     parser = _RowParser()
@@ -299,26 +273,24 @@ def _html_rows(html: str) -> Sequence[_HtmlRow]:
 
 
 class _RowParser(HTMLParser):
-    """Collects rows. Text outside of cells is a cell of its own."""
+    """Collects rows."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.rows: list[_HtmlRow] = []
-        self._starts_cell = True
+        self.rows = [_HtmlRow("", 0)]
         self._unread = 0
+        self._is_open = False
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
+        row = self.rows[-1]
         if tag in _UNREAD_TAGS:
             self._unread += 1
         elif tag in ("tr", "table", *_HEADING_TAGS):
-            self._start_row(
-                is_head=tag == "tr", heading=int(tag[1:] or 0) if tag in _HEADING_TAGS else 0
-            )
+            self._start_row(tag)
         elif tag in ("td", "th"):
-            row = self._row()
-            row.is_head = row.is_head and tag == "th"
+            row.is_head = tag == "th" and (row.is_head or not row.cells)
             row.cells.append("")
-            self._starts_cell = False
+            self._is_open = True
         elif tag in _BREAK_TAGS:
             self._write("\n")
 
@@ -326,9 +298,9 @@ class _RowParser(HTMLParser):
         if tag in _UNREAD_TAGS:
             self._unread = max(self._unread - 1, 0)
         elif tag in ("td", "th"):
-            self._starts_cell = True
+            self._is_open = False
         elif tag in ("table", *_HEADING_TAGS):
-            self._start_row(is_head=False)
+            self._start_row("")
         elif tag in _BREAK_TAGS:
             self._write("\n")
 
@@ -338,20 +310,16 @@ class _RowParser(HTMLParser):
             self._write(f" {text}" if data[0].isspace() else text)
 
     def _write(self, text: str) -> None:
-        row = self._row()
-        if self._starts_cell and text.strip():
+        row = self.rows[-1]
+        row.last_line = max(self.getpos()[0] - 1, row.line)
+        if text.strip() and not self._is_open:
             row.cells.append("")
-            self._starts_cell = False
-        row.last_line = self.getpos()[0] - 1
-        if not self._starts_cell:
+            self._is_open = True
+        if row.cells:
             row.cells[-1] += text
 
-    def _row(self) -> _HtmlRow:
-        if not self.rows:
-            self._start_row(is_head=False)
-        return self.rows[-1]
-
-    def _start_row(self, *, is_head: bool, heading: int = 0) -> None:
+    def _start_row(self, tag: str) -> None:
         if len(self.rows) < _MOST_HTML_ROWS:
-            self.rows.append(_HtmlRow(self.getpos()[0] - 1, is_head=is_head, heading=heading))
-            self._starts_cell = True
+            line = self.getpos()[0] - 1
+            self.rows.append(_HtmlRow(tag, line, line))
+            self._is_open = False

@@ -217,7 +217,8 @@ def split_checkpoint(
         return form, components
     parts: dict[str, list[TensorGroup]] = {}
     for group in component.tensors:
-        parts.setdefault(_part_of(group.pattern), []).append(group)
+        matching = (part for prefix, part in _PREFIXES.items() if group.pattern.startswith(prefix))
+        parts.setdefault(next(matching, _OTHER), []).append(group)
     names = [name for name in _ORDER if name in parts]
     return "diffusers", tuple(
         Component(
@@ -229,7 +230,3 @@ def split_checkpoint(
         )
         for number, name in enumerate(names)
     )
-
-
-def _part_of(pattern: str) -> str:
-    return next((part for prefix, part in _PREFIXES.items() if pattern.startswith(prefix)), _OTHER)

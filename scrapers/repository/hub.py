@@ -10,7 +10,6 @@ of one quantization is read; its length decides on the rest.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 from gpusizer.core.errors import (
     GatedModel,
@@ -20,6 +19,7 @@ from gpusizer.core.errors import (
     PrivateOrMissing,
     RepoFileNotFound,
 )
+from gpusizer.core.loose_values import JsonValue
 from gpusizer.core.messages import Note
 from gpusizer.hub.card_statements import ModelCard
 from gpusizer.hub.model_ref import DEFAULT_BRANCH, ModelRef, is_repo_id
@@ -260,7 +260,7 @@ def _pickled(reader: RepoFiles, plan: ComponentPlan, config: Config | None) -> C
     return component
 
 
-def _optional_json(reader: RepoFiles, path: str) -> dict[str, Any] | None:
+def _optional_json(reader: RepoFiles, path: str) -> dict[str, JsonValue] | None:
     """Read an optional configuration; return None if its JSON is invalid.
 
     Raises HubUnreachable if the response contradicts the file list.

@@ -13,13 +13,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from huggingface_hub import metadata_load
 from safetensors import SafetensorError, safe_open
 from yaml import YAMLError
 
 from gpusizer.core.errors import MalformedRepo, ModelUnreadable, RepoFileNotFound, UnsupportedDtype
+from gpusizer.core.loose_values import JsonObject, JsonValue
 from gpusizer.core.units import KIB
 from gpusizer.hub.tensors import Entries, group_entries
 from scrapers.client.hub_api import RepoInfo, is_plain_path, parse_info
@@ -71,7 +71,7 @@ class LocalFiles(RepoFiles):
         """Return the model card's metadata and the file list."""
         if self._info is None:
             self._sizes = dict(self._listed())
-            answer = {
+            answer: JsonObject = {
                 "id": self.repo_id,
                 "sha": self.revision,
                 "cardData": self._card(),
@@ -126,7 +126,7 @@ class LocalFiles(RepoFiles):
             return True
         return path == self._only or not path.endswith((".safetensors", ".safetensors.index.json"))
 
-    def _card(self) -> Any:
+    def _card(self) -> JsonValue:
         """Return the metadata of the model card, None if it is missing or cannot be read."""
         if self._sizes.get(CARD, _CARD_BYTES) >= _CARD_BYTES:
             return None

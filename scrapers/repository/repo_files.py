@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from gpusizer.core.errors import ModelUnreadable
+from gpusizer.core.loose_values import JsonValue
 from scrapers.client.hub_api import RepoInfo
 from scrapers.client.read_budget import ReadBudget
 from scrapers.formats.byte_window import Source
@@ -83,7 +84,7 @@ class RepoFiles(ABC):
         ordered = tuple(pieces)
         self._pieces[ordered[0].path] = ordered
 
-    def json(self, path: str) -> dict[str, Any]:
+    def json(self, path: str) -> dict[str, JsonValue]:
         """Read a configuration."""
         return self._result(self._read_json, path)
 
@@ -114,7 +115,7 @@ class RepoFiles(ABC):
     def _result(self, read: Callable[[str], Value], path: str) -> Value:
         return read(path)
 
-    def _read_json(self, path: str) -> dict[str, Any]:
+    def _read_json(self, path: str) -> dict[str, JsonValue]:
         body = self._whole(path, "config_bytes")
         self.budget.count("config_memory_bytes", values_bytes(body))
         return parse_object(body, self.repo_id, path, self.limits.json_depth)

@@ -8,10 +8,10 @@ are not.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from gpusizer.core.dtypes import DTYPE_BITS, stored_bytes
 from gpusizer.core.errors import GatedModel, LimitsExceeded
+from gpusizer.core.loose_values import JsonValue, object_in
 from gpusizer.hub.snapshot import Component, Config, Format, Totals, WeightFile
 from scrapers.client.hub_api import RepoInfo
 from scrapers.formats.shard_index import ShardIndex
@@ -113,7 +113,8 @@ def gated_component(
 
 def torch_dtype(config: Config | None) -> str:
     """Return the dtype of a configuration's weights, by its safetensors name; F32 by default."""
-    places = [config or {}, *(_object(config, key) for key in ("text_config", "llm_config"))]
+    nested = ("text_config", "llm_config")
+    places = [] if config is None else [config, *(object_in(config.get(key)) for key in nested)]
     for place in places:
         for key in ("torch_dtype", "dtype"):
             value = place.get(key)
@@ -122,16 +123,11 @@ def torch_dtype(config: Config | None) -> str:
     return _DEFAULT_DTYPE
 
 
-def _total_size(size: Any) -> int | None:
+def _total_size(size: JsonValue) -> int | None:
     """Return `metadata.total_size` in bytes if it is positive; some tools write a float."""
     if isinstance(size, bool) or not isinstance(size, int | float) or not 0 < size < 2**53:
         return None
     return int(size)
-
-
-def _object(config: Config | None, key: str) -> Mapping[str, Any]:
-    value = (config or {}).get(key)
-    return value if isinstance(value, dict) else {}
 
 
 def _weight_files(files: Sequence[RepoFile]) -> tuple[WeightFile, ...]:

@@ -15,6 +15,7 @@ from gpusizer.answers.comparison import Comparison
 from gpusizer.answers.conclusion.clauses import Conclusion
 from gpusizer.answers.report import Report
 from gpusizer.answers.use_cases import USE_CASES
+from gpusizer.core.units import significant
 from gpusizer.text import LANGUAGES, say_note
 from gpusizer.ui.page.answering import answer
 from gpusizer.ui.page.page_state import PageState
@@ -35,7 +36,7 @@ from tests.pages import Page
 from tests.sizers import embedded_sizer
 
 SIZER = embedded_sizer()
-ASKED = some(list(QUESTIONS), of=3)
+ASKED = some(list(QUESTIONS), of=4)
 NOT_ON_THE_PAGE = frozenset({"quant", "rig"})
 """Fields that no field of the page states."""
 
@@ -86,6 +87,9 @@ def test_every_door_says_the_same_sentence(
         assert next(iter(document)) == "answer"
         assert (document["answer"]["kind"], document["answer"]["sentence"]) == expected
     assert shown_by_the_shell(typed)[0] == expected[1]
+    for note in (*conclusion.said, *conclusion.weighed):
+        prices = [value for field, value in note.fields.items() if field.endswith("usd")]
+        assert prices == [*map(significant, prices)], "as exact as what is about so much is known"
     write = on_the_page(command, fields, answered)
     for words in map(Words, LANGUAGES):
         if write is not None:

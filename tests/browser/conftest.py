@@ -22,6 +22,8 @@ _FLAGS = [
     "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,HttpsUpgrades,PaintHolding"
     ",HttpsFirstBalancedModeAutoEnable,ThirdPartyStoragePartitioning,OptimizationHints,MediaRouter"
     ",AvoidUnnecessaryBeforeUnloadCheckSync,DestroyProfileOnBrowserClose,LensOverlay",
+    # One renderer for all windows of a profile, which keeps Gradio's script compiled.
+    "--process-per-site",
     # No name but this host's resolves, so no packet leaves the machine.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
 ]
@@ -111,11 +113,13 @@ class Visit:
 
 class Profiles:
     """Profiles of the browser, one for each window of a test. What they fetched is kept from test
-    to test, as in a browser that is used; what the page stores is not."""
+    to test, as in a browser that is used; what the page stores is not. In each a window of the
+    same site stays open, with which its renderer and the scripts in it stay."""
 
     def __init__(self, browser: Any, address: str) -> None:
         self.browser, self.address = browser, address
         self.contexts: list[Any] = []
+        self.staying: list[Any] = []
 
     def context(self, number: int) -> Any:
         """The profile of the window of this number, from 0 on."""
@@ -123,6 +127,8 @@ class Profiles:
             made = self.browser.new_context(locale="en-US")
             made.set_default_timeout(_TIMEOUT_MS)
             self.contexts.append(made)
+            self.staying.append(made.new_page())
+            self.staying[-1].goto(f"{self.address}healthz")
         return self.contexts[number]
 
     def forget(self, page: Any) -> None:
@@ -131,7 +137,8 @@ class Profiles:
         stored = {"origin": self.address.rstrip("/"), "storageTypes": "cookies,local_storage"}
         session.send("Storage.clearDataForOrigin", stored)
         for opened in page.context.pages:
-            opened.close()
+            if opened not in self.staying:
+                opened.close()
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,8 @@ def expect_question(page: Any, model: str) -> None:
 
 
 def test_back_returns_to_the_question_before(visit: Open) -> None:
-    """Its answer, its fields and its cards; further back the start, and forward again."""
+    """Its answer, its fields and its cards; further back the start, and forward again. A field that
+    is left is a question, so each step is waited for before the next."""
     page = visit().go("/")
     enter(page, "#gs-model", LLAMA)
     expect_question(page, LLAMA)
@@ -33,13 +34,17 @@ def test_back_returns_to_the_question_before(visit: Open) -> None:
     )
     wait_for_picks(page, picks)
     page.click("#gs-advanced > button")
-    page.get_by_label("Context", exact=True).fill("4096")
+    context = page.get_by_label("Context", exact=True)
+    context.fill("4096")
+    context.press("Enter")
+    wait_for_address(page, context="4096")
     enter(page, "#gs-model", OTHER)
     expect_question(page, OTHER)
-    page.go_back()
-    expect_question(page, LLAMA)
-    wait_for_picks(page, picks)
-    expect(page.get_by_label("Context", exact=True)).to_have_value("8192")
+    for tokens in ("4096", "8192"):
+        page.go_back()
+        expect_question(page, LLAMA)
+        wait_for_picks(page, picks)
+        expect(context).to_have_value(tokens)
     page.go_back()
     expect_question(page, LLAMA)
     expect(page.locator("#gs-cards [data-remove]")).to_have_count(4)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
-from gpusizer.text import LANGUAGES
+from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.presenters.pieces.words import Words
 from tests.browser.conftest import Visit
 from tests.browser.test_page import PATHS, query, see, wait_for_answer
@@ -18,10 +18,10 @@ SECTION = "#gs-model-card"
 
 
 @pytest.mark.parametrize(("language", "width"), some(paired(LANGUAGES, (1280, 390)), of=3, start=1))
-def test_statements_beside_the_numbers(
-    visit: Callable[..., Visit], language: str, width: int
+def test_statements_beside_the_numbers_are_taken_over(
+    visit: Callable[..., Visit], language: Language, width: int
 ) -> None:
-    words = Words(language)  # type: ignore[arg-type]
+    words = Words(language)
     window = visit(width)
     page = window.go(f"{PATHS[language]}?model={CARDED_MODEL}")
     wait_for_answer(page, CARDED_MODEL)
@@ -34,14 +34,9 @@ def test_statements_beside_the_numbers(
     assert set(targets) == {"huggingface.co"}
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     window.shot(f"model-card-{language}-{width}")
-
-
-def test_one_click_takes_the_settings_over(visit: Callable[..., Visit]) -> None:
-    page = visit().go(f"/?model={CARDED_MODEL}")
-    wait_for_answer(page, CARDED_MODEL)
     see(page, "facts")
     page.click(f"{SECTION} a.gs-button")
     page.wait_for_url("**as_card=true**")
     wait_for_answer(page, CARDED_MODEL)
     assert query(page)["context"] == ["32768"] and query(page)["engine"] == ["vllm"]
-    expect(page.locator("#gs-answer .gs-notes")).to_contain_text("line 14")
+    expect(page.locator("#gs-answer .gs-notes")).to_contain_text("14")  # the line of the card

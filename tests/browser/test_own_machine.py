@@ -43,35 +43,28 @@ def enter(page: Any, name: str, value: str, tab: str = "size") -> None:
 
 
 @pytest.mark.parametrize("width", some(WIDTHS, of=2, start=1))
-def test_memory_in_use_counts_for_the_picked_cards(visit: Open, width: int) -> None:
+def test_memory_in_use_and_own_prices_stand_on_the_cards(visit: Open, width: int) -> None:
     window = visit(width)
-    page = window.go(f"/?model={LLAMA}&gpus=4090")
+    page = window.go(f"/?model={LLAMA}&gpus=4090&gpu_usd=1500")
     wait_for_answer(page, LLAMA)
-    assert not field(page, "used_gb").is_visible()
-    unfold(page)
+    card = page.locator(CARD)
+    expect(field(page, "gpu_usd")).to_have_value("1500")
+    expect(field(page, "gpu_usd")).to_be_visible()
+    expect(card).to_contain_text("$1,500")
+    expect(card).to_contain_text(Words("en")("basis.own"))
     enter(page, "used_gb", "8")
-    expect(page.locator(CARD)).to_contain_text("17.3 GB free")
+    expect(card).to_contain_text("17.3 GB free")
+    enter(page, "gpu_usd_per_hour", "0.25")
+    expect(card).to_contain_text("$0.25")
+    page.click("#gs-cards .gs-terms > summary")
+    before = card.inner_text()
+    enter(page, "usd_per_kwh", "0.4")
+    expect(card).to_contain_text("$0.40 a kWh")
+    assert card.inner_text() != before
     enter(page, "ram_gb", "64")
     assert (query(page)["used_gb"], query(page)["ram_gb"]) == (["8"], ["64"])
     assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
     window.shot(f"own-machine-{width}")
-
-
-@pytest.mark.parametrize("width", some(WIDTHS, of=2))
-def test_own_prices_stand_on_the_cards(visit: Open, width: int) -> None:
-    page = visit(width).go(f"/?model={LLAMA}&gpus=4090&gpu_usd=1500")
-    wait_for_answer(page, LLAMA)
-    expect(field(page, "gpu_usd")).to_have_value("1500")
-    expect(field(page, "gpu_usd")).to_be_visible()
-    expect(page.locator(CARD)).to_contain_text("$1,500")
-    expect(page.locator(CARD)).to_contain_text(Words("en")("basis.own"))
-    enter(page, "gpu_usd_per_hour", "0.25")
-    expect(page.locator(CARD)).to_contain_text("$0.25")
-    page.click("#gs-cards .gs-terms > summary")
-    before = page.locator(CARD).inner_text()
-    enter(page, "usd_per_kwh", "0.4")
-    expect(page.locator(CARD)).to_contain_text("$0.40 a kWh")
-    assert page.locator(CARD).inner_text() != before
 
 
 def test_what_is_typed_is_remembered_until_it_is_emptied(visit: Open) -> None:

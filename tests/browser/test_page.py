@@ -14,6 +14,7 @@ from playwright.sync_api import expect
 from gpusizer.core.messages import Note
 from gpusizer.text import LANGUAGES, Language, say_note
 from gpusizer.ui.presenters.answer import VIEWS
+from gpusizer.ui.presenters.pieces.frame import JAVASCRIPT_EXAMPLE, ORIGIN
 from gpusizer.ui.presenters.pieces.words import Words
 from tests.browser.conftest import Visit
 from tests.hostile import HOSTILE_MODEL
@@ -190,14 +191,14 @@ SHOWN = """() => {
 """Words of the answer before its views, and the height of the page in pixels."""
 
 
-@pytest.mark.parametrize(
-    "question",
-    [
-        "model=Qwen/Qwen3-8B",
-        "model=Qwen/Qwen3-32B&gpus=4090,2x3090,M3 Max 128GB",
-        "model=Qwen/Qwen3-32B&requests_per_second=5",
-    ],
+QUESTIONS = (
+    "model=Qwen/Qwen3-8B",
+    "model=Qwen/Qwen3-32B&gpus=4090,2x3090,M3 Max 128GB",
+    "model=Qwen/Qwen3-32B&requests_per_second=5",
 )
+
+
+@pytest.mark.parametrize("question", some(QUESTIONS, of=3, start=1))
 def test_an_answer_is_short_and_on_the_first_screen(visit: Open, question: str) -> None:
     """Everything else is one view away; on a phone the answer begins in the upper half."""
     window = visit()
@@ -222,89 +223,6 @@ def small_texts(page: Any) -> list[str]:
         ".map(e => e.tagName + '.' + e.className + ': ' + e.textContent.slice(0, 40))"
     )
     return small
-
-
-def test_pictures_are_drawn_for_the_window(visit: Open) -> None:
-    window = visit(390)
-    page = window.go(f"/?model={LLAMA}&gpus=4090,2x3090")
-    wait_for_answer(page, LLAMA)
-    see(page, "memory")
-    assert page.locator("#gs-pictures h3:visible").count() == 0  # the answer stays first
-    page.click("#gs-pictures > button")
-    for width, shown in ((390, "narrow"), (800, "wide"), (1280, "wide")):
-        window.show(width, "light")
-        assert_drawn(page, shown)
-
-
-def assert_drawn(page: Any, shown: str) -> None:
-    """Every picture is there, inside the window, in letters that one can read."""
-    expect(page.locator("#gs-pictures h3:visible")).to_have_count(8)
-    expect(page.locator("#gs-pictures .gs-plot svg:visible")).to_have_count(6)
-    expect(page.locator(f".gs-chart-{shown} svg[role=img]:visible")).to_have_count(2)
-    assert page.locator(".gs-chart svg[role=img]:visible").count() == 2
-    assert "2 × GeForce RTX 3090" in page.inner_text("#gs-memory-picture")
-    assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
-    outside = page.evaluate(
-        "() => [...document.querySelectorAll(':is(.gs-chart, .gs-plot) svg *')].filter(e => {"
-        " const box = e.getBoundingClientRect();"
-        " return box.width && (box.right > window.innerWidth + 1 || box.left < 0); })"
-        ".map(e => e.outerHTML.slice(0, 99))"
-    )
-    assert outside == []
-    small = page.evaluate(
-        "() => [...document.querySelectorAll('.gs-chart svg')].filter(e => e.clientWidth)"
-        ".map(e => 14 * e.clientWidth / e.viewBox.baseVal.width).filter(size => size < 11)"
-    )
-    assert small == []
-
-
-def test_pictures_follow_the_picked_gpus_and_stay_unfolded(visit: Open) -> None:
-    page = visit().go(f"/?model={LLAMA}&gpus=4090")
-    wait_for_answer(page, LLAMA)
-    see(page, "memory")
-    page.click("#gs-pictures > button")
-    keys = page.locator("#gs-memory-picture .gs-key li")
-    expect(keys).to_have_count(1)
-    see(page, "cards")
-    page.fill(".gs-adder input", "3070")
-    page.press(".gs-adder input", "Enter")
-    expect(keys).to_have_count(2)
-    see(page, "memory")
-    expect(keys.first).to_be_visible()
-    legend = page.locator("#gs-context-picture .gs-legend")
-    expect(legend).to_contain_text("3070")
-    see(page, "cards")
-    page.click("[data-remove='4090']")
-    expect(keys).to_have_count(1)
-    see(page, "memory")
-    assert "3070" in keys.first.inner_text()
-    page.locator("#gs-memory-picture summary").click()
-    assert "Total GiB" in page.inner_text("#gs-memory-picture table")
-    page.locator("#gs-buy-plot svg .mark-symbol path").last.hover(force=True)
-    tooltip = page.locator("#vg-tooltip-element")
-    expect(tooltip).to_contain_text("GPU")
-    expect(tooltip).to_contain_text("tok/s")
-
-
-def test_tables_and_plots_are_fetched_by_those_who_see_them(visit: Open) -> None:
-    window = visit()
-    urls: list[str] = []
-    window.page.on("request", lambda request: urls.append(request.url))
-    page = window.go("/")
-    page.wait_for_function("() => window.gsLoaded")
-    before = len(urls)
-    page.goto(f"{window.address}?model={LLAMA}&gpus=4090")
-    wait_for_answer(page, LLAMA)
-    see(page, "ranking")
-    page.locator("#gs-ranking-grid [role=gridcell]").first.wait_for()
-    with_answer = {url.split("/assets/")[1] for url in urls[before:] if "/assets/" in url}
-    first = {url.split("/assets/")[1] for url in urls[:before] if "/assets/" in url}
-    assert not any(name.startswith("embed-") for name in with_answer), "Vega, for plots"
-    assert any(name.startswith("dsv-") for name in with_answer - first), "of tables alone"
-    see(page, "memory")
-    page.click("#gs-pictures > button")
-    page.locator("#gs-rent-plot svg").wait_for()
-    assert any("/assets/embed-" in url for url in urls)
 
 
 def test_a_hostile_repository_runs_nothing(visit: Open) -> None:
@@ -351,7 +269,7 @@ def test_a_field_that_is_shown_does_not_move(visit: Open) -> None:
     assert (x, height) == (16, 47) and width >= 250
 
 
-def test_gradios_own_description_of_the_endpoints(visit: Open) -> None:
+def test_endpoints_are_described_and_an_example_runs(visit: Open) -> None:
     window = visit()
     page = window.go("/endpoints")
     page.click("footer .show-api")
@@ -359,3 +277,9 @@ def test_gradios_own_description_of_the_endpoints(visit: Open) -> None:
         expect(page.get_by_text(name, exact=True).first).to_be_visible()
     window.go("/")
     expect(page.locator("footer .show-api")).to_be_hidden()
+    code = JAVASCRIPT_EXAMPLE.replace(ORIGIN, page.evaluate("location.origin"))
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(message.text))
+    page.evaluate(f"async () => {{ {code} }}")
+    assert messages[0] == "8190735360"
+    assert any("rtx-4090-24gb" in line for line in messages[1:])

@@ -11,7 +11,7 @@ from tests.browser.robot import Robot
 from tests.browser.test_page import Open
 from tests.nightly import NIGHTLY
 
-SEEDS = range(20) if NIGHTLY else range(2)
+SEEDS = range(20) if NIGHTLY else range(1)
 STEPS = 30 if NIGHTLY else 6
 WIDTHS = (1280, 390)
 

@@ -28,15 +28,16 @@ def words(question: Question) -> list[str]:
     return [command, *names, *options, "--offline", "--json"]
 
 
-@each("line", some(list(QUESTIONS), of=2))
+@each("line", QUESTIONS)
 def test_a_question_in_the_shell_and_in_a_batch(line: str) -> None:
     question = QUESTIONS[line]
     shown = run(*words(question))
     assert (shown.returncode, shown.stderr) == (0, "")
     answer = json.loads(shown.stdout)
     question.check(answer)
-    asked: dict[str, Any] = {"task": COMMANDS[question.endpoint], **question.fields}
-    assert run("batch", "--offline", stdin=json.dumps(asked)).stdout == shown.stdout
+    if line in some(list(QUESTIONS), of=4):
+        asked: dict[str, Any] = {"task": COMMANDS[question.endpoint], **question.fields}
+        assert run("batch", "--offline", stdin=json.dumps(asked)).stdout == shown.stdout
 
 
 def test_the_table_says_what_a_disk_allows() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from bench.measurements import (
+    SERVING_LOAD,
     SNAPSHOT_FOLDERS,
     TABLES,
     TRAINING,
@@ -145,6 +146,17 @@ def test_facts_that_were_added_are_in_their_rows() -> None:
         field = names.get(fact["field"], fact["field"])
         assert str(rows[fact["id"]][field]).lower() == fact["value"].lower()
         assert 0 < len(fact["where"]) < 80
+
+
+def test_facts_of_loads_are_in_their_rows() -> None:
+    rows = {row["id"]: row for row in load([SERVING_LOAD])}
+    with (DATA_DIR / "measurements" / "serving_load_facts.csv").open(encoding="utf-8") as file:
+        facts = list(csv.DictReader(file))
+    for fact in facts:
+        stated = rows[fact["id"]][fact["field"]]
+        assert fact["value"] in (stated if fact["field"] == "flags" else [str(stated)])
+        assert 0 < len(fact["where"]) < 80
+    assert len(facts) == 91
 
 
 def test_the_parts_of_a_vllm_budget_add_up() -> None:

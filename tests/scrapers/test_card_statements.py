@@ -13,13 +13,23 @@ from bench.cards import STATED, Reading, read_row
 
 ROWS = Path(__file__).with_name("card_statements.jsonl")
 MISREAD = {
-    "first-091": "the number of GPUs of the second claim stands without its noun",
-    "second-003": "the amount of the second clause has no noun",
-    "second-031": "the word beside the length is no word of context",
-    "third-068": "the clause before says that it is another model",
-    "fifth-037": "the clause behind says that it is another model",
+    "labels and values of a line, parted by strokes": {"first-018"},
+    "calls in Python": {"second-039", "third-044"},
+    "accelerate's limits of devices": {"first-080", "first-081", "fourth-023", "fifth-019"},
+    "a GPU and its number, or its noun, in two clauses": {"first-045", "first-091", "fifth-009"},
+    "amounts without a noun or a word of need": {
+        "first-001",
+        "first-014",
+        "fourth-001",
+    },
+    "a precision in brackets behind an amount, another one before the next": {"second-006"},
+    "an amount of the second clause without a noun": {"second-003"},
+    "a GPU and an amount under two heads of need": {"third-006"},
+    "no word of context beside the length": {"second-031"},
+    "another model, in the clause before or behind": {"first-132", "fifth-037"},
+    "memory that is less by so much": {"second-072"},
 }
-"""Statements that are read wrongly, with the reason."""
+"""Statements that are read wrongly, by the reason."""
 
 
 def readings() -> list[Reading]:
@@ -28,7 +38,7 @@ def readings() -> list[Reading]:
 
 def test_statements_are_read_rightly() -> None:
     read = readings()
-    assert {item.row["id"] for item in read if item.fault} == MISREAD.keys()
+    assert {item.row["id"] for item in read if item.fault} == set().union(*MISREAD.values())
     negatives = [item for item in read if item.row["kind"] not in STATED]
     assert len(negatives) * 2 > 0.9 * len(read)
 

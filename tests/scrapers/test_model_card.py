@@ -192,7 +192,7 @@ COMMANDS = {
     ),
     "SGLang": (
         "python3 -m sglang.launch_server --model-path a/b --tp 8 --dp 4 --enable-dp-attention"
-        " --mem-frac 0.8",
+        " --mem-fraction-static 0.8",
         {"engine": "sglang", "count": 8, "data_parallel": 4, "memory_utilization": 0.8},
     ),
     "llama.cpp": (
@@ -220,14 +220,6 @@ COMMANDS = {
     "Ollama": (
         "ollama run hf.co/a/b-GGUF:Q8_0",
         {"engine": "ollama", "model": "a/b-GGUF", "quant": "q8_0"},
-    ),
-    "Python": (
-        "```python\n# max_model_len, tp_size = 1048576, 4\nmax_model_len, tp_size = 131072, 1\n```",
-        {"engine": "vllm", "context": 131072, "tensor_parallel": 1},
-    ),
-    "Python of llama.cpp": (
-        "```python\nllm = Llama(model_path='x.Q4_K_M.gguf', n_ctx=32768, n_gpu_layers=35)\n```",
-        {"engine": "llama.cpp", "file": "x.Q4_K_M.gguf", "context": 32768, "gpu_layers": 35},
     ),
     "YaRN in an argument": (
         'vllm serve a/b --rope-scaling \'{"factor":4.0,"original_max_position_embeddings":32768}\'',

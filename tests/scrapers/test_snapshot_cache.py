@@ -116,17 +116,11 @@ def test_round_trip(cache: SnapshotCache, answer: RepoSnapshot, entries: Entries
         ModelRef("org/name", tag="Q4_K_M"),
     ],
 )
-def test_another_ref_is_a_miss(
-    cache: SnapshotCache, answer: RepoSnapshot, other_ref: ModelRef
+def test_another_ref_and_another_endpoint_are_misses(
+    cache: SnapshotCache, answer: RepoSnapshot, entries: Entries, other_ref: ModelRef
 ) -> None:
     cache.store(REF, answer)
     assert cache.last_known(other_ref) is None
-
-
-def test_another_endpoint_is_a_miss(
-    cache: SnapshotCache, answer: RepoSnapshot, entries: Entries
-) -> None:
-    cache.store(REF, answer)
     assert SnapshotCache(entries(), "https://mirror.example").last_known(REF) is None
 
 

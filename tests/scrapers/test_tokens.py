@@ -152,40 +152,38 @@ def test_host_token_after_an_anonymous_look(hub: HubEmulator, ref: ModelRef) -> 
     assert set(senders(hub, "cdn")) == {None}
 
 
-def test_host_token_opens_no_doors(hub: HubEmulator) -> None:
-    fetcher = Fetcher(host_settings(hub))
-    assert shut_out(fetcher(GATED))
-    with pytest.raises(ModelNotFound):
-        fetcher(PRIVATE)
-    assert set(senders(hub, "hub")) == {None}
-
-
 def test_visitors_token_comes_before_the_hosts(hub: HubEmulator) -> None:
     Fetcher(host_settings(hub))(PUBLIC, VISITOR)
     assert set(senders(hub, "hub")) == {f"Bearer {VISITOR}"}
 
 
-def test_host_token_stays_out_where_a_public_name_leads_behind_a_gate(hub: HubEmulator) -> None:
-    """Renamed to a gated or private repository, and an adapter of a gated base."""
+def test_host_token_opens_no_doors(hub: HubEmulator) -> None:
+    """Neither of a gated or private repository nor where a public name leads to one."""
     hub.options.renames = {"org/was-open": GATED.repo_id, "org/was-open-too": PRIVATE.repo_id}
     fetcher = Fetcher(host_settings(hub))
-    assert shut_out(fetcher(ModelRef("org/was-open")))
-    with pytest.raises(ModelNotFound):
-        fetcher(ModelRef("org/was-open-too"))
+    for gated, private in (
+        (GATED, PRIVATE),
+        (ModelRef("org/was-open"), ModelRef("org/was-open-too")),
+    ):
+        assert shut_out(fetcher(gated))
+        with pytest.raises(ModelNotFound):
+            fetcher(private)
     assert set(senders(hub, "hub")) == {None}
 
 
-def test_host_token_reads_no_gated_base_of_a_public_adapter(hub: HubEmulator) -> None:
-    tensors = {"base.lora_A.weight": ("F16", (8, 4096))}
+@pytest.fixture
+def adapter(hub: HubEmulator) -> FakeRepo:
+    """A public adapter of a gated base."""
     configuration = json.dumps({"base_model_name_or_path": GATED.repo_id, "r": 8})
-    repo = FakeRepo(
-        "org/adapter",
-        {
-            "adapter_config.json": literal_file(configuration),
-            "adapter_model.safetensors": safetensors_file(tensors),
-        },
-    )
-    hub.add(repo)
+    files = {
+        "adapter_config.json": literal_file(configuration),
+        "adapter_model.safetensors": safetensors_file({"base.lora_A.weight": ("F16", (8, 4096))}),
+    }
+    return hub.add(FakeRepo("org/adapter", files))
+
+
+@pytest.mark.usefixtures("adapter")
+def test_host_token_reads_no_gated_base_of_a_public_adapter(hub: HubEmulator) -> None:
     Fetcher(host_settings(hub))(ModelRef("org/adapter"))
     sent_to_gated = [request for request in hub.requests if GATED.repo_id in request.path]
     assert sent_to_gated
@@ -249,13 +247,8 @@ def test_the_users_own_token_reads_and_keeps_what_is_public(
     assert hub.requests == []
 
 
+@pytest.mark.usefixtures("adapter")
 def test_an_adapter_of_a_gated_base_is_read_with_the_users_own_token(hub: HubEmulator) -> None:
-    configuration = json.dumps({"base_model_name_or_path": GATED.repo_id, "r": 8})
-    files = {
-        "adapter_config.json": literal_file(configuration),
-        "adapter_model.safetensors": safetensors_file({"base.lora_A.weight": ("F16", (8, 4096))}),
-    }
-    hub.add(FakeRepo("org/adapter", files))
     snapshot = Fetcher(settings_of(hub), own_token=VISITOR)(ModelRef("org/adapter"))
     assert {part.name for part in snapshot.components} == {"model", "adapter"}
     assert all(part.tensors for part in snapshot.components)

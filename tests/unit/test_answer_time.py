@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.json_shapes import document
 from gpusizer.answers.sizer import Sizer
 from gpusizer.composition import stored
 from gpusizer.core.errors import LimitsExceeded
@@ -24,6 +23,7 @@ from gpusizer.text import LANGUAGES, say_error, say_note
 from tests.asking import compare, models_for, size, training
 from tests.builders import group, llama, snapshot, tiny
 from tests.counting import steps_of
+from tests.documents import document
 from tests.gguf_snapshots import gguf_snapshot
 from tests.hub_emulator.gguf_models import llama_metadata, llama_tensors
 from tests.sizers import unlimited_budget

@@ -87,6 +87,8 @@ OWN_WORDS = {
     "gpusizer.text.languages.sentences": "languages",
     "gpusizer.text.notation._dollar": "locales",
     "gpusizer.text.notation._pattern": "two patterns, and as many decimals as are ever written",
+    "scrapers.readme.words._cue": "cues of the table of words",
+    "scrapers.readme.words._searches": "cues of the table of words, whose texts are few",
 }
 """Functions with arguments whose results are all kept, and what they are asked with."""
 

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpusizer.answers.gpu_json import gpu_json
-from gpusizer.answers.json_shapes import document
 from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.ranked_json import ranked_json
 from gpusizer.answers.requests.request import CompareRequest, SizeRequest
@@ -32,6 +31,7 @@ from gpusizer.text import say_error, say_note
 from gpusizer.ui.page.page_state import PageState
 from tests.any_json import any_json
 from tests.asking import size
+from tests.documents import document
 from tests.each import each
 from tests.fits import fit_on
 from tests.sizers import embedded_sizer

@@ -48,7 +48,7 @@ def test_the_ranking_as_csv(report: Report) -> None:
     assert (first_row["gpu"], int(first_row["count"])) == (item.fit.gpu.name, item.fit.count)
     assert int(first_row["headroom_bytes"]) == item.fit.headroom_bytes
     unknown = [row for row in rows if row["buy_usd"] == ""]
-    assert len(unknown) == sum(item.buy_usd is None for item in report.ranking)
+    assert len(unknown) == sum(item.costs.buy_usd is None for item in report.ranking)
 
 
 def test_the_estimates_as_csv(report: Report) -> None:

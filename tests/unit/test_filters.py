@@ -9,7 +9,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gpusizer.answers.json_shapes import document
 from gpusizer.answers.report import Report
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.fit.filters import GpuFilter, board_limits, most_boards, narrowed
@@ -18,6 +17,7 @@ from gpusizer.gpus.costs import rental_quote
 from gpusizer.gpus.purpose import Criterion, purpose_of, training_flops
 from gpusizer.text import say_note
 from tests.asking import listing, size
+from tests.documents import document
 from tests.each import each
 from tests.sizers import embedded_sizer
 
@@ -91,7 +91,7 @@ def test_a_figure_that_is_unknown_leaves_a_card_out() -> None:
     assert [(n.code, dict(n.fields)) for n in filtered.notes] == [
         ("unknown_figures_left_out", {"count": len(unpriced)})
     ]
-    assert all(item.buy_usd is not None for item in filtered.ranking)
+    assert all(item.costs.buy_usd is not None for item in filtered.ranking)
 
 
 @pytest.mark.parametrize("field", ["max_usd", "max_usd_per_hour", "max_watts"])
@@ -99,8 +99,8 @@ def test_limits_hold_for_all_boards_together(field: str) -> None:
     limit = {"max_usd": 6000.0, "max_usd_per_hour": 4.0, "max_watts": 900.0}[field]
     filtered = report(**{field: limit})
     figures = {
-        "max_usd": [item.buy_usd for item in filtered.ranking],
-        "max_usd_per_hour": [item.rent_usd_per_hour for item in filtered.ranking],
+        "max_usd": [item.costs.buy_usd for item in filtered.ranking],
+        "max_usd_per_hour": [item.costs.rent_usd_per_hour for item in filtered.ranking],
         "max_watts": [item.power_watts for item in filtered.ranking],
     }[field]
     assert figures and all(figure is not None and figure <= limit for figure in figures)

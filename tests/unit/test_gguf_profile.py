@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.answers.json_shapes import document
 from gpusizer.core.units import MIB
 from gpusizer.memory.kv_cache import kv_cache_bytes
 from gpusizer.memory.quants.recipes import RECIPES
@@ -18,6 +17,7 @@ from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.model.tensor_roles import Kind, Part, Slot, kind_of, part_of, slot_of
 from gpusizer.text import say_note
 from tests.builders import llama, quantized_bytes, qwen3_06b
+from tests.documents import document
 from tests.each import each
 from tests.families import qwen3_moe
 from tests.gguf_snapshots import SIZES_8B, file_variant, gguf_profile, gguf_snapshot, llama_gguf

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from gpusizer.answers.gpu_json import gpu_json
-from gpusizer.answers.json_shapes import document
 from gpusizer.core.errors import UnknownGpu
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.units import MIB
 from gpusizer.gpus import Catalogue, Gpu, load_catalogue
 from gpusizer.gpus.names import candidate_keys, name_key
 from gpusizer.text import say_note
+from tests.documents import document
 from tests.each import each
 
 

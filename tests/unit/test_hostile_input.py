@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from gpusizer.core.errors import GpusizerError
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.hub.tensors import group_tensors
+from gpusizer.model import architecture
 from gpusizer.model.architecture.config import SYNONYMS
 from gpusizer.model.packing import WEIGHT_SUFFIXES
 from gpusizer.model.profile import build_profile
@@ -58,59 +61,14 @@ NASTY: st.SearchStrategy[Any] = st.sampled_from(
         {"attention": {"n_heads_in_group": -3}},
     ]
 )
+READERS = Path(architecture.__file__).parent.parent
+NAMED = re.compile(r'"([a-z]+(?:_[a-z0-9]+)*)"')
 OTHER_KEYS = {
-    "model_type",
-    "architectures",
-    "text_config",
-    "quantization_config",
-    "quantization",
-    "layer_types",
-    "layers_block_type",
-    "hybrid_override_pattern",
-    "attn_type_list",
-    "attn_layer_indices",
-    "full_attn_idxs",
-    "linear_attn_config",
-    "full_attn_layers",
-    "full_attention_interval",
-    "attn_layer_period",
-    "attn_layer_offset",
-    "cross_attention_layers",
-    "block_configs",
-    "attention_chunk_size",
-    "no_rope_layers",
-    "no_rope_layer_interval",
-    "sliding_window_pattern",
-    "num_kv_shared_layers",
-    "kv_lora_rank",
-    "qk_rope_head_dim",
-    "v_head_dim",
-    "multi_query",
-    "linear_num_value_heads",
-    "linear_key_head_dim",
-    "linear_conv_kernel_dim",
-    "mamba_d_state",
-    "mamba_n_heads",
-    "mamba_d_head",
-    "mamba_expand",
-    "mamba_d_conv",
-    "state_size",
-    "tie_word_embeddings",
-    "attn_config",
-    "quant_method",
-    "bits",
-    "w_bit",
-    "group_size",
-    "q_group_size",
-    "weight_block_size",
-    "quant_algo",
-    "config_groups",
-    "weights",
-    "num_bits",
-    "format",
-    "load_in_8bit",
-    "use_sliding_window",
+    key
+    for path in (*READERS.glob("architecture/*.py"), READERS / "quantization.py")
+    for key in NAMED.findall(path.read_text(encoding="utf-8"))
 }
+"""Every word in quotes of the code that reads configurations."""
 KEYS = st.sampled_from(sorted(OTHER_KEYS.union(*SYNONYMS.values())))
 TYPES = st.sampled_from(["llama", "mamba2", "falcon", "deepseek_v3", "gpt_oss", "bert", "?"])
 METHODS = st.sampled_from(

@@ -144,7 +144,7 @@ def test_refusals(
     "status, headers, seconds",
     [
         (429, {"Retry-After": "12"}, 12.0),
-        (503, {"Retry-After": "1.5"}, 1.5),
+        (503, {"Retry-After": "1.5"}, None),  # RFC 9110, 10.2.3: whole seconds
         (429, {"RateLimit": '"api";r=0;t=295'}, 295.0),
         (503, {"RateLimit": '"api";r=499;t=295'}, None),
         (429, {"Retry-After": "3", "RateLimit": '"api";r=0;t=295'}, 3.0),

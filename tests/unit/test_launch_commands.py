@@ -357,3 +357,38 @@ def test_diffusers() -> None:
         'pipe.to("mps")\n'
         'pipe("a lighthouse at dusk").images[0].save("image.png")'
     )
+
+
+def test_diffusers_in_fp8() -> None:
+    """TorchAO makes it while it loads, of the components that were sized so: not of the VAE."""
+    parts = ("text_encoder", "transformer")
+    assert text(plan("diffusers", stored=False, quant="fp8", narrowed=parts)) == (
+        "import diffusers\n"
+        "import torch\n"
+        "import transformers\n"
+        "from diffusers import DiffusionPipeline\n"
+        "from diffusers.quantizers import PipelineQuantizationConfig\n"
+        "from torchao.quantization import Float8WeightOnlyConfig\n"
+        "\n"
+        "pipe = DiffusionPipeline.from_pretrained(\n"
+        '    "org/model",\n'
+        "    torch_dtype=torch.bfloat16,\n"
+        "    quantization_config=PipelineQuantizationConfig(\n"
+        "        quant_mapping={\n"
+        '            "text_encoder": transformers.TorchAoConfig(Float8WeightOnlyConfig()),\n'
+        '            "transformer": diffusers.TorchAoConfig(Float8WeightOnlyConfig()),\n'
+        "        },\n"
+        "    ),\n"
+        ")\n"
+        'pipe.to("cuda")\n'
+        'pipe("a lighthouse at dusk").images[0].save("image.png")'
+    )
+
+
+def test_flux_in_fp8_narrows_both_encoders_and_the_transformer() -> None:
+    fields = {"model": "black-forest-labs/FLUX.1-dev", "quant": "fp8", "gpu": "4090"}
+    command = command_of(size(embedded_sizer(), fields))
+    compile(command.text, "flux", "exec")
+    assert command.notes == ()
+    named = ("text_encoder", "text_encoder_2", "transformer", "vae")
+    assert [f'"{name}": ' in command.text for name in named] == [True, True, True, False]

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from gpusizer.answers.json_shapes import document
 from gpusizer.answers.logs.lines import MAX_CHARS, MAX_LINES, clean, hub_id_of, read_text
 from gpusizer.answers.logs.parse import parse_log
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.text import say_note
 from tests import engine_logs
+from tests.documents import document
 from tests.each import each
 from tests.log_facts import GIB, MIB, TABLE, amounts, facts
 

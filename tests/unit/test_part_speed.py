@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from gpusizer.answers.json_shapes import document
 from gpusizer.answers.ranked_json import ranked_json
 from gpusizer.core.units import GB, GIB
 from gpusizer.fit.fit import Verdict
@@ -19,6 +18,7 @@ from gpusizer.fit.part_speed import (
 from gpusizer.fit.ranking import Ranked
 from gpusizer.text import say_note
 from tests.asking import size
+from tests.documents import document
 from tests.each import each
 from tests.speed_cases import LLAMA, SIZER, card, likely, on
 

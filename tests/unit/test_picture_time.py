@@ -233,7 +233,7 @@ def test_a_recommendation_goes_by_what_a_picture_costs() -> None:
 def test_a_thousand_pictures_by_hand() -> None:
     """An hour of an H100 over the pictures that it draws in it."""
     drawn = place("h100-sxm-80gb")
-    rent, seconds = drawn.rent_usd_per_hour, drawn.drawn
+    rent, seconds = drawn.costs.rent_usd_per_hour, drawn.drawn
     assert rent is not None and seconds is not None
     by_hand = rent * 1000 / (3600 / seconds.likely)
     assert drawn.costs.usd_per_thousand_pictures == pytest.approx(by_hand, rel=0.005)

@@ -223,7 +223,7 @@ def test_no_command_holds_a_blank_to_fill_in(model: str) -> None:
     ("quant", "engine", "word"),
     [
         ("exl2-4.0", None, "no server"),
-        ("awq-int4-g128", "vllm", "takes a repository"),
+        ("mxfp4", "vllm", "takes a repository"),
         ("iq2_xs", "llama.cpp", "takes a repository"),
     ],
 )

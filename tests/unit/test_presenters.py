@@ -130,7 +130,7 @@ def test_a_ranking_is_sorted_by_numbers_and_read_in_the_language(llama: PageAnsw
         assert cells_read[columns["headroom"]] == f"{spare:.2f}".replace(".", ",") or spare > 99
         assert row[columns["verdict"]] == item.fit.verdict.place
         assert item.fit.gpu.slug in row[columns["gpu"]]
-    unpriced = [item.buy_usd is None for item in llama.report.ranking]
+    unpriced = [item.costs.buy_usd is None for item in llama.report.ranking]
     assert any(unpriced) and not all(unpriced)
     prices = [row[columns["buy"]] for row in value["data"]]
     known_prices = [price for price, unknown in zip(prices, unpriced, strict=True) if not unknown]
@@ -161,8 +161,8 @@ def test_every_price_on_the_page_says_what_it_stands_on(
     ranked = grid_value(RANKING_COLUMNS, llama.report.ranking, words)
     column = [column.name for column in RANKING_COLUMNS].index("buy")
     for item, row in zip(llama.report.ranking, ranked["metadata"]["display_value"], strict=True):
-        assert (row[column] == "—") == (item.buy_usd is None)
-        assert item.buy_usd is None or row[column].count("<small>") >= 1
+        assert (row[column] == "—") == (item.costs.buy_usd is None)
+        assert item.costs.buy_usd is None or row[column].count("<small>") >= 1
     plot = price_plot(price_speed(llama.report.ranking, "buy"), words)
     assert plot is not None and used in str(plot.below)
 

@@ -149,72 +149,50 @@ def test_model_optimizer_may_name_the_type_of_the_cache_by_a_specification() -> 
     assert (cache(8), cache(4)) == ("modelopt", None)
 
 
-def test_a_plain_checkpoint() -> None:
-    assert detect_quantization(None, {}) is None
-    assert detect_quantization({"torch_dtype": "bfloat16"}, {}) is None
+AWQ = {"quantization_config": {"quant_method": "awq", "bits": 4}}
+GPTQ_FILE = {"quantize_config.json": {"bits": 4, "group_size": 128, "desc_act": True}}
+LLAMA = {"model_type": "llama"}
 
 
-def test_the_language_model_of_a_multimodal_configuration_counts() -> None:
-    config = {"text_config": {"quantization_config": {"quant_method": "awq", "bits": 4}}}
-    assert detect_quantization(config, {}) == StoredQuantization("awq", 4)
-
-
-def test_mlx_writes_its_own_key() -> None:
-    config = {"quantization": {"group_size": 32, "bits": 8}}
-    assert detect_quantization(config, {}) == StoredQuantization("mlx", 8, 32)
+def modelopt(**settings: Any) -> dict[str, Any]:
+    """The file of its own that Model Optimizer writes."""
+    return {"hf_quant_config.json": {"quantization": settings}}
 
 
 @each(
-    "files, expected",
+    "config, files, expected",
     [
+        (None, {}, None),
+        ({"torch_dtype": "bfloat16"}, {}, None),
+        ({"text_config": AWQ}, {}, StoredQuantization("awq", 4)),  # of a multimodal model
+        ({"quantization": {"group_size": 32, "bits": 8}}, {}, StoredQuantization("mlx", 8, 32)),
+        (LLAMA, GPTQ_FILE, StoredQuantization("gptq", 4, 128)),
+        (AWQ, GPTQ_FILE, StoredQuantization("awq", 4)),  # the configuration comes first
+        (LLAMA, modelopt(quant_algo="FP8"), StoredQuantization("modelopt", 8)),
         (
-            {"quantize_config.json": {"bits": 4, "group_size": 128, "desc_act": True}},
-            StoredQuantization("gptq", 4, 128),
-        ),
-        (
-            {"hf_quant_config.json": {"quantization": {"quant_algo": "FP8"}}},
-            StoredQuantization("modelopt", 8),
-        ),
-        (
-            {
-                "hf_quant_config.json": {
-                    "quantization": {"quant_algo": "W4A16_AWQ", "group_size": 128}
-                }
-            },
+            LLAMA,
+            modelopt(quant_algo="W4A16_AWQ", group_size=128),
             StoredQuantization("modelopt", 4, 128),
         ),
         (
-            {
-                "hf_quant_config.json": {
-                    "quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"}
-                }
-            },
+            LLAMA,
+            modelopt(quant_algo="NVFP4", kv_cache_quant_algo="FP8"),
             StoredQuantization("nvfp4", 4, 16, "modelopt"),
         ),
         (
-            {
-                "hf_quant_config.json": {
-                    "quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "NVFP4"}
-                }
-            },
+            LLAMA,
+            modelopt(quant_algo="FP8", kv_cache_quant_algo="NVFP4"),
             StoredQuantization("modelopt", 8),
         ),
-        ({"hf_quant_config.json": {}}, None),
-        ({"quantize_config.json": {}}, None),
-        ({"adapter_config.json": {"bits": 4}}, None),
+        (LLAMA, {"hf_quant_config.json": {}}, None),
+        (LLAMA, {"quantize_config.json": {}}, None),
+        (LLAMA, {"adapter_config.json": {"bits": 4}}, None),
     ],
 )
-def test_files_beside_the_configuration(
-    files: dict[str, Any], expected: StoredQuantization | None
+def test_the_configuration_and_the_files_beside_it(
+    config: Any, files: dict[str, Any], expected: StoredQuantization | None
 ) -> None:
-    assert detect_quantization({"model_type": "llama"}, files) == expected
-
-
-def test_the_configuration_outranks_the_files_beside_it() -> None:
-    config = {"quantization_config": {"quant_method": "awq", "bits": 4}}
-    assert detect_quantization(config, {"quantize_config.json": {"bits": 8}}) == (
-        StoredQuantization("awq", 4)
-    )
+    assert detect_quantization(config, files) == expected
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_gptq_of_a_dense_layer_by_hand() -> None:
     inverted = 4 * 14336**2
     need = allocated(made(profile(DENSE), GPTQ))
     assert need.low == weights + 3 * inverted + 4 * 4096 * 14336
-    assert need.likely == weights + 5.5 * inverted + 8 * 4096 * 14336
+    assert need.likely == pytest.approx(weights + 4.1 * inverted + 8 * 4096 * 14336, abs=1)
     hessians = 6 * 4 * 4096**2 + inverted
     most = weights + hessians + 5.5 * inverted + 8 * 4096 * 14336 + 2 * 128256 * 4096
     assert need.high == round(1.1 * most)
@@ -91,7 +91,7 @@ def test_awq_of_a_dense_layer_keeps_the_inputs_of_all_samples_on_the_gpu() -> No
     values = (2 * 4096 + 4096 + 14336) + 2 * 4096  # inputs of four blocks, two lists of outputs
     tokens = 256 * 512
     need = allocated(made(profile(DENSE), AWQ))
-    assert need.likely == round(weights + scaled + 0.85 * 2 * tokens * values + 28 * 4096 * 14336)
+    assert need.likely == round(weights + scaled + 0.71 * 2 * tokens * values + 22 * 4096 * 14336)
 
 
 def test_awq_of_a_mixture_keeps_inputs_of_all_experts_in_system_memory() -> None:
@@ -100,9 +100,39 @@ def test_awq_of_a_mixture_keeps_inputs_of_all_experts_in_system_memory() -> None
     values = 2048 + (2 * 2048 + 4096) + 128 * 768
     assert answer.ram is not None
     assert answer.ram.likely == round(
-        model.weight_bytes + 0.85 * 2 * tokens * values + 2_000_000_000
+        model.weight_bytes + 0.71 * 2 * tokens * values + 2_000_000_000
     )
     assert Note("quantizing_all_experts") in answer.notes
+
+
+def test_int8_of_a_dense_layer_is_rounded_as_by_gptq() -> None:
+    model = profile(DENSE)
+    assert made(model, "int8").gpu == made(model, GPTQ).gpu
+    command = named("4090", "int8").command
+    assert command is not None
+    compile(command.text, "int8", "exec")
+    assert 'scheme="W8A8",' in command.text and "GPTQModifier(" in command.text
+
+
+def test_nvfp4_of_a_dense_layer_by_hand() -> None:
+    """The layer, FP32 copies of a sample of 2,048 tokens, and four bytes of its largest matrix."""
+    weights = 2 * (2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14336 + 2 * 4096)
+    sample = 4 * 2048 * 14336
+    need = allocated(made(profile(DENSE), "nvfp4"))
+    assert need.low == weights + 2 * sample
+    assert need.likely == weights + 4 * 4096 * 14336 + 2 * sample
+    command = named("4090", "nvfp4").command
+    assert command is not None
+    compile(command.text, "nvfp4", "exec")
+    assert 'scheme="NVFP4",' in command.text and "num_calibration_samples=20," in command.text
+
+
+def test_experts_in_mxfp4_are_kept_and_nothing_else_is_made_of_them() -> None:
+    """llama.cpp's converter repacks them; llama-quantize refuses to narrow them again."""
+    stored = profile("openai/gpt-oss-20b")
+    assert made(stored, "mxfp4_moe").ram is not None
+    assert made(stored, "mxfp4_moe").notes == ()
+    assert made(stored, "q4_k_m").ram is None
 
 
 def test_the_disk_of_a_gguf_holds_the_wide_file_and_the_result() -> None:
@@ -152,7 +182,7 @@ def test_a_published_peak_lies_in_the_band(row: dict[str, Any]) -> None:
     assert need.low <= peak <= need.high
     embeddings = [g.stored_bytes for g in model.groups if g.kind is Kind.EMBEDDING]
     beside = sum(embeddings) if row.get("embedding_beside") else 0
-    assert peak == pytest.approx(need.likely + beside, rel=0.17)
+    assert need.likely + beside == pytest.approx(peak, rel=0.15)
 
 
 @each("model, quant", [(model, quant) for model in (DENSE, EXPERTS) for quant in (GPTQ, AWQ)])
@@ -173,7 +203,7 @@ def test_wider_layers_and_vocabularies_never_take_less() -> None:
             assert less is more is None or less.likely < more.likely
 
 
-@each("quant", ["native", "fp8", "nvfp4", "mlx-4bit", "q4_k_m@unsloth"])
+@each("quant", ["native", "fp8", "mxfp4", "mlx-4bit", "q4_k_m@unsloth"])
 def test_what_is_stored_or_made_otherwise_is_not_offered(quant: str) -> None:
     for row in asked(model=DENSE, quant=quant).estimates:
         assert making_of(profile(DENSE), row.estimate) is None
@@ -246,7 +276,7 @@ def test_every_door_says_the_same() -> None:
     report = asked(**fields)
     answer = report.to_json(say_note)
     said = answer["ranking"][0]["quantizing"]
-    assert said["gpu_bytes"] / GIB == pytest.approx(3.58, abs=0.01)
+    assert said["gpu_bytes"] / GIB == pytest.approx(3.39, abs=0.01)
     assert said["disk_bytes"] == said["download_bytes"] + said["file_bytes"]
     alone = answer["estimates"][0]["quantizing"]  # the same, of no GPU in particular
     assert {**alone, "gpu_verdict": "fits", "notes": said["notes"]} == said

@@ -242,7 +242,7 @@ def test_no_order_goes_by_an_estimate(rank_by: str, priced: bool) -> None:
 
 def test_a_doubted_price_is_never_first() -> None:
     """M2 Ultra 192 GB at a doubtful $2,800 would be the cheapest GPU of its memory."""
-    places = [item for item in report(rank_by="cheapest").ranking if item.buy_usd is not None]
+    places = [item for item in report(rank_by="cheapest").ranking if item.costs.buy_usd is not None]
     first_weak = next(place for place, item in enumerate(places) if item.costs.buy_is_weak)
     fits = [item for item in places if item.fit.verdict is Verdict.FITS]
     assert first_weak >= sum(not item.costs.buy_is_weak for item in fits)

@@ -17,64 +17,6 @@ from tests.each import each
 from tests.sizers import embedded_sizer
 
 SIZER = embedded_sizer()
-MODEL_KEYS = {
-    "repo_id",
-    "revision",
-    "sha",
-    "source",
-    "retrieved_at",
-    "gated",
-    "format",
-    "parameters",
-    "active_parameters",
-    "stored_parameters_by_dtype",
-    "weight_bytes",
-    "tensor_count",
-    "components",
-    "quantization",
-    "architecture",
-    "max_context",
-    "kv_cache_bytes_per_token",
-    "license",
-    "base_models",
-    "pipeline_tag",
-    "library",
-    "caveats",
-}
-ESTIMATE_KEYS = {
-    "quant",
-    "bits_per_weight",
-    "native",
-    "engine",
-    "engine_version",
-    "weights_bytes",
-    "kv_cache_bytes",
-    "activations_bytes",
-    "overhead_bytes",
-    "total_bytes",
-    "low_bytes",
-    "high_bytes",
-    "per_gpu",
-    "provenance",
-    "quality",
-}
-RANKING_KEYS = {
-    "rank",
-    "gpu",
-    "count",
-    "quant",
-    "quality",
-    "verdict",
-    "headroom_bytes",
-    "max_context",
-    "max_concurrency",
-    "decode_tokens_per_second",
-    "prefill_tokens_per_second",
-    "parallelism",
-    "price",
-    "power_watts",
-    "reasons",
-}
 
 
 def answer(**fields: Any) -> dict[str, Any]:
@@ -82,14 +24,6 @@ def answer(**fields: Any) -> dict[str, Any]:
     sized = size(SIZER, {"model": "meta-llama/Llama-3.1-8B", **fields})
     parsed: dict[str, Any] = json.loads(json.dumps(sized.to_json(say_note), allow_nan=False))
     return parsed
-
-
-def test_the_contract_names_are_there() -> None:
-    data = answer()
-    assert data["schema_version"] == 1
-    assert set(data["model"]) >= MODEL_KEYS
-    assert all(set(estimate) >= ESTIMATE_KEYS for estimate in data["estimates"])
-    assert all(set(item) >= RANKING_KEYS for item in data["ranking"])
 
 
 def test_the_contract_numbers_of_llama_3_1_8b() -> None:
@@ -114,12 +48,6 @@ def test_parts_add_up_and_bytes_are_integers() -> None:
 def test_a_named_gpu_adds_its_capacity() -> None:
     data = answer(gpu="4090", quant="bf16", context=4096)
     capacity = data["estimates"][0]["capacity"]
-    assert set(capacity) == {
-        "kv_cache_pool_bytes",
-        "kv_cache_pool_tokens",
-        "max_concurrency",
-        "max_context",
-    }
     # all layers are full attention: a pool token is 131,072 bytes
     # and their number is not rounded with the sequences: 0.01 of a sequence are 41 tokens
     assert capacity["kv_cache_pool_tokens"] == pytest.approx(

@@ -98,9 +98,15 @@ def test_users_follow_from_the_rate() -> None:
     assert row.costs.boards == row.total_boards
 
 
-@pytest.mark.parametrize("gpu", ["4090", "a100 pcie 80gb", "mi300x"])
-def test_more_requests_never_need_fewer_gpus(gpu: str) -> None:
-    counts = [only(gpu=gpu, requests_per_second=rate).total_boards for rate in (1, 5, 25, 125)]
+@pytest.mark.parametrize(
+    ("gpu", "field", "values"),
+    [
+        *((gpu, "requests_per_second", (1, 5, 25, 125)) for gpu in ("4090", "a100 pcie", "mi300x")),
+        ("h100 sxm", "prompt_tokens", (100, 1000, 4000, 16_000)),
+    ],
+)
+def test_more_work_never_needs_fewer_gpus(gpu: str, field: str, values: tuple[int, ...]) -> None:
+    counts = [only(**{"gpu": gpu, field: value}).total_boards for value in values]
     assert counts == sorted(counts) and counts[-1] > counts[0]
 
 
@@ -116,11 +122,6 @@ def test_a_load_runs_under_an_engine_for_servers() -> None:
     rows = plan(gpu="4090, m3 max 128gb", ttft_ms=5000, quant=None).rows
     families = {row.gpu.slug: row.estimate.engine.abilities.speed_family for row in rows}
     assert families["rtx-4090-24gb"] == SERVING != families["apple-m3-max-128gb"]
-
-
-def test_longer_prompts_never_need_fewer_gpus() -> None:
-    counts = [only(gpu="h100 sxm", prompt_tokens=n).total_boards for n in (100, 1000, 4000, 16000)]
-    assert counts == sorted(counts) and counts[-1] > counts[0]
 
 
 def test_a_stricter_percentile_never_needs_fewer_gpus() -> None:

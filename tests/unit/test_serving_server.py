@@ -19,6 +19,7 @@ from gpusizer.fit.serving.steady import (
     STATIC,
     closed_loop,
     limit_of,
+    load_test,
     most_at_random,
     random_arrivals,
 )
@@ -164,15 +165,6 @@ def test_users_at_random_times_leave_room_for_their_fluctuations(
     assert again is not None and again.users == pytest.approx(state.users, rel=0.02)
 
 
-def test_guesses_shorten_steps_without_prompts_alone() -> None:
-    plain, guessing = server(), replace(server(), guessing=(0.5, 0.5, 0.75))
-    assert guessing.step(1) == pytest.approx(plain.step(1) / 2)
-    assert guessing.step(4) == pytest.approx(plain.step(4) * 0.75)
-    assert guessing.step(0, 1000) == plain.step(0, 1000)
-    more = guessing.step(1, 1000) - guessing.step(1)
-    assert more == pytest.approx(plain.step(1, 1000) - plain.step(1))
-
-
 def test_more_requests_than_are_answered_have_no_steady_state() -> None:
     one = server()
     limit, _ = limit_of(one)
@@ -211,6 +203,35 @@ def test_together_moves_time_from_the_gaps_to_the_first_token() -> None:
     assert spread.gap > at_once.gap > static.gap
     rates = [state.requests_per_second(256) for state in (spread, at_once, static)]
     assert max(rates) / min(rates) < 1.2
+
+
+@given(users=USERS, prompt=LENGTHS, answer=LENGTHS, order=ORDERS, alike=st.booleans())
+def test_users_of_a_load_test_are_rate_times_stay(
+    users: int, prompt: int, answer: int, order: Order, alike: bool
+) -> None:
+    """Little's law, whichever share of the requests came all at once."""
+    state = load_test(server(prompt, answer, order=order), users, 10, alike)
+    stay = state.ttft + (answer - 1) * state.gap
+    assert state.users == users
+    assert state.requests_per_second(answer) * stay == pytest.approx(users)
+    assert state.ttft >= state.queue >= 0
+
+
+def test_the_first_of_ten_requests_comes_with_everybody() -> None:
+    """A tenth of the mean is that of the start, where answers of many lengths spread users."""
+    one, many = server(), 64
+    start, later = closed_loop(one, many, AT_ONCE), closed_loop(one, many, SPREAD)
+    test = load_test(one, many, 10, alike=False)
+    assert test.ttft == pytest.approx(0.1 * start.ttft + 0.9 * later.ttft)
+    assert load_test(one, many, math.inf, alike=False).ttft == pytest.approx(later.ttft)
+    assert load_test(one, many, 1, alike=False).ttft == pytest.approx(start.ttft)
+
+
+def test_answers_of_one_length_keep_users_together_where_prompts_go_first() -> None:
+    first, mixed = server(order="prompts_first"), server()
+    assert load_test(first, 64).ttft == pytest.approx(closed_loop(first, 64, AT_ONCE).ttft)
+    alike, unlike = load_test(mixed, 64), load_test(mixed, 64, alike=False)
+    assert unlike.ttft < alike.ttft < closed_loop(mixed, 64, AT_ONCE).ttft
 
 
 def test_reading_and_products_overlap_in_part() -> None:

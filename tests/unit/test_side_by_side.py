@@ -64,6 +64,20 @@ def test_every_row_has_a_cell_for_every_gpu(model: str, fields: dict[str, int]) 
     assert page.count('scope="col"') == len(GPUS)
 
 
+def test_one_number_is_the_longest_context() -> None:
+    """The conclusion and the shell say the tokens that surely fit, as the row of the limits does;
+    the pool's likely tokens are a few more."""
+    fields = {"model": "Qwen/Qwen3-32B", "gpus": ["4090"]}
+    comparison = embedded_sizer().compare(CompareRequest.from_fields(fields))
+    (cell,) = rows(side_by_side_html(comparison, ("4090",), "", ENGLISH))["max_context"]
+    place = comparison.items[0].ranked
+    assert place is not None and place.fit.max_context is not None
+    said = {note.code: note.fields for note in comparison.conclusion.weighed}
+    tokens = said["answer_longest"]["tokens"]
+    assert place.fit.max_context > tokens > 8192
+    assert f"{tokens:,} tokens" in cell
+
+
 def test_bars_have_one_scale() -> None:
     """96 GiB of a Mac are the longest bar, 23.99 GiB of a card have a quarter of its length."""
     request = CompareRequest.from_fields({"model": "Qwen/Qwen3-8B", "gpus": list(GPUS[:2])})

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpusizer.answers.json_shapes import document
 from gpusizer.answers.logs.contribution import issue_of
 from gpusizer.answers.logs.lines import MAX_CHARS, MAX_LINE_CHARS, clean
 from gpusizer.answers.logs.log_checks import SpeedCheck, check, check_llama_bench, check_vllm
@@ -34,6 +33,7 @@ from tests import engine_logs
 from tests.asking import size
 from tests.bench_outputs import CARD, llama_bench, vllm_metrics
 from tests.counting import steps_of
+from tests.documents import document
 from tests.each import each
 from tests.nightly import some
 from tests.sizers import embedded_sizer

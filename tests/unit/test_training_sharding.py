@@ -80,6 +80,25 @@ def test_the_last_stage_kept_the_logits_of_every_sequence() -> None:
     assert model.estimate(plan.changed(framework_version="")).logits.likely == entries * 22
 
 
+def test_parts_of_a_batch_on_their_way_through_a_pipeline() -> None:
+    """A stage keeps 8 of 32 sequences; in 2024, when a batch went in 8 parts, all of them."""
+    plan = TrainingPlan(method="full", precision="mixed", sharding="fsdp", gpus=512)
+    plan = plan.changed(
+        tensor_parallel=8, pipeline_parallel=8, micro_batch=32, sequence_length=8192
+    )
+    plan = plan.changed(gradient_checkpointing="full", framework="torchtitan")
+    model = of("meta-llama/Llama-3.1-405B")
+    inputs = 2 * 16_384 * 8192 * 126 / 64  # of a sequence's layers, a 64th of them on each GPU
+    logits = 8192 * 128_256 / 8
+    for version, sequences, each_entry in (
+        ("2025-06", 8, 22 + 31 * 2),
+        ("2024-11", 32, 4 * 22 + 28 * 2),
+    ):
+        estimate = model.estimate(plan.changed(framework_version=version))
+        assert estimate.activations.likely == sequences * inputs, version
+        assert estimate.logits.likely == logits * each_entry, version
+
+
 def test_offload_moves_bytes_to_the_host() -> None:
     plan = TrainingPlan(method="full", precision="master", sharding="zero3", gpus=4)
     on_gpu, states, all_offloaded = (

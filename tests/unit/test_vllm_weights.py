@@ -164,7 +164,7 @@ def test_adapters_have_buffers_beside_every_linear() -> None:
     whole = 32 * (2 * q + 2 * kv + 3 * mlp)
     over_two = 32 * (2 * (4096 + 2048) + 2 * (4096 + 512) + 3 * (4096 + 7168))
 
-    def added(split: Split, **more: int) -> int:
+    def added(split: Split, **more: Any) -> int:
         quant = native_quant(LLAMA_8B)
         sizes = weight_sizes(LLAMA_8B, quant, native=True)
         with_adapters, plain = (
@@ -184,8 +184,8 @@ def test_images_features_that_enter_the_first_layers_have_buffers() -> None:
     quant = native_quant(model)
     sizes = weight_sizes(model, quant, native=True)
 
-    def on_one_gpu(engine: str, **asked: int) -> int:
-        placement = Placement(model, Workload(**asked), device_class=BIG)  # type: ignore[arg-type]
+    def on_one_gpu(engine: str, **asked: Any) -> int:
+        placement = Placement(model, Workload(**asked), device_class=BIG)
         return load(placement, sizes, ENGINES[engine]).per_gpu.likely
 
     whole = 3 * 8192 * 2048 * 2
@@ -278,11 +278,12 @@ def test_the_first_scheduler_keeps_no_metadata_beside_the_sampler() -> None:
 
 def test_an_embedding_model_samples_nothing() -> None:
     forward = 8192 * 2 * 3 * (14_336 + 4096)
-    for model_facts in (
+    kinds: tuple[dict[str, Any], ...] = (
         {"library": "sentence-transformers"},
         {"pipeline_tag": "feature-extraction"},
-    ):
-        model = replace(LLAMA_8B, **model_facts)  # type: ignore[arg-type]
+    )
+    for model_facts in kinds:
+        model = replace(LLAMA_8B, **model_facts)
         assert peak(model, BIG, engine_version="0.22") == forward
     assert sequence(architecture(LLAMA_8B), 16) == 16 * 131_072  # its cache stays
 

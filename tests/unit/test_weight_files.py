@@ -194,24 +194,21 @@ def test_sharded_variants(paths: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("paths", "formats"),
+    ("paths", "told"),
     [
-        (["README.md", "training_args.bin", "optimizer.pt"], []),
-        (["data.csv", "tf_model.h5", "m.imatrix.gguf"], ["gguf", "keras"]),
-        (["data.csv", "tf_model.h5", "model.onnx"], ["keras", "onnx"]),
+        (["README.md", "training_args.bin", "optimizer.pt"], {"formats": []}),
+        (["data.csv", "tf_model.h5", "m.imatrix.gguf"], {"formats": ["gguf", "keras"]}),
+        (["data.csv", "tf_model.h5", "model.onnx"], {"formats": ["keras", "onnx"]}),
+        ([], {"formats": [], "reason": "empty"}),
+        (["README.md", ".gitattributes"], {"formats": [], "reason": "empty"}),
     ],
 )
-def test_no_weights_lists_the_formats_of_the_files(paths: list[str], formats: list[str]) -> None:
+def test_no_weights_lists_the_formats_of_the_files(
+    paths: list[str], told: dict[str, object]
+) -> None:
     with pytest.raises(NoWeights) as caught:
         select(*paths)
-    assert caught.value.fields == {"repo_id": "org/name", "formats": formats}
-
-
-@pytest.mark.parametrize("paths", [[], ["README.md", ".gitattributes"]])
-def test_an_empty_repository_has_its_own_reason(paths: list[str]) -> None:
-    with pytest.raises(NoWeights) as caught:
-        select(*paths)
-    assert caught.value.fields == {"repo_id": "org/name", "formats": [], "reason": "empty"}
+    assert caught.value.fields == {"repo_id": "org/name", **told}
 
 
 # files -> (format, component, files counted)

@@ -131,7 +131,7 @@ def _quickest(running: Sequence[Ranked]) -> Note:
 
 def _longest(running: Sequence[Ranked]) -> Iterator[Note]:
     """Which alone holds the longest context."""
-    held = [(tokens, _name(p)) for p in running if (tokens := p.fit.max_context) is not None]
+    held = [(tokens, _name(p)) for p in running if (tokens := p.longest_context)]
     if len(held) < 2:
         return
     held.sort(reverse=True)
@@ -168,8 +168,8 @@ def _facts(running: Sequence[Ranked], users: int) -> Mapping[str, NoteValue | No
     return {
         "quant": quants.pop() if len(quants) == 1 else None,
         "fastest": first(lambda place: _tokens_per_second(place, users)),
-        "longest_context": first(lambda place: place.fit.max_context),
-        "cheapest_to_buy": first(lambda place: -place.buy_usd if place.buy_usd else None),
+        "longest_context": first(lambda place: place.longest_context),
+        "cheapest_to_buy": first(lambda place: -(place.costs.buy_usd or 0.0)),
     }
 
 

@@ -128,8 +128,8 @@ def limits(workload: Workload, place: Ranked) -> Iterator[Note]:
         users=significant(held.max_concurrency),
         context=workload.context,
     )
-    if held.max_context is not None:
-        yield Note("answer_longest", tokens=held.max_context)
+    if place.longest_context:
+        yield Note("answer_longest", tokens=place.longest_context)
 
 
 def remedies(place: Ranked) -> Iterator[Note]:

@@ -172,7 +172,7 @@ def price_speed(ranking: Iterable[Ranked], kind: Kind) -> PriceSpeed:
 
 
 def _offer(item: Ranked, kind: Kind) -> Offer | None:
-    price = item.buy_usd if kind == "buy" else item.rent_usd_per_hour
+    price = item.costs.buy_usd if kind == "buy" else item.costs.rent_usd_per_hour
     if not price or item.decode is None or not item.decode.likely:
         return None
     fit = item.fit

@@ -20,8 +20,10 @@ from gpusizer.answers.launch import (
     vllm,
 )
 from gpusizer.answers.launch.base import LaunchCommand, LaunchPlan
+from gpusizer.answers.launch.quantizers import folder_of, quantizing_command
 from gpusizer.core.messages import Note
 from gpusizer.fit.way import Way
+from gpusizer.memory.quantizing import quantizing
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 
@@ -39,6 +41,11 @@ LAUNCHERS: Mapping[str, Callable[[LaunchPlan], LaunchCommand]] = {
 """Engine slug -> launcher."""
 
 
+_END = "MADE"
+"""The word that ends a script within a command."""
+_PYTHON = "quantizing/bin/python"
+_APART = ("python -m venv quantizing", "quantizing/bin/pip install llmcompressor")
+"""The tool has an environment of its own: it asks for other releases than engines do."""
 _UNTIL_THEN = ("launch_needs_gguf", "launch_needs_repository")
 """Notes of commands that load other weights than those sized, or none: they are not shown."""
 
@@ -57,9 +64,36 @@ def launch_command(profile: ModelProfile, way: Way, workload: Workload) -> Launc
         return LaunchCommand(
             engine.slug, "", "bash", (Note("launch_no_server", engine=engine.name),)
         )
-    command = launcher(LaunchPlan.of(profile, way, workload))
+    plan = LaunchPlan.of(profile, way, workload)
+    command = launcher(plan)
     missing = tuple(note for note in command.notes if note.code in _UNTIL_THEN)
-    return replace(command, text="", notes=missing) if missing else command
+    if not missing:
+        return command
+    return _made_first(profile, way, plan) or replace(command, text="", notes=missing)
+
+
+def _made_first(profile: ModelProfile, way: Way, plan: LaunchPlan) -> LaunchCommand | None:
+    """The command of a plan whose weights a script makes before it, in a folder beside; None where
+    none makes them, and for engines that do not load them there."""
+    if not way.estimate.engine.abilities.loads_made:
+        return None
+    made = quantizing(profile, way.estimate.quant)
+    script = None if made is None else quantizing_command(profile, made)
+    if made is None or script is None or script.language != "python":
+        return None
+    folder = folder_of(profile, made)
+    served = LAUNCHERS[plan.engine](
+        replace(plan, repo_id=f"./{folder}", revision=None, stored=True, quantized=True)
+    )
+    lines = (*_APART, f"{_PYTHON} - <<'{_END}'", script.text, _END, served.text)
+    note = Note(
+        "launch_makes_quantization",
+        repo_id=profile.repo_id,
+        quant=way.estimate.quant.name,
+        tool=made.tool,
+        folder=folder,
+    )
+    return replace(served, text="\n".join(lines), notes=(note, *served.notes))
 
 
 __all__ = ["LAUNCHERS", "LaunchCommand", "LaunchPlan", "launch_command"]

@@ -15,6 +15,7 @@ from gpusizer.fit.way import Way, pool_on, room_on
 from gpusizer.hub.model_ref import check_revision, is_repo_id
 from gpusizer.memory.engines import Split
 from gpusizer.memory.kv_cache import ALIASES
+from gpusizer.memory.quantizing import is_wide_enough
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import DraftMethod, ModelProfile
 
@@ -29,6 +30,7 @@ HEAD_NODE = "HEAD_NODE"
 
 _SPELLED_NODES = 4  # of more machines a note names only the first and the last
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@-]*")
+_BYTES_OF_16_BITS = 2
 _SIXTEEN_BITS = frozenset({"f16", "bf16"})
 
 
@@ -65,6 +67,8 @@ class LaunchPlan:
         task: the Hub's pipeline tag, "" when unknown.
         stored: the weights are the repository's own, not converted.
         quantized: the repository holds a quantized checkpoint.
+        widened: one that llama.cpp's converter takes all the same.
+        narrowed: components of a pipeline that have weights in fewer than 16 bits.
         quant, quant_name: slug and name of the quantization.
         engine: slug.
         stack: software stack of the card: "CUDA", "ROCm", "Metal", "oneAPI", …
@@ -99,6 +103,8 @@ class LaunchPlan:
     draft: LaunchDraft | None = None
     cpu_experts: int = 0
     tensor_split: tuple[int, ...] = ()
+    widened: bool = False
+    narrowed: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, profile: ModelProfile, way: Way, workload: Workload) -> LaunchPlan:
@@ -138,6 +144,8 @@ class LaunchPlan:
             draft=_draft_of(profile, way),
             cpu_experts=cpu_experts,
             tensor_split=tensor_split,
+            widened=is_wide_enough(profile, estimate.quant),
+            narrowed=_narrowed(profile, way),
         )
 
     @property
@@ -223,6 +231,15 @@ def _most_sequences(way: Way) -> int | None:
         return None
     estimate = way.estimate
     return estimate.engine.most_sequences(estimate.placement, pool_on(way.gpu, estimate))
+
+
+def _narrowed(profile: ModelProfile, way: Way) -> tuple[str, ...]:
+    """The components of a pipeline that have weights in fewer than 16 bits."""
+    if profile.pipeline is None:
+        return ()
+    amounts = zip(profile.groups, way.estimate.sizes.by_group, strict=False)
+    narrow = {group.component for group, n in amounts if n < _BYTES_OF_16_BITS * group.parameters}
+    return tuple(sorted(narrow))
 
 
 def _draft_of(profile: ModelProfile, way: Way) -> LaunchDraft | None:

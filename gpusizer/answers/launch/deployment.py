@@ -33,6 +33,7 @@ from gpusizer.fit.serving.serving_rows import Replicas, ServingPlan
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 
+_Yaml = dict[str, Any]
 _SECRET = "hf-token"
 _LONGEST_NAME = 40  # names of Pods, made of this one, have 63 characters
 _LINE = 90
@@ -143,7 +144,7 @@ def _name(repo_id: str) -> str:
 
 def _compose(server: _Server, replicas: int) -> str:
     """The Compose file of the replicas on one machine."""
-    shared: dict[str, Any] = {
+    shared: _Yaml = {
         "image": server.image,
         **server.started("entrypoint", "command"),
         "ipc": "host",
@@ -162,7 +163,7 @@ def _service(server: _Server, number: int) -> str:
     port, first = server.container.port, number * server.gpus
     ids = [str(device) for device in range(first, first + server.gpus)]
     environment = {"HF_TOKEN": "${HF_TOKEN:-}"}
-    own: dict[str, Any] = {"ports": [f"{port + number}:{port}"], "environment": environment}
+    own: _Yaml = {"ports": [f"{port + number}:{port}"], "environment": environment}
     if server.access.variable:
         environment[server.access.variable] = ",".join(ids)
     else:
@@ -202,7 +203,7 @@ def _service_of(server: _Server, labels: dict[str, str]) -> str:
     return _yaml(service)
 
 
-def _groups(server: _Server, replicas: int, labels: dict[str, str]) -> dict[str, Any]:
+def _groups(server: _Server, replicas: int, labels: dict[str, str]) -> _Yaml:
     """A LeaderWorkerSet: a group of Pods for each replica, of which the first answers."""
     leader = _pod(server)
     worker = deepcopy(leader)
@@ -233,11 +234,11 @@ def _groups(server: _Server, replicas: int, labels: dict[str, str]) -> dict[str,
 class _Dumper(yaml.SafeDumper):
     """Writes what stands twice in full, and the words of a command side by side."""
 
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, data: object) -> bool:
         return True
 
 
-def _words(dumper: _Dumper, value: list[Any]) -> yaml.Node:
+def _words(dumper: _Dumper, value: list[object]) -> yaml.Node:
     beside = all(isinstance(item, str) for item in value)
     return dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=beside)
 
@@ -245,11 +246,11 @@ def _words(dumper: _Dumper, value: list[Any]) -> yaml.Node:
 _Dumper.add_representer(list, _words)
 
 
-def _yaml(value: dict[str, Any]) -> str:
+def _yaml(value: _Yaml) -> str:
     return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=_LINE, allow_unicode=True))
 
 
-def _pod(server: _Server) -> dict[str, Any]:
+def _pod(server: _Server) -> _Yaml:
     """The Pod of one replica, which gets requests once its weights are loaded."""
     token = {"name": _SECRET, "key": "token", "optional": True}
     container = {

@@ -62,7 +62,8 @@ def gguf_files(plan: LaunchPlan) -> GgufFiles:
     if plan.format == "gguf":
         return GgufFiles(repo=plan.repo_id, notes=plan.no_revision)
     tag = plan.gguf_tag.upper()
-    if plan.quantized or "@" in plan.quant or needs_matrix(plan.quant):
+    narrow = plan.quantized and not plan.widened
+    if narrow or "@" in plan.quant or needs_matrix(plan.quant):
         return GgufFiles(notes=(Note("launch_needs_gguf", repo_id=plan.repo_id, quant=tag),))
     sees = plan.task == _SEES and not plan.workload.text_only
     projector = _projector_of(plan.repo_id) if sees else ""

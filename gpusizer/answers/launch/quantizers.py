@@ -3,10 +3,14 @@
 Sources of the script, all of vllm-project/llm-compressor 0.13: examples/awq/llama_example.py,
 examples/quantization_w4a16/llama3_example.py, examples/quantizing_moe/qwen_example.py
 (`load_context`, routers left out), examples/disk_offloading/qwen3_example.py (`auto_offload` leaves
-on the disk what system memory does not hold), examples/imatrix/README.md (`config_groups`).
+on the disk what system memory does not hold), examples/imatrix/README.md (`config_groups`),
+examples/quantization_w8a8_int8/gemma2_example.py and quantization_w4a4_fp4/llama3_example.py.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from gpusizer.answers.launch.base import LaunchCommand, literal
 from gpusizer.answers.launch.gguf_files import making
@@ -16,6 +20,7 @@ from gpusizer.memory.quantizing import Quantizing, needs_matrix
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tasks import task_of
 
+_INSTALL = "# pip install llmcompressor"
 _SEES = "vision"
 _IGNORED = ("lm_head",)
 _ROUTERS = (r"re:.*\.gate$", r"re:.*router$", r"re:.*shared_expert_gate$")
@@ -36,7 +41,59 @@ def quantizing_command(profile: ModelProfile, made: Quantizing) -> LaunchCommand
         sees, matrix = task_of(profile) == _SEES, needs_matrix(made.quant.slug)
         lines = making(profile.repo_id, tag, sees=sees, matrix=matrix)
         return LaunchCommand(made.tool, "\n".join(lines), "bash")
-    return LaunchCommand(made.tool, "\n".join(_script(profile, made)), "python")
+    return LaunchCommand(made.tool, "\n".join((_INSTALL, *_script(profile, made))), "python")
+
+
+def folder_of(profile: ModelProfile, made: Quantizing) -> str:
+    """The folder that the script leaves the weights in."""
+    return f"{profile.repo_id.rpartition('/')[2]}-{made.quant.slug}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Scheme:
+    """The lines of a script that differ between quantizations; `lines` end in what is called."""
+
+    imports: tuple[str, ...]
+    modifiers: tuple[str, ...]
+    lines: tuple[str, ...]
+    recipe: str = "quantizer"
+
+
+_PLAIN = "from llmcompressor.modifiers.quantization import QuantizationModifier"
+_GPTQ = "from llmcompressor.modifiers.gptq import GPTQModifier"
+_AWQ = "from llmcompressor.modifiers.transform.awq import AWQModifier"
+_NAMED: Mapping[str, tuple[str, str]] = {
+    "int8": ("W8A8", _GPTQ),
+    "nvfp4": ("NVFP4", _PLAIN),
+}
+"""Schemes that llm-compressor has a name for, and what rounds the weights."""
+
+
+def _scheme(made: Quantizing, *, experts: bool) -> _Scheme:
+    if made.method in _NAMED:
+        name, imported = _NAMED[made.method]
+        named = imported.rpartition(" ")[2]
+        call = (f"quantizer = {named}(", '    targets="Linear",', f'    scheme="{name}",')
+        return _Scheme((), (imported,), call)
+    bits, _, group = made.quant.slug.removeprefix(f"{made.method}-int").partition("-g")
+    awq = made.method == "awq"
+    modifiers = (_PLAIN, _AWQ) if awq else (_GPTQ,)
+    modifier = modifiers[0].rpartition(" ")[2]
+    # vLLM runs no experts with zero points (examples/awq/qwen3_moe_example_ddp.py).
+    symmetric = not awq or experts
+    lines = (
+        "scheme = QuantizationScheme(",
+        '    targets=["Linear"],',
+        "    weights=QuantizationArgs(",
+        f'        num_bits={bits}, group_size={group}, strategy="group", symmetric={symmetric}',
+        "    ),",
+        ")",
+        f"quantizer = {modifier}(",
+        '    config_groups={"group_0": scheme},',
+    )
+    arguments = "from compressed_tensors.quantization import QuantizationArgs, QuantizationScheme"
+    recipe = "[AWQModifier(), quantizer]" if awq else "quantizer"
+    return _Scheme((arguments,), modifiers, lines, recipe)
 
 
 def _script(profile: ModelProfile, made: Quantizing) -> list[str]:
@@ -47,24 +104,17 @@ def _script(profile: ModelProfile, made: Quantizing) -> list[str]:
     loader = "AutoModelForImageTextToText" if sees else "AutoModelForCausalLM"
     processor = "AutoProcessor" if sees else "AutoTokenizer"
     revision = "" if profile.revision == "main" else f", revision={literal(profile.revision)}"
-    bits, _, group = made.quant.slug.removeprefix(f"{made.method}-int").partition("-g")
-    awq = made.method == "awq"
-    modifier = "QuantizationModifier" if awq else "GPTQModifier"
-    package = "quantization" if awq else "gptq"
     dtype = "bfloat16" if profile.native_dtype == "F32" else "auto"
-    folder = f"{profile.repo_id.rpartition('/')[2]}-{made.quant.slug}"
-    # vLLM runs no experts with zero points (examples/awq/qwen3_moe_example_ddp.py).
-    symmetric = not awq or experts
+    folder = folder_of(profile, made)
+    scheme = _scheme(made, experts=experts)
     samples = made.calibration.samples if made.calibration else 0
     length = made.calibration.sequence_length if made.calibration else 0
     return [
-        "# pip install llmcompressor",
-        "from compressed_tensors.quantization import QuantizationArgs, QuantizationScheme",
+        *scheme.imports,
         f"from transformers import {', '.join(sorted((loader, processor)))}",
         "",
         "from llmcompressor import oneshot",
-        f"from llmcompressor.modifiers.{package} import {modifier}",
-        *(["from llmcompressor.modifiers.transform.awq import AWQModifier"] if awq else []),
+        *scheme.modifiers,
         "from llmcompressor.utils import load_context",
         "",
         f"model_id = {literal(profile.repo_id)}",
@@ -73,14 +123,7 @@ def _script(profile: ModelProfile, made: Quantizing) -> list[str]:
         f'        model_id{revision}, dtype="{dtype}", device_map="auto_offload"',
         "    )",
         f"processor = {processor}.from_pretrained(model_id{revision})",
-        "scheme = QuantizationScheme(",
-        '    targets=["Linear"],',
-        "    weights=QuantizationArgs(",
-        f'        num_bits={bits}, group_size={group}, strategy="group", symmetric={symmetric}',
-        "    ),",
-        ")",
-        f"quantizer = {modifier}(",
-        '    config_groups={"group_0": scheme},',
+        *scheme.lines,
         f"    ignore=[{ignore}],",
         ")",
         "oneshot(",
@@ -88,7 +131,7 @@ def _script(profile: ModelProfile, made: Quantizing) -> list[str]:
         "    processor=processor,",
         '    dataset="ultrachat-200k",',
         f'    splits="train_sft[:{samples}]",',
-        f"    recipe={'[AWQModifier(), quantizer]' if awq else 'quantizer'},",
+        f"    recipe={scheme.recipe},",
         f"    max_seq_length={length},",
         f"    num_calibration_samples={samples},",
         ")",

@@ -1,7 +1,9 @@
 """Python snippets: transformers 5 with accelerate (`dtype` has this name since 4.56), diffusers
-0.34 and later (`PipelineQuantizationConfig`)."""
+0.34 and later (`PipelineQuantizationConfig`), 0.36 for TorchAO (pull request 12275)."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from gpusizer.answers.launch.base import LaunchCommand, LaunchPlan, literal
 from gpusizer.core.messages import Note
@@ -22,6 +24,13 @@ _BITS = {
     "bnb-nf4-dq": {**_FOUR_BITS, "bnb_4bit_use_double_quant": "True", **_COMPUTES},
 }
 """Settings of bitsandbytes by the quantization that it makes while it loads."""
+_FLOATS = {"fp8": "Float8WeightOnlyConfig"}
+"""Classes of torchao.quantization by what they make while a pipeline loads: weights in E4M3,
+products in 16 bits (docs/source/en/quantization/torchao.md of huggingface/diffusers). The
+`TorchAoConfig` of diffusers and that of transformers take unlike arguments, so that each component
+is given its own (`_validate_init_kwargs_in_backends`, quantizers/pipe_quant_config.py)."""
+_OF_TRANSFORMERS = ("text_encoder", "image_encoder")
+"""How components begin whose classes are those of transformers."""
 _DEVICES = {"Metal": "mps", "oneAPI": "xpu"}
 
 
@@ -67,30 +76,43 @@ def _use(model_class: str, context: int, sequences: int) -> list[str]:
 
 def diffusers(plan: LaunchPlan) -> LaunchCommand:
     """Return a snippet that loads the pipeline and makes one image."""
-    bits, missing = _bits(plan)
-    options = ", ".join(f'"{name}": {value}' for name, value in bits.items())
-    backend = "bitsandbytes_8bit" if plan.quant == "bnb-int8" else "bitsandbytes_4bit"
-    quantized = [
-        "    quantization_config=PipelineQuantizationConfig(",
-        f'        quant_backend="{backend}",',
-        f"        quant_kwargs={{{options}}},",
-        "    ),",
-    ]
+    floats = None if plan.stored or plan.quantized else _FLOATS.get(plan.quant)
+    bits, missing = ({}, ()) if floats else _bits(plan)
+    quantized: list[str] = []
+    if floats:
+        quantized = _by_component(plan.narrowed, floats)
+    elif bits:
+        options = ", ".join(f'"{name}": {value}' for name, value in bits.items())
+        backend = "bitsandbytes_8bit" if plan.quant == "bnb-int8" else "bitsandbytes_4bit"
+        quantized = [f'        quant_backend="{backend}",', f"        quant_kwargs={{{options}}},"]
+    libraries = ["import diffusers", "import torch", "import transformers"]
     lines = [
-        "import torch",
+        *(libraries if floats else ["import torch"]),
         "from diffusers import DiffusionPipeline",
-        *(["from diffusers.quantizers import PipelineQuantizationConfig"] if bits else []),
+        *(["from diffusers.quantizers import PipelineQuantizationConfig"] if quantized else []),
+        *([f"from torchao.quantization import {floats}"] if floats else []),
         "",
         "pipe = DiffusionPipeline.from_pretrained(",
         f"    {literal(plan.repo_id)},",
         *([f"    revision={literal(plan.revision)},"] if plan.revision else []),
         f"    torch_dtype={'torch.float32' if plan.quant == 'fp32' else 'torch.bfloat16'},",
-        *(quantized if bits else []),
+        *(["    quantization_config=PipelineQuantizationConfig("] if quantized else []),
+        *quantized,
+        *(["    ),"] if quantized else []),
         ")",
         f'pipe.to("{_DEVICES.get(plan.stack, "cuda")}")',
         'pipe("a lighthouse at dusk").images[0].save("image.png")',
     ]
     return _snippet(plan, lines, *missing)
+
+
+def _by_component(components: Sequence[str], config: str) -> list[str]:
+    """Return the lines that give each component a TorchAO of its library."""
+    lines = ["        quant_mapping={"]
+    for name in components:
+        library = "transformers" if name.startswith(_OF_TRANSFORMERS) else "diffusers"
+        lines.append(f'            "{name}": {library}.TorchAoConfig({config}()),')
+    return [*lines, "        },"]
 
 
 def _bits(plan: LaunchPlan) -> tuple[dict[str, str], tuple[Note, ...]]:

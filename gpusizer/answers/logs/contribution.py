@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from gpusizer.answers.logs.lines import clean
 from gpusizer.answers.logs.log_comparison import LogComparison
@@ -28,7 +27,7 @@ from gpusizer.answers.logs.run_request import (
 from gpusizer.answers.report import Report
 from gpusizer.hub.model_ref import is_repo_id
 
-Row = dict[str, Any]
+Row = dict[str, object]
 
 _SMALLEST = frozenset({"kv_pool_bytes", "kv_tokens", "kv_blocks", "max_concurrency"})
 _BY_DEVICE = {
@@ -47,7 +46,7 @@ class Issue:
     """A GitHub issue to paste: its title, and the row that is its body."""
 
     title: str
-    row: Mapping[str, Any]
+    row: Mapping[str, object]
 
     @property
     def body(self) -> str:
@@ -76,7 +75,7 @@ def row_of(parsed: ParsedLog, comparison: LogComparison) -> Row:
     return contributed("llama_cpp", _llama_row(parsed, comparison))
 
 
-def contributed(kind: str, row: Row, **about: Any) -> Row:
+def contributed(kind: str, row: Row, **about: object) -> Row:
     """A reader's own run as a row; what is not known is left out, as in `data/measurements`.
 
     `source_url` is "unpublished" until the run has an address.

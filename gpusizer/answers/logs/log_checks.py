@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json, parts
 from gpusizer.answers.launch.benchmark import slowdown_notes
@@ -26,7 +25,7 @@ from gpusizer.fit.speed import Rate
 from gpusizer.fit.speed.work import PROMPT_SHARE
 from gpusizer.model.profile import ModelProfile
 
-Fields = Mapping[str, Any]
+Fields = Mapping[str, object]
 
 _LLAMA_CPP, _VLLM = "llama.cpp", "vllm"
 _SERVED_CACHES = ("auto", "fp8", "fp8_e4m3", "fp8_e5m2")
@@ -63,7 +62,7 @@ class ComparedSpeed:
 
 
 @dataclass(frozen=True, slots=True)
-class SpeedCheck(Answered):
+class SpeedCheck(Answered[Json]):
     """What was measured here, beside what was predicted.
 
     Attributes:
@@ -76,7 +75,7 @@ class SpeedCheck(Answered):
     gpu: str
     count: int
     compared: tuple[ComparedSpeed, ...]
-    row: dict[str, Any]
+    row: dict[str, object]
     when_less: tuple[Note, ...]
 
     def shape(self) -> Json:
@@ -159,7 +158,7 @@ def check_vllm(
 
 
 def _check(
-    engine: str, report: Report, compared: tuple[ComparedSpeed, ...], row: dict[str, Any]
+    engine: str, report: Report, compared: tuple[ComparedSpeed, ...], row: dict[str, object]
 ) -> SpeedCheck:
     fit = report.ranking[0].fit
     is_slow = any(speed.verdict == "below" for speed in compared)
@@ -245,7 +244,7 @@ _NAMES = ("model", "gguf_repo", "repo")
 
 
 @dataclass(frozen=True, slots=True)
-class LogCheck(Answered):
+class LogCheck(Answered[Json]):
     """The result of checking one log.
 
     Attributes:

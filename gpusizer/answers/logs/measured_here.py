@@ -16,7 +16,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, Field, StrictStr, TypeAdapter, ValidationError
 
@@ -107,7 +107,7 @@ class _Row(BaseModel):
     model_filename: StrictStr
     type_k: StrictStr
     type_v: StrictStr
-    flash_attn: Any = None
+    flash_attn: object = None
 
 
 _ROWS: TypeAdapter[list[_Row]] = TypeAdapter(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from gpusizer.answers.logs.lines import Line, clean, file_name, hub_id_of
+from gpusizer.core.loose_values import StoredObject
 
 _TABLES = tomllib.loads(Path(__file__).with_name("wordings.toml").read_text(encoding="utf-8"))
 _VALUES: Mapping[str, list[str]] = _TABLES.pop("values")
@@ -191,7 +192,7 @@ class EngineLog:
     rules: tuple[LogRule, ...]
 
 
-def _engine_log(table: Mapping[str, Any]) -> EngineLog:
+def _engine_log(table: StoredObject) -> EngineLog:
     rules = [*_own_rules(table)]
     if "runs" in table:
         rules += _own_rules(_TABLES[table["runs"]])
@@ -200,7 +201,7 @@ def _engine_log(table: Mapping[str, Any]) -> EngineLog:
     return EngineLog(tuple(table["signatures"]), tuple(table["begins"]), tuple(rules))
 
 
-def _own_rules(table: Mapping[str, Any]) -> Iterator[LogRule]:
+def _own_rules(table: StoredObject) -> Iterator[LogRule]:
     yield from map(_rule, table["lines"])
     for wording in table.get("summed", ()):
         yield _rule(wording, add=True)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from gpusizer.answers.logs.rules import ParsedLog, is_host
+from gpusizer.core.loose_values import Arguments
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.memory.kv_cache import ALIASES, BYTES_PER_ELEMENT
 
@@ -49,7 +48,7 @@ class LogRequest:
 
     engine: str
     model: str
-    fields: Mapping[str, Any]
+    fields: Arguments
     gpu: str = ""
     memory_bytes: int | None = None
     gpus: int = 1
@@ -209,5 +208,5 @@ def _with_tag(model: str, parsed: ParsedLog) -> str:
     return f"{model}:{tag}" if plain and tag else model
 
 
-def _stated(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _stated(fields: Arguments) -> Arguments:
     return {name: value for name, value in fields.items() if value not in (None, "")}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from gpusizer.answers.model_card.asking import Asking
 from gpusizer.answers.model_card.own_terms import taken_command, terms_of
@@ -50,7 +49,7 @@ class ModelCardAnswer:
     statements: tuple[JudgedStatement, ...]
     command: ModelCardStatement | None
 
-    def shape(self) -> dict[str, Any]:
+    def shape(self) -> dict[str, object]:
         """The contract's `model_card`."""
         return {"url": self.url, "statements": list(map(_statement_json, self.statements))}
 
@@ -79,8 +78,8 @@ def _distinct(statements: Sequence[ModelCardStatement]) -> list[ModelCardStateme
 
 
 def with_authors_terms(
-    fields: Mapping[str, Any], card: ModelCard | None, profile: ModelProfile
-) -> tuple[dict[str, Any], Note]:
+    fields: Mapping[str, object], card: ModelCard | None, profile: ModelProfile
+) -> tuple[dict[str, object], Note]:
     """The request with the arguments of the author's command, and a note on what was taken."""
     command = taken_command(card.statements, profile.repo_id) if card else None
     if command is None:
@@ -91,7 +90,7 @@ def with_authors_terms(
     return {**fields, **terms}, Note("card_command_taken", line=command.line)
 
 
-def _statement_json(judged: JudgedStatement) -> dict[str, Any]:
+def _statement_json(judged: JudgedStatement) -> dict[str, object]:
     said = judged.statement.to_json()
     said["text"] = said.pop("quote")
     return {

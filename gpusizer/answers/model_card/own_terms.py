@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from gpusizer.answers.requests.request_fields import NATIVE_QUANT
+from gpusizer.core.loose_values import Arguments
 from gpusizer.hub.card_statements import ModelCardStatement
 from gpusizer.hub.model_ref import is_repo_id
 from gpusizer.memory.engines import ENGINES, abilities_of
@@ -76,9 +76,9 @@ def _stored_names(profile: ModelProfile) -> Sequence[str]:
     return stored.method, f"int{stored.bits:g}", f"fp{stored.bits:g}"
 
 
-def terms_of(statement: ModelCardStatement, profile: ModelProfile) -> dict[str, Any]:
+def terms_of(statement: ModelCardStatement, profile: ModelProfile) -> Arguments:
     """Request fields with the author's engine, quantization, context and arguments."""
-    terms: dict[str, Any] = {"context": statement.context, "engine": statement.engine}
+    terms: Arguments = {"context": statement.context, "engine": statement.engine}
     command = statement.command
     if command is not None:
         terms |= {name: getattr(command, name) for name in _SETTINGS}

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from gpusizer.answers.json_shapes import Json, parts
+from gpusizer.answers.contract.answers import TrendingJson
+from gpusizer.answers.json_shapes import Json, parts, written
 from gpusizer.answers.models_for.families import Member, read_name
 from gpusizer.core.errors import HubRateLimited, HubUnreachable, ModelUnreadable
 from gpusizer.core.messages import Note
@@ -129,9 +130,7 @@ def newcomer_json(listed: ListedModel) -> Json:
 
     `parameters` are the Hub's own count, in which packed 4-bit weights count by their containers.
     """
-    names = ("repo_id", "pipeline_tag", "parameters", "license", "gated", "created", "downloads")
-    facts = parts(listed, *names, "likes", "trending_score")
-    return {**facts, "task": task_of_tag(listed.pipeline_tag)}
+    return written(TrendingJson, listed, task=task_of_tag(listed.pipeline_tag))
 
 
 _FILE = "model_use.csv"

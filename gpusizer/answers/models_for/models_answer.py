@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpusizer.answers.conclusion.clauses import Conclusion, machine_name, names, short_name
+from gpusizer.answers.contract.answers import ModelsAnswer
 from gpusizer.answers.gpu_json import machine_json
 from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json, fields_of, parts
 from gpusizer.answers.launch.llama_cpp import machine_flags
@@ -27,7 +28,7 @@ from gpusizer.model.tasks import TASKS
 
 
 @dataclass(frozen=True, slots=True)
-class ModelsFor(Answered):
+class ModelsFor(Answered[ModelsAnswer]):
     """Models that run, best first.
 
     Attributes:

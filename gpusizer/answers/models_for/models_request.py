@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field
 
@@ -23,12 +23,12 @@ from gpusizer.gpus.names import parse_gpu_request
 from gpusizer.model.tasks import TASKS
 
 
-def _read_models(value: Any) -> tuple[str, ...]:
+def _read_models(value: object) -> tuple[str, ...]:
     """IDs, each once."""
     return tuple(dict.fromkeys(read_texts(value)))
 
 
-def _read_task(value: Any) -> str:
+def _read_task(value: object) -> str:
     if not isinstance(value, str):
         raise Refused(value, "not_text")
     task = value.strip().lower()
@@ -37,7 +37,7 @@ def _read_task(value: Any) -> str:
     return task
 
 
-def _read_licenses(value: Any) -> tuple[str, ...]:
+def _read_licenses(value: object) -> tuple[str, ...]:
     """Identifiers of licences in lower case, each once."""
     return tuple(dict.fromkeys(text.lower() for text in read_texts(value)))
 
@@ -96,7 +96,7 @@ class ModelsRequest(QuantFields, GpuFields, RigFields, WorkloadFields, FilterFie
         return f"{self.gpu_count}x {self.gpu}"
 
     @classmethod
-    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
+    def from_fields(cls, fields: Mapping[str, object]) -> Self:
         """A checked request. A `gpu` such as "3090 + 3060 + 64gb ram" is a rig; `licence` is
         `license`.
 

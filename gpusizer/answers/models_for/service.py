@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from gpusizer.answers.models_for.live_use import UseNow, months_of, newcomers_for, use_now
 from gpusizer.answers.models_for.model_library import CandidateModel, ModelLibrary
@@ -118,7 +117,9 @@ def _candidates(
         except ModelUnreadable as error:
             unread.append((model, error))
     with budget.paused():  # the first request profiles the library for all others
-        candidates: Sequence[Any] = requested_models if request.models else library.candidates
+        candidates: Sequence[CandidateModel] = (
+            requested_models if request.models else library.candidates
+        )
     if request.task:
         candidates = [
             candidate for candidate in candidates if task_of(candidate.profile) == request.task

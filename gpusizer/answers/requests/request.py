@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import BeforeValidator, Field
 
@@ -105,7 +105,7 @@ class SizeRequest(
         return "fit" if self.gpus or self.rig else "need"
 
     @classmethod
-    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
+    def from_fields(cls, fields: Mapping[str, object]) -> Self:
         """A checked request; one `gpu` such as "3090 + 3060 + 64 GB RAM" is a rig.
 
         Raises InvalidRequest as every request does.
@@ -129,7 +129,7 @@ class SizeRequest(
         return replace(workload, context=tokens)
 
 
-def _read_gpus(value: Any) -> tuple[str, ...]:
+def _read_gpus(value: object) -> tuple[str, ...]:
     """At least one name."""
     names = read_machines(value)
     if not names:

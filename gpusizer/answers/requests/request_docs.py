@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, get_args
+from typing import get_args
 
 from pydantic.fields import FieldInfo
 
@@ -35,7 +35,7 @@ class FieldDescription:
     kind: type
     unit: str
     required: bool
-    default: Any
+    default: str | int | float | tuple[str, ...] | None
     low: float | None
     high: float | None
     choices: tuple[str, ...]
@@ -113,7 +113,7 @@ def _described(name: str, info: FieldInfo) -> FieldDescription:
     )
 
 
-def _marks(info: FieldInfo) -> list[Any]:
+def _marks(info: FieldInfo) -> list[object]:
     """What annotates the type of a field, the outermost first; also where None may be."""
     parts = get_args(info.annotation)
     nested = [mark for part in parts for mark in getattr(part, "__metadata__", ())]

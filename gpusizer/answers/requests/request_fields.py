@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
@@ -50,11 +50,11 @@ MOST_GB = 100_000
 _STATUS = OneOf((*STATUSES, IN_PRODUCTION))
 
 
-def _read_statuses(value: Any) -> tuple[str, ...]:
+def _read_statuses(value: object) -> tuple[str, ...]:
     return tuple(map(_STATUS.read, read_texts(value)))
 
 
-def read_machines(value: Any) -> tuple[str, ...]:
+def read_machines(value: object) -> tuple[str, ...]:
     """Machines: a list, or text with commas; memory alone belongs to the one before it."""
     return read_texts(split_machines(read_texts(value)))
 
@@ -62,7 +62,7 @@ def read_machines(value: Any) -> tuple[str, ...]:
 Machines = Annotated[tuple[str, ...], listed(read_machines), Unit("NAMES")]
 
 
-def read_underscores(value: Any) -> str:
+def read_underscores(value: object) -> str:
     """A name whose words may be joined by hyphens too."""
     return read_text(value).replace("-", "_")
 

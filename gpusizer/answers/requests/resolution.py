@@ -6,11 +6,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from gpusizer.answers.requests.request import SizeRequest
 from gpusizer.answers.requests.selection import refuse_tag
 from gpusizer.core.errors import InvalidModelId, InvalidRequest, ModelUnreadable
+from gpusizer.core.loose_values import Arguments
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.division import refused_degrees, resolve_experts
@@ -23,12 +23,12 @@ from gpusizer.memory.engines.pipeline_steps import canvas_of
 from gpusizer.memory.kv_cache import key_and_value_bytes
 from gpusizer.memory.workload import DEFAULT_CONTEXT, Workload
 from gpusizer.model.architecture.rotary import scaled_positions
-from gpusizer.model.draft import with_draft
+from gpusizer.model.draft import guesses_itself, with_draft
 from gpusizer.model.profile import DraftModel, ModelProfile
 from gpusizer.model.tasks import kind_of
 
 
-def _options_of(runs: Callable[[Abilities], bool]) -> dict[str, Any]:
+def _options_of(runs: Callable[[Abilities], bool]) -> Arguments:
     """Options of the engines of a kind, with their defaults."""
     able = (engine.abilities for engine in ENGINES.values() if runs(engine.abilities))
     return {name: getattr(Workload(), name) for abilities in able for name in abilities.options}
@@ -146,7 +146,7 @@ def _unheard(workload: Workload) -> list[str]:
     return [n for n, value in values.items() if value is not False and value != _OPTIONS[n]]
 
 
-def _useless_for(profile: ModelProfile, workload: Workload) -> dict[str, Any]:
+def _useless_for(profile: ModelProfile, workload: Workload) -> Arguments:
     """Fields of pipelines that were set but that this model does not have, with their defaults."""
     pipeline = profile.pipeline
     supported = {*_OF_PIPELINES} if pipeline else set()
@@ -198,7 +198,7 @@ def read_draft(
 
 
 def as_authors_draft(
-    fields: Mapping[str, Any], profile: ModelProfile, fetch: Fetch, budget: TimeBudget
+    fields: Mapping[str, object], profile: ModelProfile, fetch: Fetch, budget: TimeBudget
 ) -> tuple[SizeRequest, ModelProfile, tuple[Note, ...]]:
     """The author's request, and the profile with the draft model of his command.
 
@@ -221,6 +221,8 @@ def resolve_draft(workload: Workload, profile: ModelProfile) -> tuple[Workload, 
     """The workload with the tokens that the draft guesses, and what the reader must know."""
     draft = profile.draft
     if draft is None:
+        if workload.draft_tokens and guesses_itself(profile):
+            return replace(workload, draft_model=""), tuple(_without_a_rate(workload))
         alone = replace(workload, draft_model="", acceptance_rate=None)
         useless = workload.acceptance_rate is not None
         return alone, (Note("acceptance_needs_a_draft"),) if useless else ()
@@ -233,12 +235,18 @@ def resolve_draft(workload: Workload, profile: ModelProfile) -> tuple[Workload, 
             return without, (Note("draft_not_run", engine=asked.name, engines=names),)
         able = [asked]
     run_by = () if workload.engine else (Note("draft_run_by", engines=names),)
-    notes = (*run_by, *_notes(profile, draft, able))
+    notes = (*run_by, *_notes(profile, draft, able), *_without_a_rate(workload))
     if workload.draft_tokens:
         return workload, notes
     tokens = draft.block_tokens - 1 if draft.block_tokens else USUAL_TOKENS
     assumed = Note("draft_tokens_assumed", tokens=tokens)
     return replace(workload, draft_tokens=tokens), (*notes, assumed)
+
+
+def _without_a_rate(workload: Workload) -> Iterator[Note]:
+    """What speeds are about where nobody says how many guesses are accepted."""
+    if workload.acceptance_rate is None:
+        yield Note("acceptance_not_stated")
 
 
 def _notes(profile: ModelProfile, draft: DraftModel, able: Iterable[Engine]) -> Iterator[Note]:

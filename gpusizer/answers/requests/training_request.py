@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import BeforeValidator, Field
 
@@ -82,7 +82,7 @@ _PRECISION_SIGNS = (
 )
 
 
-def _read_precision(value: Any) -> str:
+def _read_precision(value: object) -> str:
     """What a precision or a sentence about one means: "bf16 compute, fp32 params" is "mixed"."""
     text = read_text(value).lower()
     if text not in PRECISIONS:
@@ -246,7 +246,7 @@ class TrainingRequest(ModelFields, GpuFields, RankingFields, PlanFields):
     """A checked request to fine-tune one model."""
 
     @classmethod
-    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
+    def from_fields(cls, fields: Mapping[str, object]) -> Self:
         """A checked request; "galore" is full training with the optimizer of that name.
 
         Raises InvalidRequest as every request does, and where the plan cannot be.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import fields
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -47,13 +47,13 @@ _CACHE_TYPE = OneOf((*BYTES_PER_ELEMENT, *ALIASES))
 _MONTH = re.compile(r"20\d\d-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?")
 
 
-def _read_cache_types(value: Any) -> str:
+def _read_cache_types(value: object) -> str:
     """One type, or those of keys and values: "q8_0/f16"."""
     keys, *values = read_text(value).split("/", 1)
     return "/".join(map(_CACHE_TYPE.read, (keys, *values)))
 
 
-def _read_month(value: Any) -> str:
+def _read_month(value: object) -> str:
     """A month or a day in the order of ISO 8601, which sorts as text."""
     text = read_text(value)
     if not _MONTH.fullmatch(text):

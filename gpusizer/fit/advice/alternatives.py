@@ -3,7 +3,7 @@
 Each is the extreme of its kind among ways that one can act on today: they surely fit, on GPUs whose
 software lives on, in one computer. Each gives something up, and says so:
 
-    cheapest   sold today, for that computer: may have little room and be slow
+    cheapest   sold today, for that computer: may have little room, and for one user be slow
     fastest    sold or commonly rented today: may have little room and cost any price
     rent       rented out by several providers: misses a condition only where all of them do
 
@@ -57,7 +57,16 @@ def break_even_months(gpu: Gpu, bought: PlanCosts, rented: PlanCosts) -> float |
 
 
 def _cheapest(candidate: RankedCandidate) -> SortKey | None:
-    return price_to_buy(candidate.way.gpu, candidate.way.boards, candidate.costs.today)
+    """US dollars; of several users, after those that each of them has speed enough on, and then
+    those of unknown speed."""
+    way = candidate.way
+    price = price_to_buy(way.gpu, way.boards, candidate.costs.today)
+    several = way.estimate.placement.workload.concurrency > 1
+    slow = _SLOWNESS[candidate.score.fast_enough] if several else 0.0
+    return None if price is None else (slow, *price)
+
+
+_SLOWNESS = {True: 0.0, None: 1.0, False: 2.0}
 
 
 def price_to_buy(gpu: Gpu, boards: int, today: date) -> SortKey | None:

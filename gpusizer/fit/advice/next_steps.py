@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from gpusizer.core.messages import Note
 from gpusizer.fit.advice.capacity_limits import Plan, most_layers
@@ -29,7 +28,7 @@ class Suggestion:
     """
 
     note: Note
-    change: Mapping[str, Any]
+    change: Mapping[str, object]
     pain: float
     saving_bytes: int
     verdict: Verdict

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import log2
-from typing import Any
+from typing import TypeVar
 
 from gpusizer.core.bisection import largest_holding
 from gpusizer.core.messages import Note
@@ -45,12 +45,13 @@ class Remedy:
     """
 
     note: Note
-    fields: Mapping[str, Any]
+    fields: Mapping[str, object]
     pain: float
     plan: Plan
     enough: bool = True
 
 
+_T = TypeVar("_T")
 RemedyRule = Callable[[Plan], Iterator[Remedy]]
 
 
@@ -65,7 +66,7 @@ def round_context(tokens: int) -> int:
 
 
 def _first(
-    plan: Plan, field: str, values: Iterable[Any], say: Callable[[Any], Note], pain: float
+    plan: Plan, field: str, values: Iterable[_T], say: Callable[[_T], Note], pain: float
 ) -> Iterator[Remedy]:
     """The first of the values of one workload field that makes it fit, else the last of them."""
     furthest = None

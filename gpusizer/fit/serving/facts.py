@@ -13,8 +13,10 @@ from typing import Literal
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import TableRow, read_table
 from gpusizer.fit.speed.classes import decode_classes, prefill_classes
+from gpusizer.fit.speed.decode import expert_launches
 from gpusizer.fit.speed.links import REDUCES_PER_LAYER
 from gpusizer.fit.speed.prefill import arithmetic_of
+from gpusizer.fit.speed.tables import host_of
 from gpusizer.fit.speed.work import ModelFacts, Work, attention_flops
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines.base import Placement
@@ -24,6 +26,7 @@ from gpusizer.memory.engines.vllm.version_defaults import limits_of
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.kv_cache import cache_curve
 from gpusizer.memory.workload import Workload
+from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import ModelProfile
 
 _ACTIVATION_BYTES = 2
@@ -46,12 +49,14 @@ class ServerFacts:
         attention: the same of a prompt token's attention, at the 16-bit peak.
         traffic: seconds in which one token's all-reduces cross the link at its data-sheet rate.
         reduces: all-reduces of a step; 0 on one GPU.
+        launching: seconds of a step in which experts are launched one by one.
         room: sequences whose caches fit the pool at once, None where caches do not grow.
         room_whole: the same with whole answers.
         ranks, stages: data-parallel ranks, and stages of a pipeline that work side by side.
         scheduler: what the engine admits and in which order.
-        engine, arithmetic, link, memory_classes, compute_classes, is_moe, eager: what constants
-            go by.
+        engine, arithmetic, link, memory_classes, compute_classes, is_moe, eager, host: what
+            constants go by; `host` is "ahead" where the engine's release prepares a step while the
+            GPU works on the last, or "waits".
     """
 
     prompt: int
@@ -65,6 +70,7 @@ class ServerFacts:
     attention: float
     traffic: float
     reduces: int
+    launching: float
     room: float | None
     room_whole: float | None
     ranks: int
@@ -77,6 +83,7 @@ class ServerFacts:
     compute_classes: tuple[str, ...]
     is_moe: bool
     eager: bool
+    host: str
 
     @classmethod
     def of(
@@ -97,14 +104,29 @@ class ServerFacts:
         facts, arch = ModelFacts.of(profile, workload, prompt), profile.architecture
         if facts is None or arch is None:
             return None
-        work = Work.of(facts, estimate)
+        work, scheduler = Work.of(facts, estimate), scheduler_of(profile, workload, estimate)
+        return cls.of_work(work, arch, estimate.kv_dtype, scheduler, gpu, pool_bytes, answer)
+
+    @classmethod
+    def of_work(
+        cls,
+        work: Work,
+        arch: Architecture,
+        kv_dtype: str,
+        scheduler: Scheduler,
+        gpu: Gpu,
+        pool_bytes: int,
+        answer: int,
+    ) -> ServerFacts | None:
+        """The facts of a pass of a model or of its draft, for prompts of the work's length."""
+        facts, prompt = work.facts, work.facts.prompt
         arithmetic, peak = arithmetic_of(work, gpu)
         bandwidth, half_peak = gpu.bandwidth_bytes_per_second, gpu.fp16_flops
         if peak is None or half_peak is None or bandwidth is None:
             return None
         board, tensor = gpu.devices_per_board, work.tensor
         rate = bandwidth / board * tensor
-        curve = cache_curve(arch, estimate.kv_dtype, tensor)
+        curve = cache_curve(arch, kv_dtype, tensor)
         middle, whole = curve.bytes_at(prompt + answer // 2), curve.bytes_at(prompt + answer)
         stages = work.pipeline
         link, link_rate = _link(gpu, tensor)
@@ -121,19 +143,26 @@ class ServerFacts:
             attention=attention_flops(arch, prompt) * board / half_peak / tensor,
             traffic=REDUCES_PER_LAYER * facts.layers * sent / link_rate,
             reduces=REDUCES_PER_LAYER * facts.layers if tensor > 1 else 0,
+            launching=expert_launches(work),
             room=pool_bytes * stages / middle if middle else None,
             room_whole=pool_bytes * stages / whole if whole else None,
             ranks=work.data,
             stages=stages,
-            scheduler=scheduler_of(profile, workload, estimate),
+            scheduler=scheduler,
             engine=work.engine,
             arithmetic=arithmetic,
             link=link,
             memory_classes=decode_classes(gpu),
             compute_classes=prefill_classes(gpu),
             is_moe=work.is_moe,
-            eager=workload.enforce_eager,
+            eager=facts.workload.enforce_eager,
+            host=_host(work),
         )
+
+
+def _host(work: Work) -> str:
+    version = work.facts.workload.engine_version
+    return "waits" if host_of(work.engine, version).seconds else "ahead"
 
 
 def _link(gpu: Gpu, cards: int) -> tuple[str, float]:

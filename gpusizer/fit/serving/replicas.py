@@ -116,7 +116,7 @@ def borne(server: Server, promise: Promise) -> Borne | None:
     state = most_at_random(server, promise.ttft_seconds, promise.share)
     if state is None:
         return None
-    rate = state.requests_per_second(server.answer)
+    rate = state.requests_per_second(server.steps)
     return Borne(rate * server.ranks, state.users * server.ranks)
 
 
@@ -176,7 +176,7 @@ def pace_of(server: Server, promise: Promise, count: int) -> ReplicaPace:
             state.ttft * band.high if keeps_up else None,
         ),
         ttft_late_seconds=percentile(sample.ttft, promise.share),
-        tokens_per_second=1 / state.gap,
+        tokens_per_second=server.tokens / state.gap,
         prompts=state.prompts,
         low_replicas=count if fewest is None else min(count, fewest.replicas(asked)),
         high_replicas=None if most is None else max(count, most.replicas(asked)),

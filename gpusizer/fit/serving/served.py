@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from math import ceil
-from typing import Any, Literal
+from typing import Literal
 
+from gpusizer.core.loose_values import JsonValue
 from gpusizer.fit.demands import ServingLoad
 from gpusizer.fit.serving.constants import EACH, FIRST, RATE, regime_of, serving_band
 from gpusizer.fit.serving.facts import ServerFacts
+from gpusizer.fit.serving.guessing import with_draft
 from gpusizer.fit.serving.server import Server, local_server
 from gpusizer.fit.serving.simulation import mean, percentile, simulated
-from gpusizer.fit.serving.steady import Steady, closed_loop, limit_of, random_arrivals
+from gpusizer.fit.serving.steady import Steady, limit_of, load_test, random_arrivals
 from gpusizer.fit.speed.classes import SERVING
-from gpusizer.fit.speed.decode import step_seconds
 from gpusizer.fit.speed.rate import RateBand
 from gpusizer.fit.speed.speculation import Speculation
 from gpusizer.fit.speed.work import ModelFacts, Work, prompt_tokens
@@ -58,7 +59,7 @@ class Served:
     e2e_seconds: Spread | None
     limited_by: Limit
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """The contract's `served` object."""
         return asdict(self)
 
@@ -93,7 +94,7 @@ def served(
     if server is None or server.most < 1:
         return None
     if load.users is not None:
-        state: Steady | None = closed_loop(server, load.users / server.ranks)
+        state: Steady | None = load_test(server, load.users / server.ranks)
     else:
         state = random_arrivals(server, (load.requests_per_second or 0.0) / server.ranks)
     return _overrun(server) if state is None else _answered(server, load, state, percentiles)
@@ -110,57 +111,30 @@ def server_of(
     shared: int = 0,
 ) -> Server | None:
     """The server behind an estimate on GPUs of a kind, for requests of one length, of whose prompts
-    `shared` tokens are read once for all: engines for servers keep prefixes."""
+    `shared` tokens are read once for all: engines for servers keep prefixes.
+
+    Where the workload states the rate at which tokens of a draft are accepted, these are guessed.
+    """
     if keeps_part_in_memory(profile, workload, estimate):
         return None
     facts = ServerFacts.of(profile, workload, estimate, gpu, pool_bytes, prompt, answer)
-    if facts is None:
+    known = ModelFacts.of(profile, workload, prompt)
+    if facts is None or known is None:
         return None
-    if estimate.engine.abilities.speed_family == SERVING:
-        return Server.of(facts).with_prefix(shared)
-    return local_server(facts, profile, workload, estimate, gpu)
-
-
-_DOUBLINGS = 11  # of one sequence, at which rounds are compared with plain steps
-
-
-def with_guesses(
-    server: Server,
-    profile: ModelProfile,
-    workload: Workload,
-    estimate: MemoryEstimate,
-    gpu: Gpu,
-) -> Server | None:
-    """The server with the rounds of its draft; itself without one or a rate of acceptance, None
-    where the speed of rounds is unknown.
-
-    The draft reads every prompt, too.
-    """
-    acceptance, facts = workload.acceptance_rate, ModelFacts.of(profile, workload, server.prompt)
-    if acceptance is None or facts is None:
-        return server
-    work = Work.of(facts, estimate)
+    work = Work.of(known, estimate)
+    serves = work.family == SERVING
+    server = Server.of(facts) if serves else local_server(facts, work, gpu)
     guess = Speculation.of(profile, workload, estimate, work)
-    if guess is None:
-        return server
-    filled = (server.prompt + server.answer / 2) / facts.context
-    shares = []
-    for users in (2**n for n in range(_DOUBLINGS)):
-        plain = step_seconds(work, gpu, users, filled)
-        guessed = guess.token_seconds(gpu, users, acceptance, filled)
-        if plain is None or guessed is None:
-            return None
-        shares.append(guessed / plain)
-    reading = guess.prompt_token_seconds(gpu)
-    if reading is None:
-        return None
-    return replace(server, guessing=tuple(shares), attention=server.attention + reading)
+    acceptance = workload.acceptance_rate
+    if server is not None and guess is not None and acceptance is not None:
+        server = with_draft(server, facts, guess, acceptance, gpu, pool_bytes)
+    return server.with_prefix(shared) if server is not None and serves else server
 
 
 def _answered(server: Server, load: ServingLoad, state: Steady, percentiles: bool) -> Served:
     ranks, further = server.ranks, server.answer - 1
     users = load.users if load.users is not None else state.users * ranks
-    ttft, gap = state.ttft, state.gap
+    ttft, gap = state.ttft, state.gap / server.tokens
     e2e = ttft + further * gap
     output = users * server.answer / e2e
     regime = regime_of(load.users, load.requests_per_second, server.most * ranks)
@@ -201,7 +175,7 @@ def _overrun(server: Server) -> Served:
         output_tokens_per_second=_even(output, rate),
         total_tokens_per_second=_even(total, rate),
         ttft_seconds=None,
-        tpot_seconds=_spread(state.gap, each, None),
+        tpot_seconds=_spread(state.gap / server.tokens, each, None),
         e2e_seconds=None,
         limited_by="queue",
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from math import log2
+from dataclasses import astuple, dataclass, replace
+from operator import add
 
 from gpusizer.fit.serving.constants import Constants, Key, constants_of
 from gpusizer.fit.serving.facts import Scheduler, ServerFacts
@@ -14,11 +14,8 @@ from gpusizer.fit.speed.kernels import cache_reads
 from gpusizer.fit.speed.links import exchange_seconds, link_of
 from gpusizer.fit.speed.prefill import flops_per_second, prompt_token_seconds
 from gpusizer.fit.speed.tables import CACHE_EFFICIENCY, engine_limits
-from gpusizer.fit.speed.work import ModelFacts, Work
+from gpusizer.fit.speed.work import Work
 from gpusizer.gpus import Gpu
-from gpusizer.memory.estimate import MemoryEstimate
-from gpusizer.memory.workload import Workload
-from gpusizer.model.profile import ModelProfile
 
 _SECONDS = (
     *("dense", "experts", "cache", "product", "attention", "traffic", "latency", "host"),
@@ -41,6 +38,49 @@ class StepParts:
         """Of the whole step."""
         return self.weights + self.arithmetic + self.cache + self.links + self.host
 
+    def __add__(self, other: StepParts) -> StepParts:
+        """Of one after the other."""
+        return StepParts(*map(add, astuple(self), astuple(other)))
+
+    def times(self, count: int) -> StepParts:
+        """Of so many, one after the other."""
+        return StepParts(*(count * value for value in astuple(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class Guesses:
+    """A draft's part of every step, as of `speed.speculation.Speculation`.
+
+    Attributes:
+        draft: its passes, as a server of its own.
+        guessed: tokens that it guesses for each sequence.
+        tokens: that a step gives each sequence on average, the model's own included.
+        at_once: one pass guesses all of them.
+    """
+
+    draft: Server
+    guessed: int
+    tokens: float
+    at_once: bool
+
+    def with_draft(self, draft: Server) -> Guesses:
+        """The same with another draft."""
+        return replace(self, draft=draft)
+
+    def seconds(self, sequences: float, prompt_tokens: float) -> float:
+        """Of guessing after a step, whose prompts the first pass of the draft reads, too."""
+        draft = self.draft
+        if self.at_once:
+            return draft.passing(sequences, sequences * (self.guessed + 1), prompt_tokens)
+        further = (self.guessed - 1) * draft.passing(sequences, sequences, 0.0)
+        return draft.passing(sequences, sequences, prompt_tokens) + further
+
+    def parts(self, sequences: float) -> StepParts:
+        """What takes these seconds where no prompts are read."""
+        if self.at_once:
+            return self.draft.passing_parts(sequences, sequences * (self.guessed + 1))
+        return self.draft.passing_parts(sequences, sequences).times(self.guessed)
+
 
 @dataclass(frozen=True, slots=True)
 class Server:
@@ -58,8 +98,7 @@ class Server:
             the next step runs.
         request: at the door.
         most: sequences that a rank admits at once; 0 where not one fits.
-        guessing: seconds of a token with a draft's guesses over those of a plain step, at 1, 2, 4 …
-            sequences; empty without a draft.
+        guesses: the draft whose guesses a step judges; None for one token of a sequence.
     """
 
     prompt: int
@@ -81,7 +120,7 @@ class Server:
     stream: float
     request: float
     most: int
-    guessing: tuple[float, ...] = ()
+    guesses: Guesses | None = None
 
     @classmethod
     def of(cls, facts: ServerFacts, factors: Mapping[Key, float] | None = None) -> Server:
@@ -105,7 +144,7 @@ class Server:
             attention=facts.attention / c.attention,
             traffic=facts.traffic / c.traffic,
             latency=facts.reduces * c.reduce_seconds,
-            host=c.step_seconds + facts.layers * c.layer_seconds,
+            host=c.step_seconds + facts.layers * c.layer_seconds + facts.launching,
             prompt_host=facts.layers * c.prompt_layer_seconds,
             sequence=c.sequence_seconds,
             stream=c.stream_seconds * facts.ranks,
@@ -115,7 +154,9 @@ class Server:
 
     def at_speed(self, by: float) -> Server:
         """The same server so many times as fast in everything."""
-        return replace(self, **{name: getattr(self, name) / by for name in _SECONDS})
+        guesses = self.guesses and self.guesses.with_draft(self.guesses.draft.at_speed(by))
+        seconds = {name: getattr(self, name) / by for name in _SECONDS}
+        return replace(self, **seconds, guesses=guesses)
 
     def with_prefix(self, shared: int) -> Server:
         """The same server where so many tokens of every prompt are in its cache already.
@@ -126,33 +167,51 @@ class Server:
         if not shared:
             return self
         longer = 1 + shared / self.prompt
-        return replace(self, prompt=self.prompt - shared, attention=self.attention * longer)
+        guesses = self.guesses and self.guesses.with_draft(self.guesses.draft.with_prefix(shared))
+        return replace(
+            self,
+            prompt=self.prompt - shared,
+            attention=self.attention * longer,
+            guesses=guesses,
+        )
+
+    @property
+    def width(self) -> int:
+        """Tokens of a sequence in a step: the guessed ones and the next."""
+        return 1 if self.guesses is None else self.guesses.guessed + 1
+
+    @property
+    def tokens(self) -> float:
+        """Tokens that a step gives each sequence, on average."""
+        return 1.0 if self.guesses is None else self.guesses.tokens
+
+    @property
+    def steps(self) -> float:
+        """Steps of an answer, on average, the one that reads the last of the prompt included."""
+        return 1 + (self.answer - 1) / self.tokens
 
     def step(self, decodes: float, prompt_tokens: float = 0.0) -> float:
-        """Seconds of a step with so many sequences' next tokens and so many tokens of prompts.
+        """Seconds of a step with so many sequences that decode and so many tokens of prompts.
 
         The stages of a pipeline work on a part of the sequences each, side by side. Reading weights
         and multiplying overlap in part: their seconds add up as the root of their squares, which is
         1.4 times the longer where both are equal (soft roofline; step times of dense models around
-        the ridge lie between the maximum and the sum).
+        the ridge lie between the maximum and the sum). A draft guesses after that.
         """
-        seconds = self._step(decodes, prompt_tokens)
-        if not (self.guessing and decodes):
-            return seconds
-        return seconds - (1 - self._of_plain(decodes)) * self._step(decodes, 0.0)
+        seconds = self.passing(decodes, decodes * self.width, prompt_tokens)
+        if self.guesses is not None:
+            seconds += self.guesses.seconds(decodes, prompt_tokens)
+        sending = self.stream * decodes
+        return math.sqrt(seconds * seconds + sending * sending)
 
-    def _of_plain(self, decodes: float) -> float:
-        """Seconds of a token with guesses over those of a plain step, between the stated ones."""
-        place = min(log2(max(1.0, decodes)), len(self.guessing) - 1.0)
-        below = int(place)
-        above = min(below + 1, len(self.guessing) - 1)
-        return self.guessing[below] + (place - below) * (
-            self.guessing[above] - self.guessing[below]
-        )
+    def passing(self, sequences: float, judged: float, prompt_tokens: float) -> float:
+        """Seconds of one pass over so many tokens of as many sequences, and of prompts.
 
-    def _step(self, decodes: float, prompt_tokens: float) -> float:
-        sequences = decodes / self.stages
-        tokens = sequences + prompt_tokens
+        Each cache is read once for all tokens of its sequence, and a scheduler's time is for
+        sequences, as in `speed/speculation.py`.
+        """
+        sequences, judged = sequences / self.stages, judged / self.stages
+        tokens = judged + prompt_tokens
         reading, computing = self._reading(tokens), self.product * tokens
         seconds = (
             math.sqrt(reading * reading + computing * computing)
@@ -164,21 +223,25 @@ class Server:
         )
         if prompt_tokens:
             seconds += self.attention * prompt_tokens + self.prompt_host
-        sending = self.stream * decodes
-        return math.sqrt(seconds * seconds + sending * sending)
+        return seconds
 
     def parts(self, decodes: float) -> StepParts:
         """What takes the seconds of a step without prompts; the overlap of reading and products is
         shared out by their squares."""
-        sequences = decodes / self.stages
-        reading, computing = self._reading(sequences), self.product * sequences
+        own = self.passing_parts(decodes, decodes * self.width)
+        return own if self.guesses is None else own + self.guesses.parts(decodes)
+
+    def passing_parts(self, sequences: float, judged: float) -> StepParts:
+        """The same of one pass."""
+        sequences, judged = sequences / self.stages, judged / self.stages
+        reading, computing = self._reading(judged), self.product * judged
         both = math.sqrt(reading * reading + computing * computing)
         share = computing * computing / (both * both) if both else 0.0
         return StepParts(
             weights=both * (1 - share),
             arithmetic=both * share,
             cache=self.cache * sequences,
-            links=self.latency + self.traffic * sequences,
+            links=self.latency + self.traffic * judged,
             host=self.host + self.sequence * sequences,
         )
 
@@ -202,22 +265,12 @@ def admitted(facts: ServerFacts) -> int:
     return max(1, min(most, int(room)))
 
 
-def local_server(
-    known: ServerFacts,
-    profile: ModelProfile,
-    workload: Workload,
-    estimate: MemoryEstimate,
-    gpu: Gpu,
-) -> Server | None:
+def local_server(known: ServerFacts, work: Work, gpu: Gpu) -> Server | None:
     """The server of a local engine (llama.cpp, exllama, MLX …), whose limits are `known`; None
     where its speed is not. Nobody's runs under load were found for these engines, so that their
     constants are those of one user's steps and of one prompt (`speed/decode.py`, `prefill.py`).
     """
-    prompt, answer = known.prompt, known.answer
-    facts = ModelFacts.of(profile, workload, prompt)
-    if facts is None:
-        return None
-    work = Work.of(facts, estimate)
+    prompt, answer, facts = known.prompt, known.answer, work.facts
     cost, token = step_cost(work, gpu, 1), prompt_token_seconds(work, gpu)
     rate, bandwidth = flops_per_second(work, gpu), gpu.bandwidth_bytes_per_second
     if cost is None or token is None or rate is None or bandwidth is None:

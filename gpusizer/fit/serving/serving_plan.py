@@ -18,10 +18,9 @@ from gpusizer.core.messages import Note
 from gpusizer.core.units import significant
 from gpusizer.fit.division import COUNTS, max_boards
 from gpusizer.fit.fit import sequences_held
-from gpusizer.fit.preference import ways_for_a_load
+from gpusizer.fit.preference import unreadiness, ways_for_a_load
 from gpusizer.fit.serving import Server, server_of
 from gpusizer.fit.serving.replicas import Borne, ServingTarget, borne, pace_of, replicas_in_time
-from gpusizer.fit.serving.served import with_guesses
 from gpusizer.fit.serving.serving_rows import Place, Replicas, ServingPlan, TokenPrices, place_of
 from gpusizer.fit.speed import ModelFacts
 from gpusizer.fit.study import Study
@@ -36,9 +35,11 @@ _ONE_MACHINE = 8  # devices of a replica in one server
 
 @dataclass(frozen=True, slots=True)
 class _Option:
-    """A way to run a replica, its server, what that bears, and how many it takes."""
+    """A way to run a replica, how far it is from running, its server, what that bears, and how many
+    it takes."""
 
     way: Way
+    unready: int
     server: Server
     most: Borne
     replicas: int
@@ -48,10 +49,11 @@ class _Option:
         return self.way.boards * self.replicas
 
     @property
-    def place(self) -> tuple[bool, int, int, int]:
-        """Fewest boards first, then the more faithful quantization, then smaller replicas."""
-        way = self.way
-        return (self.is_tight, self.total_boards, way.estimate.quant.order, way.boards)
+    def place(self) -> tuple[bool, int, int, int, int]:
+        """Fewest boards first, then what a command starts, then the more faithful quantization,
+        then smaller replicas."""
+        way, order = self.way, self.way.estimate.quant.order
+        return (self.is_tight, self.total_boards, self.unready, order, way.boards)
 
     @property
     def is_tight(self) -> bool:
@@ -173,7 +175,7 @@ def _weigh(search: _Search, study: Study, way: Way, target: ServingTarget) -> No
         search.others[slug].append(way)
         return
     server = _server(study, way, target)
-    option = None if server is None else _borne(way, server, target)
+    option = None if server is None else _borne(study, way, server, target)
     if server is None:
         search.unknown.add(slug)
     elif option is None:
@@ -212,7 +214,7 @@ def _settled(
         if best is not None and best.beaten_by(way.boards):
             continue
         server = _server(study, way, target)
-        other = None if server is None else _borne(way, server, target)
+        other = None if server is None else _borne(study, way, server, target)
         found = None if other is None else _better(study, other, best, target)
         found = None if found is None else _in_time(found, target)
         if found is not None and (best is None or found.place < best.place):
@@ -237,15 +239,16 @@ def _server(study: Study, way: Way, target: ServingTarget) -> Server | None:
     held = sequences_held(study, estimate, pool)
     if server is not None and held is not None:
         server = replace(server, most=min(server.most, int(held)))
-    return server and with_guesses(server, profile, workload, estimate, way.gpu)
+    return server
 
 
-def _borne(way: Way, server: Server, target: ServingTarget) -> _Option | None:
+def _borne(study: Study, way: Way, server: Server, target: ServingTarget) -> _Option | None:
     """The option of a server by the closed form; None where it is never in time."""
     most = borne(server, target.promise)
     if most is None:
         return None
-    return _Option(way, server, most, most.replicas(target.promise.requests_per_second))
+    replicas = most.replicas(target.promise.requests_per_second)
+    return _Option(way, unreadiness(study, way), server, most, replicas)
 
 
 def _limited(study: Study, option: _Option, target: ServingTarget) -> _Option | None:
@@ -260,7 +263,7 @@ def _limited(study: Study, option: _Option, target: ServingTarget) -> _Option | 
     users = largest_holding(holds, server.most * server.ranks)
     if users == server.most * server.ranks:
         return option
-    return _borne(way, replace(server, most=users // server.ranks), target)
+    return _borne(study, way, replace(server, most=users // server.ranks), target)
 
 
 def _in_time(option: _Option, target: ServingTarget) -> _Option | None:

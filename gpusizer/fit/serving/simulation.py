@@ -76,7 +76,7 @@ class _Run:
 
     def __init__(self, server: Server, users: int | None, rate: float | None) -> None:
         random = Random(_SEED)
-        self.server, self.users = server, users
+        self.server, self.users, self.random = server, users, random
         self.now, self.steps, self.turns = 0.0, 0, 0
         self.waiting: deque[int] = deque()
         self.reading: deque[list[int]] = deque()
@@ -91,7 +91,7 @@ class _Run:
             state = random_arrivals(server, rate or 1.0)
             for _ in range(round(state.decoding) if state else server.most):
                 self._send(0.0)
-                left = random.randint(1, server.answer)
+                left = random.randint(1, max(1, round(server.steps)))
                 heapq.heappush(self.decoding, (left, self.waiting.popleft()))
             self.before = len(self.sent)
             at, times = 0.0, []
@@ -100,7 +100,7 @@ class _Run:
                 times.append(at)
             self.wanted = self.before + _MOST
         else:
-            spread = server.answer * server.step(min(users, server.most))
+            spread = server.steps * server.step(min(users, server.most))
             times = sorted(random.uniform(0.0, spread) for _ in range(users))
             self.wanted = users + max(_FEWEST, min(_MOST, users * (_ROUNDS - 1)))
         self.coming = times  # a heap, as sorted times are
@@ -157,7 +157,7 @@ class _Run:
         """One step with pieces of prompts, in the order in which they came."""
         alone = self.server.scheduler.order == "prompts_first"
         decodes = 0 if alone else len(self.decoding)
-        space = max(1, self.server.scheduler.step_tokens - decodes)
+        space = max(1, self.server.scheduler.step_tokens - decodes * self.server.width)
         read, finished = 0, []
         while self.reading and read < space:
             piece = min(self.reading[0][1], space - read)
@@ -168,8 +168,13 @@ class _Run:
         self._pass(decodes, read, 0 if alone else 1)
         for number in finished:
             self.first[number] = self.now
-            heapq.heappush(self.decoding, (self.steps + self.server.answer - 1, number))
+            heapq.heappush(self.decoding, (self.steps + self._further(), number))
         self._finish()
+
+    def _further(self) -> int:
+        """Steps of an answer after its first token: a whole number whose mean is the server's."""
+        further = self.server.steps - 1
+        return int(further + self.random.random()) if self.server.guesses else round(further)
 
     def _decode(self) -> None:
         """Steps without prompts, up to the next end of an answer or the next arrival."""

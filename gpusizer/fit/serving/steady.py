@@ -1,8 +1,8 @@
 """The steady state of a server under load, in closed form.
 
-With d sequences that decode, r = d / (A x gap) requests per second come and go, and each brings P
-tokens of prompt. A mixed step holds the decodes and a piece of c prompt tokens, so that a share
-f = d x P / (A x c) of the steps is mixed:
+With d sequences that decode answers of A steps, r = d / (A x gap) requests per second come and go,
+and each brings P tokens of prompt. A mixed step holds the decodes and a piece of c prompt tokens,
+so that a share f = d x P / (A x c) of the steps is mixed:
 
     gap = step(d, 0) + f x (step(d, c) - step(d, 0))
 
@@ -17,20 +17,22 @@ pieces. Users and times satisfy Little's law: users = rate x (first token + (A -
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, log, sqrt
 from statistics import NormalDist
 
 from gpusizer.fit.serving.server import Server
 
-SPREAD, TOGETHER, AT_ONCE, STATIC = 0.0, 0.95, 1.0, 2.0
-"""How far users of a closed loop come together: requests of one length that began together stay
-so for a while, and runs differ in how long."""
-GATHERED = 6.0
-"""Steps full of prompts that users of a closed loop gather in at most; more are spread by their
-own turns. Both were chosen with the sources of the runs left out (`python -m bench.serving`), over
-0.4 to 1 and 2 to 8: errors of first tokens vary little, their spread between runs by a factor of
-two (without a limit 15, with 5 and 8 full steps 8 and 9 from the 10th to the 90th percentile)."""
+SPREAD, AT_ONCE, STATIC = 0.0, 1.0, 2.0
+"""How users of a closed loop come together: one by one, all at the same time, or as a batch whose
+prompts are all read before any answer goes on."""
+ROUNDS = 10.0
+"""Requests of each user of a load test, the first of them at the same time as everybody's: ten in
+the scripts of InferenceMAX (benchmark_serving.py, `--num-prompts` of ten times the concurrency) and
+of NVIDIA's Dynamo (perf.sh, `--request-count`)."""
+_RETURNS = 1.5
+"""Full steps for a prompt that returns with as many as fill one: half of the step that runs, and
+its own."""
 _ROUNDS = 60
 _CLOSE = 1e-4
 _NEAR = 1e-3
@@ -45,7 +47,8 @@ class Steady:
     Attributes:
         users: in flight, those that wait included.
         decoding: sequences in a step.
-        ttft, gap: mean seconds to the first token, and between further ones.
+        ttft, gap: mean seconds to the first token, and between further steps of an answer, each of
+            which gives a token, or several where a draft guesses.
         queue: seconds of `ttft` that are a wait for admission.
         prompts: share of the gap that prompts of others take.
         saturated: prompts come in faster than steps can read them.
@@ -59,9 +62,9 @@ class Steady:
     prompts: float
     saturated: bool
 
-    def requests_per_second(self, answer: int) -> float:
-        """Little's law."""
-        return self.users / (self.ttft + (answer - 1) * self.gap)
+    def requests_per_second(self, steps: float) -> float:
+        """Little's law, for answers of so many steps."""
+        return self.users / (self.ttft + (steps - 1) * self.gap)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ class _Work:
     saturated: bool
 
 
-def closed_loop(server: Server, users: float, together: float = TOGETHER) -> Steady:
+def closed_loop(server: Server, users: float, together: float = SPREAD) -> Steady:
     """`users` of one rank, each of whom sends the next request when the last was answered.
 
     `together`: `SPREAD` when prompts come one by one; `AT_ONCE` when all come at the same time,
@@ -100,6 +103,30 @@ def closed_loop(server: Server, users: float, together: float = TOGETHER) -> Ste
                 break
             low, high = (middle, high) if best.users < admitted else (low, middle)
     return _queued(server, best, users, admitted)
+
+
+def load_test(server: Server, users: float, rounds: float = ROUNDS, alike: bool = True) -> Steady:
+    """What a client that keeps `users` in flight measures on average over so many requests of each.
+
+    All begin at the same time. Answers that differ in length spread their users afterwards. Where
+    they are `alike`, users stay together in an engine that reads prompts first: whoever began to
+    decode in one step ends in one step. In mixed steps those do whose prompts filled one together,
+    and the step after their return is full again.
+    """
+    start, later = closed_loop(server, users, AT_ONCE), closed_loop(server, users, SPREAD)
+    if alike and server.scheduler.order == "prompts_first":
+        later = start
+    elif alike and not later.saturated:
+        full = server.step(0.0, min(float(server.scheduler.step_tokens), users * server.prompt))
+        returned = later.queue + server.request + _RETURNS * full
+        later = replace(later, ttft=max(later.ttft, min(start.ttft, returned)))
+    share = 1 / max(1.0, rounds)
+    return replace(
+        later,
+        ttft=share * (start.ttft - start.queue / 2) + (1 - share) * later.ttft,
+        gap=share * start.gap + (1 - share) * later.gap,
+        queue=share * start.queue / 2 + (1 - share) * later.queue,
+    )
 
 
 def random_arrivals(server: Server, requests_per_second: float) -> Steady | None:
@@ -147,7 +174,7 @@ def most_at_random(server: Server, ttft_seconds: float | None, share: float) -> 
 
 def _rate(server: Server, work: _Work) -> float:
     """Requests per second, whose prompts take less than all of the time."""
-    return min(work.decoding / (server.answer * work.gap), _BUSIEST / work.each)
+    return min(work.decoding / (server.steps * work.gap), _BUSIEST / work.each)
 
 
 def _work_at_random(server: Server, decoding: float) -> _Work:
@@ -160,7 +187,7 @@ def _at_random(server: Server, work: _Work, requests_per_second: float) -> Stead
     running = 0.5 * min(1.0, work.decoding) * work.gap
     wait = _random_wait(work.turn, requests_per_second * work.each)
     ttft = server.request + running + work.turn + wait
-    users = requests_per_second * (ttft + (server.answer - 1) * work.gap)
+    users = requests_per_second * (ttft + (server.steps - 1) * work.gap)
     prompts = 1 - work.plain / work.gap
     return Steady(users, work.decoding, ttft, work.gap, 0.0, prompts, False)
 
@@ -175,7 +202,7 @@ def _late(server: Server, work: _Work, share: float) -> float:
     rate, missed = _rate(server, work), 1 - share
     reading = min(1.0, rate * work.turn)
     wait = max(0.0, 1 - missed / reading) * work.turn + reading * max(0.0, work.turn - work.plain)
-    if 2 * server.prompt > server.scheduler.step_tokens - work.decoding:
+    if 2 * server.prompt > server.scheduler.step_tokens - work.decoding * server.width:
         mean = work.turn / (2 * (1 - min(rate * work.each, 0.999)))
         wait = max(wait, mean * log(max(1.0, reading / missed)))
     return server.request + min(1.0, work.decoding) * work.gap + work.turn + wait
@@ -197,42 +224,42 @@ def _random_wait(turn: float, busy: float) -> float:
 def _steady(server: Server, decoding: float, admitted: float, together: float) -> Steady:
     """The state with so many decoding; its users are a result.
 
-    The wait for prompts lies between the own one's turn, where users are spread, and half of
-    everybody's, where all come at once; between them its logarithm goes by `together`, and at
-    most `GATHERED` steps are waited for. What is waited for before the first token does not
-    interrupt the answer.
+    Where users come one by one a prompt waits for its turn, and interrupts everybody else; where
+    all come at the same time, whose prompts fill n steps, it waits for half of them and its own,
+    (1 + 1 / n) / 2, which do not interrupt its answer.
     """
     work = _work(server, decoding, max(0.0, decoding - 1))
     extra = work.gap - work.plain
-    wave = max(work.turn, extra * (server.answer - 1) / 2)
-    if together > AT_ONCE:
-        first, gap = max(work.turn, extra * (server.answer - 1)), work.plain
-    else:
-        if together < AT_ONCE:
-            full = server.step(0.0, float(server.scheduler.step_tokens))
-            wave = max(work.turn, min(wave, GATHERED * full))
-        first = work.turn * float((wave / work.turn) ** together)
-        gap = work.gap - together * extra / 2
+    prompts = extra * (server.steps - 1)
+    first, gap = work.turn, work.gap
+    if together == STATIC:
+        first, gap = max(work.turn, prompts), work.plain
+    elif together == AT_ONCE:
+        steps = max(1.0, admitted * server.prompt / server.scheduler.step_tokens)
+        first = max(work.turn, prompts * (1 + 1 / steps) / 2)
+        gap = work.gap - extra * (1 + 1 / steps) / 2
     behind = max(0.0, admitted - 1)
-    wait = max(0.0, 1 - together) * min(_random_wait(work.turn, work.busy), behind / 2 * work.turn)
+    wait = 0.0
+    if together == SPREAD:
+        wait = min(_random_wait(work.turn, work.busy), behind / 2 * work.turn)
     if work.saturated:
         first, wait, gap = work.turn, 0.0, work.gap
     running = work.gap * behind / (behind + 1)
     ttft = server.request + running + first + wait
-    rate = work.decoding / (server.answer * work.gap)
-    users = rate * (ttft + (server.answer - 1) * gap)
+    rate = work.decoding / (server.steps * work.gap)
+    users = rate * (ttft + (server.steps - 1) * gap)
     prompts = extra / work.gap if work.gap else 0.0
     return Steady(users, work.decoding, ttft, gap, 0.0, prompts, work.saturated)
 
 
 def _queued(server: Server, state: Steady, users: float, admitted: float) -> Steady:
     """The state with all users: whoever is not admitted, or whose prompt is not read, waits."""
-    rate = state.decoding / (server.answer * state.gap)
+    rate = state.decoding / (server.steps * state.gap)
     inside = admitted if users > admitted else users
     ttft = state.ttft
     if state.saturated:
-        ttft = max(ttft, inside / rate - (server.answer - 1) * state.gap)
-    cycle = ttft + (server.answer - 1) * state.gap
+        ttft = max(ttft, inside / rate - (server.steps - 1) * state.gap)
+    cycle = ttft + (server.steps - 1) * state.gap
     queue = max(0.0, (users - inside) / inside * cycle) if inside else float("inf")
     return Steady(
         users, state.decoding, ttft + queue, state.gap, queue, state.prompts, state.saturated
@@ -242,31 +269,31 @@ def _queued(server: Server, state: Steady, users: float, admitted: float) -> Ste
 def _most_decoding(server: Server) -> float:
     """Sequences at which every step is full of prompts."""
     budget = server.scheduler.step_tokens
-    each = server.prompt / server.answer
-    return budget / (1 + each)
+    each = server.prompt / server.steps
+    return budget / (server.width + each)
 
 
 def _work(server: Server, decoding: float, others: float) -> _Work:
     """Gap and turn with so many decoding; the prompts of so many others interrupt each."""
     plain = server.step(max(decoding, 1e-9))
-    brought = decoding * server.prompt / server.answer  # prompt tokens for each decode step
-    others *= server.prompt / server.answer
+    brought = decoding * server.prompt / server.steps  # prompt tokens for each decode step
+    others *= server.prompt / server.steps
     budget = float(server.scheduler.step_tokens)
     if server.scheduler.order == "prompts_first":
         piece = min(max(float(server.prompt), brought), budget)
         reading = server.step(0.0, piece)
         gap = plain + others / piece * reading
         each = server.prompt / budget * server.step(0.0, budget)
-        busy = decoding / server.answer * each / gap
+        busy = decoding / server.steps * each / gap
         turn = ceil(server.prompt / piece) * reading
         return _Work(decoding, gap, plain, turn, each, busy, False)
-    saturated = decoding + brought > budget
+    saturated = decoding * server.width + brought > budget
     if saturated:
         decoding = min(decoding, _most_decoding(server))
-        brought = decoding * server.prompt / server.answer
+        brought = decoding * server.prompt / server.steps
         others = brought
         plain = server.step(max(decoding, 1e-9))
-    space = max(1.0, budget - decoding)
+    space = max(1.0, budget - decoding * server.width)
     pieces = ceil(server.prompt / space)
     piece = min(max(server.prompt / pieces, brought), space)
     mixed = server.step(decoding, piece)

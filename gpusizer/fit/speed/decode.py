@@ -8,6 +8,7 @@ from gpusizer.fit.speed.classes import SERVING, decode_classes
 from gpusizer.fit.speed.kernels import (
     backends_of,
     cache_reads,
+    expert_launch_seconds,
     expert_layer_times,
     launch_seconds,
     layer_times,
@@ -17,7 +18,7 @@ from gpusizer.fit.speed.kernels import (
 from gpusizer.fit.speed.links import SECONDS_PER_HOP, exchange_seconds, link_of
 from gpusizer.fit.speed.prefill import flops_per_second
 from gpusizer.fit.speed.rate import RateBand
-from gpusizer.fit.speed.tables import Pace, decode_table, engine_limits, find, host_of
+from gpusizer.fit.speed.tables import Pace, decode_table, engine_limits, find, host_of, release_of
 from gpusizer.fit.speed.work import Work
 from gpusizer.gpus import Gpu
 
@@ -93,8 +94,9 @@ def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> St
     cache += facts.state_bytes * _STATE_PASSES
     layers = facts.launched_layers if work.kernels.llama_cpp else facts.running_layers
     host = host_of(work.engine, facts.workload.engine_version)
+    reads = reads_of_weights(work.family, gpu, work.quant)
     return StepCost(
-        reading=(work.dense_bytes + experts) * reads_of_weights(gpu, work.quant) / bandwidth,
+        reading=(work.dense_bytes + experts) * reads / bandwidth,
         cache=cache * together / host.cache_efficiency / bandwidth,
         layers=layers * layer_times(work.kernels, gpu),
         expert_layers=facts.expert_layers
@@ -103,11 +105,20 @@ def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> St
         fixed=host.seconds
         + facts.layers * exchange
         + facts.layers * launch_seconds(work.kernels, gpu)
+        + expert_launches(work)
         + unpacking_seconds(work.kernels, gpu, _weights(work), work.bits, work.quant) / cards
         + (work.pipeline - 1) * SECONDS_PER_HOP
         + (together - 1) * engine_limits(work.engine).seconds_per_sequence,
         computing=computing,
     )
+
+
+def expert_launches(work: Work) -> float:
+    """Seconds of a step in which kernels are launched for experts that no token has chosen."""
+    facts = work.facts
+    release = release_of(facts.workload.engine_version)
+    each = expert_launch_seconds(work.engine, release, work.quant, facts.experts)
+    return facts.expert_layers * each
 
 
 def in_step(work: Work, sequences: float) -> float:

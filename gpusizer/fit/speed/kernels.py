@@ -9,6 +9,8 @@ import math
 import re
 from dataclasses import dataclass
 
+from gpusizer.core.tables import toml_of
+from gpusizer.fit.speed.classes import SERVING
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines.abilities import Abilities
 from gpusizer.memory.workload import Workload
@@ -95,12 +97,26 @@ Max (brand-o/normiebench), 7 billion 3 and 13 on an M1 Max and Ultra
 WEIGHT_ONLY_ON_HOPPER = 0.76
 """What 4-bit kernels that compute in 16 bits reach of the bandwidth that 8 and 16 bits reach.
 
-They multiply by instructions of Ampere's (Marlin, arXiv 2408.11743), which Hopper runs below its
-own rate. Llama-3.1-8B and 3.3-70B in AWQ on an H200 (NVIDIA/Model-Optimizer) take 1.20 and 1.32
-times what 8 bits let expect of their bytes, Qwen3-8B and 32B on an H20 (QwenLM/Qwen3) 1.19 and
-1.27; Qwen2.5 on an A100 0.97 to 1.07.
+Serving engines multiply by instructions of Ampere's (Marlin, arXiv 2408.11743), which Hopper runs
+below its own rate. Llama-3.1-8B and 3.3-70B in AWQ on an H200 (NVIDIA/Model-Optimizer) take 1.20
+and 1.32 times what 8 bits let expect of their bytes, Qwen3-8B and 32B on an H20 (QwenLM/Qwen3) 1.19
+and 1.27; Qwen2.5 on an A100 0.97 to 1.07.
 """
 _WEIGHT_ONLY = ("awq-", "gptq-int4")
+
+EXPERT_LAUNCH_SECONDS = 2.1e-6
+"""Time of a kernel that finds no token for its expert, within CUDA graphs.
+
+Marlin's first kernel for mixtures is launched for each expert in turn, twice a layer
+(`marlin_mm_moe`, csrc/moe/marlin_moe_ops.cu of vLLM until 0.8.4; pull request 12185 says so):
+DeepSeek-V3 in AWQ on eight A100 took 90 ms a token and 34 with one launch for all (same pull
+request), 1.9 us for each of 58 x 256 x 2; Qwen3-30B-A3B and 235B-A22B in GPTQ under SGLang 0.4.6 on
+H20 take 26 and 55 ms beyond what their layers and bytes do (QwenLM/Qwen3), 2.1 and 2.3 us for each
+of 48 and 94 x 128 x 2.
+"""
+_EXPERT_PRODUCTS = 2  # gate and up together, and down
+_OF_MARLIN = ("awq-", "gptq-int")
+_LAUNCHED_TOGETHER = toml_of(__file__)["launched_together"]
 
 _FLASH_BY_DEFAULT = 6325  # PR 15434, August 2025: --flash-attn auto
 _READS_ON_GDDR = 2.0
@@ -226,10 +242,23 @@ def unpacking_seconds(kernels: Kernels, gpu: Gpu, weights: float, bits: float, q
     return weights * operations * gpu.devices_per_board / gpu.fp32_flops
 
 
-def reads_of_weights(gpu: Gpu, quant: str) -> float:
+def reads_of_weights(family: str, gpu: Gpu, quant: str) -> float:
     """What reading weights takes on this card, in times of what their bytes let expect."""
-    slow = gpu.architecture.startswith("Hopper") and quant.startswith(_WEIGHT_ONLY)
+    on_hopper = family == SERVING and gpu.architecture.startswith("Hopper")
+    slow = on_hopper and quant.startswith(_WEIGHT_ONLY)
     return 1 / WEIGHT_ONLY_ON_HOPPER if slow else 1.0
+
+
+def expert_launch_seconds(
+    engine: str, release: tuple[int, int, int] | None, quant: str, experts: int
+) -> float:
+    """Seconds per layer with routed experts that an engine's release launches one by one; the
+    newest release where none is named."""
+    if release is None or engine not in _LAUNCHED_TOGETHER or not quant.startswith(_OF_MARLIN):
+        return 0.0
+    since = _LAUNCHED_TOGETHER[engine]
+    together = release >= tuple(since["many" if experts > since["few"] else "every"])
+    return 0.0 if together else experts * _EXPERT_PRODUCTS * EXPERT_LAUNCH_SECONDS
 
 
 def cache_reads(kernels: Kernels, gpu: Gpu, query_heads: float) -> float:

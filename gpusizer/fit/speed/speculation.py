@@ -18,6 +18,7 @@ from gpusizer.fit.fit import Fit
 from gpusizer.fit.speed import Rate, decode_bands
 from gpusizer.fit.speed.classes import format_of
 from gpusizer.fit.speed.decode import in_step, pace_of, step_cost, step_seconds
+from gpusizer.fit.speed.own_draft import OwnDraft
 from gpusizer.fit.speed.prefill import prompt_token_seconds
 from gpusizer.fit.speed.rate import RateBand
 from gpusizer.fit.speed.tables import engine_limits
@@ -25,6 +26,7 @@ from gpusizer.fit.speed.work import ModelFacts, Work
 from gpusizer.gpus import Gpu
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.workload import Workload
+from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import DraftModel, ModelProfile
 from gpusizer.model.tensor_roles import Kind, Part
 
@@ -49,23 +51,30 @@ class Speculation:
         model, draft: the work of a step of each.
         guessed: tokens of a round.
         at_once: one pass of the draft guesses all of them.
+        architecture, kv_dtype: of the draft and its cache.
     """
 
     model: Work
     draft: Work
     guessed: int
     at_once: bool
+    architecture: Architecture
+    kv_dtype: str
 
     @classmethod
     def of(
         cls, profile: ModelProfile, workload: Workload, estimate: MemoryEstimate, model: Work
     ) -> Speculation | None:
-        """A model and its draft; None without one that generates text or that the engine runs."""
+        """A model and its draft, a second model or layers of its own; None without one that
+        generates text or that the engine runs."""
         draft, memory = profile.draft, estimate.draft
+        if workload.own_draft_tokens:
+            return cls._of_own(profile, workload, estimate, model)
         if draft is None or memory is None or not workload.draft_tokens:
             return None
         facts = ModelFacts.of(draft.profile, workload, model.facts.prompt)
-        if facts is None:
+        arch = draft.profile.architecture
+        if facts is None or arch is None:
             return None
         head = 0 if _has_head(draft) else model.facts.head_parameters
         if head:
@@ -82,7 +91,20 @@ class Speculation:
             pipeline=memory.split.pipeline,
             data=memory.split.data,
         )
-        return cls(model, work, workload.draft_tokens, draft.guesses_at_once)
+        kv_dtype = memory.placement.workload.kv_dtype
+        at_once, guessed = draft.guesses_at_once, workload.draft_tokens
+        return cls(model, work, guessed, at_once, arch, kv_dtype)
+
+    @classmethod
+    def _of_own(
+        cls, profile: ModelProfile, workload: Workload, estimate: MemoryEstimate, model: Work
+    ) -> Speculation | None:
+        own = OwnDraft.of(profile, estimate)
+        if own is None:
+            return None
+        work = own.work(model, model.facts.head_parameters * _HEAD_BYTES)
+        guessed, kv_dtype = workload.own_draft_tokens, estimate.kv_dtype
+        return cls(model, work, guessed, False, own.architecture, kv_dtype)
 
     def round_seconds(self, gpu: Gpu, sequences: float, filled: float = 1.0) -> float | None:
         """Seconds of a round of all sequences; None where the speed of the GPU is unknown."""

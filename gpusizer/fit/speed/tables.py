@@ -180,15 +180,25 @@ _NO_HOST = Host(0.0, CACHE_EFFICIENCY)
 
 
 @lru_cache(maxsize=256)
+def release_of(version: str | None) -> Release | None:
+    """The release that a version names; None for the newest.
+
+    >>> release_of("SGLang 0.4.6.post1"), release_of(None)
+    ((0, 4, 6), None)
+    """
+    named = _RELEASE.search(version or "")
+    return None if named is None else (int(named[1]), int(named[2]), int(named[3] or 0))
+
+
+@lru_cache(maxsize=256)
 def host_of(engine: str, version: str | None) -> Host:
     """The host of an engine's release; of the newest where none is named."""
     eras = [(since, host) for name, since, host in _eras() if name == engine]
     if not eras:
         return _NO_HOST
-    named = _RELEASE.search(version or "")
-    if named is None:
+    release = release_of(version)
+    if release is None:
         return eras[-1][1]
-    release = (int(named[1]), int(named[2]), int(named[3] or 0))
     return next((host for since, host in reversed(eras) if since <= release), eras[0][1])
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from gpusizer.core.loose_values import Arguments, StoredObject
 from gpusizer.core.tables import toml_of
 from gpusizer.model.profile import DraftModel
 from gpusizer.model.tasks import ModelKind
@@ -36,6 +37,9 @@ class Abilities:
             products in 16 bits, None where it needs hardware that multiplies them.
         amd_attention: its AMD kernels need a target that has a FlashAttention build.
         kinds: models that it runs.
+        converts: quantizations that it makes of 16 bits while it loads, or by a program of its own;
+            its launcher (`answers/launch/`) has the words. GGUF files are made by llama.cpp's.
+        loads_made: its command loads what llm-compressor leaves in a folder of the machine.
         reads: the files that it loads; a checkpoint has to be converted for engines of GGUF files.
         methods: methods whose quantized checkpoints it reads at any width and group, beside the
             quantizations whose row in `data/quants.csv` names it; `EVERY_METHOD` for all.
@@ -64,6 +68,8 @@ class Abilities:
     amd_attention: bool = False
     kinds: frozenset[ModelKind] = frozenset({"decoder"})
     reads: FileFormat = "checkpoint"
+    converts: tuple[str, ...] = ()
+    loads_made: bool = False
     methods: tuple[str, ...] = ()
     bare_widths: tuple[tuple[str, str], ...] = ()
     offloads: bool = False
@@ -93,23 +99,23 @@ class Abilities:
         return readable and draft.method in self.draft_methods
 
 
-_TABLES: Mapping[str, Mapping[str, Any]] = toml_of(__file__)
+_TABLES: Mapping[str, StoredObject] = toml_of(__file__)
 _SETS = frozenset({"kinds", "draft_methods", "stacks"})
 
 
-def stated(slug: str) -> dict[str, Any]:
+def stated(slug: str) -> Arguments:
     """The fields of an engine that its table states; raises TypeError for unknown abilities."""
     table = dict(_TABLES[slug])
     abilities, rules = Abilities(**_frozen(table.pop("abilities"))), table.pop("rules", {})
     return {"slug": slug, "abilities": abilities, **_frozen(table), **_frozen(rules)}
 
 
-def _frozen(table: Mapping[str, Any]) -> dict[str, Any]:
+def _frozen(table: StoredObject) -> Arguments:
     """The same with sets and tuples for lists."""
     return {
         name: frozenset(value) if name in _SETS else _tuples(value) for name, value in table.items()
     }
 
 
-def _tuples(value: Any) -> Any:
+def _tuples(value: object) -> object:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -11,8 +11,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
 
+from gpusizer.core.loose_values import Arguments, StoredObject
 from gpusizer.core.tables import toml_of
 from gpusizer.memory.quants.layouts import ModelShape
 from gpusizer.model.tensor_roles import Slot
@@ -158,8 +158,8 @@ def _choices(texts: Mapping[str, Sequence[str]]) -> dict[Slot, Choices]:
     }
 
 
-def _recipe(facts: Mapping[str, Any]) -> Recipe:
-    read: dict[str, Any] = {
+def _recipe(facts: StoredObject) -> Recipe:
+    read: Arguments = {
         name: tuple(value) if name == "eight_k" else value for name, value in facts.items()
     }
     for name in ("exceptions", "falcon"):

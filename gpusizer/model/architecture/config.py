@@ -8,11 +8,10 @@ so that a hostile or broken configuration cannot turn into a number.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
 
+from gpusizer.core.loose_values import JsonObject, JsonValue, object_in
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import toml_of
 from gpusizer.hub.snapshot import Config
@@ -41,7 +40,7 @@ class ConfigView:
 
     outer: Config
     text: Config
-    defaults: Mapping[str, Any]
+    defaults: JsonObject
     defaulted: list[str] = field(default_factory=list)
 
     @property
@@ -85,7 +84,7 @@ class ConfigView:
                     return number
         return None
 
-    def sequence(self, key: str) -> list[Any] | None:
+    def sequence(self, key: str) -> list[JsonValue] | None:
         """A non-empty list by its exact key."""
         value = self._lookup(key)
         return value if isinstance(value, list) and value else None
@@ -97,19 +96,18 @@ class ConfigView:
 
     def mapping(self, key: str) -> Config:
         """A nested object by its exact key; empty when absent."""
-        value = self._lookup(key)
-        return value if isinstance(value, dict) else {}
+        return object_in(self._lookup(key))
 
     def has(self, key: str) -> bool:
         """Whether the key is present with a value other than null."""
         return self._lookup(key) is not None
 
-    def _lookup(self, key: str) -> Any:
+    def _lookup(self, key: str) -> JsonValue:
         if self.text.get(key) is not None:
             return self.text[key]
         for nested in ("attn_config", "ffn_config"):  # MPT and DBRX split their configuration
-            inner = self.text.get(nested)
-            if isinstance(inner, dict) and inner.get(key) is not None:
+            inner = object_in(self.text.get(nested))
+            if inner.get(key) is not None:
                 return inner[key]
         return None
 
@@ -118,7 +116,8 @@ def view(config: Config) -> ConfigView:
     """The language-model view of a parsed config.json."""
     text = config
     for _ in range(_NEST_DEPTH):
-        inner = next((text[key] for key in _NESTED if isinstance(text.get(key), dict)), None)
+        nested = (text.get(key) for key in _NESTED)
+        inner = next((part for part in nested if isinstance(part, dict)), None)
         if inner is None or ("hidden_size" in text and "num_hidden_layers" in text):
             break
         text = inner
@@ -133,14 +132,14 @@ def view(config: Config) -> ConfigView:
 
 
 @cache
-def class_defaults() -> dict[str, dict[str, Any]]:
+def class_defaults() -> dict[str, dict[str, JsonValue]]:
     """Defaults of transformers' configuration classes, by model_type, with their source."""
     text = (DATA_DIR / "class_defaults.json").read_text(encoding="utf-8")
-    data: dict[str, dict[str, Any]] = json.loads(text)["model_types"]
+    data: dict[str, dict[str, JsonValue]] = json.loads(text)["model_types"]
     return data
 
 
-def _positive_int(value: Any) -> int | None:
+def _positive_int(value: JsonValue) -> int | None:
     if isinstance(value, list):
         value = _repeated(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -150,7 +149,7 @@ def _positive_int(value: Any) -> int | None:
     return int(value)
 
 
-def _repeated(values: list[Any]) -> Any:
+def _repeated(values: list[JsonValue]) -> JsonValue:
     """The number that a list repeats for every layer, as some configurations do; else None."""
     first = values[0] if 0 < len(values) <= _MAX_REPEATED else None
     is_number = isinstance(first, int | float)
@@ -165,7 +164,7 @@ def config_of_params(params: Config | None) -> Config | None:
     if params is None or "dim" not in params or "n_layers" not in params:
         return None
     # Present and null: the class's default window belongs to its first model alone.
-    config: dict[str, Any] = {"model_type": "mistral", "sliding_window": None}
+    config: dict[str, JsonValue] = {"model_type": "mistral", "sliding_window": None}
     config |= {_TABLES["params"].get(key, key): value for key, value in params.items()}
     moe = params.get("moe")
     if isinstance(moe, dict):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
+from gpusizer.core.loose_values import JsonObject, JsonValue
 from gpusizer.core.tables import toml_of
 from gpusizer.hub.snapshot import Config
 from gpusizer.model.architecture.config import ConfigView
@@ -41,7 +41,7 @@ def resolve_gguf(metadata: Config | None, groups: Sequence[WeightGroup]) -> Arch
     return replace(architecture, generates=False) if architecture and encodes else architecture
 
 
-def gguf_config(metadata: Config, groups: Sequence[WeightGroup]) -> dict[str, Any]:
+def gguf_config(metadata: Config, groups: Sequence[WeightGroup]) -> dict[str, JsonValue]:
     """The metadata under the key names of config.json; absent facts are left out."""
     facts = _Facts(metadata)
     layers = facts.layers()
@@ -69,13 +69,13 @@ def gguf_config(metadata: Config, groups: Sequence[WeightGroup]) -> dict[str, An
 class _Facts:
     """Metadata of the architecture the file names. Values of a wrong type count as absent."""
 
-    def __init__(self, metadata: Mapping[str, Any]) -> None:
+    def __init__(self, metadata: JsonObject) -> None:
         name = metadata.get(ARCHITECTURE)
         self.name = name if isinstance(name, str) else "unknown"
         self._metadata = metadata
         self._numbers: dict[str, list[int]] = {}
 
-    def get(self, key: str) -> Any:
+    def get(self, key: str) -> JsonValue:
         """A value as it is, None when absent."""
         return self._metadata.get(f"{self.name}.{key}")
 

@@ -7,8 +7,8 @@ configuration does not use that convention. The first that answers wins.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from gpusizer.core.loose_values import JsonValue
 from gpusizer.model.architecture.config import LAYER_KINDS, ConfigView
 from gpusizer.model.architecture.model import Attention
 
@@ -100,7 +100,7 @@ def _blocks(view: ConfigView, layers: int) -> Kinds | None:
     ]
 
 
-def _has_attention(block: Any) -> bool:
+def _has_attention(block: JsonValue) -> bool:
     attention = block.get("attention") if isinstance(block, dict) else None
     if not isinstance(attention, dict):
         return False
@@ -151,11 +151,11 @@ _READERS: tuple[Reader, ...] = (
 )
 
 
-def _only(full: set[Any], layers: int) -> Kinds:
+def _only(full: set[JsonValue], layers: int) -> Kinds:
     return [Attention.FULL if i in full else Attention.RECURRENT for i in range(layers)]
 
 
-def _hashable(value: Any) -> int:
+def _hashable(value: JsonValue) -> int:
     return value if isinstance(value, int) else -1
 
 

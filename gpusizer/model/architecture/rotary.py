@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
+from gpusizer.core.loose_values import JsonObject, JsonValue
 from gpusizer.model.architecture.config import MODEL_TYPES, ConfigView
 
 _MOST_KINDS = 16  # of layers with positions of their own; models have two
@@ -68,7 +68,7 @@ def _rotaries(cfg: ConfigView, head_dim: int | None, positions: int) -> Iterator
             wide = cfg.number("global_head_dim") if name == "full_attention" else None
             yield _rotary_of(cfg, own, wide or width, positions, share=1.0)
         return
-    settings: Mapping[str, Any] = parameters or cfg.mapping("rope_scaling")
+    settings: JsonObject = parameters or cfg.mapping("rope_scaling")
     share = 1.0 if latent else _share(cfg, settings)
     yield _rotary_of(cfg, settings, width, positions, share)
     if cfg.has("rope_local_base_freq") or cfg.model_type == "gemma3_text":
@@ -76,7 +76,7 @@ def _rotaries(cfg: ConfigView, head_dim: int | None, positions: int) -> Iterator
 
 
 def _rotary_of(
-    cfg: ConfigView, settings: Mapping[str, Any], width: int, positions: int, share: float
+    cfg: ConfigView, settings: JsonObject, width: int, positions: int, share: float
 ) -> Rotary:
     kind = settings.get("rope_type") or settings.get("type") or "default"
     original = settings.get("original_max_position_embeddings")
@@ -91,7 +91,7 @@ def _rotary_of(
     )
 
 
-def _share(cfg: ConfigView, settings: Mapping[str, Any]) -> float:
+def _share(cfg: ConfigView, settings: JsonObject) -> float:
     """Rotated share of a head: `partial_rotary_factor`, or GPT-NeoX's `rotary_pct`."""
     for place in (settings, cfg.text):
         for key in ("partial_rotary_factor", "rotary_pct"):
@@ -101,7 +101,7 @@ def _share(cfg: ConfigView, settings: Mapping[str, Any]) -> float:
     return 1.0
 
 
-def _number(value: Any, default: float, highest: float) -> float:
+def _number(value: JsonValue, default: float, highest: float) -> float:
     """A positive number up to `highest`, else the default."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= highest:
         return default

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from gpusizer.model.tensor_roles import Kind, Part, Slot
 from gpusizer.model.weights import WeightGroup
 
 _TOWERS = frozenset({Part.VISION, Part.AUDIO, Part.PROJECTOR, Part.ADAPTER})
+
+_OTHER_ATTENTION = re.compile("indexer|cross|encoder_attn|EncDec")
 
 HeadWidths = dict[int, tuple[int, int]]
 
@@ -84,13 +87,9 @@ def kv_widths(groups: Iterable[WeightGroup]) -> HeadWidths:
     values: dict[int, int] = {}
     for group in text_matrices(groups, Kind.LINEAR):
         target = {Slot.K: keys, Slot.V: values}.get(group.slot)
-        if target is None or group.layers is None or not _is_self_attention(group.pattern):
+        if target is None or group.layers is None or _OTHER_ATTENTION.search(group.pattern):
             continue
         for layer in group.layers:
             target[layer] = group.shape[0]
     # A layer with a k_proj alone uses its keys as values as well (Gemma 4's global layers).
     return {layer: (width, values.get(layer, width)) for layer, width in keys.items()}
-
-
-def _is_self_attention(pattern: str) -> bool:
-    return not any(word in pattern for word in ("indexer", "cross", "encoder_attn", "EncDec"))

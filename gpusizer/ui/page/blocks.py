@@ -22,6 +22,9 @@ from gpusizer.ui.questions.endpoints import CONCURRENCY
 
 _MAX_WAITING = 256
 """Calls that wait in the queue of a page or of the endpoints; more are refused."""
+_SECONDS_BETWEEN_LOOKS = 0.01
+"""After which a free queue looks for calls again. Gradio 6.31 looks each millisecond
+(gradio/queueing.py), which takes each of the four queues 2 % of a core while nobody asks."""
 
 
 def build_page(
@@ -127,4 +130,5 @@ class ServedBlocks(gr.Blocks):
             blocks=self,
             default_concurrency_limit=CONCURRENCY,
         )
+        self._queue.sleep_when_free = _SECONDS_BETWEEN_LOOKS
         return self

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlencode
 
+from gpusizer.answers.contract.answers import SizeAnswer
 from gpusizer.core.errors import GpusizerError
 from gpusizer.hub.model_ref import is_repo_id
 from gpusizer.text import Language
@@ -78,7 +77,7 @@ class Badge:
         )
 
 
-def badge_of(report: Mapping[str, Any], language: Language) -> Badge:
+def badge_of(report: SizeAnswer, language: Language) -> Badge:
     """Return the badge of a report's first place: the GPU asked for, else the best one."""
     words, model = Words(language), str(report["model"]["repo_id"])
     if not report["ranking"]:

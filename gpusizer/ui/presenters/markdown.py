@@ -84,7 +84,7 @@ def _estimate(row: EstimateRow, words: Words) -> Sequence[str]:
 
 
 def _place(item: Ranked, words: Words) -> Sequence[str]:
-    fit, rent = item.fit, item.rent_usd_per_hour
+    fit, rent = item.fit, item.costs.rent_usd_per_hour
     return (
         str(item.rank),
         plain(boards_name(fit.gpu, fit.count)),

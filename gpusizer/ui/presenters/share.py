@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
 
+from gpusizer.answers.contract.answers import SizeAnswer
 from gpusizer.answers.exports import estimates_csv, ranking_csv
 from gpusizer.answers.report import Report
 from gpusizer.core.printable import json_text
@@ -47,7 +47,7 @@ def download(report: Report, kind: str, words: Words) -> dict[str, str] | None:
     return {"name": f"gpusizer-{name}{suffix}", "type": media_type, "text": text(report, words)}
 
 
-def _json(report: Report) -> dict[str, Any]:
+def _json(report: Report) -> SizeAnswer:
     return report.to_json(say_note)
 
 

@@ -166,7 +166,7 @@ RANKING_COLUMNS: tuple[Column[Ranked], ...] = (
     ),
     Column(
         "buy",
-        lambda item: item.buy_usd,
+        lambda item: item.costs.buy_usd,
         lambda item, words: price_cell(item.costs, words),
         "html",
         ascending=True,
@@ -174,7 +174,7 @@ RANKING_COLUMNS: tuple[Column[Ranked], ...] = (
     ),
     Column(
         "rent",
-        lambda item: item.rent_usd_per_hour,
+        lambda item: item.costs.rent_usd_per_hour,
         lambda item, words: rent_cell(item.costs, words),
         "html",
         ascending=True,

@@ -109,7 +109,7 @@ def _kind(kind: str, item: Ranked | None, words: Words) -> Html:
     if item is None:
         return defined(words(f"kind.{kind}"), words("tile.none"))
     fit = item.fit
-    rent = item.rent_usd_per_hour
+    rent = item.costs.rent_usd_per_hour
     price = None if rent is None else words("per_hour", price=words.usd(rent))
     facts = (fit.estimate.quant.name, pace(item, words), price)
     name = boards_name(fit.gpu, fit.count)

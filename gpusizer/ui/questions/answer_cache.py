@@ -9,10 +9,10 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any
 
 from cachetools import LRUCache
 
+from gpusizer.answers.json_shapes import Document
 from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.use_cases import USE_CASES, Fields
 from gpusizer.core.errors import ModelUnreadable
@@ -23,7 +23,6 @@ from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import Fetch, RepoSnapshot
 from gpusizer.text import Language, say_note
 
-Json = dict[str, Any]
 ForVisitor = Callable[[str], Fetch]
 """Takes a visitor's Hub token and returns a fetcher that reads with that visitor's rights."""
 
@@ -61,9 +60,9 @@ class Answer:
         """The entity tag: weak, so that it is the same for the answer compressed and not."""
         return f'W/"{self.version[:32]}"'
 
-    def json(self) -> Json:
+    def json(self) -> Document:
         """A copy of the answer."""
-        answer: Json = json.loads(self.text)
+        answer: Document = json.loads(self.text)
         return answer
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import gradio as gr
 
+from gpusizer.answers.json_shapes import Document
 from gpusizer.answers.requests.request_docs import FieldDescription, described_fields
 from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.request_model import RequestModel
 
-Json = dict[str, Any]
-Call = Callable[[dict[str, Any], gr.OAuthToken | None], Json]
+Call = Callable[[dict[str, Any], gr.OAuthToken | None], Document]
 """Takes the request's fields and a visitor's token, and returns an answer."""
 
 _FAILURES = (
@@ -86,11 +86,11 @@ class Endpoint:
         arguments = "\n".join(f"    {line}" for line in lines)
         return f"{self.summary}\n\n{_FAILURES}\n\nArgs:\n{arguments}\n"
 
-    def function(self, call: Call) -> Callable[..., Json]:
+    def function(self, call: Call) -> Callable[..., Document]:
         """Return the function that Gradio registers; it passes arguments to `call` as fields."""
         signature = self.signature
 
-        def endpoint(*arguments: Any, **keywords: Any) -> Json:
+        def endpoint(*arguments: Any, **keywords: Any) -> Document:
             bound = signature.bind(*arguments, **keywords)
             bound.apply_defaults()
             return call(dict(bound.arguments), bound.arguments.get("token"))

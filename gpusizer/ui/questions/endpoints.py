@@ -8,13 +8,14 @@ from typing import Any
 import gradio as gr
 from gradio.events import api
 
+from gpusizer.answers.json_shapes import Document
 from gpusizer.answers.report import error_json
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import GpusizerError
 from gpusizer.memory.engines import LLAMA_CPP, VLLM
 from gpusizer.text import say_error
 from gpusizer.ui.questions.answer_cache import Answers, ForVisitor
-from gpusizer.ui.questions.endpoint import Endpoint, Json
+from gpusizer.ui.questions.endpoint import Endpoint
 from gpusizer.ui.questions.metrics import Metrics
 from gpusizer.ui.questions.reading import attempt
 
@@ -98,11 +99,11 @@ def register_endpoints(answers: Answers, metrics: Metrics) -> None:
         )
 
 
-def function_of(endpoint: Endpoint, answers: Answers, metrics: Metrics) -> Callable[..., Json]:
+def function_of(endpoint: Endpoint, answers: Answers, metrics: Metrics) -> Callable[..., Document]:
     """Return the function of an endpoint; it answers failures with error objects."""
 
-    def call(arguments: dict[str, Any], token: gr.OAuthToken | None) -> Json:
-        def ask() -> Json:
+    def call(arguments: dict[str, Any], token: gr.OAuthToken | None) -> Document:
+        def ask() -> Document:
             with metrics.answering(endpoint.command, "gradio"):
                 fields = endpoint.fields_of(arguments)
                 visitor = None if token is None else token.token
@@ -116,7 +117,7 @@ def function_of(endpoint: Endpoint, answers: Answers, metrics: Metrics) -> Calla
     return endpoint.function(call)
 
 
-def answered(answer: Callable[[], Json], model: object) -> Json:
+def answered(answer: Callable[[], Document], model: object) -> Document:
     """Return the answer, or the error object that explains the failure. Never raises."""
     result = attempt(answer)
     if not isinstance(result, GpusizerError):

@@ -6,13 +6,22 @@ quantization and each way to train.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gpusizer.answers.contract.answers import (
+    CompareAnswer,
+    GpusAnswer,
+    ModelsAnswer,
+    SizeAnswer,
+    TrainAnswer,
+    TrainingEstimateJson,
+)
+from gpusizer.answers.contract.objects import ConclusionJson, GpuJson, ModelJson, NoteJson
+from gpusizer.answers.contract.places import AlternativeJson, EstimateJson, PlaceJson
+from gpusizer.answers.json_shapes import Document, Json
 from gpusizer.core.printable import json_text
-
-Json = dict[str, Any]
 
 MAX_CHARACTERS = 12_000
 """Of a short answer's JSON: some 4,000 tokens. Claude Code refuses 25,000 tokens at once."""
@@ -53,13 +62,13 @@ class ShortForm:
 
     rows: str
     top: int
-    shorten: Callable[[Json], Json]
+    shorten: Callable[[Any], Json]
 
 
-def shortened(question: str, answer: Json, top: int | None = None) -> Json:
+def shortened(question: str, answer: Document, top: int | None = None) -> Json:
     """Return the short form, of at most MAX_CHARACTERS; `top` rows, or fewer to be so short."""
     form = SHORT_FORMS[question]
-    rows: list[Json] = answer[form.rows]
+    rows = answer[form.rows]
     shown = min(len(rows), max(top or form.top, 1))
     while True:
         short = form.shorten({**answer, form.rows: rows[:shown]})
@@ -69,7 +78,7 @@ def shortened(question: str, answer: Json, top: int | None = None) -> Json:
         shown -= 1
 
 
-def first_rows(question: str, answer: Json, top: int | None) -> Json:
+def first_rows(question: str, answer: Document, top: int | None) -> Document:
     """Return the whole answer with its first `top` rows, all of them without `top`."""
     rows = SHORT_FORMS[question].rows
     if top is None or top < 1:
@@ -81,7 +90,7 @@ def _left_out(rows: str, count: int) -> Json:
     return {f"{rows}_left_out": count} if count > 0 else {}
 
 
-def _size(answer: Json) -> Json:
+def _size(answer: SizeAnswer) -> Json:
     ranking, alternatives = answer["ranking"], answer["alternatives"]
     used = {place["quant"] for place in (*ranking, *alternatives)}
     return {
@@ -89,29 +98,28 @@ def _size(answer: Json) -> Json:
         "ranking": [_place(place) for place in ranking],
         "alternatives": [_alternative(place) for place in alternatives],
         "quantizations": [_quantization(row) for row in _telling(answer["estimates"], used)],
-        "caveats": _caveats(answer, ranking),
+        "caveats": _caveats(answer["model"], answer["notes"], ranking),
     }
 
 
-def _train(answer: Json) -> Json:
-    ranking = answer["ranking"]
+def _train(answer: TrainAnswer) -> Json:
     return {
         **_head(answer),
-        "ranking": [_place(place) for place in ranking],
+        "ranking": [_short_place(place, place["price"]) for place in answer["ranking"]],
         "ways": [_way(row) for row in answer["estimates"]],
         "ladder": [_chosen(rung, ("message", "saving_bytes")) for rung in answer["ladder"]],
-        "caveats": _caveats(answer, ranking),
+        "caveats": _caveats(answer["model"], answer["notes"]),
     }
 
 
-def _compare(answer: Json) -> Json:
+def _compare(answer: CompareAnswer) -> Json:
     cards = answer["gpus"]
     gpus = [_card(it) | ({"fit": _place(it["fit"])} if it["fit"] else {}) for it in cards]
     fits = [card["fit"] for card in cards if card["fit"]]
-    return {**_head(answer), "gpus": gpus, "caveats": _caveats(answer, fits)}
+    return {**_head(answer), "gpus": gpus, "caveats": _caveats(answer["model"], (), fits)}
 
 
-def _list(answer: Json) -> Json:
+def _list(answer: GpusAnswer) -> Json:
     return {
         "schema_version": answer["schema_version"],
         "count": answer["count"],
@@ -119,14 +127,19 @@ def _list(answer: Json) -> Json:
     }
 
 
-def _models_for(answer: Json) -> Json:
+def _models_for(answer: ModelsAnswer) -> Json:
     head = ("schema_version", "gpu", "gpu_name", "count", "order", "considered", "found")
     models = [
         _chosen(model, _LISTED_MODEL) | {"copies": len(model["copies"])}
         for model in answer["models"]
     ]
     said = {"answer": _answer(answer["answer"])}
-    return {**said, **_chosen(answer, head), "models": models, "caveats": _caveats(answer, ())}
+    return {
+        **said,
+        **_chosen(answer, head),
+        "models": models,
+        "caveats": _caveats(None, answer["notes"]),
+    }
 
 
 SHORT_FORMS: Mapping[str, ShortForm] = {
@@ -139,8 +152,8 @@ SHORT_FORMS: Mapping[str, ShortForm] = {
 """By the question's name."""
 
 
-def _head(answer: Json) -> Json:
-    model = answer.get("model")
+def _head(answer: SizeAnswer | TrainAnswer | CompareAnswer) -> Json:
+    model = answer["model"]
     short = _chosen(model, _MODEL) if model else None
     workload = _chosen(answer["workload"] or {}, ("context", "concurrency", "sequence_length"))
     return {
@@ -151,40 +164,42 @@ def _head(answer: Json) -> Json:
     }
 
 
-def _answer(answer: Json) -> Json:
+def _answer(answer: ConclusionJson) -> Json:
     """The conclusion, what was weighed as sentences."""
     return {**answer, "weighed": [_cut(note["message"]) for note in answer["weighed"]]}
 
 
-def _place(place: Json) -> Json:
-    prices = {name: place["price"].get(name) for name in _PLACE_PRICE}
-    short = _chosen(place, _PLACE) | {
-        name: value for name, value in prices.items() if value is not None
-    }
-    if "quality" in place:
-        short["quality"] = _cut(f"{place['quality']['label']}: {place['quality']['message']}")
+def _place(place: PlaceJson) -> Json:
+    quality = _cut(f"{place['quality']['label']}: {place['quality']['message']}")
     advice = [_cut(suggestion["message"]) for suggestion in place.get("advice") or ()]
+    short = _short_place(place, place["price"]) | {"quality": quality}
     return short | ({"advice": advice[:4]} if advice else {})
 
 
-def _alternative(place: Json) -> Json:
+def _short_place(place: Mapping[str, object], price: Mapping[str, object]) -> Json:
+    prices = {name: price.get(name) for name in _PLACE_PRICE}
+    return _chosen(place, _PLACE) | {
+        name: value for name, value in prices.items() if value is not None
+    }
+
+
+def _alternative(place: AlternativeJson) -> Json:
     names = ("kind", "is_first", "gpu", "gpu_name", "count", "quant", "engine", "verdict", "why")
     return _chosen(place, names) | {"quality": place["quality"]["label"]}
 
 
-def _card(card: Json) -> Json:
-    street, rental = card.get("street_price"), card.get("rental")
-    purpose = card.get("purpose")
+def _card(card: GpuJson) -> Json:
+    street, rental, purpose = card["street_price"], card["rental"], card["purpose"]
     return {
         **_chosen(card, _CARD),
         "buy_usd": street and street["usd"],
         "buy_as_of": street and street["date"],
         "rent_usd_per_hour": rental and rental["likely_usd"],
-        "purpose": purpose and purpose["label"],
+        "purpose": purpose["label"],
     }
 
 
-def _telling(estimates: list[Json], used: set[str]) -> list[Json]:
+def _telling(estimates: list[EstimateJson], used: set[str]) -> list[EstimateJson]:
     """The rows that an answer leads to: native, used by a place, or the first of so many bits."""
     widths: set[int] = set()
     telling = []
@@ -196,7 +211,7 @@ def _telling(estimates: list[Json], used: set[str]) -> list[Json]:
     return telling
 
 
-def _quantization(row: Json) -> str:
+def _quantization(row: EstimateJson) -> str:
     parts = [
         f"{row['quant']} ({row['engine']}): {_gigabytes(row)}",
         f"{row['bits_per_weight']} bits per weight",
@@ -207,32 +222,36 @@ def _quantization(row: Json) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _way(row: Json) -> str:
+def _way(row: TrainingEstimateJson) -> str:
     asked = ", asked" if row["asked"] else ""
     ways = f"{row['method']} ({row['precision']}, {row['optimizer']}, base {row['base']}{asked})"
     return f"{ways}: {_gigabytes(row)} on each of {row['gpus']} GPUs"
 
 
-def _gigabytes(row: Json) -> str:
-    total, low, high = (row[f"{name}_bytes"] / _GB for name in ("total", "low", "high"))
+def _gigabytes(row: EstimateJson | TrainingEstimateJson) -> str:
+    amounts = (row["total_bytes"], row["low_bytes"], row["high_bytes"])
+    total, low, high = (amount / _GB for amount in amounts)
     return f"{total:.2f} GB ({low:.2f} to {high:.2f})"
 
 
-def _caveats(answer: Json, places: Iterable[Json]) -> list[str]:
+def _caveats(
+    model: ModelJson | None, notes: Iterable[NoteJson], places: Sequence[PlaceJson] = ()
+) -> list[str]:
     """What must be known beside the numbers: of the model, the answer and the first place."""
-    model = answer.get("model") or {}
-    first: Json = next(iter(places), {"price": {}})
-    notes = [*model.get("caveats", ()), *answer.get("notes", ())]
-    notes += [*first.get("caveats", ()), *first["price"].get("caveats", ())]
-    notes += first.get("quality", {}).get("caveats", ())
-    return list(dict.fromkeys(_cut(note["message"]) for note in notes))[:_MOST_CAVEATS]
+    said = [*(model["caveats"] if model else ()), *notes]
+    for place in places[:1]:
+        said += [*place["price"]["caveats"], *place["quality"]["caveats"]]
+    return list(dict.fromkeys(_cut(note["message"]) for note in said))[:_MOST_CAVEATS]
 
 
-def _chosen(data: Json, names: Iterable[str]) -> Json:
+def _chosen(data: Mapping[str, object], names: Iterable[str]) -> Json:
     """The fields of these names that have a value, texts cut to a length."""
-    return {name: _cut(data[name]) for name in names if data.get(name) is not None}
+    return {
+        name: _cut(value) if isinstance(value, str) else value
+        for name in names
+        if (value := data.get(name)) is not None
+    }
 
 
-def _cut(value: Any) -> Any:
-    is_long = isinstance(value, str) and len(value) > _LONGEST_TEXT
-    return f"{value[: _LONGEST_TEXT - 1]}…" if is_long else value
+def _cut(text: str) -> str:
+    return f"{text[: _LONGEST_TEXT - 1]}…" if len(text) > _LONGEST_TEXT else text

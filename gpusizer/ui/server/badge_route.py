@@ -6,6 +6,7 @@ repository has a badge.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
+from gpusizer.answers.contract.answers import SizeAnswer
 from gpusizer.core.errors import GpusizerError
 from gpusizer.text import Language, say_error
 from gpusizer.ui.presenters.badge import Badge, badge_of, error_badge
@@ -45,7 +47,8 @@ def badge_route(answers: Answers, pool: WorkPool, metrics: Metrics) -> Respond:
 
 def _response(answer: Answer, headers: Headers, language: Language) -> Response:
     def whole(kept: Mapping[str, str]) -> Response:
-        return _picture(badge_of(answer.json(), language), HTTPStatus.OK, kept)
+        report: SizeAnswer = json.loads(answer.text)
+        return _picture(badge_of(report, language), HTTPStatus.OK, kept)
 
     return cached(answer, headers, {**_INERT, "content-language": language}, whole)
 

@@ -13,6 +13,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
+from gpusizer.answers.json_shapes import Document
 from gpusizer.answers.report import error_json
 from gpusizer.answers.requests.request_docs import described_fields
 from gpusizer.core.errors import GpusizerError, InvalidRequest
@@ -22,7 +23,7 @@ from gpusizer.text import LANGUAGES, Language, say_error
 from gpusizer.ui.questions.answer_cache import Answer, Answers
 from gpusizer.ui.questions.endpoint import Endpoint
 from gpusizer.ui.questions.metrics import Metrics
-from gpusizer.ui.server.http_docs import docs_page, operation
+from gpusizer.ui.server.http_docs import answer_schemas, docs_page, operation
 from gpusizer.ui.server.http_status import (
     LANGUAGE_FIELD,
     NOT_KEPT,
@@ -56,11 +57,20 @@ _log = logging.getLogger(__name__)
 Respond = Callable[[Request], Awaitable[Response]]
 
 
+class DescribedApi(FastAPI):
+    """An application whose description has the forms of answers, from when it is asked for."""
+
+    def openapi(self) -> Document:
+        described = super().openapi()
+        described.setdefault("components", {"schemas": answer_schemas()})
+        return described
+
+
 def http_api(
     answers: Answers, endpoints: tuple[Endpoint, ...], pool: WorkPool, metrics: Metrics
 ) -> FastAPI:
     """Return the application to mount at PATH: a route for each question, and their description."""
-    api = FastAPI(
+    api = DescribedApi(
         title="gpusizer", version="1", description=_DESCRIPTION, docs_url=None, redoc_url=None
     )
     for endpoint in endpoints:

@@ -6,15 +6,16 @@ Both come from the request models, as all documentation of fields does.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from pydantic import TypeAdapter
+
+from gpusizer.answers.contract.answers import ANSWERS, AnyForm, ErrorAnswer, ErrorJson
+from gpusizer.answers.json_shapes import Document, Json
 from gpusizer.answers.requests.request_docs import FieldDescription, described_groups
 from gpusizer.text import LANGUAGES
 from gpusizer.ui.presenters.pieces.html import Html, el, join
 from gpusizer.ui.questions.endpoint import Endpoint
 from gpusizer.ui.server.http_status import CODES, RETRY_AFTER_SECONDS, STATUSES
-
-Json = dict[str, Any]
 
 _TYPES = {int: "integer", float: "number", bool: "boolean", str: "string", tuple: "array"}
 _EXAMPLES = {
@@ -35,21 +36,7 @@ _LANGUAGE = FieldDescription(
     choices=tuple(LANGUAGES),
     meaning="language of sentences; errors without it follow Accept-Language",
 )
-_ERROR: Json = {
-    "type": "object",
-    "required": ["schema_version", "error"],
-    "properties": {
-        "schema_version": {"type": "integer"},
-        "error": {
-            "type": "object",
-            "required": ["code", "message"],
-            "properties": {
-                "code": {"type": "string", "enum": list(STATUSES)},
-                "message": {"type": "string"},
-            },
-        },
-    },
-}
+_SCHEMAS = "#/components/schemas/"
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;"
     "color-scheme:light dark}table{border-collapse:collapse;width:100%}"
@@ -62,7 +49,15 @@ def operation(endpoint: Endpoint) -> Json:
     """What OpenAPI says of one question beside its summary: fields and responses."""
     fields = (*_fields(endpoint), _LANGUAGE)
     parameters = [_parameter(field, endpoint) for field in fields]
-    return {"parameters": parameters, "responses": _responses()}
+    return {"parameters": parameters, "responses": _responses(ANSWERS[endpoint.command])}
+
+
+def answer_schemas() -> Json:
+    """OpenAPI's components: the forms of all answers, and of the error object."""
+    described = TypeAdapter(AnyForm).json_schema(ref_template=f"{_SCHEMAS}{{model}}")
+    schemas: Document = described["$defs"]
+    schemas[ErrorJson.__name__]["properties"]["code"]["enum"] = list(STATUSES)
+    return schemas
 
 
 def docs_page(path: str, endpoints: tuple[Endpoint, ...], description: str) -> str:
@@ -119,22 +114,23 @@ def _schema(field: FieldDescription, *, required: bool) -> Json:
     if field.low is not None and field.high is not None:
         item |= {"minimum": field.low, "maximum": field.high}
     if field.default not in (None, "", ()):
-        item["default"] = list(field.default) if field.kind is tuple else field.default
+        item["default"] = list(field.default) if isinstance(field.default, tuple) else field.default
     return item
 
 
-def _responses() -> Json:
-    answer = {"application/json": {"schema": {"type": "object"}}}
-    error = {"application/json": {"schema": _ERROR}}
+def _responses(form: type) -> Json:
+    answer, error = (
+        {"application/json": {"schema": {"$ref": f"{_SCHEMAS}{it.__name__}"}}}
+        for it in (form, ErrorAnswer)
+    )
     responses: Json = {
         "200": {"description": "The answer.", "content": answer},
         "304": {"description": "The answer is the one that If-None-Match names."},
     }
     for status, codes in sorted(CODES.items()):
-        responses[str(status)] = {"description": ", ".join(codes), "content": error}
-        if status in RETRY_AFTER_SECONDS:
-            seconds = {"description": "Seconds to wait.", "schema": {"type": "integer"}}
-            responses[str(status)]["headers"] = {"Retry-After": seconds}
+        seconds = {"description": "Seconds to wait.", "schema": {"type": "integer"}}
+        headers = {"headers": {"Retry-After": seconds}} if status in RETRY_AFTER_SECONDS else {}
+        responses[str(status)] = {"description": ", ".join(codes), "content": error, **headers}
     return responses
 
 

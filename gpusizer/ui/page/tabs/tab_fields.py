@@ -123,7 +123,9 @@ def field(tab: str, name: str, words: Words) -> Any:
     """
     form = FORMS[tab]
     kind, default = form.kind(name), described_fields(form.request)[name].default
-    usual = words.number(default, "g") if kind is float and default else ""
+    usual = ""
+    if kind is float and isinstance(default, int | float) and default:
+        usual = words.number(default, "g")
     options: dict[str, Any] = {
         "value": form.values({}, (name,))[name],
         "label": words.optional(f"field.{name}.{tab}") or words(f"field.{name}.label"),

@@ -1,0 +1,14 @@
+"""What stands in JSON for one part of an answer, for tests that look at parts."""
+
+import json
+from typing import Any
+
+from gpusizer.answers.json_shapes import shape
+from gpusizer.core.messages import Say
+
+
+def document(value: object, say: Say) -> dict[str, Any]:
+    """The part as plain values, as it would stand in an answer."""
+    text = json.dumps(value, default=lambda part: shape(part, say))
+    written: dict[str, Any] = json.loads(text)
+    return written
