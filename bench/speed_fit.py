@@ -18,10 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from bench.speed_cases import Case
-from gpusizer.fit.speed.classes import ROOT, Classes, decode_classes, prefill_classes
-from gpusizer.fit.speed.decode import step_cost
-from gpusizer.fit.speed.prefill import prompt_cost
+from bench.speed_samples import NONE, Left, Sample
+from gpusizer.fit.speed.classes import ROOT, Classes
 from gpusizer.fit.speed.tables import ANY_FORMAT, Pace, Throughput
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -72,71 +70,6 @@ class Support:
 DECODING = Support(runs=2, format_runs=6)
 """Generations read memory in ways of their own: two runs tell more of one than all of another."""
 PROMPTS = Support(runs=10, format_runs=10)
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One row, reduced to what a fit needs: how its prediction depends on two constants."""
-
-    case: Case
-    classes: Classes
-    varying: float
-    other: float
-    fixed: float
-    measured: float
-    launched: bool = False
-    expert_layers: float = 0.0
-
-    @property
-    def format(self) -> str:
-        return self.case.work.format
-
-    def left_out(self, without: Left) -> bool:
-        """Whether a fit without these GPUs and sources is one without this row."""
-        return self.case.held_out in without or self.case.source in without
-
-
-Left = frozenset[str]
-"""GPUs and sources that a fit leaves out."""
-NONE: Left = frozenset()
-
-
-def decode_samples(cases: Iterable[Case]) -> list[Sample]:
-    """Runs of one user: seconds = varying / efficiency + other x per layer + fixed, and for
-    mixtures + expert layers x per expert layer."""
-    samples = []
-    for case in cases:
-        rate, cost = case.measured("decode"), step_cost(case.work, case.gpu, 1)
-        if rate and cost and case.concurrency == 1:
-            classes = decode_classes(case.gpu)
-            varying = cost.reading + cost.cache
-            samples.append(
-                Sample(
-                    case,
-                    classes,
-                    varying,
-                    cost.layers,
-                    cost.fixed,
-                    1 / rate,
-                    cost.launched,
-                    cost.expert_layers,
-                )
-            )
-    return samples
-
-
-def prefill_samples(cases: Iterable[Case]) -> list[Sample]:
-    """Prompts: seconds per token = (varying / share + other) / utilization + fixed."""
-    samples = []
-    for case in cases:
-        rate, cost = case.measured("prefill"), prompt_cost(case.prompt_work, case.gpu)
-        if rate and cost and case.split != "tensor":
-            classes, side_by_side = prefill_classes(case.gpu), cost.pipelined
-            varying, other, fixed = (
-                side_by_side * part for part in (cost.products, cost.attention, cost.fixed)
-            )
-            samples.append(Sample(case, classes, varying, other, fixed, 1 / rate))
-    return samples
 
 
 def _column(rows: Sequence[Sample], name: str) -> Array:

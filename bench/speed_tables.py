@@ -11,16 +11,8 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from bench.errors import weighted_rank
-from bench.speed_fit import (
-    DECODING,
-    NONE,
-    PROMPTS,
-    Fits,
-    Left,
-    Sample,
-    Support,
-    supporting,
-)
+from bench.speed_fit import DECODING, PROMPTS, Fits, Support, supporting
+from bench.speed_samples import NONE, Left, Sample
 from bench.speed_scores import Prediction, Scores, decoded, prompted
 from gpusizer.fit.speed.classes import ROOT, Classes
 from gpusizer.fit.speed.rate import RateBand

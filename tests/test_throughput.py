@@ -18,13 +18,12 @@ from bench.speed_fit import (
     DECODING,
     PROMPTS,
     Fits,
-    Sample,
     Support,
-    decode_samples,
     fit_moe_share,
     fit_pace,
     fit_routing_share,
 )
+from bench.speed_samples import Sample, decode_samples
 from bench.speed_scores import Scores, group_errors
 from bench.speed_tables import constants_without, tables
 from bench.throughput import fit_lines
