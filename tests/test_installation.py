@@ -18,6 +18,7 @@ from packaging.requirements import Requirement
 
 from gpusizer.core.paths import DATA_DIR, PACKAGE_DIR, find_data
 from tests.ports import free_port
+from tests.test_architecture import MODULES, imports
 
 ROOT = Path(__file__).resolve().parents[1]
 _BENCHMARKS_ONLY = re.compile(
@@ -176,6 +177,31 @@ def test_the_shells_requirements_are_among_those_of_the_page() -> None:
         (exact,) = pinned[wanted.name].specifier
         assert exact.operator == "==" and wanted.specifier.contains(exact.version)
         assert {bound.operator for bound in wanted.specifier} == {">=", "<"}
+
+
+# Imported as parts of the interface of a package that is pinned, which says which release goes
+# with it: FastAPI's and Starlette's classes are those that Gradio mounts and starts.
+PARTS_OF = {
+    "annotated-types": "pydantic",
+    "anyio": "gradio",
+    "fastapi": "gradio",
+    "pydantic-core": "pydantic",
+    "starlette": "gradio",
+    "urllib3": "requests",
+}
+ALIASES = {"yaml": "pyyaml", "markdown-it": "markdown-it-py"}
+
+
+def test_every_package_that_is_imported_has_its_pin() -> None:
+    files = ("requirements.txt", "requirements-redis.txt")
+    lines = [line for file in files for line in pins(file) if "==" in line]
+    pinned = {Requirement(line).name for line in lines}
+    modules = {one.module.split(".")[0] for module in MODULES for one in imports(module)}
+    # A module that is named by a pattern is one of our own.
+    others = {name for name in modules if name.isidentifier()} - sys.stdlib_module_names
+    imported = {name.replace("_", "-") for name in others - {"gpusizer", "scrapers"}}
+    assert {ALIASES.get(name, name) for name in imported - PARTS_OF.keys()} == pinned
+    assert PARTS_OF.keys() <= imported and set(PARTS_OF.values()) <= pinned
 
 
 def test_the_build_uses_the_versions_that_tests_use() -> None:
