@@ -5,17 +5,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 
 from gpusizer.answers.contract.answers import ANSWERS, ErrorAnswer
+from gpusizer.answers.contract.objects import FieldsOf, Written
 from gpusizer.answers.report import error_json
 from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.core.errors import UnknownGpu
 from gpusizer.core.printable import json_bytes
+from gpusizer.fit.serving.served import Served
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.quantized_repos import QuantizedRepo
 from gpusizer.text import say_note
@@ -90,3 +93,9 @@ def test_a_card_and_published_quantizations_have_their_form() -> None:
 def test_an_error_has_its_form() -> None:
     error = json_bytes(error_json(UnknownGpu(name="no such card", suggestions=[]), "unknown"))
     TypeAdapter(ErrorAnswer).validate_json(error, strict=True)
+
+
+def test_fields_of_a_dataclass_are_described_in_their_order() -> None:
+    """Two servers describe the same answers in the same bytes."""
+    described = TypeAdapter(Annotated[Written, FieldsOf(Served)]).json_schema()
+    assert list(described["properties"]) == [field.name for field in fields(Served)]

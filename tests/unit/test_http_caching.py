@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from fastapi import applications
+from pydantic import TypeAdapter
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.testclient import TestClient
@@ -47,6 +49,22 @@ def client_of(repository: Repository, *, waiting: int = 8) -> TestClient:
     sizer = Sizer(repository, load_catalogue())
     answers = Answers(sizer, lambda token: repository, AnswerCache(sizer))
     return TestClient(http_api(answers, PUBLIC, WorkPool(1, waiting), Metrics()))
+
+
+def test_the_description_is_written_before_anybody_asks(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = client_of(repository)
+
+    def too_late(*_: object, **__: object) -> None:
+        raise AssertionError("a visitor waits for the description")
+
+    monkeypatch.setattr(TypeAdapter, "json_schema", too_late)
+    monkeypatch.setattr(applications, "get_openapi", too_late)
+    for _ in range(2):
+        described = client.get("/openapi.json").json()
+        assert {f"/{endpoint.command}" for endpoint in PUBLIC} == described["paths"].keys()
+        assert "ErrorAnswer" in described["components"]["schemas"]
 
 
 def test_a_commit_is_kept_until_the_next(repository: Repository) -> None:

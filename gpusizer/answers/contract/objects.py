@@ -48,7 +48,7 @@ class FieldsOf:
         hints: dict[str, object] = {}
         for kind in self._kinds:
             of_kind = get_type_hints(kind, include_extras=True)
-            names = {field.name for field in fields(kind)}.difference(self._without)
+            names = [field.name for field in fields(kind) if field.name not in self._without]
             hints |= {name: of_kind[name] for name in names}
         hints |= self._others
         some = hints.keys() - self._others if self._stated_only is None else self._stated_only

@@ -58,11 +58,12 @@ Respond = Callable[[Request], Awaitable[Response]]
 
 
 class DescribedApi(FastAPI):
-    """An application whose description has the forms of answers, from when it is asked for."""
+    """An application whose description has the forms of answers; it is written once."""
 
     def openapi(self) -> Document:
         described = super().openapi()
-        described.setdefault("components", {"schemas": answer_schemas()})
+        if "components" not in described:
+            described["components"] = {"schemas": answer_schemas()}
         return described
 
 
@@ -94,6 +95,8 @@ def http_api(
 
     api.add_api_route("/docs", docs, include_in_schema=False)
     api.add_exception_handler(HTTPException, _no_such_route(endpoints))
+    # A visitor's request would write it in the event loop, where all others wait for it.
+    api.openapi()
     return api
 
 
