@@ -277,6 +277,7 @@ def test_every_door_says_the_same() -> None:
     answer = report.to_json(say_note)
     said = answer["ranking"][0]["quantizing"]
     assert said["gpu_bytes"] / GIB == pytest.approx(3.39, abs=0.01)
+    assert said["gpu_low_bytes"] < said["gpu_bytes"] < said["gpu_high_bytes"]
     assert said["disk_bytes"] == said["download_bytes"] + said["file_bytes"]
     alone = answer["estimates"][0]["quantizing"]  # the same, of no GPU in particular
     assert {**alone, "gpu_verdict": "fits", "notes": said["notes"]} == said
