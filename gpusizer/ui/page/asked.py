@@ -5,15 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 import gradio as gr
 
-Shown = dict[str, Any]
+from gpusizer.ui.presenters.pieces.html import Html
+
+Shown = dict[str, object]
 """Values for some of a tab's components, by their names; the others stay as they are."""
 
 START: Shown = {"start": ""}
 """What a tab shows before the first question."""
+
+
+class Repicked(TypedDict):
+    """GPUs side by side, and the question with them as a query string."""
+
+    cards: Html
+    query: str
+
 
 _MOST_WISHES = 32
 _MAX_CHARS = 4000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import gradio as gr
 from gradio.components.navbar import Navbar
@@ -13,7 +13,7 @@ from gpusizer.text import LANGUAGES
 from gpusizer.ui.page import page_scripts as scripts
 from gpusizer.ui.page.handlers import Handlers
 from gpusizer.ui.page.tabs import accuracy_tab, answer_tabs, compare_tab, size_tab
-from gpusizer.ui.page.tabs.tab_fields import Listeners, html, query_box
+from gpusizer.ui.page.tabs.tab_fields import Listeners, Part, html, query_box
 from gpusizer.ui.page.tabs.tab_form import keep_same
 from gpusizer.ui.presenters.pieces import frame
 from gpusizer.ui.presenters.pieces.addresses import PAGE_PATHS
@@ -55,11 +55,11 @@ def build_page(
             known = accuracy_tab.build(tab, questions, listeners)
     tabs.change(None, None, None, js=scripts.call("gsAddress.opened"), **listeners.quiet("tab"))
     keep_same(forms, listeners)
-    filled = {"tabs": tabs, **listed, **known}
+    filled: dict[str, Part] = {"tabs": tabs, **listed, **known}
     for form in forms:
         filled |= form.filled
 
-    def load(search: str, moved: str) -> dict[Any, Any]:
+    def load(search: str, moved: str) -> dict[Part, object]:
         shown = handlers.load(search, moved)
         return {filled[name]: value for name, value in shown.items()} or {tabs: gr.skip()}
 
@@ -120,7 +120,7 @@ class ServedBlocks(gr.Blocks):
     seconds each; the one that serves is made by `launch` or `mount_gradio_app` anyway.
     """
 
-    def queue(self, *_: Any, **__: Any) -> Self:
+    def queue(self, *_: object, **__: object) -> Self:
         """Make the queue, with our numbers; Gradio's constructor calls this."""
         self._queue = Queue(
             live_updates=True,

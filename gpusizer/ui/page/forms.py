@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import parse_qsl, urlencode
 
 from pydantic import TypeAdapter, ValidationError
@@ -44,6 +44,9 @@ MENUS: Mapping[str, tuple[str, ...]] = {
 """By field: its choices, in the order of the menu."""
 OPEN_MENUS = frozenset({"license"})
 """Menus that take other texts as well."""
+
+FieldValue = str | float | bool
+"""What a component of a form holds; a number that is empty has the text ""."""
 
 _MAX_CHARS = 300
 _DECIMAL = re.compile(r"\d{1,12}(\.\d{1,12})?")
@@ -103,7 +106,7 @@ class Form:
         flags = (name for name in self.names if self.kind(name) is bool)
         return self.texts(texts | {name: self._known(name, texts[name]) for name in flags})
 
-    def values(self, texts: Mapping[str, str], names: Iterable[str] = ()) -> dict[str, Any]:
+    def values(self, texts: Mapping[str, str], names: Iterable[str] = ()) -> dict[str, FieldValue]:
         """What `names`, or all fields, hold for these texts: empty where a number cannot be read,
         and as usual where a menu lacks the choice. The answer says what is wrong with it."""
         return {name: self._value(name, texts.get(name, "")) for name in names or self.names}
@@ -113,7 +116,7 @@ class Form:
         usual = {name: self.usual(name) for name in self.names}
         return {name: text for name, text in (usual | {**texts}).items() if text}
 
-    def _value(self, name: str, text: str) -> Any:
+    def _value(self, name: str, text: str) -> FieldValue:
         if not text:
             text = self.usual(name)
         if name in MENUS and name not in OPEN_MENUS:
@@ -187,7 +190,7 @@ def whole_number(text: str) -> int | str:
 
 
 @cache
-def _reader(request: type[RequestModel], name: str) -> TypeAdapter[Any]:
+def _reader(request: type[RequestModel], name: str) -> TypeAdapter[object]:
     """What reads one field as the request does."""
     info = fields_of(request)[name]
     return TypeAdapter(Annotated[info.annotation, *info.metadata])

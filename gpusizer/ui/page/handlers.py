@@ -29,7 +29,7 @@ from gpusizer.ui.page.answering import (
     rank,
     remembering,
 )
-from gpusizer.ui.page.asked import START, FormCall, Shown, wishes_of
+from gpusizer.ui.page.asked import START, FormCall, Repicked, Shown, wishes_of
 from gpusizer.ui.page.forms import FORMS, OWN_FIELDS, SEVERAL
 from gpusizer.ui.page.other_tabs import Listening, Questions
 from gpusizer.ui.page.page_state import PageState
@@ -140,7 +140,7 @@ class Handlers(Listening):
         """
         if asked.last("alone") is not None:
             asked = replace(asked, fields={**asked.fields, **dict.fromkeys(SEVERAL)})
-            yield FORMS["size"].values({}, SEVERAL)
+            yield {**FORMS["size"].values({}, SEVERAL)}
         before = PageState.from_query(asked.query)
         state = self._question(before, asked)
         if not state.model and asked.last("ask") is None:
@@ -176,8 +176,9 @@ class Handlers(Listening):
         if state.rank_by != before.rank_by:
             shown |= self._ranked(sizer, state)
         if any(asked.about_gpus) or state.plans != before.plans:
-            shown |= self._repicked(sizer, state, asked)
-            after = PageState.from_query(shown["query"])
+            repicked = self._repicked(sizer, state, asked)
+            shown.update(repicked)
+            after = PageState.from_query(repicked["query"])
             if after.own_gpus != before.own_gpus:
                 result = attempt(lambda: answer(sizer, after, self._reports))
                 shown |= {} if isinstance(result, GpusizerError) else self._first(result, after)
@@ -214,7 +215,7 @@ class Handlers(Listening):
     def _read_and_compare(self, state: PageState, asked: FormCall, on_step: OnStep) -> Shown:
         sizer = self._of(asked.token)
         reader = sizer.reading(watched(sizer.fetch, on_step))
-        return self._repicked(reader, state, asked, concluded=True)
+        return {**self._repicked(reader, state, asked, concluded=True)}
 
     def _ranked(self, sizer: Sizer, state: PageState) -> Shown:
         """Rank by another policy, and name its first place in the headline."""
@@ -248,7 +249,7 @@ class Handlers(Listening):
         """Yield the status "reading" and its steps, then the answer or the error."""
         example = asked.last("model") is not None
         reading = Reading(partial(_read_and_answer, self._of(asked.token), state, self._reports))
-        form: Shown = state.form if example else {}
+        form: Shown = {**state.form} if example else {}
         for status in told(reading, state.model, self.words):
             yield {**form, "status": status}
             form = {}
@@ -306,7 +307,7 @@ class Handlers(Listening):
         question: Question | None = None,
         *,
         concluded: bool = False,
-    ) -> Shown:
+    ) -> Repicked:
         """Return the GPUs of a state after the visitor's picks, side by side, and the question with
         them.
 

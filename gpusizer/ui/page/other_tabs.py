@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
 
 import gradio as gr
 
@@ -142,7 +141,7 @@ def _idle(asked: FormCall, subject: str, query: str) -> Shown | None:
     return {} if query == asked.query and not asked.insists else None
 
 
-def _listed(above: str, table: Any = None) -> Shown:
+def _listed(above: str, table: object = None) -> Shown:
     """Return values for the catalogue's heading and table, which is absent without rows."""
     grid = gr.update(visible=False) if table is None else table
     return {"catalogue.heading": above, "catalogue.table": grid}

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 from gpusizer.answers.requests.request import RANKINGS
 from gpusizer.fit.machine_words import split_machines
-from gpusizer.ui.page.forms import FORMS, OF_NAMED_GPUS, number_text, query_of
+from gpusizer.ui.page.forms import FORMS, OF_NAMED_GPUS, FieldValue, number_text, query_of
 
 _FORM = FORMS["size"]
 _MAX_QUERY_CHARS = 4000
@@ -72,7 +72,7 @@ rank_by='recommended', filled='', plans='', tab='', as_card='')
         return {"model": self.model, **self.stated}
 
     @property
-    def form(self) -> dict[str, Any]:
+    def form(self) -> dict[str, FieldValue]:
         """Values of the form's fields, with those of the visitor's own machine."""
         return _FORM.values(self.texts)
 
@@ -99,7 +99,7 @@ rank_by='recommended', filled='', plans='', tab='', as_card='')
         return query_of({**model, **self.stated, **gpus, **stated})
 
     @property
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, str]:
         """The fields of the request, without the GPUs, which would limit the ranking to them."""
         return {**_FORM.fields(self.texts), "rank_by": self.rank_by, "as_card": self.as_card}
 
@@ -110,7 +110,7 @@ rank_by='recommended', filled='', plans='', tab='', as_card='')
         stated = {name: text for name, text in self.stated.items() if name not in OF_NAMED_GPUS}
         return replace(self, stated=stated)
 
-    def as_author(self, terms: Mapping[str, Any]) -> PageState:
+    def as_author(self, terms: Mapping[str, object]) -> PageState:
         """Return the question with the settings of the author's command, as the form shows them."""
         taken = {name: str(terms[name]) for name in ("context", "engine") if name in terms}
         return replace(self.stating(taken), as_card="true")

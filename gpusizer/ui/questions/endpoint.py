@@ -15,7 +15,7 @@ from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.request_model import RequestModel
 
-Call = Callable[[dict[str, Any], gr.OAuthToken | None], Document]
+Call = Callable[[Mapping[str, object], gr.OAuthToken | None], Document]
 """Takes the request's fields and a visitor's token, and returns an answer."""
 
 _FAILURES = (
@@ -90,7 +90,7 @@ class Endpoint:
         """Return the function that Gradio registers; it passes arguments to `call` as fields."""
         signature = self.signature
 
-        def endpoint(*arguments: Any, **keywords: Any) -> Document:
+        def endpoint(*arguments: object, **keywords: object) -> Document:
             bound = signature.bind(*arguments, **keywords)
             bound.apply_defaults()
             return call(dict(bound.arguments), bound.arguments.get("token"))
@@ -103,7 +103,7 @@ class Endpoint:
         } | {"return": signature.return_annotation}
         return endpoint
 
-    def fields_of(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def fields_of(self, arguments: Mapping[str, object]) -> dict[str, object]:
         """Return the fields that a call gives. Raises InvalidRequest if `options` is no object.
 
         Gradio does not check types.
@@ -121,7 +121,7 @@ class Endpoint:
             raise InvalidRequest(field="options", value=str(options)[:80], reason="not_an_object")
         return {**fields, **options}
 
-    def _default_of(self, field: FieldDescription) -> Any:
+    def _default_of(self, field: FieldDescription) -> object:
         if field.name in self.needed:
             return inspect.Parameter.empty
         if field.name in _JSON_LISTS:
@@ -138,13 +138,13 @@ def _zero_is_none(field: FieldDescription) -> bool:
     return field.kind is int and field.default is None
 
 
-def _type_of(field: FieldDescription) -> Any:
+def _type_of(field: FieldDescription) -> object:
     if field.name in _JSON_LISTS:
         return list[str] if field.required else list[str] | None
     return str if field.kind is tuple else field.kind
 
 
-def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
+def _parameter(name: str, kind: object, default: object) -> inspect.Parameter:
     return inspect.Parameter(
         name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=kind
     )

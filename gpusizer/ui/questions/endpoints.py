@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import gradio as gr
 from gradio.events import api
@@ -102,7 +101,7 @@ def register_endpoints(answers: Answers, metrics: Metrics) -> None:
 def function_of(endpoint: Endpoint, answers: Answers, metrics: Metrics) -> Callable[..., Document]:
     """Return the function of an endpoint; it answers failures with error objects."""
 
-    def call(arguments: dict[str, Any], token: gr.OAuthToken | None) -> Document:
+    def call(arguments: Mapping[str, object], token: gr.OAuthToken | None) -> Document:
         def ask() -> Document:
             with metrics.answering(endpoint.command, "gradio"):
                 fields = endpoint.fields_of(arguments)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
 
 import gradio as gr
+from gradio.block_function import BlockFunction
 from gradio.mcp import GradioMCPServer
-from mcp.types import TextContent
+from mcp.types import ImageContent, TextContent
 
+from gpusizer.answers.json_shapes import Json
 from gpusizer.core.printable import json_text
 from gpusizer.ui.questions.endpoints import PUBLIC
 from gpusizer.ui.questions.short_answers import SHORT_FORMS, first_rows, shortened
@@ -51,14 +52,14 @@ class JsonTools(GradioMCPServer):
 
     def get_input_schema(
         self, tool_name: str, parameters: dict[str, str] | None = None
-    ) -> tuple[dict[str, Any], list[list[str | int]]]:
+    ) -> tuple[Json, list[list[str | int]]]:
         """The endpoint's fields, and those of the short form."""
         schema, positions = super().get_input_schema(tool_name, parameters)
         return {**schema, "properties": schema["properties"] | _more(tool_name)}, positions
 
     def _prepare_tool_call_args(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, list[Any], dict[str, str], Any]:
+        self, name: str, arguments: Json
+    ) -> tuple[str, list[object], dict[str, str], BlockFunction]:
         """Take the fields of the short form out of a call, and remember them until its result."""
         fields = dict(arguments)
         top = fields.get("top")
@@ -67,15 +68,17 @@ class JsonTools(GradioMCPServer):
             self._call.set(_Call(_COMMANDS[name], details, top if isinstance(top, int) else None))
             if not _asks_top(name):
                 fields.pop("top", None)
-        prepared: tuple[str, list[Any], dict[str, str], Any]
+        prepared: tuple[str, list[object], dict[str, str], BlockFunction]
         prepared = super()._prepare_tool_call_args(name, fields)
         return prepared
 
-    def postprocess_output_data(self, data: Any, root_url: str) -> list[Any]:
+    def postprocess_output_data(
+        self, data: Iterable[Json], root_url: str
+    ) -> list[TextContent | ImageContent]:
         """One JSON text for each output; an endpoint has one, an object. Raises ToolFailure."""
         return [TextContent(type="text", text=self._text(output)) for output in data]
 
-    def _text(self, output: dict[str, Any]) -> str:
+    def _text(self, output: Json) -> str:
         if "error" in output:
             raise ToolFailure(json_text(output))
         call = self._call.get()
@@ -89,7 +92,7 @@ def _asks_top(name: str) -> bool:
     return any(name == endpoint.name and "top" in endpoint.parameters for endpoint in PUBLIC)
 
 
-def _more(name: str) -> Mapping[str, Any]:
+def _more(name: str) -> Json:
     """The schema of the fields that only a tool has."""
     form = SHORT_FORMS[_COMMANDS[name]]
     return {

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
@@ -21,7 +20,7 @@ from gpusizer.ui.presenters.badge import Badge, badge_of, error_badge
 from gpusizer.ui.questions.answer_cache import Answer, Answers
 from gpusizer.ui.questions.endpoints import SIZE_MODEL
 from gpusizer.ui.questions.metrics import Metrics
-from gpusizer.ui.server.http_api import Respond, cached, responder
+from gpusizer.ui.server.http_api import QueryFields, Respond, cached, responder
 from gpusizer.ui.server.http_status import error_headers, status_of
 from gpusizer.ui.server.work_pool import WorkPool
 
@@ -39,7 +38,7 @@ _ONE_PLACE = {"top": 1, "card": False, "quantized_repos": ""}
 def badge_route(answers: Answers, pool: WorkPool, metrics: Metrics) -> Respond:
     """Return the route's function. The query's fields are those of `/v1/size`."""
 
-    def ask(fields: dict[str, Any], _token: str | None, language: Language) -> Answer:
+    def ask(fields: QueryFields, _token: str | None, language: Language) -> Answer:
         return answers.cache.answer(SIZE_MODEL.command, {**fields, **_ONE_PLACE}, language)
 
     return responder(SIZE_MODEL, pool, metrics, "badge", ask, _response, _error_response)

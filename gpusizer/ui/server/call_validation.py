@@ -8,7 +8,7 @@ say which name is wrong.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from fastapi import Request
 from fastapi.responses import JSONResponse
@@ -23,8 +23,22 @@ _TOKEN = "oauth_token"
 """A field that Gradio removes from the body before it calls an endpoint."""
 _UNPROCESSABLE = 422
 
-Endpoints = Mapping[str, Sequence[Mapping[str, Any]]]
-"""The parameters of each endpoint by its name, as `Blocks.get_api_info` describes them."""
+
+class _PythonType(TypedDict):
+    type: str
+
+
+class Parameter(TypedDict):
+    """What is read here of a parameter as `Blocks.get_api_info` describes it."""
+
+    parameter_name: str
+    parameter_has_default: bool
+    parameter_default: NotRequired[object]
+    python_type: _PythonType
+
+
+Endpoints = Mapping[str, Sequence[Parameter]]
+"""The parameters of each endpoint by its name."""
 
 
 def exception_handlers(endpoints: Endpoints) -> dict[type[Exception], HTTPExceptionHandler]:
@@ -44,7 +58,9 @@ def exception_handlers(endpoints: Endpoints) -> dict[type[Exception], HTTPExcept
     return {TypeError: refuse, KeyError: refuse}
 
 
-def refusal_of(name: str, body: Mapping[str, Any], endpoints: Endpoints) -> InvalidRequest | None:
+def refusal_of(
+    name: str, body: Mapping[str, object], endpoints: Endpoints
+) -> InvalidRequest | None:
     """Return the error for the first unknown or missing name in a call, None if all are right."""
     if name not in endpoints:
         return _invalid("endpoint", name, "not_one_of", choices=", ".join(endpoints))

@@ -7,8 +7,8 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+from gpusizer.answers.json_shapes import Json
 from gpusizer.core.paths import code_version, data_version
 from gpusizer.core.settings import Settings
 from gpusizer.ui.questions.answer_cache import AnswerCache
@@ -31,7 +31,7 @@ class HubState:
         if kind != "cdn":
             self._last = (_state_of(status), self._clock())
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """The state: not_asked, offline, reached, limited or unreachable, and since when."""
         if self._last is None:
             return {"state": self._idle_state, "seconds_ago": None}
@@ -60,7 +60,7 @@ class Monitor:
         self.hub.hub_call(kind, status)
 
 
-def health_json(cache: AnswerCache, monitor: Monitor) -> dict[str, Any]:
+def health_json(cache: AnswerCache, monitor: Monitor) -> Json:
     """The health of a process that answers requests; it names no path and no address.
 
     It is ready without the cache that several processes share, as it answers without.

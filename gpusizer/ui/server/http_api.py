@@ -6,7 +6,6 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from http import HTTPStatus
-from typing import Any
 
 from fastapi import FastAPI, Request
 from starlette.datastructures import Headers
@@ -100,7 +99,9 @@ def http_api(
     return api
 
 
-Ask = Callable[[dict[str, Any], str | None, Language], Answer]
+QueryFields = dict[str, str | list[str]]
+"""A query's fields, as texts; those that are repeated are lists."""
+Ask = Callable[[QueryFields, str | None, Language], Answer]
 """Answers the fields of a question for the owner of a token in a language."""
 Refuse = Callable[[GpusizerError, Language, str | None], Response]
 
@@ -121,7 +122,8 @@ def responder(
         try:
             with metrics.answering(endpoint.command, way):
                 fields = _read_fields(endpoint, request)
-                model = fields.get("model")
+                named = fields.get("model")
+                model = named if isinstance(named, str) else None
                 language = _read_language(fields.pop(LANGUAGE_FIELD, None))
                 token = _token(request.headers)
                 answer = await pool.run(lambda: ask(fields, token, language))
@@ -135,17 +137,20 @@ def responder(
     return respond
 
 
-def _read_fields(endpoint: Endpoint, request: Request) -> dict[str, Any]:
+def _read_fields(endpoint: Endpoint, request: Request) -> QueryFields:
     """The query's fields: a list that is repeated is one of Python's, what is needed is there.
 
     Raises InvalidRequest for another field that is repeated, and for a number, flag or choice
     without a value: `max_watts=` is a mistake here, while a form's empty field means none.
     """
-    fields: dict[str, Any] = {}
+    stated: dict[str, list[str]] = {}
     for name, value in request.query_params.multi_items():
-        fields.setdefault(name, []).append(value)
+        stated.setdefault(name, []).append(value)
     kinds = described_fields(endpoint.request)
-    for name, values in fields.items():
+    fields: QueryFields = {
+        name: [] if kinds[name].kind is tuple else "" for name in endpoint.needed
+    }
+    for name, values in stated.items():
         is_list = name in kinds and kinds[name].kind is tuple
         if len(values) > 1 and not is_list:
             raise fail(name[:40], ", ".join(values), "repeated")
@@ -155,8 +160,7 @@ def _read_fields(endpoint: Endpoint, request: Request) -> dict[str, Any]:
             if kinds[name].choices:
                 raise fail(name, "", "not_one_of", choices=", ".join(kinds[name].choices))
         fields[name] = values if len(values) > 1 else values[0]
-    missing = {name: [] if kinds[name].kind is tuple else "" for name in endpoint.needed}
-    return {**missing, **fields}
+    return fields
 
 
 def _error_response(error: GpusizerError, language: Language, repo_id: str | None) -> Response:
@@ -206,7 +210,7 @@ def _token(headers: Headers) -> str | None:
     return value[len(_BEARER) :].strip() or None if value.lower().startswith(_BEARER) else None
 
 
-def _read_language(value: Any) -> Language:
+def _read_language(value: object) -> Language:
     """The language of an answer's sentences. Raises InvalidRequest for one that has none."""
     asked = LANGUAGES[0] if value is None else value
     language = next((name for name in LANGUAGES if name == asked), None)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import gradio as gr
+from gradio.data_classes import APIEndpointInfo
 from gradio.utils import get_function_description
+
+from gpusizer.ui.server.call_validation import Parameter
 
 _INTRODUCTION = """# gpusizer
 
@@ -44,18 +46,18 @@ def llms_text(blocks: gr.Blocks) -> str:
     return _INTRODUCTION + "".join(parts)
 
 
-def _meanings(function: Callable[..., Any] | None) -> Mapping[str, str]:
+def _meanings(function: Callable[..., object] | None) -> Mapping[str, str]:
     """Return the description of each parameter in a function's docstring."""
     return {} if function is None else get_function_description(function)[1]
 
 
-def _endpoint(name: str, endpoint: Mapping[str, Any], meanings: Mapping[str, str]) -> str:
+def _endpoint(name: str, endpoint: APIEndpointInfo, meanings: Mapping[str, str]) -> str:
     summary = " ".join(str(endpoint.get("description") or "").split())
     parameters = (_parameter(parameter, meanings) for parameter in endpoint["parameters"])
     return "\n".join((f"\n### {name}\n", f"{summary}\n", *parameters)) + "\n"
 
 
-def _parameter(parameter: Mapping[str, Any], meanings: Mapping[str, str]) -> str:
+def _parameter(parameter: Parameter, meanings: Mapping[str, str]) -> str:
     name, kind = parameter["parameter_name"], parameter["python_type"]["type"]
     default = (
         f", default {parameter['parameter_default']!r}"

@@ -4,19 +4,18 @@ methods, their limits, how old the data is, and the API."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import gradio as gr
 
 from gpusizer.answers.data_ages import data_ages
 from gpusizer.ui.page import page_scripts as scripts
 from gpusizer.ui.page.other_tabs import Questions
-from gpusizer.ui.page.tabs.tab_fields import Listeners, go_button, html, part_fold
+from gpusizer.ui.page.tabs.tab_fields import Listeners, Part, go_button, html, part_fold
 from gpusizer.ui.presenters.pieces import frame
 from gpusizer.ui.presenters.pieces.html import join
 
 
-def build(tab: gr.Tab, questions: Questions, listeners: Listeners) -> Mapping[str, Any]:
+def build(tab: gr.Tab, questions: Questions, listeners: Listeners) -> Mapping[str, Part]:
     """Build the tab; return the component for the errors, which is filled when the tab opens, and
     the fold for a log, by name."""
     words = questions.words

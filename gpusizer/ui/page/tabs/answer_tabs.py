@@ -5,6 +5,7 @@ from __future__ import annotations
 import gradio as gr
 
 from gpusizer.ui.page import page_scripts as scripts
+from gpusizer.ui.page.asked import Shown
 from gpusizer.ui.page.other_tabs import Questions
 from gpusizer.ui.page.tabs.tab_fields import Listeners, grid, html, query_box
 from gpusizer.ui.page.tabs.tab_form import TabForm, build_form
@@ -25,11 +26,11 @@ def build_reverse(questions: Questions, tab: gr.Tab, listeners: Listeners) -> Ta
         "answer": html(examples, "gs-reverse-answer", search),
         "models": grid(models_for.columns(""), words, "gs-reverse-grid", words("tab.reverse")),
         "copies": html("", "gs-reverse-copies", scripts.script_text("copies")),
-        "query": query_box("gs-reverse-query"),
     }
     texts = dict.fromkeys(("status", "copies", "query"), "")
-    start = {**texts, "answer": examples, "models": gr.update(visible=False)}
-    form.answer_by(questions.models_for, tab, shown, start, [], listeners)
+    start: Shown = {**texts, "answer": examples, "models": gr.update(visible=False)}
+    query = query_box("gs-reverse-query")
+    form.answer_by(questions.models_for, tab, shown, query, start, [], listeners)
     return form
 
 
@@ -38,11 +39,11 @@ def build_train(questions: Questions, tab: gr.Tab, listeners: Listeners) -> TabF
     words = questions.words
     form = build_form("train", words)
     examples = tab_html("train", TRAININGS, words)
-    start = {"status": "", "answer": examples, "query": ""}
+    start: Shown = {"status": "", "answer": examples, "query": ""}
     shown = {
         "status": html("", "gs-train-status"),
         "answer": html(examples, "gs-train-answer"),
-        "query": query_box("gs-train-query"),
     }
-    form.answer_by(questions.train, tab, shown, start, [], listeners)
+    query = query_box("gs-train-query")
+    form.answer_by(questions.train, tab, shown, query, start, [], listeners)
     return form

@@ -3,37 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import gradio as gr
 
 from gpusizer.ui.page import page_scripts as scripts
+from gpusizer.ui.page.asked import Shown
 from gpusizer.ui.page.handlers import Handlers
 from gpusizer.ui.page.other_tabs import Questions
-from gpusizer.ui.page.tabs.tab_fields import Listeners, grid, html, part_fold, query_box
+from gpusizer.ui.page.tabs.tab_fields import Listeners, Part, grid, html, part_fold, query_box
 from gpusizer.ui.page.tabs.tab_form import TabForm, build_form
 from gpusizer.ui.presenters import catalogue
 
 
 def build(
     handlers: Handlers, tab: gr.Tab, listeners: Listeners
-) -> tuple[TabForm, Mapping[str, Any]]:
+) -> tuple[TabForm, Mapping[str, Part]]:
     """Build the tab; return its form, and the components of the catalogue by name."""
     words = handlers.words
     form = build_form("compare", words)
     status = html("", "gs-compare-status")
     cards = html(handlers.no_cards, "gs-compare-cards", scripts.wishing("compare", *scripts.CARDS))
-    shown = {"status": status, "cards": cards, "query": query_box("gs-compare-query")}
-    start = {"status": "", "cards": handlers.no_cards, "query": ""}
-    listed = _catalogue_fold(handlers.questions, listeners)
-    wishing = [cards, listed["catalogue.heading"]]
-    form.answer_by(handlers.compare_for, tab, shown, start, wishing, listeners)
+    shown = {"status": status, "cards": cards}
+    query = query_box("gs-compare-query")
+    start: Shown = {"status": "", "cards": handlers.no_cards, "query": ""}
+    heading, listed = _catalogue_fold(handlers.questions, listeners)
+    form.answer_by(handlers.compare_for, tab, shown, query, start, [cards, heading], listeners)
     return form, listed
 
 
-def _catalogue_fold(questions: Questions, listeners: Listeners) -> Mapping[str, Any]:
-    """Build the fold; return it, its heading, whose event `input` picks a GPU, and its table, by
-    name.
+def _catalogue_fold(
+    questions: Questions, listeners: Listeners
+) -> tuple[gr.HTML, Mapping[str, Part]]:
+    """Build the fold; return its heading, whose event `input` picks a GPU, and by name the fold,
+    the heading and the table.
 
     The field above the table asks `Sizer.gpus`, so that the page finds what the shell finds;
     the search of Gradio's own table would look for letters inside of words.
@@ -46,11 +48,11 @@ def _catalogue_fold(questions: Questions, listeners: Listeners) -> Mapping[str, 
         query = gr.Textbox(label=label, max_lines=1, elem_id="gs-catalogue-filter")
         name = words("tab.catalogue")
         table = grid(catalogue.COLUMNS, words, "gs-catalogue-grid", name, search=False)
-    parts = {"catalogue.heading": heading, "catalogue.table": table}
+    parts: dict[str, Part] = {"catalogue.heading": heading, "catalogue.table": table}
 
-    def search(text: str) -> dict[Any, Any]:
+    def search(text: str) -> dict[Part, object]:
         return {parts[name]: value for name, value in questions.catalogue(text).items()}
 
     events = [fold.expand, query.change]
     gr.on(events, search, [query], [*parts.values()], **listeners("catalogue"))
-    return {"catalogue.fold": fold, **parts}
+    return heading, {"catalogue.fold": fold, **parts}

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import gradio as gr
 
 from gpusizer.ui.page.handlers import Handlers
-from gpusizer.ui.page.tabs.tab_fields import Listeners, html, query_box
+from gpusizer.ui.page.tabs.tab_fields import Listeners, Part, html, query_box
 from gpusizer.ui.presenters.charts.plot import PLOTS, SCATTERED, TICKS, axes
 from gpusizer.ui.presenters.pieces.words import Words
 
@@ -23,22 +22,25 @@ class PicturesPart:
 
     Attributes:
         folded: the accordion.
-        parts: by name, what the pictures fill; "drawn" is the query whose pictures are drawn, ""
-            before the accordion is first unfolded.
+        drawn: the query whose pictures are drawn, "" before the accordion is first unfolded.
+        parts: by name, what the pictures fill.
     """
 
     folded: gr.Accordion
-    parts: Mapping[str, Any]
+    drawn: gr.Textbox
+    parts: Mapping[str, Part]
 
     def follow(self, query: gr.Textbox, handlers: Handlers, listeners: Listeners) -> None:
         """Draw the pictures when the accordion is unfolded, and from then on for every query."""
-        drawn, outputs = self.parts["drawn"], [*self.parts.values()]
+        drawn = self.drawn
+        parts: dict[str, Part] = {"drawn": drawn, **self.parts}
+        outputs = [*parts.values()]
 
-        def draw(asked: str, token: gr.OAuthToken | None) -> dict[Any, Any]:
+        def draw(asked: str, token: gr.OAuthToken | None) -> dict[Part, object]:
             shown = handlers.draw(asked, token)
-            return {self.parts[name]: value for name, value in shown.items()}
+            return {parts[name]: value for name, value in shown.items()}
 
-        def redraw(asked: str, shown: str, token: gr.OAuthToken | None) -> dict[Any, Any]:
+        def redraw(asked: str, shown: str, token: gr.OAuthToken | None) -> dict[Part, object]:
             return {drawn: gr.skip()} if shown in ("", asked) else draw(asked, token)
 
         self.folded.expand(draw, [query], outputs, **listeners("draw"))
@@ -50,16 +52,17 @@ def build(words: Words) -> PicturesPart:
     """Build the accordion, which is invisible until there is an answer."""
     summary = words("pictures.summary")
     folded = gr.Accordion(summary, open=False, visible=False, elem_id="gs-pictures")
-    parts: dict[str, Any] = {"drawn": query_box("gs-drawn")}
+    drawn = query_box("gs-drawn")
+    parts: dict[str, Part] = {}
     with folded, gr.Row(elem_classes=["gs-figures"]):
         with gr.Column(min_width=_WIDTH):
             parts["memory"] = html("", "gs-memory-picture-block")
         for name in PLOTS:
             parts |= {f"{name}.{part}": built for part, built in _figure(name, words).items()}
-    return PicturesPart(folded, parts)
+    return PicturesPart(folded, drawn, parts)
 
 
-def _figure(name: str, words: Words) -> dict[str, Any]:
+def _figure(name: str, words: Words) -> dict[str, Part]:
     """Build the components of one of `PLOTS`, which are invisible until there is data.
 
     Gradio's script fetches Vega when the first plot becomes visible. Vega cuts off long names in

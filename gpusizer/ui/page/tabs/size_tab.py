@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import gradio as gr
 
+from gpusizer.ui.page.asked import Shown
 from gpusizer.ui.page.handlers import Handlers
 from gpusizer.ui.page.page_scripts import ANSWER, CARDS, call, script_text, search_label, wishing
 from gpusizer.ui.page.tabs import pictures_section as pictures
-from gpusizer.ui.page.tabs.tab_fields import Listeners, grid, html, query_box
+from gpusizer.ui.page.tabs.tab_fields import Listeners, Part, grid, html, query_box
 from gpusizer.ui.page.tabs.tab_form import TabForm, build_form
 from gpusizer.ui.presenters.pieces import frame
 from gpusizer.ui.presenters.pieces.errors import chips_html
@@ -34,12 +34,32 @@ def build(
         buttons.append(html(chips, "gs-examples", wishing("size", "try")))
 
     form = build_form("size", words, choices_below)
-    start = _start(frame.welcome_html(handlers.gpu_count, handlers.sample, words))
-    shown, pictures_part = _shown(start["answer"], words)
-    asking = [*buttons, shown["answer"], shown["cards"], shown["ranking"]]
-    form.answer_by(handlers.ask, tab, shown, start, asking, listeners)
-    _share(handlers, shown["answer"], shown["query"], listeners)
-    pictures_part.follow(shown["query"], handlers, listeners)
+    welcome = frame.welcome_html(handlers.gpu_count, handlers.sample, words)
+    # What an answer consists of, in the order of the page from top to bottom.
+    search = search_label("gs-ranking-grid", words("search"))
+    status = html("", "gs-status")
+    answer = html(welcome, "gs-answer-block", wishing("size", *ANSWER))
+    ranking = html("", "gs-ranking-block", search + wishing("size", "rank"))
+    ranked = grid(RANKING_COLUMNS, words, "gs-ranking-grid", words("ranking.title"))
+    cards = html("", "gs-cards-block", wishing("size", *CARDS))
+    memory = html("", "gs-memory-block")
+    part = pictures.build(words)
+    facts = html("", "gs-facts-block")
+    query = query_box("gs-query")
+    shown: dict[str, Part] = {
+        "status": status,
+        "answer": answer,
+        "ranking": ranking,
+        "ranked": ranked,
+        "cards": cards,
+        "memory": memory,
+        "pictures": part.folded,
+        "facts": facts,
+    }
+    asking = [*buttons, answer, cards, ranking]
+    form.answer_by(handlers.ask, tab, shown, query, _start(welcome), asking, listeners)
+    _share(handlers, answer, query, listeners)
+    part.follow(query, handlers, listeners)
     return form
 
 
@@ -50,27 +70,11 @@ def _purposes(words: Words) -> Html:
     return el("div", el("span", label), group, class_="gs-purpose")
 
 
-def _start(welcome: str) -> dict[str, Any]:
+def _start(welcome: str) -> Shown:
     """Return what the components of an answer show before the first question."""
     hidden = gr.update(visible=False)
     texts = dict.fromkeys(("status", "cards", "memory", "facts", "ranking", "query"), "")
     return {**texts, "answer": welcome, "pictures": hidden, "ranked": hidden}
-
-
-def _shown(welcome: str, words: Words) -> tuple[dict[str, Any], pictures.PicturesPart]:
-    """Build the components for an answer, in the order of the page from top to bottom."""
-    search = search_label("gs-ranking-grid", words("search"))
-    shown: dict[str, Any] = {"status": html("", "gs-status")}
-    shown["answer"] = html(welcome, "gs-answer-block", wishing("size", *ANSWER))
-    shown["ranking"] = html("", "gs-ranking-block", search + wishing("size", "rank"))
-    shown["ranked"] = grid(RANKING_COLUMNS, words, "gs-ranking-grid", words("ranking.title"))
-    shown["cards"] = html("", "gs-cards-block", wishing("size", *CARDS))
-    shown["memory"] = html("", "gs-memory-block")
-    part = pictures.build(words)
-    shown["pictures"] = part.folded
-    shown["facts"] = html("", "gs-facts-block")
-    shown["query"] = query_box("gs-query")
-    return shown, part
 
 
 def _share(handlers: Handlers, answer: gr.HTML, query: gr.Textbox, listeners: Listeners) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal, TypedDict, TypeVar
 
 import gradio as gr
+from gradio.blocks import BlockContext
+from gradio.components import Component
 
 from gpusizer.answers.requests.request_docs import described_fields
 from gpusizer.answers.training_report import method_name
@@ -31,6 +33,28 @@ _CHOICES: Mapping[str, Callable[[str, Words], str]] = {
 }
 """By menu: what a choice says, where it is not what a request writes."""
 
+Part = Component | BlockContext
+"""What a listener fills: a field, markup or a table; a fold or a column, which opens."""
+Field = gr.Textbox | gr.Number | gr.Checkbox | gr.Dropdown
+"""What a visitor fills in."""
+_Row = TypeVar("_Row")
+
+
+class QuietOptions(TypedDict):
+    """Options of a listener that runs in the browser, as Gradio names them."""
+
+    api_name: str
+    api_visibility: Literal["private"]
+
+
+class ListenerOptions(QuietOptions):
+    """Those of one that calls the Sizer."""
+
+    show_progress: Literal["hidden"]
+    trigger_mode: Literal["always_last"]
+    concurrency_id: str
+    concurrency_limit: int
+
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
@@ -38,7 +62,7 @@ class Listeners:
 
     language: Language
 
-    def __call__(self, name: str) -> dict[str, Any]:
+    def __call__(self, name: str) -> ListenerOptions:
         """Return the options of a listener that calls the Sizer."""
         return {
             **self.quiet(name),
@@ -49,7 +73,7 @@ class Listeners:
             "concurrency_limit": CONCURRENCY,
         }
 
-    def quiet(self, name: str) -> dict[str, Any]:
+    def quiet(self, name: str) -> QuietOptions:
         """Return the options of a listener that runs in the browser."""
         return {"api_name": f"ui_{name}_{self.language}", "api_visibility": "private"}
 
@@ -60,7 +84,7 @@ def html(value: str, elem_id: str, script: str = "") -> gr.HTML:
 
 
 def grid(
-    columns: Sequence[Column[Any]], words: Words, elem_id: str, label: str, *, search: bool = True
+    columns: Sequence[Column[_Row]], words: Words, elem_id: str, label: str, *, search: bool = True
 ) -> gr.Dataframe:
     """A table to sort and, with `search`, to search; absent until it is given rows.
 
@@ -114,7 +138,15 @@ def go_button(tab: str, words: Words) -> gr.Button:
     )
 
 
-def field(tab: str, name: str, words: Words) -> Any:
+class _Told(TypedDict):
+    """What every kind of field is told."""
+
+    label: str
+    info: str | None
+    elem_id: str
+
+
+def field(tab: str, name: str, words: Words) -> Field:
     """Build a field of a tab's form, of the kind and with the default that its request states.
 
     Gradio's script shows 0 for None when it builds a number, which happens when a fold or a tab
@@ -126,21 +158,23 @@ def field(tab: str, name: str, words: Words) -> Any:
     usual = ""
     if kind is float and isinstance(default, int | float) and default:
         usual = words.number(default, "g")
-    options: dict[str, Any] = {
-        "value": form.values({}, (name,))[name],
+    value = form.values({}, (name,))[name]
+    options: _Told = {
         "label": words.optional(f"field.{name}.{tab}") or words(f"field.{name}.label"),
         "info": words.optional(f"field.{name}.info", usual=usual),
         "elem_id": f"{prefix(tab)}-{name}",
     }
     if name in MENUS:
         choices = [(_choice(name, choice, words), choice) for choice in MENUS[name]]
-        return gr.Dropdown(choices, allow_custom_value=name in OPEN_MENUS, **options)
+        return gr.Dropdown(choices, value=value, allow_custom_value=name in OPEN_MENUS, **options)
     if kind is bool:
-        return gr.Checkbox(**options)
+        return gr.Checkbox(value is True, **options)
     if kind is not str:
-        return gr.Number(step=_STEPS.get(name, 1), min_width=_NUMBER_WIDTH, **options)
+        step = _STEPS.get(name, 1)
+        # "" stands for nothing, which Gradio's types leave out.
+        return gr.Number(value, step=step, min_width=_NUMBER_WIDTH, **options)  # type: ignore[arg-type]
     hint = words.optional(f"field.{name}.placeholder")
-    return gr.Textbox(placeholder=hint, max_lines=1, html_attributes=_NAME, **options)
+    return gr.Textbox(str(value), placeholder=hint, max_lines=1, html_attributes=_NAME, **options)
 
 
 def _choice(name: str, choice: str, words: Words) -> str:

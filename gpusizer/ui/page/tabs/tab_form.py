@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
 
 import gradio as gr
 
 from gpusizer.ui.page.asked import START, FormCall, Shown, wishes_of
 from gpusizer.ui.page.forms import FORMS
 from gpusizer.ui.page.page_scripts import call
-from gpusizer.ui.page.tabs.tab_fields import Listeners, field, go_button, html, prefix, query_box
+from gpusizer.ui.page.tabs.tab_fields import (
+    Field,
+    Listeners,
+    Part,
+    field,
+    go_button,
+    html,
+    prefix,
+    query_box,
+)
 from gpusizer.ui.presenters.pieces.html import el
 from gpusizer.ui.presenters.pieces.words import Words
 
@@ -35,7 +43,7 @@ class TabForm:
     """
 
     tab: str
-    fields: Mapping[str, Any]
+    fields: Mapping[str, Field]
     go: gr.Button
     machine: gr.Accordion
     again: gr.Textbox
@@ -44,8 +52,9 @@ class TabForm:
         self,
         handler: Handler,
         opened: gr.Tab,
-        shown: Mapping[str, Any],
-        start: Mapping[str, Any],
+        shown: Mapping[str, Part],
+        query: gr.Textbox,
+        start: Shown,
         wishing: Sequence[gr.HTML],
         listeners: Listeners,
     ) -> None:
@@ -53,16 +62,16 @@ class TabForm:
         event `input` of the components `wishing`, and when the tab `opened` opens after one of its
         fields has changed in another tab.
 
-        An answer fills in `shown`, whose "query" is the question that was answered; before the
-        first question these show `start`.
+        An answer fills in `shown` and `query`, by the name "query": the question that was answered.
+        Before the first question these show `start`.
         """
-        tab, query, asked = self.tab, shown["query"], list(self.fields.values())
-        parts = {**self.fields, **shown}
+        tab, asked = self.tab, list(self.fields.values())
+        parts: dict[str, Part] = {**self.fields, **shown, "query": query}
 
-        def show(values: Shown) -> dict[Any, Any]:
+        def show(values: Shown) -> dict[Part, object]:
             by_name = start if values is START else values
             # Gradio takes an empty dict for a value, not for nothing to show.
-            nothing = {query: gr.skip()}
+            nothing: dict[Part, object] = {query: gr.skip()}
             return {parts[name]: value for name, value in by_name.items()} or nothing
 
         typed = [part for part in asked if isinstance(part, _TYPED)]
@@ -94,9 +103,9 @@ class TabForm:
         query.change(None, [query], None, js=remember, **listeners.quiet(f"{tab}_remember"))
 
     @property
-    def filled(self) -> dict[str, Any]:
+    def filled(self) -> dict[str, Part]:
         """The components that an address fills, by the tab's name and their own."""
-        parts = {**self.fields, "machine": self.machine, "again": self.again}
+        parts: dict[str, Part] = {**self.fields, "machine": self.machine, "again": self.again}
         return {f"{self.tab}.{name}": part for name, part in parts.items()}
 
 
@@ -105,7 +114,7 @@ def build_form(tab: str, words: Words, between: Callable[[], None] = lambda: Non
     first ones."""
     form = FORMS[tab]
 
-    def row(names: Sequence[str]) -> dict[str, Any]:
+    def row(names: Sequence[str]) -> dict[str, Field]:
         return {name: field(tab, name, words) for name in names}
 
     with gr.Row(elem_id=f"{prefix(tab)}-form", equal_height=True, elem_classes=["gs-form"]):
@@ -139,9 +148,11 @@ def keep_same(forms: Sequence[TabForm], listeners: Listeners) -> None:
         others = [other for other in forms if other is not form]
         shared = [o.fields[name] for o in others for name in FORMS[o.tab].own if name in own]
         numbers = [form.fields[name].input for name in FORMS[form.tab].machine]
+        named = form.fields["gpu"]
+        assert isinstance(named, gr.Textbox)
         # Gradio tells of no `input` of a text that a listener in the browser alone hears.
         gr.on(
-            [*numbers, form.fields["gpu"].blur, form.fields["gpu"].submit],
+            [*numbers, named.blur, named.submit],
             None,
             [form.fields[name] for name in own],
             [*(o.machine for o in others), *shared],
@@ -151,8 +162,8 @@ def keep_same(forms: Sequence[TabForm], listeners: Listeners) -> None:
 
 
 def listener(
-    handler: Handler, names: Sequence[str], show: Callable[[Shown], Any]
-) -> Callable[..., Iterator[Any]]:
+    handler: Handler, names: Sequence[str], show: Callable[[Shown], object]
+) -> Callable[..., Iterator[object]]:
     """Return a listener that calls `handler` with the values of the fields `names`.
 
     Gradio fills in who asks, then passes the question before, a mark, the wishes, and the values.
@@ -165,7 +176,7 @@ def listener(
         _again: str,
         wishes: str,
         *values: object,
-    ) -> Iterator[Any]:
+    ) -> Iterator[object]:
         fields = dict(zip(names, values, strict=True))
         call = FormCall(fields, query, wishes_of(wishes), token, profile)
         answers = iter(({},)) if call.last("later") is not None else handler(call)

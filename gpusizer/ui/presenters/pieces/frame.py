@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from gpusizer.answers.data_ages import DataAge
 from gpusizer.hub.reading_steps import ReadingStep
@@ -22,7 +21,7 @@ _LIMITS = ("bands", "engines", "multi", "offline")
 
 ORIGIN = "http://127.0.0.1:7860"
 """Placeholder in the examples, which the page's script replaces by its own origin."""
-_EXAMPLE: dict[str, Any] = {
+_EXAMPLE: dict[str, str | int] = {
     "model": "Qwen/Qwen3-8B",
     "context": 16384,
     "quant": "q4_k_m",

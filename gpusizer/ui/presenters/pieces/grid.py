@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Generic, Literal, TypedDict, TypeVar
 
 from gpusizer.core.printable import printable
 from gpusizer.ui.presenters.pieces.addresses import question_href
@@ -51,6 +51,17 @@ class Column(Generic[_Row]):
         return _LARGEST if value is None and self.ascending else value
 
 
+class GridUpdate(TypedDict):
+    """What `gr.update` takes of a table."""
+
+    value: dict[str, object]
+    headers: list[str]
+    datatype: list[Datatype]
+    column_count: int
+    column_widths: list[int | str]
+    visible: bool
+
+
 def numbers(
     name: str,
     amount: Callable[[_Row], float | None],
@@ -76,9 +87,7 @@ def numbers(
     return Column(name, value, shown, ascending=ascending, width=width)
 
 
-def grid_update(
-    columns: Sequence[Column[_Row]], rows: Sequence[_Row], words: Words
-) -> dict[str, Any]:
+def grid_update(columns: Sequence[Column[_Row]], rows: Sequence[_Row], words: Words) -> GridUpdate:
     """Return what shows these rows under these columns; without rows the grid is absent."""
     return {
         "value": grid_value(columns, rows, words),
@@ -92,7 +101,7 @@ def grid_update(
 
 def grid_value(
     columns: Sequence[Column[_Row]], rows: Iterable[_Row], words: Words
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the value of a `gr.Dataframe`, which sorts `data` but shows `display_value`."""
     every = list(rows)
     shown = [[printable(column.write(row, words)) for column in columns] for row in every]
@@ -103,7 +112,7 @@ def grid_value(
     }
 
 
-def headers(columns: Sequence[Column[Any]], words: Words) -> list[str]:
+def headers(columns: Sequence[Column[_Row]], words: Words) -> list[str]:
     """Return the headings of columns in one language."""
     return [words(f"column.{column.name}") for column in columns]
 
