@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from inspect import get_annotations
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpusizer.answers.requests import request_docs
 from gpusizer.answers.requests.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.core.request_model import RequestModel, fields_of
+from gpusizer.core.tables import toml_of
 from gpusizer.fit.filters import NO_FILTER
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS
 from gpusizer.gpus.names import GpuRequest, parse_gpu_request
@@ -32,6 +36,20 @@ def test_defaults_are_those_of_the_values_that_the_arithmetic_takes() -> None:
     assert request.workload == Workload()
     assert request.filters == NO_FILTER
     assert request.assumptions == DEFAULT_ASSUMPTIONS
+
+
+def test_every_meaning_is_of_a_field_that_its_group_declares() -> None:
+    """The documents of requests fail at a field without one."""
+    groups = {group.__name__: group for group in _below(RequestModel)}
+    for name, said in toml_of(request_docs.__file__).items():
+        declared = get_annotations(groups[name]).keys()
+        assert said.keys() - {"heading"} <= declared, name
+
+
+def _below(group: type[RequestModel]) -> Iterator[type[RequestModel]]:
+    for child in group.__subclasses__():
+        yield child
+        yield from _below(child)
 
 
 def test_equal_requests_are_one_key() -> None:

@@ -47,11 +47,7 @@ LISTINGS = ("list", "sizes")
 class AnswerFields(RequestModel):
     """What the answer about one model is made of."""
 
-    heading: ClassVar[str] = "answer"
-
-    rank_by: Annotated[str, OneOf(RANKINGS), BeforeValidator(read_underscores)] = Field(
-        RANKINGS[0], description="order of the ranking"
-    )
+    rank_by: Annotated[str, OneOf(RANKINGS), BeforeValidator(read_underscores)] = RANKINGS[0]
     min_tok_s: Annotated[Number | None, Unit("TOK_S")] = Field(
         None,
         ge=0.01,
@@ -60,26 +56,14 @@ class AnswerFields(RequestModel):
         f" unknown speed stay; without it {READING_SPEED:g}, as fast as one reads, count as enough"
         " for a recommendation",
     )
-    quantized_repos: Annotated[str, OneOf(LISTINGS)] = Field(
-        "",
-        description="also list the quantized repositories published for the model; sizes adds"
-        " their bytes",
-    )
+    quantized_repos: Annotated[str, OneOf(LISTINGS)] = ""
 
 
 class CardFields(RequestModel):
     """What is made of the model card."""
 
-    heading: ClassVar[str] = "model card"
-
-    card: Flag = Field(
-        True, description="read the model card, and put what its author says beside the numbers"
-    )
-    as_card: Flag = Field(
-        False,
-        description="take over the engine, quantization, context, draft model and arguments of the"
-        " command in the model card",
-    )
+    card: Flag = True
+    as_card: Flag = False
 
 
 class SizeRequest(
@@ -143,7 +127,6 @@ class CompareRequest(SizeRequest):
     A size request with GPUs is one too; what says which GPUs to rank is not used.
     """
 
-    heading: ClassVar[str] = "GPUs"
     unused: ClassVar[frozenset[str]] = frozenset(
         (
             *("gpu", "gpu_count", "top", "rank_by", "min_tok_s", "rig"),
@@ -153,17 +136,10 @@ class CompareRequest(SizeRequest):
         )
     )
 
-    compared: Annotated[tuple[str, ...], listed(_read_gpus), Unit("NAMES")] = Field(
-        alias="gpus",
-        description='GPUs with a count or not, such as "rtx 4090", "2x3090" and "m3 max 128gb"',
-    )
+    compared: Annotated[tuple[str, ...], listed(_read_gpus), Unit("NAMES")] = Field(alias="gpus")
 
 
 class ListingRequest(FilterFields):
     """A checked request to list the catalogue of GPUs."""
 
-    heading: ClassVar[str] = "GPUs"
-
-    query: Annotated[Text, Unit("WORDS")] = Field(
-        "", description='words that the name must contain, such as "rtx 40"; without them all GPUs'
-    )
+    query: Annotated[Text, Unit("WORDS")] = ""

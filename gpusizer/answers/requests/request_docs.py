@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import get_args
@@ -11,9 +11,12 @@ from typing import get_args
 from pydantic.fields import FieldInfo
 
 from gpusizer.core.request_model import RequestModel, bounds_of, type_of
+from gpusizer.core.tables import toml_of
 from gpusizer.core.validation import OneOf, Unit
 
 _LONGEST_UNIT = 40
+_SAID: Mapping[str, Mapping[str, str]] = toml_of(__file__)
+"""By the name of a class: its heading, and what its fields mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +72,12 @@ class FieldDescription:
 def described_groups(model: type[RequestModel]) -> dict[str, tuple[FieldDescription, ...]]:
     """Heading -> the fields below it; a request's own fields come before those it shares."""
     groups: dict[str, tuple[FieldDescription, ...]] = {}
-    for heading, names in _names_by_heading(model):
-        fields = [_described(name, model.model_fields[name]) for name in names]
+    for group, names in _names_by_class(model):
+        said = _SAID.get(group, {})
+        fields = [_described(model.model_fields[name], name, said) for name in names]
         used = tuple(field for field in fields if field.name not in model.unused)
         if used:
+            heading = said["heading"]
             groups[heading] = groups.get(heading, ()) + used
     return groups
 
@@ -84,17 +89,17 @@ def described_fields(model: type[RequestModel]) -> dict[str, FieldDescription]:
     return {field.name: field for fields in groups for field in fields}
 
 
-def _names_by_heading(model: type[RequestModel]) -> Iterator[tuple[str, list[str]]]:
-    """Headings with the fields of each class; one that is declared anew belongs to the newest."""
+def _names_by_class(model: type[RequestModel]) -> Iterator[tuple[str, list[str]]]:
+    """Names of classes with the fields of each; one that is declared anew belongs to the newest."""
     left = set(model.model_fields)
     for group in model.__mro__:
         if issubclass(group, RequestModel):
             names = [name for name in inspect.get_annotations(group) if name in left]
             left.difference_update(names)
-            yield group.heading, names
+            yield group.__name__, names
 
 
-def _described(name: str, info: FieldInfo) -> FieldDescription:
+def _described(info: FieldInfo, name: str, said: Mapping[str, str]) -> FieldDescription:
     low, high = bounds_of(info)
     marks = _marks(info)
     choices = next((mark.choices for mark in marks if isinstance(mark, OneOf)), ())
@@ -109,7 +114,7 @@ def _described(name: str, info: FieldInfo) -> FieldDescription:
         low=low,
         high=high,
         choices=choices,
-        meaning=info.description or "",
+        meaning=info.description or said[name],
     )
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Self
 
 from pydantic import BeforeValidator, Field
 
 from gpusizer.answers.requests.request_fields import GpuFields, ModelFields
 from gpusizer.core.request_model import RequestModel, is_empty
+from gpusizer.core.tables import toml_of
 from gpusizer.core.validation import (
     Count,
     Flag,
@@ -43,168 +44,76 @@ from gpusizer.training.stacks import find_stack
 
 RANKINGS = ("recommended", "smallest", "cheapest", "fastest")
 
-_METHOD_WORDS = {"galore": "full", "full-finetuning": "full", "sft": "full", "finetune": "full"}
-_PRECISION_WORDS = {
-    "bfloat16": "bf16",
-    "bf16-true": "bf16",
-    "pure-bf16": "bf16",
-    "fp16": "bf16",
-    "bf16-mixed": "mixed",
-    "fp16-mixed": "mixed",
-    "amp": "mixed",
-    "fp32-master": "master",
-    "float32": "fp32",
-    "32": "fp32",
-}
-_CHECKPOINTING_WORDS = {
-    "true": "full",
-    "on": "full",
-    "yes": "full",
-    "false": "none",
-    "off": "none",
-    "no": "none",
-}
-_SHARDING_WORDS = {
-    "fsdp2": "fsdp",
-    "full_shard": "fsdp",
-    "zero-1": "zero1",
-    "zero-2": "zero2",
-    "zero-3": "zero3",
-    "deepspeed": "zero3",
-    "single": "none",
-}
-_OFFLOAD_WORDS = {"cpu": "model", "true": "model", "false": "none", "params": "parameters"}
-# Parts of a sentence about precisions, the decisive ones first.
-_PRECISION_SIGNS = (
-    (("deepspeed",), "master"),
-    (("fp32 param", "amp", "mixed", "autocast"), "mixed"),
-    (("master",), "master"),
-)
+_TABLES = toml_of(__file__)
+_SPELLINGS: Mapping[str, Mapping[str, str]] = _TABLES["spellings"]
+_PRECISION_SIGNS: Sequence[tuple[str, str]] = _TABLES["precision_signs"]
 
 
 def _read_precision(value: object) -> str:
     """What a precision or a sentence about one means: "bf16 compute, fp32 params" is "mixed"."""
     text = read_text(value).lower()
     if text not in PRECISIONS:
-        for signs, precision in _PRECISION_SIGNS:
-            if any(sign in text for sign in signs):
-                return precision
-    return text.partition(" ")[0]
+        meant = (precision for sign, precision in _PRECISION_SIGNS if sign in text)
+        return next(meant, text.partition(" ")[0])
+    return text
 
 
 class RunFields(RequestModel):
     """How the model is trained."""
 
-    heading: ClassVar[str] = "training"
-
-    method: Annotated[str, OneOf(METHODS, _METHOD_WORDS)] = Field(
-        "lora", description="what is trained: every weight, or adapters beside a frozen base"
-    )
-    sequence_length: Tokens = Field(
-        DEFAULT_SEQUENCE, ge=1, le=10_000_000, description="tokens of a sequence"
-    )
-    micro_batch: Count = Field(1, ge=1, le=100_000, description="sequences per GPU and step")
-    gradient_accumulation: Count = Field(1, ge=1, le=100_000, description="steps before an update")
-    optimizer: Annotated[Text, Unit("NAME")] = Field(
-        "adamw",
-        description="adamw, adamw_8bit, paged_adamw, adafactor, lion, muon, galore_adamw, …",
-    )
+    method: Annotated[str, OneOf(METHODS, _SPELLINGS["method"])] = "lora"
+    sequence_length: Tokens = Field(DEFAULT_SEQUENCE, ge=1, le=10_000_000)
+    micro_batch: Count = Field(1, ge=1, le=100_000)
+    gradient_accumulation: Count = Field(1, ge=1, le=100_000)
+    optimizer: Annotated[Text, Unit("NAME")] = "adamw"
     precision: (
-        Annotated[str, OneOf(PRECISIONS, _PRECISION_WORDS), BeforeValidator(_read_precision)] | None
-    ) = Field(
-        None,
-        description="width of weights and states: mixed has FP32 weights, master FP32 copies;"
-        " without it what method and sharding bring",
-    )
-    framework: Annotated[Text, Unit("NAME")] = Field(
-        "transformers", description="transformers, axolotl, unsloth, torchtune, litgpt, …"
-    )
-    framework_version: Annotated[Text | None, Unit("VERSION")] = Field(
-        None,
-        description='version of the framework or its date, such as "4.46" or "2025-01"; without it'
-        " today's",
-    )
-    train_embeddings: Flag | None = Field(
-        None,
-        description="train embedding and head in full; without it in full training alone",
-    )
-    ema: Flag = Field(False, description="keep a moving average of the weights")
-    low_rank: Count = Field(128, ge=1, le=65_536, description="rows that GaLore projects to")
+        Annotated[str, OneOf(PRECISIONS, _SPELLINGS["precision"]), BeforeValidator(_read_precision)]
+        | None
+    ) = None
+    framework: Annotated[Text, Unit("NAME")] = "transformers"
+    framework_version: Annotated[Text | None, Unit("VERSION")] = None
+    train_embeddings: Flag | None = None
+    ema: Flag = False
+    low_rank: Count = Field(128, ge=1, le=65_536)
 
 
 class AdapterFields(RequestModel):
     """Adapters and what lies frozen beside them."""
 
-    heading: ClassVar[str] = "adapters"
-
-    lora_rank: Count = Field(DEFAULT_RANK, ge=1, le=65_536, description="rank of adapters")
-    lora_targets: Texts = Field(
-        (ALL_LINEAR,), description="matrices with adapters, separated by commas"
-    )
-    adapters_on_towers: Flag | None = Field(
-        None,
-        description="adapters on the blocks of vision and audio towers; without it by name",
-    )
-    base: Annotated[str, OneOf(BASES)] = Field(
-        "auto", description="width of the frozen weights; auto follows the method"
-    )
+    lora_rank: Count = Field(DEFAULT_RANK, ge=1, le=65_536)
+    lora_targets: Texts = (ALL_LINEAR,)
+    adapters_on_towers: Flag | None = None
+    base: Annotated[str, OneOf(BASES)] = "auto"
 
 
 class MemoryFields(RequestModel):
     """What saves memory."""
 
-    heading: ClassVar[str] = "memory"
-
-    gradient_checkpointing: Annotated[str, OneOf(CHECKPOINTING, _CHECKPOINTING_WORDS)] = Field(
-        "full", description="activations that are computed again instead of being kept"
-    )
-    offload: Annotated[str, OneOf(OFFLOADS, _OFFLOAD_WORDS)] = Field(
-        "none",
-        description="what is kept in system memory, or on NVMe, between its uses; model: weights"
-        " and states",
-    )
-    fused_loss: Flag = Field(False, description="logits are never held whole")
-    flash_attention: Flag = Field(True, description="false when attention holds its scores")
-    compiled: Flag = Field(False, description="torch.compile")
-    packed: Flag | None = Field(
-        None, description="true when all sequences have the full length, false when they vary"
-    )
-    optimizer_in_backward: Flag = Field(
-        False, description="each gradient is used and freed at once"
-    )
+    gradient_checkpointing: Annotated[
+        str, OneOf(CHECKPOINTING, _SPELLINGS["gradient_checkpointing"])
+    ] = "full"
+    offload: Annotated[str, OneOf(OFFLOADS, _SPELLINGS["offload"])] = "none"
+    fused_loss: Flag = False
+    flash_attention: Flag = True
+    compiled: Flag = False
+    packed: Flag | None = None
+    optimizer_in_backward: Flag = False
 
 
 class ShardingFields(RequestModel):
     """What is divided over GPUs."""
 
-    heading: ClassVar[str] = "sharding"
-
-    sharding: Annotated[str, OneOf(SHARDINGS, _SHARDING_WORDS)] | None = Field(
-        None,
-        description="what data-parallel GPUs divide; without it ddp, or fsdp where needed",
-    )
-    tensor_parallel: Count = Field(1, ge=1, le=MAX_COUNT, description="tensor-parallel degree")
-    pipeline_parallel: Count = Field(1, ge=1, le=MAX_COUNT, description="pipeline stages")
-    context_parallel: Count = Field(
-        1, ge=1, le=MAX_COUNT, description="GPUs that divide each sequence"
-    )
+    sharding: Annotated[str, OneOf(SHARDINGS, _SPELLINGS["sharding"])] | None = None
+    tensor_parallel: Count = Field(1, ge=1, le=MAX_COUNT)
+    pipeline_parallel: Count = Field(1, ge=1, le=MAX_COUNT)
+    context_parallel: Count = Field(1, ge=1, le=MAX_COUNT)
 
 
 class RolloutFields(RequestModel):
     """An engine that writes the samples of reinforcement learning on the same GPUs."""
 
-    heading: ClassVar[str] = "reinforcement learning"
-
-    rollout_share: Share | None = Field(
-        None,
-        ge=0.01,
-        le=0.99,
-        description="share of each GPU that a rollout engine reserves beside the training, as TRL's"
-        " vllm_gpu_memory_utilization; without it there is none, or one on GPUs of its own",
-    )
-    rollout_sleeps: Flag = Field(
-        False, description="that engine gives its memory back while weights are updated"
-    )
+    rollout_share: Share | None = Field(None, ge=0.01, le=0.99)
+    rollout_sleeps: Flag = False
 
 
 class PlanFields(RunFields, AdapterFields, MemoryFields, ShardingFields, RolloutFields):
@@ -218,28 +127,11 @@ PLAN_FIELDS = tuple(PlanFields.model_fields)
 class RankingFields(RequestModel):
     """What is ranked how, and the work that is timed and priced."""
 
-    heading: ClassVar[str] = "time and price"
-
-    rank_by: Annotated[str, OneOf(RANKINGS)] = Field(
-        RANKINGS[0], description="order of the ranking; cheapest is for the whole run"
-    )
-    min_tok_s: Annotated[Number | None, Unit("TOK_S")] = Field(
-        None,
-        ge=0.01,
-        le=1e9,
-        description="tokens/s of all GPUs together that are enough: slower plans are left out,"
-        " those of unknown speed stay; without it a recommendation ends the run within a week",
-    )
-    dataset_tokens: Tokens = Field(
-        10_000_000, ge=1, le=10**15, description="work to be timed and priced"
-    )
-    epochs: Number = Field(1.0, ge=0.001, le=10_000, description="passes over it")
-    usd_per_kwh: Usd = Field(
-        DEFAULT_ASSUMPTIONS.usd_per_kwh,
-        ge=0,
-        le=100,
-        description="price of electricity, for a kWh",
-    )
+    rank_by: Annotated[str, OneOf(RANKINGS)] = RANKINGS[0]
+    min_tok_s: Annotated[Number | None, Unit("TOK_S")] = Field(None, ge=0.01, le=1e9)
+    dataset_tokens: Tokens = Field(10_000_000, ge=1, le=10**15)
+    epochs: Number = Field(1.0, ge=0.001, le=10_000)
+    usd_per_kwh: Usd = Field(DEFAULT_ASSUMPTIONS.usd_per_kwh, ge=0, le=100)
 
 
 class TrainingRequest(ModelFields, GpuFields, RankingFields, PlanFields):
