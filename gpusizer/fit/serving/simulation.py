@@ -76,7 +76,7 @@ class _Run:
 
     def __init__(self, server: Server, users: int | None, rate: float | None) -> None:
         random = Random(_SEED)
-        self.server, self.users, self.random = server, users, random
+        self.server, self.users, self.rate, self.random = server, users, rate, random
         self.now, self.steps, self.turns = 0.0, 0, 0
         self.waiting: deque[int] = deque()
         self.reading: deque[list[int]] = deque()
@@ -94,10 +94,7 @@ class _Run:
                 left = random.randint(1, max(1, round(server.steps)))
                 heapq.heappush(self.decoding, (left, self.waiting.popleft()))
             self.before = len(self.sent)
-            at, times = 0.0, []
-            for _ in range(_MOST):
-                at += random.expovariate(rate or 1.0)
-                times.append(at)
+            times = [random.expovariate(rate or 1.0)]
             self.wanted = self.before + _MOST
         else:
             spread = server.steps * server.step(min(users, server.most))
@@ -141,7 +138,10 @@ class _Run:
 
     def _arrive(self) -> None:
         while self.coming and self.coming[0] <= self.now:
-            self._send(heapq.heappop(self.coming))
+            at = heapq.heappop(self.coming)
+            self._send(at)
+            if self.users is None:  # without an end, so that the last counted have company
+                heapq.heappush(self.coming, at + self.random.expovariate(self.rate or 1.0))
 
     def _send(self, at: float) -> None:
         self.waiting.append(len(self.sent))
