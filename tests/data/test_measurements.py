@@ -156,7 +156,7 @@ def test_facts_of_loads_are_in_their_rows() -> None:
         stated = rows[fact["id"]][fact["field"]]
         assert fact["value"] in (stated if fact["field"] == "flags" else [str(stated)])
         assert 0 < len(fact["where"]) < 80
-    assert len(facts) == 91
+    assert len(facts) == 122
 
 
 def test_the_parts_of_a_vllm_budget_add_up() -> None:

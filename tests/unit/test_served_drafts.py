@@ -52,6 +52,7 @@ def model(prompt: int = 1024, answer: int = 256, **fields: Any) -> Server:
         sequence=1e-5,
         stream=0.0,
         request=5e-3,
+        returning=0.0,
         most=256,
     )
     return replace(one, **fields)

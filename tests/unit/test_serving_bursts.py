@@ -30,6 +30,7 @@ _ONE = Server(
     sequence=0.0,
     stream=0.0,
     request=0.0,
+    returning=0.0,
     most=256,
 )
 """A step takes 10 ms, and a prompt token 0.1 ms more: 1,000 of them fill a step of 110 ms."""

@@ -53,6 +53,7 @@ def server(
         sequence=1e-5,
         stream=0.0,
         request=5e-3,
+        returning=0.0,
         most=most,
     )
 
@@ -232,6 +233,16 @@ def test_answers_of_one_length_keep_users_together_where_prompts_go_first() -> N
     assert load_test(first, 64).ttft == pytest.approx(closed_loop(first, 64, AT_ONCE).ttft)
     alike, unlike = load_test(mixed, 64), load_test(mixed, 64, alike=False)
     assert unlike.ttft < alike.ttft < closed_loop(mixed, 64, AT_ONCE).ttft
+
+
+def test_users_whose_answers_end_while_one_returns_stand_in_line() -> None:
+    """Prompts of twelve users fill a step each, and a return takes two decodes: 1, 2, and ten times
+    3 full steps, 2.75 on average, and half of the one that runs."""
+    one = replace(server(8192), cache=0.0, sequence=0.0)
+    full = math.hypot(6e-3, 8192 * 3e-5) + 8192 * 1e-6 + 3e-3
+    slow = replace(one, returning=2 * one.step(12))
+    assert load_test(slow, 12, math.inf).ttft == pytest.approx(5e-3 + 3.25 * full)
+    assert load_test(one, 12, math.inf).ttft == pytest.approx(5e-3 + 1.5 * full)
 
 
 def test_reading_and_products_overlap_in_part() -> None:

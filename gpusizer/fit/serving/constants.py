@@ -42,6 +42,8 @@ class Constants:
         request_seconds: before a prompt is scheduled and after its first token.
         prompt_layer_seconds: of each layer in a step that reads prompts, which runs without
             whole graphs.
+        return_seconds: from the end of an answer in the engine to the next prompt of its user
+            there, through the server's front, the client and the tokenizer.
     """
 
     reading: float
@@ -57,6 +59,7 @@ class Constants:
     stream_seconds: float
     request_seconds: float
     prompt_layer_seconds: float
+    return_seconds: float
 
 
 NAMES = tuple(Constants.__dataclass_fields__)
@@ -83,6 +86,7 @@ def classes_of(name: str, facts: ServerFacts) -> tuple[str, ...]:
         "stream_seconds": (engine,),
         "request_seconds": (engine,),
         "prompt_layer_seconds": (engine, kind),
+        "return_seconds": (engine,),
     }
     return (ROOT, *(name for name in classes[name] if name))
 

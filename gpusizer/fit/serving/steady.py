@@ -30,9 +30,6 @@ ROUNDS = 10.0
 """Requests of each user of a load test, the first of them at the same time as everybody's: ten in
 the scripts of InferenceMAX (benchmark_serving.py, `--num-prompts` of ten times the concurrency) and
 of NVIDIA's Dynamo (perf.sh, `--request-count`)."""
-_RETURNS = 1.5
-"""Full steps for a prompt that returns with as many as fill one: half of the step that runs, and
-its own."""
 _ROUNDS = 60
 _CLOSE = 1e-4
 _NEAR = 1e-3
@@ -110,15 +107,14 @@ def load_test(server: Server, users: float, rounds: float = ROUNDS, alike: bool 
 
     All begin at the same time. Answers that differ in length spread their users afterwards. Where
     they are `alike`, users stay together in an engine that reads prompts first: whoever began to
-    decode in one step ends in one step. In mixed steps those do whose prompts filled one together,
-    and the step after their return is full again.
+    decode in one step ends in one step. In mixed steps those do whose prompts filled one together;
+    they stand in line again when they come back (`_lined_up`).
     """
     start, later = closed_loop(server, users, AT_ONCE), closed_loop(server, users, SPREAD)
     if alike and server.scheduler.order == "prompts_first":
         later = start
     elif alike and not later.saturated:
-        full = server.step(0.0, min(float(server.scheduler.step_tokens), users * server.prompt))
-        returned = later.queue + server.request + _RETURNS * full
+        returned = later.queue + server.request + _lined_up(server, users)
         later = replace(later, ttft=max(later.ttft, min(start.ttft, returned)))
     share = 1 / max(1.0, rounds)
     return replace(
@@ -127,6 +123,24 @@ def load_test(server: Server, users: float, rounds: float = ROUNDS, alike: bool 
         gap=share * start.gap + (1 - share) * later.gap,
         queue=share * start.queue / 2 + (1 - share) * later.queue,
     )
+
+
+def _lined_up(server: Server, users: float) -> float:
+    """Mean seconds to the first token of users who come back group after group.
+
+    A group is as many prompts as a step takes. Groups that were read a full step apart end their
+    answers a decode step apart, so that several are back in the seconds that one takes to return.
+    From then on each full step reads one group while one more ends: the line keeps its length. A
+    prompt also waits for half of the step that runs.
+    """
+    budget = float(server.scheduler.step_tokens)
+    inside = min(users, float(server.most))
+    together = max(1.0, budget // server.prompt)
+    groups = max(1.0, inside / together)
+    pieces = ceil(server.prompt / budget)
+    full = pieces * server.step(0.0, min(budget, min(inside, together) * server.prompt))
+    line = min(groups, 1 + server.returning / server.step(inside))
+    return full * (0.5 + line - line * (line - 1) / (2 * groups))
 
 
 def random_arrivals(server: Server, requests_per_second: float) -> Steady | None:
