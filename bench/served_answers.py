@@ -78,9 +78,14 @@ def first_token_of(row: Row) -> float | None:
 
 
 def each_token_of(row: Row) -> float | None:
-    """Mean seconds of each further token, the likest that the source prints."""
+    """Mean seconds of each further token, the likest that the source prints.
+
+    None where half of the gaps are nought: then a gap is one of pieces of a token's text.
+    """
     measured = row["measured"]
     names = ("tpot_seconds", "itl_seconds", "tpot_p50_seconds", "itl_p50_seconds")
+    if measured.get("itl_p50_seconds") == 0 and "tpot_seconds" not in measured:
+        return None
     return next((float(measured[name]) for name in names if name in measured), None)
 
 
