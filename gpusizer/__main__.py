@@ -1,7 +1,5 @@
 """The program `gpusizer`. What a command needs is loaded when one is asked for."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -4,8 +4,6 @@ Publishers leave parts wide that a recipe by its name alone would narrow (attent
 bits in most NVFP4 files), so the file that exists is told wherever the Hub's listing has its size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from gpusizer.answers.report import EstimateRow

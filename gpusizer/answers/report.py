@@ -1,7 +1,5 @@
 """Report: everything gpusizer says about a request, and its one JSON shape."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

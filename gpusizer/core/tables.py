@@ -3,8 +3,6 @@
 MalformedTable      a cell, a row or a header that cannot be read
 """
 
-from __future__ import annotations
-
 import csv
 import tomllib
 from collections.abc import Callable, Mapping, Sequence

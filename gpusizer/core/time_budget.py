@@ -1,7 +1,5 @@
 """TimeBudget: the processor time that answering one request may take."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator

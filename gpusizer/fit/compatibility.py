@@ -1,7 +1,5 @@
 """Which quantization runs on which GPU with which engine, and why others do not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from gpusizer.core.messages import Note

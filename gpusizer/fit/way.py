@@ -1,7 +1,5 @@
 """Way: a quantization under an engine on a machine, how it is divided, and whether it fits."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from gpusizer.core.messages import Note

@@ -1,7 +1,5 @@
 """Catalogue: all known GPUs, searched by slugs, names and aliases."""
 
-from __future__ import annotations
-
 import difflib
 import re
 import unicodedata

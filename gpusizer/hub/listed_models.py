@@ -1,7 +1,5 @@
 """ListedModel: a model as the Hub's listing shows it, with how much it is used."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date

@@ -1,7 +1,5 @@
 """QuantizedRepo: a published quantization of a model, as the Hub's model tree lists it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

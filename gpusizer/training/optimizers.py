@@ -1,7 +1,5 @@
 """The states that optimizers keep for each trained parameter, by `optimizers.toml`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from gpusizer.core.errors import InvalidRequest

@@ -1,7 +1,5 @@
 """SingleFlight: one computation for all simultaneous callers, and a cache of its results."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

@@ -7,8 +7,6 @@ method takes a token. Where entries lie is an EntryStore: files of a folder, or 
 processes share.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

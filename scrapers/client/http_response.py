@@ -1,7 +1,5 @@
 """HubResponse: the response to one request, read within the limits of its model."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Mapping

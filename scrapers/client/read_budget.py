@@ -1,7 +1,5 @@
 """ReadBudget: the remaining time and bytes for reading one model."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

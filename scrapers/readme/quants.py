@@ -1,7 +1,5 @@
 """Names of models, quantizations and precisions, as model cards and file names write them. Pure."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Reads checkpoints on this machine, which the shell takes in place of a model ID."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

@@ -2,8 +2,6 @@
 
 `gpusizer.text` makes sentences of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce

@@ -1,7 +1,5 @@
 """Everything the page draws about one answer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

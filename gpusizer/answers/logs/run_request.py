@@ -1,7 +1,5 @@
 """Turns a ParsedLog into the size request that its run corresponds to, and the cards."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

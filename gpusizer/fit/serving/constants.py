@@ -4,8 +4,6 @@ A constant is a product of factors: one for all servers, and one for each of the
 server belongs to (its engine, its card, its arithmetic, its link) where runs ask for one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

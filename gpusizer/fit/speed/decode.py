@@ -1,7 +1,5 @@
 """Decoding: seconds of one step, from the bytes read, FLOPs and bytes exchanged."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from gpusizer.fit.speed.classes import SERVING, decode_classes

@@ -1,7 +1,5 @@
 """Inference engines behind one interface."""
 
-from __future__ import annotations
-
 import difflib
 
 from gpusizer.core.errors import UnknownEngine

@@ -1,7 +1,5 @@
 """The quantization a checkpoint already has, as a row of the table where there is one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from gpusizer.core.dtypes import nominal_bits

@@ -1,7 +1,5 @@
 """Buttons that share an answer: copy its address, or save it as a file."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -3,8 +3,6 @@
 Names are those of models and GPUs, the same in every language.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 _MODEL_OF_COMPARISONS = "Qwen/Qwen3-32B"

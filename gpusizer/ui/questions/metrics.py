@@ -3,8 +3,6 @@
 A model's ID, an address or a token would be both private and without bounds.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

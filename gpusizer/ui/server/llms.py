@@ -1,7 +1,5 @@
 """llms.txt tells programs what gpusizer is and how to call it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import gradio as gr

@@ -10,8 +10,6 @@
 /metrics             for Prometheus, where the settings say so
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

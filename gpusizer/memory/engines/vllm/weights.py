@@ -20,8 +20,6 @@ Six things separate that from the bytes of the files, each checked on published 
    head.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Sequence

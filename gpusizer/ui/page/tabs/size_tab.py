@@ -1,7 +1,5 @@
 """The tab that sizes a model: form, answer, cards, memory, pictures, ranking."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import gradio as gr

@@ -1,7 +1,5 @@
 """GPUs side by side: one table, the field that adds a GPU, and the folds below."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

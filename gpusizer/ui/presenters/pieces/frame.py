@@ -1,7 +1,5 @@
 """The page around the answer: header, welcome, method, age of the data, and API."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

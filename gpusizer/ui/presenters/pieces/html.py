@@ -4,8 +4,6 @@
 '<a href="/zh" class="x">&lt;script&gt;</a>'
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterable, Mapping
 
