@@ -52,15 +52,6 @@ def test_every_tab_shows_the_steps_of_reading(
     expect(page.locator(".gs-status")).to_have_count(0)
 
 
-def test_models_for_a_gpu_are_waited_for_too(visit: Open) -> None:
-    window = visit()
-    window.page.add_init_script(NOTE_STATUSES)
-    page = window.go("/?tab=reverse&gpu=4090")
-    page.locator("#gs-reverse-grid [role=gridcell]").first.wait_for()
-    assert page.evaluate(TOLD) == {"gs-reverse-status": [Words("en")("reverse.sizing")]}
-    expect(page.locator(".gs-status")).to_have_count(0)
-
-
 def ask(page: Any, model: str) -> None:
     page.fill("#gs-model input", model)
     page.press("#gs-model input", "Enter")
@@ -89,9 +80,12 @@ def test_parameters_of_a_frame_stay(visit: Open, width: int) -> None:
 @pytest.mark.parametrize("width", some(WIDTHS, of=2, start=1))
 def test_copies_of_a_model_open_at_its_row(visit: Open, width: int) -> None:
     window = visit(width)
+    window.page.add_init_script(NOTE_STATUSES)
     page = window.go("/?tab=reverse&gpu=4090")
     more = page.locator("#gs-reverse-grid [role=gridcell] [data-copies]").first
     more.wait_for()
+    assert page.evaluate(TOLD) == {"gs-reverse-status": [Words("en")("reverse.sizing")]}
+    expect(page.locator(".gs-status")).to_have_count(0)
     more.click()
     box = page.locator("#gs-copies-box")
     expect(box.locator("h3")).to_have_text(str(more.get_attribute("data-copies")))

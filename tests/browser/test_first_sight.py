@@ -7,24 +7,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.test_page import Open, query, wait_for_answer
+from tests.browser.test_page import LLAMA, Open, wait_for_answer
 from tests.nightly import some
 
 WIDTHS = (1280, 390)
-
-
-def test_the_first_page_shows_an_answer_that_opens_at_one_click(visit: Open) -> None:
-    window = visit()
-    page = window.go("/")
-    sample = page.locator("#gs-sample")
-    for width in WIDTHS:
-        window.show(width, "light")
-        expect(sample.locator("h2")).to_contain_text("runs on")
-        expect(sample.locator("dd").first).to_contain_text("GB")
-    model = sample.locator("[data-model]").get_attribute("data-model")
-    sample.locator("[data-model]").click()
-    wait_for_answer(page, str(model))
-    assert query(page)["model"] == [model]
 
 
 def room(page: Any) -> tuple[float, float]:
@@ -54,3 +40,37 @@ def test_an_empty_tab_has_room_and_its_last_example_answers(visit: Open, tab: st
     examples.last.click()
     answered = {"compare": ".gs-side", "train": "#gs-training tbody tr", "reverse": "#gs-reverse"}
     page.locator(f"{answered[tab]}:visible").first.wait_for()
+
+
+def test_the_answer_is_told_focused_and_near(visit: Open) -> None:
+    """The first page has an answer in short. A link leads past the form; folds tell that they are
+    open; the finished answer has the focus and is told; the ranking is at most ten stops away."""
+    window = visit()
+    page = window.go("/")
+    sample = page.locator("#gs-sample")
+    for width in (390, 1280):
+        window.show(width, "light")
+        expect(sample.locator("h2")).to_contain_text("runs on")
+        expect(sample.locator("dd").first).to_contain_text("GB")
+    assert sample.locator("[data-model]").get_attribute("data-model")
+    page.wait_for_function("() => window.gsLoaded")
+    page.keyboard.press("Tab")
+    expect(page.locator(".gs-skip")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#gs-answer-block h2").first).to_be_focused()
+    for fold in ("#gs-advanced", "#gs-size-machine"):
+        button = page.locator(f"{fold} > button")
+        expect(button).to_have_attribute("aria-expanded", "false")
+        button.click()
+        expect(button).to_have_attribute("aria-expanded", "true")
+    page.fill("#gs-model input", LLAMA)
+    page.press("#gs-model input", "Enter")
+    wait_for_answer(page, LLAMA)
+    expect(page.locator("h2.gs-answer")).to_be_focused()
+    expect(page.locator(".gs-told")).to_have_text(page.inner_text("h2.gs-answer"))
+    for _ in range(10):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.closest('#gs-ranking') !== null"):
+            break
+    assert page.evaluate("document.activeElement.closest('#gs-ranking') !== null")
+    expect(page.locator("#gs-error")).to_have_count(0)

@@ -30,8 +30,9 @@ CROSSED = """picture => [...picture.querySelectorAll('svg')].filter(svg => svg.c
 """Upright lines of a picture that cross a name in it; a glyph's box has a margin of 3 pixels."""
 
 
-def test_pictures_and_levels_are_whole_in_any_window(visit: Open) -> None:
-    """No cell of the levels is cut, every picture is drawn for the window, lines cross no name."""
+def test_pictures_and_levels_are_whole_in_any_window_and_follow_the_picks(visit: Open) -> None:
+    """No cell of the levels is cut, every picture is drawn for the window, lines cross no name; of
+    other GPUs they are drawn anew, and stay unfolded."""
     window = visit(390)
     page = window.go(f"/?model={LLAMA}&gpus=4090,2x3090")
     wait_for_answer(page, LLAMA)
@@ -51,6 +52,24 @@ def test_pictures_and_levels_are_whole_in_any_window(visit: Open) -> None:
         assert picture.locator("svg:visible line").count() > 5
         assert picture.locator("svg:visible text.gs-name").count() > 5
         assert picture.evaluate(CROSSED) == []
+    keys = picture.locator(".gs-key li")
+    expect(keys).to_have_count(2)
+    see(page, "cards")
+    page.fill(".gs-adder input", "3070")
+    page.press(".gs-adder input", "Enter")
+    expect(keys).to_have_count(3)
+    page.click("[data-remove='4090']")
+    expect(keys).to_have_count(2)
+    see(page, "memory")
+    expect(keys.first).to_be_visible()
+    expect(keys.first).to_contain_text("3070")
+    expect(page.locator("#gs-context-picture .gs-legend")).to_contain_text("3070")
+    picture.locator("summary").click()
+    assert "Total GiB" in page.inner_text("#gs-memory-picture table")
+    page.locator("#gs-buy-plot svg .mark-symbol path").last.hover(force=True)
+    tooltip = page.locator("#vg-tooltip-element")
+    expect(tooltip).to_contain_text("GPU")
+    expect(tooltip).to_contain_text("tok/s")
 
 
 def assert_drawn(page: Any, shown: str) -> None:
@@ -73,34 +92,6 @@ def assert_drawn(page: Any, shown: str) -> None:
         ".map(e => 14 * e.clientWidth / e.viewBox.baseVal.width).filter(size => size < 11)"
     )
     assert small == []
-
-
-def test_pictures_follow_the_picked_gpus_and_stay_unfolded(visit: Open) -> None:
-    page = visit().go(f"/?model={LLAMA}&gpus=4090")
-    wait_for_answer(page, LLAMA)
-    see(page, "memory")
-    page.click("#gs-pictures > button")
-    keys = page.locator("#gs-memory-picture .gs-key li")
-    expect(keys).to_have_count(1)
-    see(page, "cards")
-    page.fill(".gs-adder input", "3070")
-    page.press(".gs-adder input", "Enter")
-    expect(keys).to_have_count(2)
-    see(page, "memory")
-    expect(keys.first).to_be_visible()
-    legend = page.locator("#gs-context-picture .gs-legend")
-    expect(legend).to_contain_text("3070")
-    see(page, "cards")
-    page.click("[data-remove='4090']")
-    expect(keys).to_have_count(1)
-    see(page, "memory")
-    assert "3070" in keys.first.inner_text()
-    page.locator("#gs-memory-picture summary").click()
-    assert "Total GiB" in page.inner_text("#gs-memory-picture table")
-    page.locator("#gs-buy-plot svg .mark-symbol path").last.hover(force=True)
-    tooltip = page.locator("#vg-tooltip-element")
-    expect(tooltip).to_contain_text("GPU")
-    expect(tooltip).to_contain_text("tok/s")
 
 
 def test_tables_and_plots_are_fetched_by_those_who_see_them(visit: Open) -> None:

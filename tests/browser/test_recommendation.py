@@ -7,7 +7,6 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.api.plain_http import ask
-from tests.browser.conftest import Visit
 from tests.browser.test_page import Open, wait_for_answer
 from tests.browser.test_tabs import column, sort
 
@@ -61,21 +60,3 @@ def test_the_headline_is_the_first_row_and_alternatives_stand_beside_it(visit: O
         assert len(shown) > 3
         assert shown == sorted(shown, reverse=order == "Sort descending")
         sort(page, GRID, place, "Clear sort")  # else the next order counts among equals alone
-
-
-def test_a_training_opens_with_its_recommendation(visit: Open) -> None:
-    window: Visit = visit(390)
-    report = ask(window.address, "train", {"model": MODEL, "method": "lora"}).json()
-    first = report["ranking"][0]
-    window.page.goto(f"{window.address}?tab=train&method=lora&model={MODEL}")
-    page = window.page
-    page.locator("#gs-training .gs-ranked tbody tr").first.wait_for()
-    for width in WIDTHS:
-        window.show(width, "light")
-        expect(page.locator("#gs-training h2")).to_contain_text(first["gpu_name"])
-        row = page.locator("#gs-training .gs-ranked tbody tr").first
-        expect(row).to_contain_text(first["gpu_name"])
-        assert told(page, "#gs-training") == report["answer"]["sentence"]
-        weighed = page.inner_text("#gs-training .gs-weighed")
-        others = [other for other in report["alternatives"] if not other["is_first"]]
-        assert others and all(other["gpu_name"] in weighed for other in others)

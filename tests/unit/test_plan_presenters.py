@@ -53,6 +53,9 @@ def test_a_plan_is_a_table(language: Language) -> None:
     html = str(serving_plan_html(report.serving_plan, report.profile, words))
     first = report.serving_plan.rows[0]
     assert first.gpu.name in html and html.count("<tr>") == 2 + 12
+    assert words("plan.room", count=words.whole(first.most_users)) in html
+    counts = {"replicas": words.whole(first.replicas), "count": words.whole(first.boards)}
+    assert words("plan.replicas", **counts) in html
     assert words("plan.title", rate=words.number(2.5, "g")) in html
     assert words.note(report.serving_plan.notes[0])[:40] in html
 

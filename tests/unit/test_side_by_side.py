@@ -10,8 +10,9 @@ from gpusizer.answers.requests.request import CompareRequest
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.page.answering import compare
 from gpusizer.ui.page.page_state import PageState
+from gpusizer.ui.presenters.beside.gpu_folds import gpu_folds_html
 from gpusizer.ui.presenters.beside.side_by_side import PLANS, side_by_side_html
-from gpusizer.ui.presenters.pieces.html import el
+from gpusizer.ui.presenters.pieces.html import el, escape
 from gpusizer.ui.presenters.pieces.number_format import DASH
 from gpusizer.ui.presenters.pieces.side_table import Cell, side_table_html
 from gpusizer.ui.presenters.pieces.words import Words
@@ -91,6 +92,23 @@ def test_a_price_of_boards_that_hold_nothing_is_the_best_of_no_row() -> None:
     request = CompareRequest.from_fields({"model": "Qwen/Qwen3-32B", "gpus": list(gpus)})
     prices = rows(side_by_side_html(embedded_sizer().compare(request), gpus, "", ENGLISH))["buy"]
     assert ["<strong>" in cell for cell in prices] == [True, False, False]
+
+
+def test_cards_say_the_disk_the_memory_and_the_price_that_are_stated() -> None:
+    gpus = ("rtx-3090-24gb", "4090 (20.5 GB free)", "custom:300GB@1800GB/s@5000USD")
+    machine = {"ram_gb": "64", "disk_gb_per_s": "3.5"}
+    state = PageState("Qwen/Qwen3-235B-A22B", machine, gpus)
+    comparison = compare(embedded_sizer(), state)
+    assert comparison is not None and comparison.items[0].ranked is not None
+    page = side_by_side_html(comparison, gpus, "", ENGLISH)
+    shown = rows(page)
+    assert "GeForce RTX 4090 24GB (20.5 GB free) + 64 GB RAM" in page
+    assert "pages from disk" in shown["verdict"][0].lower()
+    assert "of 19.1 GiB" in shown["used"][1]
+    assert "fits" in shown["verdict"][2].lower()
+    assert "&#36;5,000, your price" in shown["buy"][2]
+    (speed,) = (n for n in comparison.items[0].ranked.reasons if n.code == "disk_speed")
+    assert escape(ENGLISH.note(speed)) in str(gpu_folds_html(comparison, ENGLISH))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

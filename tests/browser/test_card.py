@@ -1,7 +1,8 @@
-"""The page inside another one, and what a card can be checked by and shared as."""
+"""What a card can be started with, checked by and shared as."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from urllib.parse import urljoin
 
@@ -10,7 +11,7 @@ from playwright.sync_api import expect
 
 from tests.browser.axe import serious
 from tests.browser.conftest import Visit
-from tests.browser.test_page import LLAMA, query, wait_for_answer
+from tests.browser.test_page import LLAMA, wait_for_answer
 from tests.nightly import some
 
 Open = Callable[..., Visit]
@@ -18,21 +19,16 @@ GPU = "h100-sxm-80gb"
 CARD = f".gs-gpu-fold[data-gpu={GPU}]"
 
 
-def test_by_itself_it_has_header_and_footer_and_its_theme_in_any_language(visit: Open) -> None:
-    page = visit().go("/?embed=false&__theme=dark")
-    expect(page.locator(".gs-header")).to_be_visible()
-    expect(page.locator(".gradio-container footer")).to_be_visible()
-    page.click(".gs-header nav a[hreflang='pt-BR']")
-    page.wait_for_url("**/pt?**")
-    assert query(page)["__theme"] == ["dark"]
-
-
 @pytest.mark.parametrize("width", some([1280, 390], of=2))
-def test_a_card_has_its_check_and_its_badge(visit: Open, width: int) -> None:
+def test_a_card_has_its_command_its_check_its_badge_and_files(visit: Open, width: int) -> None:
     window = visit(width)
     page = window.go(f"/?model={LLAMA}&gpus={GPU}&engine=vllm")
     wait_for_answer(page, LLAMA)
     card = page.locator(CARD)
+    card.locator(".gs-launch summary").click()
+    command = card.locator(".gs-launch code")
+    expect(command).to_contain_text("vllm serve meta-llama/Llama-3.1-8B-Instruct")
+    expect(command).to_contain_text("--max-model-len 8192")
     card.locator(".gs-benchmark summary").click()
     expect(card.locator(".gs-benchmark code")).to_contain_text("vllm bench serve")
     source = card.locator(".gs-published a").first
@@ -45,3 +41,13 @@ def test_a_card_has_its_check_and_its_badge(visit: Open, width: int) -> None:
     answer = page.request.get(urljoin(window.address, picture))
     assert answer.ok and answer.headers["content-type"] == "image/svg+xml"
     window.shot(f"card-checked-{width}")
+    page.click(".gs-share-fold > summary")
+    names, texts = {}, {}
+    for kind in ("json", "csv", "memory", "markdown"):
+        with page.expect_download() as download:
+            page.click(f"[data-share={kind}]")
+        names[kind] = download.value.suggested_filename
+        texts[kind] = download.value.path().read_text("utf-8")
+    assert json.loads(texts["json"])["model"]["parameters"] == 8_030_261_248
+    assert texts["markdown"].startswith("## meta\\-llama/Llama\\-3.1\\-8B\\-Instruct")
+    assert names["csv"] == "gpusizer-Llama-3.1-8B-Instruct-gpus.csv"
