@@ -41,6 +41,11 @@ def text(launch_plan: LaunchPlan) -> str:
     return LAUNCHERS[launch_plan.engine](launch_plan).text
 
 
+def flat(launch_plan: LaunchPlan) -> str:
+    """The command with its options on one line."""
+    return text(launch_plan).replace(" \\\n  ", " ")
+
+
 def codes(launch_plan: LaunchPlan) -> list[str]:
     return [note.code for note in LAUNCHERS[launch_plan.engine](launch_plan).notes]
 

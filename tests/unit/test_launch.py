@@ -20,7 +20,7 @@ from gpusizer.memory.engines import ENGINES, Split
 from tests.asking import size
 from tests.drafts import EAGLE3, eagle3, fetching
 from tests.each import each
-from tests.launch_plans import GGUF, codes, command_of, plan, text
+from tests.launch_plans import GGUF, codes, command_of, flat, plan, text
 from tests.sizers import embedded_sizer
 
 
@@ -151,12 +151,9 @@ def test_vllm() -> None:
 
 
 def test_sglang() -> None:
-    assert text(plan("sglang", LOAD, draft=HEAD)).endswith(
-        "  --speculative-algorithm EAGLE3 \\\n"
-        "  --speculative-draft-model-path org/head-eagle3 \\\n"
-        "  --speculative-num-steps 3 \\\n"
-        "  --speculative-eagle-topk 1 \\\n"
-        "  --speculative-num-draft-tokens 4"
+    assert flat(plan("sglang", LOAD, draft=HEAD)).endswith(
+        "--speculative-algorithm EAGLE3 --speculative-draft-model-path org/head-eagle3 "
+        "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4"
     )
     assert "--speculative-algorithm STANDALONE" in text(plan("sglang", LOAD, draft=SIBLING))
     block = text(plan("sglang", {**LOAD, "draft_tokens": 15}, draft=BLOCK))
@@ -210,13 +207,9 @@ def nodes_of(launch_plan: LaunchPlan) -> list[dict[str, Any]]:
 def test_vllm_over_several_nodes() -> None:
     """16 GPUs in two machines: a pipeline stage in each, joined by multiprocessing."""
     launch_plan = plan("vllm", split=Split(8, 2), nodes=2)
-    assert text(launch_plan).endswith(
-        "  --tensor-parallel-size 8 \\\n"
-        "  --pipeline-parallel-size 2 \\\n"
-        "  --distributed-executor-backend mp \\\n"
-        "  --nnodes 2 \\\n"
-        "  --node-rank 0 \\\n"
-        "  --master-addr HEAD_NODE"
+    assert flat(launch_plan).endswith(
+        "--tensor-parallel-size 8 --pipeline-parallel-size 2 --distributed-executor-backend mp "
+        "--nnodes 2 --node-rank 0 --master-addr HEAD_NODE"
     )
     assert codes(launch_plan) == ["launch_nodes", "launch_headless"]
     assert nodes_of(launch_plan) == [
@@ -227,13 +220,10 @@ def test_vllm_over_several_nodes() -> None:
 def test_vllm_with_data_ranks_on_several_nodes() -> None:
     """8 ranks of two GPUs, in machines of 8: four in each, the second's begin with rank 4."""
     launch_plan = plan("vllm", split=Split(2, 1, 8, 16), nodes=2)
-    assert text(launch_plan).endswith(
-        "  --tensor-parallel-size 2 \\\n"
-        "  --data-parallel-size 8 \\\n"
-        "  --enable-expert-parallel \\\n"
-        "  --data-parallel-size-local 4 \\\n"
-        "  --data-parallel-start-rank 0 \\\n"
-        "  --data-parallel-address HEAD_NODE"
+    assert flat(launch_plan).endswith(
+        "--tensor-parallel-size 2 --data-parallel-size 8 --enable-expert-parallel "
+        "--data-parallel-size-local 4 --data-parallel-start-rank 0 --data-parallel-address "
+        "HEAD_NODE"
     )
     assert codes(launch_plan) == ["launch_nodes", "launch_headless"]
     assert (nodes_of(launch_plan)[0]["option"], nodes_of(launch_plan)[0]["values"]) == (
@@ -250,12 +240,8 @@ def test_vllm_with_data_ranks_on_several_nodes() -> None:
 
 def test_sglang_over_several_nodes() -> None:
     launch_plan = plan("sglang", split=Split(8, 2), nodes=2)
-    assert text(launch_plan).endswith(
-        "  --tp-size 8 \\\n"
-        "  --pp-size 2 \\\n"
-        "  --nnodes 2 \\\n"
-        "  --node-rank 0 \\\n"
-        "  --dist-init-addr HEAD_NODE:5000"
+    assert flat(launch_plan).endswith(
+        "--tp-size 8 --pp-size 2 --nnodes 2 --node-rank 0 --dist-init-addr HEAD_NODE:5000"
     )
     assert codes(launch_plan) == ["launch_nodes"]
     assert codes(plan("sglang", split=Split(8, 2), nodes=4)) == ["launch_nodes"]

@@ -10,7 +10,7 @@ import pytest
 
 from gpusizer.memory.engines import Split
 from tests.asking import size
-from tests.launch_plans import GGUF, PLAN, codes, command_of, plan, text
+from tests.launch_plans import GGUF, PLAN, codes, command_of, flat, plan, text
 from tests.sizers import embedded_sizer
 
 
@@ -38,24 +38,13 @@ def test_vllm() -> None:
         quant="fp8",
         quant_name="FP8 (W8A8)",
     )
-    assert text(full) == (
-        "vllm serve org/model \\\n"
-        "  --revision v1.0 \\\n"
-        "  --max-model-len 32768 \\\n"
-        "  --max-num-seqs 64 \\\n"
-        "  --max-num-batched-tokens 4096 \\\n"
-        "  --gpu-memory-utilization 0.92 \\\n"
-        "  --tensor-parallel-size 4 \\\n"
-        "  --pipeline-parallel-size 2 \\\n"
-        "  --quantization fp8 \\\n"
-        "  --kv-cache-dtype fp8 \\\n"
-        "  --enable-lora \\\n"
-        "  --max-loras 2 \\\n"
-        "  --max-lora-rank 64 \\\n"
-        "  --enforce-eager \\\n"
-        "  --enable-prefix-caching \\\n"
-        "  --language-model-only \\\n"
-        '  --speculative-config \'{"method": "mtp", "num_speculative_tokens": 2}\''
+    assert flat(full) == (
+        "vllm serve org/model --revision v1.0 --max-model-len 32768 --max-num-seqs 64 "
+        "--max-num-batched-tokens 4096 --gpu-memory-utilization 0.92 --tensor-parallel-size 4 "
+        "--pipeline-parallel-size 2 --quantization fp8 --kv-cache-dtype fp8 --enable-lora "
+        "--max-loras 2 --max-lora-rank 64 --enforce-eager --enable-prefix-caching "
+        '--language-model-only --speculative-config \'{"method": "mtp", '
+        '"num_speculative_tokens": 2}\''
     )
 
 
@@ -80,14 +69,10 @@ def test_vllm_schedules_as_many_as_were_planned_for() -> None:
 
 def test_vllm_deals_experts_out() -> None:
     launch_plan = plan("vllm", {"concurrency": 600}, split=Split(4, 1, 2, 8))
-    assert text(launch_plan) == (
-        "vllm serve org/model \\\n"
-        "  --max-model-len 8192 \\\n"
-        "  --max-num-seqs 300 \\\n"  # of each data-parallel rank: half of the users
-        "  --gpu-memory-utilization 0.92 \\\n"
-        "  --tensor-parallel-size 4 \\\n"
-        "  --data-parallel-size 2 \\\n"
-        "  --enable-expert-parallel"
+    # of each data-parallel rank: half of the users
+    assert flat(launch_plan) == (
+        "vllm serve org/model --max-model-len 8192 --max-num-seqs 300 --gpu-memory-utilization "
+        "0.92 --tensor-parallel-size 4 --data-parallel-size 2 --enable-expert-parallel"
     )
     assert text(plan("vllm", split=Split(8, 1, 1, 8))).endswith(
         "  --tensor-parallel-size 8 \\\n  --enable-expert-parallel"
@@ -99,17 +84,11 @@ def test_vllm_deals_experts_out() -> None:
 def test_sglang_deals_experts_out() -> None:
     limits = {"concurrency": 131, "max_num_batched_tokens": 4096}
     launch_plan = plan("sglang", limits, split=Split(4, 1, 2, 8), utilization=0.88)
-    assert text(launch_plan) == (
-        "python -m sglang.launch_server \\\n"
-        "  --model-path org/model \\\n"
-        "  --context-length 8192 \\\n"
-        "  --max-running-requests 132 \\\n"  # two data-parallel ranks of 66 each
-        "  --chunked-prefill-size 8192 \\\n"
-        "  --mem-fraction-static 0.88 \\\n"
-        "  --tp-size 8 \\\n"
-        "  --dp-size 2 \\\n"
-        "  --enable-dp-attention \\\n"
-        "  --ep-size 8"
+    # two data-parallel ranks of 66 each
+    assert flat(launch_plan) == (
+        "python -m sglang.launch_server --model-path org/model --context-length 8192 "
+        "--max-running-requests 132 --chunked-prefill-size 8192 --mem-fraction-static 0.88 "
+        "--tp-size 8 --dp-size 2 --enable-dp-attention --ep-size 8"
     )
     alone = text(plan("sglang", split=Split(8, 1, 1, 8)))
     assert alone.endswith("  --tp-size 8 \\\n  --ep-size 8")
@@ -133,11 +112,9 @@ def test_sglang_divides_its_chunk_among_data_ranks() -> None:
 
 def test_sglang_runs_the_draft_layers_of_a_checkpoint() -> None:
     """As SGLang's documents start DeepSeek's: three steps, one chain, four tokens to verify."""
-    assert text(plan("sglang", {"draft_tokens": 3}, utilization=0.88)).endswith(
-        "  --speculative-algorithm EAGLE \\\n"
-        "  --speculative-num-steps 3 \\\n"
-        "  --speculative-eagle-topk 1 \\\n"
-        "  --speculative-num-draft-tokens 4"
+    assert flat(plan("sglang", {"draft_tokens": 3}, utilization=0.88)).endswith(
+        "--speculative-algorithm EAGLE --speculative-num-steps 3 --speculative-eagle-topk 1 "
+        "--speculative-num-draft-tokens 4"
     )
 
 
@@ -148,15 +125,10 @@ def test_sglang() -> None:
         split=Split(2),
         utilization=0.88,
     )
-    assert text(launch_plan) == (
-        "python -m sglang.launch_server \\\n"
-        "  --model-path org/model \\\n"
-        "  --context-length 8192 \\\n"
-        "  --max-running-requests 100 \\\n"
-        "  --mem-fraction-static 0.88 \\\n"
-        "  --tp-size 2 \\\n"
-        "  --kv-cache-dtype fp8_e4m3 \\\n"
-        "  --disable-cuda-graph"
+    assert flat(launch_plan) == (
+        "python -m sglang.launch_server --model-path org/model --context-length 8192 "
+        "--max-running-requests 100 --mem-fraction-static 0.88 --tp-size 2 --kv-cache-dtype "
+        "fp8_e4m3 --disable-cuda-graph"
     )
 
 
@@ -170,16 +142,11 @@ def test_tgi() -> None:
         quant="bnb-nf4",
         quant_name="bitsandbytes NF4",
     )
-    assert text(launch_plan) == (
-        "docker run --gpus all --shm-size 1g -p 8080:80 -e HF_TOKEN -v hf-cache:/data"
-        " ghcr.io/huggingface/text-generation-inference:3.3.5 \\\n"
-        "  --model-id org/model \\\n"
-        "  --max-total-tokens 8192 \\\n"
-        "  --max-input-tokens 8191 \\\n"
-        "  --max-batch-total-tokens 32768 \\\n"
-        "  --cuda-memory-fraction 1 \\\n"
-        "  --num-shard 2 \\\n"
-        "  --quantize bitsandbytes-nf4"
+    assert flat(launch_plan) == (
+        "docker run --gpus all --shm-size 1g -p 8080:80 -e HF_TOKEN -v hf-cache:/data "
+        "ghcr.io/huggingface/text-generation-inference:3.3.5 --model-id org/model "
+        "--max-total-tokens 8192 --max-input-tokens 8191 --max-batch-total-tokens 32768 "
+        "--cuda-memory-fraction 1 --num-shard 2 --quantize bitsandbytes-nf4"
     )
 
 
@@ -216,20 +183,11 @@ def test_llama_cpp() -> None:
         split=Split(pipeline=2),
         **GGUF,
     )
-    assert text(launch_plan) == (
-        "llama-server -hf org/m-GGUF:Q4_K_M \\\n"
-        "  --ctx-size 32768 \\\n"  # of four slots together
-        "  --parallel 4 \\\n"
-        "  --gpu-layers 20 \\\n"
-        "  --cpu-moe \\\n"
-        "  --no-mmproj \\\n"
-        "  --split-mode layer \\\n"
-        "  --flash-attn on \\\n"
-        "  --spec-type draft-mtp \\\n"
-        "  --spec-draft-n-max 2 \\\n"
-        "  --cache-type-k q8_0 \\\n"
-        "  --cache-type-v f16 \\\n"
-        "  --ubatch-size 256"
+    # of four slots together
+    assert flat(launch_plan) == (
+        "llama-server -hf org/m-GGUF:Q4_K_M --ctx-size 32768 --parallel 4 --gpu-layers 20 "
+        "--cpu-moe --no-mmproj --split-mode layer --flash-attn on --spec-type draft-mtp "
+        "--spec-draft-n-max 2 --cache-type-k q8_0 --cache-type-v f16 --ubatch-size 256"
     )
     assert codes(launch_plan) == []
 
