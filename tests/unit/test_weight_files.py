@@ -28,94 +28,82 @@ def shards(pattern: str, count: int, first: int = 1) -> list[str]:
     return [pattern.format(number) for number in range(first, first + count)]
 
 
-# files -> (index, files counted by their names)
-ROOTS: dict[str, tuple[list[str], str | None, list[str]]] = {
-    "single": (["model.safetensors"], None, ["model.safetensors"]),
+# format, files -> those with a plus are counted, the one with an "at" is their index
+ROOTS: dict[str, tuple[str, list[str]]] = {
+    "single": ("safetensors", ["+model.safetensors"]),
     "single beats its other copies": (
+        "safetensors",
         [
-            *("model.safetensors", "model.fp16.safetensors", "pytorch_model.bin"),
+            *("+model.safetensors", "model.fp16.safetensors", "pytorch_model.bin"),
             *("consolidated.safetensors", "original/model.safetensors", "m.gguf"),
         ],
-        None,
-        ["model.safetensors"],
     ),
     "index and its shards": (
-        ["model.safetensors.index.json", *shards("model-{:05}-of-00002.safetensors", 2)],
-        "model.safetensors.index.json",
-        shards("model-{:05}-of-00002.safetensors", 2),
+        "safetensors",
+        ["@model.safetensors.index.json", *shards("+model-{:05}-of-00002.safetensors", 2)],
     ),
     "underscore": (
-        ["model.safetensors.index.json", *shards("model_{:05}-of-00072.safetensors", 72)],
-        "model.safetensors.index.json",
-        shards("model_{:05}-of-00072.safetensors", 72),
+        "safetensors",
+        ["@model.safetensors.index.json", *shards("+model_{:05}-of-00072.safetensors", 72)],
     ),
     "suffix before the number": (
+        "safetensors",
         [
-            "model.safetensors.index.json",
-            *shards("model.safetensors-{:05}-of-00003.safetensors", 3),
+            "@model.safetensors.index.json",
+            *shards("+model.safetensors-{:05}-of-00003.safetensors", 3),
         ],
-        "model.safetensors.index.json",
-        shards("model.safetensors-{:05}-of-00003.safetensors", 3),
     ),
-    "unpadded, without an index": (
-        shards("model-{}-of-3.safetensors", 3),
-        None,
-        shards("model-{}-of-3.safetensors", 3),
-    ),
+    "unpadded, without an index": ("safetensors", shards("+model-{}-of-3.safetensors", 3)),
     "AutoGPTQ": (
-        ["gptq_model-4bit-128g.safetensors", "quantize_config.json"],
-        None,
-        ["gptq_model-4bit-128g.safetensors"],
+        "safetensors",
+        ["+gptq_model-4bit-128g.safetensors", "quantize_config.json"],
     ),
     "index of another name": (
-        [
-            "w.safetensors.index.json",
-            "w-1-of-2.safetensors",
-            "w-2-of-2.safetensors",
-            "x.safetensors",
-        ],
-        "w.safetensors.index.json",
-        ["w-1-of-2.safetensors", "w-2-of-2.safetensors"],
+        "safetensors",
+        ["@w.safetensors.index.json", *shards("+w-{}-of-2.safetensors", 2), "x.safetensors"],
     ),
     "index whose shards are named otherwise": (
-        ["w.safetensors.index.json", "part-a.safetensors", "part-b.safetensors"],
-        "w.safetensors.index.json",
-        [],
+        "safetensors",
+        ["@w.safetensors.index.json", "part-a.safetensors", "part-b.safetensors"],
     ),
     "several files of no known name": (
-        ["small.safetensors", "large.safetensors"],
-        None,
-        ["large.safetensors"],
+        "safetensors",
+        ["small.safetensors", "+large.safetensors"],
     ),
-    "fp16 only": (["model.fp16.safetensors"], None, ["model.fp16.safetensors"]),
-    "Mistral's own format only": (
-        ["consolidated.safetensors", "params.json"],
-        None,
-        ["consolidated.safetensors"],
-    ),
+    "fp16 only": ("safetensors", ["+model.fp16.safetensors"]),
+    "Mistral's own format only": ("safetensors", ["+consolidated.safetensors", "params.json"]),
     "model beside an adapter": (
-        ["adapter_model.safetensors", "model.safetensors"],
-        None,
-        ["model.safetensors"],
+        "safetensors",
+        ["adapter_model.safetensors", "+model.safetensors"],
     ),
+    "adapter": ("adapter", ["adapter_config.json", "+adapter_model.safetensors"]),
+    "pickle": ("pickle", ["+pytorch_model.bin", "training_args.bin"]),
+    "pickled shards": (
+        "pickle",
+        ["@pytorch_model.bin.index.json", *shards("+pytorch_model-{:05}-of-00002.bin", 2)],
+    ),
+    "no pickle beside safetensors": ("safetensors", ["pytorch_model.bin", "+model.safetensors"]),
+    "fp16 beside full precision": ("pickle", ["pytorch_model.fp16.bin", "+pytorch_model.bin"]),
+    "Meta's": ("pickle", shards("+original/consolidated.{:02}.pth", 2, 0)),
+    "Meta's at the root": ("pickle", shards("+consolidated.{:02}.pth", 3, 0)),
+    "checkpoint": ("pickle", ["+v1-5-pruned.ckpt"]),
+    "pickled adapter": ("adapter", ["+adapter_model.bin", "adapter_config.json"]),
 }
 
 
 @each("name", ROOTS)
 def test_root(name: str) -> None:
-    paths, index, counted = ROOTS[name]
-    selection = select(*paths)
+    form, marked = ROOTS[name]
+    counted, indices = ([path[1:] for path in marked if path[0] == mark] for mark in "+@")
+    selection = select(*(path.lstrip("+@") for path in marked))
     (plan,) = selection.components
-    assert selection.format == "safetensors"
-    assert (plan.name, plan.folder, plan.index) == ("model", "", index)
+    assert selection.format == form
+    assert plan.name == ("adapter" if form == "adapter" else "model")
+    assert [plan.index] == (indices or [None])
+    assert plan.folder == ("original" if name == "Meta's" else "")
     assert [file.path for file in plan.files] == counted
-
-
-def test_adapter() -> None:
-    selection = select("adapter_config.json", "adapter_model.safetensors")
-    assert selection.format == "adapter"
-    assert selection.components[0].name == "adapter"
-    assert [file.path for file in selection.components[0].files] == ["adapter_model.safetensors"]
+    names = counted or indices
+    assert plan.pickled is not any(".safetensors" in path for path in names)
 
 
 PIPELINE = {
@@ -209,64 +197,6 @@ def test_no_weights_lists_the_formats_of_the_files(
     with pytest.raises(NoWeights) as caught:
         select(*paths)
     assert caught.value.fields == {"repo_id": "org/name", **told}
-
-
-# files -> (format, component, files counted)
-PICKLES: dict[str, tuple[list[str], str, str, list[str]]] = {
-    "single": (
-        ["pytorch_model.bin", "training_args.bin"],
-        "pickle",
-        "model",
-        ["pytorch_model.bin"],
-    ),
-    "shards": (
-        ["pytorch_model.bin.index.json", *shards("pytorch_model-{:05}-of-00002.bin", 2)],
-        "pickle",
-        "model",
-        shards("pytorch_model-{:05}-of-00002.bin", 2),
-    ),
-    "not beside safetensors": (
-        ["pytorch_model.bin", "model.safetensors"],
-        "safetensors",
-        "model",
-        ["model.safetensors"],
-    ),
-    "fp16 beside full precision": (
-        ["pytorch_model.fp16.bin", "pytorch_model.bin"],
-        "pickle",
-        "model",
-        ["pytorch_model.bin"],
-    ),
-    "Meta's": (
-        ["original/consolidated.00.pth", "original/consolidated.01.pth"],
-        "pickle",
-        "model",
-        ["original/consolidated.00.pth", "original/consolidated.01.pth"],
-    ),
-    "Meta's at the root": (
-        shards("consolidated.{:02}.pth", 3, 0),
-        "pickle",
-        "model",
-        shards("consolidated.{:02}.pth", 3, 0),
-    ),
-    "checkpoint": (["v1-5-pruned.ckpt"], "pickle", "model", ["v1-5-pruned.ckpt"]),
-    "adapter": (
-        ["adapter_model.bin", "adapter_config.json"],
-        "adapter",
-        "adapter",
-        ["adapter_model.bin"],
-    ),
-}
-
-
-@each("name", PICKLES)
-def test_pickles(name: str) -> None:
-    paths, form, component, counted = PICKLES[name]
-    selection = select(*paths)
-    (plan,) = selection.components
-    assert (selection.format, plan.name) == (form, component)
-    assert [file.path for file in plan.files] == counted
-    assert plan.pickled == all(not path.endswith(".safetensors") for path in counted)
 
 
 def test_a_pipeline_may_be_pickled() -> None:
