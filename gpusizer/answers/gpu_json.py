@@ -5,6 +5,7 @@ from gpusizer.answers.contract.objects import GpuJson
 from gpusizer.answers.json_shapes import Json, parts, rounded, written
 from gpusizer.answers.launch.llama_cpp import machine_flags
 from gpusizer.core.byte_ranges import total
+from gpusizer.core.tables import toml_of
 from gpusizer.core.units import GB, TERA
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.machine import SYSTEM_BYTES, Machine
@@ -18,36 +19,7 @@ from gpusizer.gpus.purpose import purpose_of
 from gpusizer.memory.breakdown import Breakdown
 from gpusizer.memory.workload import Workload
 
-_CALLED = {
-    "memory_gb": "memory_marketing_gb",
-    "memory_usable_bytes": "memory_bytes",
-    "memory_usable_basis": "memory_basis",
-    "memory_usable_note": "memory_note",
-    "device_memory_usable_bytes": "device_memory_bytes",
-    "device_memory_free_bytes": "free_bytes",
-    "street_price": "street",
-    "launch_price": "launch",
-    "launch_price_note": "launch_note",
-    "rent_price_per_hour": "rent",
-    "market_prices": "market",
-    "similar_price": "similar",
-}
-"""Facts that the contract calls otherwise than the catalogue."""
-_RATES = {
-    "memory_bandwidth_gb_per_s": ("bandwidth_bytes_per_second", GB),
-    "pcie_gb_per_s": ("pcie_bytes_per_second", GB),
-    "nvlink_gb_per_s": ("nvlink_bytes_per_second", GB),
-    "interconnect_gb_per_s": ("interconnect_bytes_per_second", GB),
-    "fp32_tflops": ("fp32_flops", TERA),
-    "fp16_tflops": ("fp16_flops", TERA),
-    "fp16_tensor_tflops_dense": ("fp16_tensor_flops", TERA),
-    "fp16_tensor_tflops_dense_fp16_accumulate": ("fp16_tensor_fp16acc_flops", TERA),
-    "bf16_tflops_dense": ("bf16_flops", TERA),
-    "tf32_tflops_dense": ("tf32_flops", TERA),
-    "int8_tops_dense": ("int8_ops", TERA),
-    "fp8_tflops_dense": ("fp8_flops", TERA),
-    "fp4_tflops_dense": ("fp4_flops", TERA),
-}
+_TABLES = toml_of(__file__)
 
 
 def gpu_json(gpu: Gpu) -> Json:
@@ -58,8 +30,9 @@ def gpu_json(gpu: Gpu) -> Json:
     return written(
         GpuJson,
         gpu,
-        **{name: getattr(gpu, attribute) for name, attribute in _CALLED.items()},
-        **{name: _scaled(getattr(gpu, rate), unit) for name, (rate, unit) in _RATES.items()},
+        **{name: getattr(gpu, attribute) for name, attribute in _TABLES["called"].items()},
+        **{name: _scaled(getattr(gpu, rate), GB) for name, rate in _TABLES["in_gb"].items()},
+        **{name: _scaled(getattr(gpu, rate), TERA) for name, rate in _TABLES["in_tera"].items()},
         compute_capability=gpu.compute_capability or None,
         interconnect=gpu.interconnect or None,
         memory_torch_bytes=gpu.torch_memory_bytes or gpu.memory_bytes,

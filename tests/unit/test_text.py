@@ -17,6 +17,7 @@ import pytest
 
 from gpusizer.answers.models_for.ordering import How
 from gpusizer.core.errors import GpusizerError, HubUnreachable, MalformedRepo, NoWeights
+from gpusizer.core.tables import toml_of
 from gpusizer.fit.fit import Verdict
 from gpusizer.gpus.purpose import INFERENCE_LEVELS, TRAINING_LEVELS
 from gpusizer.quality.prediction import BASES
@@ -172,6 +173,16 @@ def strings(*folders: Path) -> set[str]:
     }
 
 
+def words_in(table: object) -> Iterator[str]:
+    """Every name and every text of a table."""
+    if isinstance(table, str):
+        yield table
+    elif isinstance(table, Mapping):
+        yield from (*table, *chain.from_iterable(map(words_in, table.values())))
+    elif isinstance(table, list):
+        yield from chain.from_iterable(map(words_in, table))
+
+
 def pattern_of(joined: ast.JoinedStr) -> str:
     """A regular expression for the values of an f-string, with a group for each field."""
     return "".join(
@@ -257,14 +268,16 @@ def test_families_have_their_sentences() -> None:
 
 
 def test_every_key_is_used() -> None:
-    """Dead words are found: a key stands in the code, or can be put together by it.
+    """Dead words are found: a key stands in the code or in the tables beside it, or can be put
+    together by it.
 
     Codes of errors, notes and reasons stand there without their kind ("note."). What is put
     together is listed in FAMILIES; for the page it is read off the f-strings of its modules,
     where whatever fills a blank has to stand somewhere in the code, or be a component that
     `data/` publishes errors of.
     """
-    written = strings(*CODE)
+    tables = [toml_of(str(file)) for file in (ROOT / "gpusizer" / "ui").rglob("*.toml")]
+    written = strings(*CODE) | set(words_in(tables))
     unused = {
         key
         for key in ENGLISH.keys() - FAMILY_KEYS

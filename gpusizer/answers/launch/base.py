@@ -10,6 +10,7 @@ from typing import Literal
 
 from gpusizer.core.errors import InvalidModelId
 from gpusizer.core.messages import Note
+from gpusizer.core.tables import toml_of
 from gpusizer.fit.parallelism.platforms import setup_of
 from gpusizer.fit.way import Way, pool_on, room_on
 from gpusizer.hub.model_ref import check_revision, is_repo_id
@@ -28,6 +29,7 @@ Options = Mapping[str, str | float | tuple[str, ...] | None]
 HEAD_NODE = "HEAD_NODE"
 """Placeholder in a command for the address of the first of several machines."""
 
+_TABLES = toml_of(__file__)
 _SPELLED_NODES = 4  # of more machines a note names only the first and the last
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@-]*")
 _BYTES_OF_16_BITS = 2
@@ -197,22 +199,23 @@ class LaunchPlan:
         users = self.split.users_each(self.workload.concurrency)
         return users if users > default else None
 
-    def cached_as(self, spelled: Mapping[str, str]) -> tuple[str, tuple[Note, ...]]:
+    def cached_as(self) -> tuple[str, tuple[Note, ...]]:
         """The engine's word for the cache type, "" for 16 bits, the default of every engine.
 
         For a type that the engine lacks, a note is returned instead.
         """
-        kind = self.workload.kv_dtype
+        kind, spelled = self.workload.kv_dtype, _TABLES["caches"].get(self.engine, {})
         if kind in spelled or ALIASES.get(kind, kind) in _SIXTEEN_BITS:
             return spelled.get(kind, ""), ()
         return "", (Note("launch_cache_type", engine=self.engine, kv_dtype=kind),)
 
-    def converted(self, able: Mapping[str, Flag]) -> tuple[Options, tuple[Note, ...]]:
+    def converted(self) -> tuple[Options, tuple[Note, ...]]:
         """The option that makes the engine quantize while it loads the weights.
 
         A checkpoint as stored needs none, unless the engine would narrow it. A quantization that
-        the engine is not `able` to make needs another repository; a note says so.
+        the engine is not able to make needs another repository; a note says so.
         """
+        able = _TABLES["converted"].get(self.engine, {})
         loads_as_stored = self.stored and self.quant != "fp32"
         if self.quant in able and not self.quantized and not loads_as_stored:
             return dict([able[self.quant]]), ()

@@ -11,7 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-_HEARD = ("--host", "0.0.0.0")
+from gpusizer.core.tables import toml_of
+
 HUB_CACHE = "/root/.cache"
 """Folder with downloaded files, in all of these images."""
 _WHOLE_VERSION = re.compile(r"\d+\.\d+\.\d+[\w.]*")
@@ -25,7 +26,7 @@ class Container:
     Attributes:
         images: by software stack, without the tag; or with one where tags name no version.
         program: words of the launch command that start the server; options follow them.
-        entrypoint: what the container starts instead of them; () for the image's own.
+        entrypoint: what the container starts instead of them; empty for the image's own.
         port: where it answers, at `/health` once the weights are loaded.
         listens: options by which it hears other machines.
         follows: more options on all machines of a replica but the first.
@@ -34,11 +35,11 @@ class Container:
     """
 
     images: Mapping[str, str]
-    program: tuple[str, ...]
-    entrypoint: tuple[str, ...]
+    program: Sequence[str]
+    entrypoint: Sequence[str]
     port: int
-    listens: tuple[str, ...] = ()
-    follows: tuple[str, ...] = ()
+    listens: Sequence[str] = ()
+    follows: Sequence[str] = ()
     tag: str | None = None
     releases: bool = False
 
@@ -70,58 +71,8 @@ class GpuAccess:
     variable: str = ""
 
 
-CONTAINERS: Mapping[str, Container] = {
-    "vllm": Container(
-        {"CUDA": "vllm/vllm-openai", "ROCm": "vllm/vllm-openai-rocm"},
-        ("vllm", "serve"),
-        ("vllm", "serve"),
-        8000,
-        follows=("--headless",),
-        tag="v",
-        releases=True,
-    ),
-    "sglang": Container(
-        {"CUDA": "lmsysorg/sglang"},
-        ("python", "-m", "sglang.launch_server"),
-        ("python3", "-m", "sglang.launch_server"),
-        30000,
-        _HEARD,
-        tag="v",
-    ),
-    "tensorrt-llm": Container(
-        {"CUDA": "nvcr.io/nvidia/tensorrt-llm/release"},
-        ("trtllm-serve",),
-        ("trtllm-serve",),
-        8000,
-        _HEARD,
-        tag="",
-        releases=True,
-    ),
-    "llama.cpp": Container(
-        {
-            "CUDA": "ghcr.io/ggml-org/llama.cpp:server-cuda",
-            "ROCm": "ghcr.io/ggml-org/llama.cpp:server-rocm",
-            "oneAPI": "ghcr.io/ggml-org/llama.cpp:server-intel",
-        },
-        ("llama-server",),
-        (),
-        8080,
-        _HEARD,
-    ),
-}
+_TABLES = toml_of(__file__)
+CONTAINERS = {slug: Container(**row) for slug, row in _TABLES["containers"].items()}
 """By the slug of the engine."""
-
-ACCESS: Mapping[str, GpuAccess] = {
-    "CUDA": GpuAccess("nvidia.com/gpu", {}),
-    "ROCm": GpuAccess(
-        "amd.com/gpu",
-        {
-            "devices": ["/dev/kfd", "/dev/dri"],
-            "group_add": ["video", "render"],
-            "security_opt": ["seccomp=unconfined"],
-        },
-        "HIP_VISIBLE_DEVICES",
-    ),
-    "oneAPI": GpuAccess("gpu.intel.com/xe", {"devices": ["/dev/dri"]}, "ZE_AFFINITY_MASK"),
-}
+ACCESS = {stack: GpuAccess(**row) for stack, row in _TABLES["access"].items()}
 """By software stack."""

@@ -21,7 +21,7 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     A command that converts the weights comes before it where one is needed.
     """
     bits = _BITS.fullmatch(plan.quant)
-    _, untold = plan.cached_as({})
+    _, untold = plan.cached_as()
     context = Note("launch_no_flag", engine=plan.engine, setting="context")
     notes = (context, *untold, *plan.no_revision, *plan.one_node)
     model, lines = model_of(plan), []

@@ -11,8 +11,6 @@ from gpusizer.answers.launch.base import LaunchCommand, LaunchPlan
 from gpusizer.answers.launch.gguf_files import gguf_files
 from gpusizer.core.messages import Note
 
-_CACHE = {"q8_0": "q8_0", "int8": "q8_0", "q4_0": "q4_0"}
-
 
 def launch(plan: LaunchPlan) -> LaunchCommand:
     """Return commands that start the server with its variables, then the model.
@@ -22,7 +20,7 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     load = plan.workload
     files = gguf_files(plan)
     model = f"hf.co/{files.repo}:{plan.gguf_tag}" if files.repo else f"./{files.file}"
-    cache, untold = plan.cached_as(_CACHE)
+    cache, untold = plan.cached_as()
     variables = [
         f"OLLAMA_CONTEXT_LENGTH={load.context}",
         f"OLLAMA_NUM_PARALLEL={load.concurrency}",

@@ -26,14 +26,6 @@ from gpusizer.answers.launch.base import (
 from gpusizer.core.messages import Note
 from gpusizer.model.profile import DraftMethod
 
-_CONVERTED = {"fp8": ("--quantization", "fp8"), "fp32": ("--dtype", "float32")}
-_CACHE = {
-    "fp8": "fp8_e4m3",
-    "fp8_e4m3": "fp8_e4m3",
-    "fp8_e5m2": "fp8_e5m2",
-    "bf16": "bf16",
-    "bfloat16": "bf16",
-}
 _ALGORITHMS: Mapping[DraftMethod, str] = {
     "draft_model": "STANDALONE",
     "eagle": "EAGLE",
@@ -51,8 +43,8 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     Limits of its scheduler are for all data-parallel ranks together, those of a plan for each.
     """
     load, split = plan.workload, plan.split
-    weights, missing = plan.converted(_CONVERTED)
-    cache, untold = plan.cached_as(_CACHE)
+    weights, missing = plan.converted()
+    cache, untold = plan.cached_as()
     joined, node_notes = _nodes(plan)
     # The server's own default is for all ranks together, the estimate's is for each.
     chunk = load.max_num_batched_tokens or (plan.step_tokens if split.data > 1 else None)

@@ -37,7 +37,7 @@ def transformers(plan: LaunchPlan) -> LaunchCommand:
     load = plan.workload
     model_class = _CLASSES.get(plan.task, "AutoModelForCausalLM")
     bits, missing = _bits(plan)
-    _, untold = plan.cached_as({})
+    _, untold = plan.cached_as()
     config = ", ".join(f"{name}={value}" for name, value in bits.items())
     dtype = "torch.bfloat16" if not plan.quantized else '"auto"'
     names = sorted(["AutoTokenizer", model_class, *(["BitsAndBytesConfig"] if config else [])])

@@ -7,14 +7,13 @@ CUDA graphs are set in a YAML file of LlmArgs (`kv_cache_config`, `cuda_graph_co
 from gpusizer.answers.launch.base import LaunchCommand, LaunchPlan, Options, above_one, command
 
 _FILE = "trtllm-options.yaml"
-_CACHE = {"fp8": "fp8", "fp8_e4m3": "fp8"}
 
 
 def launch(plan: LaunchPlan) -> LaunchCommand:
     """Return a command that starts an OpenAI-compatible server on port 8000."""
     load, split = plan.workload, plan.split
-    weights, missing = plan.converted({})
-    cache, untold = plan.cached_as(_CACHE)
+    weights, missing = plan.converted()
+    cache, untold = plan.cached_as()
     settings = [f"kv_cache_config: {{dtype: {cache}}}"] if cache else []
     settings += ["cuda_graph_config: null"] if load.enforce_eager else []
     options: Options = {

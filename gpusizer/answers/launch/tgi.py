@@ -8,13 +8,6 @@ from gpusizer.answers.launch.base import LaunchCommand, LaunchPlan, Options, abo
 from gpusizer.core.messages import Note
 
 _IMAGE = "ghcr.io/huggingface/text-generation-inference:3.3.5"
-_CONVERTED = {
-    "fp8": ("--quantize", "fp8"),
-    "bnb-int8": ("--quantize", "bitsandbytes"),
-    "bnb-nf4": ("--quantize", "bitsandbytes-nf4"),
-    "bnb-nf4-dq": ("--quantize", "bitsandbytes-nf4"),
-}
-_CACHE = {"fp8": "fp8_e4m3fn", "fp8_e4m3": "fp8_e4m3fn", "fp8_e5m2": "fp8_e5m2"}
 _PROGRAM = ("docker", "run", "--gpus", "all", "--shm-size", "1g", "-p", "8080:80")
 _STORED = ("-e", "HF_TOKEN", "-v", "hf-cache:/data")
 
@@ -22,8 +15,8 @@ _STORED = ("-e", "HF_TOKEN", "-v", "hf-cache:/data")
 def launch(plan: LaunchPlan) -> LaunchCommand:
     """Return a command that starts a server on port 8080."""
     load = plan.workload
-    weights, missing = plan.converted(_CONVERTED)
-    cache, untold = plan.cached_as(_CACHE)
+    weights, missing = plan.converted()
+    cache, untold = plan.cached_as()
     options: Options = {
         "--model-id": plan.repo_id,
         "--revision": plan.revision,

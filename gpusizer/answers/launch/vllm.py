@@ -24,19 +24,6 @@ from gpusizer.answers.launch.base import (
 )
 from gpusizer.core.messages import Note
 
-_CONVERTED = {
-    "fp8": ("--quantization", "fp8"),
-    "bnb-nf4": ("--quantization", "bitsandbytes"),
-    "bnb-nf4-dq": ("--quantization", "bitsandbytes"),
-    "fp32": ("--dtype", "float32"),  # by default vLLM converts FP32 checkpoints to 16 bits
-}
-_CACHE = {
-    "fp8": "fp8",
-    "fp8_e4m3": "fp8_e4m3",
-    "fp8_e5m2": "fp8_e5m2",
-    "bf16": "bfloat16",
-    "bfloat16": "bfloat16",
-}
 _DEFAULT_SEQUENCES = 256
 _HEADLESS = Note("launch_headless")
 
@@ -44,8 +31,8 @@ _HEADLESS = Note("launch_headless")
 def launch(plan: LaunchPlan) -> LaunchCommand:
     """Return a command that starts an OpenAI-compatible server on port 8000."""
     load, split = plan.workload, plan.split
-    weights, missing = plan.converted(_CONVERTED)
-    cache, untold = plan.cached_as(_CACHE)
+    weights, missing = plan.converted()
+    cache, untold = plan.cached_as()
     joined, node_notes = _nodes(plan)
     options: Options = {
         "--revision": plan.revision,

@@ -5,6 +5,7 @@ from urllib.parse import urlencode
 
 from gpusizer.answers.contract.answers import SizeAnswer
 from gpusizer.core.errors import GpusizerError
+from gpusizer.core.tables import toml_of
 from gpusizer.hub.model_ref import is_repo_id
 from gpusizer.text import Language
 from gpusizer.ui.presenters.charts.svg import FONT, at, text_width
@@ -22,26 +23,7 @@ _MAX_CHARS = 60
 _FONTS = "Verdana,DejaVu Sans,Noto Sans CJK SC,PingFang SC,Microsoft YaHei,sans-serif"
 _LABEL_COLOUR = "#24292f"
 _GREY = "#57606a"
-# White text on each has a contrast of at least 4.5 to 1, the least of WCAG 2.2, 1.4.3.
-_COLOURS = {
-    "fits": "#1a7f37",
-    "tight": "#9a6700",
-    "offload": "#bc4c00",
-    "from_disk": "#953800",
-    "does_not_fit": "#cf222e",
-    "not_supported": "#cf222e",
-}
-_KINDS = {
-    "gated_model": "gated",
-    "model_not_found": "missing",
-    "private_or_missing": "missing",
-    "revision_not_found": "missing",
-    "file_not_found": "missing",
-    "hub_rate_limited": "busy",
-    "hub_unreachable": "busy",
-    "server_busy": "busy",
-    "unknown_gpu": "unknown_gpu",
-}
+_TABLES = toml_of(__file__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +61,7 @@ def badge_of(report: SizeAnswer, language: Language) -> Badge:
     """Return the badge of a report's first place: the GPU asked for, else the best one."""
     words, model = Words(language), str(report["model"]["repo_id"])
     if not report["ranking"]:
-        return _named("gpusizer", words("badge.none"), _COLOURS["does_not_fit"], model)
+        return _named("gpusizer", words("badge.none"), _TABLES["colours"]["does_not_fit"], model)
     place = report["ranking"][0]
     count, verdict = place["count"], place["verdict"]
     cards = f"{count} × {place['gpu_name']}" if count > 1 else place["gpu_name"]
@@ -88,12 +70,12 @@ def badge_of(report: SizeAnswer, language: Language) -> Badge:
     value = words.verdict(verdict)
     if verdict != "does_not_fit":
         value = f"{value} · {quant}"
-    return _named(cards, value, _COLOURS[verdict], model)
+    return _named(cards, value, _TABLES["colours"][verdict], model)
 
 
 def error_badge(error: GpusizerError, sentence: str, language: Language) -> Badge:
     """Return the grey badge of a question that has no answer."""
-    kind = _KINDS.get(error.code, "unreadable")
+    kind = _TABLES["kinds"].get(error.code, "unreadable")
     return Badge("gpusizer", Words(language)(f"badge.{kind}"), _GREY, sentence)
 
 

@@ -5,7 +5,9 @@ Names are those of models and GPUs, the same in every language.
 
 from collections.abc import Mapping
 
-_MODEL_OF_COMPARISONS = "Qwen/Qwen3-32B"
+from gpusizer.core.tables import toml_of
+
+_TABLES = toml_of(__file__)
 
 Examples = Mapping[str, Mapping[str, str]]
 """By what a link says: the parameters of an address that is answered at one click."""
@@ -13,32 +15,9 @@ Examples = Mapping[str, Mapping[str, str]]
 
 def comparisons(model: str = "") -> Examples:
     """Return comparisons for a model: of desktop cards, of servers' cards, of one-box machines."""
-    compared = {
-        "RTX 3090 · RTX 4090 · RTX 5090": "rtx-3090-24gb,rtx-4090-24gb,rtx-5090-32gb",
-        "A100 · H100 · MI300X": "a100-sxm-80gb,h100-sxm-80gb,mi300x-192gb",
-        "M3 Max · DGX Spark · Strix Halo": "M3 Max 128GB,DGX Spark,Strix Halo 128GB",
-    }
-    about = {"tab": "compare", "model": model or _MODEL_OF_COMPARISONS}
-    return {name: {**about, "gpus": gpus} for name, gpus in compared.items()}
+    about = {"tab": "compare", "model": model or _TABLES["compared_model"]}
+    return {name: {**about, "gpus": gpus} for name, gpus in _TABLES["compared"].items()}
 
 
-TRAININGS: Examples = {
-    "QLoRA · Llama-3.1-8B-Instruct · RTX 4090": {
-        "tab": "train",
-        "model": "meta-llama/Llama-3.1-8B-Instruct",
-        "method": "qlora",
-        "gpu": "rtx-4090-24gb",
-    },
-    "LoRA · Qwen3-32B": {"tab": "train", "model": "Qwen/Qwen3-32B", "method": "lora"},
-    "Full · Qwen3-8B · 8 × H100": {
-        "tab": "train",
-        "model": "Qwen/Qwen3-8B",
-        "method": "full",
-        "gpu": "8x h100-sxm-80gb",
-    },
-}
-MACHINES: Examples = {
-    "RTX 4090": {"tab": "reverse", "gpu": "4090"},
-    "3090 + 3060 + 64 GB RAM": {"tab": "reverse", "gpu": "3090 + 3060 + 64gb ram"},
-    "M3 Max 128GB": {"tab": "reverse", "gpu": "M3 Max 128GB"},
-}
+TRAININGS: Examples = _TABLES["trainings"]
+MACHINES: Examples = _TABLES["machines"]

@@ -1,6 +1,7 @@
 """llms.txt tells programs what gpusizer is and how to call it."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import gradio as gr
 from gradio.data_classes import APIEndpointInfo
@@ -8,30 +9,7 @@ from gradio.utils import get_function_description
 
 from gpusizer.ui.server.call_validation import Parameter
 
-_INTRODUCTION = """# gpusizer
-
-> Which GPUs run a Hugging Face model, how fast and for how much: exact parameters from the
-> files' headers, memory as each engine allocates it, every number with its provenance and band.
-
-Sizes are integers of bytes (GB is 10^9, GiB is 2^30). A failure is an answer too:
-{"schema_version": 1, "error": {"code", "message"}}. By HTTP, a parameter's name that is
-wrong or missing gets that object with status 422.
-
-## Ways to call
-
-- HTTP: GET /v1/size?model=ORG/NAME, /v1/train, /v1/compare, /v1/gpus, /v1/models-for, with
-  every field as a query parameter; errors have a status; described in /v1/openapi.json.
-- A badge for a model card: GET /badge?model=ORG/NAME&gpu=4090, an SVG.
-- HTTP with events: POST a JSON object of named parameters to /gradio_api/call/v2/NAME, then
-  read the events of /gradio_api/call/NAME/EVENT_ID.
-- Python: gradio_client.Client(ADDRESS).predict(..., api_name="/NAME")
-- Model Context Protocol (streamable HTTP): /gradio_api/mcp/. Tools have the names below. They
-  answer in a short form of at most 12,000 characters: `answer` (the conclusion), the best entries
-  (`top`), a line for each quantization that matters, caveats. `details=true` gives the whole
-  answer. A failure has `isError`.
-
-## Endpoints
-"""
+_INTRODUCTION = Path(__file__).with_suffix(".md")
 
 
 def llms_text(blocks: gr.Blocks) -> str:
@@ -41,7 +19,7 @@ def llms_text(blocks: gr.Blocks) -> str:
     parts = (
         _endpoint(name, endpoint, meanings.get(name, {})) for name, endpoint in endpoints.items()
     )
-    return _INTRODUCTION + "".join(parts)
+    return _INTRODUCTION.read_text(encoding="utf-8") + "".join(parts)
 
 
 def _meanings(function: Callable[..., object] | None) -> Mapping[str, str]:

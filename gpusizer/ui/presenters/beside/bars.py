@@ -4,6 +4,7 @@ common cards; of one GPU, with what stays free or is missing."""
 from collections.abc import Sequence
 
 from gpusizer.answers.report import EstimateRow, Report
+from gpusizer.core.tables import toml_of
 from gpusizer.core.units import GIB
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
@@ -14,43 +15,8 @@ from gpusizer.ui.presenters.pieces.marks import PARTS, native_chip, parts_legend
 from gpusizer.ui.presenters.pieces.number_format import percent
 from gpusizer.ui.presenters.pieces.words import Words
 
-_CARD_SIZES_GIB = (
-    1,
-    2,
-    4,
-    8,
-    12,
-    16,
-    24,
-    32,
-    48,
-    64,
-    80,
-    96,
-    128,
-    192,
-    256,
-    384,
-    512,
-    640,
-    1024,
-    1536,
-    2048,
-)
+_TABLES = toml_of(__file__)
 _CLOSEST_TICKS = 0.07  # share of the scale; closer labels would touch on a phone
-_SHOWN = (
-    "bf16",
-    "fp8",
-    "q8_0",
-    "q6_k",
-    "q5_k_m",
-    "q4_k_m",
-    "awq-int4-g128",
-    "mlx-4bit",
-    "q3_k_m",
-    "q2_k",
-)
-"""Quantizations that people know by name; the table below the bars has all."""
 
 
 def bars_html(report: Report, words: Words) -> Html:
@@ -77,7 +43,7 @@ def shown_rows(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
         row
         for row in rows
         if row.estimate.native
-        or (row.estimate.quant.slug in _SHOWN and not row.needs_original_weights)
+        or (row.estimate.quant.slug in _TABLES["well_known"] and not row.needs_original_weights)
     ]
     return well_known or list(rows)
 
@@ -86,7 +52,7 @@ def card_ticks(scale_bytes: float) -> list[int]:
     """Choose card sizes within the scale, from the largest down, whose labels do not touch."""
     ticks: list[int] = []
     next_place = float("inf")
-    for size in reversed(_CARD_SIZES_GIB):
+    for size in reversed(_TABLES["card_sizes_gib"]):
         place = size * GIB / scale_bytes
         if _CLOSEST_TICKS < place <= min(1, next_place - _CLOSEST_TICKS):
             ticks.append(size)
