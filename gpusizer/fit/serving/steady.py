@@ -86,17 +86,23 @@ def closed_loop(server: Server, users: float, together: float = SPREAD) -> Stead
     `together`: `SPREAD` when prompts come one by one; `AT_ONCE` when all come at the same time,
     which moves half of the time that prompts take from the gaps to the first token; `STATIC` where
     all prompts are read before any answer goes on.
+
+    How many of them decode is found by false position: users grow with those that decode, nearly
+    in a line; the end that stays counts half each time, so that both ends move (Illinois).
     """
     admitted = min(users, float(server.most))
-    low, high = 0.0, admitted
     best = _steady(server, admitted, admitted, together)
-    if best.users > admitted:
-        for _ in range(_ROUNDS):
-            middle = (low + high) / 2
-            best = _steady(server, middle, admitted, together)
-            if abs(best.users - admitted) < _CLOSE * admitted:
-                break
-            low, high = (middle, high) if best.users < admitted else (low, middle)
+    low, few, high, many = 0.0, -admitted, admitted, best.users - admitted
+    for _ in range(_ROUNDS if many > 0 else 0):
+        middle = (low * many - high * few) / (many - few)
+        best = _steady(server, middle, admitted, together)
+        over = best.users - admitted
+        if abs(over) < _CLOSE * admitted:
+            break
+        if over < 0:
+            low, few, many = middle, over, many / 2
+        else:
+            high, many, few = middle, over, few / 2
     return _queued(server, best, users, admitted)
 
 
