@@ -14,6 +14,7 @@ import pytest
 from gpusizer.core.errors import HubRateLimited, HubUnreachable, MalformedRepo, ModelUnreadable
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
+from scrapers.client.failures import pause_seconds
 from scrapers.client.http import HubSession
 from scrapers.limits import Limits
 from scrapers.repository.hub import fetch_snapshot
@@ -105,7 +106,12 @@ def comparable(snapshot: RepoSnapshot) -> RepoSnapshot:
 
 
 @pytest.fixture(autouse=True)
-def healed(emulator: HubEmulator) -> Iterator[None]:
+def healed(emulator: HubEmulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Repetitions that nobody asked to wait for come at once."""
+    monkeypatch.setattr(
+        "scrapers.client.http.pause_seconds",
+        lambda n, hint: pause_seconds(n, hint) / (99 if hint is None else 1),
+    )
     yield
     emulator.faults.clear()
 
