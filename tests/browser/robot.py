@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -28,6 +29,15 @@ NUMBERS = {
     "micro_batch": ("1", "2"),
 }
 """By field: values that a visitor may type without an error."""
+CLICKS = {
+    "order": ("[data-rank]", "data-rank"),
+    "drop": ("[data-remove]", "data-remove"),
+    "view": (".gs-views [data-view]", "data-view"),
+    "fold": (".gs-fold > button", ""),
+    "example": ("[data-model]", "data-model"),
+    "for": ("[data-purpose]", "data-purpose"),
+}
+"""By word of the log: what is clicked, and the attribute that tells which."""
 _FIRST = {
     "size": "#gs-model",
     "compare": "#gs-compare-model",
@@ -172,15 +182,10 @@ class Robot:
         actions: list[Callable[[], str | None]] = [
             *[self.ask] * 4,
             *[self.change_a_number] * 3,
-            *[self.order] * 2,
+            *[partial(self.click, "order")] * 2,
             *[self.pick] * 3,
-            self.drop,
-            self.view,
-            self.view,
-            self.fold,
-            self.fold,
-            self.choose_an_example,
-            self.for_whom,
+            *[partial(self.click, told) for told in ("drop", "view", "view", "fold", "fold")],
+            *[partial(self.click, told) for told in ("example", "for")],
             self.machine,
             self.change_tab,
             self.change_language,
@@ -192,7 +197,8 @@ class Robot:
                 action = self.random.choice(actions)
                 done = action()
             self.log.append(done)
-            if action in (self.change_language, self.change_tab, self.for_whom, self.go_back):
+            moves = (self.change_language, self.change_tab, self.go_back)
+            if action in moves or done.startswith("for "):
                 break  # another tab opens, in which nothing can be done at once
             self.page.wait_for_timeout(self.random.choice((20, 200)))
 
@@ -233,14 +239,6 @@ class Robot:
         label = Words(self.language)(f"field.{name}.label")
         return self.page.get_by_label(label, exact=True).locator("visible=true")
 
-    def order(self) -> str | None:
-        button = self._one("[data-rank]")
-        if button is None:
-            return None
-        name = str(button.get_attribute("data-rank"))
-        button.click()
-        return f"order {name}"
-
     def pick(self) -> str | None:
         if self.random.random() < 0.5:
             row = self._one("#gs-ranking-grid [role=row] [data-pick]")
@@ -258,42 +256,15 @@ class Robot:
         self.picked.append(gpu)
         return f"pick {gpu}"
 
-    def drop(self) -> str | None:
-        button = self._one("[data-remove]")
-        if button is None:
+    def click(self, told: str) -> str | None:
+        """Click one of the visible elements of a kind."""
+        selector, attribute = CLICKS[told]
+        element = self._one(selector)
+        if element is None:
             return None
-        gpu = str(button.get_attribute("data-remove"))
-        button.click()
-        return f"drop {gpu}"
-
-    def view(self) -> str | None:
-        button = self._one(".gs-views [data-view]")
-        if button is None:
-            return None
-        button.click()
-        return f"view {button.get_attribute('data-view')}"
-
-    def fold(self) -> str | None:
-        button = self._one(".gs-fold > button")
-        if button is None:
-            return None
-        button.click()
-        return "fold"
-
-    def choose_an_example(self) -> str | None:
-        chip = self._one("[data-model]")
-        if chip is None:
-            return None
-        name = str(chip.get_attribute("data-model"))
-        chip.click()
-        return f"example {name}"
-
-    def for_whom(self) -> str | None:
-        button = self._one("[data-purpose]")
-        if button is None:
-            return None
-        button.click()
-        return f"for {button.get_attribute('data-purpose')}"
+        named = element.get_attribute(attribute) if attribute else ""
+        element.click()
+        return f"{told} {named}".rstrip()
 
     def machine(self) -> str | None:
         entry = self.page.locator("#gs-gpu input, #gs-train-gpu input").locator("visible=true")
