@@ -126,71 +126,31 @@ def refusal(request: type[RequestModel], fields: dict[str, Any]) -> dict[str, An
 
 
 @each(
-    "request_model, fields, facts",
+    "request_model, field, value, shown, reason, more",
     [
-        (
-            SizeRequest,
-            {"context": "10,000,001"},
-            {
-                "field": "context",
-                "value": "10000001",
-                "reason": "out_of_range",
-                "low": 1,
-                "high": 10_000_000,
-            },
-        ),
-        (
-            SizeRequest,
-            {"gpu_count": 1025.0},
-            {
-                "field": "gpu_count",
-                "value": "1025",
-                "reason": "out_of_range",
-                "low": 1,
-                "high": 1024,
-            },
-        ),
-        (
-            SizeRequest,
-            {"usd_per_kwh": " 11 "},
-            {
-                "field": "usd_per_kwh",
-                "value": " 11 ",
-                "reason": "out_of_range",
-                "low": 0,
-                "high": 10,
-            },
-        ),
-        (
-            SizeRequest,
-            {"max_usd": True},
-            {"field": "max_usd", "value": "True", "reason": "out_of_range", "low": 1, "high": 1e9},
-        ),
-        (
-            SizeRequest,
-            {"quantized_repos": "Some"},
-            {
-                "field": "quantized_repos",
-                "value": "Some",
-                "reason": "not_one_of",
-                "choices": "list, sizes",
-            },
-        ),
-        (SizeRequest, {"colour": ""}, {"field": "colour", "value": "", "reason": "unknown_field"}),
-        (
-            SizeRequest,
-            {"\ud800": 1},
-            {"field": "\ud800", "value": "1", "reason": "unknown_field"},
-        ),
-        (CompareRequest, {}, {"field": "gpus", "value": "None", "reason": "not_a_list"}),
-        (CompareRequest, {"gpus": [" "]}, {"field": "gpus", "value": "[' ']", "reason": "empty"}),
-        (ListingRequest, {"query": 5}, {"field": "query", "value": "5", "reason": "not_text"}),
+        (SizeRequest, "context", "10,000,001", "10000001", "out_of_range", (1, 10_000_000)),
+        (SizeRequest, "gpu_count", 1025.0, "1025", "out_of_range", (1, 1024)),
+        (SizeRequest, "usd_per_kwh", " 11 ", " 11 ", "out_of_range", (0, 10)),
+        (SizeRequest, "max_usd", True, "True", "out_of_range", (1, 1e9)),
+        (SizeRequest, "quantized_repos", "Some", "Some", "not_one_of", "list, sizes"),
+        (SizeRequest, "colour", "", "", "unknown_field", None),
+        (SizeRequest, "\ud800", 1, "1", "unknown_field", None),
+        (CompareRequest, "gpus", None, "None", "not_a_list", None),
+        (CompareRequest, "gpus", [" "], "[' ']", "empty", None),
+        (ListingRequest, "query", 5, "5", "not_text", None),
     ],
 )
 def test_refusals_name_field_value_and_reason(
-    request_model: type[RequestModel], fields: dict[str, Any], facts: dict[str, Any]
+    request_model: type[RequestModel], field: str, value: Any, shown: str, reason: str, more: Any
 ) -> None:
-    assert refusal(request_model, fields) == facts
+    """And what would be right: both ends of a range, or the choices."""
+    fields = {} if value is None else {field: value}
+    said = {"field": field, "value": shown, "reason": reason}
+    if isinstance(more, tuple):
+        said |= dict(zip(("low", "high"), more, strict=True))
+    elif more:
+        said["choices"] = more
+    assert refusal(request_model, fields) == said
 
 
 def test_the_first_wrong_field_is_named() -> None:

@@ -9,9 +9,10 @@ import pytest
 from bench import front_door
 from gpusizer.answers.requests.request import CompareRequest, SizeRequest
 from gpusizer.fit.demands import ServingLoad
-from gpusizer.fit.serving import Served, served
+from gpusizer.fit.serving import Served
 from gpusizer.memory.workload import DEFAULT_CONTEXT
 from gpusizer.text import say_note
+from tests.servers import served_by_first
 
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
 PROMPT, ANSWER = 1024, 256
@@ -29,17 +30,7 @@ def answer(
 ) -> Served | None:
     fields = {"model": model, "quant": quant, "engine": engine, "gpu": gpu, "gpu_count": count}
     report = front_door.report({**fields, "context": load.prompt + load.answer})
-    assert report is not None
-    fit = report.ranking[0].fit
-    return served(
-        report.profile,
-        report.workload,
-        fit.estimate,
-        fit.gpu,
-        fit.kv_pool_bytes,
-        load,
-        percentiles=percentiles,
-    )
+    return served_by_first(report, load, percentiles=percentiles)
 
 
 def users(count: int, prompt: int = PROMPT, tokens: int = ANSWER) -> ServingLoad:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from math import sqrt
 from typing import Any
@@ -14,8 +13,7 @@ from hypothesis import strategies as st
 from bench import front_door
 from gpusizer.fit.demands import ServingLoad
 from gpusizer.fit.ranking import Ranked
-from gpusizer.fit.serving import Served, served
-from gpusizer.fit.serving.facts import Scheduler
+from gpusizer.fit.serving import Served
 from gpusizer.fit.serving.server import Guesses, Server
 from gpusizer.fit.serving.simulation import mean, simulated
 from gpusizer.fit.serving.steady import SPREAD, closed_loop, limit_of, random_arrivals
@@ -24,41 +22,14 @@ from gpusizer.fit.speed.own_draft import OwnDraft
 from gpusizer.fit.speed.speculation import expected_tokens
 from tests.asking import size
 from tests.each import each
+from tests.servers import served_by_first, server
 from tests.sizers import embedded_sizer
 
 OWN = {"model": "Qwen/Qwen3.5-27B", "draft_tokens": 3}
 SECOND = {"model": "Qwen/Qwen3-32B", "draft_model": "Qwen/Qwen3-0.6B"}
 
 
-def model(prompt: int = 1024, answer: int = 256, **fields: Any) -> Server:
-    """About an 8B model in 16 bits on an H100."""
-    scheduler = Scheduler("mixed", "middle", 8192, 256)
-    one = Server(
-        prompt=prompt,
-        answer=answer,
-        ranks=1,
-        stages=1,
-        scheduler=scheduler,
-        dense=6e-3,
-        experts=0.0,
-        unused=0.0,
-        cache=6e-5,
-        product=3e-5,
-        attention=1e-6,
-        traffic=0.0,
-        latency=0.0,
-        host=2e-3,
-        prompt_host=1e-3,
-        sequence=1e-5,
-        stream=0.0,
-        request=5e-3,
-        returning=0.0,
-        most=256,
-    )
-    return replace(one, **fields)
-
-
-DRAFT = model(dense=4e-4, cache=2e-6, product=1e-6, attention=1e-7, host=1e-4, sequence=0.0)
+DRAFT = server(dense=4e-4, cache=2e-6, product=1e-6, attention=1e-7, host=1e-4, sequence=0.0)
 
 
 def guessing(
@@ -70,7 +41,7 @@ def guessing(
     at_once: bool = False,
 ) -> Server:
     tokens = expected_tokens(acceptance, guessed)
-    return model(prompt, answer, guesses=Guesses(DRAFT, guessed, tokens, at_once))
+    return server(prompt, answer, guesses=Guesses(DRAFT, guessed, tokens, at_once))
 
 
 def test_a_round_by_hand() -> None:
@@ -87,14 +58,14 @@ def test_a_round_by_hand() -> None:
 def test_a_round_gives_its_tokens_and_an_answer_takes_fewer_of_them() -> None:
     """1 + 0.7 + 0.49 + 0.343 tokens; 255 further ones of an answer are 100.7 rounds."""
     one = guessing()
-    assert (one.width, model().width) == (4, 1)
+    assert (one.width, server().width) == (4, 1)
     assert one.tokens == pytest.approx(2.533)
     assert one.steps == pytest.approx(1 + 255 / 2.533)
-    assert model().steps == 256
+    assert server().steps == 256
 
 
 def test_prompts_are_read_by_the_draft_too() -> None:
-    plain, drafted = model(), guessing()
+    plain, drafted = server(), guessing()
     assert drafted.step(0, 1000) - plain.step(0, 1000) == pytest.approx(
         sqrt(4e-4**2 + 1e-3**2) + 1e-4 + 1000 * 1e-7 + 1e-3 + 2 * 5e-4, rel=1e-6
     )
@@ -105,13 +76,13 @@ def test_parts_add_up_and_speed_and_prefix_reach_the_draft() -> None:
     assert one.parts(10).seconds == pytest.approx(one.step(10))
     assert one.at_speed(2.0).step(10) == pytest.approx(one.step(10) / 2)
     assert one.with_prefix(512).guesses is not None
-    assert one.with_prefix(512).step(0, 512) > model().with_prefix(512).step(0, 512)
+    assert one.with_prefix(512).step(0, 512) > server().with_prefix(512).step(0, 512)
 
 
 def test_the_gain_falls_as_the_batch_grows_and_ends() -> None:
     def gain(users: int) -> float:
         drafted = guessing(acceptance=0.4)
-        return model().step(users) / (drafted.step(users) / drafted.tokens)
+        return server().step(users) / (drafted.step(users) / drafted.tokens)
 
     gains = [gain(users) for users in (1, 8, 32, 64, 128, 256)]
     assert all(later < sooner for sooner, later in pairwise(gains))
@@ -170,17 +141,7 @@ def place(**fields: Any) -> Ranked:
 
 def of_one_user(fields: dict[str, Any]) -> Served:
     report = front_door.report({"quant": "fp8", "context": 2048, **fields})
-    assert report is not None
-    fit, load = report.ranking[0].fit, ServingLoad(1, None, 1536, 512)
-    found = served(
-        report.profile,
-        report.workload,
-        fit.estimate,
-        fit.gpu,
-        fit.kv_pool_bytes,
-        load,
-        percentiles=False,
-    )
+    found = served_by_first(report, ServingLoad(1, None, 1536, 512))
     assert found is not None
     return found
 
@@ -232,12 +193,9 @@ def test_the_drafts_cache_takes_room_of_the_users() -> None:
 
     def admitted(**stated: Any) -> tuple[int, int]:
         report = front_door.report({**SECOND, **users, "quant": "fp8", "gpu": "h200", **stated})
-        assert report is not None
-        fit = report.ranking[0].fit
-        about = report.profile, report.workload, fit.estimate, fit.gpu, fit.kv_pool_bytes
-        found = served(*about, load, percentiles=False)
-        assert found is not None
-        return found.admitted_users, fit.kv_pool_bytes
+        found = served_by_first(report, load)
+        assert report is not None and found is not None
+        return found.admitted_users, report.ranking[0].fit.kv_pool_bytes
 
     (alone, pool), (drafted, same) = admitted(), admitted(acceptance_rate=0.7)
     assert same == pool

@@ -8,30 +8,11 @@ import pytest
 
 from bench.serving_bursts import burst
 from bench.serving_cases import read_cases
-from gpusizer.fit.serving.facts import Scheduler
-from gpusizer.fit.serving.server import Server
+from tests.servers import server
 
-_ONE = Server(
-    prompt=100,
-    answer=101,
-    ranks=1,
-    stages=1,
-    scheduler=Scheduler("prompts_first", "middle", 1000, 256),
-    dense=0.01,
-    experts=0.0,
-    unused=0.0,
-    cache=0.0,
-    product=0.0,
-    attention=1e-4,
-    traffic=0.0,
-    latency=0.0,
-    host=0.0,
-    prompt_host=0.0,
-    sequence=0.0,
-    stream=0.0,
-    request=0.0,
-    returning=0.0,
-    most=256,
+_NOTHING = dict.fromkeys(("cache", "product", "host", "prompt_host", "sequence", "request"), 0.0)
+_ONE = server(
+    100, 101, order="prompts_first", step_tokens=1000, dense=0.01, attention=1e-4, **_NOTHING
 )
 """A step takes 10 ms, and a prompt token 0.1 ms more: 1,000 of them fill a step of 110 ms."""
 

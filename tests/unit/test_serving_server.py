@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusizer.fit.serving.facts import Order, Scheduler
+from gpusizer.fit.serving.facts import Order
 from gpusizer.fit.serving.replicas import Promise, borne, replicas_in_time
-from gpusizer.fit.serving.server import Server
 from gpusizer.fit.serving.simulation import mean, percentile, simulated
 from gpusizer.fit.serving.steady import (
     AT_ONCE,
@@ -23,40 +22,7 @@ from gpusizer.fit.serving.steady import (
     most_at_random,
     random_arrivals,
 )
-
-
-def server(
-    prompt: int = 1024,
-    answer: int = 256,
-    *,
-    order: Order = "mixed",
-    step_tokens: int = 8192,
-    most: int = 256,
-) -> Server:
-    """About an 8B model in 16 bits on an H100."""
-    return Server(
-        prompt=prompt,
-        answer=answer,
-        ranks=1,
-        stages=1,
-        scheduler=Scheduler(order, "middle", step_tokens, most),
-        dense=6e-3,
-        experts=0.0,
-        unused=0.0,
-        cache=6e-5,
-        product=3e-5,
-        attention=1e-6,
-        traffic=0.0,
-        latency=0.0,
-        host=2e-3,
-        prompt_host=1e-3,
-        sequence=1e-5,
-        stream=0.0,
-        request=5e-3,
-        returning=0.0,
-        most=most,
-    )
-
+from tests.servers import server
 
 ORDERS = st.sampled_from(("mixed", "prompts_first"))
 USERS = st.integers(1, 600)
