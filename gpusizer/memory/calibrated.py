@@ -5,8 +5,6 @@ few hundred samples make of them (pipelines/sequential/pipeline.py of vllm-proje
 `calibrated.toml` has the figures and where they are known from.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable
@@ -46,7 +44,7 @@ class Calibration:
         return self.samples * self.sequence_length
 
     @classmethod
-    def usual(cls, method: Method) -> Calibration:
+    def usual(cls, method: Method) -> "Calibration":
         """The samples of the tool's own example. Raises KeyError for a method without."""
         return cls(_TABLES[method]["samples"], _TABLES[method]["sequence_length"])
 

@@ -1,8 +1,6 @@
 """Question: a request about one model, studied once for everything that is said of it; and the
 serving plan of one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -52,7 +50,7 @@ class Question:
         profile: ModelProfile,
         budget: TimeBudget,
         about: tuple[Note, ...] = (),
-    ) -> Question:
+    ) -> "Question":
         """Resolve the workload and select the quantizations of a request.
 
         `ref` is what the request's model names. Raises UnknownQuant, UnknownEngine and
@@ -73,11 +71,11 @@ class Question:
         """The model."""
         return self.study.profile
 
-    def among(self, pairs: Sequence[QuantPair]) -> Question:
+    def among(self, pairs: Sequence[QuantPair]) -> "Question":
         """The same question about some of the quantizations."""
         return replace(self, study=self.study.among(pairs))
 
-    def asking(self, request: SizeRequest) -> Question:
+    def asking(self, request: SizeRequest) -> "Question":
         """The same model and workload, asked about with another request's GPUs, order and costs."""
         return replace(self, request=request)
 
