@@ -11,6 +11,7 @@ from gpusizer.cli.arguments import build_parser, request_fields
 from tests.answers.questions import QUESTIONS, Typed
 from tests.cli.test_cli import run
 from tests.each import each
+from tests.nightly import some
 
 FIRST_LINES = 3
 
@@ -34,3 +35,12 @@ def test_the_first_lines_answer_the_question(name: str) -> None:
     first = "\n".join(shown_by_the_shell(typed)[:FIRST_LINES])
     assert [text for text in typed.holds if not re.search(text, first, re.M)] == [], first
     assert [text for text in typed.lacks if re.search(text, first)] == [], first
+
+
+@each("name", some(list(QUESTIONS), of=4))
+def test_forty_lines_answer_and_more_are_one_option_away(name: str) -> None:
+    brief = shown_by_the_shell(QUESTIONS[name])
+    details = run(*QUESTIONS[name].words, "--offline", "--details").stdout.splitlines()
+    assert len(brief) <= 40 and "--details" in brief[-1]
+    assert brief[0] == details[0], "the conclusion comes first in both"
+    assert len("".join(details)) > len("".join(brief))

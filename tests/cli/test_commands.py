@@ -15,7 +15,6 @@ from gpusizer.cli.arguments import USUAL
 from tests.cli.test_cli import ROOT, checkpoint, run
 from tests.each import each
 from tests.hub_emulator import HubEmulator, llama_repo
-from tests.nightly import some
 
 TARGET = ("--requests-per-second", "5", "--prompt-tokens", "1000", "--answer-tokens", "300")
 
@@ -72,33 +71,6 @@ def test_licences_in_both_spellings() -> None:
     line = json.dumps({"task": "models-for", "gpu": "4090", "licence": "mit", "top": 3})
     batch = json.loads(run("batch", "--offline", stdin=line).stdout)
     assert batch["models"] == json.loads(american.stdout)["models"]
-
-
-MOST_LINES = 40
-QUESTIONS = {
-    "need": ("size", "Qwen/Qwen3-32B"),
-    "fit": ("size", "Qwen/Qwen3-32B", "--gpu", "4060,4090,2x3090,a100,h100,l40s"),
-    "load": ("size", "Qwen/Qwen3-8B", "--requests-per-second", "5", "--ttft-ms", "500"),
-    "users": ("size", "Qwen/Qwen3-8B", "--concurrency", "50"),
-    "pipeline": ("size", "black-forest-labs/FLUX.1-dev"),
-    "rig": ("size", "openai/gpt-oss-120b", "--rig", "3090 + 3060 + 64gb ram"),
-    "compare": ("compare", "4090", "2x3090", "h100", "--model", "Qwen/Qwen3-8B"),
-    "cards": ("compare", "4090", "a6000"),
-    "models": ("models-for", "3060"),
-    "train": ("train", "Qwen/Qwen3-8B"),
-    "train on": ("train", "Qwen/Qwen3-32B", "--gpu", "4060"),
-}
-
-
-@each("name", some(list(QUESTIONS), of=2))
-def test_forty_lines_answer(name: str) -> None:
-    brief, details = (run(*QUESTIONS[name], "--offline", *more) for more in ((), ("--details",)))
-    assert (brief.returncode, brief.stderr, details.returncode) == (0, "", 0)
-    lines = brief.stdout.splitlines()
-    assert len(lines) <= MOST_LINES
-    assert lines[0] == details.stdout.splitlines()[0], "the conclusion comes first in both"
-    assert len(details.stdout) > len(brief.stdout)
-    assert "--details" in lines[-1]
 
 
 @each("command", USUAL)
