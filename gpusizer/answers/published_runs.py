@@ -130,11 +130,11 @@ def build_index(rows: Iterable[Row], catalogue: Catalogue, unfitted: frozenset[s
         if key is not None and run is not None and (row["kind"], row["dup_group"]) not in seen:
             seen.add((row["kind"], row["dup_group"]))
             index[key].append(run)
-    return {key: sorted(runs, key=_speeds_and_newest, reverse=True) for key, runs in index.items()}
-
-
-def _speeds_and_newest(run: PublishedRun) -> tuple[bool, str]:
-    return any(name in run.measured for name in SPEEDS), run.date
+    for runs in index.values():  # those with a speed, and of these the newest
+        runs.sort(
+            key=lambda run: (not run.measured.keys().isdisjoint(SPEEDS), run.date), reverse=True
+        )
+    return dict(index)
 
 
 def _read(path: Path) -> Iterator[Row]:

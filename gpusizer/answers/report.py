@@ -190,7 +190,9 @@ def estimate_json(row: EstimateRow, workload: Workload) -> Json:
         "engine": estimate.engine.slug,
         "engine_version": workload.engine_version or estimate.engine.version,
         **_amounts_json(all_gpus),
-        "kv_cache_bytes_per_token": _of_a_token(all_gpus, workload),
+        "kv_cache_bytes_per_token": round(
+            all_gpus.kv_cache.likely / (workload.context * workload.concurrency)
+        ),
         "low_bytes": all_gpus.total.low,
         "high_bytes": all_gpus.total.high,
         "gpus": estimate.split.gpus,
@@ -205,11 +207,6 @@ def estimate_json(row: EstimateRow, workload: Workload) -> Json:
         data["capacity"] = pool | parts(row.fit, "max_concurrency", "max_context")
         data |= parts(row.fit, "verdict", "headroom_bytes")
     return data
-
-
-def _of_a_token(breakdown: Breakdown, workload: Workload) -> int:
-    """Bytes of the cache for a token, of the context and the cache type asked for."""
-    return round(breakdown.kv_cache.likely / (workload.context * workload.concurrency))
 
 
 def draft_json(draft: DraftEstimate) -> Json:

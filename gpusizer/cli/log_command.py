@@ -6,7 +6,7 @@ import sys
 from gpusizer.answers.logs.lines import MAX_CHARS
 from gpusizer.answers.logs.log_checks import LogCheck, check
 from gpusizer.answers.logs.log_comparison import ComparedAmount
-from gpusizer.answers.logs.rules import LogReading, ParsedLog
+from gpusizer.answers.logs.rules import LogReading
 from gpusizer.answers.sizer import Sizer
 from gpusizer.cli.output import Columns, print_answer, table
 from gpusizer.core.errors import InvalidRequest
@@ -70,7 +70,8 @@ def check_text(checked: LogCheck) -> str:
     """Return the log's settings, the comparison, and the row to contribute it with."""
     log = checked.log
     named = " ".join(filter(None, (log.engine, log.text("engine_version"), checked.model)))
-    parts = [printable(named), printable(_settings(log))]
+    settings = ", ".join(f"{reading.name}={reading.value}" for reading in log.settings)
+    parts = [printable(named), printable(settings)]
     if checked.comparison is None:
         parts.append(table(_MEASURED, log.measured))
     else:
@@ -80,7 +81,3 @@ def check_text(checked: LogCheck) -> str:
         parts += ["To contribute this run, open an issue with:", printable(checked.issue.title)]
         parts.append(checked.issue.body)
     return "\n\n".join(part for part in parts if part)
-
-
-def _settings(log: ParsedLog) -> str:
-    return ", ".join(f"{reading.name}={reading.value}" for reading in log.settings)

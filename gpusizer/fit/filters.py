@@ -90,14 +90,9 @@ def most_boards(gpu: Gpu, limits: GpuFilter) -> int | None:
     stated_limits = [(limit, per_board) for limit, per_board in limited if limit is not None]
     if any(per_board is None for _, per_board in stated_limits):
         return None
-    return min(
-        (_times(limit, per_board) for limit, per_board in stated_limits if per_board), default=_ANY
-    )
-
-
-def _times(limit: float, per_board: float) -> int:
-    """How many fit; a billionth of a board is allowed for rounding of the limit."""
-    return int(limit / per_board + 1e-9)
+    # A billionth of a board is allowed for rounding of the limit.
+    boards = (int(limit / each + 1e-9) for limit, each in stated_limits if each)
+    return min(boards, default=_ANY)
 
 
 def board_limits(catalogue: Catalogue, limits: GpuFilter) -> tuple[int | None, ...] | None:

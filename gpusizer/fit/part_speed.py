@@ -133,15 +133,8 @@ def part_prefill_rate(load: Load, how: Arrangement) -> Rate | None:
     copied = host.dense + host.experts * work.expert_share(batch)
     link = (gpu.pcie_bytes_per_second or _USUAL_LINK) / 2 * _LINK_REACHED
     upload = copied / link / batch
-    band = serving_bands(work, gpu)[1]
-    return Rate(
-        *(significant(1 / (seconds / end + upload / reached)) for end, reached in _both(band))
-    )
-
-
-def _both(band: RateBand) -> Iterator[tuple[float, float]]:
-    """Ends of a device's band beside those of the link's."""
-    return zip(_ends(band), _ends(_MEMORY_BAND), strict=True)
+    ends = zip(_ends(serving_bands(work, gpu)[1]), _ends(_MEMORY_BAND), strict=True)
+    return Rate(*(significant(1 / (seconds / end + upload / reached)) for end, reached in ends))
 
 
 def _ends(band: RateBand) -> tuple[float, float, float]:

@@ -128,7 +128,11 @@ class Catalogue:
                 return [gpu.name for gpu in matches[:MAX_SUGGESTIONS]]
         spellings = {name: gpu.name for gpu in self.gpus for name in (gpu.slug, gpu.name.lower())}
         # In reverse, so that the first GPU with a core wins: the file lists modified cards last.
-        names_by_core = {core: gpu.name for gpu in reversed(self.gpus) for core in _cores(gpu)}
+        names_by_core = {
+            key.core: gpu.name
+            for gpu in reversed(self.gpus)
+            for key in (*_name_keys(gpu), *_alias_keys(gpu))
+        }
         close = difflib.get_close_matches(text.casefold(), spellings, MAX_SUGGESTIONS)
         close_cores = difflib.get_close_matches(name_key(text).core, names_by_core, MAX_SUGGESTIONS)
         names = [names_by_core[core] for core in close_cores] + [spellings[name] for name in close]
@@ -164,10 +168,6 @@ def _alias_keys(gpu: Gpu) -> list[NameKey]:
     written = [name_key(alias) for alias in gpu.aliases]
     size = int(gpu.memory_marketing_gb)
     return written + [NameKey(key.core, size) for key in written if key.memory_gb is None]
-
-
-def _cores(gpu: Gpu) -> set[str]:
-    return {key.core for key in (*_name_keys(gpu), *_alias_keys(gpu))}
 
 
 def _index(

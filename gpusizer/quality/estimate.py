@@ -69,7 +69,9 @@ def quality_of(
     workload = workload or Workload()
     bits = 8 * sizes.total / profile.parameters if sizes and profile.parameters else None
     gguf = any(map(_reads_gguf, quant.engines[:1]))
-    recipe = recipe_of(quant.slug, _width(quant, bits, gguf=gguf), gguf=gguf)
+    # Outside the table: of the file for GGUF, else as it is named.
+    width = max(min(bits, 16.0), 1.0) if gguf and bits else max(quant.bits, 1.0)
+    recipe = recipe_of(quant.slug, width, gguf=gguf)
     if profile.pipeline is not None:
         return _of_pictures(profile, recipe)
     weights = _of_weights(profile, recipe, quant.slug, bits, workload, native=bool(native))
@@ -80,11 +82,6 @@ def quality_of(
 
 def _reads_gguf(engine: str) -> bool:
     return abilities_of(engine).reads == "gguf"
-
-
-def _width(quant: Quant, bits: float | None, *, gguf: bool) -> float:
-    """Bits of a quantization outside the table: of the file for GGUF, else as it is named."""
-    return max(min(bits, 16.0), 1.0) if gguf and bits else max(quant.bits, 1.0)
 
 
 def _of_weights(

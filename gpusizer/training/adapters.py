@@ -53,7 +53,8 @@ def targeted(
         }
     if on_towers is not None:
         chosen = {matrix for matrix in chosen if not matrix.tower}
-        chosen |= {matrix for matrix in shape.matrices if on_towers and _in_tower_block(matrix)}
+        towers = (matrix for matrix in shape.matrices if on_towers and matrix.tower)
+        chosen |= {matrix for matrix in towers if _TOWER_BLOCK.search(matrix.pattern)}
     matrices = tuple(matrix for matrix in shape.matrices if matrix in chosen)
     if not matrices and len(names) == len(target_names):
         matrix_names = sorted({matrix.name for matrix in shape.matrices})
@@ -125,10 +126,6 @@ def _meant(matrix: Matrix, target: str) -> bool:
     if matrix.tower or matrix.expert:
         return False
     return bool(set(_GROUPS.get(target, ())) & _roles(matrix, matrix.name.lower()))
-
-
-def _in_tower_block(matrix: Matrix) -> bool:
-    return matrix.tower and bool(_TOWER_BLOCK.search(matrix.pattern))
 
 
 def _roles(matrix: Matrix, name: str) -> set[str]:

@@ -277,10 +277,14 @@ def _at_peak(
     high = varied + margin
     if staged.high:
         high += _FRAGMENTED * state.frozen_parameters / plan.model_parallel
+    held_at_once = round(moment.gradients)
     return TrainingMemory(
         weights=weights,
         loading=weights + staged,
-        gradients=_gradients(moment.gradients),
+        # Held at once: less than all where each is used as it is computed.
+        gradients=Amount(
+            round(moment.gradients / 2), held_at_once, held_at_once, Provenance.DERIVED
+        ),
         optimizer=_derived(states),
         paged=round(paged),
         activations=bands.of(moment.activations),
@@ -357,11 +361,6 @@ def _moments(
         ("backward", _Moment(gradients, step.layer, 0.0, working)),
         ("update", _Moment(updated, 0.0, 0.0, step.update)),
     )
-
-
-def _gradients(amount: float) -> Amount:
-    """Bytes of gradients held at once; less than all where each is used as it is computed."""
-    return Amount(round(amount / 2), round(amount), round(amount), Provenance.DERIVED)
 
 
 def _derived(amount: float) -> Amount:

@@ -117,10 +117,6 @@ def _memory(item: RankedTraining) -> SortKey:
     return (float(item.fit.gpu.memory_bytes * item.fit.count),)
 
 
-def _rented_run(item: RankedTraining) -> SortKey:
-    return (math.inf if item.cost.usd is None else item.cost.usd,)
-
-
 def _slowness(item: RankedTraining) -> SortKey:
     return (-item.rate.likely if item.rate else 0.0,)
 
@@ -128,14 +124,10 @@ def _slowness(item: RankedTraining) -> SortKey:
 _COSTS: dict[str, Callable[[RankedTraining], SortKey]] = {
     "recommended": lambda item: item.score.key,
     "smallest": _memory,
-    "cheapest": _rented_run,
+    "cheapest": lambda item: (math.inf if item.cost.usd is None else item.cost.usd,),
     "fastest": _slowness,
 }
 """Policy -> what is least for the best."""
-
-
-def _price(item: RankedTraining) -> SortKey | None:
-    return price_to_buy(item.fit.gpu, item.fit.count, item.costs.today)
 
 
 def _pace(item: RankedTraining) -> SortKey | None:
@@ -152,7 +144,7 @@ def _rent(item: RankedTraining) -> SortKey | None:
 
 
 _ALTERNATIVES: dict[str, Callable[[RankedTraining], SortKey | None]] = {
-    "cheapest": _price,
+    "cheapest": lambda item: price_to_buy(item.fit.gpu, item.fit.count, item.costs.today),
     "fastest": _pace,
     "rent": _rent,
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 
 _SWEEP_EVERY = 48
 """Writes between two listings of the whole folder; a snapshot takes two or three."""
+_BEGINNINGS = ("snapshot-", "commit-", "tokenizer-", "write-")
 _SUFFIX = ".json"
 
 
@@ -65,7 +66,8 @@ class DiskEntries:
             if self._write_count % _SWEEP_EVERY != 1:
                 return
         with contextlib.suppress(OSError), os.scandir(self.folder) as entries:
-            files = [(entry.stat(), entry.path) for entry in entries if _is_cache_file(entry.name)]
+            own = (entry for entry in entries if entry.name.startswith(_BEGINNINGS))
+            files = [(entry.stat(), entry.path) for entry in own]
             total = sum(stat.st_size for stat, _ in files)
             for stat, path in sorted(files, key=lambda item: item[0].st_mtime):
                 if total <= self.max_bytes:
@@ -81,7 +83,3 @@ def _open_private(path: str, flags: int) -> int:
 def _remove(path: Path) -> None:
     with contextlib.suppress(OSError):
         path.unlink()
-
-
-def _is_cache_file(name: str) -> bool:
-    return name.startswith(("snapshot-", "commit-", "tokenizer-", "write-"))

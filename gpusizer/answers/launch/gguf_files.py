@@ -12,19 +12,12 @@ from dataclasses import dataclass
 from gpusizer.answers.launch.base import LaunchPlan
 from gpusizer.core.messages import Note
 from gpusizer.memory.quantizing import needs_matrix
+from gpusizer.memory.quants.recipes import WIDE_TABLES
 
 SOURCE = "https://github.com/ggml-org/llama.cpp"
 _CONVERT = "llama.cpp/convert_hf_to_gguf.py"
 _NEEDS = "llama.cpp/requirements/requirements-convert_hf_to_gguf.txt"
 _TOOLS = (f"git clone --depth 1 {SOURCE}", f"pip install -r {_NEEDS}")
-# Recipes that publishers make of a plain type, with 8 bits for the tables of input and output.
-_WIDE_TABLES: Mapping[str, str] = {
-    "Q6_K_L": "Q6_K",
-    "Q5_K_L": "Q5_K_M",
-    "Q4_K_L": "Q4_K_M",
-    "Q3_K_XL": "Q3_K_L",
-    "Q2_K_L": "Q2_K",
-}
 _TABLES = ("--token-embedding-type", "q8_0", "--output-tensor-type", "q8_0")
 _OF_CONVERTER: Mapping[str, str] = {"BF16": "bf16", "F16": "f16", "F32": "f32", "FP32": "f32"}
 _MATRIX = "imatrix.gguf"
@@ -109,8 +102,9 @@ def _made(repo_id: str, tag: str, projector: str) -> tuple[list[str], str]:
     if outtype:
         return [*beside, convert], wide
     file = f"{name}-{tag}.gguf"
-    tables = _TABLES if tag in _WIDE_TABLES else ()
-    quantize = shlex.join(("llama-quantize", *tables, wide, file, _WIDE_TABLES.get(tag, tag)))
+    plain = WIDE_TABLES.get(tag.lower(), "").upper()
+    tables = _TABLES if plain else ()
+    quantize = shlex.join(("llama-quantize", *tables, wide, file, plain or tag))
     return [convert, *beside, quantize], file
 
 

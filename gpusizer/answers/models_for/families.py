@@ -99,7 +99,9 @@ def read_name(repo_id: str) -> Name:
             kinds.add("quantized")
         elif place and word in _TUNINGS:
             kinds.add(_TUNINGS[word])
-        elif (place or word not in _PREFIXES) and not (place and _is_filler(word)):
+        elif (place or word not in _PREFIXES) and not (
+            place and (word in _FILLERS or _STAMP.fullmatch(word))
+        ):
             plain.append(word)
     order: tuple[Kind, ...] = ("thinking", "base", "instruct")
     tuning: Kind = next((kind for kind in order if kind in kinds), "plain")
@@ -112,10 +114,6 @@ def name_of(profile: ModelProfile) -> Name:
     if profile.base_relation == "quantized" and profile.base_models:
         return replace(read_name(profile.base_models[0]), kind="quantized")
     return read_name(profile.repo_id)
-
-
-def _is_filler(word: str) -> bool:
-    return word in _FILLERS or _STAMP.fullmatch(word) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,6 @@ from gpusizer.gpus.names import parse_gpu_request
 from gpusizer.model.tasks import TASKS
 
 
-def _read_models(value: object) -> tuple[str, ...]:
-    """IDs, each once."""
-    return tuple(dict.fromkeys(read_texts(value)))
-
-
 def _read_task(value: object) -> str:
     if not isinstance(value, str):
         raise Refused(value, "not_text")
@@ -46,7 +41,9 @@ class ModelsRequest(QuantFields, GpuFields, RigFields, WorkloadFields, FilterFie
     unused: ClassVar[frozenset[str]] = frozenset(fields_of(SpeculationFields))
 
     gpus: Texts = Field((), alias="gpu")
-    models: Annotated[tuple[str, ...], listed(_read_models), Unit("IDS")] = ()
+    models: Annotated[
+        tuple[str, ...], listed(lambda value: tuple(dict.fromkeys(read_texts(value)))), Unit("IDS")
+    ] = ()
     task: Annotated[str, written(_read_task), Unit("TASK")] = Field(
         "", alias="model_task", description=f"only models for {', '.join(TASKS)}"
     )

@@ -75,11 +75,6 @@ SortKey = tuple[float, ...]
 Policy = Callable[[RankedCandidate], SortKey | None]
 
 
-def _recommended(candidate: RankedCandidate) -> SortKey:
-    """The conditions of a recommendation in their order, then US dollars for an hour."""
-    return candidate.score.key
-
-
 def total_memory(candidate: RankedCandidate) -> SortKey:
     """Memory of all boards, in bytes."""
     return (candidate.way.gpu.memory_bytes * candidate.way.boards,)
@@ -170,7 +165,7 @@ def _least_cost(costs: PlanCosts, usd: float | None) -> SortKey | None:
 
 
 POLICIES: dict[str, Policy] = {
-    "recommended": _recommended,
+    "recommended": lambda candidate: candidate.score.key,  # then US dollars for an hour
     "smallest": total_memory,
     "cheapest": _price,
     "fastest": _slowness,

@@ -156,7 +156,7 @@ def _kv_cache(plan: Plan) -> Iterator[Remedy]:
         return
     proposed = abilities.proposed_caches
     for dtype in abilities.cache_types if proposed is None else proposed:
-        narrower = element_bytes(dtype) < now and _has_kernels(plan, dtype)
+        narrower = element_bytes(dtype) < now and (dtype != "fp8" or plan.machine.gpu.fp8_support)
         halvings = round(log2(float(now / element_bytes(dtype))))
         if narrower:
             yield from _first(
@@ -170,10 +170,6 @@ def _kv_cache(plan: Plan) -> Iterator[Remedy]:
                 ),
                 4.0 * max(1, halvings),
             )
-
-
-def _has_kernels(plan: Plan, dtype: str) -> bool:
-    return dtype != "fp8" or plan.machine.gpu.fp8_support
 
 
 def _context(plan: Plan) -> Iterator[Remedy]:

@@ -121,7 +121,9 @@ def setup_of(gpu: Gpu, boards: int) -> Setup:
     nodes = -(-boards // per_node)
     if nodes > 1:
         return Setup(None, nodes, per_node, _NETWORK)
-    link = _own_fabric(gpu) if gpu.fabric_joins(boards) else _pcie(gpu)
+    link = _pcie(gpu)
+    if gpu.fabric_joins(boards):  # what needs no special machine, such as an NVLink bridge
+        link = BoardLink("fabric", gpu.interconnect, _whole(gpu.interconnect_bytes_per_second))
     return Setup(None, nodes, per_node, link)
 
 
@@ -139,11 +141,6 @@ def _housed(gpu: Gpu, boards: int, platform: Platform) -> Setup:
     across = fabric if boards <= fast else _NETWORK
     link = inside if nodes == 1 else across
     return Setup(platform.name, nodes, per_node, link)
-
-
-def _own_fabric(gpu: Gpu) -> BoardLink:
-    """The fabric between boards that needs no special machine, such as an NVLink bridge."""
-    return BoardLink("fabric", gpu.interconnect, _whole(gpu.interconnect_bytes_per_second))
 
 
 def _pcie(gpu: Gpu) -> BoardLink:

@@ -125,7 +125,8 @@ def _filled(
         room = gpu.device_free_bytes - aside
 
         def needed(stop: int, start: int = first, device: int = number) -> int:
-            stage = _stage(start, stop, load.layers)
+            end = load.layers
+            stage = Stage(min(start, end), min(stop, end), stop > end and stop > start)
             return load.weights_on(device, stage, cpu_experts) + load.cache_on(
                 stage.first, stage.end
             )
@@ -136,10 +137,6 @@ def _filled(
     if first < end:
         return None
     return Arrangement(tuple(counts), gpu_layers, cpu_experts)
-
-
-def _stage(start: int, stop: int, layers: int) -> Stage:
-    return Stage(min(start, layers), min(stop, layers), stop > layers and stop > start)
 
 
 def judged(load: Load, arrangement: Arrangement, *, default: bool) -> Arranged:

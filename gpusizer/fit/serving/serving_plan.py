@@ -104,7 +104,7 @@ def plan_serving(
     while waiting and (not top or len(rows) < top):
         *_, number, settled, option = heappop(waiting)
         slug = option.way.gpu.slug
-        if option.total_boards > _limit(limits, slug, most_boards):
+        if most_boards is not None and option.total_boards > (limits[slug] or 0):
             dropped += 1
         elif settled:
             rows.append(_row(option, target, _costs(option, target, assumptions)))
@@ -218,12 +218,6 @@ def _settled(
         if found is not None and (best is None or found.place < best.place):
             best = found
     return best
-
-
-def _limit(
-    limits: dict[str, int | None], slug: str, most_boards: Sequence[int | None] | None
-) -> float:
-    return math.inf if most_boards is None else limits[slug] or 0
 
 
 def _server(study: Study, way: Way, target: ServingTarget) -> Server | None:

@@ -68,7 +68,9 @@ def _peak(
     relative to the weights of the likely step.
     """
     held = component_bytes(profile, shape, sizes)
-    steps = pipeline_steps(shape, workload, _widths(profile, sizes), _bfloat16(profile))
+    # Pipelines upcast only float16 before decoding.
+    narrow = frozenset(group.component for group in profile.groups if group.dtype == "BF16")
+    steps = pipeline_steps(shape, workload, _widths(profile, sizes), narrow)
     needs = [_need(step, held, workload.cpu_offload, profile, sizes) for step in steps]
     weights, (_, likely, _) = max(needs, key=lambda pair: pair[0] + pair[1][1])
     low = max(0.0, max(w + need[0] for w, need in needs) - weights)
@@ -139,11 +141,6 @@ def _widths(profile: ModelProfile, sizes: WeightSizes) -> dict[str, int]:
         name: 4 if held * 8 > _FLOAT32_BITS * parameters else 2
         for name, (parameters, held) in totals.items()
     }
-
-
-def _bfloat16(profile: ModelProfile) -> frozenset[str]:
-    """Components stored in bfloat16: pipelines upcast only float16 before decoding."""
-    return frozenset(group.component for group in profile.groups if group.dtype == "BF16")
 
 
 DIFFUSERS = DiffusersEngine(**stated("diffusers"))

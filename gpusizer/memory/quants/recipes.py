@@ -168,7 +168,7 @@ def _recipe(facts: StoredObject) -> Recipe:
 _PLAIN: dict[str, Recipe] = {slug: _recipe(facts) for slug, facts in toml_of(__file__).items()}
 
 # llama-quantize --token-embedding-type q8_0 --output-tensor-type q8_0: bartowski's names for them.
-_WIDE_TABLES = {
+WIDE_TABLES = {
     "q6_k_l": "q6_k",
     "q5_k_l": "q5_k_m",
     "q4_k_l": "q4_k_m",
@@ -178,6 +178,6 @@ _WIDE_TABLES = {
 
 RECIPES: dict[str, Recipe] = _PLAIN | {
     slug: replace(_PLAIN[plain], output="Q8_0", embedding="Q8_0")
-    for slug, plain in _WIDE_TABLES.items()
+    for slug, plain in WIDE_TABLES.items()
 }
 """Slug -> recipe."""

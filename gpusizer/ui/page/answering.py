@@ -167,7 +167,9 @@ def _tiers(sizer: Sizer, question: Question, report: Report) -> tuple[Tier, ...]
             study, candidates = sizer.smallest(question, pairs)
             best = best_of_each_kind(candidates)
             places = {kind: describe(study, found.way, rank=1) for kind, found in best.items()}
-            tiers.append(Tier(name, _shown(rows), places))
+            # The checkpoint itself, else the most faithful quantization.
+            shown = next((row for row in rows if row.estimate.native), rows[0])
+            tiers.append(Tier(name, shown, places))
     return tuple(tiers)
 
 
@@ -186,8 +188,3 @@ def _one_file(rows: list[EstimateRow], bits: int, read_slug: str) -> list[Estima
     quants = {row.estimate.quant.slug: row.estimate.quant for row in files}
     nearest = min(quants, key=lambda slug: (abs(quants[slug].bits - bits), slug != read_slug))
     return [row for row in files if row.estimate.quant.slug == nearest]
-
-
-def _shown(rows: list[EstimateRow]) -> EstimateRow:
-    """Choose the checkpoint itself, else the tier's most faithful quantization."""
-    return next((row for row in rows if row.estimate.native), rows[0])

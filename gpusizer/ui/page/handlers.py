@@ -324,7 +324,8 @@ class Handlers(Listening):
                 if picked is None:
                     message = self.words("cards.full", count=MAX_PICKS)
                 after = picked or after
-        plans = _plans(after, usual="same" if concluded else "best")
+        usual: Plans = "same" if concluded else "best"
+        plans = next((plans for plans in PLANS if plans == after.plans), usual)
         result = attempt(lambda: compare(sizer, after, question, plans=plans))
         if isinstance(result, GpusizerError) and after != before:
             after, message = before, self.words.error(result)
@@ -382,11 +383,6 @@ def _own_fields(state: PageState) -> Shown:
         values = form.values(state.stated, form.own)
         shown |= {f"{tab}.{name}": value for name, value in values.items()}
     return shown
-
-
-def _plans(state: PageState, usual: Plans) -> Plans:
-    """Return the visitor's choice, or what is usual where he has made none."""
-    return next((plans for plans in PLANS if plans == state.plans), usual)
 
 
 def _read_and_answer(

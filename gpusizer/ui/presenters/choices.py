@@ -45,12 +45,8 @@ class PageAnswer:
     own: Conclusion | GpusizerError | None = None
 
 
-def _desktop(gpu: Gpu) -> bool:
-    return gpu.segment == "consumer" and gpu.form_factor.startswith("PCIe")
-
-
 KINDS: dict[str, Callable[[Gpu], bool]] = {
-    "desktop": _desktop,
+    "desktop": lambda gpu: gpu.segment == "consumer" and gpu.form_factor.startswith("PCIe"),
     "server": lambda gpu: gpu.segment in ("datacenter", "workstation"),
     "mac": lambda gpu: gpu.segment == "apple",
 }
@@ -62,20 +58,14 @@ def best_of_each_kind(candidates: Iterable[RankedCandidate]) -> dict[str, Ranked
     best: dict[str, RankedCandidate] = {}
     for candidate in candidates:
         gpu = candidate.way.gpu
-        if candidate.way.verdict is not Verdict.FITS or not _familiar(gpu):
+        familiar = gpu.status in _ON_SALE and gpu.release_year >= _OLDEST_YEAR
+        if candidate.way.verdict is not Verdict.FITS or not familiar:
             continue
         for kind, belongs in KINDS.items():
-            if belongs(gpu) and _better(candidate, best.get(kind)):
+            least = best.get(kind)
+            if belongs(gpu) and (least is None or _effort(candidate) < _effort(least)):
                 best[kind] = candidate
     return best
-
-
-def _familiar(gpu: Gpu) -> bool:
-    return gpu.status in _ON_SALE and gpu.release_year >= _OLDEST_YEAR
-
-
-def _better(candidate: RankedCandidate, best: RankedCandidate | None) -> bool:
-    return best is None or _effort(candidate) < _effort(best)
 
 
 def _effort(candidate: RankedCandidate) -> tuple[float, ...]:

@@ -117,15 +117,11 @@ def _speed_text(row: RunsOn, words: Words) -> str:
     return speed if row.runs.most_tokens_per_second is None else f"≤ {speed}"
 
 
-def _way(runs: Runs, words: Words) -> str:
-    return f"{configuration(runs.way.estimate, words)} · {words(f'task.{runs.task}')}"
-
-
 def _model(row: RunsOn, gpu: str, words: Words) -> Html:
     """Write the model's ID as a link to its answer on the same GPU, with its configuration."""
     repo_id, copies = row.runs.profile.repo_id, len(row.family.copies)
     link = el("a", repo_id, href=_address(repo_id, gpu, words, row.context))
-    way = _way(row.runs, words)
+    way = f"{configuration(row.runs.way.estimate, words)} · {words(f'task.{row.runs.task}')}"
     if not copies:
         return named(link, way)
     more = el(

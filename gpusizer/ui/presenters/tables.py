@@ -6,7 +6,6 @@ from gpusizer.answers.conclusion.clauses import boards_name
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.answers.requests.request import RANKINGS
 from gpusizer.core.units import GIB
-from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.speed import Rate
@@ -90,26 +89,17 @@ def _orders(names: Sequence[str], order: str, words: Words) -> Html:
     return choices("rank", named, words("rank.label"), order)
 
 
-def _slug(fit: Fit) -> str:
-    """Name the boards as a request does."""
-    return fit.gpu.slug if fit.count == 1 else f"{fit.count}x{fit.gpu.slug}"
-
-
 def _gpu(item: Ranked, words: Words) -> Html:
     """Write the boards, the configuration that they run with what it loses, and their rank."""
     fit = item.fit
     detail = configuration(fit.estimate, words)
-    return gpu_cell(boards_name(fit.gpu, fit.count), detail, _slug(fit), words, item.rank)
+    slug = fit.gpu.slug if fit.count == 1 else f"{fit.count}x{fit.gpu.slug}"  # as a request
+    return gpu_cell(boards_name(fit.gpu, fit.count), detail, slug, words, item.rank)
 
 
 def _rate_of(item: Ranked) -> Rate | None:
     """Tokens/s that each user sees, or that are read where nothing is written."""
     return item.user_rate or item.decode or item.read
-
-
-def _rate(item: Ranked, words: Words) -> Html:
-    """Write likely tokens per second of each user with their band."""
-    return _amount(_rate_of(item), words)
 
 
 def _amount(rate: Rate | None, words: Words) -> Html:
@@ -158,7 +148,7 @@ RANKING_COLUMNS: tuple[Column[Ranked], ...] = (
     Column(
         "speed",
         lambda item: rate.likely if (rate := _rate_of(item)) else None,
-        _rate,
+        lambda item, words: _amount(_rate_of(item), words),
         "html",
         width=88,
     ),

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from gpusizer.answers.report import error_json
 from gpusizer.core.errors import TooManyRequests
 from gpusizer.core.settings import Settings
-from gpusizer.text import LANGUAGES, Language, say_error
+from gpusizer.text import LANGUAGES, say_error
 from gpusizer.ui.server.http_api import DOCS_PATH, OPENAPI_PATH, PATH
 from gpusizer.ui.server.http_status import error_headers, language_of, status_of
 from gpusizer.ui.server.visitors import FORWARDED_FOR, visitor_of
@@ -152,15 +152,11 @@ def is_question(scope: Scope) -> bool:
 def refusal(scope: Scope, allowed: int, seconds: int) -> JSONResponse:
     """The error object; Gradio's own clients show its `detail`."""
     error = TooManyRequests(allowed=allowed, retry_after_seconds=seconds)
-    language = _page_language(scope["path"]) or language_of(Request(scope))
+    page = (name for name in LANGUAGES if scope["path"].startswith(f"/{name}/"))
+    language = next(page, None) or language_of(Request(scope))
     message = say_error(error, language)
     body = {**error_json(error, message), "detail": message}
     return JSONResponse(body, status_of(error), error_headers(error, language))
-
-
-def _page_language(path: str) -> Language | None:
-    """The language of the page whose event a path is of."""
-    return next((name for name in LANGUAGES if path.startswith(f"/{name}/")), None)
 
 
 def _connections(redis_url: str) -> ConnectionPool:

@@ -24,12 +24,13 @@ def bars_html(report: Report, words: Words) -> Html:
     rows = shown_rows(report.estimates)
     scale = max(row.estimate.all_gpus.total.high for row in rows)
     ticks = card_ticks(scale)
+    marks = [el("span", str(size), style=f"left:{percent(size * GIB, scale)}") for size in ticks]
     return el(
         "div",
         parts_legend(words),
         el(
             "div",
-            el("div", join(_tick(size, scale) for size in ticks), class_="gs-axis"),
+            el("div", join(marks), class_="gs-axis"),
             join(_row(row, scale, ticks, words) for row in rows),
             class_="gs-bars",
         ),
@@ -105,10 +106,6 @@ def capacity_bar(fit: Fit, scale_bytes: int, words: Words) -> Html:
         class_="gs-bar gs-bar-over" if limit else "gs-bar",
         style=f"width:{percent(reach, scale_bytes)}",
     )
-
-
-def _tick(size_gib: int, scale: float) -> Html:
-    return el("span", str(size_gib), style=f"left:{percent(size_gib * GIB, scale)}")
 
 
 def _row(row: EstimateRow, scale: float, ticks: Sequence[int], words: Words) -> Html:

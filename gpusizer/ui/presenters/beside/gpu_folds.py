@@ -190,9 +190,10 @@ def gpu_folds_html(comparison: Comparison, words: Words) -> Html | None:
 
 
 def _fold(sized: Sized, item: ComparedGpu, words: Words, *, opened: bool) -> Html:
-    title = words(_title(sized.ranked), gpu=boards_name(item, words))
+    starts = sized.ranked.fit.verdict is Verdict.FITS
+    title = "cards.starts" if starts else "cards.would_fit"
     return fold(
-        title,
+        words(title, gpu=boards_name(item, words)),
         _advice(sized.ranked, words),
         launch_html(sized, words),
         _quantizing(sized, words),
@@ -202,10 +203,6 @@ def _fold(sized: Sized, item: ComparedGpu, words: Words, *, opened: bool) -> Htm
         data_gpu=item.gpu.slug,
         open=opened or None,
     )
-
-
-def _title(ranked: Ranked) -> str:
-    return "cards.starts" if ranked.fit.verdict is Verdict.FITS else "cards.would_fit"
 
 
 def _reasons(ranked: Ranked) -> list[Note]:

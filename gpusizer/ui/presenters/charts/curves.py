@@ -129,7 +129,10 @@ def _users(
         points += [(x, target, name) for x in (0, x_top)]
         marks[name] = legend[name] = MUTED
     leads = [
-        words(f"pictures.users.{key}", users=_of_each(users, words))
+        words(
+            f"pictures.users.{key}",
+            users=", ".join(f"{label}: {words.whole(count)}" for label, count in users.items()),
+        )
         for key, users in (("lead", ends), ("knees", knees if kind == "total" else {}))
         if users
     ]
@@ -142,10 +145,6 @@ def _users(
         heading(title, words("between_sentences").join(leads), legend.items()),
         el("div", table, class_="gs-figure gs-section"),
     )
-
-
-def _of_each(users: Mapping[str, float], words: Words) -> str:
-    return ", ".join(f"{label}: {words.whole(count)}" for label, count in users.items())
 
 
 def _colours(names: Sequence[str]) -> dict[str, str]:

@@ -60,7 +60,9 @@ def _drawn(width: int, uid: str, title: str, points: Sequence[LossPoint], words:
         pieces.append(label(plot.right, top + FONT + 2, name, "end", "gs-less"))
     for point in sorted(points, key=lambda point: point.knee):
         x, y = scale(point.total_bytes), plot.top + height_of(point.quality)
-        pieces.append(badge(x, y, _KNEE) if point.knee else _dot(x, y, _said(point, words)))
+        said = el("title", _said(point, words))
+        dot = el("circle", said, cx=at(x), cy=at(y), r=_RADIUS, class_="gs-dot")
+        pieces.append(badge(x, y, _KNEE) if point.knee else dot)
     described = "; ".join(_said(point, words) for point in points)
     return svg(width, plot.bottom + 44, uid, title, described, pieces)
 
@@ -77,10 +79,6 @@ def height_of(quality: Quality) -> float:
         share = min(max(quality.increase.likely, low), high)
         within = math.log(share / low) / math.log(high / low)
     return row * _ROW + _NAME + within * (_ROW - _NAME - _RADIUS - 1)
-
-
-def _dot(x: float, y: float, said: str) -> Html:
-    return el("circle", el("title", said), cx=at(x), cy=at(y), r=_RADIUS, class_="gs-dot")
 
 
 def _said(point: LossPoint, words: Words) -> str:
