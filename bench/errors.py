@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 
+import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from bench.measurements import Row
 from bench.rivals import Rival
@@ -209,15 +211,16 @@ def shared(errors: pd.Series, sources: pd.Series, in_band: pd.Series) -> Shared:
     )
 
 
-def weighted_rank(values: pd.Series, weights: pd.Series, share: float) -> float:
+def weighted_rank(values: ArrayLike, weights: ArrayLike, share: float) -> float:
     """Return the smallest value whose weight, with that of all below, is at least this share.
 
-    >>> weighted_rank(pd.Series([3.0, 1.0, 2.0]), pd.Series([0.5, 0.25, 0.25]), 0.5)
+    >>> weighted_rank([3.0, 1.0, 2.0], [0.5, 0.25, 0.25], 0.5)
     2.0
     """
-    order = values.sort_values(kind="stable").index
-    reached = weights[order].cumsum() >= share * weights.sum() - 1e-9
-    return float(values[order][reached].iloc[0])
+    amounts, weighed = np.asarray(values, dtype=float), np.asarray(weights, dtype=float)
+    order = np.argsort(amounts, kind="stable")
+    reached = np.cumsum(weighed[order]) >= share * weighed.sum() - 1e-9
+    return float(amounts[order][reached][0])
 
 
 def summarize_rival(rows: pd.DataFrame) -> RivalSummary | None:

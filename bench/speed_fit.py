@@ -197,6 +197,7 @@ class Fits:
         self._behind_routing = _behind_classes([*self._routed, *self._decode])
         self._behind_reached = _behind_classes(self._prefill)
         self._behind_shares = _behind_classes(self._mixtures)
+        self._found: dict[tuple[Classes, str, Left], Pace | None] = {}
         self._paces: dict[tuple[str, str, Left], Pace | None] = {}
         self._reached: dict[tuple[str, str, Left], Throughput | None] = {}
         self._shares: dict[tuple[str, Left], float] = {}
@@ -204,8 +205,12 @@ class Fits:
 
     def pace(self, classes: Classes, weight_format: str, without: Left = NONE) -> Pace | None:
         """Constants of decoding for the narrowest of the classes; None without any rows."""
-        pace = self._launching(classes, weight_format, without)
-        return None if pace is None else routed(pace, self.routing_share(classes, without))
+        key = (classes, weight_format, without)
+        if key not in self._found:
+            pace = self._launching(classes, weight_format, without)
+            share = 0.0 if pace is None else self.routing_share(classes, without)
+            self._found[key] = None if pace is None else routed(pace, share)
+        return self._found[key]
 
     def _launching(self, classes: Classes, weight_format: str, without: Left) -> Pace | None:
         """Constants of dense models, a layer's time of any format as what routing takes."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 
 from bench.errors import weighted_rank
@@ -334,8 +335,9 @@ def _bounded(low: float, high: float, widest: float) -> tuple[float, float]:
 
 def _tails(group: pd.DataFrame, share: float) -> tuple[float, float]:
     """Ratios that a share of the weight lies beyond at either end."""
-    ratios, sources = group["log_ratio"].reset_index(drop=True), group["source"]
-    weights = 1 / sources.groupby(sources).transform("size").reset_index(drop=True)
+    ratios = group["log_ratio"].to_numpy(dtype=float)
+    _, source, runs = np.unique(group["source"], return_inverse=True, return_counts=True)
+    weights = 1 / runs[source]
     low = weighted_rank(ratios, weights, share)
     high = -weighted_rank(-ratios, weights, share)
     return math.exp(low), math.exp(high)
