@@ -109,7 +109,8 @@ def _models_for(sizer: Sizer, model: str, gpu: str, boards: int) -> Told | None:
 def _rig(sizer: Sizer, model: str, gpu: str, boards: int) -> Told | None:
     if boards > MOST_CARDS:
         return None
-    rig = _ask(sizer, "size", model=model, rig=f"{boards}x {gpu}", card=False, top=1)["rig"]
+    machine = f"{boards}x {gpu}"  # the one GPU of the ranking, too, which has no part in the rig
+    rig = _ask(sizer, "size", model=model, rig=machine, gpu=machine, card=False)["rig"]
     fullest = max(device["total_bytes"] for device in rig["devices"])
     return Told(rig["quant"], rig["engine"], boards, rig["verdict"], fullest, _likely(rig))
 
