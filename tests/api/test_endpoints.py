@@ -118,10 +118,7 @@ def test_every_endpoint_is_a_tool_with_described_fields(app_url: str) -> None:
 
 SHORT: dict[str, tuple[dict[str, Any], str, int]] = {
     "/size_model": ({"model": "Qwen/Qwen3-8B"}, "ranking", 5),
-    "/train_model": ({"model": "Qwen/Qwen3-8B"}, "ranking", 5),
     "/list_gpus": ({}, "gpus", 10),
-    "/compare_gpus": ({"gpus": ["4090", "3090"], "model": "Qwen/Qwen3-8B"}, "gpus", 2),
-    "/models_for_gpu": ({"gpu": "4090"}, "models", 10),
 }
 
 

@@ -69,18 +69,13 @@ def test_hub_away(hub: HubEmulator, name: str) -> None:
 
 
 def test_gate(hub: HubEmulator, fetch: Fetcher) -> None:
-    hub.add(llama_repo(KNOWN.repo_id, gated="manual"))
+    """What is embedded costs one request, which says that there is a gate."""
+    hub.add(llama_repo(KNOWN.repo_id, gated="manual", shards=4))
     hub.add(llama_repo(UNKNOWN.repo_id, gated="manual"))
-    assert fetch(KNOWN).source == "snapshot"
-    assert fetch(UNKNOWN).components[0].totals is not None
-
-
-def test_a_model_embedded_as_gated_costs_one_request(hub: HubEmulator) -> None:
-    embedded = "meta-llama/Llama-3.1-8B"
-    hub.add(llama_repo(embedded, gated="manual", shards=4))
-    snapshot = Fetcher(settings_of(hub))(ModelRef(embedded))
+    snapshot = fetch(KNOWN)
     assert snapshot.source == "snapshot" and snapshot.gated
     assert len(hub.requests) == 1
+    assert fetch(UNKNOWN).components[0].totals is not None
 
 
 def test_an_embedded_copy_does_not_replace_a_not_found_error(

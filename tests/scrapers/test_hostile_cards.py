@@ -26,7 +26,6 @@ from scrapers.readme.text import MOST_BLOCKS, MOST_CHARS, MOST_LINES, card_block
 from scrapers.repository.hub import fetch_snapshot
 from tests.each import each
 from tests.hub_emulator import FakeRepo, Fault, HubEmulator, literal_file, llama_repo
-from tests.hub_emulator.info import listed_file
 from tests.scrapers.conftest import AMPLE, Fetch, settings_of
 
 CARD = "---\nlicense: mit\n---\n# Name\n\nIt needs 24GB of VRAM.\n"
@@ -98,17 +97,6 @@ def test_a_card_that_failed_is_read_again(hub: HubEmulator, session: HubSession)
     lacking = replace(whole, card=None, notes=(Note("card_unread", reason="hub_unreachable"),))
     again = fetch_snapshot(ModelRef("org/name"), session, AMPLE, last_known=lacking)
     assert again.card == whole.card and again.notes == ()
-
-
-def test_a_push_between_two_reads(hub: HubEmulator, fetch: Fetch) -> None:
-    """The card is of the commit that the description names."""
-    repo = hub.add(repo_with_card())
-    sha = "0123456789abcdef0123456789abcdef01234567"
-    files = repo.files | {README: literal_file(CARD.replace("24", "48"))}
-    repo.revisions[sha] = files
-    repo.info["sha"] = sha
-    repo.info["siblings"] = [listed_file(path, file) for path, file in files.items()]
-    assert [item.vram_gb for item in fetch().card.statements] == [48.0]
 
 
 def test_a_gated_card_is_for_its_visitor_alone(hub: HubEmulator, tmp_path: Path) -> None:

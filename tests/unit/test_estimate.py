@@ -226,15 +226,6 @@ def test_llama_cpp_compute_buffer_follows_the_vocabulary() -> None:
     assert result.per_gpu.activations.likely == 512 * (128_256 + 4096 + 14_336) * 4
 
 
-def test_attention_without_flash_attention_pays_for_the_scores() -> None:
-    fields = {"quant": "q8_0", "engine": "llama.cpp", "context": 32768}
-    without_flash = estimate(**fields, flash_attention=False)  # type: ignore[arg-type]
-    # 32768 cells x 512 tokens x (32 heads + mask) x 4 B = 2.2 GB
-    scores = 32768 * 512 * 33 * 4
-    assert without_flash.per_gpu.activations.likely >= scores
-    assert estimate(**fields).per_gpu.activations.likely < scores  # type: ignore[arg-type]
-
-
 def test_tensor_parallel_divides_matrices_and_repeats_norms() -> None:
     two = estimate(engine="tgi", split=Split(tensor=2))
     norms = (2 * 32 + 1) * 4096 * 2

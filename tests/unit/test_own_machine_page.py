@@ -68,8 +68,8 @@ def test_an_address_fills_the_fields_of_every_tab_and_opens_their_folds() -> Non
     assert {outputs[f"train.{name}"] for name in FORMS["train"].machine} == {""}
 
 
-@each("name", FORMS["size"].machine)
-@each("text", ["many", "-1", "<b>", "1e5"])
+@each("name", [*FORMS["size"].machine, "requests_per_second", "acceptance_rate", "ttft_ms"])
+@each("text", ["many", "-1", "<b>", "1e5", "nan", "1" * 40])
 def test_what_is_no_number_leaves_its_field_empty(name: str, text: str) -> None:
     outputs = loaded(urlencode({name: text}))
     assert [value for value in outputs.values() if isinstance(value, float)] == []
