@@ -14,7 +14,7 @@ from gpusizer.answers.accuracy import (
 from gpusizer.answers.model_card.verdicts import CardVerdict
 from gpusizer.memory.engines import ENGINES
 from gpusizer.ui.presenters.pieces.grid import known
-from gpusizer.ui.presenters.pieces.html import Html, el, fold, join, section
+from gpusizer.ui.presenters.pieces.html import Html, el, fold, join, outside, section
 from gpusizer.ui.presenters.pieces.number_format import DASH, percent
 from gpusizer.ui.presenters.pieces.table import Columns, rows_html, scrolling, table_html
 from gpusizer.ui.presenters.pieces.words import Words
@@ -167,14 +167,8 @@ def _worst(row: ErrorRow, words: Words) -> Html:
     deviation = words.deviation(row.worst, signed=True)
     if not row.worst_url.startswith("https://"):
         return join((deviation,))
-    return el(
-        "a",
-        deviation,
-        href=row.worst_url,
-        target="_blank",
-        rel="noopener noreferrer",
-        aria_label=words("accuracy.source", error=deviation),
-    )
+    label = words("accuracy.source", error=deviation)
+    return outside(deviation, row.worst_url, aria_label=label)
 
 
 def _sections(table: AccuracyTable, words: Words) -> Iterator[Html]:

@@ -4,7 +4,7 @@ from gpusizer.answers.conclusion.clauses import boards_name
 from gpusizer.ui.presenters.choices import KINDS, PageAnswer, Tier
 from gpusizer.ui.presenters.conclusion import first_sentence
 from gpusizer.ui.presenters.pieces.addresses import question_href
-from gpusizer.ui.presenters.pieces.html import Html, defined, el, join, section
+from gpusizer.ui.presenters.pieces.html import Html, button, defined, el, join, section
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.tab_examples import Examples
 
@@ -35,7 +35,7 @@ def sample_html(answer: PageAnswer, words: Words) -> Html:
         el("p", words("sample.title", model=model), class_="gs-eyebrow"),
         el("h2", first_sentence(answer.report.conclusion, words)),
         el("dl", join(_precision(tier, words) for tier in answer.tiers)),
-        el("button", words("sample.open"), type="button", class_="gs-button", data_model=model),
+        button(words("sample.open"), data_model=model),
         class_="gs-section gs-sample",
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from urllib.parse import quote
 
 from gpusizer.model.profile import ComponentSize, ModelProfile
-from gpusizer.ui.presenters.pieces.html import Html, bullets, defined, el, join, section
+from gpusizer.ui.presenters.pieces.html import Html, bullets, defined, el, join, outside, section
 from gpusizer.ui.presenters.pieces.marks import provenance_legend, provenance_mark
 from gpusizer.ui.presenters.pieces.words import Words
 
@@ -17,24 +17,15 @@ Fact = tuple[str, str, str | None, str | None]
 
 def facts_html(profile: ModelProfile, words: Words) -> Html:
     """Write the facts of a model, its components and its caveats."""
+    link = outside(profile.repo_id, _HUB + quote(profile.repo_id, errors="replace"))
     return section(
         "facts",
         words.heading("facts"),
-        el("p", _link(profile), " ", _source(profile, words), class_="gs-small"),
+        el("p", link, " ", _source(profile, words), class_="gs-small"),
         el("dl", join(_fact(fact, words) for fact in _facts(profile, words)), class_="gs-facts"),
         _components(profile, words),
         words.listed(profile.caveats, "gs-notes"),
         provenance_legend(words),
-    )
-
-
-def _link(profile: ModelProfile) -> Html:
-    return el(
-        "a",
-        profile.repo_id,
-        href=_HUB + quote(profile.repo_id, errors="replace"),
-        target="_blank",
-        rel="noopener noreferrer",
     )
 
 

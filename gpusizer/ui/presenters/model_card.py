@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpusizer.answers.model_card.card_answer import ModelCardAnswer
 from gpusizer.answers.model_card.verdicts import CardVerdict, JudgedStatement
-from gpusizer.ui.presenters.pieces.html import Html, bullets, el, fold, join, section
+from gpusizer.ui.presenters.pieces.html import Html, bullets, el, fold, join, outside, section
 from gpusizer.ui.presenters.pieces.words import Words
 
 MOST_SHOWN = 40
@@ -63,7 +63,7 @@ def _line_link(item: JudgedStatement, url: str, words: Words) -> Html:
     if not url:
         return el("small", line)
     href = f"{url}?code=true#L{item.statement.line}"
-    return el("a", line, href=href, target="_blank", rel="noopener noreferrer")
+    return outside(line, href)
 
 
 def statement_lines(card: ModelCardAnswer | None, words: Words) -> Iterator[tuple[str, str, str]]:

@@ -9,7 +9,7 @@ from gpusizer.answers.report import Report
 from gpusizer.core.printable import json_text
 from gpusizer.text import say_note
 from gpusizer.ui.presenters.markdown import markdown
-from gpusizer.ui.presenters.pieces.html import Html, el, fold, join
+from gpusizer.ui.presenters.pieces.html import Html, button, el, fold, join
 from gpusizer.ui.presenters.pieces.words import Words
 
 _KINDS = ("link", "json", "csv", "memory", "markdown")
@@ -19,14 +19,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
 def share_html(words: Words) -> Html:
     """Write the buttons, folded."""
     buttons = [
-        el(
-            "button",
-            words(f"share.{kind}"),
-            type="button",
-            class_="gs-button",
-            data_share=kind,
-            data_done=words("copied"),
-        )
+        button(words(f"share.{kind}"), data_share=kind, data_done=words("copied"))
         for kind in _KINDS
     ]
     label = words("share.label")

@@ -63,16 +63,17 @@ def card_ticks(scale_bytes: float) -> list[int]:
 
 def segments(memory: Breakdown, scale_bytes: float, words: Words) -> list[Html]:
     """Draw the coloured parts of one bar."""
-    return [
-        el(
-            "span",
-            class_=f"gs-{part}",
-            style=f"width:{percent(amount, scale_bytes)}",
-            title=f"{words(f'part.{part}')}: {words.amount(amount)}",
-        )
-        for part, amount in memory.likely_bytes.items()
-        if part in PARTS
-    ]
+    amounts = memory.likely_bytes.items()
+    return [_part(part, amount, scale_bytes, words) for part, amount in amounts if part in PARTS]
+
+
+def _part(name: str, amount_bytes: int, scale_bytes: float, words: Words) -> Html:
+    return el(
+        "span",
+        class_=f"gs-{name}",
+        style=f"width:{percent(amount_bytes, scale_bytes)}",
+        title=f"{words(f'part.{name}')}: {words.amount(amount_bytes)}",
+    )
 
 
 def bar_bytes(fit: Fit) -> int:
@@ -86,15 +87,7 @@ def capacity_bar(fit: Fit, scale_bytes: int, words: Words) -> Html:
     capacity, memory, reach = fit.gpu.device_free_bytes, fit.estimate.per_gpu, bar_bytes(fit)
     used, free = memory.total.likely, max(0, fit.headroom_bytes or 0)
     unused = {"free": free, "reserve": max(0, capacity - used - free)}
-    rest = [
-        el(
-            "span",
-            class_=f"gs-{name}",
-            style=f"width:{percent(amount, reach)}",
-            title=f"{words(f'part.{name}')}: {words.amount(amount)}",
-        )
-        for name, amount in unused.items()
-    ]
+    rest = [_part(name, amount, reach, words) for name, amount in unused.items()]
     limit = None
     if used > capacity:
         limit = el("b", style=f"left:{percent(capacity, reach)}", title=words.amount(capacity))

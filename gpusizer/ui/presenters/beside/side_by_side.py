@@ -9,7 +9,7 @@ from gpusizer.ui.presenters.beside.bars import bar_bytes
 from gpusizer.ui.presenters.beside.gpu_folds import gpu_folds_html
 from gpusizer.ui.presenters.beside.side_cells import ROWS, boards_name, column_of
 from gpusizer.ui.presenters.conclusion import conclusion_html
-from gpusizer.ui.presenters.pieces.html import Html, choices, el, fold, join, section
+from gpusizer.ui.presenters.pieces.html import Html, button, choices, el, fold, join, section
 from gpusizer.ui.presenters.pieces.marks import parts_legend
 from gpusizer.ui.presenters.pieces.side_table import side_table_html
 from gpusizer.ui.presenters.pieces.words import Words
@@ -88,14 +88,8 @@ def _head(item: ComparedGpu, pick: str | None, words: Words) -> Html:
     if pick is None:
         mine = el("small", words("field.gpu.reverse"))
         return el("th", el("div", name), mine, scope="col", data_gpu=item.gpu.slug)
-    remove = el(
-        "button",
-        "×",
-        type="button",
-        class_="gs-remove",
-        data_remove=pick,
-        aria_label=words("cards.remove", gpu=item.gpu.name),
-    )
+    label = words("cards.remove", gpu=item.gpu.name)
+    remove = button("×", "gs-remove", data_remove=pick, aria_label=label)
     return el("th", el("div", name, remove), scope="col", data_gpu=item.gpu.slug)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from gpusizer.answers.near_models import suggested_models
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.tables import toml_of
-from gpusizer.ui.presenters.pieces.html import Html, el, join
+from gpusizer.ui.presenters.pieces.html import Html, button, el, join
 from gpusizer.ui.presenters.pieces.words import Words
 
 _TABLES = toml_of(__file__)
@@ -43,14 +43,7 @@ def _without_suggestions(error: GpusizerError) -> GpusizerError:
 def chips_html(models: Sequence[str], label: str) -> Html:
     """Write buttons that size an example model."""
     chips = [
-        el(
-            "button",
-            model.rsplit("/", maxsplit=1)[-1],
-            type="button",
-            class_="gs-try",
-            data_model=model,
-            title=model,
-        )
+        button(model.rsplit("/", maxsplit=1)[-1], "gs-try", data_model=model, title=model)
         for model in models
     ]
     return el("div", el("span", label, class_="gs-small"), join(chips), class_="gs-chips")

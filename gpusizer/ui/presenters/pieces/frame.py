@@ -1,9 +1,9 @@
 """The page around the answer: header, welcome, method, age of the data, and API."""
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gpusizer.answers.data_ages import DataAge
+from gpusizer.core.tables import toml_of
 from gpusizer.hub.reading_steps import ReadingStep
 from gpusizer.text import LANGUAGES
 from gpusizer.ui.presenters.pieces.addresses import PATHS
@@ -19,44 +19,12 @@ _LIMITS = ("bands", "engines", "multi", "offline")
 
 ORIGIN = "http://127.0.0.1:7860"
 """Placeholder in the examples, which the page's script replaces by its own origin."""
-_EXAMPLE: dict[str, str | int] = {
-    "model": "Qwen/Qwen3-8B",
-    "context": 16384,
-    "quant": "q4_k_m",
-    "gpu": "rtx 4090, 2x3090",
-}
 MCP_PATH = "/gradio_api/mcp/"
-PYTHON_EXAMPLE = f"""from gradio_client import Client
-
-client = Client("{ORIGIN}")
-report = client.predict(
-    {json.dumps(_EXAMPLE["model"])},
-    context={_EXAMPLE["context"]},
-    quant={json.dumps(_EXAMPLE["quant"])},
-    gpu={json.dumps(_EXAMPLE["gpu"])},
-    api_name="/size_model",
-)
-print(report["model"]["parameters"])
-for place in report["ranking"]:
-    print(place["count"], place["gpu"], place["verdict"], place["headroom_bytes"])
-"""
-CURL_EXAMPLE = f"""EVENT=$(curl -s {ORIGIN}/gradio_api/call/v2/size_model \\
-  -H "Content-Type: application/json" \\
-  -d '{json.dumps(_EXAMPLE)}' | cut -d '"' -f 4)
-curl -sN {ORIGIN}/gradio_api/call/size_model/$EVENT
-"""
-JAVASCRIPT_EXAMPLE = f"""const origin = "{ORIGIN}/gradio_api/call";
-const asked = await fetch(origin + "/v2/size_model", {{
-  method: "POST",
-  headers: {{ "Content-Type": "application/json" }},
-  body: JSON.stringify({json.dumps(_EXAMPLE)}),
-}});
-const event = (await asked.json()).event_id;
-const events = await (await fetch(origin + "/size_model/" + event)).text();
-const report = JSON.parse(events.split("data: ").pop())[0];
-console.log(report.model.parameters);
-for (const place of report.ranking) console.log(place.count, place.gpu, place.verdict);
-"""
+_TABLES = toml_of(__file__)
+_EXAMPLES: Mapping[str, str] = {
+    name: text.replace("ORIGIN", ORIGIN) for name, text in _TABLES["examples"].items()
+}
+PYTHON_EXAMPLE, JAVASCRIPT_EXAMPLE, CURL_EXAMPLE = _EXAMPLES.values()
 
 
 def header_html(words: Words) -> Html:
@@ -178,9 +146,9 @@ _DESCRIPTIONS = ("llms.txt", ENDPOINTS_PATH)
 
 def api_html(words: Words, *, opened: bool = False) -> Html:
     """Write the section on the API: endpoints and examples of calls."""
-    named = (
-        join((el("code", path), " ", words(f"api.{name}"))) for name, path in _ENDPOINTS.items()
-    )
+    endpoints = _TABLES["endpoints"].items()
+    named = (join((el("code", path), " ", words(f"api.{name}"))) for name, path in endpoints)
+    links = (el("span", el("a", f"/{path}", href=path), " ") for path in _DESCRIPTIONS)
     return section(
         "api",
         fold(
@@ -191,22 +159,9 @@ def api_html(words: Words, *, opened: bool = False) -> Html:
             words.code("JavaScript", JAVASCRIPT_EXAMPLE, "javascript"),
             words.code("curl", CURL_EXAMPLE, "curl"),
             el("p", words("api.mcp"), " ", el("code", MCP_PATH)),
-            el("p", words("api.all"), " ", join(_link(path) for path in _DESCRIPTIONS)),
+            el("p", words("api.all"), " ", join(links)),
             el("p", words("api.errors")),
             class_="gs-api",
             open=opened or None,
         ),
     )
-
-
-_ENDPOINTS = {
-    "size": "/size_model",
-    "train": "/train_model",
-    "compare": "/compare_gpus",
-    "reverse": "/models_for_gpu",
-    "list": "/list_gpus",
-}
-
-
-def _link(path: str) -> Html:
-    return el("span", el("a", f"/{path}", href=path), " ")

@@ -64,6 +64,16 @@ def bullets(items: Iterable[Child], class_: str | None = None, tag: str = "ul") 
     return el(tag, listed, class_=class_) if listed else None
 
 
+def button(text: str, class_: str = "gs-button", **attributes: Attribute) -> Html:
+    """Build a button that the page's script listens to."""
+    return el("button", text, type="button", class_=class_, **attributes)
+
+
+def outside(text: str, href: str, **attributes: Attribute) -> Html:
+    """Build a link to another site, which opens beside the page."""
+    return el("a", text, href=href, target="_blank", rel="noopener noreferrer", **attributes)
+
+
 def small(text: str | None) -> Html | None:
     """Build small print; None of no text."""
     return el("small", text) if text else None

@@ -7,7 +7,7 @@ from gpusizer.core.byte_ranges import Amount
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note
 from gpusizer.text import say_error, say_note, sentences, text
-from gpusizer.ui.presenters.pieces.html import Html, bullets, el
+from gpusizer.ui.presenters.pieces.html import Html, bullets, button, el
 from gpusizer.ui.presenters.pieces.number_format import NumberFormat
 
 
@@ -62,14 +62,7 @@ class Words(NumberFormat):
     def code(self, title: str, code: str, language: str | None = None) -> Html:
         """Write a block of text to copy, an example, a command or an issue, with the button that
         copies it."""
-        copy = el(
-            "button",
-            self("copy"),
-            type="button",
-            class_="gs-button",
-            data_copy=True,
-            data_done=self("copied"),
-        )
+        copy = button(self("copy"), data_copy=True, data_done=self("copied"))
         return el(
             "figure",
             el("figcaption", title, copy),
