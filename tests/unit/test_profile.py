@@ -29,7 +29,6 @@ from tests.builders import (
 )
 from tests.each import each
 from tests.families import deepseek_r1, gemma3_1b, gpt2, gpt_oss_20b, mixtral, qwen3_moe, qwen3_next
-from tests.packed_layouts import gptq_with_biases
 
 # Parameters, stored bytes, tensors, 16-bit cache bytes per token: the Hub's own totals.
 MODELS = {
@@ -179,15 +178,6 @@ def test_a_repository_without_tensors_has_no_weights(components: tuple[Component
     with pytest.raises(NoWeights) as caught:
         profile_of([], components=components)
     assert caught.value.fields["repo_id"] == "org/model"
-
-
-def test_zero_biases_of_gptq_are_no_parameters() -> None:
-    gptq = {"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128}}
-    padded = build_profile(tiny(linear=gptq_with_biases, config=gptq))
-    assert padded.parameters == build_profile(tiny()).parameters
-    biases = [g for g in padded.groups if g.pattern.endswith(".bias")]
-    assert {g.kind for g in biases} == {Kind.QUANT_AUX}
-    assert sum(g.stored_bytes for g in biases) == 4 * 2 * (256 + 2 * 128 + 256 + 2 * 512 + 256)
 
 
 PARAMS = {
