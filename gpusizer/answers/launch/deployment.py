@@ -10,6 +10,8 @@ import re
 import shlex
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from textwrap import indent
 from typing import Any
 
@@ -172,61 +174,56 @@ def _service(server: _Server, number: int) -> str:
 
 
 def _kubernetes(server: _Server, replicas: int) -> str:
-    """A Deployment of all replicas, and the Service before them."""
-    labels = {"app": server.name}
-    if server.nodes > 1:
-        return _yaml(_groups(server, replicas, labels)) + "---\n" + _service_of(server, labels)
-    deployment = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": server.name},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": _pod(server)},
-        },
+    """All replicas, as a Deployment or as groups of Pods, and the Service before them."""
+    container, groups = server.container, server.nodes > 1
+    values: _Yaml = {
+        "name": server.name,
+        "replicas": replicas,
+        "nodes": server.nodes,
+        "image": server.image,
+        "port": container.port,
+        "gpus": {server.access.resource: server.gpus},
+        "secret": _SECRET,
+        "cache": HUB_CACHE,
+        **server.started("command", "args"),
     }
-    return _yaml(deployment) + "---\n" + _service_of(server, labels)
+    values["pod"] = _filled(_templates()["pod"], values)
+    if groups:
+        values["worker"] = _follower(values["pod"], container)
+    kinds = ("groups" if groups else "deployment", "service")
+    return "---\n".join(_yaml(_filled(_templates()[kind], values)) for kind in kinds)
 
 
-def _service_of(server: _Server, labels: dict[str, str]) -> str:
-    """The Service before the Pods with these labels."""
-    ports = [{"port": 80, "targetPort": server.container.port}]
-    service = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": server.name},
-        "spec": {"selector": labels, "ports": ports},
-    }
-    return _yaml(service)
+@cache
+def _templates() -> _Yaml:
+    """The objects of Kubernetes by their kind, in which `$name` stands for a value."""
+    text = Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
+    return dict(yaml.safe_load(text))
 
 
-def _groups(server: _Server, replicas: int, labels: dict[str, str]) -> _Yaml:
-    """A LeaderWorkerSet: a group of Pods for each replica, of which the first answers."""
-    leader = _pod(server)
+def _filled(template: Any, values: _Yaml) -> Any:
+    """A template with its values; what has none is left out."""
+    if isinstance(template, dict):
+        filled = {key: _filled(part, values) for key, part in template.items()}
+        return {key: part for key, part in filled.items() if part is not None}
+    if isinstance(template, list):
+        return [_filled(part, values) for part in template]
+    named = isinstance(template, str) and template.startswith("$")
+    return values.get(template[1:]) if named else template
+
+
+def _follower(leader: _Yaml, container: Container) -> _Yaml:
+    """The other Pods of a group, of which the leader alone answers; both are told their rank."""
     worker = deepcopy(leader)
-    (container,) = worker["containers"]
-    container["args"] += server.container.follows
-    del container["readinessProbe"], container["ports"]
+    (server,) = worker["containers"]
+    server["args"] += container.follows
+    del server["readinessProbe"], server["ports"]
     for pod in (leader, worker):
         words = pod["containers"][0]["args"]
         rank = words.index(_RANK) + 1
         words[:] = [word.replace(HEAD_NODE, _LEADER) for word in words]
         words[rank] = _NUMBER
-    return {
-        "apiVersion": "leaderworkerset.x-k8s.io/v1",
-        "kind": "LeaderWorkerSet",
-        "metadata": {"name": server.name},
-        "spec": {
-            "replicas": replicas,
-            "leaderWorkerTemplate": {
-                "size": server.nodes,
-                "restartPolicy": "RecreateGroupOnPodRestart",
-                "leaderTemplate": {"metadata": {"labels": labels}, "spec": leader},
-                "workerTemplate": {"spec": worker},
-            },
-        },
-    }
+    return worker
 
 
 class _Dumper(yaml.SafeDumper):
@@ -246,29 +243,3 @@ _Dumper.add_representer(list, _words)
 
 def _yaml(value: _Yaml) -> str:
     return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=_LINE, allow_unicode=True))
-
-
-def _pod(server: _Server) -> _Yaml:
-    """The Pod of one replica, which gets requests once its weights are loaded."""
-    token = {"name": _SECRET, "key": "token", "optional": True}
-    container = {
-        "name": "server",
-        "image": server.image,
-        **server.started("command", "args"),
-        "env": [{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": token}}],
-        "ports": [{"containerPort": server.container.port}],
-        "resources": {"limits": {server.access.resource: server.gpus}},
-        "readinessProbe": {
-            "httpGet": {"path": "/health", "port": server.container.port},
-            "periodSeconds": 10,
-        },
-        "volumeMounts": [
-            {"name": "weights", "mountPath": HUB_CACHE},
-            {"name": "shared-memory", "mountPath": "/dev/shm"},
-        ],
-    }
-    volumes = [
-        {"name": "weights", "emptyDir": {}},
-        {"name": "shared-memory", "emptyDir": {"medium": "Memory"}},
-    ]
-    return {"containers": [container], "volumes": volumes}
