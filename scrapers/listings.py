@@ -18,9 +18,8 @@ from gpusizer.core.errors import HubUnreachable, ModelUnreadable
 from gpusizer.core.loose_values import JsonObject, JsonValue
 from gpusizer.core.settings import Settings
 from gpusizer.core.work_turns import TURNS
-from gpusizer.hub.listed_models import ListedModel, Listing, ListTrending
+from gpusizer.hub.listed_models import ListedModel, Lister, Listing, ListTrending, QuantizedRepo
 from gpusizer.hub.model_ref import DEFAULT_BRANCH, is_repo_id
-from gpusizer.hub.quantized_repos import Lister, QuantizedRepo
 from scrapers.cache.hub_access import HubAccess, open_access
 from scrapers.cache.single_flight import SingleFlight
 from scrapers.client.allowance import OnCall, ignore_call

@@ -23,7 +23,7 @@ from gpusizer.fit.placement.from_disk import DiskReading
 from gpusizer.fit.speed.speculation import SpeculativeSpeeds
 from gpusizer.gpus.costs import LoadTimes
 from gpusizer.gpus.purpose import Criterion, Purpose
-from gpusizer.hub.quantized_repos import QuantizedRepo
+from gpusizer.hub.listed_models import QuantizedRepo
 from gpusizer.model.architecture import Architecture, LayerSpec
 from gpusizer.model.packing import StoredQuantization
 from gpusizer.quality.quality import Increase, Quality, QualitySource, one_digit

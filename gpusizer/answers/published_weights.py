@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from gpusizer.answers.report import EstimateRow
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GIB, significant
-from gpusizer.hub.quantized_repos import QuantizedRepo
+from gpusizer.hub.listed_models import QuantizedRepo
 
 _FORMS = frozenset({"awq", "gptq", "fp8", "nvfp4", "mxfp4"})  # one repository is one width
 _ALIKE = 0.02  # of the published size: headers, scales and embeddings differ by less

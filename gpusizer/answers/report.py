@@ -33,7 +33,7 @@ from gpusizer.fit.ranking import Alternative, Ranked
 from gpusizer.fit.serving.serving_rows import ServingPlan
 from gpusizer.fit.study import QuantPair, Study
 from gpusizer.fit.ways import engines_of
-from gpusizer.hub.quantized_repos import QuantizedRepo
+from gpusizer.hub.listed_models import QuantizedRepo
 from gpusizer.memory.breakdown import Breakdown
 from gpusizer.memory.draft import DraftEstimate
 from gpusizer.memory.engines import Split

@@ -38,8 +38,8 @@ from gpusizer.fit.study import QuantPair, Study
 from gpusizer.fit.weighed import weighed_alike
 from gpusizer.gpus import Catalogue
 from gpusizer.gpus.own_cards import OwnCards, with_used_memory
+from gpusizer.hub.listed_models import Lister, QuantizedRepo
 from gpusizer.hub.model_ref import ModelRef, ParseRef, is_repo_id, parse_model_ref
-from gpusizer.hub.quantized_repos import Lister, QuantizedRepo
 from gpusizer.hub.snapshot import Fetch, RepoSnapshot
 from gpusizer.model.profile import ModelProfile, build_profile
 

@@ -7,8 +7,7 @@ from gpusizer.core.errors import HubUnreachable
 from gpusizer.core.settings import Settings
 from gpusizer.core.time_budget import own_budget
 from gpusizer.gpus import load_catalogue
-from gpusizer.hub.listed_models import Listing
-from gpusizer.hub.quantized_repos import QuantizedRepo
+from gpusizer.hub.listed_models import Listing, QuantizedRepo
 from scrapers.cache.stored import EmbeddedSnapshots, StoredSnapshots, cache_on_disk
 from scrapers.repository.local_refs import parse_local_or_model_ref
 

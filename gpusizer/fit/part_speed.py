@@ -215,14 +215,6 @@ def _part(work: Work, held: Held, load: Load) -> Work:
     )
 
 
-RAM_SPEED_NOTES = (
-    "ram_speed_stated",
-    "ram_speed_desktop",
-    "ram_speed_workstation",
-    "ram_speed_server",
-)
-"""Codes of the notes that say what a speed assumes of system memory."""
-
 _DESKTOP_BYTES = 192 * GIB
 _WORKSTATION_BYTES = 768 * GIB
 _STATED = RateBand(1.0, 1.0)

@@ -35,9 +35,7 @@ ALIASES = {
 }
 """Other spellings; every engine defaults to 16 bits."""
 
-_LLAMA_CPP_TYPES = frozenset(
-    {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1"}
-)
+_LLAMA_CPP_TYPES = BYTES_PER_ELEMENT.keys() - {"fp8"}
 STATE_BYTES = 4  # recurrent states are kept in FP32
 STEPS = 32
 """Cache amounts are counted in 32nds of a byte, the finest step of any type."""

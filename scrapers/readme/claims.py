@@ -16,7 +16,6 @@ _MOST_NAMED = 16
 """Amounts in a sentence, and GPUs, of which claims are made."""
 _NOUN_CHARS = 24
 """Behind an amount, in which stands what it is an amount of."""
-_EXAMPLE_CHARS = 60
 """Between GPUs in general and those that are named as examples."""
 
 _GPU = re.compile(

@@ -20,7 +20,7 @@ from gpusizer.core.errors import UnknownGpu
 from gpusizer.core.printable import json_bytes
 from gpusizer.fit.serving.served import Served
 from gpusizer.gpus import load_catalogue
-from gpusizer.hub.quantized_repos import QuantizedRepo
+from gpusizer.hub.listed_models import QuantizedRepo
 from gpusizer.text import say_note
 from tests.carded import CARDED_MODEL, carded_snapshot
 from tests.each import each

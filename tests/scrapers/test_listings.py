@@ -15,8 +15,7 @@ from gpusizer.answers.models_for.live_use import embedded_use
 from gpusizer.core.errors import HubRateLimited, HubUnreachable, ModelUnreadable
 from gpusizer.core.paths import GENERATED_DIR
 from gpusizer.core.settings import Settings
-from gpusizer.hub.listed_models import ListTrending
-from gpusizer.hub.quantized_repos import QuantizedRepo
+from gpusizer.hub.listed_models import ListTrending, QuantizedRepo
 from scrapers.client.allowance import OnCall, ignore_call
 from scrapers.listings import (
     LISTED_MODELS,

@@ -21,7 +21,7 @@ from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import read_table
 from gpusizer.core.units import GIB, significant
 from gpusizer.gpus import load_catalogue
-from gpusizer.hub.quantized_repos import QuantizedRepo
+from gpusizer.hub.listed_models import QuantizedRepo
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import say_error, say_note
 from tests.asking import size

@@ -14,8 +14,8 @@ from gpusizer.answers.sizer import Sizer
 from gpusizer.cli import Roots, run
 from gpusizer.core.errors import GpusizerError, MalformedRepo, UnsupportedDtype
 from gpusizer.gpus import load_catalogue
+from gpusizer.hub.listed_models import QuantizedRepo
 from gpusizer.hub.model_ref import ModelRef
-from gpusizer.hub.quantized_repos import QuantizedRepo
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.page.asked import FormCall, Wish

@@ -32,7 +32,7 @@ from gpusizer.answers.contract.places import (
 )
 from gpusizer.core.messages import NoteValue
 from gpusizer.hub.card_statements import EngineCommand, Kind, ListedQuantization, ModelCardStatement
-from gpusizer.hub.quantized_repos import QuantizedRepo
+from gpusizer.hub.listed_models import QuantizedRepo
 from gpusizer.memory.workload import Workload
 from gpusizer.training.ladder import Most
 from gpusizer.training.plan import TrainingPlan

@@ -21,24 +21,13 @@ from gpusizer.answers.requests.request_fields import (
 from gpusizer.answers.requests.workload_fields import LENGTHS, TargetFields, WorkloadFields
 from gpusizer.core.request_model import RequestModel, fields_of, is_empty
 from gpusizer.core.validation import Flag, Number, OneOf, Refused, Text, Unit, listed
+from gpusizer.fit.advice.policies import POLICIES
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.machine_words import is_mixed, split_machines
 from gpusizer.gpus.catalogue import MAX_NAME_CHARS
 from gpusizer.memory.workload import DEFAULT_CONTEXT, Workload
 
-RANKINGS = (
-    "recommended",
-    "smallest",
-    "cheapest",
-    "fastest",
-    "cheapest_to_run",
-    "cheapest_per_hour",
-    "tokens_per_dollar",
-    "tokens_per_watt",
-    "headroom",
-    "training",
-    "inference",
-)
+RANKINGS = tuple(POLICIES)
 LISTINGS = ("list", "sizes")
 
 

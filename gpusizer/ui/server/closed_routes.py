@@ -5,30 +5,16 @@ Gradio (6.31, gradio/routes.py) serves them for every Blocks, whatever its compo
 """
 
 import re
+from collections.abc import Sequence
 from http import HTTPStatus
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-CLOSED = (
-    "component_server",  # calls methods of components; ours have none
-    "custom_component/",  # reads files of packages
-    "deep_link",  # writes a session's components to the disk
-    "dev/",  # reloads the program
-    "file/",
-    "file=",  # reads files, and streams any public address for whoever asks
-    "process_recording",  # takes files
-    "profiling/",
-    "proxy=",  # asks other Spaces with a token
-    "run-history/",
-    "runs",
-    "stream/",
-    "undo-vibe-edit",
-    "upload",  # takes files, a megabyte each and any number of them
-    "upload_progress",
-    "vibe-",
-)
+from gpusizer.core.tables import toml_of
+
+CLOSED: Sequence[str] = toml_of(__file__)["closed"]
 """Beginnings of routes below `/gradio_api/`."""
 _CROSS_SITE = "cross-site"
 _NAVIGATION = "navigate"
