@@ -295,23 +295,12 @@ def test_a_bigger_card_never_holds_less(model: ModelProfile) -> None:
     """
     quant = find_quant("bf16")
     study = Study(model, Workload(), [(quant, False)])
-    cards = sorted(
-        {
-            (g.device_memory_bytes, g.name)
-            for g in load_catalogue().gpus
-            if not {"A100", "GB10"} & set(g.name.split())
-        }
-    )
+    gpus = [g for g in load_catalogue().gpus if not {"A100", "GB10"} & set(g.name.split())]
+    cards = sorted({(g.device_memory_bytes, g.name) for g in gpus})
     for split in (Split(), Split(8)):
-        rooms = []
-        for memory, name in cards:
-            card = VLLM.device_class(memory, name)
-            memory_estimate = study.estimate(quant, False, VLLM, split, card)
-            rooms.append(
-                (
-                    memory_estimate.spare(memory)[0],
-                    memory_estimate.spare(memory)[1],
-                )
-            )
+        rooms = [
+            study.estimate(quant, False, VLLM, split, VLLM.device_class(memory, name)).spare(memory)
+            for memory, name in cards
+        ]
         for smaller, larger in pairwise(rooms):
             assert larger[0] >= smaller[0] and larger[1] >= smaller[1]
