@@ -4,9 +4,10 @@ A model's ID, an address or a token would be both private and without bounds.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 from prometheus_client import (
     CollectorRegistry,
@@ -18,6 +19,7 @@ from prometheus_client import (
 )
 
 from gpusizer.core.errors import GpusizerError
+from gpusizer.core.tables import toml_of
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Bounds of the histograms: a 304 answer takes a millisecond, a cold model up to its timeout."""
@@ -29,49 +31,20 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
-        counter = partial(Counter, registry=registry)
-        histogram = partial(Histogram, registry=registry, buckets=_SECONDS)
-        self._requests = counter(
-            "gpusizer_http_requests",
-            "HTTP requests by route, method and status",
-            ("route", "method", "status"),
-        )
-        self._request_seconds = histogram(
-            "gpusizer_http_request_seconds",
-            "Seconds until the end of an HTTP answer, by route",
-            ("route",),
-        )
-        self._answers = counter(
-            "gpusizer_answers",
-            'Answers by question, way of asking and code: "ok" or the code of an error',
-            ("question", "way", "code"),
-        )
-        self._answer_seconds = histogram(
-            "gpusizer_answer_seconds",
-            "Seconds that an answer took, waiting for a thread left out",
-            ("question",),
-        )
-        self._lookups = counter(
-            "gpusizer_answer_cache_lookups",
-            "Lookups in the cache of answers by result: hit, miss, uncacheable",
-            ("result",),
-        )
-        self._hub_calls = counter(
-            "gpusizer_hub_calls",
-            'Requests to the Hub by kind (api, resolver, cdn) and status, "none" without answer',
-            ("kind", "status"),
-        )
-        self._sessions = Gauge(
-            "gpusizer_sessions",
-            "Sessions that Gradio keeps, by the page or endpoints that they are of",
-            ("page",),
-            registry=registry,
-        )
+        make: Mapping[str, Callable[..., object]] = {
+            "counter": Counter,
+            "gauge": Gauge,
+            "seconds": partial(Histogram, buckets=_SECONDS),
+        }
+        self._kept: Mapping[str, Any] = {
+            name: make[of["kind"]](f"gpusizer_{name}", of["help"], of["labels"], registry=registry)
+            for name, of in toml_of(__file__).items()
+        }
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count an HTTP request that has been answered."""
-        self._requests.labels(route, method, str(status)).inc()
-        self._request_seconds.labels(route).observe(seconds)
+        self._kept["http_requests"].labels(route, method, str(status)).inc()
+        self._kept["http_request_seconds"].labels(route).observe(seconds)
 
     @contextmanager
     def answering(self, question: str, way: str) -> Iterator[None]:
@@ -86,20 +59,20 @@ class Metrics:
             code = GpusizerError.code
             raise
         finally:
-            self._answers.labels(question, way, code).inc()
-            self._answer_seconds.labels(question).observe(time.perf_counter() - start)
+            self._kept["answers"].labels(question, way, code).inc()
+            self._kept["answer_seconds"].labels(question).observe(time.perf_counter() - start)
 
     def lookup(self, result: str) -> None:
         """Count a lookup in the cache of answers."""
-        self._lookups.labels(result).inc()
+        self._kept["answer_cache_lookups"].labels(result).inc()
 
     def hub_call(self, kind: str, status: int | None) -> None:
         """Count a request to the Hub."""
-        self._hub_calls.labels(kind, str(status or "none")).inc()
+        self._kept["hub_calls"].labels(kind, str(status or "none")).inc()
 
     def watch_sessions(self, page: str, count: Callable[[], int]) -> None:
         """Ask `count` for the sessions of a page whenever metrics are read."""
-        self._sessions.labels(page).set_function(count)
+        self._kept["sessions"].labels(page).set_function(count)
 
     def text(self) -> bytes:
         """All of it in Prometheus's text format."""
