@@ -55,7 +55,10 @@ def json_bytes(document: object, shape: Callable[[object], object] | None = None
     '{"bits":4,"method":"gptq�"}'
     """
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), default=shape)
-    return _SURROGATE.sub(REPLACEMENT, text).encode()
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATE.sub(REPLACEMENT, text).encode()
 
 
 class PrintableFormatter(logging.Formatter):

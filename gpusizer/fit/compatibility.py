@@ -1,10 +1,12 @@
 """Which quantization runs on which GPU with which engine, and why others do not."""
 
 from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
 
 from gpusizer.core.messages import Note
 from gpusizer.gpus import Gpu, KernelClass
-from gpusizer.memory.engines import Engine
+from gpusizer.memory.engines import ENGINES, Engine
 from gpusizer.memory.quants import Quant
 
 _MULTIPLIES: dict[str, Callable[[KernelClass], bool]] = {
@@ -19,18 +21,35 @@ _MULTIPLIES: dict[str, Callable[[KernelClass], bool]] = {
 """Whether the hardware computes in what a quantization needs, by the needs."""
 
 
-_LACKED: dict[tuple[str, str, KernelClass], str | None] = {}
-"""What was found before: a ranking asks some thousand times for a few hundred pairs."""
+class Runnable(NamedTuple):
+    """What GPUs run. To quantizations and engines those that run the same are alike.
+
+    Attributes:
+        multiplied: needs of quantizations in whose format they multiply.
+        pairs: the needs of a quantization and the slug of an engine that runs it there.
+    """
+
+    multiplied: frozenset[str]
+    pairs: frozenset[tuple[str, str]]
+
+
+@lru_cache(maxsize=1024)  # visitors describe cards of their own
+def runnable(kind: KernelClass) -> Runnable:
+    """What the GPUs of a class run."""
+    multiplied = frozenset(needs for needs, multiplies in _MULTIPLIES.items() if multiplies(kind))
+    every = [(needs, engine) for needs in _MULTIPLIES for engine in ENGINES.values()]
+    pairs = frozenset((n, engine.slug) for n, engine in every if _lacks(n, engine, kind) is None)
+    return Runnable(multiplied, pairs)
 
 
 def has_units(quant: Quant, gpu: Gpu) -> bool:
     """Whether the GPU multiplies in the format of the weights, so that nothing is unpacked."""
-    return _MULTIPLIES[quant.needs](gpu.kernel_class)
+    return quant.needs in runnable(gpu.kernel_class).multiplied
 
 
 def runs_on(quant: Quant, engine: Engine, gpu: Gpu) -> bool:
     """Whether `engine` runs `quant` on `gpu`, by software stack and hardware support."""
-    return _lacks(quant, engine, gpu) is None
+    return _lacks(quant.needs, engine, gpu.kernel_class) is None
 
 
 def runs_engine(engine: Engine, gpu: Gpu) -> bool:
@@ -40,7 +59,7 @@ def runs_engine(engine: Engine, gpu: Gpu) -> bool:
 
 def why_not(quant: Quant, engine: Engine, gpu: Gpu) -> Note | None:
     """Why `engine` does not run `quant` on `gpu`, None where it does."""
-    code = _lacks(quant, engine, gpu)
+    code = _lacks(quant.needs, engine, gpu.kernel_class)
     if code is None:
         return None
     about: dict[str, str | float] = {"engine": engine.name, "gpu": gpu.name}
@@ -53,13 +72,9 @@ def why_not(quant: Quant, engine: Engine, gpu: Gpu) -> Note | None:
     return Note(code, **about)
 
 
-def _lacks(quant: Quant, engine: Engine, gpu: Gpu) -> str | None:
-    """The code of what an engine lacks to run the weights, None where it runs them."""
-    kind = gpu.kernel_class
-    key = (quant.needs, engine.slug, kind)
-    if key not in _LACKED:
-        _LACKED[key] = _lacks_build(engine, kind) or _lacks_kernels(quant.needs, engine, kind)
-    return _LACKED[key]
+def _lacks(needs: str, engine: Engine, kind: KernelClass) -> str | None:
+    """The code of what an engine lacks to run weights of such needs, None where it runs them."""
+    return _lacks_build(engine, kind) or _lacks_kernels(needs, engine, kind)
 
 
 def _lacks_kernels(needs: str, engine: Engine, kind: KernelClass) -> str | None:

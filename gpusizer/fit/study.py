@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.demands import DEFAULT_DEMANDS, NO_LIMIT, Demands
@@ -42,8 +42,7 @@ class EngineRecipe(Protocol):
     def engine(self) -> Engine: ...
 
 
-@dataclass(frozen=True, slots=True)
-class QuantOption:
+class QuantOption(NamedTuple):
     """A recipe on some kind of device.
 
     Attributes:

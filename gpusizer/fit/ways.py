@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from gpusizer.core.messages import Note
-from gpusizer.fit.compatibility import has_units, runs_on, why_not
+from gpusizer.fit.compatibility import has_units, runnable, runs_on, why_not
 from gpusizer.fit.division import asked_split, refused_degrees
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.placement.arrangement import Arranged, arrange
@@ -61,8 +61,8 @@ def ways(
 
 def options(study: Study, machine: Machine, *, usual: bool) -> tuple[QuantOption, ...]:
     """Quantizations and engines that run the model on the machine's kinds of devices: the usual
-    ones, or all others."""
-    key = (usual, machine.is_uniform, *(gpu.kernel_class for gpu in machine.kinds))
+    ones, or all others. They are found once for all devices that run the same."""
+    key = (usual, machine.is_uniform, *[runnable(gpu.kernel_class) for gpu in machine.kinds])
     found = study.options.get(key)
     if found is None:
         make = _usual_options if usual else _other_options
@@ -89,7 +89,7 @@ def _other_options(study: Study, machine: Machine) -> Iterator[QuantOption]:
 def engines_on(study: Study, machine: Machine, quant: Quant) -> tuple[Engine, ...]:
     """Engines that run the quantization on the machine's devices, the usual one first."""
     engines = study.engines(quant)
-    kinds = [gpu.kernel_class for gpu in machine.kinds]
+    kinds = [runnable(gpu.kernel_class) for gpu in machine.kinds]
     key = ("engines", engines, quant.needs, machine.is_uniform, *kinds)
     found: tuple[Engine, ...] | None = study.kept.get(key)
     if found is None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, floor
+from typing import NamedTuple
 
 from gpusizer.core.byte_ranges import Amount, Provenance, exactly, total
 from gpusizer.memory.breakdown import Breakdown
@@ -22,8 +23,7 @@ from gpusizer.model.profile import HEADERS, ModelProfile
 _STEPS = 100  # a share is lowered to whole hundredths, as people write it
 
 
-@dataclass(frozen=True, slots=True)
-class CardRoom:
+class CardRoom(NamedTuple):
     """Room on one device of which other programs hold a part, in bytes.
 
     Most engines take what they need, or a share of what is free. vLLM takes a share of the total:

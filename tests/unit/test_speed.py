@@ -240,8 +240,8 @@ def test_all_reduces_cost_latency_and_traffic() -> None:
     assert fabric.bytes_per_second == pytest.approx(900e9 / 2 * 0.7)
     assert pcie.bytes_per_second == pytest.approx(64e9 / 2 * 0.4)
     expected = 2 * (55e-6 + 8.192e6 / 12.8e9)
-    assert exchange_seconds(pcie, 2, 4096, 1000) == pytest.approx(expected)
-    assert exchange_seconds(pcie, 1, 4096, 1000) == 0
+    assert exchange_seconds(card("4090"), 2, 4096, 1000) == pytest.approx(expected)
+    assert exchange_seconds(card("4090"), 1, 4096, 1000) == 0
     bridged = card("RTX 3090")
     assert link_of(bridged, 2).fabric and not link_of(bridged, 4).fabric
 

@@ -15,11 +15,11 @@ from collections.abc import Callable, Sequence
 from datetime import date
 
 from gpusizer.fit.advice.policies import RankedCandidate, SortKey
-from gpusizer.fit.advice.recommendation import can_be_bought, can_be_rented, computer_of
+from gpusizer.fit.advice.recommendation import can_be_bought, can_be_rented
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import PlanCosts, rent_usd_per_hour
-from gpusizer.gpus.on_offer import ended_support, firm_price, why_not_on_offer
+from gpusizer.gpus.on_offer import ended_support, firm_price
 
 
 def pick_alternatives(candidates: Sequence[RankedCandidate]) -> dict[str, int]:
@@ -77,10 +77,10 @@ def price_to_buy(gpu: Gpu, boards: int, today: date) -> SortKey | None:
 
 def _fastest(candidate: RankedCandidate) -> SortKey | None:
     """Tokens/s, or seconds of a picture, of boards in one computer that somebody sells or rents."""
-    gpu, slowness = candidate.way.gpu, candidate.slowness
-    if slowness is None or computer_of(gpu, candidate.way.boards):
+    slowness, score = candidate.slowness, candidate.score
+    if slowness is None or score.computer or score.not_on_offer:
         return None
-    return None if why_not_on_offer(gpu, candidate.costs.today) else (slowness,)
+    return (slowness,)
 
 
 def _rent(candidate: RankedCandidate) -> SortKey | None:

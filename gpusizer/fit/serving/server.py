@@ -11,7 +11,7 @@ from gpusizer.fit.serving.constants import Constants, Key, constants_of
 from gpusizer.fit.serving.facts import Scheduler, ServerFacts
 from gpusizer.fit.speed.decode import pace_of, step_cost
 from gpusizer.fit.speed.kernels import cache_reads
-from gpusizer.fit.speed.links import exchange_seconds, link_of
+from gpusizer.fit.speed.links import exchange_seconds
 from gpusizer.fit.speed.prefill import flops_per_second, prompt_token_seconds
 from gpusizer.fit.speed.tables import CACHE_EFFICIENCY, engine_limits
 from gpusizer.fit.speed.work import Work
@@ -283,9 +283,8 @@ def local_server(known: ServerFacts, work: Work, gpu: Gpu) -> Server | None:
     filled = (prompt + answer / 2) / facts.context
     cache = facts.cache_bytes * cache_reads(work.kernels, gpu, facts.query_heads) * filled
     product = 2 * (facts.matrix_parameters + facts.head_parameters) / rate
-    link = link_of(gpu, work.tensor)
-    alone = exchange_seconds(link, work.tensor, facts.hidden, 0.0)
-    traffic = exchange_seconds(link, work.tensor, facts.hidden, 1.0) - alone
+    alone = exchange_seconds(gpu, work.tensor, facts.hidden, 0.0)
+    traffic = exchange_seconds(gpu, work.tensor, facts.hidden, 1.0) - alone
     return Server(
         prompt=prompt,
         answer=answer,
@@ -313,5 +312,5 @@ def local_server(known: ServerFacts, work: Work, gpu: Gpu) -> Server | None:
 def _besides(work: Work, gpu: Gpu) -> float:
     """Seconds of a step for launches, unpacking and hops, which no constant of a class scales."""
     cost = step_cost(work, gpu, 1)
-    exchanged = exchange_seconds(link_of(gpu, work.tensor), work.tensor, work.facts.hidden, 1.0)
+    exchanged = exchange_seconds(gpu, work.tensor, work.facts.hidden, 1.0)
     return 0.0 if cost is None else max(0.0, cost.fixed - work.facts.layers * exchanged)

@@ -1,6 +1,7 @@
 """Decoding: seconds of one step, from the bytes read, FLOPs and bytes exchanged."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from gpusizer.fit.speed.classes import SERVING, decode_classes
 from gpusizer.fit.speed.kernels import (
@@ -13,7 +14,7 @@ from gpusizer.fit.speed.kernels import (
     reads_of_weights,
     unpacking_seconds,
 )
-from gpusizer.fit.speed.links import SECONDS_PER_HOP, exchange_seconds, link_of
+from gpusizer.fit.speed.links import SECONDS_PER_HOP, exchange_seconds
 from gpusizer.fit.speed.prefill import flops_per_second
 from gpusizer.fit.speed.rate import RateBand
 from gpusizer.fit.speed.tables import Pace, decode_table, engine_limits, find, host_of, release_of
@@ -24,8 +25,7 @@ _STATE_PASSES = 2
 """A step reads a recurrent state and writes it back."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepCost:
+class StepCost(NamedTuple):
     """The parts of a step's seconds that the constants of a class apply to.
 
     `seconds(pace)` = reading / efficiency + layers x seconds per layer
@@ -86,7 +86,7 @@ def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> St
     computing = _computing(work, gpu, together) if together > 1 else 0.0
     if computing is None:
         return None
-    exchange = exchange_seconds(link_of(gpu, cards), cards, facts.hidden, together)
+    exchange = exchange_seconds(gpu, cards, facts.hidden, together)
     grown = (facts.cache_bytes - facts.state_bytes) * filled
     cache = grown * cache_reads(work.kernels, gpu, facts.query_heads)
     cache += facts.state_bytes * _STATE_PASSES
@@ -141,7 +141,7 @@ def backend_band(work: Work, gpu: Gpu) -> RateBand:
     backends, likely = backends_of(work.kernels, gpu), step_seconds(work, gpu, 1)
     if len(backends) < 2 or likely is None:
         return RateBand(1.0, 1.0)
-    stated = (replace(work, kernels=replace(work.kernels, backend=name)) for name in backends)
+    stated = (replace(work, kernels=work.kernels._replace(backend=name)) for name in backends)
     ratios = [likely / seconds for w in stated if (seconds := step_seconds(w, gpu, 1))]
     return RateBand(min(ratios), max(ratios))
 

@@ -5,7 +5,8 @@ Constants of a class are those of today's builds; on AMD's cards, those of Vulka
 
 import math
 import re
-from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from gpusizer.core.tables import toml_of
 from gpusizer.fit.speed.classes import SERVING
@@ -140,8 +141,7 @@ two cards: 1.58 of 1.88 (PR 4918).
 _PIPELINES = 2400
 
 
-@dataclass(frozen=True, slots=True)
-class Kernels:
+class Kernels(NamedTuple):
     """What a request says of them.
 
     Attributes:
@@ -191,12 +191,14 @@ def backends_of(kernels: Kernels, gpu: Gpu) -> tuple[str, ...]:
     return (_ONE_BACKEND[gpu.vendor],) if gpu.vendor in _ONE_BACKEND else offered
 
 
+@lru_cache(maxsize=4096)  # visitors describe cards of their own
 def layer_times(kernels: Kernels, gpu: Gpu) -> float:
     """Time per layer in times of the class's: the geometric mean over possible backends."""
     factors = [_times(kernels, gpu, backend) for backend in backends_of(kernels, gpu)] or [1.0]
     return math.prod(factors) ** (1 / len(factors))
 
 
+@lru_cache(maxsize=4096)
 def expert_layer_times(kernels: Kernels, gpu: Gpu) -> float:
     """What routing adds to a layer likewise, in times of the class's."""
     factors = [_routing_times(gpu, backend) for backend in backends_of(kernels, gpu)] or [1.0]
@@ -217,6 +219,7 @@ def _routing_times(gpu: Gpu, backend: str) -> float:
     return SYCL_EXPERTS if gpu.vendor == "Intel" and backend == SYCL else 1.0
 
 
+@lru_cache(maxsize=4096)
 def launch_seconds(kernels: Kernels, gpu: Gpu) -> float:
     """Seconds per layer that a card without CUDA graphs needs more."""
     if backends_of(kernels, gpu) != (CUDA,):

@@ -61,9 +61,10 @@ def link_of(gpu: Gpu, cards: int) -> LinkSpeed:
     return LinkSpeed(False, _PCIE_SECONDS, pcie / 2 * _REACHED[False])
 
 
-def exchange_seconds(link: LinkSpeed, cards: int, hidden: int, tokens: float) -> float:
+def exchange_seconds(gpu: Gpu, cards: int, hidden: int, tokens: float) -> float:
     """Seconds a layer's all-reduces take for `tokens` tokens: latency, and a ring's traffic."""
     if cards == 1:
         return 0.0
+    link = link_of(gpu, cards)
     traffic = 2 * (cards - 1) / cards * hidden * _ACTIVATION_BYTES * tokens
     return REDUCES_PER_LAYER * (link.seconds + traffic / link.bytes_per_second)

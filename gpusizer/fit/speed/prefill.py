@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from gpusizer.fit.speed.classes import SERVING, prefill_classes
 from gpusizer.fit.speed.kernels import pipelined
-from gpusizer.fit.speed.links import exchange_seconds, link_of
+from gpusizer.fit.speed.links import exchange_seconds
 from gpusizer.fit.speed.tables import Throughput, find, prefill_table
 from gpusizer.fit.speed.work import Work
 from gpusizer.gpus import Gpu
@@ -59,7 +59,7 @@ def prompt_cost(work: Work, gpu: Gpu, waiting: int = 1) -> PromptCost | None:
     batch = min(facts.prompt * each, BATCH_TOKENS.get(work.family, USUAL_BATCH_TOKENS))
     share = work.expert_share_each(batch * min(waiting, work.data))
     fetched = work.expert_bytes * share / (bandwidth * devices) / batch
-    exchange = exchange_seconds(link_of(gpu, cards), cards, facts.hidden, batch) / batch
+    exchange = exchange_seconds(gpu, cards, facts.hidden, batch) / batch
     side_by_side = 1.0
     if work.kernels.llama_cpp and work.pipeline > 1:
         batches = -(-facts.prompt // USUAL_BATCH_TOKENS)

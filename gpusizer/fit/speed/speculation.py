@@ -159,7 +159,7 @@ def pass_seconds(
         return None
     more = in_step(work, sequences * tokens) - in_step(work, sequences)
     scheduling = more * engine_limits(work.engine).seconds_per_sequence
-    return replace(cost, fixed=cost.fixed - scheduling).seconds(pace_of(work, gpu))
+    return cost._replace(fixed=cost.fixed - scheduling).seconds(pace_of(work, gpu))
 
 
 def _has_head(draft: DraftModel) -> bool:

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from math import ceil
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from gpusizer.core.byte_ranges import Amount, Provenance, exactly
 from gpusizer.core.messages import Note
@@ -45,8 +45,7 @@ SHARES_FREE_MEMORY = FreeRule()
 """The rule of engines that take what they need, or a share of what is free."""
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(NamedTuple):
     """How a model is spread over GPUs.
 
     Attributes:
@@ -79,6 +78,9 @@ class Split:
         return ceil(users / self.data)
 
 
+ONE_GPU = Split()
+
+
 @dataclass(frozen=True, slots=True)
 class Placement:
     """A model and what it is asked to do, divided over GPUs of one class.
@@ -91,7 +93,7 @@ class Placement:
 
     profile: ModelProfile = field(hash=False)
     workload: Workload = field(default_factory=Workload)
-    split: Split = Split()
+    split: Split = ONE_GPU
     device_class: int = 0
 
     @property

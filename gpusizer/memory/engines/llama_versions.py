@@ -23,7 +23,7 @@ class Latent(Enum):
     ONCE = "once"  # keys alone; values are a view of them
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class BuildRules:
     """Rules from build `since` on, made in `month`.
 
