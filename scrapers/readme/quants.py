@@ -1,7 +1,10 @@
 """Names of models, quantizations and precisions, as model cards and file names write them. Pure."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from gpusizer.core.tables import toml_of
 
 _NAMES = re.compile(
     r"(?<![A-Za-z0-9])(?:"
@@ -14,18 +17,7 @@ _NAMES = re.compile(
 )
 _MODEL_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{1,96}")
 _MODEL_SIZE = re.compile(r"(?:^|[-_x.])[A-Za-z]?\d+(?:\.\d+)?[BbMm](?:$|[-_.])")
-_SYNONYMS = {
-    "f16": "fp16",
-    "f32": "fp32",
-    "bfloat16": "bf16",
-    "float16": "fp16",
-    "float32": "fp32",
-    "half precision": "fp16",
-    "half-precision": "fp16",
-    "半精度": "fp16",
-    "meia precisão": "fp16",
-    "mxfp4_moe": "mxfp4",
-}
+_SYNONYMS: Mapping[str, str] = toml_of(__file__)
 
 
 @dataclass(frozen=True, slots=True)

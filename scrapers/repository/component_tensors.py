@@ -1,6 +1,6 @@
 """Reads the tensors of one component: by one request for all headers, or shard by shard."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gpusizer.core.errors import (
@@ -11,6 +11,7 @@ from gpusizer.core.errors import (
     ModelUnreadable,
     UnsupportedDtype,
 )
+from gpusizer.core.tables import toml_of
 from gpusizer.core.units import KIB
 from gpusizer.hub.snapshot import Component, Format, WeightFile
 from gpusizer.hub.tensors import TensorGroup, count_names, merge_groups
@@ -187,15 +188,7 @@ def _indexed_shards(reader: RepoFiles, plan: ComponentPlan, index: str) -> list[
     return shards
 
 
-# The denoiser comes first: the pipeline's profile takes its facts from the first component.
-_PREFIXES = {
-    "model.diffusion_model.": "denoiser",
-    "first_stage_model.": "vae",
-    "vae.": "vae",
-    "cond_stage_model.": "text_encoder",
-    "conditioner.": "text_encoder",
-    "text_encoders.": "text_encoder",
-}
+_PREFIXES: Mapping[str, str] = toml_of(__file__)
 _BARE_DENOISERS = ("double_blocks.{}.", "joint_blocks.{}.", "input_blocks.{}.")
 _OTHER = "other"
 _ORDER = ("denoiser", "text_encoder", "vae", _OTHER)

@@ -1,26 +1,15 @@
 """Python snippets: transformers 5 with accelerate (`dtype` has this name since 4.56), diffusers
 0.34 and later (`PipelineQuantizationConfig`), 0.36 for TorchAO (pull request 12275)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gpusizer.answers.launch.base import LaunchCommand, LaunchPlan, literal
 from gpusizer.core.messages import Note
+from gpusizer.core.tables import toml_of
 
-_CLASSES = {
-    "image-text-to-text": "AutoModelForImageTextToText",
-    "feature-extraction": "AutoModel",
-    "sentence-similarity": "AutoModel",
-    "text2text-generation": "AutoModelForSeq2SeqLM",
-    "translation": "AutoModelForSeq2SeqLM",
-    "summarization": "AutoModelForSeq2SeqLM",
-}
-_FOUR_BITS = {"load_in_4bit": "True", "bnb_4bit_quant_type": '"nf4"'}
-_COMPUTES = {"bnb_4bit_compute_dtype": "torch.bfloat16"}
-_BITS = {
-    "bnb-int8": {"load_in_8bit": "True"},
-    "bnb-nf4": {**_FOUR_BITS, **_COMPUTES},
-    "bnb-nf4-dq": {**_FOUR_BITS, "bnb_4bit_use_double_quant": "True", **_COMPUTES},
-}
+_TABLES = toml_of(__file__)
+_CLASSES: Mapping[str, str] = _TABLES["classes"]
+_BITS: Mapping[str, dict[str, str]] = _TABLES["bitsandbytes"]
 """Settings of bitsandbytes by the quantization that it makes while it loads."""
 _FLOATS = {"fp8": "Float8WeightOnlyConfig"}
 """Classes of torchao.quantization by what they make while a pipeline loads: weights in E4M3,
