@@ -1,4 +1,5 @@
-"""vLLM: CUDA graphs, how many are captured and what they take."""
+"""vLLM: CUDA graphs, how many are captured and what they take; what encoders of images hold at the
+peak of start-up."""
 
 from __future__ import annotations
 
@@ -9,13 +10,14 @@ import pytest
 from gpusizer.core.units import GIB, KIB, MIB
 from gpusizer.memory.engines import Overhead, Placement, Split
 from gpusizer.memory.engines.vllm import version_defaults
+from gpusizer.memory.engines.vllm.encoders import embeddings_bytes, tower_bytes
 from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.engines.vllm.graphs import captured_sizes, graph_bytes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
 from tests.each import each
 from tests.families import qwen3_moe, qwen3_next
-from tests.vllm_models import BIG, DEEPSEEK, GPT_OSS, LLAMA_8B, VLLM, architecture, peak
+from tests.vllm_models import BIG, DEEPSEEK, GPT_OSS, LLAMA_8B, VLLM, architecture, embedded, peak
 
 BLACKWELL = version_defaults.HUGE_CLASS
 LLAMA_SPLITS = 32 * 512 * 32 * 128 * 4  # splits x tokens x heads x width in FP32: 0.25 GiB
@@ -138,3 +140,36 @@ def test_the_warm_up_of_gated_delta_rules_counts_as_graphs() -> None:
         for version, eager in (("0.26.0", False), ("0.25.0", False), ("0.26.0", True))
     )
     assert after - before == after - eager == 8192 * 16 * 32 * 128 == GIB // 2
+
+
+NINE = embedded("Qwen/Qwen3.5-9B")
+PATCHES = 4 * 16_384
+
+
+def test_the_tower_of_an_image_is_its_patches_and_the_widest_point_of_a_block() -> None:
+    """Qwen3.5-9B: 27 blocks of 1,152 with an MLP of 4,304; patches of 3 x 2 x 16 x 16 values."""
+    found = tower_bytes(NINE, architecture(NINE), 8192, Split())
+    assert found == PATCHES * 2 * (1536 + 3 * 1152 + 2 * 4304)
+    assert found / GIB == pytest.approx(1.66, abs=0.01)
+    halved = tower_bytes(NINE, architecture(NINE), 8192, Split(2))
+    assert halved == PATCHES * 2 * (1536 + 3 * 1152 + 4304)
+    longer = tower_bytes(NINE, architecture(NINE), 32_768, Split())
+    assert longer == 2 * found  # a step larger than the largest image
+
+
+def test_the_peak_is_the_towers_or_the_decoders_beside_its_embeddings() -> None:
+    """Qwen3.5-4B on an RTX 4090 D under 0.23 left 10.21 GiB: 21.17 - 8.61 - 0.79 - 1.56."""
+    four = embedded("Qwen/Qwen3.5-4B")
+    tower = PATCHES * 2 * (1536 + 3 * 1024 + 2 * 4096)
+    assert peak(four, engine_version="0.23.0") == tower
+    decoding = 3.5 * 4 * 1024 * 248_320  # a batch that outweighs the tower
+    assert peak(four, engine_version="0.23.0", max_num_seqs=1024) > decoding > tower
+    without = peak(four, engine_version="0.23.0", text_only=True)
+    assert without < tower
+
+
+def test_other_models_have_no_tower_of_this_family() -> None:
+    assert tower_bytes(LLAMA_8B, architecture(LLAMA_8B), 8192, Split()) == 0
+    llava = embedded("ybelkada/llava-1.5-7b-hf-awq")
+    assert tower_bytes(llava, architecture(llava), 8192, Split()) == 0
+    assert embeddings_bytes(llava, architecture(llava), 8192) > 0
