@@ -127,12 +127,10 @@ def test_the_bands_are_those_of_the_measurements() -> None:
     assert bands.table(load()) == TABLE.read_text("utf-8")
 
 
-def test_the_report_names_every_section_and_component(measured: Accuracy) -> None:
-    text = "\n".join(report_lines(measured, 1))
+def test_every_section_and_component_has_errors(measured: Accuracy) -> None:
     assert list(measured.sections) == ["training", "speed", "memory", "apart"]
     components = {key[1] for errors in measured.sections.values() for key in errors}
     assert components == set(COMPONENTS) - set(served_answers.QUANTITIES) - {"decode_other"}
-    assert all(f"── {section} ──" in text for section in measured.sections)
     assert measured.coverage["serving"][1] > 100
     assert measured.comparisons["source_url"].str.startswith("http").all()
 

@@ -26,7 +26,6 @@ from bench.speed_fit import (
 from bench.speed_samples import Sample, decode_samples
 from bench.speed_scores import Scores, group_errors
 from bench.speed_tables import constants_without, tables
-from bench.throughput import fit_lines
 from gpusizer.fit.speed.decode import step_cost, step_seconds
 from gpusizer.fit.speed.prefill import prompt_token_seconds
 from gpusizer.fit.speed.tables import DECODE, PREFILL, Pace, decode_table, prefill_table
@@ -237,7 +236,3 @@ def test_a_gpu_left_out_does_not_tell() -> None:
     assert blind is not None and blind.efficiency == pytest.approx(0.8, rel=0.05)
     assert fits.throughput(classes, "4-bit") is None
     assert fit_moe_share([]) == 0.5
-
-
-def test_the_command_prints_the_fit(scored: Scores) -> None:
-    assert all(group in "\n".join(fit_lines(scored.predictions)) for group in FITS)

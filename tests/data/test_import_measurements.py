@@ -144,18 +144,6 @@ def test_a_published_size(models: ModelMap) -> None:
     assert import_measurements.convert_all([coarse], models)[1] == []
 
 
-def test_the_command_writes_one_table_per_kind(
-    tmp_path: Path, models: ModelMap, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = tmp_path / "logs.jsonl"
-    source.write_text(json.dumps(SIZE), "utf-8")
-    command = ["import_measurements", str(source), "--models", str(tmp_path / "map.csv")]
-    monkeypatch.setattr("sys.argv", [*command, "--output", str(tmp_path / "out")])
-    import_measurements.main()
-    lines = (tmp_path / "out" / "gguf_sizes.jsonl").read_text("utf-8").splitlines()
-    assert [json.loads(line)["id"] for line in lines] == ["sz-1"]
-
-
 QUALITY: dict[str, Any] = {
     "id": "qq-1",
     "source": URL,
