@@ -1,8 +1,8 @@
 """The errors that rows had when they were added, before any constant was changed for them.
 
-`python -m scripts.import_measurements --append` predicts every new row before it is added, and
-appends the errors to `data/measurements/first_contact.csv`. A line is never edited. Rows that are
-older than the file have no line, because their first predictions were not recorded.
+`python -m scripts.add_measurements` predicts every new row before it is added, and appends the
+errors to `data/measurements/first_contact.csv`. A line is never edited. Rows that are older than
+the file have no line, because their first predictions were not recorded.
 """
 
 from __future__ import annotations

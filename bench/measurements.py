@@ -14,9 +14,21 @@ from gpusizer.model.profile import ModelProfile, build_profile
 from scrapers.cache.stored import EmbeddedSnapshots
 
 FOLDER = DATA_DIR / "measurements"
-TABLES = tuple(
-    FOLDER / f"{name}.jsonl" for name in ("serving", "llama_cpp", "gguf_sizes", "pipelines")
-)
+FILES = {
+    "serving": "serving.jsonl",
+    "llama_cpp": "llama_cpp.jsonl",
+    "gguf_size": "gguf_sizes.jsonl",
+    "pipeline": "pipelines.jsonl",
+    "quantizing": "quantizing.jsonl",
+    "quality": "quality.jsonl",
+    "serving_load": "serving_load.jsonl",
+    "throughput": "throughput.jsonl",
+    "training": "training.jsonl",
+}
+"""The table of each kind of row."""
+PROFILED = frozenset(FILES) - {"gguf_size", "pipeline", "quantizing", "quality"}
+"""Kinds whose rows name the model that answers are asked for."""
+TABLES = tuple(FOLDER / FILES[kind] for kind in ("serving", "llama_cpp", "gguf_size", "pipeline"))
 
 TRAINING = FOLDER / "training.jsonl"
 """File of the peaks of training runs, in bytes."""

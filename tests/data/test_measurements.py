@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections import Counter
 from typing import Any
 
@@ -26,8 +25,6 @@ from gpusizer.memory.kv_cache import element_bytes
 from gpusizer.memory.quants import find_quant
 from gpusizer.training.plan import BASES, CHECKPOINTING, OFFLOADS, PRECISIONS, SHARDINGS
 from gpusizer.training.stacks import stacks
-from scripts.measurement_rows.common import ModelMap
-from scripts.measurement_rows.training import convert
 from tests.each import each
 
 GIB = 2**30
@@ -204,7 +201,6 @@ def test_a_gguf_size_is_near_its_label() -> None:
         assert row["rounding_bytes"] <= 0.01 * row["bytes"], row["id"]
 
 
-SECRET = "the collector's own words"
 ABOUT = {
     "kind",
     "id",
@@ -238,43 +234,6 @@ CHOICES = {
     "confidence": ("high", "medium", "low"),
     "outcome": ("ran", "out_of_memory", "largest"),
 }
-RUN: dict[str, Any] = {
-    "model_id": "meta-llama/Llama-3.1-8B-Instruct",
-    "method": "lora+emb",
-    "lora_rank": 8,
-    "lora_targets": "q_proj,v_proj",
-    "trainable_params": None,
-    "optimizer": "adamw 8bit",
-    "precision": "bf16 compute, fp32 params",
-    "base_quant": None,
-    "gradient_checkpointing": True,
-    "flash_attention": True,
-    "compile": None,
-    "seq_len": 512,
-    "micro_batch": 2,
-    "num_gpus": 4,
-    "parallelism": "FSDP 2, CP 2",
-    "cpu_offload": None,
-    "gpu": "A100 80GB",
-    "measured_peak_gib": 12.5,
-    "reported": "12.5 GiB",
-    "metric": "nvidia-smi",
-    "kind": "measured",
-    "tokens_per_s": 100,
-    "framework": "HF Trainer",
-    "version": "2025",
-    "confidence": "high",
-    "source_url": "https://github.com/me/logs",
-    "verbatim": SECRET,
-    "notes": f"{SECRET}; grad accumulation 8; truncated to max_length",
-}
-
-
-@pytest.fixture
-def models(tmp_path: Any) -> ModelMap:
-    path = tmp_path / "map.csv"
-    path.write_text("log_model_id,corpus_id,basis\n", "utf-8")
-    return ModelMap(path)
 
 
 def test_every_run_has_the_fields_of_a_plan() -> None:
@@ -298,29 +257,3 @@ def test_measured_peaks_are_whole_bytes_in_range() -> None:
             continue
         peak = row["measured"]["peak_bytes"]
         assert type(peak) is int and GIB < peak < 100 * GIB, row["id"]
-
-
-def test_the_converter_carries_facts_and_no_text(models: ModelMap) -> None:
-    row = convert(RUN, models)
-    assert row is not None
-    assert SECRET not in json.dumps(row)
-    assert row["measured"] == {"peak_bytes": round(12.5 * GIB)}
-    facts = {
-        "method": "lora",
-        "train_embeddings": True,
-        "optimizer": "adamw_8bit",
-        "precision": "mixed",
-        "sharding": "fsdp",
-        "context_parallel": 2,
-        "gpu_count": 4,
-        "gradient_accumulation": 8,
-        "packed": False,
-        "metric": "device",
-        "gpu_class_gb": 80,
-        "lora_targets": ["q_proj", "v_proj"],
-        "stack": "transformers",
-        "gradient_checkpointing": "full",
-        "outcome": "ran",
-    }
-    assert {name: row[name] for name in facts} == facts
-    assert "base" not in row and "compiled" not in row

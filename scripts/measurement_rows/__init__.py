@@ -1,1 +1,0 @@
-"""Converters of collected logs to rows of `data/measurements`."""
