@@ -16,8 +16,7 @@ from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.models_for.service import models_for
 from gpusizer.answers.near_models import by_loose_names, suggesting_models
-from gpusizer.answers.published_weights import published_notes
-from gpusizer.answers.report import Report, estimate_rows
+from gpusizer.answers.report import Report, estimate_rows, published_notes
 from gpusizer.answers.requests.named_gpus import NamedGpu, best_on_named, find_named, place_of
 from gpusizer.answers.requests.question import Question, serving_plan
 from gpusizer.answers.requests.request import CompareRequest, ListingRequest, SizeRequest

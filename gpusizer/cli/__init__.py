@@ -10,12 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gpusizer.cli.command_list import COMMANDS, listing_parser
-from gpusizer.core.errors import GpusizerError
+from gpusizer.core.errors import GpusizerError, InvalidRequest
 
 if TYPE_CHECKING:
     from gpusizer.answers.sizer import Sizer
 
 _log = logging.getLogger(__name__)
+_PORTS = range(1, 65_536)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def run(argv: Sequence[str], roots: Roots) -> int:
         arguments = _parsed(argv)
         model = getattr(arguments, "model", None)
         if arguments.command == "serve":
-            part("cli.server_command").run_serve(roots.serve, arguments)
+            _run_serve(roots.serve, arguments)
             return 0
         arguments.read_page = roots.read_page
         entry = COMMANDS[arguments.command]
@@ -57,6 +58,25 @@ def run(argv: Sequence[str], roots: Roots) -> int:
         _log.exception("unexpected failure")
         return _fail(GpusizerError(), argv, model)
     return 0
+
+
+def _run_serve(
+    serve: Callable[[str | None, int | None], None], arguments: argparse.Namespace
+) -> None:
+    """Serve the page here. Raises InvalidRequest for no port, and without the extra `web`."""
+    port = None if arguments.port is None else _port(arguments.port)
+    try:
+        serve(arguments.host, port)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("gpusizer"):
+            raise
+        raise InvalidRequest(field="serve", value=error.name or "", reason="needs_web") from None
+
+
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text[:6]) not in _PORTS:
+        raise InvalidRequest(field="port", value=text[:40], reason="count", most=_PORTS[-1])
+    return int(text)
 
 
 def _parsed(argv: Sequence[str]) -> argparse.Namespace:
