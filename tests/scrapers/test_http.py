@@ -75,7 +75,7 @@ def test_every_request_is_refused_twice(
 
     hub.faults.add(Fault("status", is_refused, status=status))
     monkeypatch.setattr(
-        "scrapers.client.http.pause_seconds", lambda n, hint: pause_seconds(n, hint) / 5
+        "scrapers.client.http.pause_seconds", lambda n, hint: pause_seconds(n, hint) / 25
     )
     assert replace(fetch("org/busy-8B@v1"), retrieved_at="") == replace(expected, retrieved_at="")
 
