@@ -6,7 +6,7 @@ from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, GIB, TERA
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs, rent_usd_per_hour
-from gpusizer.ui.presenters.pieces.grid import Column, gpu_cell, numbers
+from gpusizer.ui.presenters.pieces.grid import Column, gpu_cell, laid_out, marked, numbers
 from gpusizer.ui.presenters.pieces.html import Html, el, section
 from gpusizer.ui.presenters.pieces.number_format import DASH
 from gpusizer.ui.presenters.pieces.words import Words
@@ -29,47 +29,33 @@ def sold_first(gpus: Sequence[Gpu]) -> list[Gpu]:
     return sorted(gpus, key=lambda gpu: (gpu.status != "current", -gpu.release_year))
 
 
-COLUMNS: tuple[Column[Gpu], ...] = (
-    Column(
+COLUMNS: tuple[Column[Gpu], ...] = laid_out(
+    __file__,
+    marked(
         "gpu",
         lambda gpu: gpu.name,
         lambda gpu, words: gpu_cell(gpu.name, gpu.architecture, gpu.slug, words),
-        "html",
     ),
-    numbers("usable", lambda gpu: gpu.memory_bytes, Words.gib, GIB, 2, width=118),
+    numbers("usable", lambda gpu: gpu.memory_bytes, Words.gib, GIB, 2),
     numbers(
         "bandwidth",
         lambda gpu: gpu.bandwidth_bytes_per_second,
-        lambda words, speed: words.whole(speed / GB),
+        lambda words, n: words.whole(n / GB),
         GB,
-        width=76,
     ),
     numbers(
-        "fp16",
-        lambda gpu: gpu.fp16_flops,
-        lambda words, flops: words.number(flops / TERA, ",.1f"),
-        TERA,
-        width=102,
+        "fp16", lambda gpu: gpu.fp16_flops, lambda words, n: words.number(n / TERA, ",.1f"), TERA
     ),
-    Column(
-        "links",
-        lambda gpu: gpu.interconnect,
-        lambda gpu, words: el("span", gpu.interconnect or DASH),
-        "html",
-        width=112,
+    marked(
+        "links", lambda gpu: gpu.interconnect, lambda gpu, _: el("span", gpu.interconnect or DASH)
     ),
-    numbers("power", lambda gpu: gpu.power_watts, Words.whole, ascending=True, width=84),
-    Column(
-        "year", lambda gpu: gpu.release_year, lambda gpu, words: str(gpu.release_year), width=76
-    ),
-    Column(
+    numbers("power", lambda gpu: gpu.power_watts, Words.whole),
+    Column("year", lambda gpu: gpu.release_year, lambda gpu, _: str(gpu.release_year)),
+    marked(
         "buy",
         lambda gpu: gpu.buy_usd,
         lambda gpu, words: price_cell(plan_costs(gpu, 1, None, DEFAULT_ASSUMPTIONS), words),
-        "html",
-        ascending=True,
-        width=162,
     ),
-    numbers("rent", rent_usd_per_hour, Words.usd, ascending=True, width=106),
+    numbers("rent", rent_usd_per_hour, Words.usd),
 )
 """The grid of GPUs."""

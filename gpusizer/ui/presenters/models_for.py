@@ -10,7 +10,7 @@ from gpusizer.hub.listed_models import ListedModel
 from gpusizer.memory.workload import DEFAULT_CONTEXT
 from gpusizer.ui.presenters.conclusion import conclusion_html
 from gpusizer.ui.presenters.pieces.addresses import question_href
-from gpusizer.ui.presenters.pieces.grid import Column, known, named, numbers
+from gpusizer.ui.presenters.pieces.grid import Column, known, marked, named, numbers
 from gpusizer.ui.presenters.pieces.html import Html, bullets, el, fold, join, section
 from gpusizer.ui.presenters.pieces.losses import configuration
 from gpusizer.ui.presenters.pieces.marks import verdict_badge
@@ -75,18 +75,16 @@ def _newcomer_facts(model: ListedModel, words: Words) -> Iterator[str]:
 def columns(gpu: str) -> tuple[Column[RunsOn], ...]:
     """Return the columns of families that run, each by a link to its answer on the same GPU."""
     return (
-        Column(
+        marked(
             "model",
             lambda row: row.runs.profile.repo_id,
             lambda row, words: _model(row, gpu, words),
-            "html",
         ),
         numbers("size", lambda row: row.runs.profile.parameters, Words.count, _BILLION, 3),
-        Column(
+        marked(
             "verdict",
             lambda row: row.runs.verdict.place,
             lambda row, words: verdict_badge(row.runs.verdict, words, f"how_{row.runs.how}"),
-            "html",
         ),
         numbers("headroom", lambda row: row.fit.headroom_bytes, Words.gib, GIB, 2),
         Column("speed", _speed, _speed_text),

@@ -12,7 +12,14 @@ from gpusizer.fit.speed import Rate
 from gpusizer.ui.presenters.beside.bars import bars_html, shown_rows
 from gpusizer.ui.presenters.choices import Tier
 from gpusizer.ui.presenters.derivation import derivation_html
-from gpusizer.ui.presenters.pieces.grid import Column, amount_cell, gpu_cell, numbers
+from gpusizer.ui.presenters.pieces.grid import (
+    Column,
+    amount_cell,
+    gpu_cell,
+    laid_out,
+    marked,
+    numbers,
+)
 from gpusizer.ui.presenters.pieces.html import Html, choices, el, fold, join, section
 from gpusizer.ui.presenters.pieces.losses import configuration, loss_cell, loss_sentence
 from gpusizer.ui.presenters.pieces.marks import (
@@ -102,6 +109,10 @@ def _rate_of(item: Ranked) -> Rate | None:
     return item.user_rate or item.decode or item.read
 
 
+def _likely(rate: Rate | None) -> float | None:
+    return None if rate is None else rate.likely
+
+
 def _amount(rate: Rate | None, words: Words) -> Html:
     """Write a likely figure with its band."""
     if rate is None:
@@ -138,58 +149,27 @@ def _estimates(words: Words) -> Columns[EstimateRow]:
     }
 
 
-RANKING_COLUMNS: tuple[Column[Ranked], ...] = (
-    Column(
-        "gpu",
-        lambda item: f"{boards_name(item.fit.gpu, item.fit.count)} {item.fit.gpu.slug}",
-        _gpu,
-        "html",
+_COLUMNS: tuple[Column[Ranked], ...] = laid_out(
+    __file__,
+    marked("gpu", lambda it: f"{boards_name(it.fit.gpu, it.fit.count)} {it.fit.gpu.slug}", _gpu),
+    marked(
+        "speed", lambda it: _likely(_rate_of(it)), lambda it, words: _amount(_rate_of(it), words)
     ),
-    Column(
-        "speed",
-        lambda item: rate.likely if (rate := _rate_of(item)) else None,
-        lambda item, words: _amount(_rate_of(item), words),
-        "html",
-        width=88,
+    marked("drawn", lambda it: _likely(it.drawn), lambda it, words: _amount(it.drawn, words)),
+    marked("buy", lambda it: it.costs.buy_usd, lambda it, words: price_cell(it.costs, words)),
+    marked(
+        "rent", lambda it: it.costs.rent_usd_per_hour, lambda it, words: rent_cell(it.costs, words)
     ),
-    Column(
-        "buy",
-        lambda item: item.costs.buy_usd,
-        lambda item, words: price_cell(item.costs, words),
-        "html",
-        ascending=True,
-        width=132,
-    ),
-    Column(
-        "rent",
-        lambda item: item.costs.rent_usd_per_hour,
-        lambda item, words: rent_cell(item.costs, words),
-        "html",
-        ascending=True,
-        width=112,
-    ),
-    numbers("headroom", lambda item: item.fit.way.headroom_bytes, Words.gib, GIB, 2, width=104),
-    Column(
+    numbers("headroom", lambda it: it.fit.way.headroom_bytes, Words.gib, GIB, 2),
+    marked(
         "verdict",
-        lambda item: item.fit.verdict.place,
-        lambda item, words: verdict_badge(item.fit.verdict, words),
-        "html",
-        width=112,
+        lambda it: it.fit.verdict.place,
+        lambda it, words: verdict_badge(it.fit.verdict, words),
     ),
-    numbers("power", lambda item: item.power_watts, Words.whole, ascending=True, width=90),
+    numbers("power", lambda it: it.power_watts, Words.whole),
 )
+RANKING_COLUMNS = tuple(column for column in _COLUMNS if column.name != "drawn")
 """The grid of every GPU that runs a model, in the report's order."""
-
-
-_DRAWN: Column[Ranked] = Column(
-    "drawn",
-    lambda item: None if item.drawn is None else item.drawn.likely,
-    lambda item, words: _amount(item.drawn, words),
-    "html",
-    ascending=True,
-    width=104,
-)
-"""Seconds of a picture or clip, in the place of tokens/s."""
 
 
 def ranking_columns(ranking: Sequence[Ranked]) -> Sequence[Column[Ranked]]:
@@ -197,7 +177,5 @@ def ranking_columns(ranking: Sequence[Ranked]) -> Sequence[Column[Ranked]]:
     model of it writes or reads tokens."""
     if any(map(_rate_of, ranking)):
         return RANKING_COLUMNS
-    columns = [column for column in RANKING_COLUMNS if column.name != "speed"]
-    if any(item.drawn is not None for item in ranking):
-        columns.insert(1, _DRAWN)
-    return columns
+    unknown = {"speed"} if any(item.drawn is not None for item in ranking) else {"speed", "drawn"}
+    return [column for column in _COLUMNS if column.name not in unknown]

@@ -1,10 +1,11 @@
 """A table to sort and search, as the value of a `gr.Dataframe`."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypedDict, TypeVar
 
 from gpusizer.core.printable import printable
+from gpusizer.core.tables import toml_of
 from gpusizer.ui.presenters.pieces.addresses import question_href
 from gpusizer.ui.presenters.pieces.html import Html, el, small
 from gpusizer.ui.presenters.pieces.number_format import DASH
@@ -29,9 +30,9 @@ class Column(Generic[_Row]):
         name: key of its heading, `page.column.<name>`.
         value: by which its rows are sorted and searched, a number where it is one.
         write: what is shown.
-        datatype: type of the shown values. Only markup made by `el`, which escapes, may be "html".
+        datatype: type of the shown values.
         ascending: people look for the least values, so that unknown ones are sorted as largest.
-        width: pixels; 0 for a width by the contents of the widest cell.
+        width: pixels; 0 for a width by the contents of the widest cell. `laid_out` says both.
     """
 
     name: str
@@ -66,9 +67,6 @@ def numbers(
     write: Callable[[Words, float], str],
     unit: float = 1,
     digits: int | None = None,
-    *,
-    ascending: bool = False,
-    width: int = 0,
 ) -> Column[_Row]:
     """A column of amounts, sorted by how many units they are to so many digits; a dash stands for
     an unknown one."""
@@ -82,7 +80,20 @@ def numbers(
     def shown(row: _Row, words: Words) -> str:
         return known(amount(row), lambda known_amount: write(words, known_amount))
 
-    return Column(name, value, shown, ascending=ascending, width=width)
+    return Column(name, value, shown)
+
+
+def marked(
+    name: str, value: Callable[[_Row], Value], write: Callable[[_Row, Words], str]
+) -> Column[_Row]:
+    """A column of markup, which `el` has made, since that escapes."""
+    return Column(name, value, write, "html")
+
+
+def laid_out(module: str, *columns: Column[_Row]) -> tuple[Column[_Row], ...]:
+    """Return columns as the table `columns` beside a module says, which gives its `__file__`."""
+    layout = toml_of(module)["columns"]
+    return tuple(replace(column, **layout.get(column.name, {})) for column in columns)
 
 
 def grid_update(columns: Sequence[Column[_Row]], rows: Sequence[_Row], words: Words) -> GridUpdate:
