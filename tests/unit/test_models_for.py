@@ -205,11 +205,6 @@ def test_requests_that_cannot_be_answered(fields: dict[str, Any], reason: str) -
     assert refused.value.exit_code == 2
 
 
-def test_unknown_gpu() -> None:
-    with pytest.raises(UnknownGpu):
-        ask(gpu="rtx 9999")
-
-
 def test_tasks() -> None:
     tasks = {
         candidate.profile.repo_id: task_of(candidate.profile)

@@ -103,6 +103,17 @@ def test_values_are_read_as_people_write_them(field: str, value: Any, parsed: An
         ("quant", {"a": 1}),
         ("quant", ["q4_k_m"] * 100),
         ("colour", "blue"),
+        ("status", "nearly"),
+        ("max_usd", -5),
+        ("max_usd", "cheap"),
+        ("max_watts", "nan"),
+        ("max_usd_per_hour", 0),
+        ("rentable", "perhaps"),
+        ("hours_per_day", 25),
+        ("hours_per_day", 0),
+        ("usd_per_kwh", "inf"),
+        ("amortisation_years", 0),
+        ("host_usd", -1),
     ],
 )
 def test_impossible_values_name_their_field(field: str, value: Any) -> None:
@@ -110,7 +121,8 @@ def test_impossible_values_name_their_field(field: str, value: Any) -> None:
         SizeRequest.from_fields({field: value})
     assert caught.value.code == "invalid_request"
     assert caught.value.fields["field"] == field
-    assert caught.value.fields["reason"]
+    reason = str(caught.value.fields["reason"])
+    assert reason.startswith("not_") or reason in ("out_of_range", "too_long", "unknown_field")
 
 
 def test_lists_may_be_written_with_commas() -> None:
