@@ -38,8 +38,9 @@ def data_ages() -> tuple[DataAge, ...]:
         *_dates(DATA_DIR / "purchase_prices.csv"),
         *_dates(GENERATED_DIR / "purchase_lists.csv"),
     ]
+    snapshots = (json.loads(path.read_bytes()) for path in SNAPSHOTS_DIR.glob("*__*.json"))
     return (
-        _age("models", _snapshot_days(SNAPSHOTS_DIR)),
+        _age("models", [snapshot["retrieved_at"][:10] for snapshot in snapshots]),
         _age("gpus", [_gone_through(GPU_TABLE)]),
         _age("rents", _dates(GENERATED_DIR / "rental_prices.csv")),
         _age("purchases", purchases),
@@ -66,8 +67,3 @@ def _dates(table: Path) -> Iterator[str]:
 def _gone_through(table: str) -> str:
     with DATED_TABLES.open(encoding="utf-8", newline="") as file:
         return next(row["date"] for row in csv.DictReader(file) if row["table"] == table)
-
-
-def _snapshot_days(folder: Path) -> Iterator[str]:
-    for path in folder.glob("*__*.json"):
-        yield str(json.loads(path.read_bytes())["retrieved_at"])[:10]

@@ -154,7 +154,9 @@ def resolve_experts(workload: Workload, profile: ModelProfile) -> tuple[Workload
         return replace(workload, expert_parallel=None), (note,)
     if degree > arch.experts:
         raise _refusal(degree, "more_than_experts", experts=arch.experts)
-    tensor = workload.tensor_parallel or _tensor(degree, arch.attention_heads or 1)
+    heads = arch.attention_heads or 1
+    dividing = (n for n in range(_MOST_TENSOR, 0, -1) if degree % n == 0 and heads % n == 0)
+    tensor = workload.tensor_parallel or next(dividing)
     if degree % tensor:
         raise _refusal(degree, "expert_ranks", tensor=tensor)
     engine = workload.engine or dealing[0].slug
@@ -167,11 +169,6 @@ def refused_degrees(engine: Engine, workload: Workload, profile: ModelProfile) -
     if arch is None or degree is None or engine.split_by != "tensor":
         return ()
     return tuple(obstacles(arch, degree, dealt=workload.expert_parallel is not None))
-
-
-def _tensor(degree: int, heads: int) -> int:
-    """The largest tensor-parallel degree of one server that divides ranks and heads."""
-    return next(n for n in range(_MOST_TENSOR, 0, -1) if degree % n == 0 and heads % n == 0)
 
 
 def _refusal(degree: int, reason: str, **facts: int) -> InvalidRequest:

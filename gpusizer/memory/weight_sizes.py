@@ -65,7 +65,9 @@ def all_weight_sizes(
     sizes: dict[str, WeightSizes] = {}
     owner = profile.repo_id.partition("/")[0]
     for quant, native in quants:
-        if native and _is_unread(profile, quant):
+        # A file of the repository other than the one that was read.
+        unread = is_variant(quant) and quant.slug != (profile.variant or quant.slug).lower()
+        if native and unread:
             published = as_published(quant, owner)
             if published.layout not in by_layout:
                 by_layout[published.layout] = weight_sizes(
@@ -120,11 +122,6 @@ def _is_looked_up(group: WeightGroup, *, tied: bool) -> bool:
     """Whether a token reads rows of it alone: an embedding that is not the head too, and the table
     with rows for each layer, which llama.cpp leaves in system memory (PR 14400)."""
     return group.kind is Kind.EMBEDDING and (not tied or is_layer_table(group.pattern))
-
-
-def _is_unread(profile: ModelProfile, quant: Quant) -> bool:
-    """Whether this is a file of the repository other than the one that was read."""
-    return is_variant(quant) and quant.slug != (profile.variant or quant.slug).lower()
 
 
 def _of_unread_file(profile: ModelProfile, quant: Quant, similar: WeightSizes) -> WeightSizes:

@@ -119,6 +119,8 @@ def _llama(parsed: ParsedLog, model: str, gpu: str) -> LogRequest:
     keys = _known_cache(parsed.text("kv_k") or parsed.text("kv_dtype"))
     values = _known_cache(parsed.text("kv_v"))
     devices, offload = gpu_devices(parsed), offload_of(parsed)
+    # Without layers on a GPU, large batches still go to one that has a compute buffer.
+    computing = any(r.device and not is_host(r.device) for r in parsed.all_of("compute_bytes"))
     fields = {
         "model": _with_tag(model, parsed),
         "engine": parsed.engine,
@@ -131,7 +133,7 @@ def _llama(parsed: ParsedLog, model: str, gpu: str) -> LogRequest:
         "flash_attention": parsed.get("flash_attention"),
         "gpu_layers": {"partial": parsed.get("gpu_layers"), "none": 0}.get(offload),
         "cpu_moe": True if offload == "overrides" else None,
-        "backend": "cpu" if offload == "none" and not _computes_on_gpu(parsed) else None,
+        "backend": "cpu" if offload == "none" and not computing else None,
     }
     return LogRequest(
         engine=parsed.engine,
@@ -157,11 +159,6 @@ def gpu_devices(parsed: ParsedLog) -> tuple[str, ...]:
     readings = (*parsed.all_of("weights_bytes"), *parsed.all_of("kv_bytes"))
     names = {reading.device.partition("_Mapped")[0] for reading in readings if reading.device}
     return tuple(sorted(name for name in names if not is_host(name)))
-
-
-def _computes_on_gpu(parsed: ParsedLog) -> bool:
-    """Whether a GPU has a compute buffer: without layers there, large batches still go to it."""
-    return any(r.device and not is_host(r.device) for r in parsed.all_of("compute_bytes"))
 
 
 def backend_of(devices: tuple[str, ...]) -> str:

@@ -1,6 +1,6 @@
 """Machines that a request names, and the best way to run a model on each."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gpusizer.answers.requests.request import SizeRequest
@@ -85,11 +85,13 @@ def place_of(
     """The ranking entry of a named GPU; `advised` adds what more fits there and what would help."""
     way = best_on_named(study, named, request)
     place = describe(study, way, rank)
+    taken = named.boards is None and way.boards > 1  # more than were named
+    about = (Note("boards_taken", count=way.boards, gpu=way.gpu.name),) if taken else ()
     place = replace(
         place,
         assumptions=request.assumptions,
         enough=request.min_tok_s or READING_SPEED,
-        reasons=(*_boards_taken(way, named), *place.reasons),
+        reasons=(*about, *place.reasons),
     )
     return with_advice(study, place, named.boards) if advised else place
 
@@ -107,9 +109,3 @@ def with_advice(study: Study, place: Ranked, boards: int | None = None) -> Ranke
     if way.machine.ram_bytes is not None and way.verdict is not Verdict.OFFLOAD:
         advice = tuple(item for item in advice if item.note.code != "try_offload")
     return replace(place, largest=largest(plan), advice=advice, plans=run_plans(study, way, boards))
-
-
-def _boards_taken(way: Way, named: NamedGpu) -> Iterator[Note]:
-    """That the answer is about more boards than were named, and why."""
-    if named.boards is None and way.boards > 1:
-        yield Note("boards_taken", count=way.boards, gpu=way.gpu.name)

@@ -1,6 +1,6 @@
 """llms.txt tells programs what gpusizer is and how to call it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import gradio as gr
@@ -15,16 +15,15 @@ _INTRODUCTION = Path(__file__).with_suffix(".md")
 def llms_text(blocks: gr.Blocks) -> str:
     """Write the document, with every public endpoint of an application."""
     endpoints = blocks.get_api_info()["named_endpoints"]
-    meanings = {f"/{listener.api_name}": _meanings(listener.fn) for listener in blocks.fns.values()}
+    meanings = {
+        f"/{listener.api_name}": get_function_description(listener.fn)[1]
+        for listener in blocks.fns.values()
+        if listener.fn is not None
+    }
     parts = (
         _endpoint(name, endpoint, meanings.get(name, {})) for name, endpoint in endpoints.items()
     )
     return _INTRODUCTION.read_text(encoding="utf-8") + "".join(parts)
-
-
-def _meanings(function: Callable[..., object] | None) -> Mapping[str, str]:
-    """Return the description of each parameter in a function's docstring."""
-    return {} if function is None else get_function_description(function)[1]
 
 
 def _endpoint(name: str, endpoint: APIEndpointInfo, meanings: Mapping[str, str]) -> str:

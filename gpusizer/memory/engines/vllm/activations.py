@@ -69,7 +69,9 @@ def peak_of(placement: Placement, arch: Architecture, limits: BatchLimits, era: 
     if arch.generates and not workload.text_only:
         persistent = embeddings_bytes(profile, arch, limits.tokens)
         beforehand = tower_bytes(profile, arch, limits.tokens, split)
-    if era.keeps_workspace and limits.samples and not _streams_experts(profile):
+    # MXFP4 kernels allocate and free the buffers of experts at each call.
+    mxfp4 = profile.quantization is not None and profile.quantization.method == "mxfp4"
+    if era.keeps_workspace and limits.samples and not mxfp4:
         persistent += workspace
     else:
         forward += workspace
@@ -112,8 +114,3 @@ def _workspace(arch: Architecture, tokens: int, split: Split) -> float:
     tokens = min(tokens * split.data, max(tokens, _CHUNK_TOKENS))
     routed = tokens * (arch.experts_per_token or 1)
     return routed * (max(2 * width, arch.hidden_size or 0) + width)
-
-
-def _streams_experts(profile: ModelProfile) -> bool:
-    """Whether experts run MXFP4 kernels, which allocate and free their buffers per call."""
-    return profile.quantization is not None and profile.quantization.method == "mxfp4"
