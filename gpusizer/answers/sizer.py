@@ -284,17 +284,19 @@ class Sizer:
         named = find_named(request.compared, None, self.catalogue, request.own_memory)
         return Comparison(tuple(ComparedGpu(n.gpu, n.boards, None) for n in named), None, None)
 
-    def compared(self, question: Question, gpus: Sequence[str]) -> Comparison:
+    def compared(
+        self, question: Question, gpus: Sequence[str], *, advised: bool = True
+    ) -> Comparison:
         """GPUs side by side, with the way that the ranking prefers on each. Raises as `compare`
         does."""
         named = find_named(gpus, None, self.catalogue, question.request.own_memory)
-        return self._side_by_side(question, named, question.study)
+        return self._side_by_side(question, named, question.study, advised=advised)
 
     def _side_by_side(
-        self, question: Question, named: Sequence[NamedGpu], asked: Study
+        self, question: Question, named: Sequence[NamedGpu], asked: Study, *, advised: bool = True
     ) -> Comparison:
         """`asked` is the study of all quantizations that there were to choose from."""
-        places = list(self.places(question, named))
+        places = list(self.places(question, named, advised=advised))
         items = (
             ComparedGpu(n.gpu, n.boards, place) for n, place in zip(named, places, strict=True)
         )

@@ -29,6 +29,8 @@ def printable(text: str, *, keep: str = "") -> str:
     >>> printable("bits\\x1b[2J\\u202e4"), printable("位宽 é")
     ('bits�[2J�4', '位宽 é')
     """
+    if text.isascii() and text.isprintable():
+        return text  # as most are: a page has thousands
     return _HIDDEN.sub(lambda match: match[0] if match[0] in keep else REPLACEMENT, text)
 
 

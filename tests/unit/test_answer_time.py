@@ -10,23 +10,31 @@ from typing import Any
 
 import pytest
 
+from gpusizer.answers.requests import named_gpus
 from gpusizer.answers.sizer import Sizer
 from gpusizer.composition import stored
 from gpusizer.core.errors import LimitsExceeded
 from gpusizer.core.messages import Note
 from gpusizer.core.settings import Settings
 from gpusizer.core.time_budget import TimeBudget, own_budget
+from gpusizer.fit.compatibility import runnable
+from gpusizer.fit.ranking import ways_to_rank
+from gpusizer.fit.study import Study
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.snapshot import Component, RepoSnapshot, Totals
+from gpusizer.memory.quants import find_quant
+from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import build_profile
 from gpusizer.text import LANGUAGES, say_error, say_note
+from gpusizer.ui.page.answering import pictures
+from gpusizer.ui.page.page_state import PageState
 from tests.asking import compare, models_for, size, training
 from tests.builders import group, llama, snapshot, tiny
 from tests.counting import steps_of
 from tests.documents import document
 from tests.gguf_snapshots import gguf_snapshot
 from tests.hub_emulator.gguf_models import llama_metadata, llama_tensors
-from tests.sizers import unlimited_budget
+from tests.sizers import embedded_sizer, unlimited_budget
 
 CATALOGUE = load_catalogue()
 CARDS = ["4090", "8x H200"]
@@ -218,3 +226,23 @@ def test_a_command_on_ones_own_machine_has_a_minute(monkeypatch: pytest.MonkeyPa
         with pytest.raises(LimitsExceeded) as caught:
             budget.check("org/model")
         assert caught.value.fields["allowed"] == seconds
+
+
+def test_cards_that_run_the_same_share_their_options() -> None:
+    """A ranking looks for engines once for each group of them, however many classes there are."""
+    study = Study(build_profile(llama()), Workload(), [(find_quant("q4_k_m"), False)])
+    ways_to_rank(study, CATALOGUE)
+    ranked = [gpu for gpu in CATALOGUE.gpus if gpu.status != "announced"]
+    alike = {runnable(gpu.kernel_class) for gpu in ranked}
+    assert len(alike) < len({gpu.kernel_class for gpu in ranked})
+    usual = [key for key in study.options if key[0] is True]
+    assert 0 < len(usual) <= len(alike)
+
+
+def test_pictures_of_cards_reckon_no_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    def needless(*_: object) -> None:
+        raise AssertionError("pictures show no advice")
+
+    monkeypatch.setattr(named_gpus, "with_advice", needless)
+    shown = pictures(embedded_sizer(), PageState("Qwen/Qwen3-8B", gpus=("4090", "2x3090")))
+    assert len(shown.capacities) == 2

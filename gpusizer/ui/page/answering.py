@@ -125,9 +125,10 @@ def pictures(sizer: Sizer, state: PageState, reports: Reports | None = None) -> 
 
 
 def _picked(sizer: Sizer, state: PageState, question: Question) -> Sequence[ComparedGpu]:
-    """Compare the picked GPUs with the model, or without it where one of them cannot run it."""
+    """Compare the picked GPUs with the model, or without it where one of them cannot run it.
+    Pictures show no advice."""
     try:
-        compared = compare(sizer, state, question)
+        compared = compare(sizer, state, question, advised=False)
     except InvalidRequest:
         gpus = {"gpus": list(state.places)}
         compared = sizer.compare(CompareRequest.from_fields(gpus))
@@ -140,11 +141,17 @@ def rank(sizer: Sizer, state: PageState, top: int = 0) -> Report:
 
 
 def compare(
-    sizer: Sizer, state: PageState, question: Question | None = None, *, plans: Plans = "best"
+    sizer: Sizer,
+    state: PageState,
+    question: Question | None = None,
+    *,
+    plans: Plans = "best",
+    advised: bool = True,
 ) -> Comparison | None:
     """Compare the visitor's machine and the picked GPUs; None without. Raises any GpusizerError.
 
-    `question` is the page's own, where it has been studied.
+    `question` is the page's own, where it has been studied; `advised` has each place say what more
+    fits there and what would help.
     """
     if not state.places:
         return None
@@ -153,7 +160,7 @@ def compare(
     if plans == "same" or not request.model:
         return sizer.compare(request)
     question = question.asking(request) if question else sizer.question(request)
-    return sizer.compared(question, request.compared)
+    return sizer.compared(question, request.compared, advised=advised)
 
 
 def _tiers(sizer: Sizer, question: Question, report: Report) -> tuple[Tier, ...]:

@@ -5,13 +5,14 @@
 """
 
 import html
+import re
 from collections.abc import Iterable, Mapping
 
 from gpusizer.core.printable import printable
 
 _VOID = frozenset({"br", "input"})
 # Gradio's own HTML templates evaluate ${…} and {{…}}; ours does not, and this keeps it so.
-_TEMPLATE_CHARACTERS = str.maketrans({"$": "&#36;", "{": "&#123;", "}": "&#125;", "`": "&#96;"})
+_TEMPLATE_CHARACTERS = re.compile("[${}`]")
 _LINE_ENDS = "\n"  # of commands and issues to copy; anywhere else they are spaces
 
 Attribute = str | int | float | bool | None
@@ -31,7 +32,8 @@ def escape(text: object) -> Html:
     if isinstance(text, Html):
         return text
     shown = printable(str(text), keep=_LINE_ENDS)
-    return Html(html.escape(shown, quote=True).translate(_TEMPLATE_CHARACTERS))
+    escaped = html.escape(shown, quote=True)
+    return Html(_TEMPLATE_CHARACTERS.sub(lambda match: f"&#{ord(match[0])};", escaped))
 
 
 def el(tag: str, *children: Child, **attributes: Attribute) -> Html:
