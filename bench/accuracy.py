@@ -12,15 +12,13 @@ writes `data/generated/accuracy.json`, which the page shows; `--write-docs` also
 `docs/accuracy.md` and the headline of the README.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
 
-from bench import baselines, training
+from bench import baseline, training
 from bench.evaluation import (
     APART,
     COMPONENTS,
@@ -44,6 +42,7 @@ def main() -> None:
     parser.add_argument("--file", type=Path, action="append", help="rows to score instead")
     parser.add_argument("--worst", type=int, default=3, help="worst rows shown per component")
     parser.add_argument("--update-baseline", action="store_true")
+    parser.add_argument("--baseline", type=Path, default=baseline.FILE, help="the file to update")
     parser.add_argument("--publish", action="store_true", help="write accuracy.json")
     parser.add_argument("--write-docs", action="store_true", help="publish, in the documents too")
     parser.add_argument("--training", action="store_true", help="peaks of training runs")
@@ -54,7 +53,7 @@ def main() -> None:
         return
     accuracy = evaluate(load(arguments.file)) if arguments.file else published_accuracy()
     if arguments.update_baseline:
-        print(baselines.ACCURACY.update(baseline_errors(accuracy)))
+        print(baseline.update(baseline_errors(accuracy), arguments.baseline))
     elif arguments.publish or arguments.write_docs:
         table = publish(accuracy)
         if arguments.write_docs:

@@ -1,7 +1,5 @@
 """Compares llama.cpp's allocation lines, processes and published GGUF files with answers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Compares published peaks of diffusers pipelines with public answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,15 +1,12 @@
-"""Measures the cost of reading a model beside hf-mem, and the memory of the longest headers.
+"""Measures how long reading a model takes beside hf-mem.
 
     python -m bench.scraping --hf-mem ENV/bin/python [--runs N]
 
-ENV is an environment with `pip install hf-mem==0.5.6`; without it hf-mem is left out. Both read
-the same synthetic repositories from an emulated Hub on loopback, which runs in its own process
-and adds a latency to every request. A command is timed as a process, `python -m gpusizer size`
-with an empty cache. Requests and round trips are counted at a latency of 400 ms, so that parallel
-requests overlap. Prints medians; on a shared machine only the ratios are meaningful.
+ENV is an environment with `pip install hf-mem==0.5.6`. Both read the same synthetic repositories
+from an emulated Hub on loopback, which runs in its own process and adds a latency to every request.
+A command is timed as a process, `python -m gpusizer size` with an empty cache. Prints medians; on a
+shared machine only the ratios are meaningful. `tests/scrapers` hold requests and round trips.
 """
-
-from __future__ import annotations
 
 import argparse
 import statistics
@@ -22,23 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.emulated_hub import Hub, hub_process
-from tests.hub_emulator import FakeRepo, HubEmulator, llama_repo, moe_repo
-from tests.hub_emulator.gguf_models import gguf_repo
-from tests.scrapers.long_headers import memory_of_reading, tagged_repo, usual_name
+from tests.hub_emulator import FakeRepo, llama_repo, moe_repo
 
 ONE_SHARD = "synth/llama-1shard"
 MANY_SHARDS = "synth/moe-671B-163shard"
-COUNTED = (
-    ONE_SHARD,
-    "synth/llama-4shard",
-    "synth/llama-30shard",
-    "synth/llama-30shard@v1",
-    MANY_SHARDS,
-    f"{MANY_SHARDS}@v1",
-    "synth/gguf-2files",
-)
-COUNTING_SECONDS = 0.4
-LONG_HEADERS, LONG_HEADER_BYTES = 31, 8_300_000
 
 # hf-mem has a fixed URL of the Hub: this program replaces it in hf-mem's own process.
 HF_MEM = """
@@ -75,48 +59,34 @@ COMPARISONS = (
 
 
 def main() -> None:
-    """Print the tables of requests, seconds and memory."""
+    """Print the table of seconds."""
     parser = argparse.ArgumentParser(prog="python -m bench.scraping")
-    parser.add_argument("--hf-mem", type=Path, help="interpreter that has hf-mem")
+    parser.add_argument("--hf-mem", type=Path, required=True, help="interpreter that has hf-mem")
     parser.add_argument("--runs", type=int, default=3)
     arguments = parser.parse_args()
-    with hub_process(synthetic_repos) as hub:
-        print("| model | requests | round trips | MB |\n|---|---:|---:|---:|")
-        for model in COUNTED:
-            run_seconds(size_command(model), hub)  # files are built at the first request
-            hub.reset(COUNTING_SECONDS)
-            run_seconds(size_command(model), hub)
-            asked = hub.traffic()
-            hub.reset()
-            counts = f"{asked.requests} | {asked.round_trips} | {asked.body_bytes / 1e6:.2f}"
-            print(f"| {model} | {counts} |", flush=True)
-        if arguments.hf_mem is None:
-            print("\nhf-mem: left out, no --hf-mem")
-        else:
-            _compare(hub, arguments.hf_mem, arguments.runs)
-    with HubEmulator([tagged_repo(usual_name, LONG_HEADERS, LONG_HEADER_BYTES)]) as emulator:
-        limit, megabytes = memory_of_reading(emulator)
-    print(f"\n{LONG_HEADERS} headers of 8 MB: {megabytes:.0f} MB, ended by the limit of {limit}")
-
-
-def _compare(hub: Hub, hf_mem: Path, runs: int) -> None:
-    print("\n| model | latency, ms | gpusizer, s | hf-mem, s | times as fast | asked |")
+    print("| model | latency, ms | gpusizer, s | hf-mem, s | times as fast | asked |")
     print("|---|---:|---:|---:|---:|---:|")
-    for case in COMPARISONS:
-        hf_mem_command = [str(hf_mem), "-c", HF_MEM, hub.endpoint, "--json-output", "--model-id"]
-        repo_id = case.model.partition("@")[0]  # hf-mem reads by ranges on every branch
-        commands = size_command(case.model), [*hf_mem_command, repo_id]
-        hub.reset(case.latency_seconds)
-        timed: tuple[list[float], list[float]] = [], []
-        for _ in range(runs):  # alternating, so that both see the same load of the machine
-            for command, seconds in zip(commands, timed, strict=True):
-                seconds.append(run_seconds(command, hub))
-        ours, theirs = map(statistics.median, timed)
-        print(
-            f"| {case.title} | {1000 * case.latency_seconds:.0f} | {ours:.2f} | {theirs:.2f} |"
-            f" {theirs / ours:.2f} | {case.least_ratio:.2f} |",
-            flush=True,
-        )
+    with hub_process(synthetic_repos) as hub:
+        for model in (ONE_SHARD, MANY_SHARDS):
+            run_seconds(size_command(model), hub)  # files are built at the first request
+        for case in COMPARISONS:
+            hub.reset(case.latency_seconds)
+            print(_row(case, hub, str(arguments.hf_mem), arguments.runs), flush=True)
+
+
+def _row(case: Comparison, hub: Hub, hf_mem: str, runs: int) -> str:
+    repo_id = case.model.partition("@")[0]  # hf-mem reads by ranges on every branch
+    theirs = [hf_mem, "-c", HF_MEM, hub.endpoint, "--json-output", "--model-id", repo_id]
+    commands = size_command(case.model), theirs
+    timed: tuple[list[float], list[float]] = [], []
+    for _ in range(runs):  # alternating, so that both see the same load of the machine
+        for command, seconds in zip(commands, timed, strict=True):
+            seconds.append(run_seconds(command, hub))
+    own, others = map(statistics.median, timed)
+    return (
+        f"| {case.title} | {1000 * case.latency_seconds:.0f} | {own:.2f} | {others:.2f} |"
+        f" {others / own:.2f} | {case.least_ratio:.2f} |"
+    )
 
 
 def size_command(model: str) -> list[str]:
@@ -147,15 +117,12 @@ def run_seconds(command: Sequence[str], hub: Hub) -> float:
 
 
 def synthetic_repos() -> list[FakeRepo]:
-    """Build Llamas of 1, 4 and 30 shards, a model like DeepSeek-R1, and two GGUF files."""
+    """Build a Llama of one shard and a model like DeepSeek-R1."""
     sizes = {"hidden": 4096, "intermediate": 14336, "heads": 32, "kv_heads": 8, "vocab": 128256}
     expert = {"hidden": 7168, "expert_size": 2048, "heads": 128, "kv_heads": 128, "vocab": 129280}
     repos = [
         llama_repo(ONE_SHARD, layers=16, shards=1, **sizes),
-        llama_repo("synth/llama-4shard", layers=32, shards=4, **sizes),
-        llama_repo("synth/llama-30shard", layers=80, shards=30, **sizes),
         moe_repo(MANY_SHARDS, layers=61, experts=499, shards=163, **expert),
-        gguf_repo("synth/gguf-2files", ["Q4_K_M", "Q8_0"], vocab=128256, merges=280147),
     ]
     for repo in repos:
         repo.revisions["v1"] = repo.sha

@@ -9,8 +9,6 @@ and of a plain roofline (data-sheet rates, no host, no latency of links). `--wri
 constants and bands that gpusizer uses.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import math

@@ -8,8 +8,6 @@ in the logarithms of the factors and solves a weighted least-squares problem (Ga
 weights 1 / |residual| that turn squares into absolute errors).
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -66,7 +64,7 @@ class Problem:
     keys: list[Key]
 
     @classmethod
-    def of(cls, cases: Sequence[Case]) -> Problem:
+    def of(cls, cases: Sequence[Case]) -> "Problem":
         """Factors of every class that a case belongs to."""
         keys = {(name, each) for case in cases for name in NAMES for each in _of(name, case)}
         return cls(cases, sorted(keys, key=lambda k: (NAMES.index(k[0]), k[1] != ROOT, k[1])))

@@ -1,7 +1,5 @@
 """Measured runs reduced to what the fit of `speed_fit` needs of each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -9,6 +7,10 @@ from bench.speed_cases import Case
 from gpusizer.fit.speed.classes import Classes, decode_classes, prefill_classes
 from gpusizer.fit.speed.decode import step_cost
 from gpusizer.fit.speed.prefill import prompt_cost
+
+Left = frozenset[str]
+"""GPUs and sources that a fit leaves out."""
+NONE: Left = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +33,6 @@ class Sample:
     def left_out(self, without: Left) -> bool:
         """Whether a fit without these GPUs and sources is one without this row."""
         return self.case.held_out in without or self.case.source in without
-
-
-Left = frozenset[str]
-"""GPUs and sources that a fit leaves out."""
-NONE: Left = frozenset()
 
 
 def decode_samples(cases: Iterable[Case]) -> list[Sample]:

@@ -1,7 +1,5 @@
 """Compares published training runs with public answers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -124,11 +122,8 @@ def predict(row: Row) -> Prediction | None:
 def compare(row: Row) -> Iterator[Comparison]:
     """Compare the peak of a complete run, its trainable parameters and its loaded weights.
 
-    Numbers that a row does not state are skipped. Rows of `bench.measure_gpu` state parts of a
-    step that no answer shows, and no framework.
+    Numbers that a row does not state are skipped.
     """
-    if "stack" not in row:
-        return
     measured = row.get("measured", {})
     askable = row["outcome"] == "ran" and row["method"] in METHODS and row["confidence"] != "low"
     counts = row.get("trainable_parameters"), measured.get("loaded_bytes")

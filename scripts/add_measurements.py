@@ -3,9 +3,9 @@
     python -m scripts.add_measurements FILE ...
 
 FILEs are JSON Lines in the form that `data/measurements/README.md` describes, as pages offer them
-beside a checked log and as `bench.measure_gpu` prints them. A row goes to the table of its kind,
-unless its ID is there. What was said of it is recorded first (`bench/first_contact.py`), before any
-constant is changed for it. Its other rules are tests of `tests/data`.
+beside a checked log. A row goes to the table of its kind, unless its ID is there. What was said of
+it is recorded first (`bench/first_contact.py`), before any constant is changed for it. Its other
+rules are tests of `tests/data`.
 """
 
 import argparse

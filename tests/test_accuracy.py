@@ -6,14 +6,13 @@ What needs the answer to every row stands here, so that they are asked once in a
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from bench import accuracy, bands, baselines, first_contact, left_out, served_answers, start_up_logs
+from bench import accuracy, bands, baseline, first_contact, left_out, served_answers, start_up_logs
 from bench.accuracy import baseline_errors, report_lines, worst_rows
 from bench.errors import (
     Comparison,
@@ -92,7 +91,7 @@ def measured() -> Accuracy:
 
 
 def test_no_error_has_grown(measured: Accuracy) -> None:
-    worse = baselines.ACCURACY.raised(baseline_errors(measured))
+    worse = baseline.raised(baseline_errors(measured))
     assert worse == [], "\n".join([*worse, *report_lines(measured, 3)])
 
 
@@ -333,8 +332,7 @@ def test_the_baseline_refuses_to_rise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = tmp_path / "rows.jsonl"
-    baseline = replace(baselines.ACCURACY, path=tmp_path / "held.json")
-    monkeypatch.setattr(baselines, "ACCURACY", baseline)
+    held = tmp_path / "held.json"
 
     def run(*weights_bytes: int) -> None:
         lines = [
@@ -342,22 +340,22 @@ def test_the_baseline_refuses_to_rise(
             for amount in weights_bytes
         ]
         rows.write_text("\n".join(lines), "utf-8")
-        command = ["accuracy", "--file", str(rows), "--update-baseline"]
+        command = ["accuracy", "--file", str(rows), "--update-baseline", "--baseline", str(held)]
         monkeypatch.setattr("sys.argv", command)
         accuracy.main()
 
     run(8 * GIB)
-    first = baseline.read()
+    first = baseline.read(held)
     with pytest.raises(SystemExit, match="would grow"):
         run(9 * GIB)
-    assert baseline.read() == first
+    assert baseline.read(held) == first
     assert list(first) == ["vllm weights", "said not to fit"]
     run(8 * GIB, 9 * GIB)
-    assert baseline.read()["vllm weights"]["n"] == 2
+    assert baseline.read(held)["vllm weights"]["n"] == 2
     with pytest.raises(SystemExit, match="2 rows became 1"):
         run(8 * GIB)
-    expected_problems = [f"{name}: no longer measured" for name in baseline.read()]
-    assert baseline.raised({}) == expected_problems
+    expected_problems = [f"{name}: no longer measured" for name in baseline.read(held)]
+    assert baseline.raised({}, held) == expected_problems
 
 
 def test_hf_mem_answers_every_comparable_row_and_no_other() -> None:

@@ -46,8 +46,8 @@ def hub() -> Iterator[Hub]:
 def test_the_hub_of_the_bench_counts_and_fails_as_told(hub: Hub) -> None:
     fetch = Fetcher(Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,)))
     assert fetch(ModelRef(model_id(1))).repo_id == model_id(1)
-    requests = hub.traffic().requests
+    requests = hub.requests()
     hub.fail(Fault("reset"))
     assert requests == 4
     hub.reset()
-    assert hub.traffic().requests == 0
+    assert hub.requests() == 0

@@ -1,7 +1,5 @@
 """The least that Gradio serves: an empty page with an echo, in a process of its own."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The scenarios by name, in the order in which they run. Each yields rows as they are known."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json
@@ -155,9 +153,7 @@ def _cold(hub: Hub, plan: Plan, name: str, models: Sequence[int]) -> Iterator[Me
     with ready(hub) as app:
         hub.reset()
         row = met(name, app.address, through_v1, _sizes(iter(models)), plan.visitors)
-        yield _remarked(
-            row, f"{hub.traffic().requests / len(set(models)):.2f} requests to the Hub a model"
-        )
+        yield _remarked(row, f"{hub.requests() / len(set(models)):.2f} requests to the Hub a model")
 
 
 def without_the_hub(hub: Hub, plan: Plan) -> Iterator[Met]:

@@ -1,1 +1,0 @@
-"""Measures models of real configurations on a device, for `bench.measure_gpu`."""
