@@ -12,6 +12,7 @@ from functools import singledispatch
 from typing import Any, Generic, TypeVar
 
 from gpusizer.answers.conclusion.clauses import Conclusion
+from gpusizer.core.byte_ranges import Amount
 from gpusizer.core.messages import Note, Say, note_json
 from gpusizer.core.printable import json_bytes
 from gpusizer.core.units import significant
@@ -71,6 +72,15 @@ def fields_of(value: Any) -> Json:
 def parts(value: object, *names: str) -> Json:
     """Attributes under their own names, None of nothing."""
     return {name: None if value is None else getattr(value, name) for name in names}
+
+
+def ends(name: str, amount: Amount | None) -> Json:
+    """The likely bytes of an amount and both ends of its band, None of nothing."""
+    return {
+        f"{name}_bytes": amount and amount.likely,
+        f"{name}_low_bytes": amount and amount.low,
+        f"{name}_high_bytes": amount and amount.high,
+    }
 
 
 def written(form: type, value: object, **stated: object) -> Json:

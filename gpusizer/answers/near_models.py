@@ -121,7 +121,6 @@ def _downloads() -> dict[str, int]:
 _CHAT_WORDS = ("instruct", "it", "chat")
 _TAG = re.compile(r"(?P<name>[^\s:]+:[^\s:]+?)-(?P<quant>[^\s:-]+)")
 """A tag of Ollama that ends in a quantization: "qwen3:32b-q4_K_M"."""
-_MOST_CHARS = 120
 
 
 def by_loose_names(parse: ParseRef) -> ParseRef:

@@ -4,7 +4,7 @@ the commands."""
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpusizer.answers.json_shapes import Json, parts
+from gpusizer.answers.json_shapes import Json, ends, parts
 from gpusizer.answers.launch.base import LaunchCommand
 from gpusizer.answers.launch.quantizers import quantizing_command
 from gpusizer.core.byte_ranges import Amount
@@ -92,9 +92,9 @@ class Making:
             **parts(made, "method", "tool"),
             "quant": made.quant.slug,
             **parts(made.calibration, "samples", "sequence_length"),
-            **_amount_json("gpu", made.gpu),
+            **ends("gpu", made.gpu),
             "gpu_verdict": self.gpu_verdict,
-            **_amount_json("ram", made.ram),
+            **ends("ram", made.ram),
             **(parts(made if made.ram else None, *_DISK)),
             "provenance": made.ram and made.ram.provenance,
             "command": self.command and self.command.text,
@@ -123,11 +123,3 @@ def _band(amount: Amount) -> dict[str, int]:
 
 def _disk(made: Quantizing) -> dict[str, int]:
     return {name: getattr(made, name) for name in _DISK}
-
-
-def _amount_json(name: str, amount: Amount | None) -> Json:
-    return {
-        f"{name}_bytes": amount and amount.likely,
-        f"{name}_low_bytes": amount and amount.low,
-        f"{name}_high_bytes": amount and amount.high,
-    }

@@ -11,6 +11,7 @@ from gpusizer.answers.json_shapes import (
     Answered,
     Json,
     Said,
+    ends,
     fields_of,
     parts,
     rounded,
@@ -151,18 +152,15 @@ def _per_gpu_json(memory: TrainingMemory) -> Json:
     `needed` leaves out what is reclaimable; verdicts and the ladder compare it with the device.
     """
     total = memory.total
-    banded = {}
-    for name in ("allocated", "reserved", "loading", "needed"):
-        amount = getattr(memory, name)
-        banded[f"{name}_bytes"] = amount.likely
-        banded[f"{name}_low_bytes"] = amount.low
-        banded[f"{name}_high_bytes"] = amount.high
     return {
         **{f"{name}_bytes": getattr(memory, name).likely for name in _PARTS},
         "total_bytes": total.likely,
         "low_bytes": total.low,
         "high_bytes": total.high,
-        **banded,
+        **ends("allocated", memory.allocated),
+        **ends("reserved", memory.reserved),
+        **ends("loading", memory.loading),
+        **ends("needed", memory.needed),
         "reclaimable_bytes": memory.reclaimable,
     }
 

@@ -7,13 +7,13 @@ from gpusizer.answers.model_card.asking import Asked, Asking
 from gpusizer.answers.model_card.own_terms import is_about
 from gpusizer.core.errors import GpusizerError, UnknownGpu
 from gpusizer.core.messages import Note
+from gpusizer.core.units import GB, GIB
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
 from gpusizer.gpus import Gpu
 from gpusizer.hub.card_statements import ListedQuantization, ModelCardStatement
 from gpusizer.memory.engines import ENGINES
 
-GB, GIB = 10**9, 2**30
 MOST_ASKED = 12
 _SAME_SIZE = 0.02
 """Sizes in tables are rounded to two or three digits."""
