@@ -105,6 +105,9 @@ def test_cards_say_the_disk_the_memory_and_the_price_that_are_stated() -> None:
     assert "GeForce RTX 4090 24GB (20.5 GB free) + 64 GB RAM" in page
     assert "pages from disk" in shown["verdict"][0].lower()
     assert "of 19.1 GiB" in shown["used"][1]
+    for item, cell in zip(comparison.items, shown["used"], strict=True):
+        assert item.ranked is not None
+        assert ENGLISH.amount(abs(item.ranked.fit.headroom_bytes)) in cell
     assert "fits" in shown["verdict"][2].lower()
     assert "&#36;5,000, your price" in shown["buy"][2]
     (speed,) = (n for n in comparison.items[0].ranked.reasons if n.code == "disk_speed")
