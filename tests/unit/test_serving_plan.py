@@ -283,12 +283,15 @@ def test_own_prices_count_for_named_gpus_alone() -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_json_says_what_is_assumed(language: Any) -> None:
-    document = report(top=3).to_json(lambda note: say_note(note, language))["serving_plan"]
+    asked = report(top=3)
+    document = asked.to_json(lambda note: say_note(note, language))["serving_plan"]
     assert document["target"] == {**TARGET, "ttft_ms": 500.0, **DEFAULTS}
-    assert len(document["rows"]) == 3
-    assert document["rows"][0]["gpus"]["likely"] == (
-        document["rows"][0]["replicas"] * document["rows"][0]["gpus_per_replica"]
-    )
+    assert len(document["rows"]) == 3 and asked.serving_plan is not None
+    first, row = document["rows"][0], asked.serving_plan.rows[0]
+    assert first["gpus"]["likely"] == first["replicas"] * first["gpus_per_replica"]
+    assert first["gpus"]["low"] <= first["gpus"]["likely"]
+    users = (first["users_per_replica"], first["most_users_per_replica"])
+    assert users == (pytest.approx(row.users, rel=0.01), row.most_users)
     assert document["notes"][0]["code"] == "plan_assumes_random_requests"
 
 
