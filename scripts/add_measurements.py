@@ -2,10 +2,9 @@
 
     python -m scripts.add_measurements FILE ...
 
-FILEs are JSON Lines in the form that `data/measurements/README.md` describes, as pages offer them
-beside a checked log. A row goes to the table of its kind, unless its ID is there. What was said of
-it is recorded first (`bench/first_contact.py`), before any constant is changed for it. Its other
-rules are tests of `tests/data`.
+FILEs are JSON Lines in the form of `data/measurements/README.md`, as pages offer them beside a
+checked log. A row goes to the table of its kind, unless its ID is there. What was said of it is
+recorded first (`bench/first_contact.py`), before any constant is changed for it.
 """
 
 import argparse
