@@ -10,7 +10,7 @@ from gpusizer.fit.compatibility import runs_on
 from gpusizer.fit.division import board_counts, costs, obstacles
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.parallelism.platforms import BoardLink, setup_of
+from gpusizer.fit.parallelism.platforms import BoardLink, Setup, setup_of
 from gpusizer.fit.speed import Rate
 from gpusizer.fit.study import EngineRecipe, QuantOption, Study
 from gpusizer.fit.user_speed import one_user_rate
@@ -19,6 +19,7 @@ from gpusizer.fit.way import Way
 from gpusizer.fit.ways import whole_way
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import Engine, Split
+from gpusizer.model.architecture import Architecture
 
 PlanKind = Literal[
     "single",
@@ -121,15 +122,13 @@ def _recipe(study: Study, chosen: Way, able: Callable[[Engine], bool]) -> Engine
     return None
 
 
-Splitter = Callable[[Study, Gpu, int], Iterator[Split | Note]]
-"""Ways to divide over so many boards, best first, with notes on those that are refused."""
+Splitter = Callable[[Architecture, Setup, int, int], Iterator[Split | Note]]
+"""Ways to divide over so many devices, of which one machine has the last number, best first, with
+notes on those that are refused."""
 
 
-def _tensor(study: Study, gpu: Gpu, boards: int) -> Iterator[Split | Note]:
+def _tensor(arch: Architecture, setup: Setup, degree: int, inside: int) -> Iterator[Split | Note]:
     """All devices share each matrix, inside one machine or one rack's fabric."""
-    arch, setup = study.profile.architecture, setup_of(gpu, boards)
-    assert arch is not None
-    degree = boards * gpu.devices_per_board
     if setup.nodes > 1 and setup.link.kind == "network":
         yield Note("beyond_one_node", degree=degree, per_node=setup.per_node)
         return
@@ -139,23 +138,16 @@ def _tensor(study: Study, gpu: Gpu, boards: int) -> Iterator[Split | Note]:
         yield Split(tensor=degree)
 
 
-def _pipeline(study: Study, gpu: Gpu, boards: int) -> Iterator[Split | Note]:
-    arch = study.profile.architecture
-    assert arch is not None
-    stages = boards * gpu.devices_per_board
+def _pipeline(arch: Architecture, setup: Setup, stages: int, inside: int) -> Iterator[Split | Note]:
     if stages > arch.layers:
         yield Note("more_stages_than_layers", degree=stages, layers=arch.layers)
     else:
         yield Split(pipeline=stages)
 
 
-def _both(study: Study, gpu: Gpu, boards: int) -> Iterator[Split | Note]:
+def _both(arch: Architecture, setup: Setup, devices: int, inside: int) -> Iterator[Split | Note]:
     """The largest tensor-parallel degree inside a node that leaves at least two stages."""
-    arch, setup = study.profile.architecture, setup_of(gpu, boards)
-    assert arch is not None
-    devices = boards * gpu.devices_per_board
-    inside = min(setup.per_node * gpu.devices_per_board, devices // 2)
-    for tensor in range(inside, 1, -1):
+    for tensor in range(min(inside, devices // 2), 1, -1):
         if devices % tensor == 0 and devices // tensor <= arch.layers:
             refused = list(obstacles(arch, tensor, dealt=False))
             yield from refused
@@ -164,17 +156,14 @@ def _both(study: Study, gpu: Gpu, boards: int) -> Iterator[Split | Note]:
                 return
 
 
-def _expert(study: Study, gpu: Gpu, boards: int) -> Iterator[Split | Note]:
+def _expert(arch: Architecture, setup: Setup, devices: int, inside: int) -> Iterator[Split | Note]:
     """Routed experts spread over all devices; the rest divided inside a node, repeated on each
     node.
     """
-    arch, setup = study.profile.architecture, setup_of(gpu, boards)
-    assert arch is not None
-    devices = boards * gpu.devices_per_board
     if devices > (arch.experts or 0):
         yield Note("more_ranks_than_experts", degree=devices, experts=arch.experts or 0)
         return
-    for tensor in range(min(setup.per_node * gpu.devices_per_board, devices), 0, -1):
+    for tensor in range(min(inside, devices), 0, -1):
         if devices % tensor == 0 and not list(obstacles(arch, tensor, dealt=True)):
             yield Split(tensor, 1, devices // tensor, devices)
             return
@@ -203,10 +192,14 @@ def _divided(
     """Yield the plan with the fewest boards that surely hold the model, else with the number that
     misses least. Yield nothing where the kind needs more boards, as both kinds do on two.
     """
+    arch, each = study.profile.architecture, gpu.devices_per_board
+    if arch is None:
+        return
     refused: dict[str, Note] = {}
     best: Way | None = None
     for boards in counts:
-        for split_or_note in splits(study, gpu, boards):
+        setup = setup_of(gpu, boards)
+        for split_or_note in splits(arch, setup, boards * each, setup.per_node * each):
             if isinstance(split_or_note, Note):
                 refused.setdefault(split_or_note.code, split_or_note)
                 continue
@@ -217,9 +210,9 @@ def _divided(
             break
     notes = tuple(refused.values())
     if best is not None:
-        split, arch = best.estimate.split, study.profile.architecture
-        cost_notes = tuple(costs(arch, split.tensor)) if arch is not None else ()
-        yield _plan(study, kind, gpu, best.boards, split, best, (*cost_notes, *notes))
+        split = best.estimate.split
+        about = (*costs(arch, split.tensor), *notes)
+        yield _plan(study, kind, gpu, best.boards, split, best, about)
     elif notes:
         yield _plan(study, kind, gpu, counts[0], Split(), None, notes)
 
