@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bench.measurements import load_profile
-from gpusizer.answers.launch import sglang, snippets, tgi, vllm
+from gpusizer.answers.launch import base, snippets
 from gpusizer.answers.requests.request import SizeRequest
 from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.quants import find_quant
@@ -55,9 +55,7 @@ def test_what_a_repository_stores_is_ready() -> None:
 @each(
     "engine, flags",
     [
-        ("vllm", vllm._CONVERTED),
-        ("sglang", sglang._CONVERTED),
-        ("tgi", tgi._CONVERTED),
+        *base._TABLES["converted"].items(),
         ("transformers", {**snippets._BITS, "fp32": ""}),
         ("diffusers", {**snippets._BITS, **snippets._FLOATS, "fp32": ""}),
     ],
