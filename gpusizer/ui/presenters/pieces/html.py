@@ -4,15 +4,22 @@
 '<a href="/zh" class="x">&lt;script&gt;</a>'
 """
 
-import html
-import re
 from collections.abc import Iterable, Mapping
 
 from gpusizer.core.printable import printable
 
 _VOID = frozenset({"br", "input"})
-# Gradio's own HTML templates evaluate ${…} and {{…}}; ours does not, and this keeps it so.
-_TEMPLATE_CHARACTERS = re.compile("[${}`]")
+_INERT = str.maketrans(
+    {
+        "&": "&amp;",
+        "<": "&lt;",
+        ">": "&gt;",
+        '"': "&quot;",
+        "'": "&#x27;",
+        # Gradio's own HTML templates evaluate ${…} and {{…}}; ours does not, and this keeps it so.
+        **{mark: f"&#{ord(mark)};" for mark in "${}`"},
+    }
+)
 _LINE_ENDS = "\n"  # of commands and issues to copy; anywhere else they are spaces
 
 Attribute = str | int | float | bool | None
@@ -31,9 +38,7 @@ def escape(text: object) -> Html:
     """Any text as inert, printable HTML; markup made here passes through."""
     if isinstance(text, Html):
         return text
-    shown = printable(str(text), keep=_LINE_ENDS)
-    escaped = html.escape(shown, quote=True)
-    return Html(_TEMPLATE_CHARACTERS.sub(lambda match: f"&#{ord(match[0])};", escaped))
+    return Html(printable(str(text), keep=_LINE_ENDS).translate(_INERT))
 
 
 def el(tag: str, *children: Child, **attributes: Attribute) -> Html:
