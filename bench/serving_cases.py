@@ -32,7 +32,7 @@ from gpusizer.fit.serving.steady import (
 _AT_ONCE = frozenset({"all_at_once", "offline"})
 _STATIC = "static_batch"
 _DECODE_ONLY = "decode_only"
-ROOFLINE = Constants(1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0)
+ROOFLINE = Constants(1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0)
 """A server at the rates of data sheets, whose host and links take no time of their own."""
 _FEW_ROUNDS = 2.0  # up to which the median of a run is of its start
 

@@ -38,7 +38,6 @@ PRIORS: dict[str, float] = {
     "stream_seconds": 50e-6,
     "request_seconds": 10e-3,
     "prompt_layer_seconds": 60e-6,
-    "return_seconds": 40e-3,
 }
 """Where the fit starts, and what it stays near without runs."""
 ROOT_SPREAD, CLASS_SPREAD = 0.7, 0.2

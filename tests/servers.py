@@ -30,7 +30,6 @@ _H100 = Server(
     sequence=1e-5,
     stream=0.0,
     request=5e-3,
-    returning=0.0,
     most=256,
 )
 

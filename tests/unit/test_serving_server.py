@@ -201,14 +201,14 @@ def test_answers_of_one_length_keep_users_together_where_prompts_go_first() -> N
     assert unlike.ttft < alike.ttft < closed_loop(mixed, 64, AT_ONCE).ttft
 
 
-def test_users_whose_answers_end_while_one_returns_stand_in_line() -> None:
-    """Prompts of twelve users fill a step each, and a return takes two decodes: 1, 2, and ten times
+def test_users_whose_answers_end_while_one_is_at_the_door_stand_in_line() -> None:
+    """Prompts of twelve users fill a step each, and the door takes two decodes: 1, 2, and ten times
     3 full steps, 2.75 on average, and half of the one that runs."""
     one = replace(server(8192), cache=0.0, sequence=0.0)
     full = math.hypot(6e-3, 8192 * 3e-5) + 8192 * 1e-6 + 3e-3
-    slow = replace(one, returning=2 * one.step(12))
-    assert load_test(slow, 12, math.inf).ttft == pytest.approx(5e-3 + 3.25 * full)
-    assert load_test(one, 12, math.inf).ttft == pytest.approx(5e-3 + 1.5 * full)
+    slow, quick = replace(one, request=2 * one.step(12)), replace(one, request=0.0)
+    assert load_test(slow, 12, math.inf).ttft == pytest.approx(slow.request + 3.25 * full)
+    assert load_test(quick, 12, math.inf).ttft == pytest.approx(1.5 * full)
 
 
 def test_reading_and_products_overlap_in_part() -> None:

@@ -37,11 +37,10 @@ class Constants:
             of it.
         sequence_seconds: of the scheduler, for each sequence of a step.
         stream_seconds: of the server's front, which sends each token beside the next step.
-        request_seconds: before a prompt is scheduled and after its first token.
+        request_seconds: before a prompt is scheduled and after its first token; a user whose answer
+            has ended is back with the next prompt after as long.
         prompt_layer_seconds: of each layer in a step that reads prompts, which runs without
             whole graphs.
-        return_seconds: from the end of an answer in the engine to the next prompt of its user
-            there, through the server's front, the client and the tokenizer.
     """
 
     reading: float
@@ -57,7 +56,6 @@ class Constants:
     stream_seconds: float
     request_seconds: float
     prompt_layer_seconds: float
-    return_seconds: float
 
 
 NAMES = tuple(Constants.__dataclass_fields__)
@@ -84,7 +82,6 @@ def classes_of(name: str, facts: ServerFacts) -> tuple[str, ...]:
         "stream_seconds": (engine,),
         "request_seconds": (engine,),
         "prompt_layer_seconds": (engine, kind),
-        "return_seconds": (engine,),
     }
     return (ROOT, *(name for name in classes[name] if name))
 

@@ -19,7 +19,7 @@ from gpusizer.gpus import Gpu
 
 _SECONDS = (
     *("dense", "experts", "cache", "product", "attention", "traffic", "latency", "host"),
-    *("prompt_host", "sequence", "stream", "request", "returning"),
+    *("prompt_host", "sequence", "stream", "request"),
 )
 
 
@@ -97,7 +97,6 @@ class Server:
         sequence: of the scheduler for a sequence in a step; stream: of the front for one, while
             the next step runs.
         request: at the door.
-        returning: until the next prompt of a user whose answer has ended.
         most: sequences that a rank admits at once; 0 where not one fits.
         guesses: the draft whose guesses a step judges; None for one token of a sequence.
     """
@@ -120,7 +119,6 @@ class Server:
     sequence: float
     stream: float
     request: float
-    returning: float
     most: int
     guesses: Guesses | None = None
 
@@ -151,7 +149,6 @@ class Server:
             sequence=c.sequence_seconds,
             stream=c.stream_seconds * facts.ranks,
             request=c.request_seconds,
-            returning=c.return_seconds,
             most=admitted(facts),
         )
 
@@ -304,7 +301,6 @@ def local_server(known: ServerFacts, work: Work, gpu: Gpu) -> Server | None:
         sequence=engine_limits(work.engine).seconds_per_sequence,
         stream=0.0,
         request=0.0,
-        returning=0.0,
         most=admitted(known),
     )
 

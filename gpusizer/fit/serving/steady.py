@@ -133,7 +133,7 @@ def _lined_up(server: Server, users: float) -> float:
     """Mean seconds to the first token of users who come back group after group.
 
     A group is as many prompts as a step takes. Groups that were read a full step apart end their
-    answers a decode step apart, so that several are back in the seconds that one takes to return.
+    answers a decode step apart, so that several are back in the seconds that one takes at the door.
     From then on each full step reads one group while one more ends: the line keeps its length. A
     prompt also waits for half of the step that runs.
     """
@@ -143,7 +143,7 @@ def _lined_up(server: Server, users: float) -> float:
     groups = max(1.0, inside / together)
     pieces = ceil(server.prompt / budget)
     full = pieces * server.step(0.0, min(budget, min(inside, together) * server.prompt))
-    line = min(groups, 1 + server.returning / server.step(inside))
+    line = min(groups, 1 + server.request / server.step(inside))
     return full * (0.5 + line - line * (line - 1) / (2 * groups))
 
 
