@@ -45,8 +45,9 @@ ROOT_SPREAD, CLASS_SPREAD = 0.7, 0.2
 _LINKS = ("pcie", "pcie_peer", "nodes")
 _SPREADS = {("traffic", ROOT): 0.1, **{("traffic", link): 0.7 for link in _LINKS}}
 """Those that are known better or worse: NCCL's all-reduce of large messages has three quarters of
-NVLink's rate (nccl-tests, doc/PERFORMANCE.md: bus bandwidth), while slots, bridges between sockets
-and copies through memory leave PCIe anything."""
+NVLink's rate (github.com/NVIDIA/nccl-tests: 370 of 450 GB/s on H100, issue 212; 200 and 208 of 300
+on A100, issues 149 and 178), while slots, bridges between sockets and copies through memory leave
+PCIe anything."""
 _IMPORTANCE = {RATE: 1.0, EACH: 1.0, FIRST: 0.5}
 """First tokens count less: how clients begin moves them more than any constant does."""
 _PRIOR_WEIGHT = 0.1  # of all factors, in sources
