@@ -29,8 +29,12 @@ def unfold(page: Any, tab: str = "size") -> None:
     page.wait_for_function("() => window.gsLoaded")
     page.click(f"#gs-{tab}-machine > button")
     expect(field(page, "used_gb", tab)).to_be_editable()
-    # Gradio mounts the fields of a fold when it opens; a visitor types once they stand.
-    page.evaluate("() => new Promise(done => requestIdleCallback(done, {timeout: 10000}))")
+    # Gradio mounts the fields of a fold when it opens, and gives them their values a frame later
+    # (`render_previously_invisible_children`); a visitor types once they stand.
+    page.evaluate(
+        "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame("
+        "() => requestIdleCallback(done, {timeout: 10000}))))"
+    )
 
 
 def enter(page: Any, name: str, value: str, tab: str = "size") -> None:
@@ -71,9 +75,12 @@ def test_what_is_typed_is_remembered_until_it_is_emptied(visit: Open) -> None:
     window = visit()
     page = window.go("/")
     unfold(page)
-    field(page, "used_gb").fill("3.5")
-    field(page, "gpu_usd").fill("900")
-    page.wait_for_function(f"() => localStorage.getItem('{STORED_MACHINE}')?.includes('900')")
+    for name, value in (("used_gb", "3.5"), ("gpu_usd", "900")):
+        field(page, name).fill(value)
+        page.wait_for_function(
+            "([key, name, value]) => JSON.parse(localStorage.getItem(key) ?? '{}')[name] === value",
+            arg=[STORED_MACHINE, name, float(value)],
+        )
     page.goto(window.address)
     expect(field(page, "used_gb")).to_have_value("3.5")
     expect(field(page, "used_gb")).to_be_visible()

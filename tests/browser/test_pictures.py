@@ -6,7 +6,7 @@ from typing import Any
 
 from playwright.sync_api import expect
 
-from tests.browser.test_page import LLAMA, Open, see, wait_for_answer
+from tests.browser.test_page import LLAMA, Open, see, wait_for_answer, wait_for_picks
 
 CLIPPED = """box => [...box.querySelectorAll('th, td')]
   .filter(cell => cell.getClientRects().length)
@@ -57,8 +57,10 @@ def test_pictures_and_levels_are_whole_in_any_window_and_follow_the_picks(visit:
     see(page, "cards")
     page.fill(".gs-adder input", "3070")
     page.press(".gs-adder input", "Enter")
+    wait_for_picks(page, ["4090", "2x3090", "3070"])
     expect(keys).to_have_count(3)
     page.click("[data-remove='4090']")
+    wait_for_picks(page, ["2x3090", "3070"])
     expect(keys).to_have_count(2)
     see(page, "memory")
     expect(keys.first).to_be_visible()
