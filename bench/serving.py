@@ -42,7 +42,7 @@ from gpusizer.fit.serving.constants import (
 from gpusizer.fit.serving.server import Server
 
 _NAMES = {RATE: "output tokens/s", EACH: "each token", FIRST: "first token"}
-_TAILS = (0.09, 0.91)  # so that eight runs in ten are inside where each source weighs the same
+_INSIDE = 0.82  # so that eight runs in ten are inside where each source weighs the same
 _FEWEST = 20
 
 Predicted = Mapping[str, float]
@@ -130,7 +130,7 @@ def _residuals(columns: Columns, quantity: str) -> Iterator[tuple[str, str, floa
 
 
 def band_rows(columns: Columns) -> Bands:
-    """Measured over predicted at both tails of each regime."""
+    """Measured over predicted: the narrowest range of each regime that holds most runs."""
     bands: dict[tuple[str, str], tuple[float, float, int]] = {}
     for quantity in QUANTITIES:
         rows = list(_residuals(columns, quantity))
@@ -141,18 +141,22 @@ def band_rows(columns: Columns) -> Bands:
                     members[source].append(ratio)
             count = sum(map(len, members.values()))
             if regime == EVERY or (count >= _FEWEST and len(members) > 1):
-                low, high = _tails(members)
+                low, high = narrowest(members)
                 bands[quantity, regime] = (min(1.0, low), max(1.0, high), count)
     return bands
 
 
-def _tails(members: Mapping[str, Sequence[float]]) -> tuple[float, float]:
-    """Both tails; a source weighs as the root of its runs, so that one run is no tail."""
+def narrowest(members: Mapping[str, Sequence[float]]) -> tuple[float, float]:
+    """The narrowest range of ratios that holds enough of the weight; a source weighs as the root of
+    its runs, so that one run is no end. Equal tails would reach to wherever the slowest runs lie.
+    """
     pairs = sorted((math.log(x), len(v) ** -0.5) for v in members.values() for x in v)
-    places = np.cumsum([weight for _, weight in pairs])
-    places /= places[-1]
-    low, high = np.interp(_TAILS, places, [value for value, _ in pairs])
-    return math.exp(low), math.exp(high)
+    values = np.array([value for value, _ in pairs])
+    places = np.concatenate([[0.0], np.cumsum([weight for _, weight in pairs])])
+    ends = np.searchsorted(places, places[:-1] + _INSIDE * places[-1] - 1e-9) - 1
+    starts = np.flatnonzero(ends < len(values))
+    best = min(starts, key=lambda start: values[ends[start]] - values[start])
+    return math.exp(values[best]), math.exp(values[ends[best]])
 
 
 def _hits(columns: Columns, quantity: str, bands: Bands) -> tuple[float, float]:

@@ -63,8 +63,11 @@ class Case:
         return self.on(Server.of(self.facts, factors))
 
     def on(self, server: Server) -> dict[str, float]:
-        """The same on a server with other constants."""
+        """The same on a server with other constants. Batches that wait for each other are given to
+        an engine by a program beside it, without a server's door."""
         ranks = self.facts.ranks
+        if self.row["arrival"] == _STATIC:
+            server = replace(server, request=0.0)
         if self.row["arrival"] == _DECODE_ONLY:
             gap = self._of_a_shared_prompt(server)
             return {EACH: gap, RATE: (self.users or 1.0) * ranks / gap}

@@ -1,11 +1,12 @@
 """Fits the constants of servers on published runs.
 
 A constant is a product of factors by class (`gpusizer/fit/serving/constants.py`). All factors are
-fitted together: the sum of |log(predicted / measured)| over rates, times of each token and first
-tokens, every source with the same weight whatever its number of runs, plus how far each factor is
-from its prior, so that a class with few runs stays near its kin. Each round makes the model linear
-in the logarithms of the factors and solves a weighted least-squares problem (Gauss-Newton, with
-weights 1 / |residual| that turn squares into absolute errors).
+fitted together: the sum of atan |log(predicted / measured)| over rates, times of each token and
+first tokens, every source with the same weight whatever its number of runs, plus how far each
+factor is from its prior, so that a class with few runs stays near its kin. The arc tangent is the
+error itself where that is small, and ends where something that no request states has made a run
+several times as slow. Each round makes the model linear in the logarithms of the factors and solves
+a weighted least-squares problem (Gauss-Newton, with weights that turn squares into that sum).
 """
 
 import math
@@ -18,7 +19,7 @@ import numpy as np
 
 from bench.served_answers import EACH, FIRST, RATE
 from bench.serving_cases import Case
-from gpusizer.fit.serving.constants import NAMES, Key, classes_of
+from gpusizer.fit.serving.constants import GENERATION_CLASSES, NAMES, Key, classes_of
 from gpusizer.fit.speed.classes import ROOT
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -36,12 +37,13 @@ PRIORS: dict[str, float] = {
     "layer_seconds": 20e-6,
     "sequence_seconds": 10e-6,
     "stream_seconds": 50e-6,
-    "request_seconds": 10e-3,
+    "request_seconds": 4e-3,
     "prompt_layer_seconds": 60e-6,
 }
 """Where the fit starts, and what it stays near without runs."""
-ROOT_SPREAD, CLASS_SPREAD = 0.7, 0.2
-"""Standard deviation of the logarithm of a constant, and of a class's factor."""
+ROOT_SPREAD, CLASS_SPREAD, GENERATION_SPREAD = 0.7, 0.2, 0.5
+"""Standard deviation of the logarithm of a constant, of a class's factor, and of that of a
+generation of engines, whose schedulers were written anew."""
 _LINKS = ("pcie", "pcie_peer", "nodes")
 _SPREADS = {("traffic", ROOT): 0.1, **{("traffic", link): 0.7 for link in _LINKS}}
 """Those that are known better or worse: NCCL's all-reduce of large messages has three quarters of
@@ -50,7 +52,7 @@ on A100, issues 149 and 178), while slots, bridges between sockets and copies th
 PCIe anything."""
 _IMPORTANCE = {RATE: 1.0, EACH: 1.0, FIRST: 0.5}
 """First tokens count less: how clients begin moves them more than any constant does."""
-_PRIOR_WEIGHT = 0.1  # of all factors, in sources
+_PRIOR_WEIGHT = 0.05  # of all factors, in sources
 _STEP = 0.02
 _SMALL = 0.08
 _CLIP = 1.0
@@ -75,8 +77,15 @@ class Problem:
 
     def spreads(self) -> Array:
         """Standard deviations of the priors."""
-        usual = {True: ROOT_SPREAD, False: CLASS_SPREAD}
-        return np.array([_SPREADS.get(key, usual[key[1] == ROOT]) for key in self.keys])
+        return np.array([_spread(key) for key in self.keys])
+
+
+def _spread(key: Key) -> float:
+    if key[1] == ROOT:
+        usual = ROOT_SPREAD
+    else:
+        usual = GENERATION_SPREAD if key[1] in GENERATION_CLASSES.values() else CLASS_SPREAD
+    return _SPREADS.get(key, usual)
 
 
 def _of(name: str, case: Case) -> tuple[str, ...]:
@@ -137,7 +146,7 @@ def linearize(problem: Problem, theta: Array) -> Linear:
 def solve(
     problem: Problem, theta: Array, linear: Linear, without: str | None, rounds: int = 8
 ) -> Array:
-    """The next point: the least weighted absolute error of the linear model, and of the priors."""
+    """The next point: the least weighted error of the linear model, and of the priors."""
     start, spreads = problem.start(), problem.spreads()
     base = np.array([_IMPORTANCE[q] for q in linear.quantities])
     counts = Counter(zip(linear.sources, linear.quantities, strict=True))
@@ -147,7 +156,7 @@ def solve(
     delta = np.zeros(len(theta))
     for _ in range(rounds):
         errors = linear.values + linear.slopes @ delta
-        weights = base / np.maximum(np.abs(errors), _SMALL)
+        weights = base / np.maximum(np.abs(errors), _SMALL) / (1 + errors**2)
         prior = _PRIOR_WEIGHT / spreads**2
         normal = linear.slopes.T @ (weights[:, None] * linear.slopes) + np.diag(prior)
         right = -linear.slopes.T @ (weights * linear.values) - prior * (theta - start)

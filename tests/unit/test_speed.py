@@ -106,11 +106,12 @@ def test_a_recurrent_state_is_read_and_written_back() -> None:
 def test_old_schedulers_keep_the_gpu_waiting() -> None:
     """vLLM before 0.8 takes 2 ms of a step and reads its cache at half the speed of weights, until
     0.14 0.4 ms; the newest release, and one that nobody names, nothing."""
-    assert host_of("vllm", "0.7.3") == Host(0.002, 0.5)
-    assert host_of("vllm", "v0.10.1") == Host(0.0004, 1.0)
-    assert host_of("vllm", None) == host_of("vllm", "0.20") == Host(0.0, 1.0)
+    assert host_of("vllm", "0.7.3") == Host("first", 0.002, 0.5)
+    assert host_of("vllm", "v0.10.1") == Host("second", 0.0004, 1.0)
+    assert host_of("vllm", None) == host_of("vllm", "0.20") == Host("third", 0.0, 1.0)
     assert host_of("sglang", "SGLang 0.4.6.post1").seconds == 0.0
-    assert host_of("llama.cpp", "b9000") == Host(0.0, 0.8)
+    assert host_of("tensorrt-llm", None).generation == "third"
+    assert host_of("llama.cpp", "b9000") == Host("", 0.0, 0.8)
     old = {
         release: 1
         / likely(speeds_on(LLAMA, "H100", "bf16", engine="vllm", engine_version=release).decode)

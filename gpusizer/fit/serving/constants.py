@@ -1,7 +1,8 @@
 """Constants of servers, as `python -m bench.serving --write` fits them on published runs.
 
 A constant is a product of factors: one for all servers, and one for each of the classes that a
-server belongs to (its engine, its card, its arithmetic, its link) where runs ask for one.
+server belongs to (its engine, the generation of the engine's release, its card, its arithmetic, its
+link) where runs ask for one.
 """
 
 import math
@@ -14,6 +15,7 @@ from gpusizer.core.tables import TableRow, read_table
 from gpusizer.fit.serving.facts import ServerFacts
 from gpusizer.fit.speed.classes import ROOT
 from gpusizer.fit.speed.rate import RateBand
+from gpusizer.fit.speed.tables import GENERATIONS
 
 CONSTANT_TABLE = GENERATED_DIR / "serving_constants.csv"
 
@@ -60,6 +62,8 @@ class Constants:
 
 NAMES = tuple(Constants.__dataclass_fields__)
 SHARES = frozenset({"reading", "experts", "cache", "products", "attention", "traffic"})
+GENERATION_CLASSES = {name: f"{name} generation" for name in GENERATIONS}
+"""Classes of engines' releases, by the generation of their hosts."""
 
 
 def classes_of(name: str, facts: ServerFacts) -> tuple[str, ...]:
@@ -68,6 +72,7 @@ def classes_of(name: str, facts: ServerFacts) -> tuple[str, ...]:
     memory = tuple(reversed(facts.memory_classes[:-1]))
     compute = tuple(reversed(facts.compute_classes[:-1]))
     engine = facts.engine if facts.scheduler.order == "mixed" else f"{facts.engine} prompts first"
+    generation = GENERATION_CLASSES.get(facts.generation, "")
     classes: dict[str, tuple[str, ...]] = {
         "reading": (*memory, facts.arithmetic),
         "experts": (facts.arithmetic,),
@@ -75,13 +80,13 @@ def classes_of(name: str, facts: ServerFacts) -> tuple[str, ...]:
         "products": (*compute, facts.arithmetic, kind, engine),
         "attention": (compute[0] if compute else "",),
         "traffic": (facts.link,),
-        "reduce_seconds": (facts.link, engine, facts.host),
-        "step_seconds": (engine, facts.host),
-        "layer_seconds": (engine, facts.host, kind, "eager" if facts.eager else "graphs"),
-        "sequence_seconds": (engine, facts.host),
-        "stream_seconds": (engine,),
-        "request_seconds": (engine,),
-        "prompt_layer_seconds": (engine, kind),
+        "reduce_seconds": (facts.link, engine, generation),
+        "step_seconds": (engine, generation),
+        "layer_seconds": (engine, generation, kind, "eager" if facts.eager else "graphs"),
+        "sequence_seconds": (engine, generation),
+        "stream_seconds": (engine, generation),
+        "request_seconds": (engine, generation),
+        "prompt_layer_seconds": (engine, generation, kind),
     }
     return (ROOT, *(name for name in classes[name] if name))
 

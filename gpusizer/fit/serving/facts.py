@@ -54,9 +54,8 @@ class ServerFacts:
         room_whole: the same with whole answers.
         ranks, stages: data-parallel ranks, and stages of a pipeline that work side by side.
         scheduler: what the engine admits and in which order.
-        engine, arithmetic, link, memory_classes, compute_classes, is_moe, eager, host: what
-            constants go by; `host` is "ahead" where the engine's release prepares a step while the
-            GPU works on the last, or "waits".
+        engine, generation, arithmetic, link, memory_classes, compute_classes, is_moe, eager: what
+            constants go by; `generation` is that of the engine's release (`data/speed_hosts.csv`).
     """
 
     prompt: int
@@ -77,13 +76,13 @@ class ServerFacts:
     stages: int
     scheduler: Scheduler
     engine: str
+    generation: str
     arithmetic: str
     link: str
     memory_classes: tuple[str, ...]
     compute_classes: tuple[str, ...]
     is_moe: bool
     eager: bool
-    host: str
 
     @classmethod
     def of(
@@ -150,19 +149,14 @@ class ServerFacts:
             stages=stages,
             scheduler=scheduler,
             engine=work.engine,
+            generation=host_of(work.engine, facts.workload.engine_version).generation,
             arithmetic=arithmetic,
             link=link,
             memory_classes=decode_classes(gpu),
             compute_classes=prefill_classes(gpu),
             is_moe=work.is_moe,
             eager=facts.workload.enforce_eager,
-            host=_host(work),
         )
-
-
-def _host(work: Work) -> str:
-    version = work.facts.workload.engine_version
-    return "waits" if host_of(work.engine, version).seconds else "ahead"
 
 
 def _link(gpu: Gpu, cards: int) -> tuple[str, float]:

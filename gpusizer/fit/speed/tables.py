@@ -160,21 +160,27 @@ _RELEASE = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 Release = tuple[int, int, int]
 
 
+GENERATIONS = ("first", "second", "third")
+
+
 @dataclass(frozen=True, slots=True)
 class Host:
     """What a step of a serving engine's release takes beside the GPU: before schedulers ran ahead
     of it a step waited for the host. That of local engines is part of their time per layer.
 
     Attributes:
+        generation: one of GENERATIONS: a Python scheduler between the steps, one in a process of
+            its own, one that works ahead of the GPU. "" where no row says.
         seconds: of a step in which the GPU waits for it.
         cache_efficiency: speed at which attention reads the cache, over that of weights.
     """
 
+    generation: str
     seconds: float
     cache_efficiency: float
 
 
-_NO_HOST = Host(0.0, CACHE_EFFICIENCY)
+_NO_HOST = Host("", 0.0, CACHE_EFFICIENCY)
 
 
 @lru_cache(maxsize=256)
@@ -208,5 +214,6 @@ def _eras() -> tuple[tuple[str, Release, Host], ...]:
 
 def _era(row: TableRow) -> tuple[str, Release, Host]:
     major, minor, patch = map(int, row.text("since").split("."))
-    host = Host(row.number("host_seconds"), row.number("cache_efficiency"))
+    generation = row.one_of("generation", GENERATIONS)
+    host = Host(generation, row.number("host_seconds"), row.number("cache_efficiency"))
     return row.text("engine"), (major, minor, patch), host
