@@ -4,9 +4,10 @@
 
 For every run of `data/measurements/serving_load.jsonl` that a request can state it prints errors of
 output tokens per second, of the time of each token and of the first token, by source, each source
-with the same weight: with the constants fitted on all runs, with the source left out (what counts),
-and of a plain roofline (data-sheet rates, no host, no latency of links). `--write` writes the
-constants and bands that gpusizer uses.
+with the same weight: with the source left out (what counts), the same as a reader can ask it, who
+states users and lengths but no client, with the constants fitted on all runs, and of a plain
+roofline (data-sheet rates, no host, no latency of links). `--write` writes the constants and bands
+that gpusizer uses.
 """
 
 import argparse
@@ -42,6 +43,7 @@ from gpusizer.fit.serving.constants import (
 from gpusizer.fit.serving.server import Server
 
 _NAMES = {RATE: "output tokens/s", EACH: "each token", FIRST: "first token"}
+_OTHERS = ("asked", "fitted", "roofline")  # columns beside that with the source left out
 _INSIDE = 0.82  # so that eight runs in ten are inside where each source weighs the same
 _FEWEST = 20
 
@@ -50,12 +52,13 @@ Predicted = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Columns:
-    """Predictions of every case in three ways, and the factors fitted on all."""
+    """Predictions of every case in four ways, and the factors fitted on all."""
 
     cases: Sequence[Case]
     factors: Factors
-    fitted: Sequence[Predicted]
     blind: Sequence[Predicted]
+    asked: Sequence[Predicted]
+    fitted: Sequence[Predicted]
     roofline: Sequence[Predicted]
 
 
@@ -65,16 +68,17 @@ def evaluated(cases: Sequence[Case]) -> Columns:
     theta = fit(problem)
     linear = linearize(problem, theta)
     factors = factors_of(problem, theta)
-    blind: dict[int, Predicted] = {}
-    for source in sorted({case.source for case in cases}):
-        others = factors_of(problem, left_out(problem, theta, linear, source))
-        blind |= {i: c.predicted(others) for i, c in enumerate(cases) if c.source == source}
+    others = {
+        source: factors_of(problem, left_out(problem, theta, linear, source))
+        for source in {case.source for case in cases}
+    }
     return Columns(
         cases,
         factors,
-        [case.predicted(factors) for case in cases],
-        [blind[i] for i in range(len(cases))],
-        [case.on(Server.with_constants(case.facts, ROOFLINE)) for case in cases],
+        blind=[case.predicted(others[case.source]) for case in cases],
+        asked=[case.asked(others[case.source]) for case in cases],
+        fitted=[case.predicted(factors) for case in cases],
+        roofline=[case.on(Server.with_constants(case.facts, ROOFLINE)) for case in cases],
     )
 
 
@@ -85,18 +89,18 @@ def report_lines(columns: Columns, worst: int) -> Iterator[str]:
     for quantity in QUANTITIES:
         yield ""
         yield f"── {_NAMES[quantity]} ──"
-        yield f"{'source':26}{'runs':>6} │{'left out':>9}{'bias':>7}{'fitted':>8}{'roofline':>10}"
+        yield f"{'source':26}{'runs':>6} │{'left out':>9}{'bias':>7}" + "".join(
+            f"{name:>10}" for name in _OTHERS
+        )
         blind = by_source(cases, columns.blind, quantity)
-        fitted = by_source(cases, columns.fitted, quantity)
-        plain = by_source(cases, columns.roofline, quantity)
+        others = [by_source(cases, getattr(columns, name), quantity) for name in _OTHERS]
         for source, errors in sorted(blind.items()):
             yield (
                 f"{source:26}{len(errors):>6} │{_middle(np.abs(errors)):>9}{_middle(errors):>7}"
-                f"{_middle(np.abs(fitted[source])):>8}{_middle(np.abs(plain[source])):>10}"
+                + "".join(f"{_middle(np.abs(other[source])):>10}" for other in others)
             )
-        yield (
-            f"{'median of sources':26}{'':>6} │{100 * medians(blind):>9.1f}{'':>7}"
-            f"{100 * medians(fitted):>8.1f}{100 * medians(plain):>10.1f}"
+        yield f"{'median of sources':26}{'':>6} │{100 * medians(blind):>9.1f}{'':>7}" + "".join(
+            f"{100 * medians(other):>10.1f}" for other in others
         )
         hit, width = _hits(columns, quantity, bands)
         yield f"bands hold {100 * hit:.0f} %, high over low {width:.1f} in the median"

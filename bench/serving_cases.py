@@ -25,6 +25,7 @@ from gpusizer.fit.serving.steady import (
     STATIC,
     Steady,
     closed_loop,
+    limit_of,
     load_test,
     random_arrivals,
 )
@@ -83,6 +84,23 @@ class Case:
         rate = state.requests_per_second(server.steps) * server.answer * ranks
         if self.rate is not None:
             rate = self._of_a_short_run(state, server.answer) * ranks
+        return {RATE: rate, EACH: state.gap, FIRST: state.ttft}
+
+    def asked(self, factors: Mapping[Key, float]) -> dict[str, float]:
+        """The same as a reader can ask: of users, or of a rate, whatever the client did with them
+        (`fit/serving/served.py`)."""
+        server = Server.of(self.facts, factors)
+        if server.most < 1:
+            return {}
+        tokens = server.answer * self.facts.ranks
+        if self.rate is None:
+            state: Steady | None = load_test(server, self.users or 1.0)
+        else:
+            state = random_arrivals(server, self.rate)
+        if state is None:
+            most, full = limit_of(server)
+            return {RATE: most * tokens, EACH: full.gap}
+        rate = state.requests_per_second(server.steps) * tokens
         return {RATE: rate, EACH: state.gap, FIRST: state.ttft}
 
     def is_possible(self) -> bool:
