@@ -45,11 +45,17 @@ ROOT_SPREAD, CLASS_SPREAD, GENERATION_SPREAD = 0.7, 0.2, 0.5
 """Standard deviation of the logarithm of a constant, of a class's factor, and of that of a
 generation of engines, whose schedulers were written anew."""
 _LINKS = ("pcie", "pcie_peer", "nodes")
-_SPREADS = {("traffic", ROOT): 0.1, **{("traffic", link): 0.7 for link in _LINKS}}
+_SPREADS = {
+    ("traffic", ROOT): 0.1,
+    **{("traffic", link): 0.7 for link in _LINKS},
+    **{("reduce_seconds", link): 0.7 for link in ("fabric", *_LINKS)},
+}
 """Those that are known better or worse: NCCL's all-reduce of large messages has three quarters of
 NVLink's rate (github.com/NVIDIA/nccl-tests: 370 of 450 GB/s on H100, issue 212; 200 and 208 of 300
 on A100, issues 149 and 178), while slots, bridges between sockets and copies through memory leave
-PCIe anything."""
+PCIe anything. The latency of small ones differs likewise: engines send them through kernels of
+their own where NVLink joins all cards or there are but two, and through NCCL elsewhere
+(`should_custom_ar` of vllm/distributed/device_communicators/custom_all_reduce.py)."""
 _IMPORTANCE = {RATE: 1.0, EACH: 1.0, FIRST: 0.5}
 """First tokens count less: how clients begin moves them more than any constant does."""
 _PRIOR_WEIGHT = 0.05  # of all factors, in sources
