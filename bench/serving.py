@@ -36,7 +36,6 @@ from gpusizer.fit.serving.constants import (
     BAND_TABLE,
     CONSTANT_TABLE,
     EVERY,
-    Constants,
     classes_of,
     regime_of,
 )
@@ -178,8 +177,8 @@ def write_tables(columns: Columns) -> None:
     """Write constants with how many runs and sources they stand on, and bands."""
     runs: dict[tuple[str, str], set[int]] = defaultdict(set)
     for i, case in enumerate(columns.cases):
-        for name in Constants.__dataclass_fields__:
-            for each in classes_of(name, case.facts):
+        for name, classes in classes_of(case.facts).items():
+            for each in classes:
                 runs[name, each].add(i)
     rows = [
         (

@@ -29,6 +29,7 @@ from gpusizer.fit.serving.steady import (
     load_test,
     random_arrivals,
 )
+from gpusizer.fit.speed.work import ModelFacts, Work
 
 _AT_ONCE = frozenset({"all_at_once", "offline"})
 _STATIC = "static_batch"
@@ -160,16 +161,12 @@ def _case(row: Row) -> Case | None:
     report = front_door.report({**fields_of(row), "concurrency": 1})
     if report is None or not report.ranking:
         return None
-    fit = report.ranking[0].fit
-    facts = ServerFacts.of(
-        report.profile,
-        report.workload,
-        fit.estimate,
-        fit.gpu,
-        fit.kv_pool_bytes,
-        prompt_of(row),
-        answer_of(row),
-    )
+    profile, fit = report.profile, report.ranking[0].fit
+    known = ModelFacts.of(profile, report.workload, prompt_of(row))
+    if known is None:
+        return None
+    work, pool = Work.of(known, fit.estimate), fit.kv_pool_bytes
+    facts = ServerFacts.of(work, profile, fit.estimate, fit.gpu, pool, answer_of(row))
     if facts is None or (facts.room_whole is not None and facts.room_whole < 1):
         return None
     replicas = row.get("replicas", 1)

@@ -74,7 +74,8 @@ class Problem:
     @classmethod
     def of(cls, cases: Sequence[Case]) -> "Problem":
         """Factors of every class that a case belongs to."""
-        keys = {(name, each) for case in cases for name in NAMES for each in _of(name, case)}
+        every = (pair for case in cases for pair in classes_of(case.facts).items())
+        keys = {(name, each) for name, classes in every for each in classes}
         return cls(cases, sorted(keys, key=lambda k: (NAMES.index(k[0]), k[1] != ROOT, k[1])))
 
     def start(self) -> Array:
@@ -92,10 +93,6 @@ def _spread(key: Key) -> float:
     else:
         usual = GENERATION_SPREAD if key[1] in GENERATION_CLASSES.values() else CLASS_SPREAD
     return _SPREADS.get(key, usual)
-
-
-def _of(name: str, case: Case) -> tuple[str, ...]:
-    return classes_of(name, case.facts)
 
 
 def factors_of(problem: Problem, theta: Array) -> Factors:
@@ -131,7 +128,7 @@ def linearize(problem: Problem, theta: Array) -> Linear:
     for case in problem.cases:
         here = residuals(case, factors)
         rows = {name: np.zeros(len(theta)) for name in here}
-        for name in NAMES:
+        for name, classes in classes_of(case.facts).items():
             key = (name, ROOT)
             original = factors[key]
             factors[key] = original * math.exp(_STEP)
@@ -139,7 +136,7 @@ def linearize(problem: Problem, theta: Array) -> Linear:
             factors[key] = original
             for quantity in here:
                 slope = (there.get(quantity, here[quantity]) - here[quantity]) / _STEP
-                for each in classes_of(name, case.facts):
+                for each in classes:
                     rows[quantity][place[name, each]] = slope
         for quantity, value in here.items():
             values.append(value)

@@ -27,5 +27,5 @@ def test_releases_of_one_generation_share_what_their_hosts_take(
     release: str, generation: str
 ) -> None:
     (case,) = read_cases([run_of(engine_version=release)])
-    assert f"{generation} generation" in classes_of("step_seconds", case.facts)
-    assert f"{generation} generation" not in classes_of("reading", case.facts)
+    assert f"{generation} generation" in classes_of(case.facts)["step_seconds"]
+    assert f"{generation} generation" not in classes_of(case.facts)["reading"]

@@ -66,8 +66,8 @@ GENERATION_CLASSES = {name: f"{name} generation" for name in GENERATIONS}
 """Classes of engines' releases, by the generation of their hosts."""
 
 
-def classes_of(name: str, facts: ServerFacts) -> tuple[str, ...]:
-    """The classes whose factors make up a constant of this server, the widest first."""
+def classes_of(facts: ServerFacts) -> dict[str, tuple[str, ...]]:
+    """The classes whose factors make up each constant of this server, the widest first."""
     kind = "experts" if facts.is_moe else "dense"
     memory = tuple(reversed(facts.memory_classes[:-1]))
     compute = tuple(reversed(facts.compute_classes[:-1]))
@@ -88,13 +88,22 @@ def classes_of(name: str, facts: ServerFacts) -> tuple[str, ...]:
         "request_seconds": (engine, generation),
         "prompt_layer_seconds": (engine, generation, kind),
     }
-    return (ROOT, *(name for name in classes[name] if name))
+    return {name: (ROOT, *filter(None, of_name)) for name, of_name in classes.items()}
 
 
 def constants_of(facts: ServerFacts, factors: Mapping[Key, float] | None = None) -> Constants:
     """The constants of a server; shares are at most one."""
-    table = factor_table() if factors is None else factors
-    return Constants(**{name: _value(name, classes_of(name, facts), table) for name in NAMES})
+    classes = classes_of(facts)
+    if factors is None:
+        return _in_use(tuple(classes.items()))
+    return Constants(**{name: _value(name, each, factors) for name, each in classes.items()})
+
+
+@cache
+def _in_use(classes: tuple[tuple[str, tuple[str, ...]], ...]) -> Constants:
+    """The constants of servers alike, of whom a ranking has hundreds."""
+    table = factor_table()
+    return Constants(**{name: _value(name, each, table) for name, each in classes})
 
 
 def _value(name: str, classes: Iterable[str], table: Mapping[Key, float]) -> float:

@@ -17,7 +17,7 @@ from gpusizer.fit.speed.decode import expert_launches
 from gpusizer.fit.speed.links import REDUCES_PER_LAYER
 from gpusizer.fit.speed.prefill import arithmetic_of
 from gpusizer.fit.speed.tables import host_of
-from gpusizer.fit.speed.work import ModelFacts, Work, attention_flops
+from gpusizer.fit.speed.work import Work, attention_flops
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines.base import Placement
 from gpusizer.memory.engines.vllm.engine import VllmEngine
@@ -87,23 +87,22 @@ class ServerFacts:
     @classmethod
     def of(
         cls,
+        work: Work,
         profile: ModelProfile,
-        workload: Workload,
         estimate: MemoryEstimate,
         gpu: Gpu,
         pool_bytes: int,
-        prompt: int,
         answer: int,
     ) -> ServerFacts | None:
-        """The facts of one place of a ranking; None for models without text, and where the
-        catalogue lacks the bandwidth or the peak.
+        """The facts of one place of a ranking, for prompts of the work's length; None for models
+        without an architecture, and where the catalogue lacks the bandwidth or the peak.
 
-        `pool_bytes` is what one GPU has for caches.
+        `work` is that of `estimate`, `pool_bytes` what one GPU has for caches.
         """
-        facts, arch = ModelFacts.of(profile, workload, prompt), profile.architecture
-        if facts is None or arch is None:
+        arch = profile.architecture
+        if arch is None:
             return None
-        work, scheduler = Work.of(facts, estimate), scheduler_of(profile, workload, estimate)
+        scheduler = scheduler_of(profile, work.facts.workload, estimate)
         return cls.of_work(work, arch, estimate.kv_dtype, scheduler, gpu, pool_bytes, answer)
 
     @classmethod

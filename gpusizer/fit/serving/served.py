@@ -115,11 +115,13 @@ def server_of(
     """
     if keeps_part_in_memory(profile, workload, estimate):
         return None
-    facts = ServerFacts.of(profile, workload, estimate, gpu, pool_bytes, prompt, answer)
     known = ModelFacts.of(profile, workload, prompt)
-    if facts is None or known is None:
+    if known is None:
         return None
     work = Work.of(known, estimate)
+    facts = ServerFacts.of(work, profile, estimate, gpu, pool_bytes, answer)
+    if facts is None:
+        return None
     serves = work.family == SERVING
     server = Server.of(facts) if serves else local_server(facts, work, gpu)
     guess = Speculation.of(profile, workload, estimate, work)
