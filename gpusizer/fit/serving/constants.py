@@ -8,7 +8,7 @@ link) where runs ask for one.
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from gpusizer.core.paths import GENERATED_DIR
 from gpusizer.core.tables import TableRow, read_table
@@ -99,7 +99,7 @@ def constants_of(facts: ServerFacts, factors: Mapping[Key, float] | None = None)
     return Constants(**{name: _value(name, each, factors) for name, each in classes.items()})
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _in_use(classes: tuple[tuple[str, tuple[str, ...]], ...]) -> Constants:
     """The constants of servers alike, of whom a ranking has hundreds."""
     table = factor_table()
