@@ -26,8 +26,8 @@ from bench.serving_fit import (
     Factors,
     Problem,
     by_source,
-    factors_of,
     fit,
+    keys_of,
     left_out,
     linearize,
     medians,
@@ -36,7 +36,6 @@ from gpusizer.fit.serving.constants import (
     BAND_TABLE,
     CONSTANT_TABLE,
     EVERY,
-    classes_of,
     regime_of,
 )
 from gpusizer.fit.serving.server import Server
@@ -66,9 +65,9 @@ def evaluated(cases: Sequence[Case]) -> Columns:
     problem = Problem.of(cases)
     theta = fit(problem)
     linear = linearize(problem, theta)
-    factors = factors_of(problem, theta)
+    factors = problem.factors(theta)
     others = {
-        source: factors_of(problem, left_out(problem, theta, linear, source))
+        source: problem.factors(left_out(problem, theta, linear, source), source)
         for source in {case.source for case in cases}
     }
     return Columns(
@@ -177,9 +176,8 @@ def write_tables(columns: Columns) -> None:
     """Write constants with how many runs and sources they stand on, and bands."""
     runs: dict[tuple[str, str], set[int]] = defaultdict(set)
     for i, case in enumerate(columns.cases):
-        for name, classes in classes_of(case.facts).items():
-            for each in classes:
-                runs[name, each].add(i)
+        for key in keys_of(case):
+            runs[key].add(i)
     rows = [
         (
             *key,

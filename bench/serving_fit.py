@@ -66,17 +66,27 @@ _CLIP = 1.0
 
 @dataclass
 class Problem:
-    """Cases, the factors to fit, and what is left out."""
+    """Cases, the factors to fit, and whose runs each factor has."""
 
     cases: Sequence[Case]
     keys: list[Key]
+    sources: Mapping[Key, set[str]]
 
     @classmethod
     def of(cls, cases: Sequence[Case]) -> "Problem":
         """Factors of every class that a case belongs to."""
-        every = (pair for case in cases for pair in classes_of(case.facts).items())
-        keys = {(name, each) for name, classes in every for each in classes}
-        return cls(cases, sorted(keys, key=lambda k: (NAMES.index(k[0]), k[1] != ROOT, k[1])))
+        sources: dict[Key, set[str]] = defaultdict(set)
+        for case in cases:
+            for key in keys_of(case):
+                sources[key].add(case.source)
+        keys = sorted(sources, key=lambda k: (NAMES.index(k[0]), k[1] != ROOT, k[1]))
+        return cls(cases, keys, sources)
+
+    def factors(self, theta: Array, without: str | None = None) -> Factors:
+        """The factors that others may use: those of two sources. What one source alone has of its
+        own is fitted, so that it pulls no constant that it shares, and stays with it."""
+        every = factors_of(self, theta)
+        return {k: v for k, v in every.items() if len(self.sources[k] - {without}) > 1}
 
     def start(self) -> Array:
         """Logarithms of the factors before the fit."""
@@ -93,6 +103,11 @@ def _spread(key: Key) -> float:
     else:
         usual = GENERATION_SPREAD if key[1] in GENERATION_CLASSES.values() else CLASS_SPREAD
     return _SPREADS.get(key, usual)
+
+
+def keys_of(case: Case) -> list[Key]:
+    """The factors that a case's constants are made of."""
+    return [(name, each) for name, classes in classes_of(case.facts).items() for each in classes]
 
 
 def factors_of(problem: Problem, theta: Array) -> Factors:

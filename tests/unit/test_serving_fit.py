@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+
 import pytest
 
 from bench.serving import narrowest
 from bench.serving_cases import read_cases
-from gpusizer.fit.serving.constants import classes_of
+from bench.serving_fit import Problem
+from gpusizer.fit.serving.constants import CONSTANT_TABLE, classes_of
+from gpusizer.fit.speed.classes import ROOT
 from tests.unit.test_serving_bursts import run_of
 
 
@@ -29,3 +33,31 @@ def test_releases_of_one_generation_share_what_their_hosts_take(
     (case,) = read_cases([run_of(engine_version=release)])
     assert f"{generation} generation" in classes_of(case.facts)["step_seconds"]
     assert f"{generation} generation" not in classes_of(case.facts)["reading"]
+
+
+def test_what_one_source_alone_measured_is_nobody_elses_constant() -> None:
+    """Two sources have an H100; a third has A100s of its own. Without one of the two nobody but the
+    other has H100s."""
+    a100 = "a100-sxm-80gb"
+    cases = read_cases(
+        [
+            run_of(source_group="one"),
+            run_of(source_group="other"),
+            run_of(source_group="third", gpu_slug=a100),
+        ]
+    )
+    problem = Problem.of(cases)
+    theta = problem.start()
+    hopper, ampere = cases[0].facts.memory_classes[0], cases[2].facts.memory_classes[0]
+    assert {("reading", hopper), ("reading", ampere)} <= set(problem.keys)
+    assert ("reading", hopper) in problem.factors(theta)
+    assert ("reading", ampere) not in problem.factors(theta)
+    assert ("reading", hopper) not in problem.factors(theta, "one")
+    assert ("reading", ROOT) in problem.factors(theta, "one")
+
+
+def test_every_factor_in_use_stands_on_two_sources() -> None:
+    with CONSTANT_TABLE.open(encoding="utf-8", newline="") as file:
+        sources = {(row["constant"], row["class"]): row["sources"] for row in csv.DictReader(file)}
+    assert len(sources) > 100
+    assert [key for key, count in sources.items() if int(count) < 2] == []

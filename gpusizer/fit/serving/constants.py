@@ -21,6 +21,7 @@ CONSTANT_TABLE = GENERATED_DIR / "serving_constants.csv"
 
 Key = tuple[str, str]
 """A constant, and the class that a factor of it is for."""
+_Classes = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +94,18 @@ def classes_of(facts: ServerFacts) -> dict[str, tuple[str, ...]]:
 
 def constants_of(facts: ServerFacts, factors: Mapping[Key, float] | None = None) -> Constants:
     """The constants of a server; shares are at most one."""
-    classes = classes_of(facts)
-    if factors is None:
-        return _in_use(tuple(classes.items()))
-    return Constants(**{name: _value(name, each, factors) for name, each in classes.items()})
+    classes = tuple(classes_of(facts).items())
+    return _in_use(classes) if factors is None else _product(classes, factors)
 
 
 @lru_cache(maxsize=1024)
-def _in_use(classes: tuple[tuple[str, tuple[str, ...]], ...]) -> Constants:
-    """The constants of servers alike, of whom a ranking has hundreds."""
-    table = factor_table()
-    return Constants(**{name: _value(name, each, table) for name, each in classes})
+def _in_use(classes: _Classes) -> Constants:
+    """The constants of servers alike, of which a ranking has hundreds."""
+    return _product(classes, factor_table())
+
+
+def _product(classes: _Classes, factors: Mapping[Key, float]) -> Constants:
+    return Constants(**{name: _value(name, each, factors) for name, each in classes})
 
 
 def _value(name: str, classes: Iterable[str], table: Mapping[Key, float]) -> float:
