@@ -127,3 +127,20 @@ def test_one_quantization_for_all_or_the_best_of_each(language: Language) -> Non
     assert quants == {"same": 1, "best": 2}
     alone = compare(embedded_sizer(), state.picking(("4090",)))
     assert "data-plans" not in side_by_side_html(alone, ("4090",), "", words)
+
+
+def test_totals_under_a_load_are_those_of_the_headline() -> None:
+    """A load's tokens per second and first token are served ones: prompts are read in between."""
+    load = {"concurrency": "16", "prompt_tokens": "2000", "answer_tokens": "300"}
+    state = PageState("Qwen/Qwen3-32B").stating(load).picking(("h100-sxm-80gb",))
+    comparison = compare(embedded_sizer(), state)
+    assert comparison is not None
+    (item,) = comparison.items
+    assert item.ranked is not None and item.ranked.served is not None
+    served, speeds = item.ranked.served, item.ranked.speeds
+    shown = rows(side_by_side_html(comparison, state.places, "", ENGLISH))
+    total, wait = served.output_tokens_per_second.likely, served.ttft_seconds
+    assert wait is not None and speeds is not None and speeds.total is not None
+    assert total < 0.8 * speeds.total.likely
+    assert f"{total:.0f} tok/s" in shown["users_total"][0] and "16 users" in shown["users_total"][0]
+    assert f"{wait.likely:.2f} s" in shown["first_token"][0]

@@ -11,6 +11,7 @@ from gpusizer.fit.advice.capacity_limits import Largest
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Ranked
+from gpusizer.fit.serving.served import Served, Spread
 from gpusizer.fit.speed import Rate, Speeds
 from gpusizer.fit.speed.speculation import SpeculativeSpeeds
 from gpusizer.gpus import Gpu
@@ -96,7 +97,7 @@ def _performance(ranked: Ranked, words: Words) -> _Lines:
         yield "prefill", _rate(ranked.prefill, words)
     if verdict.all_on_gpu and not silent:
         if ranked.speeds is not None:
-            yield from _with_users(ranked.speeds, words)
+            yield from _with_users(ranked.speeds, ranked.served, words)
         if ranked.speculation is not None:
             yield "guessed", _guessed(ranked.speculation, words)
     if ranked.fit.estimate.draft is not None:
@@ -125,27 +126,36 @@ def _guessed(speeds: SpeculativeSpeeds, words: Words) -> Cell:
     return Cell(words.rate(speeds.decode.likely), words.band(speeds.decode), (gain,))
 
 
-def _with_users(speeds: Speeds, words: Words) -> _Lines:
-    """Yield the wait for an answer, and totals if the request has several users."""
-    first_token = speeds.first_token
-    if first_token is not None:
-        yield (
-            "first_token",
-            Cell(
-                words("seconds", time=words.speed(first_token.likely, 2)),
-                None,
-                (words("spec.after_prompt", prompt=words.whole(speeds.prompt)),),
-                first_token.likely,
-            ),
-        )
-    if speeds.users > 1:
-        for name, rate, users in (
-            ("users_total", speeds.total, speeds.users),
-            ("serving", speeds.serving, speeds.serving_users),
-        ):
+def _with_users(speeds: Speeds, served: Served | None, words: Words) -> _Lines:
+    """Yield the wait for an answer, and totals if the request has several users: what they are
+    served, as the headline says it, where that is known, else what one prompt and a step take."""
+    total, users, wait = speeds.total, speeds.users, speeds.first_token
+    if served is not None:
+        total, users = _likely(served.output_tokens_per_second), round(served.users)
+        if served.ttft_seconds is not None:
+            wait = _likely(served.ttft_seconds)
+            yield "first_token", _of_users(wait, _seconds(wait, words), users, words)
+    elif wait is not None:
+        prompt = words("spec.after_prompt", prompt=words.whole(speeds.prompt))
+        yield "first_token", Cell(_seconds(wait, words), None, (prompt,), wait.likely)
+    if users > 1 or served is not None:
+        full = ("serving", speeds.serving, speeds.serving_users)
+        for name, rate, count in (("users_total", total, users), full):
             if rate is not None:
-                of = words("spec.users_band", users=words.whole(users), band=words.band(rate))
-                yield name, Cell(words.rate(rate.likely), of, (), rate.likely)
+                yield name, _of_users(rate, words.rate(rate.likely), count, words)
+
+
+def _likely(spread: Spread) -> Rate:
+    return Rate(spread.low, spread.likely, spread.high)
+
+
+def _seconds(wait: Rate, words: Words) -> str:
+    return words("seconds", time=words.speed(wait.likely, 2))
+
+
+def _of_users(rate: Rate, shown: str, users: int, words: Words) -> Cell:
+    of = words("spec.users_band", users=words.whole(users), band=words.band(rate))
+    return Cell(shown, of, (), rate.likely)
 
 
 def _limits(largest: Largest, words: Words) -> _Lines:
