@@ -12,6 +12,8 @@ writes `data/generated/accuracy.json`, which the page shows; `--write-docs` also
 `docs/accuracy.md` and the headline of the README.
 """
 
+from __future__ import annotations
+
 import argparse
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -10,6 +10,8 @@ nothing goes back to the device before it is full. Lengths are log-normal as in 
 left out, as ms-swift does. Printed is what `_LEFT_BY_LENGTHS` of `gpusizer/training/memory.py` is.
 """
 
+from __future__ import annotations
+
 import bisect
 import math
 import random
@@ -33,8 +35,8 @@ class Block:
     size: int
     small: bool
     free: bool = False
-    before: "Block | None" = None
-    after: "Block | None" = None
+    before: Block | None = None
+    after: Block | None = None
 
 
 class CachingAllocator:

@@ -5,6 +5,8 @@ as a statement of a model card has it (docs/model_cards.md). Models are those wi
 `python -m bench.accuracy --write-docs` publishes the verdicts.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator
 from typing import Any

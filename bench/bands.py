@@ -7,6 +7,8 @@ less answered, as a share of the answer or in GiB. Left out are runs under circu
 no request can state (adapters, a trainer or other tenants beside the engine).
 """
 
+from __future__ import annotations
+
 import argparse
 from collections.abc import Iterable, Iterator
 

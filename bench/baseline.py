@@ -1,5 +1,7 @@
 """The largest errors that tests allow: `accuracy_baseline.json`, by component, with its rows."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -9,6 +9,8 @@ requirements or not, as expected, and carry every expected field. A row whose te
 training, a measurement or something else must give no requirement.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 from collections import Counter

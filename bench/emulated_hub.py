@@ -1,5 +1,7 @@
 """An emulated Hub in a process of its own, which takes no processor time from who asks it."""
 
+from __future__ import annotations
+
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

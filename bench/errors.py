@@ -1,5 +1,7 @@
 """Comparisons of predicted with measured numbers, and statistics of their errors by pandas."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -62,7 +64,7 @@ class Comparison:
         rival: Rival | None = None,
         apart: bool = False,
         band: Sequence[float | None] = (None, None),
-    ) -> "Comparison":
+    ) -> Comparison:
         """The comparison of a row, whose fields say where it is from."""
         group, sources = row.get("dup_group", row["id"]), (row["source_group"], row["source_url"])
         about = (engine, component, variant, row["id"], group, *sources)

@@ -5,6 +5,8 @@ constants that only its own source supports, and gives every source the same wei
 are the errors that rows had when they were added.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -106,7 +108,7 @@ class Verdicts:
     ran: int = 0
     said_not: tuple[str, ...] = ()
 
-    def __add__(self, addend: "Verdicts") -> "Verdicts":
+    def __add__(self, addend: Verdicts) -> Verdicts:
         return Verdicts(
             self.out_of_memory + addend.out_of_memory,
             self.said_fits + addend.said_fits,

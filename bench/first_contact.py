@@ -5,6 +5,8 @@ errors to `data/measurements/first_contact.csv`. A line is never edited. Rows th
 the file have no line, because their first predictions were not recorded.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from datetime import date
 from functools import cache

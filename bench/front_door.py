@@ -4,6 +4,8 @@ Benchmarks use only numbers that users can read: requests pass through the usual
 an answer is the JSON that the shell prints.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress

@@ -9,6 +9,8 @@ ended with one, go into `data/generated/hf_mem.csv`; `bench.accuracy` reads that
 needs no hf-mem. `--new` asks only what the file lacks.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import re

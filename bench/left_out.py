@@ -7,6 +7,8 @@ the source (`bench.throughput`). Constants that rest on a source line of an engi
 file, and constants inside formulas cannot be undone.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """Compares llama.cpp's allocation lines, processes and published GGUF files with answers."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any

@@ -1,5 +1,7 @@
 """Rows of `data/measurements` (its README describes them), and the models they were measured on."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Mapping
 from functools import cache

@@ -10,6 +10,8 @@ that import one of its importers, and so on. A slip is "killed" by the first tes
 the slips are killed, or a slip is stale.
 """
 
+from __future__ import annotations
+
 import argparse
 import os
 import re

@@ -1,6 +1,8 @@
 """How far times of pictures are from published runs, each source left out in its turn: run with
 `python -m bench.pictures`."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from statistics import median
 

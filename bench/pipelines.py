@@ -1,5 +1,7 @@
 """Compares published peaks of diffusers pipelines with public answers."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Writes the errors to `accuracy.json`, `docs/accuracy.md` and the README's headline."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections import Counter

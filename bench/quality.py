@@ -15,6 +15,8 @@ above chance that is lost counts as a loss of s / 0.65 (22 files of Llama-3-8B),
 source and width.
 """
 
+from __future__ import annotations
+
 import argparse
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence

@@ -7,6 +7,8 @@ with the settings of a row, as gpusizer is; if the cache type is `auto`, it is a
 type that `auto` stands for.
 """
 
+from __future__ import annotations
+
 import csv
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -84,7 +86,7 @@ class Question:
         return options
 
     @property
-    def named(self) -> "Question":
+    def named(self) -> Question:
         """The same question with the type that `auto` stands for in the measured engines."""
         return replace(self, kv_cache_dtype=NAMED) if self.kv_cache_dtype == AUTO else self
 

@@ -8,6 +8,8 @@ A command is timed as a process, `python -m gpusizer size` with an empty cache. 
 shared machine only the ratios are meaningful. `tests/scrapers` hold requests and round trips.
 """
 
+from __future__ import annotations
+
 import argparse
 import statistics
 import subprocess

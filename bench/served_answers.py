@@ -1,5 +1,7 @@
 """Published runs of servers under load beside the public answers to the requests they stand for."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -10,6 +10,8 @@ roofline (data-sheet rates, no host, no latency of links). `--write` writes the 
 that gpusizer uses.
 """
 
+from __future__ import annotations
+
 import argparse
 import csv
 import math

@@ -6,6 +6,8 @@ a server that is kept full. Times of each token are means over requests, to whic
 given while prompts are still read, count as much as long ones.
 """
 
+from __future__ import annotations
+
 import heapq
 import math
 from dataclasses import dataclass

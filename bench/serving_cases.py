@@ -1,5 +1,7 @@
 """Published runs of servers, ready to be predicted: the facts of the same requests' answers."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

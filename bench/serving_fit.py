@@ -9,6 +9,8 @@ several times as slow. Each round makes the model linear in the logarithms of th
 a weighted least-squares problem (Gauss-Newton, with weights that turn squares into that sum).
 """
 
+from __future__ import annotations
+
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -73,7 +75,7 @@ class Problem:
     sources: Mapping[Key, set[str]]
 
     @classmethod
-    def of(cls, cases: Sequence[Case]) -> "Problem":
+    def of(cls, cases: Sequence[Case]) -> Problem:
         """Factors of every class that a case belongs to."""
         sources: dict[Key, set[str]] = defaultdict(set)
         for case in cases:

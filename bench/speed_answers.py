@@ -1,5 +1,7 @@
 """Measured speeds beside the public answers to the requests they stand for."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from typing import Any

@@ -2,6 +2,8 @@
 to the same requests reckon with (`bench/speed_answers.py`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 

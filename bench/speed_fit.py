@@ -8,6 +8,8 @@ constants of decoding are fitted on dense models; what a layer with routed exper
 fitted on mixtures afterwards, in times of a layer: it is launches too.
 """
 
+from __future__ import annotations
+
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,5 +1,7 @@
 """Measured runs reduced to what the fit of `speed_fit` needs of each."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
 

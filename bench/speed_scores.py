@@ -1,5 +1,7 @@
 """Predictions of every measured speed, and groups of their errors."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """Writes the constants and bands that `gpusizer.fit.speed` reads."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

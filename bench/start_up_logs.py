@@ -1,5 +1,7 @@
 """Compares start-up logs of serving engines with public answers."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any

@@ -7,6 +7,8 @@ Errors are of every row of `data/measurements/throughput.jsonl`, beside those of
 `python -m bench.accuracy`. `--write` writes the constants and bands that gpusizer uses.
 """
 
+from __future__ import annotations
+
 import argparse
 from collections.abc import Iterable, Iterator
 

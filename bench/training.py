@@ -1,5 +1,7 @@
 """Compares published training runs with public answers."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """The program `gpusizer`. What a command needs is loaded when one is asked for."""
 
+from __future__ import annotations
+
 import argparse
 import os
 import sys

@@ -1,5 +1,7 @@
 """Fetcher: reads models for the rest of gpusizer."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -143,11 +145,11 @@ class Fetcher:
 
         return Completion(self._stored.embedded, read)(ref, snapshot)
 
-    def for_visitor(self, token: str | None) -> "BoundFetch":
+    def for_visitor(self, token: str | None) -> BoundFetch:
         """Return a fetcher whose requests carry one visitor's token."""
         return BoundFetch(self, token)
 
-    def watched(self, on_step: OnStep) -> "BoundFetch":
+    def watched(self, on_step: OnStep) -> BoundFetch:
         """Return a fetcher of the same snapshots that tells `on_step` of the steps of its reads."""
         return BoundFetch(self, on_step=on_step)
 
@@ -232,6 +234,6 @@ class BoundFetch:
         """Return the snapshot. Raises as the fetcher does."""
         return self.fetcher(ref, self.token, self.on_step)
 
-    def watched(self, on_step: OnStep) -> "BoundFetch":
+    def watched(self, on_step: OnStep) -> BoundFetch:
         """Return the same telling `on_step` of the steps of its reads."""
         return replace(self, on_step=on_step)

@@ -1,5 +1,7 @@
 """Limits: bounds of what is read of an untrusted repository."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from gpusizer.core.units import KIB, MIB

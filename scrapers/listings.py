@@ -6,6 +6,8 @@ listing counts once against the Hub's limit of 500 requests in 5 minutes for ano
 (docs/hub/rate-limits), and its answer serves all callers for ten minutes.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -7,6 +7,8 @@ checked log. A row goes to the table of its kind, unless its ID is there. What w
 recorded first (`bench/first_contact.py`), before any constant is changed for it.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 from collections import defaultdict

@@ -9,6 +9,8 @@ cannot be read, its embedded copy stays. The same answers of the Hub on the same
 bytes.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import os

@@ -6,6 +6,8 @@ The environment lives in `.venv` (or $GPUSIZER_VENV). It is brought up to date w
 requirement files change, and left alone otherwise. Needs only Python 3.11 or newer.
 """
 
+from __future__ import annotations
+
 import hashlib
 import os
 import shutil

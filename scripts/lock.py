@@ -7,6 +7,8 @@ of an index. Packages already locked keep their versions until `--upgrade`. To i
 `pip install --require-hashes -r requirements.lock`.
 """
 
+from __future__ import annotations
+
 import shutil
 import subprocess
 import sys

@@ -7,6 +7,8 @@ other steps go on. At the end the integrity tests must pass, else the exit statu
 should be published. `--summary FILE` writes what happened in Markdown.
 """
 
+from __future__ import annotations
+
 import argparse
 import csv
 import io

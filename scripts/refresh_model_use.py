@@ -6,6 +6,8 @@ Asks the Hub at HF_ENDPOINT, anonymously, one request of its API for each embedd
 allows 500 in 5 minutes: docs/hub/rate-limits). A model that cannot be read keeps its row.
 """
 
+from __future__ import annotations
+
 import argparse
 import csv
 import os

@@ -5,6 +5,8 @@
 The rest of the page is written by hand.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 
 from gpusizer.answers.requests.request_docs import FieldDescription, described_groups

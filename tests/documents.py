@@ -1,5 +1,7 @@
 """What stands in JSON for one part of an answer, for tests that look at parts."""
 
+from __future__ import annotations
+
 import json
 from typing import Any
 

@@ -8,6 +8,8 @@ its answer is 429 or 503 with `Retry-After`, or an error object that says the sa
 that is not an answer is an error, and makes the exit status 1.
 """
 
+from __future__ import annotations
+
 import argparse
 import signal
 import sys

@@ -1,5 +1,7 @@
 """The least that Gradio serves: an empty page with an echo, in a process of its own."""
 
+from __future__ import annotations
+
 import os
 from typing import Any
 

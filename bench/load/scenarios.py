@@ -1,5 +1,7 @@
 """The scenarios by name, in the order in which they run. Each yields rows as they are known."""
 
+from __future__ import annotations
+
 import asyncio
 import itertools
 import json

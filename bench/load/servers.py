@@ -1,5 +1,7 @@
 """Processes under load: the application as `app.py` starts it, and an empty page with an echo."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 import sys

@@ -2,6 +2,8 @@
 they meet.
 """
 
+from __future__ import annotations
+
 import asyncio
 import itertools
 import json

@@ -1,5 +1,7 @@
 """Errors of predictions against published measurements, as `bench.accuracy` last wrote them."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """GPUs as answers list them, alone or side by side, and how one model runs on each."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from gpusizer.answers.conclusion.clauses import Conclusion

@@ -1,5 +1,7 @@
 """How old each kind of data is that answers stand on: the days of its oldest and newest rows."""
 
+from __future__ import annotations
+
 import csv
 import json
 from collections.abc import Iterable, Iterator

@@ -1,5 +1,7 @@
 """Derivation of an estimate: each part as a formula with the numbers of the model."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction

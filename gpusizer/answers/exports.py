@@ -1,5 +1,7 @@
 """A report's JSON as CSV: the ranking, and memory at every quantization."""
 
+from __future__ import annotations
+
 import csv
 import io
 from collections.abc import Iterable, Mapping

@@ -1,6 +1,8 @@
 """The JSON of GPUs: their facts, what they are good for, and what they cost; and of a machine that
 a request describes, with the best way to run a model there."""
 
+from __future__ import annotations
+
 from gpusizer.answers.contract.objects import GpuJson
 from gpusizer.answers.json_shapes import Json, parts, rounded, written
 from gpusizer.answers.launch.llama_cpp import machine_flags

@@ -4,6 +4,8 @@ An answer is a dict of values and of objects; `json.dumps` asks `shape` for what
 itself. An object without a shape of its own has its fields, by their names.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields

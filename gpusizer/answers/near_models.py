@@ -1,6 +1,8 @@
 """Models by the names that people use: Ollama's, spoken ones, IDs without an owner; and those with
 names like one that could not be read."""
 
+from __future__ import annotations
+
 import difflib
 import json
 import re

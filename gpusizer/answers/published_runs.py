@@ -5,6 +5,8 @@ estimate only where its source names the same model, card, number of cards, quan
 its settings may differ from those of the request, and are shown with it.
 """
 
+from __future__ import annotations
+
 import csv
 import json
 from collections import defaultdict

@@ -1,6 +1,8 @@
 """What making a quantization takes, as readers are told it: amounts, whether a GPU is enough, and
 the commands."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 

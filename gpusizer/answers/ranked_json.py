@@ -1,5 +1,7 @@
 """The JSON of a place in the ranking: how a model runs on boards of a GPU, and what that costs."""
 
+from __future__ import annotations
+
 from gpusizer.answers.gpu_json import price_json
 from gpusizer.answers.json_shapes import Json, Said, fields_of, parts, rounded, shape
 from gpusizer.answers.launch.benchmark import Benchmark, benchmark

@@ -1,5 +1,7 @@
 """Report: everything gpusizer says about a request, and its one JSON shape."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -5,6 +5,8 @@ with no more loss than may be lost, and where its size gains more than its bits 
 (`quality.gains_more`). Models that come with gpusizer are looked at, no others.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from gpusizer.answers.conclusion.clauses import machine_name, short_name

@@ -1,5 +1,7 @@
 """Sizer: the use cases. It gets snapshots from a function and never touches the network."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -73,7 +75,7 @@ class Sizer:
         self._parse = parse
         self.new_budget = new_budget
 
-    def reading(self, fetch: Fetch) -> "Sizer":
+    def reading(self, fetch: Fetch) -> Sizer:
         """A Sizer that reads another source of snapshots."""
         return Sizer(
             fetch, self.catalogue, self.quantized_repos, self.library, self._parse, self.new_budget

@@ -1,5 +1,7 @@
 """train: the use case that turns the fields of a request into a TrainingReport."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from gpusizer.answers.near_models import suggesting_models

@@ -1,5 +1,7 @@
 """TrainingReport: what gpusizer says of a training, its conclusion and its one JSON shape."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 

@@ -1,5 +1,7 @@
 """Use cases by the names of their commands: what each is asked with, and what answers it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar

@@ -1,5 +1,7 @@
 """The argument parser. It takes options, their help and their defaults from the request models."""
 
+from __future__ import annotations
+
 import argparse
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any

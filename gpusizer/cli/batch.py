@@ -1,5 +1,7 @@
 """The command `batch` reads JSON Lines of requests and prints JSON Lines of answers."""
 
+from __future__ import annotations
+
 import argparse
 import json
 import logging

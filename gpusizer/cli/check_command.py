@@ -1,5 +1,7 @@
 """The command `check` measures a speed on this machine and compares it with the prediction."""
 
+from __future__ import annotations
+
 import argparse
 import shutil
 import subprocess

@@ -1,5 +1,7 @@
 """The commands by name, and the parser that knows no more of them than that."""
 
+from __future__ import annotations
+
 import argparse
 from dataclasses import dataclass
 from typing import NoReturn

@@ -1,5 +1,7 @@
 """The commands that answer a request: each prints one answer, as JSON or as text."""
 
+from __future__ import annotations
+
 import argparse
 
 from gpusizer.answers.sizer import Sizer

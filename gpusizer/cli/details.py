@@ -4,6 +4,8 @@ lines, with the sentences of its notes.
 docs/contract.md says what each name means.
 """
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeGuard

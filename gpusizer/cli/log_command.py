@@ -1,5 +1,7 @@
 """The command `log` compares what an engine measured at start-up with the predictions."""
 
+from __future__ import annotations
+
 import argparse
 import sys
 

@@ -1,5 +1,7 @@
 """What every command prints with: one JSON document, or lines and tables of padded columns."""
 
+from __future__ import annotations
+
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,5 +1,7 @@
 """Answers in forty lines of a terminal: the conclusion, the rows that matter, what was assumed."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 
 from gpusizer.answers.comparison import Comparison, GpuListing

@@ -1,5 +1,7 @@
 """Composition root of the server: `gpusizer serve`, and `python app.py` on a Space."""
 
+from __future__ import annotations
+
 import gc
 import os
 

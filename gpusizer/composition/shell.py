@@ -1,5 +1,7 @@
 """Composition of the shell where a command reads: the Hub, checkpoints on a disk, servers."""
 
+from __future__ import annotations
+
 import os
 
 from gpusizer.answers.models_for.live_use import embedded_use

@@ -1,5 +1,7 @@
 """Composition of the shell where a command asks nobody: what is embedded and cached on disk."""
 
+from __future__ import annotations
+
 from gpusizer.answers.models_for.live_use import embedded_use
 from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.sizer import Sizer

@@ -1,5 +1,7 @@
 """Bisection over whole numbers."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 

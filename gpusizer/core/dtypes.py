@@ -4,6 +4,8 @@
 guessing a width would make every later number wrong without a trace.
 """
 
+from __future__ import annotations
+
 import math
 
 from gpusizer.core.tables import toml_of

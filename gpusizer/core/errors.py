@@ -7,6 +7,8 @@ An error carries facts (`fields`), never prose: `gpusizer.text` turns the code a
 the fields into a sentence, in three languages, once, at the edge.
 """
 
+from __future__ import annotations
+
 import re
 from typing import ClassVar
 

@@ -3,6 +3,8 @@
 What answers hold is known by name (`gpusizer.answers.contract`); here is what is not.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 

@@ -1,5 +1,7 @@
 """Note: a remark by code and facts. `gpusizer.text` turns it into a sentence at the edge."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 
 from gpusizer.core.loose_values import JsonObject, StoredObject
@@ -35,7 +37,7 @@ class Note:
         return {"code": self.code, "fields": dict(self.fields)}
 
     @classmethod
-    def from_json(cls, data: StoredObject) -> "Note":
+    def from_json(cls, data: StoredObject) -> Note:
         return cls(data["code"], **data["fields"])
 
 

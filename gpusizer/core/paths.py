@@ -1,5 +1,7 @@
 """Where the files that ship with gpusizer lie (`data/README.md` lists them), and versions."""
 
+from __future__ import annotations
+
 from functools import cache
 from hashlib import sha256
 from pathlib import Path

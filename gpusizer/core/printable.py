@@ -4,6 +4,8 @@ Control characters move a terminal's cursor and recolour it, bidirectional ones 
 around them, format characters are not seen at all.
 """
 
+from __future__ import annotations
+
 import json
 import logging
 import re

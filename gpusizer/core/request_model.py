@@ -5,6 +5,8 @@ they mean, and nothing else repeats them: validation, the shell's options, the e
 documentation and `docs/contract.md` come from there (`gpusizer.answers.requests.request_docs`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Self, get_args, get_origin
 

@@ -1,5 +1,7 @@
 """Settings: everything gpusizer takes from the environment, read once and on request."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -69,7 +71,7 @@ class Settings:
     structured_log: bool = False
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
+    def from_environment(cls, environment: Mapping[str, str]) -> Settings:
         """Settings of this process: `Settings.from_environment(os.environ)`.
 
         Raises InvalidRequest naming the variable that cannot be used.

@@ -5,6 +5,8 @@ a message or as the message of an exception. Neither is written: of a message it
 exception its type and where it was raised.
 """
 
+from __future__ import annotations
+
 import json
 import logging
 import re

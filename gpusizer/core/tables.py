@@ -3,6 +3,8 @@
 MalformedTable      a cell, a row or a header that cannot be read
 """
 
+from __future__ import annotations
+
 import csv
 import tomllib
 from collections.abc import Callable, Mapping, Sequence

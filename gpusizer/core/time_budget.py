@@ -1,5 +1,7 @@
 """TimeBudget: the processor time that answering one request may take."""
 
+from __future__ import annotations
+
 import math
 import time
 from collections.abc import Callable, Iterator

@@ -1,5 +1,7 @@
 """Units, and amounts as text. Inside gpusizer every amount is an integer number of bytes."""
 
+from __future__ import annotations
+
 GB = 10**9
 GIB = 2**30
 MIB = 2**20

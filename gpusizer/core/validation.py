@@ -4,6 +4,8 @@ A reader raises `Refused` with a reason that `gpusizer.text` has words for;
 `gpusizer.core.request_model` turns it into InvalidRequest, which also names the field.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, SupportsFloat

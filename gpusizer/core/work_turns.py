@@ -6,6 +6,8 @@ So both are counted apart: readings of slow repositories neither hold up an answ
 nor are held up by long answers.
 """
 
+from __future__ import annotations
+
 import os
 import threading
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """Which quantization runs on which GPU with which engine, and why others do not."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple

@@ -1,5 +1,7 @@
 """Demands: what a reader asks of every way to run a model, before any is preferred."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from gpusizer.memory.quants import Quant

@@ -7,6 +7,8 @@ divide by it or it by them (every model's attention class); MLP and expert width
 (vocab_parallel_embedding.py).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache

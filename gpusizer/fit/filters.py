@@ -4,6 +4,8 @@ What names a group (vendor, segment, software, status, rentable) makes a smaller
 What limits a plan (budget, rent, watts) makes a largest number of boards for each GPU.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -45,7 +47,7 @@ class GpuFilter:
         return self != NO_FILTER
 
     @property
-    def groups(self) -> "GpuFilter":
+    def groups(self) -> GpuFilter:
         """The part that makes a smaller catalogue."""
         return replace(self, max_usd=None, max_usd_per_hour=None, max_watts=None)
 

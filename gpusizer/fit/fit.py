@@ -1,5 +1,7 @@
 """Fit: a way to run a model, with what the machine's memory holds beside it."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 from gpusizer.core.bisection import largest_holding
@@ -36,7 +38,7 @@ class Fit:
     max_concurrency: float | None
 
     @classmethod
-    def of(cls, study: Study, way: Way) -> "Fit":
+    def of(cls, study: Study, way: Way) -> Fit:
         """The way with what its cache holds."""
         if way.arranged is not None:
             return cls(way, _pool_arranged(way), None, _longest_arranged(study, way), None)

@@ -1,5 +1,7 @@
 """What the quantization of a memory estimate loses, with the cache that its engine gives it."""
 
+from __future__ import annotations
+
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.quality.estimate import quality_of
 from gpusizer.quality.quality import Quality

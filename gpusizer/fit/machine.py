@@ -1,5 +1,7 @@
 """Machine: devices in order, system memory, a disk, and what of them is in use."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -54,7 +56,7 @@ class Machine:
         ram_bytes: int | None = None,
         disk_bytes_per_second: float = USUAL_DISK_BYTES_PER_SECOND,
         ram_bytes_per_second: float | None = None,
-    ) -> "Machine":
+    ) -> Machine:
         """The machine of so many boards of one kind."""
         devices = (gpu,) * (gpu.devices_per_board * boards)
         ram = 0 if gpu.is_integrated else ram_bytes

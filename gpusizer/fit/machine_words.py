@@ -8,6 +8,8 @@ An amount alone is system memory unless it stands first. A comma separates machi
 machine is asked for (`parse_rig`), its parts.
 """
 
+from __future__ import annotations
+
 import re
 import unicodedata
 from collections.abc import Iterable

@@ -9,6 +9,8 @@ and ggml-sycl.cpp, GGML_OP_OFFLOAD_MIN_BATCH), of experts only those that the ba
 device, are the processor's.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -148,7 +150,7 @@ def _is_short(load: Load, how: Arrangement) -> bool:
 
 
 def _host_seconds(
-    load: Load, how: Arrangement, work: Work, host: Held, memory: "SystemMemory"
+    load: Load, how: Arrangement, work: Work, host: Held, memory: SystemMemory
 ) -> float:
     dense = (host.dense + host.cache) / MEMORY_EFFICIENCY
     experts = host.experts * work.expert_share(1) / EXPERT_MEMORY_EFFICIENCY

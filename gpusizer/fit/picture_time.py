@@ -16,6 +16,8 @@ shares are of the full rate, at which their runs of UNets agree with other cards
 one source has a run on them, so that their band reaches to half of the rate.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -16,6 +16,8 @@ with several cards, remedies and plans choose by it, so that they agree about a 
 docs/recommendation.md says why.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from math import ceil, log
 from typing import NamedTuple

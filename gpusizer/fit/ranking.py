@@ -1,5 +1,7 @@
 """Rank GPUs for a model: for each the smallest count that fits, then by a named policy."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """Study: a model and a workload, looked at once for every question about them."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
@@ -94,7 +96,7 @@ class Study:
         it over."""
         self._losses: dict[tuple[str, bool, str], int] = {}
 
-    def under(self, **fields: Any) -> "Study":
+    def under(self, **fields: Any) -> Study:
         """The same model with other fields of the workload."""
         other = copy(self)
         other.workload = replace(self.workload, **fields)
@@ -103,14 +105,14 @@ class Study:
         other._whole, other.kept, other._losses, other.speeds = {}, {}, {}, {}
         return other
 
-    def among(self, quants: Sequence[QuantPair]) -> "Study":
+    def among(self, quants: Sequence[QuantPair]) -> Study:
         """The same question with other quantizations to choose from."""
         other = copy(self)
         other.quants, other.options = _by_faithfulness(quants), {}
         other._size_files(quants)
         return other
 
-    def obeying(self, quants: Sequence[QuantPair]) -> "Study":
+    def obeying(self, quants: Sequence[QuantPair]) -> Study:
         """The same question with quantizations that are taken as they are, whatever they lose."""
         other = self.among(quants)
         other.demands = replace(self.demands, max_loss=NO_LIMIT)

@@ -2,6 +2,8 @@
 user alone and of one prompt, whatever of the model lies in system memory; and what stands behind.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 from gpusizer.fit.part_speed import part_decode_rate, part_prefill_rate

@@ -1,5 +1,7 @@
 """Verdict: whether a model runs on a machine, and where its weights are."""
 
+from __future__ import annotations
+
 from enum import StrEnum
 
 

@@ -1,5 +1,7 @@
 """Way: a quantization under an engine on a machine, how it is divided, and whether it fits."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from gpusizer.core.messages import Note

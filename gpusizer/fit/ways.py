@@ -5,6 +5,8 @@ layers out to unlike ones. What the devices do not hold waits in system memory: 
 experts under engines that run them there, components of a pipeline until their turn.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 

@@ -1,5 +1,7 @@
 """What was weighed when a quantization was chosen, in words: what it loses and what that buys."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from gpusizer.core.messages import Note

@@ -1,5 +1,7 @@
 """The GPU catalogue: facts about 300 accelerators and the names people call them."""
 
+from __future__ import annotations
+
 from gpusizer.gpus.catalogue import Catalogue, load_catalogue
 from gpusizer.gpus.gpu import (
     Confidence,

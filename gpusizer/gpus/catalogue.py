@@ -1,5 +1,7 @@
 """Catalogue: all known GPUs, searched by slugs, names and aliases."""
 
+from __future__ import annotations
+
 import difflib
 import re
 import unicodedata

@@ -4,6 +4,8 @@ After the memory come, each once and in any order, its bandwidth (GB/s), its den
 (TFLOPS), its price (USD), its power (W), its software stack and the narrow formats it computes in.
 """
 
+from __future__ import annotations
+
 import re
 from dataclasses import MISSING, fields
 

@@ -5,6 +5,8 @@
 NameKey(core='a100sxm4', memory_gb=80))
 """
 
+from __future__ import annotations
+
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -84,7 +86,7 @@ class SearchedNames:
     beginnings: str
 
     @classmethod
-    def of(cls, names: Iterable[str]) -> "SearchedNames":
+    def of(cls, names: Iterable[str]) -> SearchedNames:
         """Those of some names."""
         split = [search_words(name) for name in names]
         runs = (

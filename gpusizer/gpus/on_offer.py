@@ -6,6 +6,8 @@ card whose support has ended still runs older builds, and llama.cpp built with a
 releases of engines pass it by.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from datetime import date
 from functools import cache

@@ -4,6 +4,8 @@ The catalogue itself knows listed names alone, so that what strangers write in m
 describes no cards.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache

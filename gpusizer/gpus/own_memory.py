@@ -3,6 +3,8 @@
 Amounts are of one device, as `nvidia-smi` lists them; GB are 10^9 bytes, GiB 2^30, MiB 2^20.
 """
 
+from __future__ import annotations
+
 import re
 import unicodedata
 from dataclasses import dataclass, replace

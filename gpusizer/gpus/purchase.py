@@ -9,6 +9,8 @@ rents are (`costs/rental.py`). Prices of 2026 rose within months (RTX 5090: $2,8
 about $5,000 in September 2026), so only figures of the last 120 days before the newest count.
 """
 
+from __future__ import annotations
+
 import calendar
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -6,6 +6,8 @@ Generating reads all weights for every token, so it needs memory and bandwidth. 
 set between cards that buying guides and users put on either side.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from gpusizer.core.messages import Note

@@ -1,5 +1,7 @@
 """Reads `data/gpus.csv` and `data/gpu_aliases.csv`; lists the columns of the file."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path

@@ -3,6 +3,8 @@
 Amounts are in the author's own unit, GB as he writes it: cards do not tell 10^9 from 2^30 bytes.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, fields
 from math import prod
 from typing import Literal
@@ -127,7 +129,7 @@ class ModelCardStatement:
         return {name: value for part in parts if part for name, value in _said(part)}
 
     @classmethod
-    def from_json(cls, data: StoredObject) -> "ModelCardStatement":
+    def from_json(cls, data: StoredObject) -> ModelCardStatement:
         """Inverse of `to_json`. Raises KeyError or TypeError for anything else."""
         own = _fields_in(cls, data)
         own["gpus"] = tuple(own.get("gpus", ()))
@@ -149,7 +151,7 @@ class ModelCard:
         return {"url": self.url, "statements": [item.to_json() for item in self.statements]}
 
     @classmethod
-    def from_json(cls, data: StoredObject) -> "ModelCard":
+    def from_json(cls, data: StoredObject) -> ModelCard:
         """Inverse of `to_json`."""
         return cls(data["url"], tuple(map(ModelCardStatement.from_json, data["statements"])))
 

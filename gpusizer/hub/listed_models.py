@@ -1,5 +1,7 @@
 """What the Hub's listings say: of a model, with how much it is used, and of its quantizations."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date

@@ -5,6 +5,8 @@ A repository ID and an `hf://` URI are what huggingface_hub 1.x takes for one (`
 tags, quotes, pages of the Hub's website) and gives each refusal a reason that can be translated.
 """
 
+from __future__ import annotations
+
 import re
 import unicodedata
 from collections.abc import Callable, Sequence

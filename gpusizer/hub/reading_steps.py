@@ -1,5 +1,7 @@
 """The steps of reading a repository, told to whoever waits for it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable

@@ -4,6 +4,8 @@ A 92,000-tensor repository has about a hundred groups, and nothing is lost:
 `TensorGroup.names()` gives back every name.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections import defaultdict
@@ -98,7 +100,7 @@ class TensorGroup:
         return [self.pattern, self.dtype, list(self.shape), [_to_ranges(i) for i in self.indices]]
 
     @classmethod
-    def from_json(cls, data: Sequence[Any]) -> "TensorGroup":
+    def from_json(cls, data: Sequence[Any]) -> TensorGroup:
         """Inverse of `to_json`."""
         pattern, dtype, shape, ranges = data
         indices = tuple(_from_ranges(text) for text in ranges)

@@ -1,5 +1,7 @@
 """Breakdown: memory of one GPU, or of all, by purpose."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from gpusizer.core.byte_ranges import Amount, Provenance, exactly, total
@@ -40,7 +42,7 @@ class Breakdown:
             "overhead": (self.overhead + self.outside).provenance.value,
         }
 
-    def together(self, gpus: int, weights: Amount, cache_bytes: int) -> "Breakdown":
+    def together(self, gpus: int, weights: Amount, cache_bytes: int) -> Breakdown:
         """The sum over GPUs that hold as much as this one, with all their weights and cache."""
         if gpus == 1:
             return self
@@ -48,7 +50,7 @@ class Breakdown:
         cache = exactly(cache_bytes, Provenance.DERIVED)
         return Breakdown(weights, cache, *(amount.times(gpus) for amount in several))
 
-    def plus(self, other: "Breakdown") -> "Breakdown":
+    def plus(self, other: Breakdown) -> Breakdown:
         """Both together, part by part."""
         names = Breakdown.__slots__
         return Breakdown(*(getattr(self, name) + getattr(other, name) for name in names))

@@ -5,6 +5,8 @@ few hundred samples make of them (pipelines/sequential/pipeline.py of vllm-proje
 `calibrated.toml` has the figures and where they are known from.
 """
 
+from __future__ import annotations
+
 import math
 from collections import defaultdict
 from collections.abc import Iterable
@@ -44,7 +46,7 @@ class Calibration:
         return self.samples * self.sequence_length
 
     @classmethod
-    def usual(cls, method: Method) -> "Calibration":
+    def usual(cls, method: Method) -> Calibration:
         """The samples of the tool's own example. Raises KeyError for a method without."""
         return cls(_TABLES[method]["samples"], _TABLES[method]["sequence_length"])
 

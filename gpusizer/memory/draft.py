@@ -14,6 +14,8 @@ llama.cpp loads it as a second context, with a cache of the same length, by defa
 (--spec-draft-type-k, -v), and a compute buffer of its own (issue 25408; tools/server/README.md).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 from gpusizer.core.byte_ranges import Amount, Provenance, exactly, fitted

@@ -1,5 +1,7 @@
 """Estimates the memory of a model at a quantization and workload, independent of the GPU."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, floor

@@ -1,5 +1,7 @@
 """Bytes of the KV cache and the recurrent states of an architecture."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache

@@ -1,5 +1,7 @@
 """The facts of a model that quantization recipes depend on, from its profile."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache

@@ -4,6 +4,8 @@ llama.cpp's converter writes them to a file of their own beside that of the text
 tools/mtmd/README.md), which is loaded where pictures or sound are asked about (`--mmproj`).
 """
 
+from __future__ import annotations
+
 from gpusizer.core.byte_ranges import Amount, fitted
 from gpusizer.core.units import MIB
 from gpusizer.memory.weight_sizes import WeightSizes

@@ -6,6 +6,8 @@ of them (`calibrated`). `quantizing.toml` has the figures of llama.cpp's tools a
 known from.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """Readiness: whether one starts a quantization at once, makes it first, or looks for a file."""
 
+from __future__ import annotations
+
 from enum import IntEnum
 
 from gpusizer.memory.engines import Engine

@@ -1,5 +1,7 @@
 """Bytes of a model's weights at one quantization, by how engines read and divide them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache

@@ -1,5 +1,7 @@
 """Workload: context, users and options of a run, with every default as a field."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 DEFAULT_CONTEXT = 8192

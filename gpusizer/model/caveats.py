@@ -1,5 +1,7 @@
 """What a reader of a profile's numbers must know."""
 
+from __future__ import annotations
+
 from gpusizer.core.messages import Note
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.model.architecture import Architecture

@@ -1,5 +1,7 @@
 """What guesses tokens: a second model, read from its repository, or layers of the model itself."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import replace
 

@@ -1,5 +1,7 @@
 """What a GGUF repository's file list and the file that was read add to a profile."""
 
+from __future__ import annotations
+
 import re
 
 from gpusizer.core.dtypes import DTYPE_BITS, nominal_bits

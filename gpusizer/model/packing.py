@@ -6,6 +6,8 @@ unpack others, by the endings of `packing.toml`; `unpacking.py` gives the packed
 parameters back.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -5,6 +5,8 @@ always, later where asked to). Such a bias is storage. It is told from a real on
 configuration and the model's class say about the linear.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import replace
 

@@ -3,6 +3,8 @@
 The files are untrusted: absent and absurd values are replaced by the most common ones.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """PipelineShape: the facts of a diffusers pipeline that its working memory depends on."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache

@@ -1,5 +1,7 @@
 """Builds a ModelProfile, the facts that memory and speed depend on, from a RepoSnapshot."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -54,7 +56,7 @@ class DraftModel:
             configuration names none.
     """
 
-    profile: "ModelProfile"
+    profile: ModelProfile
     method: DraftMethod
     block_tokens: int | None = None
 

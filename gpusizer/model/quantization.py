@@ -1,5 +1,7 @@
 """Detects how a checkpoint was quantized from its configuration files."""
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping

@@ -5,6 +5,8 @@ the embedding, those of the layers, and the length of a row: they are taken from
 configuration; without one all parameters count as one matrix of the layers.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Tasks: the groups that models are listed by."""
 
+from __future__ import annotations
+
 from typing import Literal, get_args
 
 from gpusizer.core.tables import toml_of

@@ -5,6 +5,8 @@ tower, …) and its *kind* (linear weight, embedding, norm, …). Quantizers, pa
 counts and engines decide by these, never by a model's name. `tensor_roles.toml` has the names.
 """
 
+from __future__ import annotations
+
 import re
 from enum import StrEnum
 

@@ -7,6 +7,8 @@ level i, its downsampler's output level i + 1, `up_blocks.i` the levels backward
 output the level above. What is computed once for a picture, of time and size, is left out.
 """
 
+from __future__ import annotations
+
 import math
 import re
 from collections import Counter

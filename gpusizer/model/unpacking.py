@@ -6,6 +6,8 @@ code that writes the layout; published headers with known totals confirm them
 (tests/unit/test_packing.py).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """WeightGroup: a group of stored tensors with its purpose and the parameters it holds."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -5,6 +5,8 @@ other files; else a relation over bits, size and importance matrix; else what fo
 lose. docs/quality.md says the rules in one page.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

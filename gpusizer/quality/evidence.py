@@ -4,6 +4,8 @@ A model's own level and slope over bits are estimated from the residuals of its 
 regression, with less weight for outliers and for each row of a source that has many.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections import Counter, defaultdict

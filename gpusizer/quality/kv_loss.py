@@ -4,6 +4,8 @@ llama.cpp rotates what it caches in 4 bits since April 2026 (pull 21551), which 
 goes with; a request for an older build is answered without.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cache
 

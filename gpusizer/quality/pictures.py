@@ -1,5 +1,7 @@
 """What quantization does to pictures: another of similar quality, by LPIPS where measured."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from functools import cache
 from statistics import median

@@ -1,5 +1,7 @@
 """The loss of one quantization of one model: measured, carried over from its files, or expected."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, expm1, log

@@ -3,6 +3,8 @@
 Each of the six words has a fixed limit of the increase of perplexity.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from enum import StrEnum
@@ -48,7 +50,7 @@ class Quality:
         picture_distance: LPIPS to the picture of the original (image models), None where unknown.
     """
 
-    word: "LossWord"
+    word: LossWord
     increase: Increase | None
     tokens_changed: float | None
     basis: str
@@ -59,7 +61,7 @@ class Quality:
     picture_distance: float | None = None
 
     @property
-    def advised_word(self) -> "LossWord":
+    def advised_word(self) -> LossWord:
         """The word that advice goes by: one worse for a small model that loses anything."""
         return self.word.stepped(1) if self.careful and self.word.rank else self.word
 
@@ -146,7 +148,7 @@ class LossWord(StrEnum):
         """Place in the order, 0 for no measurable loss."""
         return WORDS.index(self)
 
-    def stepped(self, steps: int) -> "LossWord":
+    def stepped(self, steps: int) -> LossWord:
         """The word so many steps worse, "broken" at most."""
         return WORDS[min(self.rank + steps, len(WORDS) - 1)]
 

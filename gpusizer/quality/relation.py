@@ -10,6 +10,8 @@ importance matrix (0.5 where nobody says), r whether the model is of 2024 or lat
 those of data/generated/quality_constants.csv, which `python -m bench.quality --write` fits.
 """
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Mapping
@@ -41,7 +43,7 @@ class LossCase:
         recent: whether the model was published in 2024 or later.
     """
 
-    recipe: "QualityRecipe"
+    recipe: QualityRecipe
     file_bits: float | None
     parameters: int
     matrix: bool | None

@@ -1,5 +1,7 @@
 """Words for people, in three languages: the only place where codes become sentences."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 
 from gpusizer.core.errors import GpusizerError

@@ -1,5 +1,7 @@
 """The languages, and the file that holds the words of each."""
 
+from __future__ import annotations
+
 import tomllib
 from collections.abc import Mapping
 from functools import cache

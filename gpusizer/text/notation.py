@@ -1,5 +1,7 @@
 """Notation: how a language writes numbers and dollars, by Unicode CLDR through Babel."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

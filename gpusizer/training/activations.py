@@ -7,6 +7,8 @@ al. 2022 (arXiv:2205.05198), taken apart for gated MLPs, grouped keys, frozen we
 norms.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from gpusizer.training.adapters import targeted

@@ -1,5 +1,7 @@
 """Adapters: which matrices of a model LoRA is added to, and how many parameters that makes."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable
 from dataclasses import replace

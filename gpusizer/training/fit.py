@@ -1,5 +1,7 @@
 """Fits training plans to GPUs: how many, how divided, and whether they hold the training."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from gpusizer.core.byte_ranges import Amount

@@ -1,5 +1,7 @@
 """Frozen weights: how they are held beside adapters, and how many bytes that makes."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cache
 

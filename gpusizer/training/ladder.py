@@ -1,5 +1,7 @@
 """The ladder of mitigations: what each saves, and after which of them a GPU holds the training."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 

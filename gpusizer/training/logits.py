@@ -1,5 +1,7 @@
 """Bytes of logits: from the last layer to their gradient, by what a framework's loss does."""
 
+from __future__ import annotations
+
 import math
 
 from gpusizer.core.units import GIB

@@ -1,5 +1,7 @@
 """TrainingEstimator: the peak of one GPU, the largest of five moments."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -303,8 +305,8 @@ def _at_peak(
 
 
 def _peak(
-    moments: "Sequence[tuple[str, _Moment]]", staging: float, states: float, reserve: float
-) -> "tuple[str, _Moment, float]":
+    moments: Sequence[tuple[str, _Moment]], staging: float, states: float, reserve: float
+) -> tuple[str, _Moment, float]:
     """The largest moment with its name, and bytes of blocks that the allocator holds beside it.
 
     While weights are loaded no states are there, but blocks are a part of all that is on its way.

@@ -1,5 +1,7 @@
 """The states that optimizers keep for each trained parameter, by `optimizers.toml`."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from gpusizer.core.errors import InvalidRequest

@@ -1,5 +1,7 @@
 """TrainingMemory: what one GPU holds, part by part, and what of that it needs."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 from gpusizer.core.byte_ranges import Amount, Provenance, total
@@ -86,7 +88,7 @@ class TrainingMemory:
         """
         return self.allocated + self.overhead
 
-    def on(self, free_bytes: int) -> "TrainingMemory":
+    def on(self, free_bytes: int) -> TrainingMemory:
         """The same on a device with so many bytes free: what is reclaimable takes what is left."""
         left = max(0, free_bytes - self.needed.likely)
         excess = max(0, self.reclaimable - left)

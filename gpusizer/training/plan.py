@@ -1,5 +1,7 @@
 """TrainingPlan: how a model is trained, with every setting resolved."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -108,7 +110,7 @@ class TrainingPlan:
         """Bytes of an activation."""
         return 4 if self.precision == "fp32" else 2
 
-    def changed(self, **values: Any) -> "TrainingPlan":
+    def changed(self, **values: Any) -> TrainingPlan:
         """The same with other values."""
         return replace(self, **values)
 

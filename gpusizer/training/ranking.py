@@ -1,5 +1,7 @@
 """Places of a ranking of GPUs to train on, their order, and what else one could choose."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

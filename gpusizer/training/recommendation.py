@@ -14,6 +14,8 @@ matter of hours, so that renting is what it costs; boards that nobody rents out 
 that somebody does. The low end, because a speed that nobody has measured has the wider band.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date

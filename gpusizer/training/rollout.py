@@ -7,6 +7,8 @@ keeps during the update unless it sleeps then (https://github.com/huggingface/tr
 engine on other GPUs is no concern of these.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from gpusizer.core.byte_ranges import Amount, Provenance, exactly

@@ -1,5 +1,7 @@
 """TrainedShape: the matrices and norms of a model that training memory depends on."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass, replace
 
@@ -124,7 +126,7 @@ class TrainedShape:
         """Parameters of an input embedding that is not also the head, and so never multiplied."""
         return 0 if self.generates and not self.output else self.embedding
 
-    def untied(self) -> "TrainedShape":
+    def untied(self) -> TrainedShape:
         """The same with a head of its own, where it shared the embedding's matrix.
 
         The copy is counted, divided over GPUs and gathered like any other matrix.
@@ -132,7 +134,7 @@ class TrainedShape:
         tied = self.generates and not self.output
         return replace(self, output=self.embedding) if tied else self
 
-    def with_fused_experts(self, rank: int, *, stored: bool) -> "TrainedShape":
+    def with_fused_experts(self, rank: int, *, stored: bool) -> TrainedShape:
         """The same with the experts of a layer in one parameter, as transformers 5 keeps them.
 
         `rank`: their `fused_rank`; `stored`: also of those that files have in one parameter.

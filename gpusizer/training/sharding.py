@@ -11,6 +11,8 @@ FSDP can do either: reduce in every step, or, in `no_sync`, add up whole gradien
 computed ("will incur additional memory", accelerate's guide to gradient synchronization).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 from gpusizer.training.plan import TrainingPlan

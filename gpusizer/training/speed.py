@@ -6,6 +6,8 @@ activations and 2 for those of trained weights, 2 again where activations are re
 (Korthikanti et al. 2022; Chowdhery et al. 2022, appendix B).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """TrainingStack: habits of a training framework that decide which copies exist at the peak."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -70,7 +72,7 @@ class TrainingStack:
     slug: str
     names: tuple[str, ...]
     family: str
-    until: "tuple[Release, ...]"
+    until: tuple[Release, ...]
     eager_norms: bool
     repeat_keys: bool
     adapter_bytes: int

@@ -1,5 +1,7 @@
 """Bytes of weights, gradients and optimizer states, before they are divided over GPUs."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from gpusizer.model.profile import ModelProfile

@@ -1,5 +1,7 @@
 """The web application: the public endpoints, and one page per language."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

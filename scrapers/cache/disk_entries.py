@@ -1,5 +1,7 @@
 """DiskEntries: the entries of the snapshot cache as files of a folder."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import threading

@@ -1,5 +1,7 @@
 """HubAccess: what all readers of a process share, and the cache of all with one Redis."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from gpusizer.core.settings import Settings

@@ -1,5 +1,7 @@
 """A Redis that several processes share: RedisLink to it, RedisEntries and Flights in it."""
 
+from __future__ import annotations
+
 import logging
 import threading
 import time

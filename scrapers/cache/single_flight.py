@@ -1,5 +1,7 @@
 """SingleFlight: one computation for all simultaneous callers, and a cache of its results."""
 
+from __future__ import annotations
+
 import sys
 import threading
 import time

@@ -7,6 +7,8 @@ method takes a token. Where entries lie is an EntryStore: files of a folder, or 
 processes share.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import re

@@ -1,5 +1,7 @@
 """What is known of models without asking the Hub: EmbeddedSnapshots and StoredSnapshots."""
 
+from __future__ import annotations
+
 import json
 from functools import cached_property
 from pathlib import Path

@@ -6,6 +6,8 @@ seconds), as draft-ietf-httpapi-ratelimit-headers has them and https://huggingfa
 rate-limits explains. Requests with a token count against that token and are not noted here.
 """
 
+from __future__ import annotations
+
 import re
 import threading
 import time
@@ -68,7 +70,7 @@ class Window:
     quota: int | None
     ends_at: float
 
-    def with_later(self, later: "Window") -> "Window":
+    def with_later(self, later: Window) -> Window:
         """This one after another answer: of the same window, the answer with less left."""
         is_same = abs(later.ends_at - self.ends_at) < _SAME_WINDOW_SECONDS
         return self if is_same and self.remaining < later.remaining else later

@@ -1,5 +1,7 @@
 """What failed requests to the Hub mean: errors of gpusizer, repetitions and pauses of a route."""
 
+from __future__ import annotations
+
 import random
 import time
 from collections.abc import Callable, Mapping

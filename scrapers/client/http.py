@@ -1,5 +1,7 @@
 """HubSession: sends all requests to the Hub, within limits of bytes and seconds."""
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager

@@ -7,6 +7,8 @@ response: status line, headers, chunk lengths and body. requests and urllib3 hav
 a check, so that `response_class` and `fp` of http.client, which are not documented, are set.
 """
 
+from __future__ import annotations
+
 import io
 import math
 import time

@@ -1,5 +1,7 @@
 """HubResponse: the response to one request, read within the limits of its model."""
 
+from __future__ import annotations
+
 import io
 import re
 from collections.abc import Mapping

@@ -4,6 +4,8 @@ A response may come from anybody: every value that is used is checked here, whic
 huggingface_hub (`ModelInfo`, `ModelCardData`, `RepoSibling`) do not do.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

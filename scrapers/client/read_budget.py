@@ -1,5 +1,7 @@
 """ReadBudget: the remaining time and bytes for reading one model."""
 
+from __future__ import annotations
+
 import threading
 import time
 from collections import Counter

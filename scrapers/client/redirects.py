@@ -1,5 +1,7 @@
 """Decides which redirects of the Hub are followed. Pure; never connects."""
 
+from __future__ import annotations
+
 import ipaddress
 import re
 from collections.abc import Collection

@@ -4,6 +4,8 @@ Only the shell uses this module. It asks the one address that was typed: no redi
 no credentials are sent.
 """
 
+from __future__ import annotations
+
 from urllib.parse import urlsplit
 
 import requests

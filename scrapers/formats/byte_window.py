@@ -1,5 +1,7 @@
 """ByteWindow reads the start of a large file as far as a parser needs it, and no further."""
 
+from __future__ import annotations
+
 import struct
 from typing import Protocol
 

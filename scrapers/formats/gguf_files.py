@@ -5,6 +5,8 @@ X.Q6_K.gguf-split-a and other raw pieces (`gguf_pieces`)
 mmproj-F16.gguf is a projector, X-draft-Q8_0.gguf a draft model, imatrix.gguf no model at all.
 """
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence

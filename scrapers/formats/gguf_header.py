@@ -7,6 +7,8 @@ are metadata entries, so that a reader has to skip them to reach the tensors. Th
 enough for that: no token becomes a Python object.
 """
 
+from __future__ import annotations
+
 import math
 import struct
 from dataclasses import dataclass

@@ -6,6 +6,8 @@ Unlike the shards of llama-gguf-split they are no GGUF files of their own: only 
 has a header, whose offsets count through all pieces.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

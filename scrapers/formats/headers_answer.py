@@ -4,6 +4,8 @@ Pure. `GET /api/models/{id}/safetensors-metadata/{index}` gives `{"index": {…}
 header}}` (huggingface_hub 2.x, `get_sharded_safetensors_metadata`).
 """
 
+from __future__ import annotations
+
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping

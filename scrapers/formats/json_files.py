@@ -1,5 +1,7 @@
 """Parses JSON of untrusted files, within bounds of memory and depth."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable
 

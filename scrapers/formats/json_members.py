@@ -1,5 +1,7 @@
 """Walks a long JSON object member by member, so that the values of one member are in memory."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 

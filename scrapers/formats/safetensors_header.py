@@ -5,6 +5,8 @@ length of a JSON object `{name: {"dtype", "shape", "data_offsets": [begin, end]}
 follows it. Offsets count bytes from the beginning of the data.
 """
 
+from __future__ import annotations
+
 import math
 from typing import NamedTuple, TypeGuard
 

@@ -1,5 +1,7 @@
 """ShardIndex: the index of a sharded checkpoint, without its list of tensors."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import dataclass
 

@@ -5,6 +5,8 @@ Repositories often hold the same weights several times (`consolidated.safetensor
 counted; the others are listed.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass

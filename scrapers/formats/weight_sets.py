@@ -1,5 +1,7 @@
 """WeightSet: the files of one folder and format that make up one copy of the weights."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field

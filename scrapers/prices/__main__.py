@@ -1,5 +1,7 @@
 """`python -m scrapers.prices` reads every source, checks its answer and replaces its rows."""
 
+from __future__ import annotations
+
 import argparse
 import csv
 import sys

@@ -1,5 +1,7 @@
 """Checks whether a source's new rows may replace its old ones."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 

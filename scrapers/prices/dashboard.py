@@ -9,6 +9,8 @@
 both on demand.
 """
 
+from __future__ import annotations
+
 import json
 
 from gpusizer.core.loose_values import JsonObject

@@ -8,6 +8,8 @@ A price is its author's reference, of the day of the entry; the file does not sa
 device was new. Entries without a price are passed over.
 """
 
+from __future__ import annotations
+
 import json
 
 from gpusizer.core.loose_values import JsonObject

@@ -1,5 +1,7 @@
 """Rows of the files of rents and of purchase prices, and functions to read and replace them."""
 
+from __future__ import annotations
+
 import csv
 import os
 import tempfile

@@ -7,6 +7,8 @@ A price is for the machine and repeats for every region. The file has no date: r
 it was read. Only cards that the tracker's page does not list are read.
 """
 
+from __future__ import annotations
+
 import csv
 import io
 import re

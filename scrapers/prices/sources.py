@@ -1,5 +1,7 @@
 """The sources of prices, each with its path and the pure function that parses its answer."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 

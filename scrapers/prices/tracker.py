@@ -10,6 +10,8 @@ for all differs by provider, so only single GPUs are read. Only three providers 
 are in the dashboard, and this file lists Nebius' preemptible prices as on demand.
 """
 
+from __future__ import annotations
+
 import csv
 import io
 from collections.abc import Mapping

@@ -3,6 +3,8 @@
 `arguments.toml` has the engines' programs and options.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """GPUs and amounts of memory that a sentence of a model card names, as claims. Pure."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -3,6 +3,8 @@
 `shlex` splits them; `card_arguments` knows the options. Nothing of a command is ever run.
 """
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields

@@ -1,5 +1,7 @@
 """Context lengths in a model card: the native one, and what it may be extended to. Pure."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """read_card: the statements of a model card about hardware, from the bytes of its README. Pure."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

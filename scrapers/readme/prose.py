@@ -5,6 +5,8 @@ needs or fits what is named, and nothing nearer says that it is about training, 
 computer's own memory or a disk. docs/model_cards.md has the rules in words.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Sequence
 from typing import TypeVar

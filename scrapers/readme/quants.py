@@ -1,5 +1,7 @@
 """Names of models, quantizations and precisions, as model cards and file names write them. Pure."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -4,6 +4,8 @@ The sentence of a cell is the row's words, the head of the cell's column and the
 int8, Hardware: 2 x L40S". It is read as any other sentence, under the table's caption and headings.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -4,6 +4,8 @@ markdown-it-py parses the blocks; the text inside a block is parsed only when so
 it, since most of a card is of no interest here. HTML is read for its text and its tables.
 """
 
+from __future__ import annotations
+
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -3,6 +3,8 @@
 `words.toml` has them, with what each group is for.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache

@@ -6,6 +6,8 @@ are counted. No third repository is read: otherwise a chain of repositories that
 would cost any number of requests.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace

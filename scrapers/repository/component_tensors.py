@@ -1,5 +1,7 @@
 """Reads the tensors of one component: by one request for all headers, or shard by shard."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -1,5 +1,7 @@
 """Reads a GGUF repository: it chooses a quantization and reads the headers of its files."""
 
+from __future__ import annotations
+
 import difflib
 from collections.abc import Sequence
 

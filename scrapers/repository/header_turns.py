@@ -1,5 +1,7 @@
 """HeaderTurns: the safetensors headers of one model, read in one range or two, parsed in turn."""
 
+from __future__ import annotations
+
 import threading
 
 from gpusizer.core.errors import HubUnreachable, ModelUnreadable

@@ -7,6 +7,8 @@ take a third: their redirects, then the CDN, two requests for each. Of a GGUF re
 of one quantization is read; its length decides on the rest.
 """
 
+from __future__ import annotations
+
 from datetime import UTC, datetime
 
 from gpusizer.core.errors import (

@@ -5,6 +5,8 @@ file, even with the status 200. The list has the size and a hash of every file, 
 responses.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Iterable
 

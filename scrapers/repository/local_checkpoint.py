@@ -1,5 +1,7 @@
 """Reads checkpoints on this machine, which the shell takes in place of a model ID."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable
 from dataclasses import replace

@@ -4,6 +4,8 @@ The safetensors library reads safetensors headers. A checkpoint may come from an
 limits for the Hub apply here as well.
 """
 
+from __future__ import annotations
+
 import os
 import re
 import stat

@@ -4,6 +4,8 @@ Only the shell uses this module. The page and its endpoints parse names with
 `gpusizer.hub.model_ref` alone, which makes no LocalRef, so that they never open a path.
 """
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 from pathlib import Path

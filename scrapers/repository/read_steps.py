@@ -1,5 +1,7 @@
 """Tells of the steps of one read, and lets all who wait for a read hear of its steps."""
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,5 +1,7 @@
 """RepoFiles: the files from which a snapshot is built, of the Hub or of a folder on disk."""
 
+from __future__ import annotations
+
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,5 +1,7 @@
 """RepoReader: the files of one repository, read in parallel and each at most once."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial

@@ -1,5 +1,7 @@
 """Tokens: the access tokens of requests to the Hub, and where the shell finds the user's own."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

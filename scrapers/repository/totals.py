@@ -5,6 +5,8 @@ description are public since 2024 (huggingface.js pull request 945), headers and
 are not.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 from gpusizer.core.dtypes import DTYPE_BITS, stored_bytes

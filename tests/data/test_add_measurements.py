@@ -1,5 +1,7 @@
 """Rows are added once, with what was said of them; what no table can hold is refused."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 from typing import Any

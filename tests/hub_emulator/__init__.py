@@ -8,6 +8,8 @@ The protocol is the Hub's as third-party captures and huggingface_hub show it, w
 Xet: `X-Xet-Hash` would make clients leave HTTP.
 """
 
+from __future__ import annotations
+
 from tests.hub_emulator.faults import Fault
 from tests.hub_emulator.files import FakeFile, literal_file, sparse_file
 from tests.hub_emulator.gguf_files import gguf_file

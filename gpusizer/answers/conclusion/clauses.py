@@ -2,6 +2,8 @@
 
 `gpusizer.text` makes sentences of it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce

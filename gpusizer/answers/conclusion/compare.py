@@ -1,5 +1,7 @@
 """Which of several GPUs: the fastest, the one with the longest context, the cheapest."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """Whether a model fits on what the reader has, and how well; without, what it needs."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 
 from gpusizer.answers.conclusion.clauses import (

@@ -1,5 +1,7 @@
 """What serves a load: so many users at once, or so many requests a second."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 
 from gpusizer.answers.conclusion.clauses import (

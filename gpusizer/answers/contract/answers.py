@@ -1,5 +1,7 @@
 """The answers to the five questions, and the object that says why there is none."""
 
+from __future__ import annotations
+
 from typing import Annotated, Literal, NotRequired
 
 # Before Python 3.12 pydantic reads no other TypedDict.

@@ -3,6 +3,8 @@
 An object that a dataclass is written as, field by field, is described by that: `FieldsOf`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Annotated, Literal, NotRequired, get_args, get_origin, get_type_hints

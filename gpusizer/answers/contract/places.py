@@ -1,5 +1,7 @@
 """How a model runs: its memory at a quantization, a place in a ranking, a machine, a server."""
 
+from __future__ import annotations
+
 from typing import Annotated, Literal, NotRequired
 
 # Before Python 3.12 pydantic reads no other TypedDict.

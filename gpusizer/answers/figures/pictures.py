@@ -1,5 +1,7 @@
 """Everything the page draws about one answer."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

@@ -1,6 +1,8 @@
 """Speed and waits against users: what a server delivers in total, what each of its users gets, and
 when the first token comes, by the model of a server (`fit/serving`). And price against speed."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise

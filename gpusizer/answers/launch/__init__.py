@@ -4,6 +4,8 @@ Flags repeat the settings that were sized; names from the Hub are quoted. ExLlam
 its own and gets no command, as does a plan whose weights nobody has made.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 

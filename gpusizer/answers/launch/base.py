@@ -1,5 +1,7 @@
 """The interface of launchers: functions from a LaunchPlan to a LaunchCommand."""
 
+from __future__ import annotations
+
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -107,7 +109,7 @@ class LaunchPlan:
     narrowed: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, profile: ModelProfile, way: Way, workload: Workload) -> "LaunchPlan":
+    def of(cls, profile: ModelProfile, way: Way, workload: Workload) -> LaunchPlan:
         """Return the plan of a way to run it; `workload` is the resolved workload of the report.
 
         Raises InvalidModelId for a name that the Hub cannot have.

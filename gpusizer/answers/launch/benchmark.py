@@ -7,6 +7,8 @@ SGLang 0.4 and later; mlx_lm/benchmark.py of mlx-lm 0.28. The other engines have
 that takes the lengths of prompt and answer, and get no command.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

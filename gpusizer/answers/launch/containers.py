@@ -7,6 +7,8 @@ rocm.docs.amd.com "Running ROCm Docker containers", and the device plugins of NV
 for Kubernetes.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

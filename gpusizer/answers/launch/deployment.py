@@ -6,6 +6,8 @@ Service. A replica over several machines is a group of Pods of a LeaderWorkerSet
 its number and the address of the first (lws.sigs.k8s.io; docs.vllm.ai, "LWS").
 """
 
+from __future__ import annotations
+
 import re
 import shlex
 from copy import deepcopy

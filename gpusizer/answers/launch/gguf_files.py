@@ -5,6 +5,8 @@ repository of the Hub, `--mmproj` writes the vision part), tools/quantize/quanti
 tools/imatrix/README.md, tools/server/README.md.
 """
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -5,6 +5,8 @@ Source of the options: tools/server/README.md of ggml-org/llama.cpp, from b6325 
 with `--parallel` each slot gets an equal part.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from gpusizer.answers.launch.base import Flag, LaunchCommand, LaunchPlan, Options, command

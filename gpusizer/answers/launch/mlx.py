@@ -6,6 +6,8 @@ cache grows with the request, so that there is no option for the context. Neithe
 option for a revision.
 """
 
+from __future__ import annotations
+
 import re
 
 from gpusizer.answers.launch.base import LaunchCommand, LaunchPlan, Options, above_one, command

@@ -5,6 +5,8 @@ Context and cache type are settings of the server; the number of layers on the G
 setting of a model.
 """
 
+from __future__ import annotations
+
 import shlex
 
 from gpusizer.answers.launch.base import LaunchCommand, LaunchPlan

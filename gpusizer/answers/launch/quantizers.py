@@ -7,6 +7,8 @@ on the disk what system memory does not hold), examples/imatrix/README.md (`conf
 examples/quantization_w8a8_int8/gemma2_example.py and quantization_w4a4_fp4/llama3_example.py.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -13,6 +13,8 @@ whole pipeline stages, or a stage spans whole machines (`_calculate_rank_ranges`
 srt/entrypoints/engine.py).
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from gpusizer.answers.launch.base import (

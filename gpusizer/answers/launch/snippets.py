@@ -1,6 +1,8 @@
 """Python snippets: transformers 5 with accelerate (`dtype` has this name since 4.56), diffusers
 0.34 and later (`PipelineQuantizationConfig`), 0.36 for TorchAO (pull request 12275)."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 from gpusizer.answers.launch.base import LaunchCommand, LaunchPlan, literal

@@ -4,6 +4,8 @@ Source of the options: tensorrt_llm/commands/serve.py, 1.0 to 1.2 (PyTorch backe
 CUDA graphs are set in a YAML file of LlmArgs (`kv_cache_config`, `cuda_graph_config`).
 """
 
+from __future__ import annotations
+
 from gpusizer.answers.launch.base import LaunchCommand, LaunchPlan, Options, above_one, command
 
 _FILE = "trtllm-options.yaml"

@@ -4,6 +4,8 @@ Source of the options: docs/source/reference/launcher.md, 3.3. `--max-batch-tota
 tokens of all sequences at once; `--max-input-tokens` has to leave one token for the answer.
 """
 
+from __future__ import annotations
+
 from gpusizer.answers.launch.base import LaunchCommand, LaunchPlan, Options, above_one, command
 from gpusizer.core.messages import Note
 

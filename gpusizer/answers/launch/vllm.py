@@ -12,6 +12,8 @@ request 30509) but the same number of GPUs on each machine (`create_engine_confi
 "BitsAndBytes"); cache types are `CacheDType` of vllm/config/cache.py.
 """
 
+from __future__ import annotations
+
 import json
 
 from gpusizer.answers.launch.base import (

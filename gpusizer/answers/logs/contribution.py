@@ -4,6 +4,8 @@ Everything in a row was written by strangers: it is JSON with everything but ASC
 backticks too, so that it stays inside any fence that it is pasted into.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 from collections.abc import Mapping

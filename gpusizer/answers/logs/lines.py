@@ -5,6 +5,8 @@ Log text is untrusted: it is not stored, and text beyond the bounds is not read.
 journald, kubectl, time stamps) stay, because rules search for words inside a line.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """The use cases: what a pasted log or a benchmark measured, beside the prediction for its run."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 

@@ -1,5 +1,7 @@
 """Compares measured amounts with predicted ones. Pure: the predictor is a parameter."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -21,7 +23,7 @@ class Predicted:
     low: float
     high: float
 
-    def over(self, parts: float, name: str) -> "Predicted":
+    def over(self, parts: float, name: str) -> Predicted:
         """How many parts of one size the amount has."""
         return Predicted(name, self.likely / parts, self.low / parts, self.high / parts)
 

@@ -10,6 +10,8 @@ counters, `_sum` and `_count` to histograms. The time between tokens was
 `vllm:time_per_output_token_seconds` before `vllm:inter_token_latency_seconds` took its place.
 """
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Mapping

@@ -1,5 +1,7 @@
 """Parses a pasted start-up log to a ParsedLog. Pure; the text is not stored."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 

@@ -5,6 +5,8 @@ card of exactly the memory the engine saw, the checkpoint as stored, no candidat
 ranking.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -6,6 +6,8 @@ window around the word, because lines are untrusted; rules of options see the li
 and test one literal at a time.
 """
 
+from __future__ import annotations
+
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping

@@ -1,5 +1,7 @@
 """Turns a ParsedLog into the size request that its run corresponds to, and the cards."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Asking what an author states, through the request, workload and selection of every answer."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 from gpusizer.answers.model_card.own_terms import quant_of, terms_of

@@ -1,5 +1,7 @@
 """ModelCardAnswer: the statements of a model card, each beside what is computed."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,5 +1,7 @@
 """A statement of a model card as the request that its author would have made."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 

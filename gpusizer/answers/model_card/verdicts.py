@@ -1,5 +1,7 @@
 """What the author says against what the same request needs here, statement by statement."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from enum import StrEnum
 

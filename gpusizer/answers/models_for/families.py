@@ -17,6 +17,8 @@ A series is what one maker released together in several sizes, "qwen3" or "llama
 without its words of size.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -133,7 +135,7 @@ class Member:
     model_type: str | None
 
     @classmethod
-    def of(cls, profile: ModelProfile) -> "Member":
+    def of(cls, profile: ModelProfile) -> Member:
         """The facts of a profile."""
         name = name_of(profile)
         stem, kind = name.stem, name.kind
@@ -155,7 +157,7 @@ class Member:
             self.repo_id,
         )
 
-    def folds_under(self, head: "Member") -> bool:
+    def folds_under(self, head: Member) -> bool:
         """Whether this is of the family and size of another member with the same stem."""
         if None not in (self.shape, head.shape) and self.shape != head.shape:
             return False

@@ -1,5 +1,7 @@
 """ModelLibrary: the models that come with gpusizer, profiled once, and how much they are used."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +45,7 @@ class CandidateModel:
     quants: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, profile: ModelProfile) -> "CandidateModel":
+    def of(cls, profile: ModelProfile) -> CandidateModel:
         """The candidate of a profile."""
         core = [
             group

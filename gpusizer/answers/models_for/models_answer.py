@@ -1,5 +1,7 @@
 """ModelsFor: the answer to what a card or a machine runs, and its one JSON shape."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,7 +46,7 @@ class ModelsFor(Answered[ModelsAnswer]):
     is_rig: bool
     considered: int
     families: tuple[Family, ...]
-    rows: "tuple[RunsOn, ...]"
+    rows: tuple[RunsOn, ...]
     unread: tuple[tuple[str, GpusizerError], ...]
     now: UseNow
     newcomers: tuple[ListedModel, ...]
@@ -120,7 +122,7 @@ class ModelsFor(Answered[ModelsAnswer]):
         return summary
 
 
-def _row_json(row: "RunsOn", uses: Uses, *, on_rig: bool) -> Json:
+def _row_json(row: RunsOn, uses: Uses, *, on_rig: bool) -> Json:
     runs, fit, family, arranged = row.runs, row.fit, row.family, row.runs.way.arranged
     facts = {
         **_runs_json(runs, uses),
@@ -179,7 +181,7 @@ class RunsOn:
     prefill: Rate | None
 
     @classmethod
-    def of(cls, rank: int, family: Family) -> "RunsOn":
+    def of(cls, rank: int, family: Family) -> RunsOn:
         """The row of a family, with the figures that only shown rows have."""
         study, way = family.head.study, family.head.way
         fit = Fit.of(study, way)

@@ -1,5 +1,7 @@
 """ModelsRequest: a checked question about what a card or a machine runs."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Self
 

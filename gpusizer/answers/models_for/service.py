@@ -1,5 +1,7 @@
 """models_for: the use case that answers which models a GPU or a machine runs."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 

@@ -1,5 +1,7 @@
 """Machines that a request names, and the best way to run a model on each."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,6 +1,8 @@
 """Question: a request about one model, studied once for everything that is said of it; and the
 serving plan of one."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -50,7 +52,7 @@ class Question:
         profile: ModelProfile,
         budget: TimeBudget,
         about: tuple[Note, ...] = (),
-    ) -> "Question":
+    ) -> Question:
         """Resolve the workload and select the quantizations of a request.
 
         `ref` is what the request's model names. Raises UnknownQuant, UnknownEngine and
@@ -71,11 +73,11 @@ class Question:
         """The model."""
         return self.study.profile
 
-    def among(self, pairs: Sequence[QuantPair]) -> "Question":
+    def among(self, pairs: Sequence[QuantPair]) -> Question:
         """The same question about some of the quantizations."""
         return replace(self, study=self.study.among(pairs))
 
-    def asking(self, request: SizeRequest) -> "Question":
+    def asking(self, request: SizeRequest) -> Question:
         """The same model and workload, asked about with another request's GPUs, order and costs."""
         return replace(self, request=request)
 

@@ -1,5 +1,7 @@
 """Requests to size a model, to compare GPUs and to list them, checked field by field."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property

@@ -1,5 +1,7 @@
 """The fields of a request, as every kind of documentation tells of them."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -3,6 +3,8 @@
 Bounds, default and choices of a field stand here, its meaning in `request_docs.toml`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import cached_property

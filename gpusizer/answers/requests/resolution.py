@@ -1,6 +1,8 @@
 """Resolves a workload within the limits of the model and the engine, with notes on each change; and
 reads the second model of a request, which guesses tokens."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace

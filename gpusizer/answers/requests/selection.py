@@ -1,5 +1,7 @@
 """Selection: which quantizations an answer shows, and which a ranking may pick."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -33,7 +35,7 @@ class QuantSelection:
     rankable: tuple[tuple[Quant, bool], ...]
     native: Quant
 
-    def cached_as(self, kv_dtype: str) -> "QuantSelection":
+    def cached_as(self, kv_dtype: str) -> QuantSelection:
         """Those that some engine runs with a type of KV cache.
 
         Raises InvalidRequest where no engine of any of them has the type.

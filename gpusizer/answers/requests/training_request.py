@@ -1,5 +1,7 @@
 """TrainingRequest: a question about training, checked field by field."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Self

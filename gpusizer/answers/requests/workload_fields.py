@@ -1,5 +1,7 @@
 """Groups of request fields that fill a Workload: what is asked of the model, and how it is run."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import fields
 from functools import cached_property

@@ -11,6 +11,8 @@ Only prices of today count: no estimates, no prices of launch, none that is doub
 year old.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from datetime import date
 

@@ -4,6 +4,8 @@ Each is found by repeated fits, not by dividing the memory left: an engine's buf
 users and tokens too.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -40,7 +42,7 @@ class Plan:
     engine: Engine
 
     @classmethod
-    def of(cls, study: Study, way: Way) -> "Plan":
+    def of(cls, study: Study, way: Way) -> Plan:
         """The plan behind a way. `study` must know the way's quantization."""
         estimate = way.estimate
         return cls(study, way.machine, estimate.quant, estimate.native, estimate.engine)
@@ -49,7 +51,7 @@ class Plan:
     def workload(self) -> Workload:
         return self.study.workload
 
-    def under(self, **fields: Any) -> "Plan":
+    def under(self, **fields: Any) -> Plan:
         """The same with other fields of the workload."""
         return replace(self, study=self.study.under(**fields))
 
@@ -68,7 +70,7 @@ class Plan:
         way = self.way()
         return way is not None and way.verdict is Verdict.FITS
 
-    def requantized(self) -> "Iterator[Plan]":
+    def requantized(self) -> Iterator[Plan]:
         """The same in each quantization no wider than the checkpoint, most faithful first.
 
         Recommended quantizations come first. The engine is kept where it runs the quantization.

@@ -1,5 +1,7 @@
 """Suggestions: single changes that make a model fit, each verified by another fit."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 

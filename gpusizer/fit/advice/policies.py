@@ -4,6 +4,8 @@ Costs that stand on a price of weak evidence go after all others and before the 
 by similar boards are no prices: they order nothing.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Reasons for a place in a ranking, as clauses of one line."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 from gpusizer.core.messages import Note, NoteValue

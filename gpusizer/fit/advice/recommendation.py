@@ -13,6 +13,8 @@ A card that misses an earlier condition comes after all that meet it, however ch
 is weighed against anything else. docs/recommendation.md says what each stands on.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

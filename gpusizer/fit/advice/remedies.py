@@ -4,6 +4,8 @@
 few points, more hardware comes last.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import log2

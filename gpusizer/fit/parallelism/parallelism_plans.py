@@ -1,5 +1,7 @@
 """Every way to run a model on one kind of GPU: one plan for each kind, with the fewest boards."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal

@@ -1,5 +1,7 @@
 """Machines that GPUs are sold in (`data/platforms.csv`) and the links between their boards."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Literal

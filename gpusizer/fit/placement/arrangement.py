@@ -1,5 +1,7 @@
 """Arranges a model on a machine: llama.cpp's default where it fits, else the nearest to it."""
 
+from __future__ import annotations
+
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

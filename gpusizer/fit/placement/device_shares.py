@@ -5,6 +5,8 @@ the input embedding on the host, and with --n-cpu-moe routed experts of the firs
 Memory is never pooled.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate

@@ -6,6 +6,8 @@ file, cache and buffers, has to stay in memory. Ollama counts the weights too an
 ("model requires more system memory", llm/server.go).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from gpusizer.core.byte_ranges import Amount, total

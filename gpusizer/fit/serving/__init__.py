@@ -5,6 +5,8 @@ puts both into seconds of a step, `steady` into the steady state of a load in cl
 `simulation` into single requests; `served` is the answer for one place of a ranking.
 """
 
+from __future__ import annotations
+
 from gpusizer.fit.serving.served import Served, Spread, load_of_users, served, server_of
 from gpusizer.fit.serving.server import Server
 

@@ -5,6 +5,8 @@ server belongs to (its engine, the generation of the engine's release, its card,
 link) where runs ask for one.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

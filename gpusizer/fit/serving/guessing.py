@@ -6,6 +6,8 @@ weights and each cache are read once; the draft's passes follow. With more seque
 to its arithmetic sooner than plain steps do, so that the gain falls, and ends.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from gpusizer.fit.serving.constants import constants_of

@@ -4,6 +4,8 @@ The closed form says what a replica bears; the simulation of the load that is th
 last word on the first token, so that a count that is stated keeps its target.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 

@@ -1,5 +1,7 @@
 """Served: what a place of a ranking does under a load, with bands, percentiles and its limit."""
 
+from __future__ import annotations
+
 from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Literal

@@ -5,6 +5,8 @@ after two conditions of a recommendation: the vendor's software still supports t
 can get it (`fit/advice/recommendation.py`).
 """
 
+from __future__ import annotations
+
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

@@ -1,5 +1,7 @@
 """Replicas: ways to serve a target, with their costs, and the plan that lists them."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,7 +41,7 @@ class TokenPrices:
         requests_per_second: float,
         lengths: tuple[int, int],
         prompts: float,
-    ) -> "TokenPrices | None":
+    ) -> TokenPrices | None:
         """Prices at a mean rate of requests of so many tokens in and out, which take `prompts` and
         the rest of the time; None where the cost of an hour is unknown.
 

@@ -5,6 +5,8 @@ answered, or at random times. Steps hold what the engine's scheduler puts into t
 seconds of the server model. Steps between two events are alike and pass at once.
 """
 
+from __future__ import annotations
+
 import heapq
 from collections import deque
 from dataclasses import dataclass

@@ -15,6 +15,8 @@ The first token comes after the wait for the step that runs, for prompts before 
 pieces. Users and times satisfy Little's law: users = rate x (first token + (A - 1) x gap).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from math import ceil, log, sqrt
 from statistics import NormalDist

@@ -5,6 +5,8 @@ prompt its FLOP over a share of the peak. The constants of each engine family, c
 format come from published runs: `python -m bench.throughput` fits and checks them.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from gpusizer.fit.fit import Fit

@@ -4,6 +4,8 @@ Classes are listed from the narrowest to the widest; constants of a wider class 
 narrower one was not measured.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import lru_cache
 

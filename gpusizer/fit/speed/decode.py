@@ -1,5 +1,7 @@
 """Decoding: seconds of one step, from the bytes read, FLOPs and bytes exchanged."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import NamedTuple
 

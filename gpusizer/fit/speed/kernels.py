@@ -3,6 +3,8 @@
 Constants of a class are those of today's builds; on AMD's cards, those of Vulkan.
 """
 
+from __future__ import annotations
+
 import math
 import re
 from functools import lru_cache
@@ -159,7 +161,7 @@ class Kernels(NamedTuple):
     launched: bool
 
     @classmethod
-    def of(cls, workload: Workload, abilities: Abilities) -> "Kernels":
+    def of(cls, workload: Workload, abilities: Abilities) -> Kernels:
         """The kernels of an engine that is able to do so much."""
         version = workload.engine_version or ""
         number = _NUMBER.search(version) if abilities.numbered_builds else None

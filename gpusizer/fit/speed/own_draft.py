@@ -6,6 +6,8 @@ likewise. Engines share the model's embedding and output head with them. A layer
 every token, as the last layer of the model that does.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 from gpusizer.fit.speed.work import ModelFacts, Work, attention_flops
@@ -30,7 +32,7 @@ class OwnDraft:
     architecture: Architecture
 
     @classmethod
-    def of(cls, profile: ModelProfile, estimate: MemoryEstimate) -> "OwnDraft | None":
+    def of(cls, profile: ModelProfile, estimate: MemoryEstimate) -> OwnDraft | None:
         """The draft layer of a model as its estimate stores it; None where it has none, its files
         leave it out, or its engine runs none."""
         arch = profile.architecture

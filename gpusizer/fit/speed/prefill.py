@@ -1,5 +1,7 @@
 """Reading a prompt: products of matrices, attention, and experts fetched batch by batch."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from gpusizer.fit.speed.classes import SERVING, prefill_classes

@@ -9,6 +9,8 @@ reads the experts of all of them. Each draft step reads the model's output head 
 none of its own (`_maybe_share_lm_head`, vllm/v1/spec_decode/llm_base_proposer.py).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 from gpusizer.core.units import significant
@@ -62,7 +64,7 @@ class Speculation:
     @classmethod
     def of(
         cls, profile: ModelProfile, workload: Workload, estimate: MemoryEstimate, model: Work
-    ) -> "Speculation | None":
+    ) -> Speculation | None:
         """A model and its draft, a second model or layers of its own; None without one that
         generates text or that the engine runs."""
         draft, memory = profile.draft, estimate.draft
@@ -96,7 +98,7 @@ class Speculation:
     @classmethod
     def _of_own(
         cls, profile: ModelProfile, workload: Workload, estimate: MemoryEstimate, model: Work
-    ) -> "Speculation | None":
+    ) -> Speculation | None:
         own = OwnDraft.of(profile, estimate)
         if own is None:
             return None

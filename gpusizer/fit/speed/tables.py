@@ -1,5 +1,7 @@
 """Calibrated constants, as `python -m bench.throughput --write` fits them."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 from functools import cache, lru_cache

@@ -1,5 +1,7 @@
 """What a plan costs: boards bought or rented, electricity, and when buying pays off."""
 
+from __future__ import annotations
+
 from gpusizer.gpus.costs.plan import (
     DEFAULT_ASSUMPTIONS,
     CostAssumptions,

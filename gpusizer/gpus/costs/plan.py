@@ -9,6 +9,8 @@ on weak evidence counts among the least costs only of boards that nobody rents o
 by similar boards counts nowhere.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -103,7 +105,7 @@ class CostAssumptions:
         return self.hours_per_month * 12 * self.amortisation_years
 
     @property
-    def without_own_prices(self) -> "CostAssumptions":
+    def without_own_prices(self) -> CostAssumptions:
         """Assumptions for GPUs that the reader's own prices are not of."""
         return replace(self, gpu_usd=None, gpu_usd_per_hour=None)
 

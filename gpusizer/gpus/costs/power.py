@@ -3,6 +3,8 @@
 Boards count at their rated power: an upper bound, as decoding rarely reaches it.
 """
 
+from __future__ import annotations
+
 from gpusizer.gpus import Gpu
 
 BOARDS_PER_HOST = 8

@@ -5,6 +5,8 @@ Offers are rows of `data/generated/rental_prices.csv`, which `python -m scrapers
 boards ("H100 80GB": SXM or PCIe); then the quote of each counts it and is not exact.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -1,5 +1,7 @@
 """Inference engines behind one interface."""
 
+from __future__ import annotations
+
 import difflib
 
 from gpusizer.core.errors import UnknownEngine

@@ -3,6 +3,8 @@
 `abilities.toml` has those of every engine, with their sources.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

@@ -3,6 +3,8 @@
 `python -m bench.bands` writes the table from the residuals of `data/measurements`.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cache
 

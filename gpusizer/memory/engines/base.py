@@ -1,5 +1,7 @@
 """What every engine answers about its memory, beyond the weights themselves."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Collection

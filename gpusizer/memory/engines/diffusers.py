@@ -5,6 +5,8 @@ for its step, `enable_sequential_cpu_offload` one layer at a time: docs/source/e
 memory.md and pipelines/pipeline_utils.py of diffusers.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 

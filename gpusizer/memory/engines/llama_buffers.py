@@ -4,6 +4,8 @@ Read off its allocation logs and explained from its graphs (src/llama-graph.cpp)
 logits are FP32. See data/SOURCES.md, "llama.cpp".
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from gpusizer.core.byte_ranges import Amount, fitted

@@ -4,6 +4,8 @@ Placement and cache follow its source (`llama_layers`); compute buffers (`llama_
 memory of the runtime beside them were measured. See data/SOURCES.md, "llama.cpp".
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from gpusizer.core.byte_ranges import Amount, Provenance, fitted

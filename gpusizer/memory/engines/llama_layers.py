@@ -5,6 +5,8 @@ output fill the GPUs from the last backwards and are split in equal runs; the in
 stays on the host; windows keep room for one physical batch.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, pairwise

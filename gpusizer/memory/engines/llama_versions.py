@@ -4,6 +4,8 @@ Builds are numbered by commit (bNNNN), several a day; each number below is the b
 the day on which the pull request was merged, so a few builds around it may get the wrong rules.
 """
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass, replace
 from enum import Enum

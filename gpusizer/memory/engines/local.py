@@ -3,6 +3,8 @@
 Few public measurements state their settings, so the bands are wide.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from gpusizer.core.byte_ranges import Amount, fitted

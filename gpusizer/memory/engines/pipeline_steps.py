@@ -5,6 +5,8 @@ units of a class are rows of `data/pipeline_modules.csv`: the tensors alive at o
 and what published peaks add for the workspace of convolutions.
 """
 
+from __future__ import annotations
+
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 

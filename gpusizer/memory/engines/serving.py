@@ -5,6 +5,8 @@ vLLM's formula, because no published log states them separately. See data/SOURCE
 engines".
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 from gpusizer.core.byte_ranges import Amount, fitted

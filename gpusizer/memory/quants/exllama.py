@@ -5,6 +5,8 @@ source. Any other is refused (ExLlamaV3) or taken for a Llama with a warning (Ex
 `architecture.py`), which what has experts or a latent attention of its own does not survive.
 """
 
+from __future__ import annotations
+
 from functools import cache
 
 from gpusizer.core.paths import DATA_DIR

@@ -4,6 +4,8 @@ What its converter drops, doubles or widens by kind of model is in data/gguf_con
 block sizes are those of `gpusizer.core.dtypes`.
 """
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Mapping

@@ -5,6 +5,8 @@ scales, zero points and block padding included. Tensors a quantizer leaves alone
 embeddings, the output head, routers, vision towers) stay 16-bit.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field

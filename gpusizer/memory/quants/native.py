@@ -1,5 +1,7 @@
 """The quantization a checkpoint already has, as a row of the table where there is one."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from gpusizer.core.dtypes import nominal_bits

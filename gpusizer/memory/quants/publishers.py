@@ -4,6 +4,8 @@ Rows of data/gguf_publishers.csv; a publisher is the owner of the repository. Mi
 their own (UD, XL) are not among them.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

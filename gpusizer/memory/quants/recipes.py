@@ -5,6 +5,8 @@ an importance matrix and nothing is said of one, the recipe is that of the usual
 with one for every IQ type, without for the older Q types.
 """
 
+from __future__ import annotations
+
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,5 +1,7 @@
 """The quantizations gpusizer knows: one row of data/quants.csv each."""
 
+from __future__ import annotations
+
 import difflib
 import re
 from collections.abc import Callable, Mapping

@@ -1,5 +1,7 @@
 """The quantizations a GGUF repository offers, as rows like those of the table."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from gpusizer.core.dtypes import ggml_type_named, nominal_bits

@@ -1,5 +1,7 @@
 """Builds an Architecture from config.json or GGUF metadata, and from tensor shapes."""
 
+from __future__ import annotations
+
 from gpusizer.model.architecture.gguf import resolve_gguf
 from gpusizer.model.architecture.model import (
     GROWING,

@@ -5,6 +5,8 @@ ways and omit what their class defaults to. A value of the wrong type counts as 
 so that a hostile or broken configuration cannot turn into a number.
 """
 
+from __future__ import annotations
+
 import json
 from dataclasses import dataclass, field
 from functools import cache

@@ -5,6 +5,8 @@ Which layers slide, remember a state or have no attention is what llama.cpp does
 keys: some of it is in the file, some in its code alone (`gguf.toml`). Key names: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -4,6 +4,8 @@ Each reader looks for one convention and returns a kind per layer, or None when 
 configuration does not use that convention. The first that answers wins.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from gpusizer.core.loose_values import JsonValue

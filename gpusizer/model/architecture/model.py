@@ -1,5 +1,7 @@
 """Architecture: the facts of a language model that its memory and speed depend on."""
 
+from __future__ import annotations
+
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence

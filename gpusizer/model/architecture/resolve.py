@@ -1,5 +1,7 @@
 """Resolve an Architecture from config.json and tensor shapes together."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial

@@ -1,5 +1,7 @@
 """Tables of rotary positions: what a configuration says about their size."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice

@@ -1,5 +1,7 @@
 """What tensor shapes alone say about an architecture."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable
 

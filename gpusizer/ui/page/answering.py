@@ -1,5 +1,7 @@
 """The page's questions: one study of a model, asked for a report, its tiers, cards and pictures."""
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """What a listener of a tab's form is told, by name, and what it returns."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

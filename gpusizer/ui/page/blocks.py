@@ -1,5 +1,7 @@
 """The page in one language: its frame, its tabs, and the listeners that answer its address."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Self
 

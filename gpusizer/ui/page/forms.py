@@ -1,6 +1,8 @@
 """The forms of the tabs: names of fields, by their place. Type, default and choices of a field are
 those of the request that the tab asks; its words are `page.field.<name>.*`."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

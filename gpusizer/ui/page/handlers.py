@@ -1,5 +1,7 @@
 """The listeners of a page for sizing and comparing: they take its state and return markup."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """The listeners of the other tabs: training, models for a GPU, a pasted log, the catalogue."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from functools import partial
 

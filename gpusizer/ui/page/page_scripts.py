@@ -1,5 +1,7 @@
 """The page's JavaScript: files of `scripts/`, and what the page tells them."""
 
+from __future__ import annotations
+
 import json
 import re
 from pathlib import Path

@@ -1,5 +1,7 @@
 """The memory that a visitor states of all picked GPUs, on those of them that can have it."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from gpusizer.answers.requests.request import CompareRequest

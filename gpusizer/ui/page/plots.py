@@ -1,5 +1,7 @@
 """Values that fill the page's components with the pictures of an answer."""
 
+from __future__ import annotations
+
 import gradio as gr
 
 from gpusizer.answers.figures.pictures import Pictures

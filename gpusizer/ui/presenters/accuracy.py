@@ -1,5 +1,7 @@
 """The table of errors against published measurements, beside those of a naive calculator."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby

@@ -1,6 +1,8 @@
 """The answer in a sentence and what was weighed, where to get it, a fold to share it, and the views
 below it."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 from gpusizer.answers.conclusion.clauses import Conclusion

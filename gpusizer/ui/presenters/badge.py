@@ -1,5 +1,7 @@
 """A badge for model cards: whether a model runs on a GPU, as a small picture, and its Markdown."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from urllib.parse import urlencode
 

@@ -1,5 +1,7 @@
 """The GPU catalogue: its heading, and a grid with a row for every GPU to sort and search."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from gpusizer.core.messages import Note

@@ -1,5 +1,7 @@
 """Rules that choose the few answers that the page shows first."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,6 +1,8 @@
 """The conclusion of an answer: its first sentence as the heading, the others and what was weighed
 below it."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Collection
 

@@ -1,5 +1,7 @@
 """The derivation of each estimate: formulas with the model's numbers, in folded tables."""
 
+from __future__ import annotations
+
 from gpusizer.answers.derivation import DerivationStep, derivation
 from gpusizer.answers.report import EstimateRow
 from gpusizer.ui.presenters.pieces.html import Html, el, fold, join

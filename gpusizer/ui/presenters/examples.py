@@ -1,5 +1,7 @@
 """Links to examples, with which an empty tab opens, and the example of an answer."""
 
+from __future__ import annotations
+
 from gpusizer.answers.conclusion.clauses import boards_name
 from gpusizer.ui.presenters.choices import KINDS, PageAnswer, Tier
 from gpusizer.ui.presenters.conclusion import first_sentence

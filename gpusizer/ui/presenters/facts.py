@@ -1,5 +1,7 @@
 """The facts of a model, each number with a mark for its provenance."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from urllib.parse import quote
 

@@ -1,5 +1,7 @@
 """A pasted log: measured amounts beside predicted ones, and the row to contribute."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from gpusizer.answers.logs.log_checks import LogCheck

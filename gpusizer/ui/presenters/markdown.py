@@ -1,5 +1,7 @@
 """A report as Markdown for issues, chats and notes: a heading, then short tables."""
 
+from __future__ import annotations
+
 import html
 import re
 from collections.abc import Iterable, Sequence

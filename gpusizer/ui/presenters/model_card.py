@@ -1,5 +1,7 @@
 """What the author says, beside the numbers here: a section, folded where there is nothing."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from gpusizer.answers.model_card.card_answer import ModelCardAnswer

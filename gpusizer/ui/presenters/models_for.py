@@ -1,5 +1,7 @@
 """The models that a card or a machine runs, and how."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 
 from gpusizer.answers.models_for.live_use import UseNow

@@ -1,5 +1,7 @@
 """What GPUs cost, as cells side by side, cells of a grid and text: to buy, or to rent."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from gpusizer.gpus import Price

@@ -1,5 +1,7 @@
 """The replicas that meet a serving target, as a table above the ranking."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from gpusizer.answers.launch.deployment import cheapest_deployment

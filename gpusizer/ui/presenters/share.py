@@ -1,5 +1,7 @@
 """Buttons that share an answer: copy its address, or save it as a file."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable
 

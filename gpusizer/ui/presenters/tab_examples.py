@@ -3,6 +3,8 @@
 Names are those of models and GPUs, the same in every language.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from gpusizer.core.tables import toml_of

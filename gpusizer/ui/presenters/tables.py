@@ -1,5 +1,7 @@
 """Memory of every quantization as bars and a table, and the grid of ranked GPUs."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 from gpusizer.answers.conclusion.clauses import boards_name

@@ -1,5 +1,7 @@
 """Tiles: what runs a model, for whoever has named no GPU, and what each precision takes."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 
 from gpusizer.answers.conclusion.clauses import boards_name

@@ -1,5 +1,7 @@
 """The answer on fine-tuning: memory by method, savings, GPUs, hours and prices."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from gpusizer.answers.conclusion.clauses import boards_name

@@ -1,6 +1,8 @@
 """Answers: what programs ask, answered with the rights of the caller, whichever way they ask; the
 JSON of public answers is compressed, kept and shared by all callers."""
 
+from __future__ import annotations
+
 import gzip
 import json
 import threading
@@ -125,7 +127,7 @@ class AnswerCache:
             self._store(key, _Entry(answer, reads.readings))
         return answer
 
-    def _store(self, key: str, entry: "_Entry") -> None:
+    def _store(self, key: str, entry: _Entry) -> None:
         with self._lock:
             if _size_of(entry) <= self._entries.maxsize:
                 self._entries[key] = entry

@@ -1,5 +1,7 @@
 """Endpoint: a public function for Gradio, whose parameters and docs come from a request model."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """The public endpoints take JSON and return the contract's JSON, error objects for failures."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 
 import gradio as gr

@@ -3,6 +3,8 @@
 A model's ID, an address or a token would be both private and without bounds.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

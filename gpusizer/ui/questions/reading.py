@@ -1,6 +1,8 @@
 """Listeners get an answer or a GpusizerError as a value, never as an exception; while they wait,
 they show the steps of reading a model."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

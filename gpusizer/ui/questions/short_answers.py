@@ -4,6 +4,8 @@ Fields keep the names and units of the contract (docs/contract.md); a line of te
 quantization and each way to train.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """The endpoints as tools of the Model Context Protocol: short answers as JSON, whole on request."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass

@@ -4,6 +4,8 @@ It is always read anonymously: a token that a caller sends is not looked at, so 
 repository has a badge.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from http import HTTPStatus

@@ -5,6 +5,8 @@ KeyError for an endpoint that does not exist (`/call/v2` in gradio/routes.py). I
 say which name is wrong.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypedDict
 

@@ -4,6 +4,8 @@ not exist, and answers to scripts of other sites with a visitor's rights.
 Gradio (6.31, gradio/routes.py) serves them for every Blocks, whatever its components are.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from http import HTTPStatus

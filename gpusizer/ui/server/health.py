@@ -1,6 +1,8 @@
 """What a running application tells its operator: metrics, and the health of this process and of the
 Hub that `/healthz` says."""
 
+from __future__ import annotations
+
 import os
 import time
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """The questions over plain HTTP: `GET /v1/size?model=…`, without a session, for caches to keep."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial

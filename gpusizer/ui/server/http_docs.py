@@ -3,6 +3,8 @@
 Both come from the request models, as all documentation of fields does.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from pydantic import TypeAdapter

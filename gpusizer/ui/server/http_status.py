@@ -1,5 +1,7 @@
 """The HTTP status, headers and language of each error, with how long a caller should wait."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus

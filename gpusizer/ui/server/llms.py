@@ -1,5 +1,7 @@
 """llms.txt tells programs what gpusizer is and how to call it."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,5 +1,7 @@
 """Observation: counts, times and logs every HTTP request by its route alone."""
 
+from __future__ import annotations
+
 import logging
 import time
 

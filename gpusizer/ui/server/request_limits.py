@@ -1,5 +1,7 @@
 """RequestLimits: how long an address and how large a body a request may have."""
 
+from __future__ import annotations
+
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse

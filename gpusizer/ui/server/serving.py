@@ -10,6 +10,8 @@
 /metrics             for Prometheus, where the settings say so
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,5 +1,7 @@
 """VisitorLimits: how many questions of one visitor are answered in a minute."""
 
+from __future__ import annotations
+
 import logging
 import math
 import time

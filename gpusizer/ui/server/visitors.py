@@ -1,5 +1,7 @@
 """Who asks: a signed-in user, else an address, for the limit of questions by one visitor."""
 
+from __future__ import annotations
+
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from starlette.datastructures import Headers

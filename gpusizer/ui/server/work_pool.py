@@ -1,5 +1,7 @@
 """WorkPool: threads for work that would keep the event loop from everybody else."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import TypeVar
 

@@ -4,6 +4,8 @@ max(forward, sampler), plus what stays allocated beside both. Checked on publish
 data/SOURCES.md, "Serving engines".
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from gpusizer.core.units import GIB, MIB

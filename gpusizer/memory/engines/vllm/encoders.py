@@ -4,6 +4,8 @@
 what it returns and then runs the decoder.
 """
 
+from __future__ import annotations
+
 from gpusizer.memory.engines.base import Split
 from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import ModelProfile

@@ -1,5 +1,7 @@
 """vLLM behind the interface of engines."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from gpusizer.core.byte_ranges import Amount, Provenance, fitted

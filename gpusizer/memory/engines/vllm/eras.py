@@ -1,5 +1,7 @@
 """Rules of vLLM by version: one row of `data/vllm_eras.csv` for each version that changed them."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 from functools import cache, lru_cache

@@ -1,5 +1,7 @@
 """What vLLM keeps beside the weights of the files: tables, copies and padding."""
 
+from __future__ import annotations
+
 from gpusizer.core.units import GIB
 from gpusizer.memory.engines.base import Placement, Split
 from gpusizer.memory.engines.vllm.eras import Era

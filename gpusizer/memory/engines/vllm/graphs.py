@@ -4,6 +4,8 @@ The sizes: `_set_cudagraph_sizes`, vllm/config/vllm.py; the modes: `CUDAGraphMod
 vllm/config/compilation.py.
 """
 
+from __future__ import annotations
+
 from gpusizer.core.units import KIB
 from gpusizer.memory.engines.base import Placement, Split
 from gpusizer.memory.engines.vllm.eras import Era

@@ -1,5 +1,7 @@
 """One model under vLLM, at any width and split, and the LoRA adapters that it serves beside it."""
 
+from __future__ import annotations
+
 from functools import cached_property
 from operator import mul
 

@@ -4,6 +4,8 @@ Read in vllm/v1/core/kv_cache_utils.py and kv_cache_interface.py; the counts of 
 bytes per sequence that logs print are reproduced (data/SOURCES.md, "Serving engines").
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -125,7 +127,7 @@ def cache_of(
     *,
     own_drafts: bool = True,
     prefix_caching: bool | None = None,
-) -> "tuple[Cache | CompressedCache, ...]":
+) -> tuple[Cache | CompressedCache, ...]:
     """The cache on each pipeline stage's GPUs.
 
     The model's own draft layers run on the last stage: one more layer that keeps everything. Every

@@ -1,5 +1,7 @@
 """Memory under vLLM outside its tensors: communicators, the context, what the host takes."""
 
+from __future__ import annotations
+
 from gpusizer.core.byte_ranges import Amount, fitted
 from gpusizer.core.units import GIB
 from gpusizer.memory.engines.base import Split

@@ -1,5 +1,7 @@
 """vLLM's own defaults, by version and card."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 from functools import lru_cache

@@ -20,6 +20,8 @@ Six things separate that from the bytes of the files, each checked on published 
    head.
 """
 
+from __future__ import annotations
+
 import re
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence

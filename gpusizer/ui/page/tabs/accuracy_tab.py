@@ -1,6 +1,8 @@
 """The tab "How we know": errors against measurements, a pasted log against the predictions,
 methods, their limits, how old the data is, and the API."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 import gradio as gr

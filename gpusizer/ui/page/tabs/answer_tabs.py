@@ -1,5 +1,7 @@
 """The tabs whose answer is one part: models for a machine, and fine-tuning."""
 
+from __future__ import annotations
+
 import gradio as gr
 
 from gpusizer.ui.page import page_scripts as scripts

@@ -1,5 +1,7 @@
 """The tab that compares GPUs side by side, with a model or without, above all GPUs there are."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 import gradio as gr

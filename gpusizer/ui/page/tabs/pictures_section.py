@@ -1,5 +1,7 @@
 """The pictures of an answer, in an accordion; they are drawn when a visitor first unfolds it."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 

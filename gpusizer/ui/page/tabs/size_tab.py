@@ -1,5 +1,7 @@
 """The tab that sizes a model: form, answer, cards, memory, pictures, ranking."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import gradio as gr

@@ -1,5 +1,7 @@
 """Parts that tabs share: ready-made markup, fields, and options of listeners."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict, TypeVar

@@ -1,5 +1,7 @@
 """A tab's form, a component for each of its fields, and the one listener that answers it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass

@@ -1,6 +1,8 @@
 """Stacked memory bars: of quantizations in GiB, on one scale from zero with ticks at the sizes of
 common cards; of one GPU, with what stays free or is missing."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from gpusizer.answers.report import EstimateRow, Report

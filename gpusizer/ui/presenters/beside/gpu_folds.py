@@ -2,6 +2,8 @@
 that starts it, what making its quantization takes, and what it can be checked by: runs that others
 published, a command that measures it; and the Markdown of its badge."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 

@@ -1,5 +1,7 @@
 """GPUs side by side: one table, the field that adds a GPU, and the folds below."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Literal
 

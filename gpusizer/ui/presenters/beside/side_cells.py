@@ -1,5 +1,7 @@
 """What stands side by side of one GPU: how the model runs on it, what it costs, what it is."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 

@@ -1,5 +1,7 @@
 """The frame of a picture: its title, legend and key, and its numbers as a table."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from string import ascii_uppercase
 

@@ -1,5 +1,7 @@
 """Plots of memory against the context, and of speed against the number of users."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pandas as pd

@@ -1,5 +1,7 @@
 """A picture of loss against memory: a point for each quantization in the row of its word."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 

@@ -1,5 +1,7 @@
 """The pictures of one answer: memory by quantization as SVG, and the plots that Gradio draws."""
 
+from __future__ import annotations
+
 from gpusizer.answers.figures.pictures import Pictures
 from gpusizer.ui.presenters.charts.curves import context_plot, users_plots
 from gpusizer.ui.presenters.charts.loss_scatter import loss_picture

@@ -1,5 +1,7 @@
 """Plot: points that Gradio draws on two axes from zero, and the markup around them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

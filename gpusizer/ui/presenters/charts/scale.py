@@ -1,5 +1,7 @@
 """Scales of axes, which start at zero and have ticks at round numbers."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

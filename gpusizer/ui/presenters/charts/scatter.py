@@ -1,5 +1,7 @@
 """Scatter plots of price and speed; the frontier is the GPUs that no cheaper GPU outruns."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 import pandas as pd

@@ -1,5 +1,7 @@
 """Horizontal stacked bars of memory, with vertical lines at the capacities of GPUs."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 
 from gpusizer.answers.figures.memory import Capacity, Stack

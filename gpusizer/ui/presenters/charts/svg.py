@@ -1,5 +1,7 @@
 """SVG elements of pictures. Colours are classes of the stylesheet, never values."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """Addresses of the pages, and links from a page to other questions in its language."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from urllib.parse import urlencode
 

@@ -1,5 +1,7 @@
 """Error panels, which say what happened and what to do about it."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from gpusizer.answers.near_models import suggested_models

@@ -1,5 +1,7 @@
 """The page around the answer: header, welcome, method, age of the data, and API."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 from gpusizer.answers.data_ages import DataAge

@@ -1,5 +1,7 @@
 """A table to sort and search, as the value of a `gr.Dataframe`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypedDict, TypeVar

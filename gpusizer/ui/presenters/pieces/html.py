@@ -4,6 +4,8 @@
 '<a href="/zh" class="x">&lt;script&gt;</a>'
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 
 from gpusizer.core.printable import printable

@@ -1,5 +1,7 @@
 """What a quantization loses, in a reader's words: a word, a band in percent, a sentence."""
 
+from __future__ import annotations
+
 from gpusizer.fit.losses import quality_at
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.quality.quality import Quality

@@ -1,5 +1,7 @@
 """Marks that several presenters use: verdicts, provenance, memory legends."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 from gpusizer.core.byte_ranges import Provenance

@@ -1,5 +1,7 @@
 """NumberFormat writes numbers for people, in the notation of a language."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from gpusizer.answers.accuracy import percent_text

@@ -1,5 +1,7 @@
 """A table of things side by side: rows by name, a column for each, the best of a row bold."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """Rows as an HTML table: columns by name, each with what writes a cell."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 

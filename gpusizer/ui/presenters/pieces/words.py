@@ -1,5 +1,7 @@
 """Words: the sentences and numbers of one language, for presenters."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
 
