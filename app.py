@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gpusizer.composition.server import compose_from_environment, serve
+import sys
 
-__all__ = ["compose_from_environment"]
+from gpusizer.__main__ import main
 
 if __name__ == "__main__":
-    serve()
+    sys.exit(main(["serve", *sys.argv[1:]]))

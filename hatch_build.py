@@ -14,8 +14,8 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-_IMPORT = re.compile(r"^from scrapers(?=[. ])", re.M)
-_RENAMED = "from gpusizer._scrapers"
+_IMPORT = re.compile(r"^( *)from scrapers(?=[. ])", re.M)
+_RENAMED = r"\1from gpusizer._scrapers"
 _FOLDERS = {"scrapers": "gpusizer/_scrapers", "gpusizer/composition": "gpusizer/composition"}
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from gpusizer.cli import Roots, part, run
-from gpusizer.core.printable import log_printably
-from gpusizer.core.settings import Settings
+from gpusizer.core.printable import log_printably, print_everywhere
+from gpusizer.core.proxies import without_proxies
+from gpusizer.core.settings import Settings, serving_port
 
+EXIT_INTERRUPTED = 130
 _READING = ("batch", "log", "check")
 """Commands whose input may name a checkpoint of this machine, or a server."""
 
@@ -20,12 +23,13 @@ _READING = ("batch", "log", "check")
 def main(argv: Sequence[str]) -> int:
     """Answer one command line; the exit code is that of `gpusizer.cli.run`."""
     log_printably()
+    print_everywhere()
     code = run(
         argv,
         Roots(
             _make_sizer,
             lambda address: part("composition.shell").read_metrics(address),
-            lambda host, port: part("composition.server").serve(host, port),
+            _serve,
         ),
     )
     try:
@@ -38,7 +42,26 @@ def main(argv: Sequence[str]) -> int:
 
 def command() -> int:
     """Answer the command line of this process: the program `gpusizer` of an installed package."""
-    return main(sys.argv[1:])
+    try:
+        return main(sys.argv[1:])
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+
+
+def _serve(host: str | None, port: int | None) -> None:
+    """Serve the page until SIGTERM or SIGINT. Raises InvalidRequest for an impossible setting."""
+    # A container ends its first process with SIGTERM, which the kernel keeps from one without a
+    # handler; a shell starts background processes with SIGINT ignored.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
+    try:
+        # Gradio reads the variables of the port when it is imported, and fails for words.
+        port = port or serving_port(os.environ)
+        with without_proxies():
+            server = part("composition.server")
+        server.serve(host, port)
+    except KeyboardInterrupt:
+        return  # while it started, or again while it drained
 
 
 def _make_sizer(arguments: argparse.Namespace) -> Any:

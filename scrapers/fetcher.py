@@ -19,7 +19,7 @@ from gpusizer.core.work_turns import TURNS
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.reading_steps import OnStep, ignore_step
 from gpusizer.hub.snapshot import RepoSnapshot
-from scrapers.cache.hub_access import HubAccess, open_access
+from scrapers.cache.hub_access import HubAccess, open_own_access
 from scrapers.cache.single_flight import SingleFlight, memory_bytes
 from scrapers.cache.snapshot_cache import COMMIT_SECONDS, SnapshotCache
 from scrapers.cache.stored import REPLACEABLE, UNAVAILABLE, EmbeddedSnapshots, StoredSnapshots
@@ -66,7 +66,7 @@ class Fetcher:
         access: HubAccess | None = None,
         own_token: str | None = None,
     ) -> None:
-        access = access or open_access(settings)
+        access = access or open_own_access(settings)
         self._cache, self._flights = access.cache, access.flights
         self._stored = StoredSnapshots(EmbeddedSnapshots(settings.snapshots_folder), access.cache)
         self._allowance = access.allowance

@@ -22,7 +22,7 @@ from gpusizer.core.settings import Settings
 from gpusizer.core.work_turns import TURNS
 from gpusizer.hub.listed_models import ListedModel, Lister, Listing, ListTrending, QuantizedRepo
 from gpusizer.hub.model_ref import DEFAULT_BRANCH, is_repo_id
-from scrapers.cache.hub_access import HubAccess, open_access
+from scrapers.cache.hub_access import HubAccess, open_own_access
 from scrapers.cache.single_flight import SingleFlight
 from scrapers.client.allowance import OnCall, ignore_call
 from scrapers.client.failures import HubResource
@@ -78,7 +78,7 @@ def build_trending(
     if settings.offline:
         return lambda: _offline(_LISTING)
     limits = Limits(model_seconds=min(SECONDS, settings.timeout_seconds))
-    session = (access or open_access(settings)).open_session(settings, on_call)
+    session = (access or open_own_access(settings)).open_session(settings, on_call)
     url = listing_url(settings.endpoint, "trendingScore", LISTED_MODELS, _TRENDING_FACTS)
 
     def read(key: str) -> Listing:
@@ -104,7 +104,7 @@ def build_lister(
     limits = Limits(model_seconds=settings.timeout_seconds)
     if settings.offline:
         return lambda repo_id, sizes: _offline(repo_id)
-    session = (access or open_access(settings)).open_session(settings, on_call)
+    session = (access or open_own_access(settings)).open_session(settings, on_call)
 
     def read(key: tuple[str, bool]) -> tuple[QuantizedRepo, ...]:
         repo_id, sizes = key

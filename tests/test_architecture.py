@@ -51,8 +51,8 @@ ONLY_IN = {name: ("scrapers/",) for name in NETWORK} | {
     "fastapi": ("gpusizer/ui/",),
     "starlette": ("gpusizer/ui/",),
     "prometheus_client": ("gpusizer/ui/questions/metrics.py", "gpusizer/ui/server/serving.py"),
-    "limits": ("gpusizer/ui/server/visitor_limits.py",),
-    "redis": ("scrapers/cache/redis_link.py", "gpusizer/ui/server/visitor_limits.py"),
+    "limits": ("gpusizer/ui/server/question_counter.py", "gpusizer/ui/server/shared_counter.py"),
+    "redis": ("scrapers/cache/redis_link.py", "gpusizer/ui/server/shared_counter.py"),
     "scrapers": ("scrapers/", "gpusizer/composition/"),
     "socket": (),
     "ssl": (),
@@ -60,8 +60,9 @@ ONLY_IN = {name: ("scrapers/",) for name in NETWORK} | {
 }
 GRADIO_FREE = "gpusizer/ui/presenters/"
 
-# What a command of the shell needs is loaded when one is asked for.
-LATE_IMPORTS = {"gpusizer/cli/__init__.py"}
+# What a command of the shell needs is loaded when one is asked for, and what needs an optional
+# package once a setting asks for it.
+LATE_IMPORTS = {"gpusizer/cli/__init__.py", "gpusizer/composition/shared.py"}
 COMPOSITION = "composition"
 
 # Slugs of engines stand with their rules, commands and logs; elsewhere `Engine.abilities` is asked.

@@ -55,8 +55,8 @@ def test_what_the_image_copies_is_there_and_not_ignored() -> None:
 
 def imported_packages() -> set[str]:
     """Packages of ours that the application imports."""
-    root = ROOT / "gpusizer" / "composition" / "server.py"
-    text = (ROOT / "app.py").read_text("utf-8") + root.read_text("utf-8")
+    roots = (ROOT / "gpusizer" / "composition").glob("*.py")
+    text = "".join(path.read_text("utf-8") for path in (ROOT / "app.py", *roots))
     packages = set(re.findall(r"^from (\w+)", text, re.M)) - {"__future__"}
     return {name for name in packages if (ROOT / name).exists()}
 

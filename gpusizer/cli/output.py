@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from gpusizer.answers.report import error_json
 from gpusizer.core.errors import GatedModel, GpusizerError, ModelNotFound, PrivateOrMissing
 from gpusizer.core.messages import Say
-from gpusizer.core.printable import json_text, printable
+from gpusizer.core.printable import encodable, json_text, printable
 from gpusizer.core.units import GIB
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
@@ -51,7 +51,7 @@ def print_answer(
 
 def print_json(document: object) -> None:
     """Print one JSON document on one line of standard output."""
-    print(json_text(document), flush=True)
+    print(encodable(json_text(document), sys.stdout.encoding or "utf-8"), flush=True)
 
 
 def print_text(text: str) -> None:

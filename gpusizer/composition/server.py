@@ -14,7 +14,8 @@ os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000")
 from gpusizer.answers.models_for.live_use import embedded_use
 from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.sizer import Sizer
-from gpusizer.core.printable import log_printably
+from gpusizer.composition.shared import open_access, shared_counter
+from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.settings import Settings
 from gpusizer.core.structured_log import log_as_json
 from gpusizer.gpus import load_catalogue
@@ -22,10 +23,12 @@ from gpusizer.ui import Application, build_application
 from gpusizer.ui.server.health import Monitor
 from gpusizer.ui.server.observation import LOGGER
 from gpusizer.ui.server.serving import launch
-from scrapers.cache.hub_access import open_access
 from scrapers.cache.stored import EmbeddedSnapshots
 from scrapers.fetcher import Fetcher
 from scrapers.listings import build_lister, build_trending
+
+_DRAIN_SECONDS = 4.0
+"""Time for answers under way beyond Gradio's five seconds: Docker kills after ten in all."""
 
 
 def compose(settings: Settings, *, sign_in: bool) -> Application:
@@ -45,25 +48,37 @@ def compose(settings: Settings, *, sign_in: bool) -> Application:
 
 def compose_from_environment() -> Application:
     """The application as this process's variables say. Raises InvalidRequest."""
-    log_printably()
     settings = Settings.from_environment(os.environ)
     # Outside of a Space with OAuth, Gradio's login button raises an error at the start.
     return compose(settings, sign_in=bool(os.environ.get("OAUTH_CLIENT_ID")))
 
 
 def serve(host: str | None = None, port: int | None = None) -> None:
-    """Serve until interrupted, at the host and port given, else at those of the environment."""
+    """Serve at the host and port given, else at Gradio's, until KeyboardInterrupt; then drain.
+
+    Raises InvalidRequest for an impossible setting, and if the server cannot listen there.
+    """
     application = compose_from_environment()
-    launch(application, server_name=host, server_port=port or port_of_environment())
+    settings, endpoints = application.monitor.settings, application.endpoints
+    try:
+        launch(
+            application,
+            counter=shared_counter(settings),
+            server_name=host,
+            server_port=port,
+        )
+    except OSError as error:
+        if "empty port" not in str(error):  # Gradio's words
+            raise
+        host = host or os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1")
+        value = host if port is None else f"{host}:{port}"
+        raise InvalidRequest(field="serve", value=value, reason="cannot_listen") from None
     # What stands by now stays until the end: the garbage collector need not look through it, which
     # takes 0.15 s of processor time about once in ten answers.
     gc.freeze()
-    if application.monitor.settings.structured_log:
+    if settings.structured_log:
         log_as_json(LOGGER)
-    application.endpoints.block_thread()
-
-
-def port_of_environment() -> int | None:
-    """The port that the environment sets; with None Gradio takes the first free one from 7860."""
-    number = os.environ.get("GRADIO_SERVER_PORT") or os.environ.get("PORT")
-    return int(number) if number else None
+    endpoints.block_thread()
+    # Gradio has closed the server on KeyboardInterrupt, and waited for answers under way for 5 s.
+    if endpoints.server is not None:
+        endpoints.server.thread.join(_DRAIN_SECONDS)

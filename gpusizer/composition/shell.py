@@ -7,10 +7,10 @@ import os
 from gpusizer.answers.models_for.live_use import embedded_use
 from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.sizer import Sizer
+from gpusizer.composition.shared import open_access
 from gpusizer.core.settings import Settings
 from gpusizer.core.time_budget import own_budget
 from gpusizer.gpus import load_catalogue
-from scrapers.cache.hub_access import open_access
 from scrapers.cache.stored import EmbeddedSnapshots
 from scrapers.client.server_metrics import read_metrics
 from scrapers.fetcher import Fetcher

@@ -6,9 +6,11 @@ around them, format characters are not seen at all.
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import re
+import sys
 from collections.abc import Callable
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -50,6 +52,19 @@ def json_text(document: object, *, indent: int | None = None) -> str:
     )
 
 
+def encodable(text: str, encoding: str) -> str:
+    """JSON text in a form that an encoding has: characters that it lacks are escaped.
+
+    >>> encodable('{"name":"通义"}', "cp1252")
+    '{"name":"\\u901a\\u4e49"}'
+    """
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return "".join(one if one.isascii() else json.dumps(one)[1:-1] for one in text)
+    return text
+
+
 def json_bytes(document: object, shape: Callable[[object], object] | None = None) -> bytes:
     """JSON in UTF-8: U+FFFD for each half of a pair, which JSON can escape.
 
@@ -80,3 +95,9 @@ def log_printably() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(PrintableFormatter())
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
+
+
+def print_everywhere() -> None:
+    """Let standard output replace characters that its encoding lacks, as Windows' pages do."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")

@@ -20,6 +20,7 @@ DEFAULT_QUESTIONS_PER_MINUTE = 300
 """A page asks three times for a model; programs ask five times a second."""
 _MAX_QUESTIONS_PER_MINUTE = 1_000_000
 _MAX_PROXIES = 10
+_MAX_PORT = 65_535
 _MOST_MB = 9_999_999
 _REDIS_SCHEMES = ("redis", "rediss", "unix")
 
@@ -153,6 +154,20 @@ def _questions(environment: Mapping[str, str]) -> int | None:
         return None
     most = _MAX_QUESTIONS_PER_MINUTE
     return _count(environment, variable, DEFAULT_QUESTIONS_PER_MINUTE, most)
+
+
+def serving_port(environment: Mapping[str, str]) -> int | None:
+    """Return the port that the environment names: GRADIO_SERVER_PORT, else PORT; None for neither.
+
+    Raises InvalidRequest naming the variable.
+    """
+    for variable in ("GRADIO_SERVER_PORT", "PORT"):
+        if environment.get(variable, "").strip():
+            port = _count(environment, variable, 0, _MAX_PORT)
+            if port == 0:
+                raise InvalidRequest(field=variable, value="0", reason="count", most=_MAX_PORT)
+            return port
+    return None
 
 
 def _count(environment: Mapping[str, str], variable: str, default: int, most: int) -> int:

@@ -1,18 +1,41 @@
-"""HubAccess: what all readers of a process share, and the cache of all with one Redis."""
+"""HubAccess: what all readers of a process share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from gpusizer.core.settings import Settings
-from scrapers.cache.redis_link import Flights, RedisEntries, RedisLink
 from scrapers.cache.snapshot_cache import SnapshotCache
 from scrapers.cache.stored import cache_on_disk
 from scrapers.client.allowance import HubAllowance, OnCall, ignore_call
 from scrapers.client.http import HubSession
 
-_STORING_SECONDS = 2.0
-"""Time to store a model in the Redis, after it has been read."""
+Value = TypeVar("Value")
+
+
+class Flights(Protocol):
+    """Decides which of several processes reads a model that all of them want."""
+
+    def land(self, name: str, find: Callable[[], Value | None], read: Callable[[], Value]) -> Value:
+        """Return what `read` returns, or what `find` returns after another process's `read`.
+
+        Raises the ModelUnreadable of its own `read`.
+        """
+        ...
+
+
+class OwnFlights:
+    """The flights of a process that shares nothing: it reads for itself."""
+
+    def land(self, name: str, find: Callable[[], Value | None], read: Callable[[], Value]) -> Value:
+        """Return what `read` returns."""
+        return read()
+
+
+def _nothing_is_shared() -> None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,15 +44,16 @@ class HubAccess:
 
     Attributes:
         allowance: how many more requests the Hub answers.
-        cache: what was read; None where nothing is kept.
+        cache: earlier readings; None if nothing is kept.
         flights: who reads a model that several want.
-        link: the connection to the Redis that holds them; None where each process has its own.
+        shared_is_reachable: asks whether the store that several processes share answers; returns
+            None if each process has its own.
     """
 
     allowance: HubAllowance
     cache: SnapshotCache | None
     flights: Flights
-    link: RedisLink | None = None
+    shared_is_reachable: Callable[[], bool | None] = _nothing_is_shared
 
     def open_session(self, settings: Settings, on_call: OnCall = ignore_call) -> HubSession:
         """A session with the Hub of these settings, which notes and obeys the allowance."""
@@ -40,20 +64,7 @@ class HubAccess:
             allowance=self.allowance,
         )
 
-    def shared_is_reachable(self) -> bool | None:
-        """Whether the Redis answers; None where there is none."""
-        return None if self.link is None else self.link.is_reachable
 
-
-def open_access(settings: Settings) -> HubAccess:
-    """By the settings: a Redis, else a folder on disk, else nothing that outlives the process.
-
-    Raises InvalidRequest where the address of the Redis cannot be used.
-    """
-    endpoint = settings.endpoint
-    if settings.cache_url is not None:
-        link = RedisLink(settings.cache_url)
-        cache = SnapshotCache(RedisEntries(link), endpoint)
-        flights = Flights(link, settings.timeout_seconds + _STORING_SECONDS)
-        return HubAccess(HubAllowance(), cache, flights, link)
-    return HubAccess(HubAllowance(), cache_on_disk(settings), Flights())
+def open_own_access(settings: Settings) -> HubAccess:
+    """Return an access of this process alone, whose cache is the folder that the settings name."""
+    return HubAccess(HubAllowance(), cache_on_disk(settings), OwnFlights())

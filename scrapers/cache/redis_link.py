@@ -1,4 +1,8 @@
-"""A Redis that several processes share: RedisLink to it, RedisEntries and Flights in it."""
+"""A Redis that several processes share: RedisLink to it, RedisEntries and RedisFlights in it.
+
+This module needs the optional package redis: only `gpusizer/composition/shared.py` imports it, if
+GPUSIZER_CACHE_URL is set.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,12 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from gpusizer.core.errors import InvalidRequest
+import redis
 
-try:
-    import redis
-except ImportError:  # an extra: requirements-redis.txt
-    redis = None  # type: ignore[assignment]
+from gpusizer.core.settings import Settings
+from scrapers.cache.hub_access import HubAccess
+from scrapers.cache.snapshot_cache import SnapshotCache
+from scrapers.client.allowance import HubAllowance
 
 Value = TypeVar("Value")
 
@@ -30,6 +34,8 @@ _KEPT_SECONDS = 30 * 86_400
 LOCK_SECONDS = 6.0
 """Expiry of the lock: a process that died blocks no longer, a longer flight may be flown twice."""
 _POLL_SECONDS = 0.05
+_STORING_SECONDS = 2.0
+"""Time to store a model in the Redis, after it has been read."""
 
 _log = logging.getLogger(__name__)
 
@@ -38,13 +44,10 @@ class RedisLink:
     """Sends commands to a Redis. While it is away they have no effect, and answers do without it.
 
     Safe to share between threads. That it went away and that it is back is one line of the log
-    each, without its address, which may hold a password. Raises InvalidRequest where the package
-    `redis` is missing or `url` is none of a Redis.
+    each, without its address, which may hold a password.
     """
 
     def __init__(self, url: str, clock: Callable[[], float] = time.monotonic) -> None:
-        if redis is None:
-            raise InvalidRequest(field="GPUSIZER_CACHE_URL", value="", reason="needs_redis")
         self._client = redis.Redis.from_url(
             url,
             socket_connect_timeout=_CONNECT_SECONDS,
@@ -121,14 +124,14 @@ class RedisEntries:
         self._link.ask(lambda client: client.delete(PREFIX + name), None)
 
 
-class Flights:
+class RedisFlights:
     """Lets one of all processes with a Redis read, whose lock redis-py takes and gives back.
 
-    Who has waited for the lock learns the result from the cache. Without a Redis, while it is away,
-    or where the lock is not free after `longest_seconds`, everybody reads.
+    A process that has waited for the lock learns the result from the cache. While the Redis is
+    away, or if the lock is not free after `longest_seconds`, every process reads.
     """
 
-    def __init__(self, link: RedisLink | None = None, longest_seconds: float = 0.0) -> None:
+    def __init__(self, link: RedisLink, longest_seconds: float) -> None:
         self._link = link
         self._longest_seconds = longest_seconds
 
@@ -138,8 +141,6 @@ class Flights:
         Raises the ModelUnreadable of its own `read`.
         """
         link = self._link
-        if link is None:
-            return read()
         lock = link.ask(lambda client: self._taken(client, PREFIX + name), None)
         if lock is None:
             return read()
@@ -159,3 +160,14 @@ class Flights:
             thread_local=False,
         )
         return lock if lock.acquire() else None
+
+
+def open_shared_access(url: str, settings: Settings) -> HubAccess:
+    """Return an access whose cache and flights lie in the Redis at `url`."""
+    link = RedisLink(url)
+    return HubAccess(
+        HubAllowance(),
+        SnapshotCache(RedisEntries(link), settings.endpoint),
+        RedisFlights(link, settings.timeout_seconds + _STORING_SECONDS),
+        shared_is_reachable=lambda: link.is_reachable,
+    )

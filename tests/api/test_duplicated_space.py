@@ -29,8 +29,8 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 from gradio.routes import App
 made, create = [], App.create_app
 App.create_app = staticmethod(lambda *given, **named: made.append(1) or create(*given, **named))
-import app
-application = app.compose_from_environment()
+from gpusizer.composition.server import compose_from_environment
+application = compose_from_environment()
 from gpusizer.ui.server.serving import launch
 from tests.ports import free_port
 url = launch(application, quiet=True, server_name="127.0.0.1", server_port=free_port())

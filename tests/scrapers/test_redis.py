@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import multiprocessing
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.synchronize import Barrier
@@ -13,12 +14,12 @@ from pathlib import Path
 import pytest
 import redis
 
+from gpusizer.composition.shared import open_access, shared_counter
 from gpusizer.core.errors import InvalidRequest, ModelNotFound, ModelUnreadable
 from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
 from scrapers.cache import redis_link
-from scrapers.cache.hub_access import open_access
-from scrapers.cache.redis_link import PREFIX, Flights, RedisEntries, RedisLink
+from scrapers.cache.redis_link import PREFIX, RedisEntries, RedisFlights, RedisLink
 from scrapers.fetcher import Fetcher
 from tests.clock import Clock
 from tests.hub_emulator import HubEmulator, llama_repo
@@ -78,7 +79,7 @@ def test_models_are_read_without_redis(
 ) -> None:
     hub.add(llama_repo("org/name"))
     settings = shared_settings(hub, own_redis.url)
-    fetch = Fetcher(settings)
+    fetch = Fetcher(settings, access=open_access(settings))
     own_redis.stop()
     assert fetch(REF).repo_id == "org/name"
     assert "away" in caplog.text
@@ -98,17 +99,24 @@ def test_a_password_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
     assert "canary-password" not in str(refusal.value)
 
 
-def test_without_the_package_the_setting_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrapers.cache.redis_link.redis", None)
+@pytest.mark.parametrize("open_shared", [open_access, shared_counter])
+def test_without_the_package_the_setting_is_refused(
+    monkeypatch: pytest.MonkeyPatch, open_shared: Callable[[Settings], object]
+) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "redis"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    for name in ("scrapers.cache.redis_link", "gpusizer.ui.server.shared_counter"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    assert open_shared(Settings()) is not None or open_shared is shared_counter
     with pytest.raises(InvalidRequest, match="needs_redis"):
-        open_access(Settings(cache_url="redis://127.0.0.1:1/0"))
+        open_shared(Settings(cache_url="redis://127.0.0.1:1/0"))
 
 
 def _read_cold(
     settings: Settings, refs: list[ModelRef], barrier: Barrier, results: multiprocessing.Queue[str]
 ) -> None:
     """What a replica does: read models, several callers of each at once."""
-    fetch = Fetcher(settings)
+    fetch = Fetcher(settings, access=open_access(settings))
     barrier.wait(60)
     for ref in refs:
         with ThreadPoolExecutor(4) as pool:
@@ -151,7 +159,7 @@ def test_a_cold_model_costs_two_processes_one_flight(hub: HubEmulator, redis_url
 def test_a_process_that_died_blocks_no_longer_than_its_lock(redis_url: str) -> None:
     client = redis.Redis.from_url(redis_url)
     client.set(f"{PREFIX}flight-x", "0" * 32, px=300)
-    flights = Flights(RedisLink(redis_url), longest_seconds=60)
+    flights = RedisFlights(RedisLink(redis_url), longest_seconds=60)
     assert flights.land("flight-x", lambda: None, lambda: "read") == "read"
     assert not client.exists(f"{PREFIX}flight-x"), "the lock was taken and given back"
 
@@ -159,7 +167,7 @@ def test_a_process_that_died_blocks_no_longer_than_its_lock(redis_url: str) -> N
 def test_a_lock_without_end_is_not_waited_for_longer_than_a_flight_takes(redis_url: str) -> None:
     client = redis.Redis.from_url(redis_url)
     client.set(f"{PREFIX}flight-x", "0" * 32)
-    flights = Flights(RedisLink(redis_url), longest_seconds=0.2)
+    flights = RedisFlights(RedisLink(redis_url), longest_seconds=0.2)
     assert flights.land("flight-x", lambda: None, lambda: "read") == "read"
     assert client.exists(f"{PREFIX}flight-x"), "another's lock stays"
 
@@ -171,7 +179,7 @@ def test_a_foreign_key_in_the_place_of_a_lock(redis_url: str, value: str) -> Non
         client.rpush(f"{PREFIX}flight-x", b"1")
     else:
         client.set(f"{PREFIX}flight-x", b"\xff\x00" * 50)
-    flights = Flights(RedisLink(redis_url), longest_seconds=0.2)
+    flights = RedisFlights(RedisLink(redis_url), longest_seconds=0.2)
     assert flights.land("flight-x", lambda: None, lambda: "read") == "read"
 
 
@@ -183,7 +191,8 @@ def test_what_a_visitor_reads_is_in_no_redis(
 ) -> None:
     hub.add(llama_repo("org/name", **repo))
     hub.options.valid_tokens = {VISITOR: {"org/name"}}
-    fetch = Fetcher(shared_settings(hub, redis_url))
+    settings = shared_settings(hub, redis_url)
+    fetch = Fetcher(settings, access=open_access(settings))
     assert fetch(REF, VISITOR).repo_id == "org/name"
     client = redis.Redis.from_url(redis_url)
     assert list(client.scan_iter()) == []
@@ -192,13 +201,13 @@ def test_what_a_visitor_reads_is_in_no_redis(
 def test_a_model_made_private_is_forgotten_by_all(hub: HubEmulator, redis_url: str) -> None:
     hub.add(llama_repo("org/name"))
     settings = shared_settings(hub, redis_url)
-    Fetcher(settings)(REF)
+    Fetcher(settings, access=open_access(settings))(REF)
     client = redis.Redis.from_url(redis_url)
     for key in client.scan_iter(f"{PREFIX}commit-*"):
         entry = json.loads(client.get(key))
         client.set(key, json.dumps({**entry, "checked_at": 0}))
     hub.add(llama_repo("org/name", private=True))
     with pytest.raises(ModelNotFound):
-        Fetcher(settings)(REF)
+        Fetcher(settings, access=open_access(settings))(REF)
     cache = open_access(settings).cache
     assert cache is not None and cache.last_known(REF) is None

@@ -14,7 +14,9 @@ from starlette.types import Message, Receive, Scope, Send
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.settings import Settings
 from gpusizer.core.structured_log import FACTS, JsonFormatter
-from gpusizer.ui.server.visitor_limits import QuestionCounter, VisitorLimits, is_question, refusal
+from gpusizer.ui.server.question_counter import QuestionCounter
+from gpusizer.ui.server.shared_counter import SharedCounter
+from gpusizer.ui.server.visitor_limits import VisitorLimits, is_question, refusal
 from gpusizer.ui.server.visitors import visitor_of
 from tests.coroutines import run_in_thread
 from tests.each import each
@@ -136,7 +138,7 @@ def test_seconds_to_wait() -> None:
 
 def test_processes_share_a_count(redis_url: str) -> None:
     async def ask() -> list[bool]:
-        counters = [QuestionCounter(3, redis_url) for _ in range(2)]
+        counters = [SharedCounter(3, redis_url) for _ in range(2)]
         waits = [await counter.seconds_to_wait("a") for counter in counters * 3]
         for counter in counters:
             await counter.close()
@@ -146,7 +148,7 @@ def test_processes_share_a_count(redis_url: str) -> None:
 
 
 def test_without_redis_each_process_counts(caplog: pytest.LogCaptureFixture) -> None:
-    answered = asked(QuestionCounter(2, "redis://:canary-password@127.0.0.1:1/0"), ["a"] * 4)
+    answered = asked(SharedCounter(2, "redis://:canary-password@127.0.0.1:1/0"), ["a"] * 4)
     assert answered == [True] * 2 + [False] * 2
     lines = [record.message for record in caplog.records]
     assert len(lines) == 1 and "away" in lines[0]

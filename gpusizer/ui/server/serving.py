@@ -35,6 +35,7 @@ from starlette.responses import (
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from gpusizer.core.proxies import without_proxies
 from gpusizer.text import Language
 from gpusizer.ui import Application
 from gpusizer.ui.page.page_scripts import HEAD, STYLE
@@ -50,6 +51,7 @@ from gpusizer.ui.server.http_api import PATH, http_api
 from gpusizer.ui.server.http_status import NOT_KEPT
 from gpusizer.ui.server.llms import llms_text
 from gpusizer.ui.server.observation import Observation
+from gpusizer.ui.server.question_counter import QuestionCounter
 from gpusizer.ui.server.request_limits import RequestLimits
 from gpusizer.ui.server.visitor_limits import VisitorLimits
 from gpusizer.ui.server.work_pool import WorkPool
@@ -96,10 +98,11 @@ def page_options() -> dict[str, Any]:
     }
 
 
-def launch(application: Application, **options: Any) -> str:
+def launch(application: Application, counter: QuestionCounter | None = None, **options: Any) -> str:
     """Start to serve in the background and return the local address.
 
-    `options` override the application's own options of Gradio's `launch`.
+    `counter` counts the questions of visitors, by default in this process alone; `options` override
+    the application's own options of Gradio's `launch`. Raises OSError if no port can be taken.
     """
     endpoints = application.endpoints
     # Gradio 6.31 makes an MCP server of its own class in `launch` and takes no other: these two
@@ -127,7 +130,7 @@ def launch(application: Application, **options: Any) -> str:
             Middleware(RequestLimits),
             Middleware(ClosedRoutes),
             Middleware(WithoutForeignCookies),
-            Middleware(VisitorLimits, settings=application.monitor.settings),
+            Middleware(VisitorLimits, settings=application.monitor.settings, counter=counter),
         ],
         "lifespan": lifespan,
         "exception_handlers": exception_handlers(parameters),
@@ -135,13 +138,15 @@ def launch(application: Application, **options: Any) -> str:
     _watch_sessions(application)
     # uvicorn would believe X-Forwarded-For of every proxy on this machine, and hide the proxy.
     os.environ.setdefault("FORWARDED_ALLOW_IPS", "")
-    _, url, _ = endpoints.launch(
-        prevent_thread_lock=True,
-        mcp_server=False,  # `tools` is the MCP server
-        state_session_capacity=_SESSIONS,
-        app_kwargs=app_options,
-        **{**page_options(), **options},
-    )
+    # Gradio asks its own server for `startup-events`.
+    with without_proxies():
+        _, url, _ = endpoints.launch(
+            prevent_thread_lock=True,
+            mcp_server=False,  # `tools` is the MCP server
+            state_session_capacity=_SESSIONS,
+            app_kwargs=app_options,
+            **{**page_options(), **options},
+        )
     return str(url)
 
 

@@ -1,0 +1,44 @@
+"""QuestionCounter: counts the questions of each visitor in a minute."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from hashlib import sha256
+
+from limits import RateLimitItemPerMinute
+from limits.aio.storage import MemoryStorage
+from limits.aio.strategies import SlidingWindowCounterRateLimiter
+
+
+class QuestionCounter:
+    """Counts questions of visitors in this process.
+
+    A window slides: of the minute before the present one, the share counts that is less than a
+    minute ago (`SlidingWindowCounterRateLimiter` of the library `limits`). Used by one event loop.
+    """
+
+    def __init__(self, per_minute: int, clock: Callable[[], float] = time.time) -> None:
+        self.per_minute = per_minute
+        self._clock = clock
+        self._item = RateLimitItemPerMinute(per_minute)
+        self._own = SlidingWindowCounterRateLimiter(MemoryStorage())
+
+    async def seconds_to_wait(self, visitor: str) -> int | None:
+        """Count a question; return None if it is to be answered, else seconds to wait."""
+        return await self._hit(self._own, key_of(visitor))
+
+    async def close(self) -> None:
+        """Close connections; there are none."""
+
+    async def _hit(self, limiter: SlidingWindowCounterRateLimiter, key: str) -> int | None:
+        if await limiter.hit(self._item, key):
+            return None
+        stats = await limiter.get_window_stats(self._item, key)
+        return min(max(math.ceil(stats.reset_time - self._clock()), 1), 60)
+
+
+def key_of(visitor: str) -> str:
+    """Return a digest of a visitor's name, so that no store holds who asked."""
+    return sha256(visitor.encode(errors="replace")).hexdigest()[:32]
