@@ -1,9 +1,10 @@
-"""Run a command in the project's own virtual environment, which is created on first use.
+"""Run a command in an environment of its own, which is made on first use.
 
-    python3 scripts/environment.py requirements.txt python app.py
+    python3 scripts/environment.py app requirements.txt python app.py
 
-The environment lives in `.venv` (or $GPUSIZER_VENV). It is brought up to date when the
-requirement files change, and left alone otherwise. Needs only Python 3.11 or newer.
+The environments of the app, the shell and the tests are the folders `app`, `shell` and `tests` of
+`.venv`, or of $GPUSIZER_VENV. One is made anew if its requirement files or the interpreter changed,
+or if an earlier start was interrupted, so that it never holds packages that its files do not name.
 """
 
 from __future__ import annotations
@@ -14,49 +15,120 @@ import shutil
 import subprocess
 import sys
 import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+if os.name == "nt":
+    import msvcrt
+else:
+    import fcntl
+
 ROOT = Path(__file__).resolve().parents[1]
-MINIMUM = (3, 11)
+OLDEST, NEWEST = (3, 11), (3, 14)
+"""Versions of Python for which every pinned package has a wheel."""
+_FROM_OTHERS = ("PYTHONHOME", "PYTHONPATH", "PYTHONUSERBASE", "__PYVENV_LAUNCHER__")
+"""Variables by which an environment would see packages of another."""
 
 
-def main(requirements: str, *command: str) -> int:
-    """Create or update the environment for a requirements file, then run the command in it."""
-    if sys.version_info < MINIMUM:
-        version = ".".join(map(str, sys.version_info[:3]))
-        print(f"gpusizer needs Python 3.11 or newer; this is {version}", file=sys.stderr)
+class CannotPrepare(Exception):
+    """The environment cannot be made; the text says why, in a sentence."""
+
+
+def main(name: str, requirements: str, *command: str) -> int:
+    """Make the environment `name` if it is not up to date, then run the command in it.
+
+    On POSIX the command takes the place of this process. Returns 1 if there is no environment.
+    """
+    folder = Path(os.environ.get("GPUSIZER_VENV") or ROOT / ".venv").absolute() / name
+    try:
+        refuse_other_pythons(sys.version_info[:2])
+        prepare(folder, ROOT / requirements)
+    except CannotPrepare as error:
+        print(f"gpusizer: {error}", file=sys.stderr)
         return 1
-    folder = Path(os.environ.get("GPUSIZER_VENV") or ROOT / ".venv").absolute()
-    prepare(folder, ROOT / requirements)
+    except KeyboardInterrupt:
+        print("gpusizer: interrupted; the next start begins anew", file=sys.stderr)
+        return 130
     binaries = folder / ("Scripts" if os.name == "nt" else "bin")
-    environment = {
-        **os.environ,
-        "VIRTUAL_ENV": str(folder),
-        "PATH": f"{binaries}{os.pathsep}{os.environ.get('PATH', '')}",
-    }
-    environment.pop("PYTHONHOME", None)
+    environment = {key: value for key, value in os.environ.items() if key not in _FROM_OTHERS}
+    environment["VIRTUAL_ENV"] = str(folder)
+    environment["PATH"] = f"{binaries}{os.pathsep}{os.environ.get('PATH', '')}"
     program = shutil.which(command[0], path=environment["PATH"]) or command[0]
-    return subprocess.run([program, *command[1:]], env=environment).returncode
+    if os.name != "nt":
+        # Signals reach the command, and no orphan keeps its port if this process is killed.
+        os.execve(program, [program, *command[1:]], environment)
+    try:
+        return subprocess.run([program, *command[1:]], env=environment).returncode
+    except KeyboardInterrupt:
+        return 130
+
+
+def refuse_other_pythons(version: tuple[int, ...]) -> None:
+    """Raise CannotPrepare for an interpreter without wheels of the pinned packages."""
+    if not OLDEST <= version <= NEWEST:
+        oldest, newest, this = (".".join(map(str, one)) for one in (OLDEST, NEWEST, version))
+        raise CannotPrepare(
+            f"it needs Python {oldest} to {newest}, and this is {this}: "
+            f"name another one, as in PYTHON=python{newest} ./scripts/app"
+        )
 
 
 def prepare(folder: Path, requirements: Path) -> None:
-    """Create or update the environment; do nothing when it is up to date."""
-    stamp = folder / f"{requirements.name}.installed"
+    """Make the environment anew, unless it is up to date. Raises CannotPrepare."""
+    stamp = folder / "installed"
     expected = fingerprint(requirements)
-    if stamp.is_file() and stamp.read_text(encoding="utf-8") == expected:
-        return
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with only_one(folder.with_suffix(".lock")):
+            if stamp.is_file() and stamp.read_text(encoding="utf-8") == expected:
+                return
+            print(f"gpusizer: making the environment {folder} …", file=sys.stderr)
+            make(folder, requirements)
+            stamp.write_text(expected, encoding="utf-8")
+    except OSError as error:
+        raise CannotPrepare(
+            f"{folder} cannot be written ({error.strerror}): "
+            "set GPUSIZER_VENV to a folder that can be"
+        ) from error
+
+
+def make(folder: Path, requirements: Path) -> None:
+    """Make an environment and install its requirements. Raises CannotPrepare, OSError."""
+    shutil.rmtree(folder, ignore_errors=True)
+    # The base interpreter: an environment that this process runs in lends nothing to the new one.
+    try:
+        venv.create(folder, symlinks=os.name != "nt", with_pip=True)
+    except subprocess.CalledProcessError as error:
+        raise CannotPrepare(
+            "this Python cannot make virtual environments (on Debian: apt install python3-venv)"
+        ) from error
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    if not python.is_file():
-        print(f"Creating {folder} …", file=sys.stderr)
-        venv.create(folder, with_pip=True)
-    pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
-    print(f"Installing {requirements.name} …", file=sys.stderr)
-    subprocess.run([*pip, "-r", str(requirements)], check=True)
-    stamp.write_text(expected, encoding="utf-8")
+    pip = [str(python), "-I", "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
+    if subprocess.run([*pip, "-r", str(requirements)]).returncode:
+        raise CannotPrepare(
+            f"the packages of {requirements.name} cannot be installed: "
+            "the first start needs a network that reaches PyPI (pip says more above)"
+        )
+    # `python -m gpusizer` finds the checkout from any folder.
+    (packages,) = folder.glob("Lib/site-packages" if os.name == "nt" else "lib/*/site-packages")
+    (packages / "checkout.pth").write_text(f"{ROOT}\n", encoding="utf-8")
+
+
+@contextmanager
+def only_one(lock: Path) -> Iterator[None]:
+    """Wait until no other process makes the same environment."""
+    with lock.open("a") as file:
+        if os.name == "nt":
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def fingerprint(requirements: Path) -> str:
-    """Hash the version of the interpreter and every requirements file that is included."""
+    """Hash the version of the interpreter and every requirement file that is included."""
     digest = hashlib.sha256(sys.version.encode())
     for path in included(requirements):
         digest.update(path.read_bytes())

@@ -15,6 +15,7 @@ from gpusizer.hub.model_ref import is_repo_id
 from gpusizer.model.profile import build_profile
 from scrapers.cache.stored import EmbeddedSnapshots
 from scrapers.repository.completion import mirrors_of
+from scripts.requirements import requirement_files
 from tests.each import each
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,8 +37,8 @@ def locked() -> dict[str, dict[str, str]]:
 
 def pins(file: str) -> dict[str, str]:
     """Pinned versions by package; every line of a requirements file is a pin or an include."""
-    lines = [line for line in (ROOT / file).read_text("utf-8").splitlines() if line.strip()]
-    found = [_PIN.match(line) for line in lines if not line.startswith("-r ")]
+    lines = (ROOT / file).read_text("utf-8").splitlines()
+    found = [_PIN.match(line) for line in lines if line and not line.startswith(("-r ", "#"))]
     assert all(found), file
     return {canonicalize_name(pin[1]): pin[2] for pin in found if pin}
 
@@ -49,6 +50,12 @@ def test_every_package_of_the_application_is_locked_at_its_pin() -> None:
     assert {name: [version] for name, version in wanted.items()} == {
         name: list(versions.get(name, {})) for name in wanted
     }
+
+
+def test_requirement_files_follow_from_the_project() -> None:
+    """`python -m scripts.requirements` would change nothing."""
+    for name, text in requirement_files().items():
+        assert (ROOT / name).read_text("utf-8") == text
 
 
 def test_other_requirements_do_not_contradict_it() -> None:
