@@ -60,12 +60,13 @@ class Held:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """Debian's Chromium under Playwright."""
+    """Chromium or Chrome of this machine under Playwright, or the one that CHROMIUM names."""
     try:
         from playwright.sync_api import expect, sync_playwright  # noqa: PLC0415
     except ImportError:
         _unavailable("playwright is not installed")
-    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chrome")
+    installed = map(shutil.which, ("chromium", "google-chrome", "chrome"))
+    chromium = os.environ.get("CHROMIUM") or next(filter(None, installed), None)
     if chromium is None:
         _unavailable("Chromium is not installed")
     expect.set_options(timeout=_TIMEOUT_MS)
