@@ -1,13 +1,70 @@
-"""What continuous integration installs. Nothing is installed here."""
+"""Workflows of GitHub: pins by commit, few rights, and commands that exist. None is run here."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
+
+from tests.each import each
 
 ROOT = Path(__file__).resolve().parents[1]
+FILES = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+WORKFLOWS: dict[str, Any] = {file.stem: yaml.safe_load(file.read_text("utf-8")) for file in FILES}
+JOBS = [(name, job) for name, workflow in WORKFLOWS.items() for job in workflow["jobs"].values()]
+STEPS = [step for _, job in JOBS for step in job["steps"]]
+COMMANDS = [line for step in STEPS for line in step.get("run", "").splitlines()]
+# YAML 1.1 reads the key `on` as a truth value.
+_ON = True
+
+
+def test_actions_are_pinned_by_commit_and_alike() -> None:
+    lines = [line for file in FILES for line in file.read_text("utf-8").splitlines()]
+    used = [line.split("uses:")[1].strip() for line in lines if "uses:" in line]
+    assert len(used) == len([step for step in STEPS if "uses" in step]) > 0
+    for pin in used:
+        assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", pin), pin
+    assert len(set(used)) == len({pin.split("@")[0] for pin in used})
+
+
+def test_new_versions_of_actions_are_proposed() -> None:
+    (update,) = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text("utf-8"))["updates"]
+    assert update["package-ecosystem"] == "github-actions"
+    assert update["schedule"] == {"interval": "weekly"}
+
+
+@each("name", WORKFLOWS)
+def test_a_workflow_only_reads(name: str) -> None:
+    assert WORKFLOWS[name]["permissions"] == {"contents": "read"}
+    assert WORKFLOWS[name]["concurrency"]["group"]
+    # What a stranger's pull request runs has neither secrets nor a token that writes.
+    assert WORKFLOWS[name][_ON].keys().isdisjoint({"pull_request_target", "workflow_run"})
+
+
+@each("name, job", JOBS)
+def test_a_job_ends_and_keeps_its_rights_to_itself(name: str, job: dict[str, Any]) -> None:
+    assert 0 < job["timeout-minutes"] <= 120
+    assert "permissions" not in job or name == "refresh"
+    assert "environment" in job or "secrets." not in str(job)
+    for step in job["steps"]:
+        if step.get("uses", "").startswith("actions/checkout@"):
+            assert step["with"]["persist-credentials"] is False
+
+
+@each("command", [line for line in COMMANDS if "pip install" in line])
+def test_packages_are_pinned(command: str) -> None:
+    assert re.search(r"pip install (\S+==\S+|.*-r requirements\S*)$", command)
+
+
+def test_tests_run_by_one_command_that_installs_what_they_need() -> None:
+    assert WORKFLOWS["ci"][_ON] == {"push": {"branches": ["main"]}, "pull_request": None}
+    calling = {name for name, job in JOBS for step in job["steps"] if step.get("run") == ".ci/run"}
+    assert calling == {"ci", "nightly", "refresh"}
+    assert not [line for line in COMMANDS if "apt-get" in line]
 
 
 @pytest.mark.parametrize(

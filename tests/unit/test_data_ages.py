@@ -99,4 +99,4 @@ def test_the_workflow_runs_the_command_on_a_schedule_and_asks_a_person() -> None
     assert re.search(r"schedule:\n\s+- cron: ", WORKFLOW)
     assert "python -m scripts.refresh --summary" in WORKFLOW
     assert "gh pr create" in WORKFLOW
-    assert "./scripts/test" in WORKFLOW
+    assert "run: .ci/run" in WORKFLOW
