@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +96,38 @@ def test_missing_packages_are_installed(
     assert lines == (expected if installed else [])
 
 
+def test_a_space_gets_the_tracked_files_by_options_that_exist(tmp_path: Path) -> None:
+    (upload,) = (step for step in STEPS if "hf upload" in step.get("run", ""))
+    assert set(upload["env"]) == {"HF_TOKEN", "SPACE"}
+    lists = 'cd "$3" && find . -type f > "$RUNNER_TEMP/files"'
+    _write_program(tmp_path / "hf", f'printf "%s\\n" "$@" > "$RUNNER_TEMP/told"; {lists}')
+    environment = {
+        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+        "RUNNER_TEMP": str(tmp_path),
+        "SPACE": "owner/gpusizer",
+        "GITHUB_REF_NAME": "v1",
+        "GITHUB_SHA": "0" * 40,
+    }
+    subprocess.run(["/bin/bash", "-e", "-c", upload["run"]], cwd=ROOT, env=environment, check=True)
+    tracked = subprocess.check_output(
+        ["git", "ls-tree", "-r", "-z", "--name-only", "HEAD"], cwd=ROOT, text=True
+    )
+    sent = (tmp_path / "files").read_text("utf-8").splitlines()
+    assert {path.removeprefix("./") for path in sent} == set(tracked.split("\0")) - {""}
+    arguments = (tmp_path / "told").read_text("utf-8").splitlines()
+    assert {"upload", "owner/gpusizer", "--repo-type=space", "--delete=*"} <= set(arguments)
+    assert '. --repo-type=space --delete="*"\n' in (ROOT / "docs" / "deploy.md").read_text("utf-8")
+    # An option that is not there is refused before `--help` is heard.
+    assert _hf(*arguments, "--help") == 0 and _hf(*arguments, "--no-such", "--help") == 2
+
+
 def _write_program(path: Path, text: str) -> None:
     path.write_text(f"#!/bin/bash\n{text}\n", "utf-8")
     path.chmod(0o755)
+
+
+def _hf(*arguments: str) -> int:
+    """The exit status of the installed `hf`, which asks no server."""
+    program = Path(sys.executable).with_name("hf")
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    return subprocess.run([program, *arguments], env=environment, capture_output=True).returncode
