@@ -14,7 +14,7 @@ from gpusizer.fit.advice.next_steps import advise
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.division import asked_boards, asked_split
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.machine_words import parse_kind
+from gpusizer.fit.machine_words import KindWords, parse_kind
 from gpusizer.fit.parallelism.parallelism_plans import run_plans
 from gpusizer.fit.preference import best_on_boards, best_way
 from gpusizer.fit.ranking import Ranked, describe
@@ -40,18 +40,21 @@ class NamedGpu:
 def find_named(
     texts: Sequence[str], count: int | None, catalogue: Catalogue, memory: OwnMemory
 ) -> list[NamedGpu]:
-    """GPUs by name; what is written with a name wins over what is stated of all. A machine that is
-    named with its memory has one card unless it says more.
+    """GPUs by name; what is written with a name wins over what is stated of all.
 
     Raises UnknownGpu, and InvalidRequest for a machine with cards of several kinds.
     """
     cards = OwnCards(catalogue, memory)
-    named = []
-    for kind in map(parse_kind, texts):
-        alone = None if kind.ram_bytes is None else 1
-        boards = kind.boards or count or alone
-        named.append(NamedGpu(cards.find(kind.name), boards, kind.ram_bytes))
-    return named
+    return [
+        NamedGpu(cards.find(kind.name), stated_boards(kind, count), kind.ram_bytes)
+        for kind in map(parse_kind, texts)
+    ]
+
+
+def stated_boards(kind: KindWords, count: int | None) -> int | None:
+    """Boards that a name states, else those that the request states of all; None where their
+    number is open. A machine that is named with its memory has one card unless it says more."""
+    return kind.boards or count or (None if kind.ram_bytes is None else 1)
 
 
 def best_on_named(study: Study, named: NamedGpu, request: SizeRequest) -> Way:
