@@ -37,7 +37,8 @@ class Roots:
 def run(argv: Sequence[str], roots: Roots) -> int:
     """Answer one command line and return the exit code. `arguments.read_page` is the root's.
 
-    It is 0, 2 for bad input, 3 for a model that cannot be read, or 1 for a bug.
+    It is 0, 2 for bad input, 3 for a model that cannot be read, 1 for a bug, or what the command
+    returns: 4 with `--check` where the answer is no.
     """
     model: str | None = None
     try:
@@ -49,7 +50,7 @@ def run(argv: Sequence[str], roots: Roots) -> int:
         arguments.read_page = roots.read_page
         entry = COMMANDS[arguments.command]
         command = getattr(part(f"cli.{entry.module}"), entry.function)
-        command(roots.make_sizer(arguments), arguments)
+        code: int | None = command(roots.make_sizer(arguments), arguments)
     except GpusizerError as error:
         return _fail(error, argv, model)
     except BrokenPipeError:
@@ -57,7 +58,7 @@ def run(argv: Sequence[str], roots: Roots) -> int:
     except Exception:
         _log.exception("unexpected failure")
         return _fail(GpusizerError(), argv, model)
-    return 0
+    return code or 0
 
 
 def _run_serve(

@@ -20,8 +20,8 @@ from gpusizer.core.tables import toml_of
 
 _TABLES = toml_of(__file__)
 USUAL: Mapping[str, Sequence[str]] = _TABLES["usual"]
-"""By the command, fields of its request: the options that `--help` tells of, what most people ask
-with. `--help-all` tells of all."""
+"""By the command, fields of its request and options of its own: those that `--help` tells of, what
+most people ask with. `--help-all` tells of all."""
 
 
 def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:

@@ -1,24 +1,42 @@
-"""The commands that answer a request: each prints one answer, as JSON or as text."""
+"""The commands that answer a request: each prints one answer, as JSON or as text.
+
+With `--check` the exit code says whether what was asked for holds.
+"""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from contextlib import suppress
+from typing import Any
 
+from gpusizer.answers.conclusion.clauses import told
+from gpusizer.answers.misses import find_misses
 from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.cli.arguments import request_fields
 from gpusizer.cli.details import details_text
 from gpusizer.cli.output import print_json, print_text
 from gpusizer.cli.summary import SUMMARIES
+from gpusizer.core.errors import EXIT_ANSWER_IS_NO
+from gpusizer.core.printable import printable
 from gpusizer.text import say_note
 
 
-def run_request(sizer: Sizer, arguments: argparse.Namespace) -> None:
-    """Ask the use case of the command with what the command line states.
+def run_request(sizer: Sizer, arguments: argparse.Namespace) -> int:
+    """Ask the use case of the command what the command line states; return the exit code."""
+    answer: Any = USE_CASES[arguments.command].ask(sizer, request_fields(arguments))
+    misses = find_misses(answer) if getattr(arguments, "check", False) else ()
+    with suppress(BrokenPipeError):  # who closed our pipe, as `head` does, still reads the code
+        _print(answer, arguments)
+    if not misses:
+        return 0
+    print(printable(f"gpusizer: check failed: {told(misses, say_note)}"), file=sys.stderr)
+    return EXIT_ANSWER_IS_NO
 
-    `copies` of models are a part of the details.
-    """
-    answer = USE_CASES[arguments.command].ask(sizer, request_fields(arguments))
+
+def _print(answer: Any, arguments: argparse.Namespace) -> None:
+    """Print an answer as the command line asks. `copies` of models are a part of the details."""
     copies = getattr(arguments, "copies", False)
     if arguments.json:
         print_json(answer.to_json(say_note))

@@ -16,6 +16,8 @@ FieldValue = str | int | float | list[str] | None
 
 EXIT_BAD_INPUT = 2
 EXIT_UNREADABLE = 3
+EXIT_ANSWER_IS_NO = 4
+"""No failure: answered, and what was asked for does not hold."""
 
 
 class GpusizerError(Exception):
