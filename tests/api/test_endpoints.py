@@ -14,9 +14,17 @@ import pytest
 import requests
 from gradio_client import Client
 
+from gpusizer import __version__
 from gpusizer.ui.presenters.pieces.frame import CURL_EXAMPLE, ORIGIN, PYTHON_EXAMPLE
 from gpusizer.ui.questions.short_answers import MAX_CHARACTERS
-from tests.api.transports import TIMEOUT, call, mcp_text, mcp_tools, named_endpoints
+from tests.api.transports import (
+    TIMEOUT,
+    call,
+    mcp_server,
+    mcp_text,
+    mcp_tools,
+    named_endpoints,
+)
 from tests.hostile import BROKEN_MODEL, VISITORS_MODEL, VISITORS_TOKEN
 from tests.nightly import paired
 from tests.running_app import RunningApp
@@ -103,6 +111,11 @@ def test_wrong_names_by_http(app_url: str, endpoint: str, body: Any, field: str)
     answer = requests.post(address, json=body, timeout=TIMEOUT)
     assert answer.status_code == 422
     assert answer.json()["error"]["field"] == field
+
+
+def test_the_mcp_server_states_our_version(app_url: str) -> None:
+    server = mcp_server(app_url)
+    assert (server.name, server.version) == ("gpusizer", __version__)
 
 
 def test_every_endpoint_is_a_tool_with_described_fields(app_url: str) -> None:

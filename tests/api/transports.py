@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import pytest
@@ -13,7 +14,7 @@ import requests
 from gradio_client import Client
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
-from mcp.types import TextContent, Tool
+from mcp.types import Implementation, TextContent, Tool
 
 from gpusizer.ui.questions.endpoints import PUBLIC
 from tests.coroutines import run_in_thread
@@ -102,16 +103,33 @@ def mcp_tools(app_url: str) -> dict[str, Tool]:
     return _in_session(app_url, ask)
 
 
+def mcp_server(app_url: str) -> Implementation:
+    """Return the name and the version that the MCP server states when a session begins."""
+
+    async def begin() -> Implementation:
+        async with _session(app_url) as session:
+            return (await session.initialize()).serverInfo
+
+    return run_in_thread(begin())
+
+
 def _in_session(app_url: str, ask: Callable[[ClientSession], Awaitable[T]]) -> T:
     async def talk() -> T:
-        async with (
-            streamable_http_client(f"{app_url}gradio_api/mcp/") as (read, write, _),
-            ClientSession(read, write) as session,
-        ):
+        async with _session(app_url) as session:
             await session.initialize()
             return await ask(session)
 
     return run_in_thread(talk())
+
+
+@asynccontextmanager
+async def _session(app_url: str) -> AsyncIterator[ClientSession]:
+    """A session that has not begun."""
+    async with (
+        streamable_http_client(f"{app_url}gradio_api/mcp/") as (read, write, _),
+        ClientSession(read, write) as session,
+    ):
+        yield session
 
 
 def named_endpoints(app_url: str) -> set[str]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
 import gradio as gr
 from gradio.block_function import BlockFunction
 from gradio.mcp import GradioMCPServer
+from mcp.server import Server
 from mcp.types import ImageContent, TextContent
 
+from gpusizer import __version__
 from gpusizer.answers.json_shapes import Json
 from gpusizer.core.printable import json_text
 from gpusizer.ui.questions.endpoints import PUBLIC
@@ -33,16 +36,24 @@ class ToolFailure(Exception):
 
 
 class JsonTools(GradioMCPServer):
-    """Gradio's MCP server with short answers in JSON, failures marked, and names without prefixes.
+    """Gradio's MCP server with short answers in JSON, failures marked, names without prefixes, and
+    the version of gpusizer.
 
     Gradio 6.31 writes `str(result)` as the text of a tool's result (`postprocess_output_data` in
-    gradio/mcp.py), which of a dict is Python's notation; begins names with that of a Space; and
-    offers the listener of a login button, `_check_login_status`, as a tool.
+    gradio/mcp.py), which of a dict is Python's notation; begins names with that of a Space;
+    offers the listener of a login button, `_check_login_status`, as a tool; and states no version,
+    for which the library mcp puts its own.
     """
 
     def __init__(self, blocks: gr.Blocks) -> None:
         super().__init__(blocks)
         self._call: ContextVar[_Call] = ContextVar("call")
+
+    def create_mcp_server(self) -> Server[Any, Any]:
+        """Make the server, with gpusizer's version beside its name, the title of the Blocks."""
+        server: Server[Any, Any] = super().create_mcp_server()
+        server.version = __version__
+        return server
 
     def get_tool_to_endpoint(self) -> dict[str, str]:
         """The public endpoints by their own names, on a Space, too."""
