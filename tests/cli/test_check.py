@@ -3,45 +3,22 @@
 from __future__ import annotations
 
 import json
-import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from gpusizer.cli import check_command
-from tests.bench_outputs import llama_bench, vllm_metrics
 from tests.cli.test_cli import run
+from tests.engines_here import VllmServer, moving_clock, running_vllm, write_llama_bench
 
 MODEL = "Qwen/Qwen3-8B"
-OUTPUT = llama_bench((512, 0, 0, 9000.0), (0, 128, 0, 30.0))
 
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """A llama-bench that notes its options, and does what its folder's files say."""
-    path = tmp_path / "llama-bench"
-    path.write_text(
-        f"""#!{sys.executable}
-import pathlib, sys, time
-here = pathlib.Path({str(tmp_path)!r})
-(here / "options").write_text(" ".join(sys.argv[1:]))
-if (here / "slow").exists():
-    time.sleep(600)
-print("ggml_cuda_init: found 1 CUDA devices:", file=sys.stderr)
-if (here / "broken").exists():
-    sys.exit("error: failed to load the model")
-print((here / "output").read_text())
-""",
-        encoding="utf-8",
-    )
-    path.chmod(0o755)
-    (tmp_path / "output").write_text(OUTPUT, encoding="utf-8")
-    return path
+    """A llama-bench."""
+    return write_llama_bench(tmp_path)
 
 
 def check(program: Path, *arguments: str) -> Any:
@@ -97,60 +74,20 @@ def test_programs_that_fail(program: Path) -> None:
     assert reason(check(program)) == "empty"
 
 
-class Server:
-    """A server on this machine whose counters grow with every reading."""
-
-    def __init__(self) -> None:
-        self.readings = 0
-        self.status = 200
-        self.paths: list[str] = []
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                server.paths.append(self.path)
-                self.send_response(server.status)
-                self.send_header("location", "http://127.0.0.1:9/metrics")
-                self.end_headers()
-                self.wfile.write(server.page().encode())
-
-            def log_message(self, format: str, *arguments: object) -> None:
-                """Stay silent."""
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_port}"
-
-    def page(self) -> str:
-        self.readings += 1
-        tokens = 4000 * self.readings
-        return vllm_metrics(tokens, tokens / 100, 3 * tokens, 4 * self.readings)
-
-
 @pytest.fixture
-def server() -> Iterator[Server]:
-    running = Server()
-    thread = threading.Thread(target=running.http.serve_forever, daemon=True)
-    thread.start()
-    yield running
-    running.http.shutdown()
-    running.http.server_close()
-    thread.join()
+def server() -> Iterator[VllmServer]:
+    """A vLLM."""
+    with running_vllm() as running:
+        yield running
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """A clock that a wait moves on, so that no test waits."""
-    waited = [0]
-
-    def sleep(seconds: int) -> None:
-        waited[0] += seconds
-
-    stub = SimpleNamespace(sleep=sleep, monotonic=lambda: float(waited[0]))
-    monkeypatch.setattr(check_command, "time", stub)
-    return waited
+    """The seconds that were waited, without waiting."""
+    return moving_clock(monkeypatch)
 
 
-def test_a_server_is_read_twice(server: Server, clock: list[int]) -> None:
+def test_a_server_is_read_twice(server: VllmServer, clock: list[int]) -> None:
     result = run(
         *("check", "--vllm", server.url, "--gpu", "h100", "--seconds", "20"),
         *("--engine-version", "0.11", "--offline", "--json"),
@@ -168,7 +105,7 @@ def test_a_server_is_read_twice(server: Server, clock: list[int]) -> None:
     ("status", "code"), [(302, "redirect"), (404, "unexpected_answer"), (500, "unexpected_answer")]
 )
 def test_servers_that_are_something_else(
-    server: Server, clock: list[int], status: int, code: str
+    server: VllmServer, clock: list[int], status: int, code: str
 ) -> None:
     server.status = status
     asked = ("--gpu", "h100", "--offline", "--json")
@@ -190,6 +127,6 @@ def test_addresses_that_cannot_be_read(address: str, code: str, clock: list[int]
     assert reason(run("check", "--vllm", address, "--gpu", "h100", "--offline", "--json")) == code
 
 
-def test_a_server_does_not_say_which_gpu_it_has(server: Server) -> None:
+def test_a_server_does_not_say_which_gpu_it_has(server: VllmServer) -> None:
     assert reason(run("check", "--vllm", server.url, "--offline", "--json")) == "needed"
     assert server.paths == []
