@@ -1,11 +1,13 @@
-"""Documents: what they name exists; contract, skill, front matter and examples are of today."""
+"""Documents: what they name exists; contract, skill, front matter and examples are of today.
+
+tests/test_snippets.py runs their commands.
+"""
 
 from __future__ import annotations
 
 import doctest
 import importlib
 import re
-import shlex
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ import yaml
 from gpusizer import __version__
 from gpusizer.answers.requests.request_docs import described_fields
 from gpusizer.answers.use_cases import USE_CASES
-from gpusizer.cli.arguments import build_parser
+from gpusizer.cli.command_list import COMMANDS
 from gpusizer.core import errors
 from gpusizer.core.paths import SNAPSHOTS_DIR
 from gpusizer.fit.verdict import Verdict
@@ -28,6 +30,7 @@ from gpusizer.ui.server.http_status import STATUSES
 from scrapers.cache.stored import EmbeddedSnapshots
 from scripts.write_contract import PAGE, updated
 from tests.each import each
+from tests.snippets import snippets
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(
@@ -140,19 +143,11 @@ def test_the_citation_is_of_this_version() -> None:
 
 SKILL = (ROOT / "skills" / "gpusizer" / "SKILL.md").read_text("utf-8")
 EMBEDDING = (ROOT / "docs" / "embedding.md").read_text("utf-8")
-LINES = re.findall(r"^gpusizer (?!COMMAND)(.+?)(?: +#.*)?$", SKILL, re.M)
 
 
 def test_the_skill_has_a_head() -> None:
     head = yaml.safe_load(SKILL.split("---\n")[1])
     assert head["name"] == "gpusizer" and 50 < len(head["description"]) <= 1024
-
-
-@each("line", LINES)
-def test_the_skills_commands_are_understood(line: str) -> None:
-    words = shlex.split(line)
-    arguments = build_parser(words).parse_args(words)
-    assert arguments.command == words[0] and arguments.json
 
 
 def test_the_skill_names_every_verdict() -> None:
@@ -162,7 +157,10 @@ def test_the_skill_names_every_verdict() -> None:
 
 
 def test_the_skill_shows_most_commands() -> None:
-    assert len({line.split()[0] for line in LINES}) == len(LINES) - 1 >= 7
+    """Each for one JSON document."""
+    block = [snippet.text for snippet in snippets("skills/gpusizer/SKILL.md") if snippet.in_block]
+    assert all(text.endswith(" --json") for text in block)
+    assert set(COMMANDS) - {text.split()[1] for text in block} == {"batch", "serve"}
 
 
 def test_parameters_of_an_embedded_page_are_those_of_its_address() -> None:

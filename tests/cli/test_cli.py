@@ -53,11 +53,11 @@ ENVIRONMENT = {
 }
 
 
-def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a command line in this process, which saves the time to import gpusizer again."""
     stdout, stderr = StringIO(), StringIO()
     with (
-        patch.dict(os.environ, ENVIRONMENT),
+        patch.dict(os.environ, ENVIRONMENT | environment),
         patch.object(sys, "stdin", TextIOWrapper(BytesIO(stdin.encode()), "utf-8")),
         redirect_stdout(stdout),
         redirect_stderr(stderr),
