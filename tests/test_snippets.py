@@ -32,8 +32,12 @@ from tests.snippets import COMMAND, DOCUMENTS, QUESTION, ROOT, Snippet, snippets
 
 NOT_RUN: Mapping[str, str] = {
     "./scripts/app": "fetches packages; `python app.py`, which it then starts, is run",
+    "./scripts/gpusizer size Qwen/Qwen3-8B": "fetches packages; `python -m gpusizer` is run",
     "./scripts/test": "fetches packages, and runs these tests",
+    "mkdir /tmp/space && git archive HEAD | tar -x -C /tmp/space": "writes outside of the checkout",
+    'hf upload OWNER/gpusizer /tmp/space . --repo-type=space --delete="*"': "writes to the Hub",
     "apt install chromium redis-server nginx": "installs packages of the system",
+    "pip install -r requirements-redis.txt": "fetches packages",
     "pip install .": "fetches packages; tests/test_installation.py installs the wheel",
     "pip install '.[web]'": "fetches packages; tests/test_installation.py serves from the wheel",
     "uvx --from . gpusizer": "fetches packages",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import time
 
 # Gradio reads these variables when it is imported: it sends no analytics, and sums up its queue
 # only once in 1000 requests.
@@ -22,13 +23,14 @@ from gpusizer.gpus import load_catalogue
 from gpusizer.ui import Application, build_application
 from gpusizer.ui.server.health import Monitor
 from gpusizer.ui.server.observation import LOGGER
-from gpusizer.ui.server.serving import launch
+from gpusizer.ui.server.serving import drain, launch
 from scrapers.cache.stored import EmbeddedSnapshots
 from scrapers.fetcher import Fetcher
 from scrapers.listings import build_lister, build_trending
 
-_DRAIN_SECONDS = 4.0
-"""Time for answers under way beyond Gradio's five seconds: Docker kills after ten in all."""
+_DRAIN_SECONDS = 8.0
+"""Time for answers under way: Docker kills ten seconds after it asked for the end."""
+_DAY_SECONDS = 86_400.0
 
 
 def compose(settings: Settings, *, sign_in: bool) -> Application:
@@ -59,7 +61,7 @@ def serve(host: str | None = None, port: int | None = None) -> None:
     Raises InvalidRequest for an impossible setting, and if the server cannot listen there.
     """
     application = compose_from_environment()
-    settings, endpoints = application.monitor.settings, application.endpoints
+    settings = application.monitor.settings
     try:
         launch(
             application,
@@ -67,18 +69,18 @@ def serve(host: str | None = None, port: int | None = None) -> None:
             server_name=host,
             server_port=port,
         )
+        # What stands by now stays until the end: the garbage collector need not look through it,
+        # which takes 0.15 s of processor time about once in ten answers.
+        gc.freeze()
+        if settings.structured_log:
+            log_as_json(LOGGER)
+        while True:
+            time.sleep(_DAY_SECONDS)
     except OSError as error:
         if "empty port" not in str(error):  # Gradio's words
             raise
         host = host or os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1")
         value = host if port is None else f"{host}:{port}"
         raise InvalidRequest(field="serve", value=value, reason="cannot_listen") from None
-    # What stands by now stays until the end: the garbage collector need not look through it, which
-    # takes 0.15 s of processor time about once in ten answers.
-    gc.freeze()
-    if settings.structured_log:
-        log_as_json(LOGGER)
-    endpoints.block_thread()
-    # Gradio has closed the server on KeyboardInterrupt, and waited for answers under way for 5 s.
-    if endpoints.server is not None:
-        endpoints.server.thread.join(_DRAIN_SECONDS)
+    finally:
+        drain(application, _DRAIN_SECONDS)

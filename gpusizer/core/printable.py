@@ -56,7 +56,7 @@ def encodable(text: str, encoding: str) -> str:
     """JSON text in a form that an encoding has: characters that it lacks are escaped.
 
     >>> encodable('{"name":"通义"}', "cp1252")
-    '{"name":"\\u901a\\u4e49"}'
+    '{"name":"\\\\u901a\\\\u4e49"}'
     """
     try:
         text.encode(encoding)

@@ -27,6 +27,7 @@ _PROXIES = {
     "ALL_PROXY": "socks5://127.0.0.1:9",
 }
 """Nothing listens there: a request that takes one of these fails."""
+_HEARTBEAT = "/gradio_api/heartbeat/visitor"
 
 
 def serving(folder: Path, **variables: str) -> subprocess.Popen[str]:
@@ -45,7 +46,7 @@ def serving(folder: Path, **variables: str) -> subprocess.Popen[str]:
 
 @pytest.fixture
 def hub() -> Iterator[HubEmulator]:
-    with HubEmulator([llama_repo("org/slow")], latency=1.0) as emulator:
+    with HubEmulator([llama_repo("org/slow")], latency=0.3) as emulator:
         yield emulator
 
 
@@ -69,12 +70,14 @@ def test_an_answer_under_way_is_given_before_the_end(
         try:
             wait_for(port)
             url = f"http://127.0.0.1:{port}/v1/size?model=org/slow"
+            page = requests.get(f"http://127.0.0.1:{port}/en{_HEARTBEAT}", stream=True, timeout=60)
             answer = pool.submit(requests.get, url, timeout=_ANSWER_SECONDS)
             while not hub.requests and not answer.done():
                 time.sleep(0.02)
             process.send_signal(number)
             shown, _ = process.communicate(timeout=_ANSWER_SECONDS)
             assert answer.result().status_code == 200
+            assert b"ALIVE" in page.content, "the stream of an open page ends as a stream does"
         finally:
             process.kill()
     assert process.returncode == 0, shown

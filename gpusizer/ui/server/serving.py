@@ -150,6 +150,16 @@ def launch(application: Application, counter: QuestionCounter | None = None, **o
     return str(url)
 
 
+def drain(application: Application, seconds: float) -> None:
+    """Take no more requests, and wait that long at most for the answers under way."""
+    server = getattr(application.endpoints, "server", None)  # missing before `launch` has made it
+    if server is not None:
+        for blocks in (application.endpoints, *application.pages.values()):
+            blocks.app.stop_event.set()  # ends the heartbeats of open pages
+        server.should_exit = True
+        server.thread.join(seconds)
+
+
 class PagePath:
     """ASGI middleware that removes the mount's path from a request to a page's Blocks.
 
@@ -178,9 +188,11 @@ def _page_routes(pages: FastAPI, blocks: gr.Blocks, language: Language) -> list[
     # Behind a reverse proxy that serves us below a path, Gradio's root_path holds that path.
     root_path = blocks.root_path + mount_path
     gr.mount_gradio_app(pages, blocks, mount_path, root_path=root_path, **page_options())
+    app: Any
     (app,) = (
         route.app for route in pages.routes if isinstance(route, Mount) and route.path == mount_path
     )
+    blocks.app = app  # the one that serves; `drain` ends its heartbeats
 
     def redirect(request: Request) -> RedirectResponse:
         """The same question at the address without a slash."""
