@@ -13,10 +13,9 @@ from gpusizer.core.errors import InvalidRequest
 from gpusizer.fit.serving.constants import FIRST, RATE, serving_band
 from gpusizer.fit.serving.server import Server
 from gpusizer.fit.serving.simulation import percentile, simulated
-from gpusizer.fit.serving.steady import most_at_random, random_arrivals
+from gpusizer.fit.serving.steady import ROUNDING, most_at_random, random_arrivals
 from gpusizer.memory.workload import Workload
 
-_ROUNDING = 1e-9  # relative error of a rate, by which no replica more is needed
 _MORE = 0.03  # of the replicas that are added at a time where a simulation was late
 _TRIES = 40
 
@@ -106,7 +105,7 @@ class Borne:
     def replicas(self, requests_per_second: float) -> int:
         """How many bear that rate together."""
         each = self.requests_per_second
-        return max(1, math.ceil(requests_per_second / each - _ROUNDING))
+        return max(1, math.ceil(requests_per_second / each - ROUNDING))
 
 
 def borne(server: Server, promise: Promise) -> Borne | None:

@@ -30,6 +30,8 @@ ROUNDS = 10.0
 """Requests of each user of a load test, the first of them at the same time as everybody's: ten in
 the scripts of InferenceMAX (benchmark_serving.py, `--num-prompts` of ten times the concurrency) and
 of NVIDIA's Dynamo (perf.sh, `--request-count`)."""
+ROUNDING = 1e-9
+"""Relative error of a rate: one that is beyond a limit by less is within it."""
 _ROUNDS = 60
 _CLOSE = 1e-4
 _NEAR = 1e-3
@@ -151,10 +153,10 @@ def _lined_up(server: Server, users: float) -> float:
 
 def random_arrivals(server: Server, requests_per_second: float) -> Steady | None:
     """One rank under requests at random times (Poisson); None where more come than it answers."""
-    limit, _ = limit_of(server)
-    if requests_per_second >= limit:
+    limit, busiest = limit_of(server)
+    if requests_per_second > limit * (1 + ROUNDING):
         return None
-    low, high = 0.0, float(server.most)
+    low, high = 0.0, busiest.decoding
     for _ in range(_ROUNDS):
         middle = (low + high) / 2
         rate = _rate(server, _work_at_random(server, middle))
@@ -172,15 +174,18 @@ def most_at_random(server: Server, ttft_seconds: float | None, share: float) -> 
     fluctuations (square-root staffing: n + z x sqrt(n)).
     """
     z = NormalDist().inv_cdf(share)
+    limit, busiest = limit_of(server)
 
     def state(decoding: float) -> Steady | None:
         work = _work_at_random(server, decoding)
-        found = _at_random(server, work, _rate(server, work))
-        full = found.saturated or found.users + z * sqrt(found.users) > server.most
+        rate = _rate(server, work)
+        found = _at_random(server, work, rate)
+        full = rate > limit or found.users + z * sqrt(found.users) > server.most
         late = ttft_seconds is not None and _late(server, work, share) > ttft_seconds
         return None if full or late else found
 
-    low, high = _IDLE, float(server.most)
+    high = busiest.decoding
+    low = min(_IDLE, high)
     best = state(low)
     if best is None:
         return None
@@ -194,7 +199,12 @@ def most_at_random(server: Server, ttft_seconds: float | None, share: float) -> 
 
 def _rate(server: Server, work: _Work) -> float:
     """Requests per second, whose prompts take less than all of the time."""
-    return min(work.decoding / (server.steps * work.gap), _BUSIEST / work.each)
+    return min(_ended(server, work), _BUSIEST / work.each)
+
+
+def _ended(server: Server, work: _Work) -> float:
+    """Answers per second that so many decoding sequences end."""
+    return work.decoding / (server.steps * work.gap)
 
 
 def _work_at_random(server: Server, decoding: float) -> _Work:
@@ -229,8 +239,22 @@ def _late(server: Server, work: _Work, share: float) -> float:
 
 
 def limit_of(server: Server) -> tuple[float, Steady]:
-    """Most requests per second that one rank answers, and its state then."""
-    work = _work_at_random(server, float(server.most))
+    """Most requests per second that one rank answers, and its state then.
+
+    More sequences end more answers and leave a step less room for prompts: beyond the number at
+    which both rates are the same, each further one costs requests.
+    """
+    low, high = 0.0, float(server.most)
+    work = _work_at_random(server, high)
+    for _ in range(_ROUNDS if _ended(server, work) > _BUSIEST / work.each else 0):
+        middle = (low + high) / 2
+        tried = _work_at_random(server, middle)
+        if _ended(server, tried) > _BUSIEST / tried.each:
+            high = middle
+        else:
+            low, work = middle, tried
+        if high - low < _CLOSE * high:
+            break
     rate = _rate(server, work)
     return rate, _at_random(server, work, rate)
 
