@@ -42,6 +42,8 @@ class Fit:
         """The way with what its cache holds."""
         if way.arranged is not None:
             return cls(way, _pool_arranged(way), None, _longest_arranged(study, way), None)
+        if not way.machine.gpus:
+            return cls(way, 0, None, None, None)
         pool = pool_on(way.gpu, way.estimate)
         held = sequences_held(study, way.estimate, pool)
         return cls(

@@ -226,6 +226,8 @@ def _reasons(study: Study, machine: Machine) -> Iterator[Note]:
             yield why
         elif refused:
             yield from refused
+        elif not machine.gpus and not engine.abilities.offloads:
+            yield Note("engine_needs_a_gpu", engine=engine.name)
         elif not machine.is_uniform and not engine.abilities.offloads:
             yield Note("engine_needs_one_kind", engine=engine.name)
         elif not machine.is_uniform:

@@ -79,12 +79,14 @@ def _banded(rate: Rate) -> dict[str, NoteValue]:
 
 
 def memory_free(place: Ranked) -> Note:
-    """What stays free on the fullest device."""
-    each = "each" if len(place.fit.machine.gpus) > 1 else "one"
+    """What stays free on the fullest device, or of the system memory of a machine without any."""
+    machine = place.fit.machine
+    each = "each" if len(machine.gpus) > 1 else "one"
+    free = machine.gpu.device_free_bytes if machine.gpus else machine.free_ram_bytes or 0
     return Note(
         f"answer_free_{each}",
         free_bytes=max(0, place.fit.way.headroom_bytes),
-        memory_bytes=place.fit.gpu.device_free_bytes,
+        memory_bytes=free,
     )
 
 
@@ -118,11 +120,12 @@ def one_price(gpu: Gpu, costs: PlanCosts) -> tuple[Note, ...]:
 
 def facts_of(place: Ranked) -> Mapping[str, NoteValue | None]:
     """The figures of a place under the names that the ranking has for them."""
-    fit, costs = place.fit, place.costs
+    fit, machine = place.fit, place.fit.machine
+    costs = place.costs if machine.is_uniform else None
     return {
-        "gpu": fit.gpu.slug,
-        "gpu_name": machine_name(fit.machine),
-        "count": len(fit.machine.gpus) if not fit.machine.is_uniform else fit.count,
+        "gpu": fit.gpu.slug if machine.gpus else None,
+        "gpu_name": machine_name(machine),
+        "count": fit.count if machine.is_uniform else len(machine.gpus),
         "quant": fit.estimate.quant.slug,
         "engine": fit.estimate.engine.slug,
         "verdict": fit.verdict.value,
@@ -130,8 +133,8 @@ def facts_of(place: Ranked) -> Mapping[str, NoteValue | None]:
         "max_context": fit.max_context,
         "max_concurrency": fit.max_concurrency,
         "tokens_per_second": None if place.decode is None else place.decode.likely,
-        "buy_usd": costs.buy_usd,
-        "rent_usd_per_hour": costs.rent_usd_per_hour,
+        "buy_usd": None if costs is None else costs.buy_usd,
+        "rent_usd_per_hour": None if costs is None else costs.rent_usd_per_hour,
     }
 
 

@@ -139,6 +139,7 @@ def users_served(
         said = tuple(verdict(profile, first))
         weighed = (*planned(profile, workload), *remedies(first))
         return Conclusion("load", said, weighed, facts_of(first))
+    has_price = first.fit.machine.is_uniform
     said = (
         Note(
             "answer_users",
@@ -147,10 +148,10 @@ def users_served(
             context=workload.context,
         ),
         *_speed_of_all(first, users),
-        *_cost(first.fit.gpu, first.costs),
+        *(_cost(first.fit.gpu, first.costs) if has_price else ()),
     )
     weighed = (
-        *_per_million(first, users),
+        *(_per_million(first, users) if has_price else ()),
         *first.weighed,
         *missed(first),
         *unmeasured(first),

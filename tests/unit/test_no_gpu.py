@@ -1,0 +1,69 @@
+"""Questions about a machine that has system memory and no GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpusizer.answers.misses import find_misses
+from gpusizer.cli.details import details_text
+from gpusizer.cli.summary import SUMMARIES
+from gpusizer.core.units import GIB
+from gpusizer.fit.machine import SYSTEM_BYTES
+from gpusizer.text import LANGUAGES, say_note
+from gpusizer.ui.presenters.markdown import markdown
+from gpusizer.ui.presenters.pieces.words import Words
+from tests.answers.test_contract import check
+from tests.asking import size
+from tests.each import each
+from tests.nightly import paired
+from tests.sizers import embedded_sizer
+
+QWEN, FLUX, WHISPER = "Qwen/Qwen3-8B", "black-forest-labs/FLUX.1-dev", "openai/whisper-large-v3"
+RIG = "cpu only + 64gb ram"
+MODELS = (QWEN, FLUX, WHISPER, "BAAI/bge-large-en-v1.5", "deepseek-ai/DeepSeek-R1")
+LOADS: tuple[dict[str, Any], ...] = ({}, {"concurrency": 8}, {"requests_per_second": 1})
+PRICES = ("answer_price", "answer_rent", "answer_per_million")
+
+
+def asked(model: str = QWEN, **fields: Any) -> Any:
+    return size(embedded_sizer(), {"model": model, "rig": RIG, "top": 1, **fields})
+
+
+def test_what_stays_free_is_of_the_memory_that_the_system_leaves() -> None:
+    report = asked()
+    free = next(note for note in report.conclusion.said if note.code == "answer_free_one")
+    assert report.rig is not None and report.rig.fit.way.arranged is not None
+    used = report.rig.fit.way.arranged.host.total.likely
+    assert free.fields["memory_bytes"] == 64 * GIB - SYSTEM_BYTES
+    assert free.fields["free_bytes"] == 64 * GIB - SYSTEM_BYTES - used
+    facts = report.conclusion.facts
+    assert (facts["gpu"], facts["gpu_name"], facts["count"]) == (None, "CPU", 0)
+    assert facts["tokens_per_second"] is not None
+
+
+@each("model, load", paired(MODELS, LOADS))
+def test_every_door_has_an_answer(model: str, load: dict[str, Any]) -> None:
+    fields = {"model": model, "rig": RIG, "top": 1, **load}
+    assert details_text(check(embedded_sizer(), "size", fields))
+    report = asked(model, **load)
+    assert SUMMARIES["size"](report) and all(markdown(report, Words(it), "") for it in LANGUAGES)
+    assert isinstance(find_misses(report), tuple)
+
+
+@each("model, engine", [(FLUX, "diffusers"), (WHISPER, "vLLM")])
+def test_what_llama_cpp_does_not_run_needs_a_gpu(model: str, engine: str) -> None:
+    report = asked(model)
+    assert say_note(report.conclusion.said[1]).startswith(f"{engine} is planned on GPUs alone")
+    data = report.to_json(say_note)["rig"]
+    assert (data["verdict"], data["max_context"]) == ("not_supported", None)
+
+
+@each("rig", [RIG, "3090 + 3060 + 64gb ram"])
+def test_prices_of_unlike_devices_are_not_added_up(rig: str) -> None:
+    """Not even as twice the price of the faster one."""
+    for users in (1, 8):
+        report = asked(rig=rig, concurrency=users)
+        facts = report.conclusion.facts
+        assert (facts["buy_usd"], facts["rent_usd_per_hour"]) == (None, None)
+        said = [note.code for note in (*report.conclusion.said, *report.conclusion.weighed)]
+        assert not [code for code in said if code.startswith(PRICES)]
