@@ -139,7 +139,7 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
     main = snapshot.components[0]
     config = main.config or config_of_params(snapshot.extra_configs.get(PARAMS))
     # Totals have no tensors to read an architecture off.
-    by_config = architecture_of_config(config) if main.totals else None
+    by_config = architecture_of_config(config, snapshot.pipeline_tag) if main.totals else None
     groups, quantization = _classified(snapshot, config, by_config)
     architecture = by_config if main.totals else _architecture(snapshot, config, groups)
     if architecture is not None:
@@ -184,8 +184,9 @@ def _architecture(
     """The architecture of the language model; None for a pipeline, which has no cache of text."""
     if snapshot.format == "diffusers":
         return None
-    resolve = resolve_gguf if snapshot.format == "gguf" else resolve_architecture
-    return resolve(config, groups)
+    if snapshot.format == "gguf":
+        return resolve_gguf(config, groups)
+    return resolve_architecture(config, groups, snapshot.pipeline_tag)
 
 
 def _classified(

@@ -35,7 +35,7 @@ def task_of(profile: ModelProfile) -> Task:
     if arch is None:
         return "other"
     if not arch.generates:
-        return "embedding"
+        return "other" if kind_of(profile) == "tower" else "embedding"
     parts = {group.part for group in profile.groups}
     if Part.VISION in parts:
         return "vision"
@@ -59,7 +59,10 @@ def kind_of(profile: ModelProfile) -> ModelKind:
     if arch is None or arch.model_type == "unknown":
         told = task_of_tag(profile.pipeline_tag)
         return "decoder" if told in (None, "text", "vision") else "tower"
-    return _KINDS.get(arch.model_type, "decoder" if arch.generates else "encoder")
+    kind = _KINDS.get(arch.model_type)
+    if arch.generates:
+        return kind or "decoder"
+    return "tower" if kind == "tower" or arch.reads == "other" else "encoder"
 
 
 def writes_text(profile: ModelProfile) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import accumulate, pairwise
+from typing import Literal
 
 from gpusizer.model.architecture.rotary import Rotary
 
@@ -81,6 +82,7 @@ class Architecture:
         expert_width: inner width of one routed expert.
         tied_embeddings: input and output embedding are one matrix.
         generates: whether the model produces text token by token (needs a KV cache).
+        reads: of a model that generates nothing: text, or "other" (images, sound) alone.
         layer_plan: layers in order, equal neighbours merged. Left out of the hash, which caches
             ask for often: a plan may have hundreds of runs.
         rotary: kinds of rotary positions, whose tables engines keep.
@@ -108,6 +110,7 @@ class Architecture:
     recovered: tuple[str, ...] = ()
     defaulted: tuple[str, ...] = ()
     claimed_layers: int | None = None
+    reads: Literal["text", "other"] = "text"
 
     @property
     def growing_elements_per_token(self) -> int:

@@ -8,9 +8,10 @@ from functools import cache, partial
 
 from gpusizer.hub.snapshot import Config
 from gpusizer.model.architecture import tensors
-from gpusizer.model.architecture.config import MODEL_TYPES, ConfigView, view
+from gpusizer.model.architecture.config import ConfigView, view
 from gpusizer.model.architecture.layers import attention_kinds
 from gpusizer.model.architecture.model import Architecture, Attention, LayerSpec, merge_runs
+from gpusizer.model.architecture.purpose import purpose_of
 from gpusizer.model.architecture.rotary import rotary_of
 from gpusizer.model.weights import WeightGroup
 
@@ -18,26 +19,24 @@ MAX_LAYERS = 1_000
 """Layers of a language model; the deepest merges on the Hub have about 320."""
 
 _MOST_COMPRESSED = 2**16  # tokens of one entry, as a bound on what configurations say
-_ENCODER_CLASSES = (
-    "ForMaskedLM",
-    "BertModel",
-    "ForSequenceClassification",
-    "ForTokenClassification",
-)
 
 
 def resolve_architecture(
-    config: Config | None, groups: Sequence[WeightGroup]
+    config: Config | None, groups: Sequence[WeightGroup], tag: str | None = None
 ) -> Architecture | None:
     """The architecture, or None when neither configuration nor tensors show a layer stack.
+
+    `tag` is the Hub's pipeline tag.
 
     The configuration is asked first; what it omits is read off tensor shapes, then taken
     from the model class's defaults. Facts found neither way stay None.
     """
-    return None if config is None else resolve_view(view(config), groups)
+    return None if config is None else resolve_view(view(config), groups, tag)
 
 
-def resolve_view(config: ConfigView, groups: Sequence[WeightGroup]) -> Architecture | None:
+def resolve_view(
+    config: ConfigView, groups: Sequence[WeightGroup], tag: str | None = None
+) -> Architecture | None:
     """The architecture by a view of the configuration that was already chosen."""
     facts = _Facts(config, groups)
     claimed = facts.get("layers", tensors.layer_count(groups))
@@ -53,6 +52,7 @@ def resolve_view(config: ConfigView, groups: Sequence[WeightGroup]) -> Architect
     kv_heads = _kv_heads(facts, heads, head_dim, widths)
     cfg = facts.config
     positions = facts.get("max_context", None)
+    purpose = purpose_of(cfg, tag)
     return Architecture(
         model_type=cfg.model_type,
         layers=layers,
@@ -66,7 +66,8 @@ def resolve_view(config: ConfigView, groups: Sequence[WeightGroup]) -> Architect
         experts=facts.get("experts", tensors.expert_count(groups)),
         experts_per_token=facts.get("experts_per_token", None),
         tied_embeddings=bool(cfg.flag("tie_word_embeddings")),
-        generates=_generates(cfg),
+        generates=purpose.generates,
+        reads=purpose.reads,
         layer_plan=_layer_plan(cfg, layers, head_dim, kv_heads, widths, tensors.indexed(groups)),
         expert_width=tensors.expert_width(groups, hidden),
         rotary=rotary_of(cfg, head_dim, positions),
@@ -76,7 +77,7 @@ def resolve_view(config: ConfigView, groups: Sequence[WeightGroup]) -> Architect
     )
 
 
-def architecture_of_config(config: Config | None) -> Architecture | None:
+def architecture_of_config(config: Config | None, tag: str | None = None) -> Architecture | None:
     """The architecture by configuration alone; None where it does not state the number of layers.
 
     Of a gated repository the Hub's API repeats little more than the class, and the default sizes of
@@ -84,7 +85,7 @@ def architecture_of_config(config: Config | None) -> Architecture | None:
     """
     if config is None or not view(config).states("layers"):
         return None
-    return resolve_architecture(config, ())
+    return resolve_architecture(config, (), tag)
 
 
 def _at_most_stored(
@@ -282,11 +283,3 @@ def _mamba(cfg: ConfigView) -> tuple[int, int] | None:
     groups = cfg.number("mamba_n_groups", "n_groups", "mamba_ngroups") or 1
     kernel = cfg.number("mamba_d_conv", "conv_kernel") or 4
     return (kernel - 1) * (inner + 2 * groups * state), inner * state
-
-
-def _generates(cfg: ConfigView) -> bool:
-    if cfg.model_type in MODEL_TYPES["encodes"]:
-        return False
-    classes = cfg.outer.get("architectures")
-    names = [name for name in classes if isinstance(name, str)] if isinstance(classes, list) else []
-    return not any(name.endswith(_ENCODER_CLASSES) for name in names)

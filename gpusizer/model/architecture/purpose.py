@@ -1,0 +1,103 @@
+"""Purpose: whether a model writes token by token, by its class, its pipeline tag and its keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from gpusizer.core.tables import toml_of
+from gpusizer.model.architecture.config import MODEL_TYPES, ConfigView, class_defaults
+
+_TABLES = toml_of(__file__)
+_CLASSES: dict[str, list[str]] = _TABLES["classes"]
+_TAGS: dict[str, list[str]] = _TABLES["tags"]
+
+Reads = Literal["text", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """What a model does.
+
+    Attributes:
+        generates: it writes tokens one after another, each with keys and values kept.
+        reads: of a model that writes nothing: text, or images, sound and the like alone.
+        assumed: no class, tag or key states it.
+    """
+
+    generates: bool
+    reads: Reads = "text"
+    assumed: bool = False
+
+
+def purpose_of(config: ConfigView, tag: str | None) -> Purpose:
+    """What a model does. A class that says it is heard first, then the Hub's pipeline tag, then
+    the other keys of the configuration; a configuration without a class is a language model's."""
+    names = _class_names(config)
+    stated = {word for name in names if (word := _of_class(name)) is not None}
+    if "generates" in stated:
+        return Purpose(generates=True)
+    silent = Purpose(generates=False, reads=_reads(config, tag, "senses" in stated))
+    if stated or config.model_type in MODEL_TYPES["encodes"] or _reads_both_ways(config):
+        return silent
+    if tag in _TAGS["generates"]:
+        return Purpose(generates=True)
+    if tag in _TAGS["senses"]:
+        return silent
+    if config.model_type in class_defaults():
+        return Purpose(generates=True)
+    if tag in _TAGS["reads"]:
+        return silent
+    if not names:
+        return Purpose(generates=True, assumed=True)
+    writes = config.states("vocab_size") and _keeps_cache(config)
+    return Purpose(generates=True) if writes else silent
+
+
+def _reads(config: ConfigView, tag: str | None, senses: bool) -> Reads:
+    """What a model that writes nothing takes in: text unless class, tag or keys say otherwise."""
+    if tag in _TAGS["reads"]:
+        return "text"
+    if senses or tag in _TAGS["senses"] or tag in _TAGS["speech"]:
+        return "other"
+    has_words = config.states("vocab_size") or "vocab_size" in config.defaults
+    beside = any(isinstance(config.outer.get(name), dict) for name in _OTHER_SENSES)
+    return "text" if has_words and not beside else "other"
+
+
+def _class_names(config: ConfigView) -> list[str]:
+    """The classes that the configuration states, of which one that is absent or broken has none."""
+    for part in (config.outer, config.text):
+        classes = part.get("architectures")
+        if isinstance(classes, list) and classes:
+            return [name for name in classes if isinstance(name, str)]
+    return []
+
+
+def _of_class(name: str) -> str | None:
+    """What the longest of the known endings of a class says."""
+    endings = (
+        (len(end), word) for word, ends in _CLASSES.items() for end in ends if name.endswith(end)
+    )
+    return max(endings, default=(0, None))[1]
+
+
+def _reads_both_ways(config: ConfigView) -> bool:
+    """Whether every token attends to later ones too, so that nothing can be kept."""
+    both, causal = config.flag("use_bidirectional_attention"), config.flag("is_causal")
+    return both is True or causal is False
+
+
+def _keeps_cache(config: ConfigView) -> bool:
+    """Whether the keys are those of a class that writes: its code says so, it decodes what an
+    encoder has read, or it states heads of keys and that these are kept."""
+    remote = config.outer.get("auto_map")
+    if isinstance(remote, dict) and any(name in remote for name in _CLASSES_OF_CODE):
+        return True
+    if config.flag("is_encoder_decoder") or config.flag("is_decoder"):
+        return True
+    return config.flag("use_cache") is True and config.states("kv_heads")
+
+
+_OTHER_SENSES = ("vision_config", "audio_config")
+_CLASSES_OF_CODE = ("AutoModelForCausalLM", "AutoModelForSeq2SeqLM", "AutoModelForImageTextToText")
