@@ -234,7 +234,7 @@ def picture_work(study: Study) -> PictureWork | None:
 def _picture_work(study: Study) -> PictureWork | None:
     shape, workload = study.profile.pipeline, study.workload
     steps = None if shape is None else workload.steps or shape.steps
-    if shape is None or steps is None or workload.cpu_offload != "none":
+    if shape is None or steps is None or workload.cpu_offload != "none" or not shape.is_known:
         return None
     canvas = canvas_of(shape, workload)
     each = [(step_flops(denoiser, shape, canvas), denoiser) for denoiser in shape.denoisers]

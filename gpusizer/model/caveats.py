@@ -5,8 +5,10 @@ from __future__ import annotations
 from gpusizer.core.messages import Note
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.model.architecture import Architecture
+from gpusizer.model.doubts import pipeline_doubts
 from gpusizer.model.gguf_facts import gguf_notes
 from gpusizer.model.packing import StoredQuantization
+from gpusizer.model.pipeline_shape import PipelineShape
 from gpusizer.model.quantization import is_known_method
 from gpusizer.model.tensor_roles import Part
 from gpusizer.model.weights import WeightGroup
@@ -17,6 +19,7 @@ def caveats(
     groups: tuple[WeightGroup, ...],
     architecture: Architecture | None,
     quantization: StoredQuantization | None,
+    pipeline: PipelineShape | None = None,
 ) -> tuple[Note, ...]:
     """Where the numbers come from, and what they leave out or count that others do not."""
     notes: list[Note] = list(snapshot.notes)
@@ -58,6 +61,7 @@ def caveats(
         if architecture.claimed_layers is not None:
             claimed, stored = architecture.claimed_layers, architecture.layers
             notes.append(Note("layers_not_stored", claimed=claimed, layers=stored))
+    notes += pipeline_doubts(pipeline)
     uncounted_paths = [
         file.path for file in snapshot.uncounted_files if file.path.endswith(".safetensors")
     ]

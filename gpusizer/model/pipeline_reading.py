@@ -40,7 +40,8 @@ class PipelineRules:
     """What a class of pipeline does: one row of `data/pipelines.csv`.
 
     Attributes:
-        prefix: beginning of the class names that it holds for.
+        family, forms: the classes that it holds for, one of each form: "Flux" and "- Img2Img" are
+            FluxPipeline and FluxImg2ImgPipeline.
         word: of the names of repositories that it holds for alone, "" for all: models distilled to
             few steps without guidance keep the class of those that they come from.
         guidance_batches: 2 where every step runs with and without the prompt in one batch, None
@@ -52,7 +53,8 @@ class PipelineRules:
         upcasts_vae: a float16 VAE decodes in 32 bits.
     """
 
-    prefix: str = ""
+    family: str = ""
+    forms: str = ""
     word: str = ""
     guidance_batches: int | None = None
     text_tokens: int | None = None
@@ -63,15 +65,24 @@ class PipelineRules:
     passes: int | None = None
     upcasts_vae: bool = False
 
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes."""
+        return tuple(f"{self.family}{form.strip('-')}Pipeline" for form in self.forms.split())
+
 
 @cache
-def _pipeline_rules() -> tuple[PipelineRules, ...]:
-    """Every row of the table, longest prefix first, and of one those with a word."""
+def _rules_by_class() -> Mapping[str, tuple[PipelineRules, ...]]:
+    """The rows of each class, of which those with a word come first."""
     rows = read_table(
         DATA_DIR / "pipelines.csv",
         lambda row: row.record(PipelineRules, upcasts_vae=row.flag("upcast_fp16_vae")),
     )
-    return tuple(sorted(rows, key=lambda rules: (-len(rules.prefix), not rules.word)))
+    by_class: dict[str, tuple[PipelineRules, ...]] = {}
+    for rules in sorted(rows, key=lambda rules: not rules.word):
+        for name in rules.classes:
+            by_class[name] = (*by_class.get(name, ()), rules)
+    return by_class
 
 
 def pipeline_shape(snapshot: RepoSnapshot) -> PipelineShape:
@@ -79,9 +90,9 @@ def pipeline_shape(snapshot: RepoSnapshot) -> PipelineShape:
     index = snapshot.extra_configs.get(INDEX) or {}
     kind = _text(index, "_class_name")
     words = {"", *re.split(r"\W|_", snapshot.repo_id.lower())}
-    rows = (rules for rules in _pipeline_rules() if rules.word in words)
-    matching = (rules for rules in rows if kind.startswith(rules.prefix))
-    rules = next(matching, PipelineRules())
+    matching = (rules for rules in _rules_by_class().get(kind, ()) if rules.word in words)
+    known = next(matching, None)
+    rules = known or PipelineRules()
     tokens = rules.text_tokens or _DEFAULT_TEXT_TOKENS
     parts = snapshot.components
     decoders = (_decoder(part, rules.upcasts_vae) for part in parts)
@@ -101,7 +112,18 @@ def pipeline_shape(snapshot: RepoSnapshot) -> PipelineShape:
         decoder=decoder,
         steps=rules.steps,
         passes=rules.passes or 1,
+        is_known=known is not None,
+        unknown_classes=_unknown_classes("" if known else kind or INDEX, denoisers, decoder),
     )
+
+
+def _unknown_classes(
+    pipeline: str, denoisers: Sequence[Denoiser], decoder: Decoder | None
+) -> tuple[str, ...]:
+    """Classes whose working memory no table has; `pipeline` is "" where it is known."""
+    names = [pipeline, *(d.kind for d in denoisers if not d.channels)]
+    names += [] if decoder is None else [decoder.kind]
+    return tuple(dict.fromkeys(n for n in names if n and n not in module_rules()))
 
 
 def _default_side(parts: Sequence[Component], scale: int) -> int:

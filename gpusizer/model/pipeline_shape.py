@@ -98,6 +98,8 @@ class PipelineShape:
         decoder: None where there is no VAE of a known kind.
         steps: of the denoiser unless told otherwise, None where not known.
         passes: times that the denoiser runs one after the other in a step.
+        is_known: the class of the pipeline has rules, so that what one run draws is known.
+        unknown_classes: the pipeline, denoisers and decoders whose working memory is not known.
     """
 
     kind: str
@@ -111,6 +113,8 @@ class PipelineShape:
     decoder: Decoder | None
     steps: int | None = None
     passes: int = 1
+    is_known: bool = True
+    unknown_classes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

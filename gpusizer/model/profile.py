@@ -148,6 +148,7 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
             groups = mark_tied_output(groups)
     if quantization is not None:
         groups = without_padding(groups, main.config, quantization.method)
+    pipeline = pipeline_shape(snapshot) if snapshot.format == "diffusers" else None
     return ModelProfile(
         **snapshot.facts,
         revision=snapshot.revision,
@@ -166,10 +167,10 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
         architecture=architecture,
         groups=groups,
         weights_basis=_basis(snapshot),
-        caveats=caveats(snapshot, groups, architecture, quantization),
+        caveats=caveats(snapshot, groups, architecture, quantization, pipeline),
         variants=tuple(v for v in snapshot.variants if v.kind == "quantization"),
         variant=_variant_name(snapshot),
-        pipeline=pipeline_shape(snapshot) if snapshot.format == "diffusers" else None,
+        pipeline=pipeline,
     )
 
 

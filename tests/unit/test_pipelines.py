@@ -29,6 +29,7 @@ from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.text import say_note
 from tests.asking import size
 from tests.builders import group, llama, profile_of, snapshot, with_tensors
+from tests.each import each
 from tests.sizers import embedded_sizer
 
 SIZER = embedded_sizer()
@@ -161,6 +162,54 @@ def test_unknown_inputs_give_a_wide_band() -> None:
         UNKNOWN,
     ]
     assert need(profile).activations.high == 8 * GIB
+
+
+def pipeline_of(name: str, *parts: tuple[str, dict[str, Any]]) -> ModelProfile:
+    """A pipeline of a class with components of one small tensor each."""
+    components = tuple(Component(part, config, (), (group("w", (8, 8)),)) for part, config in parts)
+    index = {INDEX: {"_class_name": name}}
+    return profile_of([], components=components, format="diffusers", extra_configs=index)
+
+
+WIDE: dict[str, Any] = {
+    "_class_name": "FluxTransformer2DModel",
+    "num_attention_heads": 24,
+    "attention_head_dim": 128,
+}
+VIDEO_VAE = {"_class_name": "AutoencoderKLLTX2Video", "block_out_channels": [128, 256, 512]}
+
+
+@each(
+    "name, known",
+    [
+        ("FluxPipeline", True),
+        ("FluxImg2ImgPipeline", True),
+        ("Flux3Pipeline", False),  # no row of Flux
+        ("FluxPipelineOfSomebody", False),
+        ("LTX2Pipeline", False),
+        ("HunyuanVideo15Pipeline", False),
+        ("SanaVideoPipeline", False),
+        ("PixArtAlphaPipeline", True),
+        ("PixArtPipeline", False),
+        ("", False),
+    ],
+)
+def test_a_class_of_pipeline_is_known_by_its_whole_name(name: str, known: bool) -> None:
+    profile = pipeline_of(name, ("transformer", WIDE), ("vae", {"_class_name": "AutoencoderKL"}))
+    shape = shape_of(profile)
+    assert shape.is_known is known
+    assert shape.unknown_classes == (() if known else (name or INDEX,))
+    assert (shape.steps is None) is not known
+    steps = pipeline_steps(shape, Workload(), {}, ())[1:]
+    assert [step.need == UNKNOWN for step in steps] == [not known, not known]
+    assert ("unknown_pipeline" in [note.code for note in profile.caveats]) is not known
+
+
+def test_a_decoder_of_an_unknown_class_is_said() -> None:
+    profile = pipeline_of("FluxPipeline", ("transformer", WIDE), ("vae", VIDEO_VAE))
+    assert shape_of(profile).unknown_classes == ("AutoencoderKLLTX2Video",)
+    note = next(n for n in profile.caveats if n.code == "unknown_modules")
+    assert note.fields == {"classes": "AutoencoderKLLTX2Video"}
 
 
 JUNK = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text()

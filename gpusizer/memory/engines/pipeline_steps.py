@@ -24,7 +24,7 @@ Bytes = tuple[float, float, float]
 """Low, likely and high."""
 
 UNKNOWN: Bytes = (1.0 * GIB, 3.0 * GIB, 8.0 * GIB)
-"""Working memory of a decoder or denoiser of an unknown class."""
+"""Working memory of a decoder or denoiser of an unknown class, or of an unknown pipeline."""
 
 _DENOISER_BAND = (0.85, 1.0, 2.4)  # published for FLUX with model offload, 2025
 _DECODER_BAND = (0.6, 1.0, 1.9)  # tensors without workspace; published for FLUX, 2025
@@ -94,6 +94,8 @@ def pipeline_steps(
     if decoder is None:
         return [*steps, PipelineStep((), UNKNOWN)]
     upcast = decoder.upcast and decoder.component not in bfloat16
+    if not shape.is_known:
+        return [*steps, PipelineStep((frozenset({decoder.component}),), UNKNOWN)]
     return [*steps, _decoding(decoder, canvas, widths.get(decoder.component, 2), upcast)]
 
 
@@ -126,7 +128,7 @@ def _text_bytes(encoder: TextEncoder, width: int) -> float:
 
 
 def _denoising(denoiser: Denoiser, shape: PipelineShape, canvas: Canvas, width: int) -> Bytes:
-    if not (denoiser.channels or denoiser.hidden):
+    if not shape.is_known or not (denoiser.channels or denoiser.hidden):
         return UNKNOWN
     batch = canvas.images * shape.guidance_batches
     rows, columns, _ = latents_of(shape, canvas)
