@@ -307,6 +307,17 @@ def test_an_unknown_card_leaves_a_note() -> None:
         checked(engine_logs.SGLANG, gpu="no such card")
 
 
+def test_a_card_may_be_named_with_its_number() -> None:
+    alone = compared(checked(engine_logs.SGLANG, gpu="H100"))
+    stated = alone.request.gpus
+    counted = checked(engine_logs.SGLANG, gpu=f"{stated}xH100")
+    assert compared(counted).rows == alone.rows
+    assert compared(counted).request == alone.request
+    other = checked(engine_logs.SGLANG, gpu=f"{stated + 1}x H100")
+    assert compared(other).rows == alone.rows
+    assert other.notes == (*counted.notes, Note("log_gpu_count", count=stated))
+
+
 def test_weights_of_an_unknown_type_are_not_compared() -> None:
     log = engine_logs.LLAMA_CPP.replace("Q4_K - Medium", "IQ9_XXL")
     log_check = checked(log, "Qwen/Qwen3-8B")

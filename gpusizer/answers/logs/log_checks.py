@@ -23,6 +23,7 @@ from gpusizer.core.validation import fail
 from gpusizer.fit.machine_words import parse_kind
 from gpusizer.fit.speed import Rate
 from gpusizer.fit.speed.work import PROMPT_SHARE
+from gpusizer.gpus.names import parse_gpu_request
 from gpusizer.model.profile import ModelProfile
 
 Fields = Mapping[str, object]
@@ -264,15 +265,17 @@ def check(sizer: Sizer, text: str, model: str = "", *, gpu: str = "") -> LogChec
     """Read a log, predict its run and compare.
 
     `model` is needed where the engine loaded a local path, and wins over what the log names; `gpu`
-    likewise. Raises InvalidRequest when this is no start-up log or a value of it is impossible,
-    UnknownGpu for an unknown `gpu`, and what reading `model` raises; a model that only the log
-    names and that cannot be read leaves a note.
+    likewise, with a count or not: how many there are is what the log says. Raises InvalidRequest
+    when this is no start-up log or a value of it is impossible, UnknownGpu for an unknown `gpu`,
+    and what reading `model` raises; a model that only the log names and that cannot be read leaves
+    a note.
     """
     if not isinstance(text, str):
         raise InvalidRequest(field="log", value="", reason="not_text")
     parsed = parse_log(text)
+    asked = parse_gpu_request(gpu)
     if gpu:
-        sizer.catalogue.find(gpu)
+        sizer.catalogue.find(asked.name)
     notes = [Note("log_cut", lines=parsed.lines_read)] if parsed.cut else []
     if parsed.loads > 1:
         notes.append(Note("log_several_loads", count=parsed.loads))
@@ -280,12 +283,14 @@ def check(sizer: Sizer, text: str, model: str = "", *, gpu: str = "") -> LogChec
     if not named:
         return LogCheck(parsed, "", None, None, (*notes, Note("log_model_unknown")))
     try:
-        comparison = compare_log(parsed, predictor(sizer), named, gpu)
+        comparison = compare_log(parsed, predictor(sizer), named, asked.name)
     except ModelUnreadable as error:
         if model.strip():
             raise
         unread = Note("log_model_not_read", model=named, reason=error.code)
         return LogCheck(parsed, named, None, None, (*notes, unread))
     notes += comparison.prediction.notes
+    if asked.count not in (None, comparison.request.gpus):
+        notes.append(Note("log_gpu_count", count=comparison.request.gpus))
     issue = issue_of(parsed, comparison)
     return LogCheck(parsed, named, comparison, issue, tuple(notes))
