@@ -102,6 +102,9 @@ class GpuListing(Answered[GpusAnswer]):
 
 def nothing_found(query: str, catalogue: Catalogue) -> tuple[Note, ...]:
     """That the catalogue has no GPU of that name, and the names nearest to it."""
-    near = catalogue.suggestions(query)
-    missing = Note("no_gpu_found", query=query[:MAX_NAME_CHARS])
+    query = query[:MAX_NAME_CHARS]
+    unknown = catalogue.unknown(query)
+    reason, near = unknown.fields.get("reason"), unknown.fields["suggestions"]
+    missing = Note(f"gpu_{reason}" if reason else "no_gpu_found", query=query)
+    assert isinstance(near, list)
     return (missing, Note("similar_gpus", names=", ".join(near))) if near else (missing,)

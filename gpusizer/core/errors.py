@@ -60,7 +60,8 @@ class InvalidModelId(InvalidRequest):
 
 
 class UnknownGpu(InvalidRequest):
-    """No catalogue entry has this slug or alias. Fields: `value`, `suggestions`."""
+    """No catalogue entry has this slug or alias. Fields: `value`, `suggestions`, and `reason` for
+    what is known to be no GPU of the catalogue (`gpusizer.gpus.unlisted`)."""
 
 
 class UnknownQuant(InvalidRequest):

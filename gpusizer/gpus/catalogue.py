@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,12 +17,15 @@ from gpusizer.gpus.names import (
     NameKey,
     SearchedNames,
     candidate_keys,
+    makers_named,
     name_key,
     search_words,
     telling_words,
 )
+from gpusizer.gpus.near_names import near_cores
 from gpusizer.gpus.purchase import with_prices
 from gpusizer.gpus.table import read_gpus
+from gpusizer.gpus.unlisted import GPUS, why_unlisted
 
 MAX_NAME_CHARS = 100
 MAX_SUGGESTIONS = 5
@@ -49,15 +51,24 @@ class Catalogue:
     def find(self, text: str) -> Gpu:
         """The GPU with this slug, name or alias, in any usual spelling.
 
-        Raises UnknownGpu with up to five names to suggest. A product sold in several memory
-        sizes needs its size, unless the alias file names the default.
+        Raises UnknownGpu with up to five names to suggest, and with a `reason` for what is known to
+        be no GPU of this catalogue. A product sold in several memory sizes needs its size, unless
+        the alias file names the default.
         """
         if len(text) > MAX_NAME_CHARS:
             raise UnknownGpu(value=text[:MAX_NAME_CHARS], suggestions=[])
         gpu = self.match(text)
         if gpu is None:
-            raise UnknownGpu(value=text, suggestions=self.suggestions(text))
+            raise self.unknown(text)
         return gpu
+
+    def unknown(self, text: str) -> UnknownGpu:
+        """That no GPU has this name, why not, and which are near."""
+        reason = why_unlisted(text)
+        if not reason:
+            return UnknownGpu(value=text, suggestions=self.suggestions(text))
+        near = self.suggestions(text) if reason in GPUS else []
+        return UnknownGpu(value=text, reason=reason, suggestions=near)
 
     def search(self, query: str) -> list[Gpu]:
         """GPUs that a query names, the likeliest first. Empty: all of them.
@@ -70,7 +81,10 @@ class Catalogue:
         if not query.strip():
             return list(self.gpus)
         words = search_words(query)
-        gpus = [*self._named(query), *self._with_words(words)]
+        named = self._named(query)
+        if not named and why_unlisted(query):
+            return []
+        gpus = [*named, *self._with_words(words, products=not named)]
         return _distinct(gpus or self._with_words(telling_words(words)))
 
     def match(self, text: str) -> Gpu | None:
@@ -78,9 +92,10 @@ class Catalogue:
         exact = self._by_slug.get(text.strip().casefold())
         if exact is not None:
             return exact
+        makers = makers_named(text)
         for key in candidate_keys(text):
             for index in (self._by_alias, self._by_name):
-                matches = index.get(key, ())
+                matches = _of_makers(index.get(key, ()), makers)
                 if len(matches) == 1:
                     return matches[0]
         return next(iter(computers_named(text, self.gpus)), None)
@@ -91,15 +106,18 @@ class Catalogue:
         if gpu is not None:
             return (gpu,)
         key = name_key(text)
-        return self._by_name.get(key, ()) if key.core else ()
+        sizes = self._by_name.get(key, ()) if key.core else ()
+        return _of_makers(sizes, makers_named(text))
 
-    def _with_words(self, words: Sequence[str]) -> list[Gpu]:
-        """GPUs that have every word: as whole words first, then as the beginnings of words."""
+    def _with_words(self, words: Sequence[str], *, products: bool = True) -> list[Gpu]:
+        """GPUs that have every word: as whole words first, then as the beginnings of words, and
+        with `products` of those only that go on without further digits."""
         if not words:
             return []
+        begin = SearchedNames.have_products if products else SearchedNames.have_beginnings
         searched = tuple(zip(self.gpus, self._searched_names, strict=True))
         whole = [gpu for gpu, names in searched if names.have_whole(words)]
-        return whole + [gpu for gpu, names in searched if names.have_beginnings(words)]
+        return whole + [gpu for gpu, names in searched if begin(names, words)]
 
     @cached_property
     def _by_slug(self) -> dict[str, Gpu]:
@@ -120,26 +138,48 @@ class Catalogue:
         """What each GPU is searched by, in the order of the file."""
         return tuple(
             SearchedNames.of((gpu.slug, gpu.name, gpu.vendor, gpu.architecture, *gpu.aliases))
+            if gpu.vendor == "NVIDIA"  # whose compute capability is a number like any other
+            else SearchedNames.of(
+                (
+                    gpu.slug,
+                    gpu.name,
+                    gpu.vendor,
+                    gpu.architecture,
+                    gpu.compute_capability,
+                    *gpu.aliases,
+                )
+            )
             for gpu in self.gpus
         )
 
     def suggestions(self, text: str) -> list[str]:
-        """Names of the sizes the text could mean, else the closest ones; five at most."""
-        for key in candidate_keys(text):
-            matches = self._by_name.get(NameKey(key.core, None), ()) if key.core else ()
-            if matches:
-                return [gpu.name for gpu in matches[:MAX_SUGGESTIONS]]
-        spellings = {name: gpu.name for gpu in self.gpus for name in (gpu.slug, gpu.name.lower())}
-        # In reverse, so that the first GPU with a core wins: the file lists modified cards last.
-        names_by_core = {
-            key.core: gpu.name
-            for gpu in reversed(self.gpus)
-            for key in (*_name_keys(gpu), *_alias_keys(gpu))
-        }
-        close = difflib.get_close_matches(text.casefold(), spellings, MAX_SUGGESTIONS)
-        close_cores = difflib.get_close_matches(name_key(text).core, names_by_core, MAX_SUGGESTIONS)
-        names = [names_by_core[core] for core in close_cores] + [spellings[name] for name in close]
-        return list(dict.fromkeys(names))[:MAX_SUGGESTIONS]
+        """Names of the sizes the text could mean, else those with all of its words, else the
+        closest ones of the makers that it names; five at most.
+        """
+        makers, key = makers_named(text), name_key(text)
+        for reading in candidate_keys(text):
+            sizes = self._by_name.get(NameKey(reading.core, None), ()) if reading.core else ()
+            if sizes:
+                likely = _of_makers(sizes, makers) or sizes
+                return [gpu.name for gpu in likely[:MAX_SUGGESTIONS]]
+        words = telling_words(search_words(text))
+        unsized = [word for word in words if word != f"{key.memory_gb}gb"]
+        worded = _distinct(self._with_words(words) or self._with_words(unsized))
+        names = [gpu.name for gpu in worded] or self._near(key, makers)
+        return names[:MAX_SUGGESTIONS]
+
+    def _near(self, key: NameKey, makers: frozenset[str]) -> list[str]:
+        """Names like a key, the nearest first, one of each product: what its alias means, else its
+        first size.
+        """
+        cards: dict[str, list[Gpu]] = {}
+        for gpu in _of_makers(self.gpus, makers):
+            for core in {other.core for other in (*_alias_keys(gpu), *_name_keys(gpu))}:
+                cards.setdefault(core, []).append(gpu)
+        sizes = {core: [gpu.memory_marketing_gb for gpu in named] for core, named in cards.items()}
+        near = near_cores(key, sizes) if key.core else []
+        meant = (self._by_alias.get(NameKey(core, None), cards[core])[0] for core in near)
+        return list(dict.fromkeys(gpu.name for gpu in meant))
 
 
 def load_catalogue(path: Path = DATA_DIR) -> Catalogue:
@@ -158,6 +198,11 @@ def _distinct(gpus: Iterable[Gpu]) -> list[Gpu]:
     for gpu in gpus:
         by_slug.setdefault(gpu.slug, gpu)
     return list(by_slug.values())
+
+
+def _of_makers(gpus: Sequence[Gpu], makers: frozenset[str]) -> tuple[Gpu, ...]:
+    """Those of the makers that a text names; all where it names none."""
+    return tuple(gpu for gpu in gpus if not makers or gpu.vendor in makers)
 
 
 def _name_keys(gpu: Gpu) -> list[NameKey]:

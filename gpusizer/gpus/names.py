@@ -25,7 +25,16 @@ _TRANSLATIONS = dict.fromkeys(_WORDS["nothing"], " ") | {
 _PARENTHESIS = re.compile(r"\([^)]*\)")
 _MEMORY = re.compile(r"(?<![a-z\d.])(\d{1,4}) ?(?:gb|gib|g)(?![a-z\d])")
 _TRAILING_MEMORY = re.compile(r"(?<=\S) (\d{1,3})$")
+_VGPU_PROFILE = re.compile(r"(?<=[a-z\d])-(\d{1,2}|141)[cq]$")  # of NVIDIA: "L40S-48C" has 48 GB
+_MAKERS = {
+    maker: re.compile(rf"(?<![^\W\d_])(?:{'|'.join(words)})(?![a-z])")
+    for maker, words in _WORDS["makers"].items()
+}
 _SERIES = re.compile(r"^(?:rtx|gtx|rx|arc)(?=[a-z]?\d)")
+
+
+_FEWEST_DIGITS = 3
+"""Digits from which on a number alone names a product."""
 
 
 class NameKey(NamedTuple):
@@ -50,6 +59,16 @@ def candidate_keys(text: str) -> tuple[NameKey, ...]:
         return (key,)
     core = _core(_words(text)[: trailing.start()])
     return (key, NameKey(core, int(trailing[1]))) if core else (key,)
+
+
+def makers_named(text: str) -> frozenset[str]:
+    """The makers whose words a name has; none for a number alone.
+
+    >>> sorted(makers_named("GeForce RTX4090")), sorted(makers_named("rx 7700"))
+    (['NVIDIA'], ['AMD'])
+    """
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return frozenset(maker for maker, words in _MAKERS.items() if words.search(plain))
 
 
 def search_words(text: str) -> list[str]:
@@ -106,9 +125,20 @@ class SearchedNames:
         """Whether every word begins one of theirs."""
         return all(f" {word}" in self.beginnings for word in words)
 
+    def have_products(self, words: Sequence[str]) -> bool:
+        """Whether every word begins one of theirs, and none goes on with further digits: a T4000 is
+        another product than a T400. A short number alone is a series: "rtx 40"."""
+        return self.have_beginnings(words) and all(
+            (word.isdecimal() and len(word) < _FEWEST_DIGITS)
+            or re.search(rf" {re.escape(word)}(?!\d)", self.beginnings)
+            for word in words
+            if word[-1].isdecimal()
+        )
+
 
 def _words(text: str) -> str:
-    text = unicodedata.normalize("NFKC", text).casefold()
+    text = unicodedata.normalize("NFKC", text).casefold().strip()
+    text = _VGPU_PROFILE.sub(r" \1gb", text)
     for word, replacement in _TRANSLATIONS.items():
         text = text.replace(word, replacement)
     text = _PARENTHESIS.sub(" ", text)

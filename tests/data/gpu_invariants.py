@@ -76,7 +76,7 @@ def dated(gpu: Gpu) -> bool:
 
 COMPUTE_CAPABILITIES = {
     "Kepler": {3.7},
-    "Maxwell": {5.2},
+    "Maxwell": {5.2, 5.3},
     "Pascal": {6.0, 6.1},
     "Volta": {7.0, 7.2},
     "Turing": {7.5},
@@ -91,9 +91,16 @@ COMPUTE_CAPABILITIES = {
 INVARIANTS = [
     Invariant("usable memory is within the label", always, within_label),
     Invariant(
-        "usable memory is at least 0.6 of the label",
+        "usable memory is at least 0.6 of the label, of memory that systems lend half",
         always,
-        lambda gpu: gpu.memory_bytes >= 0.6 * gpu.memory_marketing_gb * GIB,
+        lambda gpu: (
+            gpu.memory_bytes
+            >= (0.5 if gpu.segment == "soc" else 0.6) * gpu.memory_marketing_gb * GIB
+        ),
+        {
+            "jetson-nano-4gb": "its system takes 2 GiB of 4 GB",
+            "jetson-orin-nano-4gb": "its system takes 2 GiB of 4 GB",
+        },
     ),
     Invariant(
         "memory derived by a rule follows it",
@@ -235,7 +242,7 @@ INVARIANTS = [
         lambda gpu: (
             2014 <= gpu.release_year <= 2026
             and 2 <= gpu.memory_marketing_gb <= 512
-            and 60e9 <= (gpu.bandwidth_bytes_per_second or 60e9) <= 25e12
+            and 25e9 <= (gpu.bandwidth_bytes_per_second or 25e9) <= 25e12
             and 5 <= (gpu.power_watts or 5) <= 2500
         ),
     ),

@@ -46,6 +46,9 @@ MEMORY_RULES: Mapping[str, Callable[[Gpu], float]] = {
     "3/4 of RAM, the most AMD Variable Graphics Memory dedicates; Linux can map more": lambda gpu: (
         label_mib(gpu) * 3 / 4
     ),
+    "1/2 of RAM, what Windows and Linux lend to a GPU unless told otherwise": lambda gpu: (
+        label_mib(gpu) / 2
+    ),
     "macOS default GPU limit, 2/3 of RAM; not observed at this size, newer macOS allows more": (
         lambda gpu: label_mib(gpu) * 2 / 3
     ),

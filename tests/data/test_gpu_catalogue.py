@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from gpusizer.core.errors import UnknownGpu
 from gpusizer.core.units import GB, MIB
 from gpusizer.gpus import Catalogue, load_catalogue
 from tests.data.gpu_invariants import INVARIANTS, Invariant
@@ -113,6 +112,7 @@ def test_boards_of_several_devices() -> None:
     }
     assert multi_device_boards == {
         "tesla-k80-24gb": 2,
+        "tesla-m60-16gb": 2,
         "a16-64gb": 4,
         "instinct-mi250-128gb": 2,
         "instinct-mi250x-128gb": 2,
@@ -132,14 +132,14 @@ def test_alias_file_holds_only_what_spelling_rules_cannot_do() -> None:
     without_aliases = Catalogue(tuple(replace(gpu, aliases=()) for gpu in CATALOGUE.gpus))
     for gpu in CATALOGUE.gpus:
         for alias in gpu.aliases:
-            with pytest.raises(UnknownGpu):
-                without_aliases.find(alias)
+            spelt = without_aliases.match(alias)
+            assert spelt is None or spelt.slug != gpu.slug, alias
 
 
 def test_size_of_the_catalogue() -> None:
-    assert len(CATALOGUE.gpus) >= 301
+    assert len(CATALOGUE.gpus) >= 422
     vendors = {gpu.vendor for gpu in CATALOGUE.gpus}
     assert vendors >= {"NVIDIA", "AMD", "Intel", "Apple", "Huawei", "Google", "AWS"}
     bases = [gpu.memory_basis for gpu in CATALOGUE.gpus]
-    assert bases.count("observed") >= 93
-    assert bases.count("nominal") <= 78
+    assert bases.count("observed") >= 98
+    assert bases.count("nominal") <= 147

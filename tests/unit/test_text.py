@@ -20,6 +20,7 @@ from gpusizer.core.errors import GpusizerError, HubUnreachable, MalformedRepo, N
 from gpusizer.core.tables import toml_of
 from gpusizer.fit.fit import Verdict
 from gpusizer.gpus.purpose import INFERENCE_LEVELS, TRAINING_LEVELS
+from gpusizer.gpus.unlisted import REASONS
 from gpusizer.quality.prediction import BASES
 from gpusizer.quality.quality import WORDS as LOSS_WORDS
 from gpusizer.text import LANGUAGES, Language, say_error, sentences
@@ -65,6 +66,8 @@ FAMILIES: Mapping[str, Iterable[str]] = {
         *("fastest_rented", "fastest_rented_without_speed"),
         *("rent_rented", "rent_rented_without_speed"),
     ),
+    "note.gpu_": REASONS,
+    "error.unknown_gpu.": REASONS,
     "note.how_": get_args(How),
     "note.answer_train_": ("fits", "tight"),
     "note.answer_train_or_": ("cheapest", "fastest", "rent"),
