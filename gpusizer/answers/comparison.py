@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpusizer.answers.conclusion.clauses import Conclusion
+from gpusizer.answers.conclusion.clauses import Conclusion, with_doubts
 from gpusizer.answers.conclusion.compare import Boards, compared_boards, compared_models
 from gpusizer.answers.conclusion.fit import fit
 from gpusizer.answers.conclusion.load import users_served
@@ -45,6 +45,10 @@ class Comparison(Answered[CompareAnswer]):
     @property
     def conclusion(self) -> Conclusion:
         """Which of them, for the model where one is named; of one whether it fits."""
+        return with_doubts(self._concluded, self.profile)
+
+    @property
+    def _concluded(self) -> Conclusion:
         places = [item.ranked for item in self.items if item.ranked is not None]
         if self.profile is None or self.workload is None or not places:
             return compared_boards([_boards(item) for item in self.items])

@@ -170,7 +170,8 @@ def _quantization(stored: StoredQuantization, say: Say) -> Json:
 @shape.register
 def _architecture(arch: Architecture, say: Say) -> Json:
     claimed = () if arch.claimed_layers is not None else ("claimed_layers",)
-    return {name: value for name, value in fields_of(arch).items() if name not in claimed}
+    stated = {name: value for name, value in fields_of(arch).items() if name not in claimed}
+    return {"confidence": arch.confidence, **stated}
 
 
 @shape.register

@@ -71,8 +71,10 @@ def _need_one(judged: Sequence[Misses], nothing: Sequence[Note]) -> Misses:
 
 
 def _judge_workload(report: Report) -> Iterator[Note]:
-    """Yield what the answer is not about, wherever the model runs: a stated context beyond the
-    model's, and a time to the first token without the rate that it is of."""
+    """Yield what the answer is not about, wherever the model runs: parts of the model that are not
+    known, a stated context beyond the model's, and a time to the first token without the rate that
+    it is of."""
+    yield from report.profile.doubts
     request, planned = report.request, report.workload.context
     asked = request.workload.context
     is_stated = "context" in request.model_fields_set or asked != DEFAULT_CONTEXT

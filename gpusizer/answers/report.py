@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gpusizer.answers.conclusion.clauses import Conclusion
+from gpusizer.answers.conclusion.clauses import Conclusion, with_doubts
 from gpusizer.answers.conclusion.fit import fit, need
 from gpusizer.answers.conclusion.load import requests_served, users_served
 from gpusizer.answers.contract.answers import SizeAnswer
@@ -91,7 +91,11 @@ class Report(Answered[SizeAnswer]):
 
     @property
     def conclusion(self) -> Conclusion:
-        """The answer to the question that the request asks."""
+        """The answer to the question that the request asks, with what of the model is not known."""
+        return with_doubts(self._concluded, self.profile)
+
+    @property
+    def _concluded(self) -> Conclusion:
         profile, workload, kind = self.profile, self.workload, self.request.kind
         places = self.ranking if self.rig is None else (self.rig,)
         memory = [row.estimate for row in self.estimates]

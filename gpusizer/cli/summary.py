@@ -242,7 +242,8 @@ def listing_text(listing: GpuListing) -> str:
 
 def _joined(conclusion: Conclusion, tables: Iterable[str], notes: Sequence[Note]) -> str:
     weighed = [f"- {say_note(note)}" for note in conclusion.weighed[:_WEIGHED]]
-    remarks = [f"! {say_note(note)}" for note in notes[:_NOTES]]
+    new = [note for note in notes if note not in conclusion.said]
+    remarks = [f"! {say_note(note)}" for note in new[:_NOTES]]
     said = lines_text([conclusion.sentence(say_note), *weighed])
     return "\n\n".join(filter(None, (said, *tables, lines_text(remarks), MORE)))
 

@@ -382,6 +382,8 @@ def _reasons(study: Study, way: Way, choice: Sequence[Note]) -> tuple[Note, ...]
             )
         )
     notes += (*choice, *way.reasons)
+    if verdict.runs:
+        notes += study.profile.doubts
     if way.arranged is not None:
         notes += disk_notes(way.arranged.disk)
     if _reads_system_memory(study, way):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpusizer.core.messages import Note
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.model.architecture import Architecture
-from gpusizer.model.doubts import pipeline_doubts
+from gpusizer.model.doubts import doubts
 from gpusizer.model.gguf_facts import gguf_notes
 from gpusizer.model.packing import StoredQuantization
 from gpusizer.model.pipeline_shape import PipelineShape
@@ -61,7 +61,7 @@ def caveats(
         if architecture.claimed_layers is not None:
             claimed, stored = architecture.claimed_layers, architecture.layers
             notes.append(Note("layers_not_stored", claimed=claimed, layers=stored))
-    notes += pipeline_doubts(pipeline)
+    notes += doubts(architecture, pipeline)
     uncounted_paths = [
         file.path for file in snapshot.uncounted_files if file.path.endswith(".safetensors")
     ]

@@ -19,6 +19,7 @@ from gpusizer.model.architecture import (
 )
 from gpusizer.model.architecture.config import PARAMS, config_of_params
 from gpusizer.model.caveats import caveats
+from gpusizer.model.doubts import doubts
 from gpusizer.model.gguf_facts import ggml_quantization, projector, variant_read
 from gpusizer.model.packing import StoredQuantization
 from gpusizer.model.padding import without_padding
@@ -114,6 +115,11 @@ class ModelProfile(RepoFacts):
     def __hash__(self) -> int:
         """By its commit and file: what is remembered of profiles compares the rest."""
         return hash((self.repo_id, self.sha, self.variant))
+
+    @property
+    def doubts(self) -> tuple[Note, ...]:
+        """What of it is not known here; its caveats, too, say so."""
+        return doubts(self.architecture, self.pipeline)
 
     @property
     def max_context(self) -> int | None:

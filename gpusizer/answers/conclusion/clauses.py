@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Literal
 
@@ -202,3 +202,17 @@ def told(notes: Iterable[Note], say: Say) -> str:
     if not sentences:
         return ""
     return reduce(lambda first, more: say(Note("answer_joined", first=first, more=more)), sentences)
+
+
+_CONDITIONAL = {"answer_fits": "answer_fits_if"}
+
+
+def with_doubts(conclusion: Conclusion, profile: ModelProfile | None) -> Conclusion:
+    """The conclusion, which after its first sentence says what of the model is not known; that it
+    fits holds only if this takes no more."""
+    found = () if profile is None else profile.doubts
+    if not found or not conclusion.said:
+        return conclusion
+    first, *others = conclusion.said
+    first = Note(_CONDITIONAL.get(first.code, first.code), **first.fields)
+    return replace(conclusion, said=(first, *found, *others))

@@ -20,7 +20,7 @@ from gpusizer.core.messages import NoteValue
 from gpusizer.gpus.costs import CostAssumptions, LoadTimes, RentalQuote
 from gpusizer.gpus.gpu import Price
 from gpusizer.gpus.purpose import Criterion, Purpose
-from gpusizer.model.architecture import Architecture, LayerSpec
+from gpusizer.model.architecture import Architecture, Confidence, LayerSpec
 
 Written = Mapping[str, object]
 """An object that Python reads only after it has narrowed it."""
@@ -135,7 +135,12 @@ QuantizationJson = Annotated[
 LayerJson = Annotated[Written, FieldsOf(LayerSpec, stated_only=("window",))]
 ArchitectureJson = Annotated[
     Written,
-    FieldsOf(Architecture, of(list[LayerJson], "layer_plan"), stated_only=("claimed_layers",)),
+    FieldsOf(
+        Architecture,
+        of(list[LayerJson], "layer_plan"),
+        of(Confidence, "confidence"),
+        stated_only=("claimed_layers",),
+    ),
 ]
 
 

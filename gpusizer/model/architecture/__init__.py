@@ -7,6 +7,7 @@ from gpusizer.model.architecture.model import (
     GROWING,
     Architecture,
     Attention,
+    Confidence,
     LayerSpec,
     kinds_between,
 )
@@ -16,6 +17,7 @@ __all__ = [
     "GROWING",
     "Architecture",
     "Attention",
+    "Confidence",
     "LayerSpec",
     "architecture_of_config",
     "kinds_between",

@@ -35,13 +35,15 @@ MODEL_TYPES: dict[str, list[str]] = _TABLES["model_types"]
 class ConfigView:
     """The language model's part of a configuration.
 
-    `defaulted` collects the names of facts that were answered from class defaults.
+    `defaulted` collects the names of facts that were answered from class defaults, `asked` every
+    key that was asked for.
     """
 
     outer: Config
     text: Config
     defaults: JsonObject
     defaulted: list[str] = field(default_factory=list)
+    asked: set[str] = field(default_factory=set)
 
     @property
     def model_type(self) -> str:
@@ -69,6 +71,7 @@ class ConfigView:
 
     def flag(self, key: str) -> bool | None:
         """A boolean by its exact key, inner configuration first, else the class default."""
+        self.asked.add(key)
         for config in (self.text, self.outer):
             value = config.get(key)
             if isinstance(value, bool):
@@ -103,6 +106,7 @@ class ConfigView:
         return self._lookup(key) is not None
 
     def _lookup(self, key: str) -> JsonValue:
+        self.asked.add(key)
         if self.text.get(key) is not None:
             return self.text[key]
         for nested in ("attn_config", "ffn_config"):  # MPT and DBRX split their configuration

@@ -35,7 +35,8 @@ def resolve_gguf(metadata: Config | None, groups: Sequence[WeightGroup]) -> Arch
     if metadata is None:
         return None
     config = gguf_config(metadata, groups)
-    architecture = resolve_view(ConfigView(outer=config, text=config, defaults={}), groups)
+    view = ConfigView(outer=config, text=config, defaults={})
+    architecture = resolve_view(view, groups, "text-generation")
     facts = _Facts(metadata)
     encodes = facts.name in _KINDS["encoders"] or facts.get("attention.causal") is False
     return replace(architecture, generates=False) if architecture and encodes else architecture

@@ -25,6 +25,8 @@ class Attention(StrEnum):
     NONE = "none"  # no attention at all, or cache shared with an earlier layer
 
 
+Confidence = Literal["known", "by_tensors", "unknown_parts"]
+
 GROWING = frozenset({Attention.FULL, Attention.SLIDING, Attention.CHUNKED, Attention.MLA})
 """Kinds whose cache grows with context, at least up to the window."""
 
@@ -89,6 +91,8 @@ class Architecture:
         recovered: values read off tensor shapes because the configuration omits them.
         defaulted: values taken from the model class's defaults (`data/class_defaults.json`).
         claimed_layers: layers by the configuration where the tensors hold fewer, which count.
+        unknown_parts: of what memory and speed depend on, in a few words each: "12 of 48 layers:
+            indexed_attention".
     """
 
     model_type: str
@@ -111,6 +115,15 @@ class Architecture:
     defaulted: tuple[str, ...] = ()
     claimed_layers: int | None = None
     reads: Literal["text", "other"] = "text"
+    unknown_parts: tuple[str, ...] = ()
+
+    @property
+    def confidence(self) -> Confidence:
+        """How much of it is known: all by the configuration, some by the tensors' shapes alone, or
+        some not at all."""
+        if self.unknown_parts:
+            return "unknown_parts"
+        return "by_tensors" if self.recovered or self.claimed_layers is not None else "known"
 
     @property
     def growing_elements_per_token(self) -> int:

@@ -1,4 +1,4 @@
-"""Purpose: whether a model writes token by token, by its class, its pipeline tag and its keys."""
+"""ModelRole: whether a model writes token by token, by its class, its pipeline tag and its keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Reads = Literal["text", "other"]
 
 
 @dataclass(frozen=True, slots=True)
-class Purpose:
+class ModelRole:
     """What a model does.
 
     Attributes:
@@ -30,28 +30,28 @@ class Purpose:
     assumed: bool = False
 
 
-def purpose_of(config: ConfigView, tag: str | None) -> Purpose:
+def purpose_of(config: ConfigView, tag: str | None) -> ModelRole:
     """What a model does. A class that says it is heard first, then the Hub's pipeline tag, then
     the other keys of the configuration; a configuration without a class is a language model's."""
     names = _class_names(config)
     stated = {word for name in names if (word := _of_class(name)) is not None}
     if "generates" in stated:
-        return Purpose(generates=True)
-    silent = Purpose(generates=False, reads=_reads(config, tag, "senses" in stated))
+        return ModelRole(generates=True)
+    silent = ModelRole(generates=False, reads=_reads(config, tag, "senses" in stated))
     if stated or config.model_type in MODEL_TYPES["encodes"] or _reads_both_ways(config):
         return silent
     if tag in _TAGS["generates"]:
-        return Purpose(generates=True)
+        return ModelRole(generates=True)
     if tag in _TAGS["senses"]:
         return silent
     if config.model_type in class_defaults():
-        return Purpose(generates=True)
+        return ModelRole(generates=True)
     if tag in _TAGS["reads"]:
         return silent
     if not names:
-        return Purpose(generates=True, assumed=True)
+        return ModelRole(generates=True, assumed=True)
     writes = config.states("vocab_size") and _keeps_cache(config)
-    return Purpose(generates=True) if writes else silent
+    return ModelRole(generates=True) if writes else silent
 
 
 def _reads(config: ConfigView, tag: str | None, senses: bool) -> Reads:

@@ -11,8 +11,9 @@ from gpusizer.model.architecture import tensors
 from gpusizer.model.architecture.config import ConfigView, view
 from gpusizer.model.architecture.layers import attention_kinds
 from gpusizer.model.architecture.model import Architecture, Attention, LayerSpec, merge_runs
-from gpusizer.model.architecture.purpose import purpose_of
+from gpusizer.model.architecture.purpose import ModelRole, purpose_of
 from gpusizer.model.architecture.rotary import rotary_of
+from gpusizer.model.architecture.unknown_parts import doubts_of
 from gpusizer.model.weights import WeightGroup
 
 MAX_LAYERS = 1_000
@@ -53,7 +54,9 @@ def resolve_view(
     cfg = facts.config
     positions = facts.get("max_context", None)
     purpose = purpose_of(cfg, tag)
-    return Architecture(
+    indexed = tensors.indexed(groups)
+    plan = _layer_plan(cfg, layers, head_dim, kv_heads, widths, indexed)
+    architecture = Architecture(
         model_type=cfg.model_type,
         layers=layers,
         hidden_size=hidden,
@@ -68,13 +71,29 @@ def resolve_view(
         tied_embeddings=bool(cfg.flag("tie_word_embeddings")),
         generates=purpose.generates,
         reads=purpose.reads,
-        layer_plan=_layer_plan(cfg, layers, head_dim, kv_heads, widths, tensors.indexed(groups)),
+        layer_plan=plan,
         expert_width=tensors.expert_width(groups, hidden),
         rotary=rotary_of(cfg, head_dim, positions),
         recovered=tuple(facts.recovered),
         defaulted=tuple(dict.fromkeys(cfg.defaulted)),
         claimed_layers=claimed if claimed != layers else None,
     )
+    return replace(architecture, unknown_parts=_unknown_parts(architecture, purpose, cfg, groups))
+
+
+def _unknown_parts(
+    architecture: Architecture,
+    purpose: ModelRole,
+    config: ConfigView,
+    groups: Sequence[WeightGroup],
+) -> tuple[str, ...]:
+    """What is not known of a model that writes; by now every reader has asked for its keys."""
+    if not architecture.generates:
+        return architecture.unknown_parts
+    experts = (architecture.experts, architecture.experts_per_token)
+    assumed = ("purpose",) if purpose.assumed else ()
+    found = doubts_of(config, architecture.layer_plan, experts, groups)
+    return tuple(dict.fromkeys((*architecture.unknown_parts, *assumed, *found)))
 
 
 def architecture_of_config(config: Config | None, tag: str | None = None) -> Architecture | None:

@@ -1,0 +1,122 @@
+"""Doubts: what of a model is not known, beside the answer, in its reasons and for `--check`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpusizer.answers.misses import find_misses
+from gpusizer.answers.report import Report
+from gpusizer.answers.sizer import Sizer
+from gpusizer.core.messages import Note
+from gpusizer.gpus import load_catalogue
+from gpusizer.hub.snapshot import RepoSnapshot
+from gpusizer.model.architecture import Architecture
+from gpusizer.model.profile import build_profile
+from gpusizer.text import LANGUAGES, say_note, text
+from tests.asking import size
+from tests.builders import Config, group, llama, snapshot
+from tests.each import each
+
+EXPERTS = group("model.layers.{}.mlp.experts.{}.down_proj.weight", (64, 64), range(4), range(8))
+STACKED = group("model.layers.{}.mlp.input_linear.weight", (8, 64, 64), range(4))
+LINEAR = group("model.layers.{}.mlp.down_proj.weight", (64, 64), range(4))
+SMALL: Config = {
+    "architectures": ["NewForCausalLM"],
+    "model_type": "new_model",
+    "num_hidden_layers": 4,
+    "hidden_size": 256,
+    "num_attention_heads": 4,
+    "vocab_size": 1000,
+}
+
+
+def architecture(config: Config, *tensors: Any) -> Architecture:
+    facts = build_profile(snapshot([*tensors] or [LINEAR], {**SMALL, **config})).architecture
+    assert facts is not None
+    return facts
+
+
+@each(
+    "config, parts",
+    [
+        ({}, ()),
+        ({"sliding_window_layout": [1, 0, 1, 1]}, ("keys: sliding_window_layout",)),
+        ({"loop_num": 2, "block_types": ["a"]}, ("keys: loop_num, block_types",)),
+        ({"loop_num": None, "use_block_types": False, "block_types": []}, ()),
+        ({"attn_dropout": 0.1, "conv_bias": True, "output_attentions": True}, ()),
+        ({"loop<b>num": 2}, ()),  # no name of a key
+        ({"architectures": ["NewModel"], "loop_num": 2}, ()),  # an encoder keeps nothing
+        ({"architectures": None}, ("purpose",)),
+        (
+            {"layer_types": ["linear_attention", "full_attention"] * 2},
+            ("2 of 4 layers: recurrent state",),
+        ),
+    ],
+)
+def test_a_part_that_no_reader_knows_is_named(config: Config, parts: tuple[str, ...]) -> None:
+    found = architecture(config)
+    assert found.unknown_parts == parts
+    assert found.confidence == ("unknown_parts" if parts else "known")
+
+
+@each(
+    "config, tensor, known",
+    [
+        ({"num_experts": 8, "num_experts_per_tok": 2}, EXPERTS, True),
+        ({"num_experts": 8}, EXPERTS, False),
+        ({"num_experts": 8, "num_experts_per_tok": 2}, LINEAR, False),
+        ({"num_experts": 1}, LINEAR, True),
+    ],
+)
+def test_experts_are_known_with_their_number_a_token_and_their_tensors(
+    config: Config, tensor: Any, known: bool
+) -> None:
+    assert architecture(config, tensor).unknown_parts == (() if known else ("experts: 8",))
+
+
+def test_a_stack_of_as_many_matrices_as_experts_may_be_them() -> None:
+    config = {"num_experts": 8, "num_experts_per_tok": 2}
+    assert architecture(config, EXPERTS, STACKED).unknown_parts == ("experts: 8",)
+
+
+def report(repository: RepoSnapshot, **fields: Any) -> Report:
+    sizer = Sizer(lambda ref: repository, load_catalogue())
+    request = {"model": "org/model", "gpu": "4090", "quant": "native", "context": 2048, **fields}
+    return size(sizer, request)
+
+
+def doubtful() -> RepoSnapshot:
+    """Llama 3.1 8B with a key that no reader knows."""
+    plain = llama()
+    return snapshot(
+        plain.components[0].tensors, {**(plain.components[0].config or {}), "loop_num": 2}
+    )
+
+
+def test_a_doubt_is_said_in_the_headline_the_caveats_and_the_reasons() -> None:
+    answer = report(doubtful())
+    doubt = Note("unknown_keys", names="loop_num")
+    first, second, *_ = answer.conclusion.said
+    assert (first.code, second) == ("answer_fits_if", doubt)
+    assert doubt in answer.profile.caveats
+    assert doubt in answer.ranking[0].reasons
+    assert answer.ranking[0].fit.verdict == report(llama()).ranking[0].fit.verdict
+    assert doubt in find_misses(answer)
+    known = report(llama())
+    assert known.conclusion.said[0].code == "answer_fits"
+    assert find_misses(known) == ()
+
+
+def test_the_confidence_is_in_the_answer() -> None:
+    model = report(doubtful()).to_json(say_note)["model"]
+    assert isinstance(model, dict)
+    facts = model["architecture"]
+    assert isinstance(facts, dict)
+    assert (facts["confidence"], facts["unknown_parts"]) == ("unknown_parts", ["keys: loop_num"])
+
+
+@each("language", LANGUAGES)
+def test_parts_of_layers_are_said_with_their_numbers(language: Any) -> None:
+    note = Note("unknown_layers", count=12, layers=48, kind="indexed_attention")
+    said = text(f"note.{note.code}", language, **note.fields)
+    assert all(word in said for word in ("12", "48", "indexed_attention"))
