@@ -90,6 +90,7 @@ def _cache(architecture: Architecture | None, workload: Workload) -> Iterator[De
             spec.window,
             spec.state_elements,
             spec.compress_ratio,
+            spec.indexer_width,
         )
         first, count = counts.get(key, (spec, 0))
         counts[key] = first, count + spec.count
@@ -102,11 +103,18 @@ def _cache(architecture: Architecture | None, workload: Workload) -> Iterator[De
 
 
 def _plain(counted: Iterable[tuple[LayerSpec, int]]) -> Iterator[tuple[LayerSpec, int]]:
-    """Compressed layers apart: their windows, and what stands for the whole context."""
+    """Layers that keep several things apart: their windows, what stands for the whole context, an
+    indexer's keys, and a state."""
     for spec, count in counted:
-        yield replace(spec, compress_ratio=0), count
+        alone = replace(spec, compress_ratio=0, indexer_width=0)
+        if spec.has_state:
+            yield replace(alone, attention=Attention.RECURRENT), count
+        yield replace(alone, state_elements=0), count
         if spec.compress_ratio:
-            yield replace(spec, key_width=0, value_width=0), count
+            yield replace(spec, key_width=0, value_width=0, state_elements=0), count
+        elif spec.indexer_width:
+            indexer = LayerSpec(Attention.FULL, 1, key_width=spec.indexer_width)
+            yield indexer, count
 
 
 def _layers(spec: LayerSpec, count: int, workload: Workload) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from gpusizer.core.dtypes import GGML_BLOCKS
-from gpusizer.model.architecture import GROWING, Architecture, Attention, LayerSpec
+from gpusizer.model.architecture import GROWING, Architecture, LayerSpec
 
 
 def _ggml_width(name: str) -> Fraction:
@@ -79,16 +79,16 @@ def layer_cache(spec: LayerSpec, kv_dtype: str, context: int, cell_multiple: int
 
     In 32nds of a byte, as in `CacheCurve`.
     """
-    if spec.attention is Attention.RECURRENT:
-        return spec.state_elements * STATE_BYTES * STEPS
+    state = spec.state_elements * STATE_BYTES * STEPS
     if spec.attention not in GROWING:
-        return 0
+        return state
     keys, values = _widths(kv_dtype)
     tokens = context if spec.window is None else min(context, spec.window)
     cells = -(-tokens // cell_multiple) * cell_multiple
     entries = context // spec.compress_ratio if spec.compress_ratio else 0
     window = cells * (spec.key_width * keys + spec.value_width * values)
-    return window + entries * spec.compressed_elements * keys
+    indexer = context * spec.indexed_elements * keys
+    return state + window + entries * spec.compressed_elements * keys + indexer
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +125,14 @@ def cache_curve(architecture: Architecture, kv_dtype: str, shards: int) -> Cache
     keys, values = _widths(kv_dtype)
     fixed, lines = 0, dict[int | None, int]()
     for spec in architecture.layer_plan:
-        if spec.attention is Attention.RECURRENT:
-            fixed += spec.count * -(-spec.state_elements * STATE_BYTES // shards) * STEPS
-        elif spec.attention in GROWING:
+        fixed += spec.count * -(-spec.state_elements * STATE_BYTES // shards) * STEPS
+        if spec.attention in GROWING:
             heads_here = -(-spec.kv_heads // shards)
             per_token = (spec.key_width * keys + spec.value_width * values) * heads_here
             amount = spec.count * -(-per_token // spec.kv_heads)
             lines[spec.window] = lines.get(spec.window, 0) + amount
+            if spec.indexed_elements:
+                lines[None] = lines.get(None, 0) + spec.count * spec.indexed_elements * keys
             if spec.compress_ratio:
                 entry = spec.count * spec.compressed_elements * keys
                 lines[None] = lines.get(None, 0) + -(-entry // spec.compress_ratio)

@@ -18,6 +18,7 @@ from gpusizer.model.architecture import (
     resolve_gguf,
 )
 from gpusizer.model.architecture.config import PARAMS, config_of_params
+from gpusizer.model.architecture.stack import stack_name
 from gpusizer.model.caveats import caveats
 from gpusizer.model.doubts import doubts
 from gpusizer.model.gguf_facts import ggml_quantization, projector, variant_read
@@ -28,7 +29,13 @@ from gpusizer.model.pipeline_shape import PipelineShape
 from gpusizer.model.quantization import detect_quantization, quantization_of_tensors
 from gpusizer.model.synthetic_weights import estimated_groups
 from gpusizer.model.tensor_roles import Kind, Part
-from gpusizer.model.weights import WeightGroup, mark_tied_output, split_mtp_layers, weight_groups
+from gpusizer.model.weights import (
+    WeightGroup,
+    mark_experts,
+    mark_tied_output,
+    split_mtp_layers,
+    weight_groups,
+)
 
 HEADERS = "headers"
 _KV_CACHE_BYTES = 2  # contract: kv_cache_bytes_per_token is for a 16-bit cache
@@ -149,7 +156,9 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
     groups, quantization = _classified(snapshot, config, by_config)
     architecture = by_config if main.totals else _architecture(snapshot, config, groups)
     if architecture is not None:
-        groups = split_mtp_layers(groups, architecture.layers)
+        stack = stack_name(groups, architecture.layers, architecture.hidden_size)
+        groups = split_mtp_layers(groups, architecture.layers, stack)
+        groups = mark_experts(groups, architecture.experts)
         if architecture.tied_embeddings:
             groups = mark_tied_output(groups)
     if quantization is not None:

@@ -142,3 +142,9 @@ def layer_axis(pattern: str) -> int | None:
     if match is None:
         return None
     return pattern[: match.end()].count("{}") - 1
+
+
+def stack_of(pattern: str) -> str:
+    """A name up to its layer number, by which stacks are told apart; "" outside any layer."""
+    match = _KINDS["layer_axis"].search(pattern)
+    return "" if match is None else pattern[: match.end()]

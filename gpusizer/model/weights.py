@@ -8,8 +8,20 @@ from dataclasses import dataclass, replace
 
 from gpusizer.hub.tensors import Indices, TensorGroup
 from gpusizer.model.packing import WEIGHT_SUFFIXES, StoredQuantization, is_quant_aux
-from gpusizer.model.tensor_roles import Kind, Part, Slot, kind_of, layer_axis, part_of, slot_of
+from gpusizer.model.tensor_roles import (
+    Kind,
+    Part,
+    Slot,
+    kind_of,
+    layer_axis,
+    part_of,
+    slot_of,
+    stack_of,
+)
 from gpusizer.model.unpacking import Neighbours, Unproven, unpacked_shape
+
+_SIDES_OF_EXPERTS = 3  # of a matrix of all experts
+_LONGEST_KERNEL = 64  # a third side up to it may be a convolution's
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +109,18 @@ def _stem(pattern: str) -> str:
     return pattern
 
 
-def split_mtp_layers(groups: Iterable[WeightGroup], layers: int) -> tuple[WeightGroup, ...]:
+def split_mtp_layers(
+    groups: Iterable[WeightGroup], layers: int, stack: str = ""
+) -> tuple[WeightGroup, ...]:
     """Give text layers numbered `layers` and above to the multi-token-prediction part.
 
-    DeepSeek-V3 and GLM store their draft layer as one more `model.layers.N`.
+    DeepSeek-V3 and GLM store their draft layer as one more `model.layers.N`. Deeper stacks of other
+    names than `stack` are no drafts: a codec, a talker.
     """
     result: list[WeightGroup] = []
     for group in groups:
-        if group.layers is None or group.part is not Part.TEXT or group.layers[-1] < layers:
+        drafts = group.part is Part.TEXT and stack_of(group.pattern).startswith(stack)
+        if group.layers is None or not drafts or group.layers[-1] < layers:
             result.append(group)
             continue
         inside = tuple(i for i in group.layers if i < layers)
@@ -138,4 +154,23 @@ def mark_tied_output(groups: Iterable[WeightGroup]) -> tuple[WeightGroup, ...]:
         if g.kind is Kind.OUTPUT and (g.component, g.shape) in embeddings
         else g
         for g in result
+    )
+
+
+def mark_experts(groups: Iterable[WeightGroup], experts: int | None) -> tuple[WeightGroup, ...]:
+    """Mark matrices of all experts of a layer, which are told by a first side of `experts`.
+
+    Step-3 (`moe.gate_proj.weight`) and JetMoE (`mlp.input_linear.weight`) have names of their own.
+    """
+    return tuple(replace(g, kind=Kind.EXPERT) if _holds_experts(g, experts) else g for g in groups)
+
+
+def _holds_experts(group: WeightGroup, experts: int | None) -> bool:
+    return (
+        group.part is Part.TEXT
+        and group.kind is Kind.CONV
+        and group.layers is not None
+        and len(group.shape) == _SIDES_OF_EXPERTS
+        and group.shape[0] == experts
+        and min(group.shape[1:]) > _LONGEST_KERNEL
     )

@@ -89,7 +89,11 @@ RECURRENT, NONE, CROSS = Attention.RECURRENT, Attention.NONE, Attention.CROSS
             },
             [FULL, SLIDING, RECURRENT, NONE],
         ),
-        ({"layer_types": ["full_attention", "no_such_thing", "mamba", "mlp"]}, [FULL] * 4),
+        (
+            {"layer_types": ["full_attention", "no_such_thing", "mamba", "mlp"]},
+            [FULL, FULL, RECURRENT, NONE],
+        ),
+        ({"layer_types": ["no_such_thing"] * 4}, [FULL] * 4),
         ({"layer_types": ["mamba"]}, [FULL] * 4),  # too short to mean these layers
         (
             {"layers_block_type": ["mamba", "hybrid", "mamba", "hybrid"]},

@@ -56,9 +56,9 @@ def compute_buffer(arch: Architecture, workload: Workload, gpus: int, graph: Gra
         return _encoder_buffer(arch, workload, graph)
     batch, hidden = ubatch(workload), arch.hidden_size or 0
     states = hidden * batch * _F32
-    kinds = {spec.attention for spec in arch.layer_plan}
-    rest = (1 if graph.cpu else _output_states(arch, kinds)) * states
-    if graph.vulkan and Attention.RECURRENT in kinds:
+    recurs = any(spec.has_state for spec in arch.layer_plan)
+    rest = (1 if graph.cpu else _output_states(arch, recurs=recurs)) * states
+    if graph.vulkan and recurs:
         rest += 3 * states + workload.context * batch * _F32  # copies of the mask
     few = _logits(arch, min(batch, workload.concurrency)) + rest
     many = _logits(arch, batch) + rest
@@ -138,9 +138,9 @@ def _logits(arch: Architecture, tokens: int) -> int:
     return (arch.vocab_size or 0) * tokens * _F32 * doubled
 
 
-def _output_states(arch: Architecture, kinds: set[Attention]) -> float:
+def _output_states(arch: Architecture, *, recurs: bool) -> float:
     """Hidden states alive beside the logits on a GPU; a dense layer's MLP can be live as well."""
-    if Attention.RECURRENT in kinds:
+    if recurs:
         return 3
     if arch.experts or not arch.hidden_size or not arch.intermediate_size:
         return 2

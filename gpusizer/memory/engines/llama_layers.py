@@ -183,16 +183,19 @@ def cached(
     architecture = as_cached(architecture, rules)
     ignored = architecture.model_type in _WINDOW_IGNORED
     plan = tuple(
-        replace(spec, state_elements=spec.state_elements * (1 + drafts))
-        if spec.attention is Attention.RECURRENT
-        else spec
-        if spec.window is None
-        else replace(spec, attention=Attention.FULL, window=None)
-        if ignored
-        else replace(spec, window=spec.window + batch)
-        for spec in architecture.layer_plan
+        _with_room(spec, batch, drafts, ignored=ignored) for spec in architecture.layer_plan
     )
     return replace(architecture, layer_plan=plan)
+
+
+def _with_room(spec: LayerSpec, batch: int, drafts: int, *, ignored: bool) -> LayerSpec:
+    if spec.has_state:
+        spec = replace(spec, state_elements=spec.state_elements * (1 + drafts))
+    if spec.window is None:
+        return spec
+    if ignored:
+        return replace(spec, attention=Attention.FULL, window=None)
+    return replace(spec, window=spec.window + batch)
 
 
 def draft_cache(architecture: Architecture, workload: Workload, context: int) -> int:

@@ -74,7 +74,9 @@ def rules_of(version: str | None, builds: tuple[BuildRules, ...] = BUILDS) -> Bu
 
 
 def cached_layer(spec: LayerSpec, rules: BuildRules) -> LayerSpec:
-    """A layer as a build caches it. Latent layers of unknown heads stay as they are."""
+    """A layer as a build caches it, without an indexer: all attention is dense there. Latent layers
+    of unknown heads stay as they are."""
+    spec = replace(spec, indexer_width=0) if spec.indexed_elements else spec
     if spec.attention is Attention.MLA:
         if rules.latent is Latent.TWICE:
             return replace(spec, value_width=spec.key_width - spec.rope_width)

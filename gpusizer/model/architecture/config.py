@@ -27,6 +27,8 @@ SYNONYMS: dict[str, list[str]] = _TABLES["synonyms"]
 """Our name of a fact -> the keys configurations use for it."""
 LAYER_KINDS: dict[str, list[str]] = _TABLES["layer_kinds"]
 """Names that configurations have for a kind of layer."""
+SLIDING_HEADS: dict[str, list[str]] = _TABLES["sliding_heads"]
+"""Keys of heads of layers with a window, where these have others."""
 MODEL_TYPES: dict[str, list[str]] = _TABLES["model_types"]
 """`model_type`s that say more than their configurations."""
 
@@ -36,12 +38,13 @@ class ConfigView:
     """The language model's part of a configuration.
 
     `defaulted` collects the names of facts that were answered from class defaults, `asked` every
-    key that was asked for.
+    key that was asked for. `between` are the levels from the outer to the inner configuration.
     """
 
     outer: Config
     text: Config
     defaults: JsonObject
+    between: list[Config] = field(default_factory=list)
     defaulted: list[str] = field(default_factory=list)
     asked: set[str] = field(default_factory=set)
 
@@ -78,6 +81,17 @@ class ConfigView:
                 return value
         default = self.defaults.get(key)
         return default if isinstance(default, bool) else None
+
+    def is_tied(self) -> bool:
+        """Whether both embeddings are one matrix: unless any level of the configuration denies it.
+
+        Each class asks its own level (transformers `PreTrainedModel.tie_weights`), and an outer one
+        repeats what the language model was published with.
+        """
+        key = "tie_word_embeddings"
+        said = [level.get(key) for level in (self.text, *self.between, self.outer)]
+        flags = [flag for flag in said if isinstance(flag, bool)]
+        return all(flags) if flags else self.defaults.get(key) is True
 
     def number(self, *keys: str) -> int | None:
         """A positive integer by the first of these exact keys, or of its class default."""
@@ -119,13 +133,15 @@ class ConfigView:
 def view(config: Config) -> ConfigView:
     """The language-model view of a parsed config.json."""
     text = config
+    levels: list[Config] = []
     for _ in range(_NEST_DEPTH):
         nested = (text.get(key) for key in _NESTED)
         inner = next((part for part in nested if isinstance(part, dict)), None)
         if inner is None or ("hidden_size" in text and "num_hidden_layers" in text):
             break
+        levels.append(text)
         text = inner
-    result = ConfigView(outer=config, text=text, defaults={})
+    result = ConfigView(outer=config, text=text, defaults={}, between=levels[1:])
     defaults_by_type = class_defaults()
     outer_type = config.get("model_type")
     for model_type in (result.model_type, outer_type if isinstance(outer_type, str) else ""):

@@ -42,7 +42,8 @@ class LayerSpec:
         value_width: cached value elements per token and layer (MLA: 0).
         kv_heads: heads the cache can be split over; 1 for MLA, whose latent is replicated.
         window: tokens kept by sliding and chunked layers, else None.
-        state_elements: fixed elements per sequence and layer (recurrent layers).
+        state_elements: fixed elements per sequence and layer: of recurrent layers, and of those
+            that attend and keep a state at once (Falcon-H1).
         conv_elements: of these, the inputs that the short convolution remembers.
         wide_state: the configuration asks for an FP32 state beside 16-bit convolution inputs.
         rope_width: rotary part of an MLA latent.
@@ -68,6 +69,22 @@ class LayerSpec:
     compress_ratio: int = 0
 
     @property
+    def is_recurrent(self) -> bool:
+        """Whether these layers keep a recurrent state and no token."""
+        return self.attention is Attention.RECURRENT
+
+    @property
+    def has_state(self) -> bool:
+        """Whether these layers keep a recurrent state, alone or beside tokens."""
+        return self.is_recurrent or self.state_elements > 0
+
+    @property
+    def indexed_elements(self) -> int:
+        """Elements of a token by which sparse attention finds it; compressed entries have their
+        own."""
+        return 0 if self.compress_ratio else self.indexer_width
+
+    @property
     def compressed_elements(self) -> int:
         """Elements of one compressed entry, the indexer's included; 0 where nothing is."""
         return self.key_width + self.indexer_width if self.compress_ratio else 0
@@ -85,8 +102,9 @@ class Architecture:
         tied_embeddings: input and output embedding are one matrix.
         generates: whether the model produces text token by token (needs a KV cache).
         reads: of a model that generates nothing: text, or "other" (images, sound) alone.
-        layer_plan: layers in order, equal neighbours merged. Left out of the hash, which caches
-            ask for often: a plan may have hundreds of runs.
+        layer_plan: caches in the order in which a token meets them, equal neighbours merged: one
+            for each layer, several of a layer that attends or runs several times. Left out of the
+            hash, which caches ask for often: a plan may have hundreds of runs.
         rotary: kinds of rotary positions, whose tables engines keep.
         recovered: values read off tensor shapes because the configuration omits them.
         defaulted: values taken from the model class's defaults (`data/class_defaults.json`).
@@ -133,6 +151,7 @@ class Architecture:
             * (
                 spec.key_width
                 + spec.value_width
+                + spec.indexed_elements
                 + spec.compressed_elements // max(1, spec.compress_ratio)
             )
             for spec in self.layer_plan

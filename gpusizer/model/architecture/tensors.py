@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from gpusizer.model.tensor_roles import Kind, Part, Slot
 from gpusizer.model.weights import WeightGroup
 
 _TOWERS = frozenset({Part.VISION, Part.AUDIO, Part.PROJECTOR, Part.ADAPTER})
-
-_OTHER_ATTENTION = re.compile("indexer|cross|encoder_attn|EncDec")
-
-HeadWidths = dict[int, tuple[int, int]]
 
 
 def text_matrices(groups: Iterable[WeightGroup], kind: Kind) -> list[WeightGroup]:
@@ -72,24 +67,3 @@ def expert_width(groups: Iterable[WeightGroup], hidden: int | None) -> int | Non
             sides = group.shape[-2:]
             return next((side for side in sides if side != hidden), sides[-1])
     return None
-
-
-def indexed(groups: Iterable[WeightGroup]) -> frozenset[int]:
-    """Layers with a sparse-attention indexer of their own."""
-    return frozenset(
-        layer for g in groups if ".indexer." in g.pattern and g.layers for layer in g.layers
-    )
-
-
-def kv_widths(groups: Iterable[WeightGroup]) -> HeadWidths:
-    """Rows of each layer's k_proj and v_proj: exactly what an attention layer caches."""
-    keys: dict[int, int] = {}
-    values: dict[int, int] = {}
-    for group in text_matrices(groups, Kind.LINEAR):
-        target = {Slot.K: keys, Slot.V: values}.get(group.slot)
-        if target is None or group.layers is None or _OTHER_ATTENTION.search(group.pattern):
-            continue
-        for layer in group.layers:
-            target[layer] = group.shape[0]
-    # A layer with a k_proj alone uses its keys as values as well (Gemma 4's global layers).
-    return {layer: (width, values.get(layer, width)) for layer, width in keys.items()}

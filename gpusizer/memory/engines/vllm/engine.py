@@ -156,7 +156,7 @@ class VllmEngine(Engine):
         if not self._era(workload).profiles_whole_prompts:
             return ()
         plan = profile.architecture.layer_plan if profile.architecture else ()
-        odd = any(spec.attention in (Attention.RECURRENT, Attention.CROSS) for spec in plan)
+        odd = any(spec.has_state or spec.attention is Attention.CROSS for spec in plan)
         sees = any(group.part is Part.VISION for group in profile.groups)
         if not odd and (workload.text_only or not sees):
             return ()

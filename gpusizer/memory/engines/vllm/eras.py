@@ -9,7 +9,6 @@ from functools import cache, lru_cache
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import TableRow, read_table
 from gpusizer.core.units import GIB
-from gpusizer.model.architecture import Attention
 from gpusizer.model.profile import ModelProfile
 
 CURRENT = "0.30"
@@ -77,7 +76,7 @@ class Era:
         if arch is None or "none" in named or "all" in named:
             return "all" in named
         packed = profile.quantization is not None and "unquantized" in named
-        recurrent = any(s.attention is Attention.RECURRENT for s in arch.layer_plan)
+        recurrent = any(s.has_state for s in arch.layer_plan)
         if packed or recurrent or not arch.generates:
             return False
         return arch.model_type in named or ("dense" in named and not arch.experts)

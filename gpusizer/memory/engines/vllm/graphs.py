@@ -108,9 +108,7 @@ def warmup_bytes(arch: Architecture, limits: BatchLimits, split: Split) -> float
     if not arch.model_type.startswith(_DELTA_RULES):
         return 0.0
     states = (
-        spec.state_elements - spec.conv_elements
-        for spec in arch.layer_plan
-        if spec.attention is Attention.RECURRENT
+        spec.state_elements - spec.conv_elements for spec in arch.layer_plan if spec.has_state
     )
     width = max(states, default=0) / _DELTA_KEY_WIDTH
     return limits.tokens * _WARMUP_BYTES * width / split.tensor

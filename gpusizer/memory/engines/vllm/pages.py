@@ -200,17 +200,19 @@ def _group_size(counts: list[int]) -> int:
 def _kinds(
     spec: LayerSpec, arch: Architecture, kv_dtype: str, ranks: int, era: Era
 ) -> Iterator[PageKind]:
-    """What one layer caches; sparse attention's indexer counts as a layer of its own."""
-    if spec.attention is Attention.RECURRENT:
+    """What one layer caches; sparse attention's indexer counts as a layer of its own, and so does a
+    state beside attention (`FalconH1ParallelHybrid` has both). A state of unknown size has no page.
+    """
+    if spec.state_elements:
         wide = _STATE if spec.wide_state else _WIDE
         conv = spec.conv_elements * _WIDE
         state = (spec.state_elements - spec.conv_elements) * wide
         yield PageKind(1, 0, None, -(-(conv + state) // ranks))
-    elif spec.attention is Attention.MLA:
-        yield PageKind(1, _latent_bytes(spec, arch, kv_dtype, ranks, era))
-        if spec.indexer_width:
-            width = spec.indexer_width
-            yield PageKind(1, width + -(-width // _SCALE_GROUP) * _INDEXER_SCALE)
+    if spec.indexed_elements:
+        width = spec.indexed_elements
+        yield PageKind(1, width + -(-width // _SCALE_GROUP) * _INDEXER_SCALE)
+    if spec.attention is Attention.MLA:
+        yield PageKind(1, _latent_bytes(spec, arch, kv_dtype, ranks, era), spec.window)
     elif spec.attention in GROWING and spec.key_width:
         heads = -(-spec.kv_heads // ranks)
         keys, values = key_and_value_bytes(kv_dtype)

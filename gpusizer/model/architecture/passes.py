@@ -1,0 +1,90 @@
+"""Layers that a token passes several times, with a cache for each pass.
+
+The modelling code keeps one: `total_ut_steps` (Ouro; vllm/model_executor/models/ouro.py),
+`loop_num` (IQuest-Coder-Loop; mlx_lm/models/iquestloopcoder.py `make_cache`: later passes see
+a window), `num_loops` (mlx_lm/models/nanbeige.py), `n_recurrent_loops` (transformers dory),
+`loop_num_passes` (transformers inkling2_loop), cycles (transformers hrm_text).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from gpusizer.model.architecture.config import ConfigView
+from gpusizer.model.architecture.model import Attention, LayerSpec
+
+_MOST_PASSES = 64
+_WORDS = re.compile(r"(^|_)(loops?|recurrences?|ut_steps|cycles)(_|$)")
+_OTHER_WORDS = re.compile("weight|layer|window|rank|gate|mode|loss|norm|index|bp_")
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """How often layers run.
+
+    Attributes:
+        times: passes of the layers from `first` up to `end`.
+        window: tokens that passes after the first see, None for all.
+    """
+
+    times: int = 1
+    first: int = 0
+    end: int = 0
+    window: int | None = None
+
+
+def passes_of(cfg: ConfigView, layers: int, claimed: int | None) -> Passes:
+    """The passes by whichever convention the configuration has; one where it has none."""
+    found = _whole(cfg, layers) or _range(cfg, layers) or _section(cfg, layers)
+    found = found or _counted(cfg, layers, claimed)
+    if found is None or not 1 < found.times <= _MOST_PASSES:
+        return Passes()
+    return found if 0 <= found.first < found.end <= layers else Passes()
+
+
+def _whole(cfg: ConfigView, layers: int) -> Passes | None:
+    times = cfg.number("total_ut_steps", "num_loops", "loop_num")
+    return Passes(times, 0, layers, cfg.number("loop_window_size")) if times else None
+
+
+def _range(cfg: ConfigView, layers: int) -> Passes | None:
+    times = cfg.number("loop_num_passes")
+    first = cfg.number("loop_layer_index_start") or 0
+    return Passes(times, first, cfg.number("loop_layer_index_end") or layers) if times else None
+
+
+def _section(cfg: ConfigView, layers: int) -> Passes | None:
+    """Layers between those of the input and of the output; "last_loop" keeps one cache of them."""
+    times = cfg.number("n_recurrent_loops")
+    if times is None or cfg.text_value("recurrent_kv_cache_mode") == "last_loop":
+        return None
+    first, last = cfg.number("n_input_layers") or 0, cfg.number("n_output_layers") or 0
+    return Passes(times, first, first + (cfg.number("n_recurrent_layers") or layers - first - last))
+
+
+def _counted(cfg: ConfigView, layers: int, claimed: int | None) -> Passes | None:
+    """Passes that the configuration counts as layers, of stacks that are stored once."""
+    counts = claimed and cfg.number("num_layers_per_stack")
+    return Passes((claimed or 0) // layers, 0, layers) if counts else None
+
+
+def unread_loops(cfg: ConfigView) -> str | None:
+    """A key that speaks of loops where no convention is known that has it."""
+    for key, value in cfg.text.items():
+        if _WORDS.search(key) and not _OTHER_WORDS.search(key) and type(value) is int and value > 1:
+            return key[:60]
+    return None
+
+
+def repeated(specs: Sequence[LayerSpec], passes: Passes) -> list[LayerSpec]:
+    """The layers in the order in which a token meets their caches."""
+    again = [_later(spec, passes.window) for spec in specs[passes.first : passes.end]]
+    return [*specs[: passes.end], *again * (passes.times - 1), *specs[passes.end :]]
+
+
+def _later(spec: LayerSpec, window: int | None) -> LayerSpec:
+    if window is None or spec.attention is not Attention.FULL:
+        return spec
+    return replace(spec, attention=Attention.SLIDING, window=window)

@@ -1,0 +1,200 @@
+"""LayerStack: what the tensors of the language model's layers say of each of them.
+
+A repository may hold several stacks with the same layer numbers (a talker, a depth decoder, a
+codec); the one that the configuration describes is read, and no other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from gpusizer.core.tables import toml_of
+from gpusizer.model.tensor_roles import Kind, Part, Slot, stack_of
+from gpusizer.model.weights import WeightGroup
+
+HeadWidths = Mapping[int, tuple[int, int]]
+
+_OTHER_ATTENTION = re.compile("indexer|cross|encoder_attn|EncDec")
+_NAMES = {
+    name: re.compile("".join(pieces)) for name, pieces in toml_of(__file__)["recurrent"].items()
+}
+_LONGEST_KERNEL = 64
+_MOST_ATTENTIONS = 8  # of one layer
+_RWKV4_VECTORS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class LayerStack:
+    """Facts by layer number; a layer without an entry shows nothing of the kind.
+
+    Attributes:
+        widths: rows of its k_proj and v_proj: exactly what an attention layer caches.
+        latents: rows of the projection to a latent (MLA), rotary part included.
+        indexed: layers with a sparse-attention indexer of their own.
+        attentions: attention blocks of a layer.
+        decaying: layers with the decay or the gates of a recurrent state.
+        conv: elements of the inputs that its short convolutions remember.
+        state: elements of a state whose sides its tensors have.
+    """
+
+    widths: HeadWidths = field(default_factory=dict)
+    latents: Mapping[int, int] = field(default_factory=dict)
+    indexed: frozenset[int] = frozenset()
+    attentions: Mapping[int, int] = field(default_factory=dict)
+    decaying: frozenset[int] = frozenset()
+    conv: Mapping[int, int] = field(default_factory=dict)
+    state: Mapping[int, int] = field(default_factory=dict)
+
+    def remembers(self, layer: int) -> bool:
+        """Whether a layer keeps a recurrent state, were it only the inputs of a convolution."""
+        return layer in self.decaying or layer in self.conv
+
+
+def stack_in(groups: Iterable[WeightGroup], layers: int | None, hidden: int | None) -> LayerStack:
+    """The stack of `layers` layers of width `hidden`, as its tensors show it."""
+    own = language_stack(groups, layers, hidden)
+    decays = [g for g in own if _NAMES["decay"].search(g.pattern)]
+    attention = [g for g in _attention(own) if not _belongs_to_state(g, decays)]
+    return LayerStack(
+        widths=kv_widths(own),
+        latents=_latents(own),
+        indexed=frozenset(_layers(g for g in own if ".indexer." in g.pattern)),
+        attentions=_attentions(attention),
+        decaying=frozenset(_layers(decays)),
+        conv=_conv_elements(own),
+        state=_state_elements(own),
+    )
+
+
+def language_stack(
+    groups: Iterable[WeightGroup], layers: int | None, hidden: int | None
+) -> tuple[WeightGroup, ...]:
+    """Tensors of the language model's layers: of the stacks of text the one that is as deep and as
+    wide as the configuration says, and the largest of equals.
+    """
+    stacks: dict[str, list[WeightGroup]] = {}
+    for group in groups:
+        if group.part is Part.TEXT and group.layers:
+            stacks.setdefault(stack_of(group.pattern), []).append(group)
+    best = max(stacks.values(), key=lambda s: _likeness(s, layers, hidden), default=[])
+    return tuple(best)
+
+
+def stack_name(groups: Iterable[WeightGroup], layers: int | None, hidden: int | None) -> str:
+    """What the names of the language model's layers begin with."""
+    own = language_stack(groups, layers, hidden)
+    return stack_of(own[0].pattern) if own else ""
+
+
+def _likeness(
+    stack: Sequence[WeightGroup], layers: int | None, hidden: int | None
+) -> tuple[bool, bool, int]:
+    deep = layers is None or max(g.layers[-1] for g in stack if g.layers) + 1 >= layers
+    wide = any(hidden in g.shape for g in stack if len(g.shape) > 1)
+    return deep, wide, sum(g.parameters for g in stack)
+
+
+def kv_widths(stack: Iterable[WeightGroup]) -> HeadWidths:
+    """Rows of each layer's k_proj and v_proj."""
+    keys: dict[int, int] = {}
+    values: dict[int, int] = {}
+    for group in _attention(stack):
+        target = {Slot.K: keys, Slot.V: values}.get(group.slot)
+        if target is not None and len(group.shape) == 2:
+            target.update(dict.fromkeys(group.layers or (), group.shape[0]))
+    # A layer with a k_proj alone uses its keys as values as well (Gemma 4's global layers).
+    return {layer: (width, values.get(layer, width)) for layer, width in keys.items()}
+
+
+def _attention(stack: Iterable[WeightGroup]) -> Iterator[WeightGroup]:
+    """Projections of a layer's own keys and values."""
+    for group in stack:
+        mixes = group.slot in (Slot.K, Slot.V, Slot.QKV, Slot.KV_A) and group.kind is Kind.LINEAR
+        other = _OTHER_ATTENTION.search(group.pattern)
+        if mixes and not other and not _NAMES["feed_forward"].search(_module(group.pattern)):
+            yield group
+
+
+def _module(pattern: str) -> str:
+    """The module that a projection is of: `h.{}.attn` of `h.{}.attn.k_proj.weight`."""
+    return ".".join(pattern.split(".")[:-2])
+
+
+def _belongs_to_state(group: WeightGroup, decays: Sequence[WeightGroup]) -> bool:
+    """Whether the module of a projection has a decay in one of the same layers.
+
+    A GGUF file has no modules: there one layer's projections are attention's.
+    """
+    module = _module(group.pattern)
+    return not module.endswith("{}") and any(
+        decay.pattern.startswith(module + ".")
+        and not set(decay.layers or ()).isdisjoint(group.layers or ())
+        for decay in decays
+    )
+
+
+def _layers(groups: Iterable[WeightGroup]) -> Iterator[int]:
+    return (layer for group in groups for layer in group.layers or ())
+
+
+def _latents(stack: Iterable[WeightGroup]) -> dict[int, int]:
+    """Rows of `kv_a_proj_with_mqa` of each layer."""
+    latents: dict[int, int] = {}
+    for group in _attention(stack):
+        if group.slot is Slot.KV_A and len(group.shape) == 2:
+            latents.update(dict.fromkeys(group.layers or (), group.shape[0]))
+    return latents
+
+
+def _attentions(attention: Iterable[WeightGroup]) -> dict[int, int]:
+    """Attention blocks of each layer: LongCat-Flash has two (`self_attn.{}.kv_a_proj_with_mqa`)."""
+    blocks: dict[int, int] = {}
+    for group in attention:
+        if group.layers and group.slot is not Slot.V:
+            each, rest = divmod(group.count, len(group.layers))
+            each = each if not rest and 0 < each <= _MOST_ATTENTIONS else 1
+            blocks.update(dict.fromkeys(group.layers, each))
+    return blocks
+
+
+def _conv_elements(stack: Iterable[WeightGroup]) -> dict[int, int]:
+    """(kernel - 1) inputs of every channel of each layer's short convolutions."""
+    elements: dict[int, int] = {}
+    for group in stack:
+        if group.kind is Kind.CONV and _NAMES["conv"].search(group.pattern) and group.layers:
+            kept = _remembered(group.shape) * group.count // len(group.layers)
+            if kept:
+                for layer in group.layers:
+                    elements[layer] = elements.get(layer, 0) + kept
+    return elements
+
+
+def _remembered(shape: tuple[int, ...]) -> int:
+    """Inputs that a convolution [channels, 1, kernel], [channels, kernel, 1] or [kernel, channels]
+    keeps; 0 for a shape of another kind."""
+    if len(shape) == 3:
+        channels, kernel = shape[0], shape[1] if shape[2] == 1 else shape[2]
+    elif len(shape) == 2:
+        kernel, channels = sorted(shape)
+    else:
+        return 0
+    return (kernel - 1) * channels if kernel <= _LONGEST_KERNEL else 0
+
+
+def _state_elements(stack: Iterable[WeightGroup]) -> dict[int, int]:
+    """States whose sides a tensor has: Mamba's decays [inner, state], RWKV's [heads, width]."""
+    elements: dict[int, int] = {}
+    for group in stack:
+        size = 0
+        if group.pattern.endswith(".A_log") and len(group.shape) > 1 and group.shape[-1] > 1:
+            size = prod(group.shape)
+        elif _NAMES["bonus"].search(group.pattern) and len(group.shape) == 2:
+            size = group.elements * group.shape[1]
+        elif _NAMES["vector"].search(group.pattern) and len(group.shape) == 1:
+            size = _RWKV4_VECTORS * group.elements
+        if size:
+            elements.update(dict.fromkeys(group.layers or (), size))
+    return elements
