@@ -8,7 +8,6 @@ a window), `num_loops` (mlx_lm/models/nanbeige.py), `n_recurrent_loops` (transfo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -16,8 +15,6 @@ from gpusizer.model.architecture.config import ConfigView
 from gpusizer.model.architecture.model import Attention, LayerSpec
 
 _MOST_PASSES = 64
-_WORDS = re.compile(r"(^|_)(loops?|recurrences?|ut_steps|cycles)(_|$)")
-_OTHER_WORDS = re.compile("weight|layer|window|rank|gate|mode|loss|norm|index|bp_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +65,6 @@ def _counted(cfg: ConfigView, layers: int, claimed: int | None) -> Passes | None
     """Passes that the configuration counts as layers, of stacks that are stored once."""
     counts = claimed and cfg.number("num_layers_per_stack")
     return Passes((claimed or 0) // layers, 0, layers) if counts else None
-
-
-def unread_loops(cfg: ConfigView) -> str | None:
-    """A key that speaks of loops where no convention is known that has it."""
-    for key, value in cfg.text.items():
-        if _WORDS.search(key) and not _OTHER_WORDS.search(key) and type(value) is int and value > 1:
-            return key[:60]
-    return None
 
 
 def repeated(specs: Sequence[LayerSpec], passes: Passes) -> list[LayerSpec]:

@@ -9,7 +9,7 @@ from gpusizer.core.loose_values import object_in
 from gpusizer.model.architecture.config import SLIDING_HEADS, ConfigView
 from gpusizer.model.architecture.layers import LayerKind, layer_kinds, unknown_names
 from gpusizer.model.architecture.model import Attention, LayerSpec, merge_runs
-from gpusizer.model.architecture.passes import passes_of, repeated, unread_loops
+from gpusizer.model.architecture.passes import passes_of, repeated
 from gpusizer.model.architecture.stack import LayerStack
 from gpusizer.model.architecture.states import state_of
 
@@ -60,11 +60,6 @@ class Planner:
         self._add(sum(s.is_recurrent and not s.state_elements for s in specs), "recurrent state")
         pooled = self.cfg.number("index_kpool") and len(self.stack.indexed)
         self._add(pooled or 0, "pooled indexer keys")
-        if (loop := unread_loops(self.cfg)) and not self._is_looped():
-            self.unknown.append(f"loops: {loop}")
-
-    def _is_looped(self) -> bool:
-        return passes_of(self.cfg, self.layers, self.claimed).times > 1
 
     def _add(self, count: int, words: str) -> None:
         if count:
