@@ -372,9 +372,10 @@ def _reasons(study: Study, way: Way, choice: Sequence[Note]) -> tuple[Note, ...]
     estimate, verdict = way.estimate, way.verdict
     notes = []
     if way.machine.is_uniform:
+        one = verdict is Verdict.NOT_SUPPORTED and study.workload.engine is not None
         notes.append(
             Note(
-                f"verdict_{verdict.value}",
+                "verdict_engine_not_supported" if one else f"verdict_{verdict.value}",
                 quant=estimate.quant.name,
                 engine=estimate.engine.name,
                 headroom_bytes=abs(way.headroom_bytes),

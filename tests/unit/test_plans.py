@@ -199,6 +199,21 @@ def test_an_engine_that_does_not_run_on_a_gpu() -> None:
     assert verdicts == ["not_supported", "fits"]
 
 
+@each(
+    "fields, code",
+    [
+        ({"engine": "vllm", "gpu": "m3 max 128gb"}, "answer_engine_not_supported"),
+        ({"gpu": "tpu v5e"}, "answer_not_supported"),
+        ({"engine": "vllm", "rig": "3090 + 3060"}, "answer_not_divided"),
+    ],
+)
+def test_only_what_the_question_leaves_is_ruled_out(fields: dict[str, Any], code: str) -> None:
+    answer = size(embedded_sizer(), {"model": "Qwen/Qwen3-8B", **fields})
+    assert answer.conclusion.said[0].code == code
+    reasons = [note.code for place in answer.ranking[:1] for note in place.reasons]
+    assert ("verdict_not_supported" in reasons) is (code == "answer_not_supported")
+
+
 MODELS = (
     "Qwen/Qwen3-8B",
     "Qwen/Qwen3-30B-A3B",

@@ -87,7 +87,7 @@ def verdict(profile: ModelProfile, place: Ranked) -> Iterator[Note]:
     what = place.fit.verdict
     fields = about(profile, place)
     if what is Verdict.NOT_SUPPORTED:
-        yield Note("answer_not_supported", **fields)
+        yield Note(_not_supported(place), **fields)
         yield from place.fit.way.reasons[:1]
         return
     if what is Verdict.DOES_NOT_FIT:
@@ -100,6 +100,15 @@ def verdict(profile: ModelProfile, place: Ranked) -> Iterator[Note]:
     yield speed_of_one(place)
     if what.all_on_gpu:
         yield memory_free(place)
+
+
+def _not_supported(place: Ranked) -> str:
+    """The code of what does not run it: any engine, the one that the question leaves, or none that
+    is counted on unlike cards, where pipeline stages of vLLM may still run."""
+    if not place.fit.machine.is_uniform:
+        return "answer_not_divided"
+    asked = place.fit.estimate.placement.workload.engine
+    return "answer_engine_not_supported" if asked else "answer_not_supported"
 
 
 def _short(place: Ranked) -> int:
