@@ -319,6 +319,18 @@ PARTS = [
     ("transformer.encoder.layers.{}.mlp.dense_h_to_4h.weight", Part.TEXT),  # ChatGLM's decoder
     ("model.encoder.layers.{}.fc1.weight", Part.ENCODER),
     ("vision_tower.vision_model.encoder.layers.{}.mlp.fc1.weight", Part.VISION),
+    ("model.vision_backbone.image_vit.transformer.resblocks.{}.attention.wk.weight", Part.VISION),
+    ("model.vision_backbone.image_projector.w1.weight", Part.PROJECTOR),
+    ("model.vision_backbone.image_pooling_2d.wq.weight", Part.PROJECTOR),
+    ("image_tower.encoder.layers.{}.mlp.fc1.weight", Part.VISION),
+    ("video_tower.encoder.layers.{}.mlp.fc1.weight", Part.VISION),
+    (
+        "model.embed_tokens_extend.image_embed.img_processor.encoder.layers.{}.mlp.fc1.weight",
+        Part.VISION,
+    ),
+    ("model.embed_tokens_extend.audio_embed.encoder.encoders.{}.conv.ln1.weight", Part.AUDIO),
+    ("model.audio_tokenizer.encoder.layers.{}.weight", Part.AUDIO),
+    ("model.vision_tokenizer.encoder.down.{}.block.{}.conv1.weight", Part.VISION),
     ("model.visual.blocks.{}.attn.qkv.weight", Part.VISION),
     ("vision_model.transformer.layers.{}.mlp.fc1.weight", Part.VISION),
     ("model.audio_tower.conformer.{}.lconv1d.linear.weight", Part.AUDIO),
