@@ -221,7 +221,7 @@ def test_licences_filter() -> None:
     licenses = {runs.profile.license for runs in answer.found}
     assert licenses == {"mit", "apache-2.0"}
     (note,) = (note for note in answer.notes if note.code == "license_unknown")
-    assert note.fields["count"] == 21
+    assert note.fields["count"] == 25
     assert ids(ask(licence="mit")) == ids(ask(license=["mit"]))
     unknown = ask(license="unknown", top=0)
     assert {runs.profile.license for runs in unknown.found} <= {None, "unknown"}
@@ -268,7 +268,7 @@ def test_of_a_family_the_repository_that_most_run_is_shown() -> None:
     kinds = [copy["kind"] for copy in rows["llama-3.1-8b"]["copies"]]
     assert kinds == ["plain", *["quantized"] * 6]
     assert rows["llama-3.1-8b"]["family"]["repositories"] == 8
-    assert rows["qwen3-30b-a3b"]["repo_id"] == "Qwen/Qwen3-30B-A3B"
+    assert rows["qwen3-30b-a3b"]["repo_id"] == "Qwen/Qwen3-30B-A3B-Instruct-2507"
 
 
 HOSTILE = '"><img src=x onerror=alert(1)>\u202e\x1b[31m'
