@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,6 +35,25 @@ _OUT_OF_REACH = ("offline",)
 """Why a model that is not stored cannot be had at all; other failures say nothing of its name."""
 _ALIKE = 2
 """Kind of a name that is spelt alike, after those that begin so (0) and have all words (1)."""
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)([bmt])")
+_NEAR_SIZE = 1.5
+"""How many times larger or smaller a model of another family may be that takes a model's place."""
+_NO_FAMILY = frozenset(
+    (
+        "instruct",
+        "chat",
+        "base",
+        "thinking",
+        "preview",
+        "hf",
+        "awq",
+        "gptq",
+        "gguf",
+        "mlx",
+        "int",
+        "fp",
+    )
+)
 _FOR_NAMES = (InvalidModelId, ModelNotFound, PrivateOrMissing, HubUnreachable)
 
 
@@ -45,7 +65,10 @@ def suggesting_models() -> Iterator[None]:
     except _FOR_NAMES as error:
         if error.fields.get("reason") not in _OUT_OF_REACH and isinstance(error, HubUnreachable):
             raise
-        near = near_models(str(error.fields.get("repo_id") or error.fields.get("value", "")))
+        named = str(error.fields.get("repo_id") or error.fields.get("value", ""))
+        near = near_models(named)
+        if isinstance(error, HubUnreachable):  # it may well exist: others can take its place
+            near = list(dict.fromkeys((*near, *models_alike(named))))[:MOST]
         if near:
             error.fields.setdefault("suggestions", near)
         raise
@@ -77,6 +100,30 @@ def near_models(text: str) -> list[str]:
     return [repo_id for _, repo_id in rated[:MOST]]
 
 
+def models_alike(text: str) -> list[str]:
+    """IDs of known models that can take the place of one, by the words and the size in its name: of
+    its family with the nearest size, else of about its size; at most four.
+    """
+    wanted = Spelling(text.strip()[:_MOST_CHARS])
+    rated: list[tuple[bool, float, int, str]] = []
+    for model in known_models():
+        stranger = not wanted.family & model.family
+        apart = _sizes_apart(wanted.billions, model.billions)
+        if stranger and apart > _NEAR_SIZE:
+            continue
+        rated.append(
+            (stranger, apart, -_downloads().get(model.repo_id.casefold(), 0), model.repo_id)
+        )
+    return [repo_id for *_, repo_id in sorted(rated)[:MOST]]
+
+
+def _sizes_apart(wanted: float | None, other: float | None) -> float:
+    """How many times larger one size is than the other, infinite where one is not known."""
+    if not wanted or not other:
+        return math.inf
+    return max(wanted / other, other / wanted)
+
+
 @dataclass(frozen=True)
 class Spelling:
     """What was typed, or an ID, as it is compared. Without `slots`, because words are cached."""
@@ -91,6 +138,22 @@ class Spelling:
     @cached_property
     def letters(self) -> str:
         return "".join(self.words)
+
+    @cached_property
+    def family(self) -> frozenset[str]:
+        """Its words without digits, but for those that say how a model is tuned or packed."""
+        words = (re.sub(r"[\d.]+\w?$", "", word) for word in self.words)
+        return frozenset(word for word in words if len(word) > 2 and word not in _NO_FAMILY)
+
+    @cached_property
+    def billions(self) -> float | None:
+        """Billions of parameters that the name states, None where it states none."""
+        units = {"b": 1.0, "m": 0.001, "t": 1000.0}
+        for word in self.words:
+            match = _SIZE.fullmatch(word)
+            if match:
+                return float(match[1]) * units[match[2]]
+        return None
 
 
 def _unlike(wanted: Spelling, known: Spelling) -> tuple[float, ...]:

@@ -15,6 +15,7 @@ from gpusizer.answers.near_models import (
     by_loose_names,
     known_models,
     meant_model,
+    models_alike,
     near_models,
     suggesting_models,
 )
@@ -346,3 +347,36 @@ def test_the_shell_says_how_to_size_a_model_of_ones_own(capsys: pytest.CaptureFi
     roots = Roots(missing, lambda address: "", lambda host, port: None)
     assert run(["size", "nobody/private"], roots) == 3
     assert "--token" in capsys.readouterr().err
+
+
+@each(
+    "asked, first",
+    [
+        ("Qwen/Qwen3-Coder-500B", "Qwen/Qwen3-Coder-480B-A35B-Instruct"),
+        ("BAAI/bge-m3", "BAAI/bge-small-en-v1.5"),  # of its family, though it states no size
+        ("nobody/Obscure-70B", "meta-llama/Llama-3.3-70B-Instruct"),  # as large, and used most
+    ],
+)
+def test_models_that_can_take_the_place_of_an_unknown_one(asked: str, first: str) -> None:
+    assert models_alike(asked)[0] == first
+    assert len(models_alike(asked)) <= 4
+
+
+def test_a_name_without_family_and_size_has_no_model_in_its_place() -> None:
+    assert models_alike("nobody/xyz") == []
+
+
+def test_offline_an_unknown_model_is_refused_with_others_in_its_place() -> None:
+    with pytest.raises(HubUnreachable) as caught, suggesting_models():
+        raise HubUnreachable(repo_id="Qwen/Qwen3-Coder-500B", reason="offline")
+    assert caught.value.fields["suggestions"] == near_or_alike("Qwen/Qwen3-Coder-500B")
+    for language in LANGUAGES:
+        said = say_error(caught.value, language)
+        assert "Qwen3-Coder-480B" in said and "in time" not in said
+    with pytest.raises(HubUnreachable) as online, suggesting_models():
+        raise HubUnreachable(repo_id="Qwen/Qwen3-Coder-500B", reason="timeout")
+    assert "suggestions" not in online.value.fields
+
+
+def near_or_alike(asked: str) -> list[str]:
+    return [*dict.fromkeys((*near_models(asked), *models_alike(asked)))][:4]
