@@ -310,6 +310,38 @@ def test_state_of_qwen3_next_is_what_llama_cpp_logs() -> None:
     assert state / MIB == pytest.approx(75.38, abs=0.01)
 
 
+@each(
+    "arch, facts, elements",
+    [
+        ("lfm2", {"kv_heads": [0, 2], "shortconv.l_cache": 3, "hidden": 256}, 2 * 256),
+        ("rwkv7", {"wkv.head_size": 64, "hidden": 256}, 256 * 64 + 2 * 256),
+        (
+            "kimi-linear",
+            {"kv_heads": [0, 2], "kda.head_dim": 128, "ssm.conv_kernel": 4},
+            8 * 128 * 128 + 3 * 3 * 8 * 128,
+        ),
+    ],
+)
+def test_states_of_recurrent_layers(arch: str, facts: dict[str, Any], elements: int) -> None:
+    first = resolved(arch, layers=2, **facts).layer_plan[0]
+    assert (first.attention, first.state_elements) == (Attention.RECURRENT, elements)
+
+
+def test_attention_and_a_state_in_one_layer() -> None:
+    """Falcon-H1: its file has Mamba tensors beside attention in every layer."""
+    tensors = {
+        "blk.0.attn_k.weight": ("F16", (128, 256)),
+        "blk.0.attn_v.weight": ("F16", (128, 256)),
+        "blk.0.ssm_a": ("F32", (8, 1)),
+        "blk.0.ssm_conv1d.weight": ("F32", (544, 4)),
+    }
+    (layer,) = resolved(
+        "falcon-h1", tensors, layers=1, **STATE, **{"ssm.group_count": 1}
+    ).layer_plan
+    assert (layer.attention, layer.key_width) == (Attention.FULL, 128)
+    assert layer.state_elements == 512 * 16 + 3 * (512 + 2 * 16)
+
+
 @pytest.mark.parametrize(
     ("arch", "facts", "generates"),
     [

@@ -61,7 +61,7 @@ def gguf_config(metadata: Config, groups: Sequence[WeightGroup]) -> dict[str, Js
         "mamba_n_heads": 1,  # the inner size is given whole
         "tie_word_embeddings": not _has_output(groups),
     }
-    config |= _head_sizes(facts, groups) | _windows(facts)
+    config |= _head_sizes(facts, groups) | _windows(facts) | _delta_attention(facts)
     if layers is not None and layers <= MAX_LAYERS:
         config["layer_types"] = [_layer_type(facts, layer) for layer in range(layers)]
     return {key: value for key, value in config.items() if value is not None}
@@ -126,6 +126,16 @@ def _head_sizes(facts: _Facts, groups: Sequence[WeightGroup]) -> dict[str, int |
         "qk_rope_head_dim": rope,
         "qk_nope_head_dim": max(key - rope, 0),
         "v_head_dim": facts.number("attention.value_length_mla"),
+    }
+
+
+def _delta_attention(facts: _Facts) -> dict[str, int | None]:
+    """Kimi Delta Attention has the heads of attention (llama.cpp `hparams.n_embd_s`)."""
+    if facts.number("kda.head_dim") is None:
+        return {}
+    return {
+        "linear_num_heads": facts.largest("attention.head_count"),
+        "linear_conv_kernel_dim": facts.number("ssm.conv_kernel"),
     }
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from gpusizer.core.loose_values import object_in
 from gpusizer.model.architecture.config import SLIDING_HEADS, ConfigView
-from gpusizer.model.architecture.layers import LayerKind, layer_kinds, unknown_names
+from gpusizer.model.architecture.conventions import LayerKind
+from gpusizer.model.architecture.layers import layer_kinds, unknown_names
 from gpusizer.model.architecture.model import Attention, LayerSpec, merge_runs
 from gpusizer.model.architecture.passes import passes_of, repeated
 from gpusizer.model.architecture.stack import LayerStack

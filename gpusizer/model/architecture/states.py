@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from gpusizer.core.loose_values import JsonObject, object_in
 from gpusizer.model.architecture.config import ConfigView
-from gpusizer.model.architecture.layers import LayerKind
+from gpusizer.model.architecture.conventions import LayerKind
 from gpusizer.model.architecture.model import Attention
 from gpusizer.model.architecture.stack import LayerStack
 

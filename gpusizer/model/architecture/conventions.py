@@ -1,0 +1,277 @@
+"""The many ways configurations say which kind of cache each layer has.
+
+Each reader looks for one convention and returns a kind per layer, or None when the
+configuration does not use that convention. A new convention is a reader and its place in `READERS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import cycle, islice
+
+from gpusizer.core.loose_values import JsonValue
+from gpusizer.model.architecture.config import LAYER_KINDS, MODEL_TYPES, ConfigView
+from gpusizer.model.architecture.model import Attention
+
+
+@dataclass(frozen=True, slots=True)
+class LayerKind:
+    """What one layer remembers.
+
+    Attributes:
+        attention: how it remembers tokens.
+        state: it keeps a recurrent state beside them.
+        name: what the configuration calls it, where it has names.
+        known: the name is in `config.toml`.
+        window: tokens kept, where the configuration gives them layer by layer.
+    """
+
+    attention: Attention
+    state: bool = False
+    name: str = ""
+    known: bool = True
+    window: int | None = None
+
+
+Kinds = list[LayerKind]
+Reader = Callable[[ConfigView, int], "Kinds | None"]
+
+FULL, SLIDING = LayerKind(Attention.FULL), LayerKind(Attention.SLIDING)
+CHUNKED, NONE = LayerKind(Attention.CHUNKED), LayerKind(Attention.NONE)
+CROSS, RECURRENT = LayerKind(Attention.CROSS), LayerKind(Attention.RECURRENT)
+
+_OF_WORD = {
+    "both": replace(FULL, state=True),
+    "both_sliding": replace(SLIDING, state=True),
+    "compressed": SLIDING,
+}
+_NAMES = {
+    name: replace(_OF_WORD.get(word) or LayerKind(Attention(word)), name=name)
+    for word, names in LAYER_KINDS.items()
+    for name in names
+}
+_LONGEST_NAME = 60
+
+
+def _named_list(view: ConfigView, layers: int) -> Kinds | None:
+    """`layer_types` (transformers >= 4.53) and `layers_block_type` (Zamba2).
+
+    A name that is not known is a layer that is not known; the others stay. A list of other names
+    alone is about something else.
+    """
+    for key in ("layer_types", "layers_block_type"):
+        names = view.sequence(key)
+        if names is None or len(names) < layers:
+            continue
+        kinds = [_of_name(name) for name in names[:layers]]
+        if any(kind.known for kind in kinds):
+            return kinds
+    return None
+
+
+def _of_name(name: JsonValue) -> LayerKind:
+    if not isinstance(name, str):
+        return replace(FULL, known=False)
+    return _NAMES.get(name) or replace(FULL, name=name[:_LONGEST_NAME], known=False)
+
+
+def _block_types(view: ConfigView, layers: int) -> Kinds | None:
+    """`block_types` (RecurrentGemma): a pattern that repeats, whose attention has a window."""
+    names = view.sequence("block_types")
+    if names is None:
+        return None
+    attention = SLIDING if view.states("sliding_window") else FULL
+    kinds = [attention if name == "attention" else _of_name(name) for name in names]
+    return list(islice(cycle(kinds), layers))
+
+
+def _pattern_string(view: ConfigView, layers: int) -> Kinds | None:
+    """`hybrid_override_pattern` (Nemotron-H): M mamba, * attention, - MLP, E experts."""
+    pattern = view.text_value("hybrid_override_pattern")
+    if pattern is None or len(pattern) < layers:
+        return None
+    letters = {"M": RECURRENT, "*": FULL}
+    return [letters.get(letter, NONE) for letter in pattern[:layers]]
+
+
+def _type_numbers(view: ConfigView, layers: int) -> Kinds | None:
+    """`attn_type_list` (MiniMax-Text-01, M1): 1 full, 0 lightning attention."""
+    numbers = view.sequence("attn_type_list")
+    if numbers is None or len(numbers) < layers:
+        return None
+    return [FULL if n == 1 else RECURRENT for n in numbers[:layers]]
+
+
+def _window_flags(view: ConfigView, layers: int) -> Kinds | None:
+    """`hybrid_layer_pattern` (MiMo-V2-Flash), `sliding_window_layout` (SmallThinker): 1 slides."""
+    for key in ("hybrid_layer_pattern", "sliding_window_layout"):
+        flags = view.sequence(key)
+        if flags is not None and len(flags) >= layers:
+            return [SLIDING if flag == 1 else FULL for flag in flags[:layers]]
+    return None
+
+
+def _window_indices(view: ConfigView, layers: int) -> Kinds | None:
+    """`sliding_window_layers` (Baichuan-M1): numbers of the layers with a window."""
+    indices = view.sequence("sliding_window_layers")
+    if indices is None:
+        return None
+    sliding = set(map(_hashable, indices))
+    return [SLIDING if i in sliding else FULL for i in range(layers)]
+
+
+def _shared_upper_half(view: ConfigView, layers: int) -> Kinds | None:
+    """`mb_per_layer` (SambaY): every n-th layer is a Mamba one; of the upper half two layers keep a
+    cache, and the others read it (microsoft/Phi-4-mini-flash-reasoning, modeling_phi4flash.py;
+    vllm/model_executor/models/phi4flash.py of 0.10).
+    """
+    period = view.number("mb_per_layer")
+    if period is None:
+        return None
+    windows = view.sequence("sliding_window") or []
+    kinds = []
+    for layer in range(layers):
+        window = windows[layer] if layer < len(windows) else None
+        own = SLIDING if isinstance(window, int) else FULL
+        own = replace(own, window=window if isinstance(window, int) and window > 0 else None)
+        kinds.append(RECURRENT if layer % period == 0 else own)
+    kept = min(layers, layers // 2 + 2)
+    return kinds[:kept] + [NONE] * (layers - kept)
+
+
+def _mamba_steps(view: ConfigView, layers: int) -> Kinds | None:
+    """`mamba_step` (PLaMo-2): one layer in each step is a Mamba one, `full_attention_idx` have no
+    window (pfnet/plamo-2-8b modeling_plamo.py `is_mamba`; vllm/model_executor/models/plamo2.py).
+    """
+    step = view.number("mamba_step")
+    if step is None or view.flag("mamba_enabled") is False:
+        return None
+    full = set(map(_hashable, view.sequence("full_attention_idx") or []))
+    slides = view.states("sliding_window")
+    few = layers <= step // 2
+    return [
+        RECURRENT
+        if (i != layers - 1 if few else i % step != step // 2)
+        else SLIDING
+        if slides and i not in full
+        else FULL
+        for i in range(layers)
+    ]
+
+
+def _groups(view: ConfigView, layers: int) -> Kinds | None:
+    """`layer_group_size` (Ring-linear, Ling 2.5): the last of each group attends, and whatever is
+    left of the last group (vllm/model_executor/models/bailing_moe_linear.py).
+    """
+    size = view.number("layer_group_size")
+    if size is None:
+        return None
+    whole = layers // size * size
+    return _only({i for i in range(layers) if (i + 1) % size == 0 or i >= whole}, layers)
+
+
+def _attention_indices(view: ConfigView, layers: int) -> Kinds | None:
+    """Lists of the attention layers: Bamba, LFM2, and Kimi-Linear (counted from 1)."""
+    indices = view.sequence("attn_layer_indices") or view.sequence("full_attn_idxs")
+    if indices is None:
+        from_one = view.mapping("linear_attn_config").get("full_attn_layers")
+        if not isinstance(from_one, list):
+            return None
+        indices = [n - 1 for n in from_one if isinstance(n, int)]
+    return _only(set(map(_hashable, indices)), layers)
+
+
+def _every_nth(view: ConfigView, layers: int) -> Kinds | None:
+    """`full_attention_interval` (Qwen3-Next) and Jamba's `attn_layer_period` / `_offset`."""
+    interval = view.number("full_attention_interval")
+    if interval is not None:
+        return _only({i for i in range(layers) if (i + 1) % interval == 0}, layers)
+    period = view.number("attn_layer_period")
+    if period is None:
+        return None
+    offset = view.number("attn_layer_offset") or 0
+    return _only({i for i in range(layers) if i % period == offset}, layers)
+
+
+def _cross_layers(view: ConfigView, layers: int) -> Kinds | None:
+    """`cross_attention_layers` (Llama 3.2 Vision)."""
+    indices = view.sequence("cross_attention_layers")
+    if indices is None:
+        return None
+    crossing = set(map(_hashable, indices))
+    return [CROSS if i in crossing else FULL for i in range(layers)]
+
+
+def _blocks(view: ConfigView, layers: int) -> Kinds | None:
+    """`block_configs` (Nemotron NAS): attention is skipped or replaced in some blocks."""
+    blocks = view.sequence("block_configs")
+    if blocks is None or len(blocks) < layers:
+        return None
+    return [FULL if _has_attention(block) else NONE for block in blocks[:layers]]
+
+
+def _has_attention(block: JsonValue) -> bool:
+    attention = block.get("attention") if isinstance(block, dict) else None
+    if not isinstance(attention, dict):
+        return False
+    return not (attention.get("no_op") or attention.get("replace_with_linear"))
+
+
+def _pure_recurrent(view: ConfigView, layers: int) -> Kinds | None:
+    """Mamba and RWKV models have no attention at all."""
+    return [RECURRENT] * layers if view.model_type in MODEL_TYPES["recurrent"] else None
+
+
+def _chunked(view: ConfigView, layers: int) -> Kinds | None:
+    """Llama 4: layers with rotary positions attend within chunks, the others to everything."""
+    if view.number("attention_chunk_size") is None:
+        return None
+    rope = view.sequence("no_rope_layers")
+    if rope is not None and len(rope) >= layers:
+        return [CHUNKED if flag else FULL for flag in rope[:layers]]
+    interval = view.number("no_rope_layer_interval") or 4
+    full = {i for i in range(layers) if (i + 1) % interval == 0}
+    return [FULL if i in full else CHUNKED for i in range(layers)]
+
+
+def _sliding(view: ConfigView, layers: int) -> Kinds | None:
+    """A window on every layer, or on all but each n-th (`sliding_window_pattern`)."""
+    if view.integer("sliding_window") is None or view.flag("use_sliding_window") is False:
+        return None
+    if view.text.get("sliding_window", 0) is None:
+        return None  # present and null: no window, whatever the class defaults to
+    pattern = view.number("sliding_window_pattern")
+    full = {i for i in range(layers) if pattern and (i + 1) % pattern == 0}
+    kinds = [FULL if i in full else SLIDING for i in range(layers)]
+    # A window says nothing of layers that do not attend: there tensors vote.
+    return kinds if pattern else [replace(kind, known=False) for kind in kinds]
+
+
+READERS: tuple[Reader, ...] = (
+    _named_list,
+    _block_types,
+    _pattern_string,
+    _type_numbers,
+    _window_flags,
+    _window_indices,
+    _shared_upper_half,
+    _mamba_steps,
+    _groups,
+    _attention_indices,
+    _every_nth,
+    _cross_layers,
+    _blocks,
+    _pure_recurrent,
+    _chunked,
+    _sliding,
+)
+"""In the order in which they are asked; the first that answers wins."""
+
+
+def _only(full: set[JsonValue], layers: int) -> Kinds:
+    return [FULL if i in full else RECURRENT for i in range(layers)]
+
+
+def _hashable(value: JsonValue) -> int:
+    return value if isinstance(value, int) else -1
