@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 from gpusizer.answers.report import EstimateRow
@@ -11,7 +11,7 @@ from gpusizer.core.byte_ranges import Amount, Provenance, exactly
 from gpusizer.memory.kv_cache import STEPS, key_and_value_bytes, layer_cache
 from gpusizer.memory.projector import tower_parameters
 from gpusizer.memory.workload import Workload
-from gpusizer.model.architecture import Architecture, Attention, LayerSpec
+from gpusizer.model.architecture import Architecture, LayerSpec
 from gpusizer.model.profile import HEADERS, ModelProfile
 
 _STATE = "4 B"  # recurrent states are kept in FP32
@@ -106,21 +106,13 @@ def _plain(counted: Iterable[tuple[LayerSpec, int]]) -> Iterator[tuple[LayerSpec
     """Layers that keep several things apart: their windows, what stands for the whole context, an
     indexer's keys, and a state."""
     for spec, count in counted:
-        alone = replace(spec, compress_ratio=0, indexer_width=0)
-        if spec.has_state:
-            yield replace(alone, attention=Attention.RECURRENT), count
-        yield replace(alone, state_elements=0), count
-        if spec.compress_ratio:
-            yield replace(spec, key_width=0, value_width=0, state_elements=0), count
-        elif spec.indexer_width:
-            indexer = LayerSpec(Attention.FULL, 1, key_width=spec.indexer_width)
-            yield indexer, count
+        yield from ((part, count) for part in spec.parts())
 
 
 def _layers(spec: LayerSpec, count: int, workload: Workload) -> tuple[str, str]:
     """The rule for layers of one kind, and it with numbers (`kv_cache.layer_cache`)."""
     sequences = f" × {workload.concurrency:,}" if workload.concurrency > 1 else ""
-    if spec.attention is Attention.RECURRENT:
+    if spec.is_recurrent:
         return "state", f"{count:,} × {spec.state_elements:,} × {_STATE}{sequences}"
     keys, values = key_and_value_bytes(workload.kv_dtype)
     if spec.compress_ratio:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from gpusizer.core.dtypes import GGML_BLOCKS
-from gpusizer.model.architecture import GROWING, Architecture, LayerSpec
+from gpusizer.model.architecture import Architecture, LayerSpec
 
 
 def _ggml_width(name: str) -> Fraction:
@@ -80,7 +80,7 @@ def layer_cache(spec: LayerSpec, kv_dtype: str, context: int, cell_multiple: int
     In 32nds of a byte, as in `CacheCurve`.
     """
     state = spec.state_elements * STATE_BYTES * STEPS
-    if spec.attention not in GROWING:
+    if not spec.grows:
         return state
     keys, values = _widths(kv_dtype)
     tokens = context if spec.window is None else min(context, spec.window)
@@ -126,7 +126,7 @@ def cache_curve(architecture: Architecture, kv_dtype: str, shards: int) -> Cache
     fixed, lines = 0, dict[int | None, int]()
     for spec in architecture.layer_plan:
         fixed += spec.count * -(-spec.state_elements * STATE_BYTES // shards) * STEPS
-        if spec.attention in GROWING:
+        if spec.grows:
             heads_here = -(-spec.kv_heads // shards)
             per_token = (spec.key_width * keys + spec.value_width * values) * heads_here
             amount = spec.count * -(-per_token // spec.kv_heads)
@@ -161,5 +161,5 @@ def kv_cache_bytes(
 def grows(architecture: Architecture) -> bool:
     """Whether any layer's cache grows with context."""
     return architecture.generates and any(
-        spec.attention in GROWING and spec.key_width for spec in architecture.layer_plan
+        spec.grows and spec.key_width for spec in architecture.layer_plan
     )

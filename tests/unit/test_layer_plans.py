@@ -267,6 +267,36 @@ def test_a_loop_keeps_a_cache_for_each_pass(config: Config, caches: int) -> None
     assert layers(facts(config)) == [("full", 512, None, 0)] * caches
 
 
+def test_blocks_of_a_list_that_names_feed_forward_apart() -> None:
+    """Dory: 72 blocks of 36 layers that are stored; here 8 of 4, whose two inner layers loop."""
+    stored = attention(range(4))
+    config = {
+        "num_hidden_layers": 8,
+        "layer_types": ["sliding_attention", "mlp", "full_attention", "mlp"] * 2,
+        "sliding_window": 64,
+        "n_recurrent_loops": 2,
+        "n_input_layers": 2,
+        "n_output_layers": 2,
+    }
+    kinds = [kind for kind, *_ in layers(facts(config, stored))]
+    assert kinds == ["sliding", "full", "sliding", "full", "sliding", "full"]
+
+
+def test_heads_of_a_kind_by_its_name() -> None:
+    """Jet-Nemotron: sides below the name of the kind."""
+    own = {"num_heads": 4, "head_dim": 64, "expand_v": 2.0, "conv_size": 4}
+    config = {
+        "layer_types": ["jet", "jet", "attn", "swa"],
+        "efficient_attention_config": {"jet": own, "swa": {"window_size": 1152}},
+    }
+    assert layers(facts(config)) == [
+        ("recurrent", 0, None, 4 * 64 * 128 + 3 * 4 * 128),
+        ("recurrent", 0, None, 4 * 64 * 128 + 3 * 4 * 128),
+        ("full", 512, None, 0),
+        ("sliding", 512, 1152, 0),
+    ]
+
+
 def test_later_passes_may_see_a_window() -> None:
     read = facts({"loop_num": 2, "loop_window_size": 64})
     assert layers(read) == [("full", 512, None, 0)] * 4 + [("sliding", 512, 64, 0)] * 4

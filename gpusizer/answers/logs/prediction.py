@@ -31,7 +31,6 @@ from gpusizer.memory.engines.llama_cpp import BACKEND_CLASSES
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.table import as_published
 from gpusizer.memory.workload import Workload
-from gpusizer.model.architecture import Attention
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Part
 
@@ -40,7 +39,6 @@ _ANY_GPU = "h100-sxm-80gb"
 _CONVERTED = {"fp8": "fp8", "bitsandbytes": "bnb-nf4"}  # vLLM and SGLang, while loading
 _ANY_QUANT = "gguf-f16"  # cache and compute buffers do not depend on it
 _TEXT = (Part.TEXT, Part.MTP, Part.ENCODER)  # GGUF keeps towers in a file of their own
-_GROWS_EVENLY = {Attention.FULL, Attention.MLA, Attention.NONE, Attention.CROSS}
 
 
 def predictor(sizer: Sizer) -> Predict:
@@ -195,7 +193,7 @@ def _stored(profile: ModelProfile) -> QuantPair:
 def grows_evenly(profile: ModelProfile) -> bool:
     """Whether every token takes the same cache: no windows, no recurrent states."""
     arch = profile.architecture
-    return arch is not None and all(s.attention in _GROWS_EVENLY for s in arch.layer_plan)
+    return arch is not None and all(s.grows_evenly for s in arch.layer_plan)
 
 
 def _of(name: str, amount: Amount) -> Predicted:

@@ -10,7 +10,7 @@ from gpusizer.fit.speed.kernels import Kernels
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.kv_cache import STATE_BYTES, kv_cache_bytes
 from gpusizer.memory.workload import Workload
-from gpusizer.model.architecture import GROWING, Architecture, Attention
+from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tasks import writes_text
 from gpusizer.model.tensor_roles import Kind, Part, Slot, is_layer_table
@@ -122,7 +122,7 @@ class ModelFacts:
         feeding, mixing, experts = _layers_by_purpose(profile)
         alternate = feeding and mixing and not (feeding | experts) & mixing
         running = arch.layers / 2 if alternate else arch.layers
-        latent = sum(s.count for s in arch.layer_plan if s.attention is Attention.MLA)
+        latent = sum(s.count for s in arch.layer_plan if s.is_latent)
         states = (s.count * s.state_elements for s in arch.layer_plan)
         return cls(
             layers=arch.layers,
@@ -252,12 +252,9 @@ def _layers_by_purpose(profile: ModelProfile) -> tuple[set[int], set[int], set[i
 def _query_heads(arch: Architecture) -> float:
     """Query heads for each head of keys, averaged over layers whose cache grows; a latent is kept
     once for all of them, and read so."""
-    layers = [s for s in arch.layer_plan if s.attention in GROWING]
+    layers = [s for s in arch.layer_plan if s.grows]
     heads = arch.attention_heads or 1
-    shared = sum(
-        s.count * (1.0 if s.attention is Attention.MLA else heads / max(1, s.kv_heads))
-        for s in layers
-    )
+    shared = sum(s.count * (1.0 if s.is_latent else heads / max(1, s.kv_heads)) for s in layers)
     return max(1.0, shared / max(1, sum(s.count for s in layers)))
 
 
@@ -269,11 +266,11 @@ def attention_flops(arch: Architecture, prompt: int) -> float:
     heads = arch.attention_heads or 1
     total = 0.0
     for spec in arch.layer_plan:
-        if spec.attention not in GROWING:
+        if not spec.grows:
             continue
         reach = prompt / 2 if spec.window is None else min(prompt / 2, spec.window)
         per_head = spec.key_width / max(1, spec.kv_heads)
-        if spec.attention is Attention.MLA and arch.head_dim:
+        if spec.is_latent and arch.head_dim:
             per_head = min(per_head, arch.head_dim)
         total += spec.count * 4 * heads * per_head * reach
     return total

@@ -12,7 +12,7 @@ from gpusizer.core.byte_ranges import Amount, fitted
 from gpusizer.core.units import MIB
 from gpusizer.memory.engines.llama_layers import ubatch
 from gpusizer.memory.workload import Workload
-from gpusizer.model.architecture import Architecture, Attention, LayerSpec
+from gpusizer.model.architecture import Architecture, LayerSpec
 
 _F16, _F32 = 2, 4
 _PIPELINE_COPIES = 3  # inputs are kept for four batches in flight; one of them is counted elsewhere
@@ -128,7 +128,7 @@ def _scores(arch: Architecture, workload: Workload, graph: Graph) -> int:
 def _queries(arch: Architecture, spec: LayerSpec) -> int:
     """Values of one token's queries where the latent is cached: as projected, absorbed into the
     latent, and joined with their rotary part (src/models/deepseek2.cpp)."""
-    if spec.attention is not Attention.MLA:
+    if not spec.is_latent:
         return 0
     return spec.head_keys + (arch.attention_heads or 0) * (2 * spec.key_width - spec.rope_width)
 

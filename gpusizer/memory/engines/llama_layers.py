@@ -19,7 +19,7 @@ from gpusizer.memory.engines.llama_versions import BuildRules, as_cached
 from gpusizer.memory.kv_cache import STEPS, layer_cache
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import Workload
-from gpusizer.model.architecture import Architecture, Attention, LayerSpec, kinds_between
+from gpusizer.model.architecture import Architecture, LayerSpec, kinds_between
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Kind, Part, is_expert
 from gpusizer.model.weights import WeightGroup
@@ -194,7 +194,7 @@ def _with_room(spec: LayerSpec, batch: int, drafts: int, *, ignored: bool) -> La
     if spec.window is None:
         return spec
     if ignored:
-        return replace(spec, attention=Attention.FULL, window=None)
+        return spec.without_window()
     return replace(spec, window=spec.window + batch)
 
 
@@ -202,7 +202,7 @@ def draft_cache(architecture: Architecture, workload: Workload, context: int) ->
     """Cache of one sequence in the draft layer, in 32nds of a byte: a context of its own, which
     caches as the last layer of full attention does (pull request 22673).
     """
-    full = [s for s in architecture.layer_plan if s.attention in (Attention.FULL, Attention.MLA)]
+    full = [s for s in architecture.layer_plan if s.lasts]
     if not workload.own_draft_tokens or not full:
         return 0
     return layer_cache(full[-1], workload.kv_dtype, context, CELLS)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 
-from gpusizer.model.architecture import Architecture, Attention, LayerSpec
+from gpusizer.model.architecture import Architecture, LayerSpec
 
 _NUMBER = re.compile(r"\d+")
 _MONTH = re.compile(r"20\d\d-[01]\d")
@@ -77,18 +77,13 @@ def cached_layer(spec: LayerSpec, rules: BuildRules) -> LayerSpec:
     """A layer as a build caches it, without an indexer: all attention is dense there. Latent layers
     of unknown heads stay as they are."""
     spec = replace(spec, indexer_width=0) if spec.indexed_elements else spec
-    if spec.attention is Attention.MLA:
+    if spec.is_latent:
         if rules.latent is Latent.TWICE:
             return replace(spec, value_width=spec.key_width - spec.rope_width)
         if rules.latent is Latent.HEADS and spec.head_keys:
-            return replace(
-                spec,
-                attention=Attention.FULL,
-                key_width=spec.head_keys,
-                value_width=spec.head_values,
-            )
+            return spec.as_heads()
     elif spec.window is not None and not rules.windows:
-        return replace(spec, attention=Attention.FULL, window=None)
+        return spec.without_window()
     return spec
 
 

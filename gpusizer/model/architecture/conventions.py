@@ -64,10 +64,18 @@ def _named_list(view: ConfigView, layers: int) -> Kinds | None:
         names = view.sequence(key)
         if names is None or len(names) < layers:
             continue
-        kinds = [_of_name(name) for name in names[:layers]]
+        kinds = _by_pairs([_of_name(name) for name in names[: 2 * layers]], layers)
         if any(kind.known for kind in kinds):
             return kinds
     return None
+
+
+def _by_pairs(kinds: Kinds, layers: int) -> Kinds:
+    """One kind for each layer, of a list that names attention and its feed-forward apart (Dory)."""
+    feeds = kinds[1::2]
+    if len(kinds) == 2 * layers and all(kind.attention is Attention.NONE for kind in feeds):
+        return kinds[::2]
+    return kinds[:layers]
 
 
 def _of_name(name: JsonValue) -> LayerKind:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import accumulate, pairwise
@@ -69,6 +69,36 @@ class LayerSpec:
     compress_ratio: int = 0
 
     @property
+    def grows(self) -> bool:
+        """Whether their cache grows with context, at least up to a window."""
+        return self.attention in GROWING
+
+    @property
+    def lasts(self) -> bool:
+        """Whether they keep every token as it is."""
+        return self.attention in (Attention.FULL, Attention.MLA) and self.window is None
+
+    @property
+    def grows_evenly(self) -> bool:
+        """Whether a token costs the same wherever it is, and nothing is kept besides."""
+        return not self.has_state and (self.lasts or not self.grows)
+
+    @property
+    def is_latent(self) -> bool:
+        """Whether one latent of a token serves all heads."""
+        return self.attention is Attention.MLA
+
+    @property
+    def is_chunked(self) -> bool:
+        """Whether they attend within chunks of the context."""
+        return self.attention is Attention.CHUNKED
+
+    @property
+    def crosses(self) -> bool:
+        """Whether they attend to what an encoder left."""
+        return self.attention is Attention.CROSS
+
+    @property
     def is_recurrent(self) -> bool:
         """Whether these layers keep a recurrent state and no token."""
         return self.attention is Attention.RECURRENT
@@ -77,6 +107,27 @@ class LayerSpec:
     def has_state(self) -> bool:
         """Whether these layers keep a recurrent state, alone or beside tokens."""
         return self.is_recurrent or self.state_elements > 0
+
+    def without_window(self) -> LayerSpec:
+        """The same layers where an engine keeps every token."""
+        attention = self.attention if self.is_latent else Attention.FULL
+        return replace(self, attention=attention, window=None)
+
+    def as_heads(self) -> LayerSpec:
+        """Latent layers where an engine keeps keys and values of every head."""
+        keys, values = self.head_keys, self.head_values
+        return replace(self, attention=Attention.FULL, key_width=keys, value_width=values)
+
+    def parts(self) -> Iterator[LayerSpec]:
+        """What these layers keep, apart: a state, tokens, compressed entries, an indexer's keys."""
+        alone = replace(self, compress_ratio=0, indexer_width=0)
+        if self.has_state:
+            yield replace(alone, attention=Attention.RECURRENT)
+        yield replace(alone, state_elements=0)
+        if self.compress_ratio:
+            yield replace(self, key_width=0, value_width=0, state_elements=0)
+        elif self.indexer_width:
+            yield LayerSpec(Attention.FULL, 1, key_width=self.indexer_width)
 
     @property
     def indexed_elements(self) -> int:
@@ -155,7 +206,7 @@ class Architecture:
                 + spec.compressed_elements // max(1, spec.compress_ratio)
             )
             for spec in self.layer_plan
-            if spec.attention in GROWING
+            if spec.grows
         )
 
 

@@ -34,7 +34,7 @@ class Passes:
 
 def passes_of(cfg: ConfigView, layers: int, claimed: int | None) -> Passes:
     """The passes by whichever convention the configuration has; one where it has none."""
-    found = _whole(cfg, layers) or _range(cfg, layers) or _section(cfg, layers)
+    found = _whole(cfg, layers) or _range(cfg, layers) or _section(cfg, layers, claimed)
     found = found or _counted(cfg, layers, claimed)
     if found is None or not 1 < found.times <= _MOST_PASSES:
         return Passes()
@@ -52,13 +52,20 @@ def _range(cfg: ConfigView, layers: int) -> Passes | None:
     return Passes(times, first, cfg.number("loop_layer_index_end") or layers) if times else None
 
 
-def _section(cfg: ConfigView, layers: int) -> Passes | None:
-    """Layers between those of the input and of the output; "last_loop" keeps one cache of them."""
+def _section(cfg: ConfigView, layers: int, claimed: int | None) -> Passes | None:
+    """Layers between those of the input and of the output; "last_loop" keeps one cache of them.
+
+    Where the configuration counts two blocks for each layer that is stored, so do these numbers.
+    """
     times = cfg.number("n_recurrent_loops")
     if times is None or cfg.text_value("recurrent_kv_cache_mode") == "last_loop":
         return None
-    first, last = cfg.number("n_input_layers") or 0, cfg.number("n_output_layers") or 0
-    return Passes(times, first, first + (cfg.number("n_recurrent_layers") or layers - first - last))
+    blocks = 2 if claimed == 2 * layers else 1
+    first, last, inner = (
+        (cfg.number(key) or 0) // blocks
+        for key in ("n_input_layers", "n_output_layers", "n_recurrent_layers")
+    )
+    return Passes(times, first, first + (inner or layers - first - last))
 
 
 def _counted(cfg: ConfigView, layers: int, claimed: int | None) -> Passes | None:

@@ -45,7 +45,6 @@ from gpusizer.memory.engines.vllm.version_defaults import (
     limits_of,
 )
 from gpusizer.memory.workload import Workload
-from gpusizer.model.architecture import Attention
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Part
 
@@ -156,7 +155,7 @@ class VllmEngine(Engine):
         if not self._era(workload).profiles_whole_prompts:
             return ()
         plan = profile.architecture.layer_plan if profile.architecture else ()
-        odd = any(spec.has_state or spec.attention is Attention.CROSS for spec in plan)
+        odd = any(spec.has_state or spec.crosses for spec in plan)
         sees = any(group.part is Part.VISION for group in profile.groups)
         if not odd and (workload.text_only or not sees):
             return ()

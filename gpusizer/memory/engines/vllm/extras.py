@@ -8,7 +8,7 @@ from gpusizer.memory.engines.vllm.eras import Era
 from gpusizer.memory.engines.vllm.version_defaults import is_pcie, is_rocm, is_xpu
 from gpusizer.memory.engines.vllm.weights import is_expert_scale
 from gpusizer.memory.weight_sizes import WeightSizes
-from gpusizer.model.architecture import Architecture, Attention
+from gpusizer.model.architecture import Architecture
 from gpusizer.model.architecture.rotary import Rotary
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Kind, Part, Slot
@@ -55,12 +55,10 @@ def absorbed_elements(profile: ModelProfile, split: Split, era: Era) -> int:
     in the weights' own width where they are FP8, else 16-bit.
     """
     arch = profile.architecture
-    spec = (
-        next((s for s in arch.layer_plan if s.attention is Attention.MLA), None) if arch else None
-    )
+    spec = next((s for s in arch.layer_plan if s.is_latent), None) if arch else None
     if arch is None or spec is None or era.latent == "expanded":
         return 0
-    layers = sum(s.count for s in arch.layer_plan if s.attention is Attention.MLA)
+    layers = sum(s.count for s in arch.layer_plan if s.is_latent)
     if era.latent == "exact":
         elements = sum(
             g.parameters for g in profile.groups if g.slot is Slot.KV_B and g.part is Part.TEXT

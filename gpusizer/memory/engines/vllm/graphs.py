@@ -16,7 +16,7 @@ from gpusizer.memory.engines.vllm.version_defaults import (
     is_rocm,
     is_xpu,
 )
-from gpusizer.model.architecture import Architecture, Attention
+from gpusizer.model.architecture import Architecture
 
 # Bytes that the driver keeps for one layer of one graph: of one in pieces, cut at every attention,
 # and of a whole one. Two constants for the logs of 28 sources of 0.7 to 0.27 (Qwen3.5-4B with 35
@@ -89,11 +89,9 @@ def _split_bytes(arch: Architecture, split: Split, tokens: int) -> float:
     Layers and graphs take turns in them. A latent's output is as wide as the latent.
     """
     widths = (
-        spec.key_width - spec.rope_width
-        if spec.attention is Attention.MLA
-        else spec.value_width / spec.kv_heads
+        spec.key_width - spec.rope_width if spec.is_latent else spec.value_width / spec.kv_heads
         for spec in arch.layer_plan
-        if spec.kv_heads or spec.attention is Attention.MLA
+        if spec.kv_heads or spec.is_latent
     )
     heads = (arch.attention_heads or 0) / split.tensor
     return _SPLITS * tokens * heads * max(widths, default=0.0) * _SPLIT_ELEMENT

@@ -16,9 +16,7 @@ from gpusizer.memory.engines.vllm.eras import Era
 from gpusizer.memory.engines.vllm.weights import stage_edges
 from gpusizer.memory.kv_cache import key_and_value_bytes
 from gpusizer.model.architecture import (
-    GROWING,
     Architecture,
-    Attention,
     LayerSpec,
     kinds_between,
 )
@@ -137,7 +135,7 @@ def cache_of(
     edges = stage_edges(sum(spec.count for spec in layers), split.pipeline)
     if draft_tokens:
         layers = tuple(_with_drafts(spec, draft_tokens) for spec in layers)
-        lasting = [s for s in layers if s.attention in (Attention.FULL, Attention.MLA)]
+        lasting = [s for s in layers if s.lasts]
         draft = lasting[-1:] if own_drafts else []
         layers += tuple(replace(spec, count=1) for spec in draft)
         edges[-1] += len(draft)
@@ -151,7 +149,7 @@ def cache_of(
         for spec in specs:
             for kind in _kinds(spec, arch, kv_dtype, split.tensor, era):
                 # Chunked layers keep everything unless an experimental switch is set.
-                full = ignored or spec.attention is Attention.CHUNKED
+                full = ignored or spec.is_chunked
                 kind = replace(kind, window=None) if full else kind
                 counts[kind] = counts.get(kind, 0) + spec.count
         kinds = tuple(replace(kind, layers=count) for kind, count in counts.items())
@@ -211,9 +209,9 @@ def _kinds(
     if spec.indexed_elements:
         width = spec.indexed_elements
         yield PageKind(1, width + -(-width // _SCALE_GROUP) * _INDEXER_SCALE)
-    if spec.attention is Attention.MLA:
+    if spec.is_latent:
         yield PageKind(1, _latent_bytes(spec, arch, kv_dtype, ranks, era), spec.window)
-    elif spec.attention in GROWING and spec.key_width:
+    elif spec.grows and spec.key_width:
         heads = -(-spec.kv_heads // ranks)
         keys, values = key_and_value_bytes(kv_dtype)
         per_head = (spec.key_width * keys + spec.value_width * values) / spec.kv_heads
@@ -299,4 +297,4 @@ class CompressedCache:
 
 def compresses(specs: Sequence[LayerSpec]) -> bool:
     """Whether any layer keeps compressed entries beside its window."""
-    return any(spec.attention is Attention.SLIDING and spec.compress_ratio for spec in specs)
+    return any(spec.compress_ratio for spec in specs)
