@@ -79,7 +79,8 @@ class Fetcher:
         self._snapshots = SingleFlight[ModelRef, RepoSnapshot](
             self._read_for_everyone,
             seconds=COMMIT_SECONDS,
-            waiting=TURNS.reading,
+            computing=TURNS.looking_up,
+            waiting=TURNS.waiting,
             weigh=memory_bytes,
             max_bytes=_HELD_BYTES,
         )
@@ -158,15 +159,17 @@ class Fetcher:
         cache = self._cache
         if cache is None:
             self._check_allowance(ref)
-            return self._read(ref, None)
+            with TURNS.reading():
+                return self._read(ref, None)
         fresh = cache.fresh(ref)
         if fresh is not None:
             return fresh
         self._check_allowance(ref)
         name = cache.flight_name(ref)
-        return self._flights.land(
-            name, lambda: cache.fresh(ref), lambda: self._read_into(cache, ref)
-        )
+        with TURNS.reading():
+            return self._flights.land(
+                name, lambda: cache.fresh(ref), lambda: self._read_into(cache, ref)
+            )
 
     def _read_into(self, cache: SnapshotCache, ref: ModelRef) -> RepoSnapshot:
         """Read a model from the Hub and store it, or forget it if it is no longer public."""

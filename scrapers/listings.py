@@ -124,7 +124,7 @@ def build_lister(
             )
 
     listings = SingleFlight[tuple[str, bool], tuple[QuantizedRepo, ...]](
-        read, waiting=TURNS.reading
+        read, computing=TURNS.reading, waiting=TURNS.waiting
     )
     return lambda repo_id, sizes: listings((repo_id, sizes))
 

@@ -37,9 +37,10 @@ def health_command(address: str) -> list[str]:
 
 
 def redis_command() -> list[str]:
-    """The command of the Redis."""
-    command: list[str] = compose()["services"]["redis"]["command"]
-    return command
+    """The command of the Compose file's Valkey, for Debian 12's Redis, which takes the same."""
+    server, *arguments = compose()["services"]["valkey"]["command"]
+    assert server == "valkey-server"
+    return ["redis-server", *arguments]
 
 
 def nginx_configuration(

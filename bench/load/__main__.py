@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from bench.emulated_hub import hub_process
+from bench.load.replicas import models_of
 from bench.load.scenarios import MOST_NAMED, SCENARIOS, Plan, repositories
 from bench.load.visitors import HEAD
 
@@ -32,7 +33,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("scenarios", nargs="*", help=f"of {', '.join(SCENARIOS)}; default all")
     parser.add_argument("--visitors", type=int, default=usual.visitors)
     parser.add_argument("--seconds", type=float, default=usual.seconds, help="of a measurement")
-    parser.add_argument("--rounds", type=int, default=usual.rounds, help="of the speeds")
+    parser.add_argument(
+        "--rounds", type=int, default=usual.rounds, help="of the speeds and of replicas"
+    )
     parser.add_argument("--models", type=int, default=usual.models, help="of the soak")
     parser.add_argument("--soak-calls", type=int, default=usual.soak_calls)
     options = vars(parser.parse_args(argv))
@@ -43,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # ends what was started, too
     plan = Plan(**options)
     errors = 0
-    models = max(plan.models, plan.visitors, MOST_NAMED)
+    models = max(plan.models, plan.visitors, MOST_NAMED, models_of(plan.rounds))
     with hub_process(partial(repositories, models)) as hub:
         print(HEAD, flush=True)
         for name in names:

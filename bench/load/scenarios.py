@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 import httpx
 
 from bench.emulated_hub import Hub
+from bench.load.replicas import kill_replicas
 from bench.load.servers import App, echo, ready, started
 from bench.load.visitors import (
     TIMEOUT_SECONDS,
@@ -40,7 +41,7 @@ class Plan:
 
     Attributes:
         visitors: that ask at the same time.
-        seconds: of a measurement; `rounds` measure the speeds by turns.
+        seconds: of a measurement; `rounds` measure the speeds by turns, and kill replicas.
         models: of the soak, each asked about at least once.
         soak_calls: calls of the soak.
     """
@@ -274,5 +275,6 @@ SCENARIOS: Mapping[str, Callable[[Hub, Plan], Iterator[Met]]] = {
     "hub-down": without_the_hub,
     "rate-limit": in_a_storm_of_429,
     "kill": after_kill_9,
+    "replicas": lambda hub, plan: kill_replicas(hub, plan.rounds),
     "soak": soak,
 }

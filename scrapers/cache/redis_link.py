@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 import redis
@@ -31,8 +32,10 @@ MAX_ENTRY_BYTES = 32_000_000
 """A longer entry is not ours; the largest snapshots have about 2 MB."""
 _KEPT_SECONDS = 30 * 86_400
 """An entry that nobody wrote anew for so long is dropped; Redis's `maxmemory` bounds the rest."""
-LOCK_SECONDS = 6.0
-"""Expiry of the lock: a process that died blocks no longer, a longer flight may be flown twice."""
+LOCK_SECONDS = 1.0
+"""Expiry of the lock, which its holder puts off: a process that died blocks no longer."""
+_EXTENSION_SECONDS = 0.25
+"""How often the holder does. If it cannot for LOCK_SECONDS, the flight may be flown twice."""
 _POLL_SECONDS = 0.05
 _STORING_SECONDS = 2.0
 """Time to store a model in the Redis, after it has been read."""
@@ -145,8 +148,9 @@ class RedisFlights:
         if lock is None:
             return read()
         try:
-            value = find()  # another flight may have landed meanwhile
-            return read() if value is None else value
+            with _extended(link, lock):
+                value = find()  # another flight may have landed meanwhile
+                return read() if value is None else value
         finally:
             link.ask(lambda client: lock.release(), None)
 
@@ -171,3 +175,21 @@ def open_shared_access(url: str, settings: Settings) -> HubAccess:
         RedisFlights(link, settings.timeout_seconds + _STORING_SECONDS),
         shared_is_reachable=lambda: link.is_reachable,
     )
+
+
+@contextmanager
+def _extended(link: RedisLink, lock: redis.lock.Lock) -> Iterator[None]:
+    """Put off the expiry of a lock, in a thread of its own, until the end."""
+    has_ended = threading.Event()
+
+    def extend() -> None:
+        while not has_ended.wait(_EXTENSION_SECONDS):
+            link.ask(lambda client: lock.reacquire(), False)
+
+    thread = threading.Thread(target=extend, name="lock", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        has_ended.set()
+        thread.join()  # who releases the lock must be the only one who uses it

@@ -20,10 +20,10 @@ Value = TypeVar("Value")
 class SingleFlight(Generic[Key, Value]):
     """Wraps a slow function: results are cached for `seconds`, failures are not.
 
-    Threads that call it with a key that is being computed wait for that result. While a thread
-    computes or waits it is inside of `waiting`. The least recently used results go first, when
-    there are more than `entries` or when by `weigh` they take more than `max_bytes` together; a
-    single result may be larger.
+    Threads that call it with a key that is being computed wait for that result, inside of
+    `waiting`; the one that computes is inside of `computing`. The least recently used results go
+    first, when there are more than `entries` or when by `weigh` they take more than `max_bytes`
+    together; a single result may be larger.
     """
 
     def __init__(
@@ -35,6 +35,7 @@ class SingleFlight(Generic[Key, Value]):
         weigh: Callable[[Value], int] = lambda value: 0,
         max_bytes: int = 0,
         clock: Callable[[], float] = time.monotonic,
+        computing: Callable[[], AbstractContextManager[None]] = nullcontext,
         waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         def part(value: Value) -> float:
@@ -43,7 +44,7 @@ class SingleFlight(Generic[Key, Value]):
             return min(max(weight, 1 / entries), 1.0)
 
         self._compute = compute
-        self._waiting = waiting
+        self._computing, self._waiting = computing, waiting
         self._lock = threading.Lock()
         self._running: dict[Key, Future[Value]] = {}
         self._results: TTLCache[Key, Value] = TTLCache(1.0, seconds, clock, part)
@@ -63,7 +64,7 @@ class SingleFlight(Generic[Key, Value]):
 
     def _fill(self, key: Key, future: Future[Value]) -> None:
         try:
-            with self._waiting():
+            with self._computing():
                 value = self._compute(key)
             with self._lock:
                 self._results[key] = value

@@ -1,107 +1,27 @@
-"""Two replicas behind nginx over one Redis, by the files of `deploy/`, before an emulated Hub.
-
-As in Docker a replica has a name, an address of its own that it loses when it ends, and the port of
-all replicas. The second one comes after nginx.
-"""
+"""Two replicas behind nginx over one Redis, of which the second one comes after nginx."""
 
 from __future__ import annotations
 
 import http.client
 import json
-import os
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from gradio_client import Client
 
-from tests.deployment import (
-    compose,
-    dockerfile,
-    health_command,
-    nginx_command,
-    nginx_configuration,
-)
-from tests.hub_emulator import HubEmulator, llama_repo
-from tests.name_server import NameServer
+from tests.hub_emulator import Fault, HubEmulator, llama_repo
 from tests.nightly import NIGHTLY
-from tests.ports import free_port, listens, wait_for
-from tests.redis_server import RedisServer, need_redis
+from tests.redis_server import need_redis
+from tests.replicas import VISITORS, Deployment, Replica, deployed
 
-ROOT = Path(__file__).resolve().parents[2]
 QUESTIONS_PER_MINUTE = 90
-START_SECONDS = 300
 TIMEOUT = 120
-
-# A file system that is read-only but for one folder: any other file opened to write is told.
-_START = """
-import os, runpy, sys
-folder, report = sys.argv[1], os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-def watch(event, arguments):
-    if event == "open" and isinstance(arguments[0], (str, bytes)):
-        path, flags = os.path.abspath(os.fsdecode(arguments[0])), arguments[2] or 0
-        if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) and not path.startswith((folder, "/dev")):
-            os.write(report, path.encode() + b"\\n")
-sys.addaudithook(watch)
-sys.argv = ["app.py"]
-sys.path.insert(0, os.getcwd())
-runpy.run_path("app.py", run_name="__main__")
-"""
-
-
-@dataclass
-class Deployment:
-    """What runs: the addresses of nginx and the replicas, the names, the Hub, and the Redis."""
-
-    proxy: str
-    replicas: list[Replica]
-    names: NameServer
-    hub: HubEmulator
-    redis: RedisServer
-    written: Path
-
-
-@dataclass
-class Replica:
-    """A process of the application, below its own address of loopback and the port of all."""
-
-    name: str
-    address: str
-    folder: Path
-    process: subprocess.Popen[bytes] | None = None
-
-    def start(self, hub: HubEmulator, redis_url: str, written: Path) -> None:
-        """Start it with a folder of its own; it is not ready yet."""
-        self.folder.mkdir(exist_ok=True)
-        command = [sys.executable, "-c", _START, str(self.folder), str(written)]
-        environment = replica_environment(self.folder, self.address, hub, redis_url)
-        with self.log.open("a") as log:
-            self.process = subprocess.Popen(
-                command, cwd=ROOT, env=environment, stdout=log, stderr=log
-            )
-
-    def kill(self) -> None:
-        """End it as a lack of memory would."""
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait(120)
-            self.process = None
-
-    @property
-    def host(self) -> str:
-        return self.address.split(":")[0]
-
-    @property
-    def log(self) -> Path:
-        return self.folder.with_suffix(".log")
 
 
 @dataclass(frozen=True)
@@ -141,74 +61,14 @@ def ask(
         connection.close()
 
 
-def replica_environment(
-    folder: Path, address: str, hub: HubEmulator, redis_url: str
-) -> dict[str, str]:
-    """The environment of the image and of the Compose file, with places of this machine."""
-    host, port = address.split(":")
-    (image,) = (text for name, text in dockerfile() if name == "ENV")
-    image_environment = dict(pair.split("=", 1) for pair in image.split())
-    settings = image_environment | compose()["services"]["replica-1"]["environment"]
-    own = {name: value.replace("/tmp", str(folder)) for name, value in settings.items()}
-    return {
-        **{name: value for name, value in os.environ.items() if not name.startswith("GPUSIZER_")},
-        **own,
-        "TMPDIR": str(folder),
-        "GRADIO_SERVER_NAME": host,
-        "GRADIO_SERVER_PORT": port,
-        "GPUSIZER_CACHE_URL": redis_url,
-        "GPUSIZER_QUESTIONS_PER_MINUTE": str(QUESTIONS_PER_MINUTE),
-        "HF_ENDPOINT": hub.endpoint,
-        "GPUSIZER_CDN_ORIGINS": hub.cdn_endpoint,
-    }
-
-
 @pytest.fixture(scope="module")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     need_redis()
+    settings = {"GPUSIZER_QUESTIONS_PER_MINUTE": str(QUESTIONS_PER_MINUTE)}
     folder = tmp_path_factory.mktemp("deployment")
-    port, shared_port = free_port(), free_port()
-    first, second = (
-        Replica(f"replica-{n}", f"127.0.11.{n}:{shared_port}", folder / f"replica-{n}")
-        for n in (1, 2)
-    )
-    proxy = f"127.0.0.1:{port}"
-    written = folder / "written.txt"
-    with (
-        HubEmulator(latency=0.2) as hub,
-        RedisServer(folder) as redis,
-        NameServer() as names,
-    ):
-        named = (f"{first.name}:{shared_port}", f"{second.name}:{shared_port}")
-        command = nginx_command(nginx_configuration(folder, port, named, names.address))
-        running = Deployment(proxy, [first, second], names, hub, redis, written)
-        nginx = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        try:
-            wait_for(port)
-            join(running, first)
-            yield running
-        finally:
-            nginx.terminate()
-            nginx.wait(120)
-            for replica in running.replicas:
-                replica.kill()
-
-
-def join(deployment: Deployment, replica: Replica) -> None:
-    """Start a replica, and give it its name once it is healthy."""
-    replica.start(deployment.hub, deployment.redis.url, deployment.written)
-    wait_until_healthy(replica.address, replica.log)
-    deployment.names.names[replica.name] = replica.host
-
-
-def leave(deployment: Deployment, replica: Replica) -> None:
-    """End a replica as a crash would; its name is gone with it."""
-    replica.kill()
-    del deployment.names.names[replica.name]
-
-
-VISITORS = [f"127.0.{number}.1" for number in range(100, 124)]
-"""Each replica is the own one of some of them."""
+    with HubEmulator(latency=0.2) as hub, deployed(folder, hub, settings) as running:
+        running.join(running.replicas[0])
+        yield running
 
 
 def statuses(deployment: Deployment, method: str = "GET") -> set[int]:
@@ -235,19 +95,8 @@ def test_nginx_answers_without_the_second_replica_and_finds_it(deployment: Deplo
     second = deployment.replicas[1]
     assert second.name not in deployment.names.names
     assert statuses(deployment) == statuses(deployment, "POST") == {200}
-    join(deployment, second)
+    deployment.join(second)
     until_it_answers(deployment, second)
-
-
-def wait_until_healthy(address: str, log: Path) -> None:
-    """Ask as the image's health check does, a process each time, once somebody listens."""
-    host, port = address.split(":")
-    command = [sys.executable if part == "python" else part for part in health_command(address)]
-    end = time.monotonic() + START_SECONDS
-    while not listens(int(port), host) or subprocess.run(command, capture_output=True).returncode:
-        if time.monotonic() > end:
-            pytest.fail(f"no health:\n{log.read_text('utf-8')}")
-        time.sleep(0.5)
 
 
 def answers_of(replica: Replica) -> float:
@@ -372,11 +221,49 @@ def test_the_address_that_nginx_saw_counts(deployment: Deployment) -> None:
 def test_a_replica_that_is_killed_is_found_at_its_new_address(deployment: Deployment) -> None:
     """Nobody's question fails meanwhile, not even the first one after its end."""
     first = deployment.replicas[0]
-    leave(deployment, first)
+    deployment.leave(first)
     assert statuses(deployment, "POST") == statuses(deployment) == {200}
     first.address = first.address.replace(first.host, "127.0.11.3")
-    join(deployment, first)
+    deployment.join(first)
     until_it_answers(deployment, first)
+
+
+def test_a_replica_that_is_killed_while_it_reads_costs_no_visitor_an_answer(
+    deployment: Deployment,
+) -> None:
+    """What it was reading the other one reads, once for all who ask, whichever was theirs.
+
+    `python -m bench.load replicas` measures how long they wait.
+    """
+    hub, victim = deployment.hub, deployment.replicas[1]
+    held, other = [f"org/held-{number}" for number in range(3)], ["org/new", "org/warm"]
+    for model in (*held, *other):
+        hub.add(llama_repo(model, shards=4))
+    for model in held:  # who asks the Hub first gets no answer, and ends before that fails
+        hub.faults.add(Fault("hang", match=f"/models/{model}/", times=1))
+    ask(deployment.proxy, "/v1/size", {"model": other[1]})
+    hub.reset_log()
+
+    def descriptions(model: str) -> int:
+        return [request.path for request in hub.requests].count(f"/api/models/{model}")
+
+    def visit(number: int) -> set[int]:
+        own = {"model": held[number % 3], "top": str(1 + number)}
+        questions = [own, *({"model": model} for model in other), own]
+        visitor = VISITORS[number]
+        return {ask(deployment.proxy, "/v1/size", asked, visitor).status for asked in questions}
+
+    with ThreadPoolExecutor(len(held) + len(VISITORS)) as pool:
+        lost = [pool.submit(ask, victim.address, "/v1/size", {"model": model}) for model in held]
+        while not all(map(descriptions, held)):
+            time.sleep(0.05)
+        visits = [pool.submit(visit, number) for number in range(len(VISITORS))]
+        time.sleep(1)  # they wait at both replicas; who comes later meets the same
+        deployment.leave(victim)
+        assert set.union(*(answered.result(TIMEOUT) for answered in visits)) == {200}
+        assert all(unanswered.exception(TIMEOUT) for unanswered in lost)
+    assert [descriptions(model) for model in (*held, *other)] == [2, 2, 2, 1, 0]
+    assert statuses(deployment, "POST") == {200}
 
 
 def test_nothing_is_written_outside_the_temporary_folder(deployment: Deployment) -> None:

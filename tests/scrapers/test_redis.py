@@ -6,18 +6,22 @@ import json
 import logging
 import multiprocessing
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from multiprocessing.synchronize import Barrier
+from multiprocessing.synchronize import Barrier, Event
 from pathlib import Path
 
 import pytest
 import redis
 
 from gpusizer.composition.shared import open_access, shared_counter
-from gpusizer.core.errors import InvalidRequest, ModelNotFound, ModelUnreadable
+from gpusizer.core.errors import InvalidRequest, ModelNotFound, ModelUnreadable, ServerBusy
 from gpusizer.core.settings import Settings
+from gpusizer.core.work_turns import WorkTurns
 from gpusizer.hub.model_ref import ModelRef
+from scrapers import fetcher
 from scrapers.cache import redis_link
 from scrapers.cache.redis_link import PREFIX, RedisEntries, RedisFlights, RedisLink
 from scrapers.fetcher import Fetcher
@@ -162,6 +166,84 @@ def test_a_process_that_died_blocks_no_longer_than_its_lock(redis_url: str) -> N
     flights = RedisFlights(RedisLink(redis_url), longest_seconds=60)
     assert flights.land("flight-x", lambda: None, lambda: "read") == "read"
     assert not client.exists(f"{PREFIX}flight-x"), "the lock was taken and given back"
+
+
+def _hold_a_lock(redis_url: str, is_held: Event) -> None:
+    """What a replica does that reads for as long as it lives."""
+
+    def read() -> str:
+        is_held.set()
+        return str(threading.Event().wait())
+
+    RedisFlights(RedisLink(redis_url), longest_seconds=60).land("flight-x", lambda: None, read)
+
+
+def test_a_process_that_is_killed_while_it_reads_blocks_for_a_second(redis_url: str) -> None:
+    context = multiprocessing.get_context("spawn")
+    is_held = context.Event()
+    process = context.Process(target=_hold_a_lock, args=(redis_url, is_held))
+    process.start()
+    assert is_held.wait(120)
+    process.kill()
+    process.join(120)
+    left_milliseconds = redis.Redis.from_url(redis_url).pttl(f"{PREFIX}flight-x")
+    assert left_milliseconds <= 1000 * redis_link.LOCK_SECONDS <= 1000
+    flights = RedisFlights(RedisLink(redis_url), longest_seconds=60)
+    assert flights.land("flight-x", lambda: None, lambda: "read") == "read"
+
+
+def test_who_reads_for_long_keeps_the_lock(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its expiry is put off again and again, and not any more once the lock is another's."""
+    monkeypatch.setattr(redis_link, "LOCK_SECONDS", 600.0)
+    monkeypatch.setattr(redis_link, "_EXTENSION_SECONDS", 0.01)
+    client, key = redis.Redis.from_url(redis_url), f"{PREFIX}flight-x"
+
+    def read() -> str:
+        for _ in range(3):
+            client.pexpire(key, 300_000)
+            while client.pttl(key) <= 300_000:
+                time.sleep(0.01)
+        client.set(key, "another's", px=300_000)
+        time.sleep(0.1)
+        assert 0 < client.pttl(key) <= 300_000
+        return "read"
+
+    flights = RedisFlights(RedisLink(redis_url), longest_seconds=60)
+    assert flights.land("flight-x", lambda: None, read) == "read"
+    assert client.get(key) == b"another's"
+    assert not [thread for thread in threading.enumerate() if thread.name == "lock"]
+
+
+def test_a_redis_that_goes_away_while_a_model_is_read(
+    own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(redis_link, "_EXTENSION_SECONDS", 0.01)
+
+    def read() -> str:
+        own_redis.stop()
+        while "away" not in caplog.text:
+            time.sleep(0.01)
+        return "read"
+
+    flights = RedisFlights(RedisLink(own_redis.url), longest_seconds=60)
+    assert flights.land("flight-x", lambda: None, read) == "read"
+    assert len(caplog.records) == 1
+
+
+def test_what_another_process_has_read_needs_no_place_of_those_who_read(
+    hub: HubEmulator, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("org/name", "org/other"):
+        hub.add(llama_repo(name))
+    settings = shared_settings(hub, redis_url)
+    Fetcher(settings, access=open_access(settings))(REF)
+    full = WorkTurns(computing=1, reading=0)
+    monkeypatch.setattr(fetcher, "TURNS", full)
+    fetch = Fetcher(settings, access=open_access(settings))
+    with full.computing():
+        assert fetch(REF).repo_id == "org/name"
+        with pytest.raises(ServerBusy):
+            fetch(ModelRef("org/other"))
 
 
 def test_a_lock_without_end_is_not_waited_for_longer_than_a_flight_takes(redis_url: str) -> None:

@@ -25,6 +25,7 @@ from gpusizer.ui.presenters.badge import Badge, badge_markdown, badge_of, error_
 from gpusizer.ui.questions.answer_cache import AnswerCache, Answers
 from gpusizer.ui.questions.metrics import Metrics
 from gpusizer.ui.server.badge_route import PATH, badge_route
+from gpusizer.ui.server.http_api import PUBLIC_CACHE
 from gpusizer.ui.server.work_pool import WorkPool
 from tests.asking import size
 from tests.one_repository import Repository
@@ -133,7 +134,7 @@ QUESTION = f"{PATH}?model=someone/tiny&gpu=4090&quant=native"
 def test_caches_keep_it_as_they_keep_answers(client: TestClient, repository: Repository) -> None:
     first = client.get(QUESTION)
     assert (first.status_code, first.headers["content-type"]) == (200, "image/svg+xml")
-    assert first.headers["cache-control"] == "public, max-age=300"
+    assert first.headers["cache-control"] == PUBLIC_CACHE
     assert first.headers["content-security-policy"].startswith("default-src 'none'")
     assert drawn(first.text)[1][0] == "GeForce RTX 4090 24GB"
     known = {"if-none-match": first.headers["etag"]}

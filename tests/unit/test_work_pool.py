@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from gpusizer.core.errors import ServerBusy
-from gpusizer.core.work_turns import READING, TURNS, WorkTurns
+from gpusizer.core.work_turns import READING, TURNS, WAITING, WorkTurns
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.ui.questions.answer_cache import AnswerCache, Answers
@@ -30,7 +30,7 @@ def test_as_many_slow_readings_as_may_be_hold_up_no_other_answer() -> None:
         return tiny()
 
     sizer = embedded_sizer().reading(
-        SingleFlight[ModelRef, RepoSnapshot](read, waiting=TURNS.reading)
+        SingleFlight[ModelRef, RepoSnapshot](read, computing=TURNS.reading)
     )
     answers = Answers(sizer, lambda token: sizer.fetch, AnswerCache(sizer))
 
@@ -169,9 +169,89 @@ def test_work_without_a_turn_is_not_counted() -> None:
         pass
 
 
+def test_who_looks_into_a_cache_leaves_the_turn_and_takes_no_place() -> None:
+    turns = WorkTurns(1, 1)
+
+    def read() -> str:
+        with turns.computing(), turns.reading():
+            return "read"
+
+    with turns.computing(), turns.looking_up(), ThreadPoolExecutor(1) as pool:
+        assert pool.submit(read).result(30) == "read", "turn and place are free"
+        with turns.reading(), pytest.raises(ServerBusy):
+            pool.submit(read).result(30)
+        assert pool.submit(read).result(30) == "read", "the place is free again"
+
+
+class _Flown:
+    """A model whose reading ends when the test says so."""
+
+    def __init__(self, turns: WorkTurns) -> None:
+        self.turns = turns
+        self.has_begun, self.may_land = threading.Event(), threading.Event()
+        self.flights = SingleFlight[str, str](
+            self._read, computing=turns.reading, waiting=turns.waiting
+        )
+
+    def _read(self, key: str) -> str:
+        self.has_begun.set()
+        assert self.may_land.wait(120)
+        return key.upper()
+
+    def ask(self, key: str) -> str:
+        with self.turns.computing():
+            return self.flights(key)
+
+
+def test_those_who_wait_for_one_model_are_one_reading() -> None:
+    flown = _Flown(WorkTurns(2, reading=1, waiting=9))
+    with ThreadPoolExecutor(9) as pool:
+        answers = [pool.submit(flown.ask, "a")]
+        assert flown.has_begun.wait(120)
+        answers += [pool.submit(flown.ask, "a") for _ in range(8)]
+        with pytest.raises(ServerBusy):
+            flown.ask("b")
+        flown.may_land.set()
+        assert [answer.result(120) for answer in answers] == ["A"] * 9
+
+
+def test_no_more_threads_wait_than_may() -> None:
+    flown = _Flown(WorkTurns(2, reading=9, waiting=1))
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(flown.ask, "a")
+        assert flown.has_begun.wait(120)
+        for key in ("a", "b"):
+            with pytest.raises(ServerBusy):
+                flown.ask(key)
+        flown.may_land.set()
+        assert answer.result(120) == "A"
+    assert flown.ask("b") == "B"
+
+
+def test_each_pool_of_threads_has_some_that_do_not_wait() -> None:
+    """However many wait for one model, and however many threads of another pool do."""
+    assert WAITING < CONCURRENCY, "Gradio answers so many calls at a time"
+    flown = _Flown(TURNS)
+
+    async def crowd(pool: WorkPool) -> set[asyncio.Task[str]]:
+        """Five ask, of whom one is refused."""
+        tasks = [asyncio.create_task(pool.run(lambda: flown.ask("a"))) for _ in range(5)]
+        (refused,), slow = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        assert isinstance(refused.exception(), ServerBusy)
+        assert await pool.run(lambda: "computed") == "computed"
+        return slow
+
+    async def crowds() -> list[str]:
+        slow = [task for _ in range(2) for task in await crowd(WorkPool(8, 8))]
+        flown.may_land.set()
+        return [await task for task in slow]
+
+    assert run_in_thread(crowds()) == ["A"] * 8
+
+
 def test_a_flight_that_may_not_begin_fails_for_all_and_may_be_tried_again() -> None:
     turns, full = WorkTurns(1, 1), threading.Event()
-    flights = SingleFlight[str, str](lambda key: key.upper(), waiting=turns.reading)
+    flights = SingleFlight[str, str](lambda key: key.upper(), computing=turns.reading)
 
     def fill() -> None:
         with turns.computing(), turns.reading():

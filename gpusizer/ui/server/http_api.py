@@ -36,8 +36,9 @@ PATH = "/v1"
 DOCS_PATH, OPENAPI_PATH = f"{PATH}/docs", f"{PATH}/openapi.json"
 """Where the questions are described, for people and for programs."""
 
-PUBLIC_CACHE = "public, max-age=300"
-"""As long as the Hub is not asked again which commit a branch means."""
+PUBLIC_CACHE = "public, max-age=300, stale-while-revalidate=60"
+"""As long as the Hub is not asked again which commit a branch means; for a minute more a cache may
+send an answer while it asks for the next one."""
 PRIVATE_CACHE = "private, no-store"
 _VARY = "Accept-Encoding, Authorization"
 _BEARER = "bearer "
