@@ -3,13 +3,15 @@
     python3 scripts/smoke.py [space] [shell] [web]
 
 space: `requirements.txt` alone, a user without rights and without a home, code that is read-only;
-`/healthz`, the page in Chromium, `/v1`, and Gradio's client are asked, offline.
+`/healthz`, the page in Chromium, `/v1`, which plans for a load too, and Gradio's client are asked,
+offline.
 shell: the wheel alone; every module of the shell is imported, `gpusizer` is asked online over an
 emulated Hub, offline, and for the catalogue.
 web: the wheel with its extra `web`; every module but those of the extra `redis` is imported, and
 `gpusizer serve` is asked online.
 
-The environments are made anew from a copy that holds the tracked files alone. Needs Python 3.11,
+A server fails, too, where its log holds a traceback or an error of ours, whatever it answered. The
+environments are made anew from a copy that holds the tracked files alone. Needs Python 3.11,
 git and Chromium (or $CHROMIUM). Exits with 1 and a sentence for each environment that fails.
 """
 
@@ -41,6 +43,9 @@ _NOBODY = 10_001
 """A user without rights, as in the image and on a Space."""
 _MODEL, _PARAMETERS = "Qwen/Qwen3-8B", 8_190_735_360
 _QUESTION = f"/v1/size?model={_MODEL}&top=1"
+_LOAD = f"{_QUESTION}&requests_per_second=10&prompt_tokens=1000&answer_tokens=100"
+_FAULT = re.compile(r'Traceback|"exception"|\binternal\b|Internal Server Error')
+"""What the log of a server that answers as it should has no line with."""
 _OPTIONAL = ("redis_link", "shared_counter")
 """Modules that need the extra `redis`."""
 _IMPORT_ALL = """
@@ -167,6 +172,7 @@ def smoke_space(workshop: Workshop) -> None:
     with read_only(workshop.copy), served(workshop, "space", command, settings) as address:
         expect_json(f"{address}/healthz", lambda body: body["ready"] is True)
         expect_json(address + _QUESTION, lambda body: body["model"]["parameters"] == _PARAMETERS)
+        expect_json(address + _LOAD, lambda body: body["serving_plan"]["rows"])
         page = f"{address}/?model={_MODEL}"
         run([workshop.outside, "-m", "scripts.smoke_visitor", "page", page], cwd=workshop.copy)
         run([python, "-c", _ASK_BY_CLIENT, address], cwd=workshop.folder)
@@ -254,7 +260,8 @@ def expect_json(url: str, holds: Callable[[dict[str, dict[str, object]]], object
 def served(
     workshop: Workshop, name: str, command: Sequence[str | Path], settings: dict[str, str]
 ) -> Iterator[str]:
-    """Run a server until the context is left; it has to end with 0 on SIGTERM. Raises Failure."""
+    """Run a server until the context is left; it has to end with 0 on SIGTERM, and to have logged
+    no fault. Raises Failure."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -280,9 +287,18 @@ def served(
         status = process.wait(_ANSWER_SECONDS)
         if status:
             raise Failure(f"the server ended with {status} on SIGTERM")
+        fault = fault_in(log.read_text())
+        if fault:
+            raise Failure(f"the server's log has:\n{fault}")
     finally:
         process.kill()
         process.wait()
+
+
+def fault_in(log: str) -> str:
+    """Return what a server's log says from its first fault on, with nothing for none."""
+    found = _FAULT.search(log)
+    return "" if found is None else log[log.rfind("\n", 0, found.start()) + 1 :][:1500]
 
 
 def wait_until_healthy(address: str, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -65,12 +65,13 @@ def rollout_of(
     engine = round(plan.rollout_share * device_bytes)
     shared = memory.weights.likely if stack.shares_rollout_weights else 0
     stays = memory.weights + memory.optimizer + memory.context
-    beside_update = 0 if plan.rollout_sleeps else engine - shared
+    own = max(0, engine - shared)  # a share that is too small even for the weights does not load
+    beside_update = 0 if plan.rollout_sleeps else own
     return Rollout(
         engine_bytes=engine,
         weights_bytes=shared or _ENGINE_BYTES * parameters,
         beside_update_bytes=beside_update,
-        generation=stays + _bytes(engine - shared),
+        generation=stays + _bytes(own),
         update=memory.needed + _bytes(beside_update),
     )
 

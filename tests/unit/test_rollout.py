@@ -90,6 +90,18 @@ def test_a_share_that_does_not_hold_the_model_does_not_run() -> None:
     assert "training_rollout_too_small" in {note.code for note in place.reasons}
 
 
+def test_a_share_smaller_than_the_shared_weights_takes_nothing_beside_them() -> None:
+    """16.1 GB of weights that Unsloth holds once, in a hundredth of 80 GiB: 0.86 GB."""
+    peaks = rollout(framework="unsloth", rollout_share=0.01)
+    memory = of().estimate(TrainingPlan(packed=True, framework="unsloth"))
+    assert peaks.engine_bytes == round(0.01 * CARD) < peaks.weights_bytes
+    assert not peaks.loads and peaks.beside_update_bytes == 0
+    assert peaks.update == memory.needed
+    report = answer(gpu="h100 sxm", gpu_count=1, framework="unsloth", rollout_share=0.01)
+    assert report.ranking[0].fit.verdict.value == "does_not_fit"
+    assert as_json(report)["ranking"][0]["rollout"]["engine_bytes"] > 0
+
+
 @each("share", [0, 1, -0.2])
 def test_a_share_is_between_nothing_and_all(share: float) -> None:
     with pytest.raises(InvalidRequest):

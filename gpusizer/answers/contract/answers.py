@@ -166,7 +166,10 @@ class RungJson(NoteJson):
 TrainingScoreJson = Annotated[
     Written,
     FieldsOf(
-        CONDITIONS, of(bool, "trains", "linked", "measured"), of(float | None, "usd", "most_usd")
+        CONDITIONS,
+        of(bool | None, "trains"),
+        of(bool, "linked", "measured"),
+        of(float | None, "usd", "most_usd"),
     ),
 ]
 TrainingDegreesJson = Annotated[Written, FieldsOf(of(int, "data", "tensor", "pipeline", "context"))]
