@@ -111,7 +111,7 @@ class Replica:
 
 @dataclass
 class Deployment:
-    """What runs: the address of nginx, the replicas, the names, the Redis; the Hub they read.
+    """The address of nginx, the replicas, their names, their Redis, and the Hub they read.
 
     `settings` go before those of the Compose file; `written` lists files written elsewhere.
     """

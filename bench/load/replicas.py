@@ -41,8 +41,7 @@ _COLD_SHARE, _GRADIO_SHARE = 0.15, 0.2
 _NEW_MODEL_SECONDS = 0.5
 """For so long visitors who ask about a model that has not been read ask about the same one."""
 _READ_AT_ONCE, _ASKED_AT_ONCE = 6, 30
-"""Models that one replica reads, and questions about them that others ask meanwhile: more than may
-wait for the Hub at one replica."""
+"""Models that one replica reads, and questions about them that come meanwhile."""
 _READING_SECONDS = 0.2
 _CARDS = ("4090", "3090", "a10", "l4", "a100")
 _CALM_SECONDS = 5.0
@@ -52,7 +51,7 @@ _MODELS_A_ROUND, _AT_ONCE = 180, 150
 
 @dataclass
 class Round:
-    """What visitors met, before the end of a replica and from then on.
+    """Outcomes before the end of a replica, and from then on.
 
     Attributes:
         first: number of the first model that has not been read.

@@ -26,7 +26,7 @@ _RETRY_AFTER_SECONDS = 5
 
 
 class _State(Enum):
-    """What a thread does. It is outside where it has no turn to leave: the threads of the shell,
+    """The work of a thread. It is outside where it has no turn to leave: the threads of the shell,
     and those that a reading itself has begun."""
 
     OUTSIDE = auto()
@@ -36,9 +36,10 @@ class _State(Enum):
 
 
 class WorkTurns:
-    """So many threads compute, so many wait, so many of these read. Safe to share between threads.
+    """Bounds of the threads that compute, of those that wait for the Hub, and of those among them
+    that read. Safe to share between threads.
 
-    Those of a pool of threads that `counted` knows are counted for themselves.
+    Threads inside of `counted` wait within the bound of their pool.
     """
 
     def __init__(self, computing: int, reading: int, waiting: int = WAITING) -> None:
@@ -49,7 +50,7 @@ class WorkTurns:
 
     @contextmanager
     def counted(self, waiting: threading.BoundedSemaphore) -> Iterator[None]:
-        """Count this thread among those of its pool that may wait, until the end."""
+        """Count this thread, when it waits, by the places of its pool until the end."""
         self._thread.waiting = waiting
         try:
             yield

@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 import pytest
 from gradio_client import Client
 
+from gpusizer.core.work_turns import READING
 from tests.hub_emulator import Fault, HubEmulator, llama_repo
 from tests.nightly import NIGHTLY
 from tests.redis_server import need_redis
@@ -250,14 +251,15 @@ def test_a_replica_that_is_killed_while_it_reads_costs_no_visitor_an_answer(
     def visit(number: int) -> set[int]:
         own = {"model": held[number % 3], "top": str(1 + number)}
         questions = [own, *({"model": model} for model in other), own]
-        visitor = VISITORS[number]
+        visitor = VISITORS[number % len(VISITORS)]
         return {ask(deployment.proxy, "/v1/size", asked, visitor).status for asked in questions}
 
-    with ThreadPoolExecutor(len(held) + len(VISITORS)) as pool:
+    crowd = READING + 3  # more than models may be read at once, and fewer than threads may wait
+    with ThreadPoolExecutor(len(held) + crowd) as pool:
         lost = [pool.submit(ask, victim.address, "/v1/size", {"model": model}) for model in held]
         while not all(map(descriptions, held)):
             time.sleep(0.05)
-        visits = [pool.submit(visit, number) for number in range(len(VISITORS))]
+        visits = [pool.submit(visit, number) for number in range(crowd)]
         time.sleep(1)  # they wait at both replicas; who comes later meets the same
         deployment.leave(victim)
         assert set.union(*(answered.result(TIMEOUT) for answered in visits)) == {200}

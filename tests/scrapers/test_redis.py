@@ -169,7 +169,7 @@ def test_a_process_that_died_blocks_no_longer_than_its_lock(redis_url: str) -> N
 
 
 def _hold_a_lock(redis_url: str, is_held: Event) -> None:
-    """What a replica does that reads for as long as it lives."""
+    """Read for as long as the process lives, as a replica does whose Hub is slow."""
 
     def read() -> str:
         is_held.set()
