@@ -142,18 +142,25 @@ class ModelCardStatement:
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """The statements of one card, in the order of their lines, and the card's address."""
+    """The statements of one card, in the order of their lines, and the card's address.
+
+    `is_partial`: the card is beyond the limits of reading, and what follows its beginning unread.
+    """
 
     url: str
     statements: tuple[ModelCardStatement, ...] = ()
+    is_partial: bool = False
 
     def to_json(self) -> JsonObject:
-        return {"url": self.url, "statements": [item.to_json() for item in self.statements]}
+        partial = {"is_partial": True} if self.is_partial else {}
+        statements = [item.to_json() for item in self.statements]
+        return {"url": self.url, "statements": statements, **partial}
 
     @classmethod
     def from_json(cls, data: StoredObject) -> ModelCard:
         """Inverse of `to_json`."""
-        return cls(data["url"], tuple(map(ModelCardStatement.from_json, data["statements"])))
+        statements = tuple(map(ModelCardStatement.from_json, data["statements"]))
+        return cls(data["url"], statements, bool(data.get("is_partial")))
 
 
 _Part = ModelCardStatement | EngineCommand | ListedQuantization

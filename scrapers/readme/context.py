@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gpusizer.hub.card_statements import ModelCardStatement
 from scrapers.readme.claims import decimal, sentences_of
 from scrapers.readme.text import Block
-from scrapers.readme.words import says, spans
+from scrapers.readme.words import LAST_TEXTS, says, spans
 
 LEAST_TOKENS, MOST_TOKENS = 512, 20_000_000
 _LARGEST_POWER = 2**10
@@ -35,7 +36,8 @@ class TokenCount:
     is_plain: bool
 
 
-def tokens_in(text: str, *, plain: bool = False) -> list[TokenCount]:
+@lru_cache(LAST_TEXTS)
+def tokens_in(text: str, *, plain: bool = False) -> tuple[TokenCount, ...]:
     """Numbers that can be context lengths; with `plain` also those without any mark.
 
     >>> [item.tokens for item in tokens_in("128k, 32,768 tokens or 1 million-token")]
@@ -47,7 +49,7 @@ def tokens_in(text: str, *, plain: bool = False) -> list[TokenCount]:
         is_plain = match["factor"] is None and match["unit"] is None
         if LEAST_TOKENS <= count <= MOST_TOKENS and (plain or not is_plain):
             counts.append(TokenCount(match.start(), match.end(), count, is_plain))
-    return counts
+    return tuple(counts)
 
 
 def _count(match: re.Match[str]) -> int:

@@ -30,16 +30,19 @@ _REQUIRED = "Required:"
 
 
 def read_card(body: bytes, repo_id: str, url: str) -> ModelCard:
-    """The statements of a card, each once, in the order of their lines."""
+    """The statements of a card, each once, in the order of their lines; of a card beyond the limits
+    those of its beginning."""
     text, first_line = card_text(body.decode("utf-8", errors="replace"))
     name = repo_id.rpartition("/")[2]
+    found = card_blocks(text, first_line)
     statements: dict[ModelCardStatement, None] = {}
-    for block in card_blocks(text, first_line):
+    for block in found.blocks:
+        if len(statements) > MOST_STATEMENTS:
+            break
         for statement in _statements(block, name):
             statements[_shown(statement)] = None
-        if len(statements) >= MOST_STATEMENTS:
-            break
-    return ModelCard(url, tuple(statements)[:MOST_STATEMENTS])
+    is_whole = found.are_all and len(statements) <= MOST_STATEMENTS
+    return ModelCard(url, tuple(statements)[:MOST_STATEMENTS], is_partial=not is_whole)
 
 
 def card_text(content: str) -> tuple[str, int]:

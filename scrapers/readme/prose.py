@@ -101,8 +101,7 @@ def _says_need(claim: Claim, sentence: Sentence, *, is_inference: bool) -> bool:
     if not (is_amount or claim.gpu) and (claim.count or 0) < 2:
         return False
     for index, clause in enumerate(map(sentence.clause, range(len(sentence.clauses)))):
-        names_hardware = amounts_in(clause) or gpus_in(clause)
-        if says("need", clause) and (index <= own or not names_hardware):
+        if says("need", clause) and (index <= own or not (amounts_in(clause) or gpus_in(clause))):
             return True
     if not _is_loose(claim) and not _DURATION.search(text):
         is_several = (claim.count or 0) > 1 or bool(claim.gpu and claim.gb_per_gpu)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gpusizer.core.tables import toml_of
+from scrapers.readme.words import LAST_TEXTS
 
 _NAMES = re.compile(
     r"(?<![A-Za-z0-9])(?:"
@@ -32,7 +34,8 @@ class QuantMention:
     bits: float | None = None
 
 
-def quant_mentions(text: str) -> list[QuantMention]:
+@lru_cache(LAST_TEXTS)
+def quant_mentions(text: str) -> tuple[QuantMention, ...]:
     """All names in a text, in order.
 
     >>> [(item.slug, item.bits) for item in quant_mentions("Q4_K_M, INT8 or 4-bit")]
@@ -45,7 +48,7 @@ def quant_mentions(text: str) -> list[QuantMention]:
             continue
         slug = None if bits is not None else _slug(match[0])
         mentions.append(QuantMention(match.start(), match.end(), slug, bits))
-    return mentions
+    return tuple(mentions)
 
 
 def quant_in(name: str) -> str | None:
@@ -63,15 +66,16 @@ def _slug(text: str) -> str:
     return _SYNONYMS.get(slug, slug)
 
 
-def names_in(text: str) -> list[tuple[int, str]]:
+@lru_cache(LAST_TEXTS)
+def names_in(text: str) -> tuple[tuple[int, str], ...]:
     """Names of models with their positions: words with a number of parameters.
 
     >>> names_in("Qwen2.5-7B-Instruct and the 1.3B model, 24GB, bf16")
-    [(0, 'Qwen2.5-7B-Instruct'), (28, '1.3B')]
+    ((0, 'Qwen2.5-7B-Instruct'), (28, '1.3B'))
     """
     names = []
     for match in _MODEL_WORD.finditer(text):
         word = match[0].rstrip("./-")
         if _MODEL_SIZE.search(word):
             names.append((match.start(), word))
-    return names
+    return tuple(names)

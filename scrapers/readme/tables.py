@@ -26,6 +26,8 @@ _FILE = re.compile(r"[^ ]{1,180}\.(?:gguf|bin|safetensors)(?:\.part[^ ]{1,10})?"
 _GB_IN_HEAD = re.compile(r"\(?\b(?:in )?GB?\b\)?|/GB|GiB", re.IGNORECASE)
 _COUNTS = frozenset(["1", "2", "3", "4", "6", "8", "12", "16", "24", "32"])
 """Numbers of GPUs that servers have; other whole numbers in a table are something else."""
+_MOST_WORDS_CHARS = 600
+"""Of a row's words, with which the sentence of each of its cells begins."""
 _UNREAD_ROLES = frozenset({"branch", "file", "bits", "group_size", "host", "size"})
 
 
@@ -42,6 +44,12 @@ class Row:
         return [
             (head, role_of(head), cell) for head, cell in zip_longest(heads, cells, fillvalue="")
         ]
+
+    @cached_property
+    def gpu(self) -> str | None:
+        """The first GPU that a cell names."""
+        mentions = (gpu.gpu for cell in self.block.cells for gpu in gpus_in(cell))
+        return next((name for name in mentions if name), None)
 
     def cell(self, role: str) -> str:
         """The first cell of a role, "" for none."""
@@ -103,8 +111,9 @@ def _hardware(row: Row) -> Iterator[Block]:
         for head, role, cell in row.columns
         if role not in _UNREAD_ROLES and cell and not (_names_hardware(cell) or _NUMBER.match(cell))
     ]
+    said = [", ".join(words)[:_MOST_WORDS_CHARS]] if words else []
     for head, cell in _counts(row) or _cells(row):
-        lines = (", ".join((*words, f"{head}: {part}")) for part in cell.split("\n"))
+        lines = (", ".join((*said, f"{head}: {part}")) for part in cell.split("\n"))
         yield replace(row.block, text="\n".join(lines))
 
 
@@ -112,9 +121,11 @@ def _counts(row: Row) -> list[tuple[str, str]]:
     """Heads and cells that are numbers of GPUs, which their head or the row names."""
     counts = []
     for head, _, text in row.columns:
-        named = [gpu for near in (head, *row.block.cells) for gpu in gpus_in(near) if gpu.gpu]
-        if text in _COUNTS and named:
-            counts.append(("" if gpus_in(head) else head, f"{text} x {named[0].gpu}"))
+        if text in _COUNTS:
+            in_head = gpus_in(head)
+            named = next((gpu.gpu for gpu in in_head if gpu.gpu), row.gpu)
+            if named:
+                counts.append(("" if in_head else head, f"{text} x {named}"))
     return counts
 
 

@@ -23,6 +23,8 @@ MOST_BLOCK_CHARS = 3_000
 MOST_CODE_CHARS = 20_000
 MOST_CELLS = 40
 MOST_ROWS = 600
+MOST_CARD_CELLS = 4_000
+"""Of a row, rows of a table, and cells of all tables of a card."""
 _MOST_HTML_ROWS = 400
 _UNREAD_TAGS = ("script", "style", "svg")
 _HEADING_TAGS = ("h1", "h2", "h3", "h4", "h5", "h6")
@@ -70,13 +72,23 @@ class Block:
     links: tuple[str, ...] = ()
 
 
-def card_blocks(text: str, first_line: int = 1) -> list[Block]:
-    """The blocks of a card, in order; of a card beyond the limits those of its beginning."""
-    lines = text[:MOST_CHARS].split("\n")[:MOST_LINES]
-    tokens = _PARSER.parse("\n".join(lines))
+@dataclass(frozen=True, slots=True)
+class CardBlocks:
+    """The blocks of a card, in order, and whether they are all: of a card beyond the limits they
+    are those of its beginning."""
+
+    blocks: Sequence[Block]
+    are_all: bool
+
+
+def card_blocks(text: str, first_line: int = 1) -> CardBlocks:
+    """The blocks of a card."""
+    lines = text[:MOST_CHARS].split("\n")
+    tokens = _PARSER.parse("\n".join(lines[:MOST_LINES]))
     walk = _Walk(first_line)
     walk.through(tokens)
-    return walk.blocks
+    is_whole = len(text) <= MOST_CHARS and len(lines) <= MOST_LINES
+    return CardBlocks(walk.blocks, is_whole and not walk.leaves_out)
 
 
 def plain_text(markdown: str) -> str:
@@ -131,10 +143,12 @@ class _List:
 
 
 class _Walk:
-    """Goes through the tokens of a card once."""
+    """Goes through the tokens of a card once; `leaves_out` says whether some are beyond the
+    limits."""
 
     def __init__(self, first_line: int) -> None:
         self.blocks: list[Block] = []
+        self.leaves_out = False
         self._first_line = first_line
         self._headings: list[tuple[int, str]] = []
         self._lists: list[_List] = []
@@ -142,11 +156,13 @@ class _Walk:
         self._columns: tuple[str, ...] = ()
         self._row: list[Token] | None = None
         self._rows = 0
+        self._cells = 0
 
     def through(self, tokens: Sequence[Token]) -> None:
         """Collect the blocks of these tokens."""
         for before, token in zip([*tokens[:1], *tokens], tokens, strict=False):
             if len(self.blocks) >= MOST_BLOCKS:
+                self.leaves_out = True
                 return
             self._visit(token, before)
 
@@ -158,7 +174,7 @@ class _Walk:
         elif token.type in ("bullet_list_close", "ordered_list_close"):
             self._lists.pop()
         elif token.type == "fence":
-            source = token.content[:MOST_CODE_CHARS]
+            source = self._beginning(token, MOST_CODE_CHARS)
             start, end = token.map or (0, 2)
             self.blocks.append(self._block("code", source, (start + 1, end), source))
         elif token.type == "html_block":
@@ -171,6 +187,11 @@ class _Walk:
             self._close_row(self._row, token)
             self._row = None
 
+    def _beginning(self, token: Token, most_chars: int) -> str:
+        """What is read of a token's content."""
+        self.leaves_out |= len(token.content) > most_chars
+        return token.content[:most_chars]
+
     def _introduction(self) -> str:
         """What leads to the next block: the items above it, or the paragraph."""
         if not self._lists:
@@ -182,8 +203,10 @@ class _Walk:
         if self._row is not None:
             if len(self._row) < MOST_CELLS:
                 self._row.append(token)
+            else:
+                self.leaves_out = True
             return
-        text = plain_text(token.content)
+        text = plain_text(self._beginning(token, MOST_BLOCK_CHARS))
         if before.type == "heading_open":
             self._head(int(before.tag[1]), text)
         elif self._lists:
@@ -202,30 +225,36 @@ class _Walk:
         self._above = ""
 
     def _close_row(self, row: list[Token], end: Token) -> None:
+        if self._columns:
+            self._rows += 1
+        if self._rows > MOST_ROWS or self._cells + len(row) > MOST_CARD_CELLS:
+            self.leaves_out = True
+            return
         cells = tuple(plain_text(cell.content) for cell in row)
         if not self._columns:
             self._columns = cells
-            return
-        self._rows += 1
-        if self._rows <= MOST_ROWS and row:
+        elif row:
             self._add_row(cells, row[0].map or end.map, tuple(map(_link_name, row)))
 
     def _add_row(
         self, cells: tuple[str, ...], span: Sequence[int] | None, links: tuple[str, ...] = ()
     ) -> None:
+        self._cells += len(cells)
         block = self._block("row", " | ".join(cells)[:MOST_BLOCK_CHARS], span)
         self.blocks.append(replace(block, columns=self._columns, cells=cells, links=links))
 
     def _html(self, token: Token) -> None:
         start = token.map[0] if token.map else 0
         self._columns = ()
-        for row in _html_rows(token.content[:MOST_CODE_CHARS]):
+        for row in _html_rows(self._beginning(token, MOST_CODE_CHARS)):
             cells = tuple(_normal(cell) for cell in row.cells[:MOST_CELLS])
             span = (start + row.line, start + row.last_line + 1)
             if row.tag in _HEADING_TAGS:
                 self._head(int(row.tag[1]), cells[0])
             elif row.is_head:
                 self._columns = cells
+            elif len(cells) > 1 and self._cells + len(cells) > MOST_CARD_CELLS:
+                self.leaves_out = True
             elif len(cells) > 1:
                 self._add_row(cells, span)
             else:

@@ -12,7 +12,7 @@ from itertools import chain
 
 from gpusizer.core.tables import toml_of
 
-_LAST_TEXTS = 64
+LAST_TEXTS = 64
 """Whose answer is kept: a sentence and what is around it are asked about for each of its claims."""
 
 _WORDS = toml_of(__file__)
@@ -42,7 +42,7 @@ def spans(cue: str, text: str) -> list[tuple[int, int]]:
 
 @cache
 def _searches(cue: str) -> Callable[[str], re.Match[str] | None]:
-    return lru_cache(_LAST_TEXTS)(_cue(cue).search)
+    return lru_cache(LAST_TEXTS)(_cue(cue).search)
 
 
 @cache

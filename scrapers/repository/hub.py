@@ -135,14 +135,16 @@ def _reads_card(reader: RepoFiles, ref: ModelRef) -> bool:
 
 
 def _card(reader: RepoFiles, ref: ModelRef) -> tuple[ModelCard | None, tuple[Note, ...]]:
-    """The author's statements; a card that cannot be read leaves a note and costs nothing else.
+    """The author's statements; a card that cannot be read, or not to its end, leaves a note and
+    costs nothing else.
 
     That of a gated or private model is read with the visitor's own rights, never the operator's.
     """
     sha = reader.info().sha or ref.revision or DEFAULT_BRANCH
     url = f"{_HUB}/{reader.repo_id}/blob/{sha}/{CARD}" if is_repo_id(reader.repo_id) else ""
     try:
-        return read_card(reader.text(CARD), reader.repo_id, url), ()
+        card = read_card(reader.text(CARD), reader.repo_id, url)
+        return card, (Note("card_read_in_part"),) if card.is_partial else ()
     except GatedModel:
         return None, ()
     except ModelUnreadable as error:

@@ -6,6 +6,8 @@ blocks that come out of them.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,9 +22,17 @@ from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
 from scrapers.client.http import HubSession
 from scrapers.fetcher import Fetcher
+from scrapers.readme import claims, context, quants
 from scrapers.readme import text as card_text
 from scrapers.readme.model_card import read_card
-from scrapers.readme.text import MOST_BLOCKS, MOST_CHARS, MOST_LINES, card_blocks
+from scrapers.readme.text import (
+    MOST_BLOCKS,
+    MOST_CARD_CELLS,
+    MOST_CELLS,
+    MOST_CHARS,
+    MOST_LINES,
+    card_blocks,
+)
 from scrapers.repository.hub import fetch_snapshot
 from tests.each import each
 from tests.hub_emulator import FakeRepo, Fault, HubEmulator, literal_file, llama_repo
@@ -117,7 +127,18 @@ def test_a_gated_card_is_for_its_visitor_alone(hub: HubEmulator, tmp_path: Path)
     assert "24GB" not in kept
 
 
+def wide_table(*cells: str) -> str:
+    """A table of as many columns as are read, with these cells by turns."""
+    row = "|" + "|".join(cells * (MOST_CELLS // len(cells))) + "|\n"
+    return "|VRAM" * MOST_CELLS + "|\n" + "|-" * MOST_CELLS + "|\n" + row * 600
+
+
 HOSTILE = {
+    "hardware in a wide table": wide_table("8x H100 80 GB VRAM"),
+    "counts in a wide table": wide_table("8", "A100 or H100"),
+    "hardware and words in a wide table": wide_table("8 GB VRAM needs", "inference word " * 9),
+    "claims of a sentence": "\n\n".join(["8x H100 80 GB VRAM, " * 140] * 50),
+    "sentences with claims": "\n\n".join(["It needs 8x H100 80 GB VRAM. " * 40] * 120),
     "table": "| a | VRAM |\n|--|--|\n" + "| needs | 24 GB |\n" * 65_000,
     "wide table": "|a" * 50_000 + "|\n" + "|-" * 50_000 + "|\n" + "|1 GB" * 200_000,
     "backticks": "`" * 1_000_000,
@@ -157,6 +178,23 @@ HOSTILE = {
 }
 
 
+LONG = {
+    "characters": (f"# {'a' * 60}\n" * 2_380, f"# {'a' * 60}\n" * 2_382),
+    "lines": ("\n" * (MOST_LINES - 1), "\n" * MOST_LINES),
+    "blocks": tuple(("<table>" + "<tr><td>a" * 399 + "\n\n") * count for count in (6, 8)),
+    "columns": ("|a" * 40 + "|\n" + "|-" * 40 + "|\n", "|a" * 41 + "|\n" + "|-" * 41 + "|\n"),
+    "rows": ("|a|\n|-|\n" + "|b|\n" * 600, "|a|\n|-|\n" + "|b|\n" * 601),
+    "code": ("```\n" + "a" * 19_999, "```\n" + "a" * 20_001),
+    "a paragraph": ("a" * 3_000, "a" * 3_001),
+    "HTML": ("<p>" + "a" * 19_000, "<p>" + "a" * 20_000),
+    "statements": tuple(
+        "\n".join(f"- It needs {n} GB of VRAM." for n in range(1, count + 1))
+        for count in (MOST_STATEMENTS, MOST_STATEMENTS + 1)
+    ),
+}
+"""Cards as long as is read, and one longer; each by what it has most of."""
+
+
 def check_texts(card: ModelCard) -> None:
     """Every text of a statement is printable and short."""
     for item in card.statements:
@@ -184,9 +222,53 @@ def test_work_is_bounded(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ModelCard.from_json(card.to_json()) == card
 
 
+class Counted:
+    """A pattern that counts the characters that it searches."""
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self.pattern, self.chars = pattern, 0
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        self.chars += len(text)
+        return self.pattern.finditer(text)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_is_searched_is_bounded(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GPUs, amounts and contexts are searched for in so many characters, whatever the card is."""
+    patterns = [(claims, "_GPU"), (claims, "_AMOUNT"), (context, "_TOKENS"), (quants, "_NAMES")]
+    counted = []
+    for module, attribute in patterns:
+        counted.append(Counted(getattr(module, attribute)))
+        monkeypatch.setattr(module, attribute, counted[-1])
+    for cached in (context.tokens_in, quants.quant_mentions, quants.names_in):
+        cached.cache_clear()
+    read_card(HOSTILE[name].encode()[:MIB], "org/name", "")
+    assert max(pattern.chars for pattern in counted) <= 8 * MOST_CHARS
+
+
+def test_a_card_of_many_cells_is_read_in_part(hub: HubEmulator, fetch: Fetch) -> None:
+    """100 rows of 40 cells; the last row is the 101st."""
+    table = wide_table("8x H100 80 GB VRAM", "as is")
+    hub.add(repo_with_card(f"{CARD}\n{table}\nIt needs 48GB of VRAM.\n"))
+    snapshot = fetch()
+    assert snapshot.notes == (Note("card_read_in_part"),)
+    assert snapshot.card.is_partial and snapshot.card.statements[0].vram_gb == 24.0
+    assert RepoSnapshot.from_json(snapshot.to_json()).card == snapshot.card
+    rows = [block for block in card_blocks(table).blocks if block.kind == "row"]
+    assert sum(len(row.cells) for row in rows) == MOST_CARD_CELLS
+
+
+@each("name", LONG)
+def test_a_card_beyond_a_limit_is_read_in_part(name: str) -> None:
+    text, longer = LONG[name]
+    assert not read_card(text.encode(), "org/name", "").is_partial
+    assert read_card(longer.encode(), "org/name", "").is_partial
+
+
 @each("name", HOSTILE)
 def test_blocks_are_few_and_short(name: str) -> None:
-    blocks = card_blocks(HOSTILE[name])
+    blocks = card_blocks(HOSTILE[name]).blocks
     assert len(blocks) <= MOST_BLOCKS
     assert sum(len(block.text) for block in blocks) <= 2 * MOST_CHARS
     assert all(block.last_line <= MOST_LINES + 1 for block in blocks)
