@@ -14,6 +14,7 @@ import pytest
 from gradio.routes import App
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -21,6 +22,7 @@ from starlette.testclient import TestClient
 
 from gpusizer.ui.server.closed_routes import WithoutForeignCookies, is_closed
 from tests.coroutines import run_in_thread
+from tests.each import each
 
 REVIEWED = frozenset(
     {
@@ -133,6 +135,40 @@ def cookies_seen(headers: dict[str, str]) -> dict[str, str]:
         answer = client.get("/", headers={"cookie": "session=secret", **headers})
     seen: dict[str, str] = answer.json()
     return seen
+
+
+def token_seen(headers: dict[str, str]) -> str | None:
+    """The token of a session that is read outside of our middleware, as Gradio's sign-in does."""
+
+    def token(request: Request) -> JSONResponse:
+        return JSONResponse(request.session.get("token"))
+
+    def sign_in(request: Request) -> JSONResponse:
+        request.session["token"] = "hf_visitors"
+        return JSONResponse("signed in")
+
+    app = Starlette(
+        routes=[Route("/", token), Route("/sign-in", sign_in)],
+        middleware=[
+            Middleware(SessionMiddleware, secret_key="secret"),
+            Middleware(WithoutForeignCookies),
+        ],
+    )
+    with TestClient(app) as client:
+        client.get("/sign-in")
+        seen: str | None = client.get("/", headers=headers).json()
+    return seen
+
+
+@each("site", ["cross-site", "same-site"])
+def test_a_script_of_another_site_has_no_token_of_a_session(site: str) -> None:
+    assert token_seen({"sec-fetch-site": site, "sec-fetch-mode": "cors"}) is None
+
+
+@each("site", ["same-origin", "none"])
+def test_our_own_page_has_the_token_of_its_session(site: str) -> None:
+    assert token_seen({"sec-fetch-site": site, "sec-fetch-mode": "cors"}) == "hf_visitors"
+    assert token_seen({}) == "hf_visitors"
 
 
 @pytest.mark.parametrize("mode", ["cors", "no-cors", "websocket", ""])

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 
 from starlette.datastructures import Headers
+from starlette.middleware.sessions import Session
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -18,7 +19,8 @@ from gpusizer.core.tables import toml_of
 
 CLOSED: Sequence[str] = toml_of(__file__)["closed"]
 """Beginnings of routes below `/gradio_api/`."""
-_CROSS_SITE = "cross-site"
+_OWN_SITES = ("same-origin", "none")
+"""Values of `Sec-Fetch-Site` of our own pages, and of what a visitor does in the browser itself."""
 _NAVIGATION = "navigate"
 _PATTERN = re.compile(
     rf"/gradio_api/(?:{'|'.join(map(re.escape, CLOSED))})|(?:^|/)(?:deep_link|monitoring)(?:/|$)"
@@ -50,8 +52,8 @@ class ClosedRoutes:
 
 
 class WithoutForeignCookies:
-    """ASGI middleware that drops the cookies of requests which scripts of other sites send: these
-    ask anonymously, whoever runs them.
+    """ASGI middleware that drops the cookies and the session of requests which scripts of other
+    sites send: these ask anonymously, whoever runs them.
 
     On a public host Gradio (6.31, CustomCORSMiddleware) lets every origin read answers with
     credentials, and the cookie of its sign-in is sent across sites (`SameSite=None`), because
@@ -69,10 +71,12 @@ class WithoutForeignCookies:
         """Pass a request on."""
         if scope["type"] == "http" and _is_foreign_script(Headers(scope=scope)):
             headers = [(name, value) for name, value in scope["headers"] if name != b"cookie"]
-            scope = {**scope, "headers": headers}
+            # Where Gradio offers sign-in, its SessionMiddleware has read the cookie by now: it adds
+            # itself outside of every middleware that it is given.
+            scope = {**scope, "headers": headers, "session": Session()}
         await self._app(scope, receive, send)
 
 
 def _is_foreign_script(headers: Headers) -> bool:
-    is_cross_site = headers.get("sec-fetch-site", "") == _CROSS_SITE
-    return is_cross_site and headers.get("sec-fetch-mode", "") != _NAVIGATION
+    is_foreign = headers.get("sec-fetch-site", "same-origin") not in _OWN_SITES
+    return is_foreign and headers.get("sec-fetch-mode", "") != _NAVIGATION

@@ -13,6 +13,7 @@ from gpusizer.answers.report import error_json
 from gpusizer.core.errors import TooManyRequests
 from gpusizer.core.settings import Settings
 from gpusizer.text import LANGUAGES, say_error
+from gpusizer.ui.server.badge_route import PATH as BADGE_PATH
 from gpusizer.ui.server.http_api import DOCS_PATH, OPENAPI_PATH, PATH
 from gpusizer.ui.server.http_status import error_headers, language_of, status_of
 from gpusizer.ui.server.question_counter import QuestionCounter
@@ -24,8 +25,8 @@ _log = logging.getLogger(__name__)
 class VisitorLimits:
     """ASGI middleware that refuses a visitor's questions past the limit, with 429.
 
-    Questions are requests below /v1 and the calls of Gradio's endpoints and pages, which are its
-    POST requests. Files, streams of answers, health and metrics are none.
+    Questions are requests below /v1, badges, and calls of Gradio's endpoints and pages, which are
+    its POST requests. Files, streams of answers, health and metrics are none.
     """
 
     def __init__(
@@ -71,6 +72,8 @@ def is_question(scope: Scope) -> bool:
     if scope["type"] != "http":
         return False
     path = scope["path"]
+    if path == BADGE_PATH:
+        return True
     if path.startswith(f"{PATH}/"):
         return path not in (DOCS_PATH, OPENAPI_PATH) and scope["method"] in ("GET", "HEAD")
     return bool(scope["method"] == "POST")
