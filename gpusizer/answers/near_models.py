@@ -22,7 +22,7 @@ from gpusizer.core.errors import (
     UnknownQuant,
 )
 from gpusizer.core.paths import DATA_DIR, GENERATED_DIR
-from gpusizer.core.tables import read_table
+from gpusizer.core.tables import read_table, toml_of
 from gpusizer.hub.model_ref import ModelRef, ParseRef
 from gpusizer.memory.quants import find_quant
 
@@ -38,22 +38,8 @@ _ALIKE = 2
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([bmt])")
 _NEAR_SIZE = 1.5
 """How many times larger or smaller a model of another family may be that takes a model's place."""
-_NO_FAMILY = frozenset(
-    (
-        "instruct",
-        "chat",
-        "base",
-        "thinking",
-        "preview",
-        "hf",
-        "awq",
-        "gptq",
-        "gguf",
-        "mlx",
-        "int",
-        "fp",
-    )
-)
+_NO_FAMILY = frozenset(toml_of(__file__)["no_family"])
+"""Words of names that say how a model is stored or tuned."""
 _FOR_NAMES = (InvalidModelId, ModelNotFound, PrivateOrMissing, HubUnreachable)
 
 

@@ -47,7 +47,7 @@ def test_one_row_for_each_family() -> None:
     result = run("models-for", "4090", "--top", "4", "--offline", "--details")
     assert result.returncode == 0
     told = " ".join(result.stdout.split())
-    assert "considered 195 found 154 families 129" in told
+    assert "considered 257 found 193 families 151" in told
     assert "order what fits, or makes 10 tok/s with a part in system memory; then tight" in told
     assert "live no as of 2026-10-05" in told
     assert "Qwen/Qwen3.6-35B-A3B-FP8" not in result.stdout

@@ -15,7 +15,7 @@ from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.model.profile import build_profile
 from gpusizer.text import LANGUAGES, say_note
-from scrapers.cache.hub_access import HubAccess, open_access
+from scrapers.cache.hub_access import HubAccess, open_own_access
 from scrapers.client.allowance import HubAllowance, Window, kind_of, parse_window
 from scrapers.fetcher import Fetcher
 from scrapers.listings import build_lister
@@ -172,7 +172,7 @@ def test_near_the_limit_known_models_are_answered_from_what_is_stored(
     hub: HubEmulator, settings: Settings
 ) -> None:
     hub.reset_log()
-    fetch = Fetcher(settings, access=low(open_access(settings)))
+    fetch = Fetcher(settings, access=low(open_own_access(settings)))
     snapshot = fetch(WARM)
     assert snapshot.source == "cache" and hub.requests == []
     caveats = build_profile(snapshot).caveats
@@ -189,7 +189,7 @@ def test_near_the_limit_known_models_are_answered_from_what_is_stored(
 def test_near_the_limit_a_model_never_read_is_read(hub: HubEmulator, settings: Settings) -> None:
     """The description is the only request to the API: shards are read from their files."""
     hub.reset_log()
-    fetch = Fetcher(settings, access=low(open_access(settings)))
+    fetch = Fetcher(settings, access=low(open_own_access(settings)))
     snapshot = fetch(COLD)
     assert snapshot.source == "hub" and not snapshot.notes
     api = [
@@ -203,7 +203,7 @@ def test_near_the_limit_a_model_never_read_is_read(hub: HubEmulator, settings: S
 @pytest.mark.usefixtures("stale")
 def test_past_the_limit_the_hub_is_not_asked(hub: HubEmulator, settings: Settings) -> None:
     hub.reset_log()
-    access = low(open_access(settings), 0)
+    access = low(open_own_access(settings), 0)
     fetch, lister = Fetcher(settings, access=access), build_lister(settings, access=access)
     assert fetch(WARM).source == "cache"
     with pytest.raises(HubRateLimited) as refusal:
@@ -235,11 +235,11 @@ def test_the_hubs_own_headers_are_obeyed(hub: HubEmulator, settings: Settings) -
 
 def test_a_visitors_token_has_an_allowance_of_its_own(hub: HubEmulator, settings: Settings) -> None:
     hub.options.valid_tokens = {VISITOR: set()}
-    access = low(open_access(settings), 0)
+    access = low(open_own_access(settings), 0)
     fetch = Fetcher(settings, access=access)
     assert fetch(COLD, VISITOR).source == "hub"
     assert access.allowance.is_low("api"), "what the token has left says nothing of this address"
-    fresh = open_access(settings)
+    fresh = open_own_access(settings)
     hub.options.rate_limits = {**hub.options.rate_limits, "api": (500, 1)}
     Fetcher(settings, access=fresh)(COLD, VISITOR)
     assert not fresh.allowance.is_low("api")

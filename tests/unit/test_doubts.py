@@ -40,15 +40,15 @@ def architecture(config: Config, *tensors: Any) -> Architecture:
     "config, parts",
     [
         ({}, ()),
-        ({"sliding_window_layout": [1, 0, 1, 1]}, ("keys: sliding_window_layout",)),
-        ({"loop_num": 2, "block_types": ["a"]}, ("keys: loop_num, block_types",)),
-        ({"loop_num": None, "use_block_types": False, "block_types": []}, ()),
+        ({"window_plan": [1, 0, 1, 1]}, ("keys: window_plan",)),
+        ({"inner_loops": 2, "cache_reuse": ["a"]}, ("keys: inner_loops, cache_reuse",)),
+        ({"inner_loops": None, "use_cache_reuse": False, "cache_reuse": []}, ()),
         ({"attn_dropout": 0.1, "conv_bias": True, "output_attentions": True}, ()),
         ({"loop<b>num": 2}, ()),  # no name of a key
-        ({"architectures": ["NewModel"], "loop_num": 2}, ()),  # an encoder keeps nothing
+        ({"architectures": ["NewModel"], "inner_loops": 2}, ()),  # an encoder keeps nothing
         ({"architectures": None}, ("purpose",)),
         (
-            {"layer_types": ["linear_attention", "full_attention"] * 2},
+            {"layer_types": ["mamba", "full_attention"] * 2},
             ("2 of 4 layers: recurrent state",),
         ),
     ],
@@ -89,13 +89,13 @@ def doubtful() -> RepoSnapshot:
     """Llama 3.1 8B with a key that no reader knows."""
     plain = llama()
     return snapshot(
-        plain.components[0].tensors, {**(plain.components[0].config or {}), "loop_num": 2}
+        plain.components[0].tensors, {**(plain.components[0].config or {}), "inner_loops": 2}
     )
 
 
 def test_a_doubt_is_said_in_the_headline_the_caveats_and_the_reasons() -> None:
     answer = report(doubtful())
-    doubt = Note("unknown_keys", names="loop_num")
+    doubt = Note("unknown_keys", names="inner_loops")
     first, second, *_ = answer.conclusion.said
     assert (first.code, second) == ("answer_fits_if", doubt)
     assert doubt in answer.profile.caveats
@@ -112,7 +112,7 @@ def test_the_confidence_is_in_the_answer() -> None:
     assert isinstance(model, dict)
     facts = model["architecture"]
     assert isinstance(facts, dict)
-    assert (facts["confidence"], facts["unknown_parts"]) == ("unknown_parts", ["keys: loop_num"])
+    assert (facts["confidence"], facts["unknown_parts"]) == ("unknown_parts", ["keys: inner_loops"])
 
 
 @each("language", LANGUAGES)

@@ -18,6 +18,8 @@ State = tuple[int, int]
 """Elements of (convolution inputs, state)."""
 
 _MOST = 10**9  # elements of a state, as a bound on what configurations say
+_OTHER_KINDS = frozenset({"mamba", "conv", "recurrent", "jet"})
+"""Names of recurrent layers that are no linear attention: what they keep is not taken for its."""
 
 
 def state_of(cfg: ConfigView, kind: LayerKind, layer: int, stack: LayerStack) -> State | None:
@@ -129,7 +131,7 @@ def _lightning(cfg: ConfigView, kind: LayerKind) -> State | None:
     (MiniMax-Text-01, Ring-linear; vLLM `MambaStateShapeCalculator.linear_attention_state_shape`).
     """
     heads, width = cfg.integer("attention_heads"), cfg.integer("head_dim")
-    if kind.attention is not Attention.RECURRENT or heads is None:
+    if kind.attention is not Attention.RECURRENT or kind.name in _OTHER_KINDS or heads is None:
         return None
     width = width or (cfg.integer("hidden_size") or 0) // heads
     return 0, heads * width * width
