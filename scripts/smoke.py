@@ -43,7 +43,8 @@ _NOBODY = 10_001
 """A user without rights, as in the image and on a Space."""
 _MODEL, _PARAMETERS = "Qwen/Qwen3-8B", 8_190_735_360
 _QUESTION = f"/v1/size?model={_MODEL}&top=1"
-_LOAD = f"{_QUESTION}&requests_per_second=10&prompt_tokens=1000&answer_tokens=100"
+# Of one GPU: a plan over all of them takes seconds of a cold server's processor.
+_LOAD = f"{_QUESTION}&gpu=h100&requests_per_second=10&prompt_tokens=1000&answer_tokens=100"
 _FAULT = re.compile(r'Traceback|"exception"|\binternal\b|Internal Server Error')
 """What the log of a server that answers as it should has no line with."""
 _OPTIONAL = ("redis_link", "shared_counter")
