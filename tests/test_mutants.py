@@ -14,6 +14,7 @@ def slip(before: str, after: str) -> Slip:
 
 
 TOY = {
+    "gpusizer/__init__.py": "",  # an installed gpusizer would come before a package without one
     "gpusizer/half.py": "def half(n): return n // 2\ndef twice(n): return n * 2\n",
     f"{UNIT}/test_half.py": "from gpusizer.half import *\ndef test_half(): assert half(6) == 3\n",
 }
