@@ -15,6 +15,7 @@ from gpusizer.core.errors import (
 )
 from gpusizer.core.messages import Note
 from gpusizer.core.settings import Settings
+from gpusizer.core.tokens import check_token
 from gpusizer.core.work_turns import TURNS
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.reading_steps import OnStep, ignore_step
@@ -28,7 +29,6 @@ from scrapers.limits import Limits
 from scrapers.repository.completion import Completion
 from scrapers.repository.hub import fetch_snapshot
 from scrapers.repository.read_steps import Watchers
-from scrapers.repository.tokens import check_token
 
 # The model is no longer public: its cached snapshot is removed.
 _WITHDRAWN = (GatedModel, PrivateOrMissing, ModelNotFound, RevisionNotFound)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gpusizer.core.settings import Settings
-from gpusizer.ui.server.request_limits import MAX_BODY_BYTES
+from gpusizer.ui.server.doors.request_limits import MAX_LOG_BYTES
 from tests.deployment import FOLDER, compose, dockerfile, nginx_command, nginx_configuration
 
 ROOT = FOLDER.parent
@@ -86,7 +86,7 @@ def test_replicas_have_settings_that_are_read(name: str) -> None:
 def test_nginx_takes_bodies_as_large_as_the_application() -> None:
     text = (FOLDER / "nginx.conf").read_text("utf-8")
     (megabytes,) = re.findall(r"client_max_body_size (\d+)m;", text)
-    assert MAX_BODY_BYTES <= int(megabytes) * 2**20 < MAX_BODY_BYTES + 2**20
+    assert MAX_LOG_BYTES <= int(megabytes) * 2**20 < MAX_LOG_BYTES + 2**20
     assert text.index("client_max_body_size") < text.index("server {"), "of every server"
 
 

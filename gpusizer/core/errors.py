@@ -49,6 +49,18 @@ class RequestTooLarge(GpusizerError):
     """A request over the network is larger than is read. Fields: `limit`, `allowed` in bytes."""
 
 
+class RequestTooSlow(GpusizerError):
+    """The body of a request over the network did not come in time. Fields: `seconds` it had."""
+
+
+class SignInFailed(GpusizerError):
+    """The Hub did not sign a visitor in. No fields."""
+
+
+class UnknownEvent(GpusizerError):
+    """No call waits under the name of a session or an event. No fields."""
+
+
 class InvalidRequest(GpusizerError):
     """A field has an impossible value. Fields: `field`, `value`, `reason`."""
 

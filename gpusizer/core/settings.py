@@ -52,6 +52,8 @@ class Settings:
         trusted_proxies: GPUSIZER_TRUSTED_PROXIES, how many reverse proxies each request passes
             through: so many addresses of X-Forwarded-For, from its right, are theirs to write. On a
             Space (SYSTEM is "spaces", which the Hub sets there) it is 1 without saying so.
+        space_hosts: SPACE_HOST, the hosts of a Space separated by commas, which the Hub sets there;
+            none elsewhere.
         metrics: GPUSIZER_METRICS, whether `/metrics` is served.
         structured_log: GPUSIZER_LOG is "json": one JSON object for each line of the log, and one
             for each request.
@@ -68,6 +70,7 @@ class Settings:
     host_token: str | None = field(default=None, repr=False)
     questions_per_minute: int | None = DEFAULT_QUESTIONS_PER_MINUTE
     trusted_proxies: int = 0
+    space_hosts: tuple[str, ...] = ()
     metrics: bool = False
     structured_log: bool = False
 
@@ -101,9 +104,10 @@ class Settings:
             trusted_proxies=_count(
                 environment,
                 "GPUSIZER_TRUSTED_PROXIES",
-                1 if environment.get("SYSTEM") == "spaces" else 0,
+                1 if _is_space(environment) else 0,
                 _MAX_PROXIES,
             ),
+            space_hosts=_space_hosts(environment),
             metrics=_is_on(environment, "GPUSIZER_METRICS"),
             structured_log=_is_json_log(environment.get("GPUSIZER_LOG", "").strip()),
         )
@@ -111,6 +115,15 @@ class Settings:
 
 def _is_on(environment: Mapping[str, str], variable: str) -> bool:
     return environment.get(variable, "").strip().lower() in _TRUE
+
+
+def _is_space(environment: Mapping[str, str]) -> bool:
+    return environment.get("SYSTEM") == "spaces"
+
+
+def _space_hosts(environment: Mapping[str, str]) -> tuple[str, ...]:
+    hosts = environment.get("SPACE_HOST", "").split(",") if _is_space(environment) else []
+    return tuple(host.strip() for host in hosts if host.strip())
 
 
 def _is_json_log(value: str) -> bool:

@@ -76,7 +76,7 @@ def build_application(
     pages: dict[Language, gr.Blocks] = {}
     for language in LANGUAGES:
         handlers = Handlers(sizer, for_visitor, language, examples, sample, reports)
-        button = sign_in_button(handlers.words) if sign_in else None
+        button = _without_icon(sign_in_button(handlers.words)) if sign_in else None
         with ServedBlocks(title=handlers.words("document_title")) as pages[language]:
             build_page(pages[language], handlers, examples, button)
     cache = AnswerCache(sizer, on_lookup=monitor.metrics.lookup)
@@ -86,7 +86,7 @@ def build_application(
 
 
 def _build_endpoints(answers: Answers, monitor: Monitor, *, sign_in: bool) -> gr.Blocks:
-    button = sign_in_button(Words(LANGUAGES[0])) if sign_in else None
+    button = _without_icon(sign_in_button(Words(LANGUAGES[0]))) if sign_in else None
     endpoints: gr.Blocks
     with ServedBlocks(title="gpusizer") as endpoints:
         pass  # `/` is the English page
@@ -97,6 +97,12 @@ def _build_endpoints(answers: Answers, monitor: Monitor, *, sign_in: bool) -> gr
         if str(listener.api_name).startswith("_"):  # the login button's, for the page alone
             listener.api_visibility = "undocumented"
     return endpoints
+
+
+def _without_icon(button: gr.LoginButton) -> gr.LoginButton:
+    """Take its icon away: a file of Gradio's, whose path on the server would be its address."""
+    button.icon = None
+    return button
 
 
 def choose_examples(embedded_ids: Sequence[str]) -> list[str]:

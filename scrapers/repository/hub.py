@@ -21,6 +21,7 @@ from gpusizer.core.errors import (
 )
 from gpusizer.core.loose_values import JsonValue
 from gpusizer.core.messages import Note
+from gpusizer.core.tokens import check_token
 from gpusizer.hub.card_statements import ModelCard
 from gpusizer.hub.model_ref import DEFAULT_BRANCH, ModelRef, is_repo_id
 from gpusizer.hub.reading_steps import OnStep, ignore_step
@@ -47,7 +48,7 @@ from scrapers.repository.gguf_repo import gguf_component, listed_variants, named
 from scrapers.repository.read_steps import ReadSteps
 from scrapers.repository.repo_files import RepoFiles
 from scrapers.repository.repo_reader import RepoReader
-from scrapers.repository.tokens import Tokens, check_token
+from scrapers.repository.tokens import Tokens
 from scrapers.repository.totals import Weights, gated_component, gated_weights, pickled_component
 
 _HUB = "https://huggingface.co"

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpusizer.core.errors import InvalidRequest
+from gpusizer.core.tokens import check_token
 from scrapers.client.hub_api import RepoInfo
-
-# Characters that a header's line may have. With others requests would raise an unclear error.
-_TOKEN = re.compile(r"[\x21-\x7e]{1,512}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +43,6 @@ def is_open_to_all(info: RepoInfo) -> bool:
 
 
 ANONYMOUS = Tokens()
-
-
-def check_token(token: str | None) -> str | None:
-    """Return the token, None for an empty one. Raises InvalidRequest, without the token in it."""
-    if not token:
-        return None
-    if not _TOKEN.fullmatch(token):
-        raise InvalidRequest(field="token", value="", reason="characters")
-    return token
 
 
 _TRUE = frozenset({"1", "on", "true", "yes"})

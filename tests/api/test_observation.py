@@ -43,6 +43,7 @@ def test_metrics_count_requests_answers_and_lookups(app_url: str, client: Client
     for _ in range(3):
         ask(app_url, "size", query)
     ask(app_url, "size", {"model": LIMITED_MODEL})
+    ask(app_url, "size", {"model": BROKEN_MODEL})
     call(client, "/list_gpus", 5)
     after = samples(app_url)
 
@@ -51,10 +52,12 @@ def test_metrics_count_requests_answers_and_lookups(app_url: str, client: Client
 
     assert grown('gpusizer_http_requests_total{method="GET",route="/v1/size",status="200"}') == 3
     assert grown('gpusizer_http_requests_total{method="GET",route="/v1/size",status="429"}') == 1
-    assert grown('gpusizer_http_request_seconds_count{route="/v1/size"}') == 4
+    assert grown('gpusizer_http_request_seconds_count{route="/v1/size"}') == 5
     assert grown('gpusizer_answers_total{code="ok",question="size",way="http"}') == 3
     limited = 'gpusizer_answers_total{code="hub_rate_limited",question="size",way="http"}'
     assert grown(limited) == 1
+    failed = 'gpusizer_http_requests_total{method="GET",route="/v1/size",status="500"}'
+    assert grown(failed) == 1
     wrong = 'gpusizer_answers_total{code="invalid_request",question="gpus",way="gradio"}'
     assert grown(wrong) == 1
     assert grown('gpusizer_answer_cache_lookups_total{result="hit"}') == 2

@@ -14,15 +14,14 @@ import pytest
 from gradio.routes import App
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from gpusizer.ui.server.closed_routes import WithoutForeignCookies, is_closed
+from gpusizer.ui.server.doors.closed_routes import is_closed
+from gpusizer.ui.server.doors.foreign_sites import ForeignSites
 from tests.coroutines import run_in_thread
-from tests.each import each
 
 REVIEWED = frozenset(
     {
@@ -32,7 +31,6 @@ REVIEWED = frozenset(
         *("/gradio_api/theme.css", "/gradio_api/app_id", "/gradio_api/info"),
         *("/gradio_api/openapi.json", "/gradio_api/startup-events"),
         # Calls: what they take is validated as a request; a caller's event has a random name.
-        *("/gradio_api/api/{api_name}", "/gradio_api/run/{api_name}"),
         *("/gradio_api/call/{api_name}", "/gradio_api/call/{api_name}/{event_id}"),
         *("/gradio_api/call/v2/{api_name}", "/gradio_api/call/v2/{api_name}/{event_id}"),
         *("/gradio_api/queue/join", "/gradio_api/queue/status", "/gradio_api/cancel"),
@@ -73,7 +71,7 @@ def test_a_route_is_closed_wherever_it_is_mounted(prefix: str) -> None:
 
 
 def test_names_of_calls_close_nothing() -> None:
-    paths = ("/gradio_api/call/upload", "/gradio_api/call/v2/stream", "/endpoints")
+    paths = ("/gradio_api/call/upload", "/gradio_api/call/v2/stream", "/endpoints", "/login")
     assert not any(is_closed(path) for path in paths)
 
 
@@ -130,50 +128,26 @@ def cookies_seen(headers: dict[str, str]) -> dict[str, str]:
     def cookies(request: Request) -> JSONResponse:
         return JSONResponse(request.cookies)
 
-    app = Starlette(routes=[Route("/", cookies)], middleware=[Middleware(WithoutForeignCookies)])
+    app = Starlette(
+        routes=[Route("/", cookies)], middleware=[Middleware(ForeignSites, ("own.example",))]
+    )
     with TestClient(app) as client:
         answer = client.get("/", headers={"cookie": "session=secret", **headers})
     seen: dict[str, str] = answer.json()
     return seen
 
 
-def token_seen(headers: dict[str, str]) -> str | None:
-    """The token of a session that is read outside of our middleware, as Gradio's sign-in does."""
-
-    def token(request: Request) -> JSONResponse:
-        return JSONResponse(request.session.get("token"))
-
-    def sign_in(request: Request) -> JSONResponse:
-        request.session["token"] = "hf_visitors"
-        return JSONResponse("signed in")
-
-    app = Starlette(
-        routes=[Route("/", token), Route("/sign-in", sign_in)],
-        middleware=[
-            Middleware(SessionMiddleware, secret_key="secret"),
-            Middleware(WithoutForeignCookies),
-        ],
-    )
-    with TestClient(app) as client:
-        client.get("/sign-in")
-        seen: str | None = client.get("/", headers=headers).json()
-    return seen
-
-
-@each("site", ["cross-site", "same-site"])
-def test_a_script_of_another_site_has_no_token_of_a_session(site: str) -> None:
-    assert token_seen({"sec-fetch-site": site, "sec-fetch-mode": "cors"}) is None
-
-
-@each("site", ["same-origin", "none"])
-def test_our_own_page_has_the_token_of_its_session(site: str) -> None:
-    assert token_seen({"sec-fetch-site": site, "sec-fetch-mode": "cors"}) == "hf_visitors"
-    assert token_seen({}) == "hf_visitors"
-
-
 @pytest.mark.parametrize("mode", ["cors", "no-cors", "websocket", ""])
-def test_a_script_of_another_site_asks_anonymously(mode: str) -> None:
-    assert cookies_seen({"sec-fetch-site": "cross-site", "sec-fetch-mode": mode}) == {}
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "of-tomorrow"])
+def test_a_script_of_another_site_asks_anonymously(site: str, mode: str) -> None:
+    assert cookies_seen({"sec-fetch-site": site, "sec-fetch-mode": mode}) == {}
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example", "null", "http://[", "", "https://testserver:81"]
+)
+def test_one_in_an_old_browser_does(origin: str) -> None:
+    assert cookies_seen({"origin": origin}) == {}
 
 
 @pytest.mark.parametrize(
@@ -183,6 +157,9 @@ def test_a_script_of_another_site_asks_anonymously(mode: str) -> None:
         {"sec-fetch-site": "same-origin", "sec-fetch-mode": "cors"},
         {"sec-fetch-site": "none", "sec-fetch-mode": "navigate"},
         {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"},
+        {"origin": "https://testserver"},
+        {"origin": "https://own.example"},
+        {"origin": "https://elsewhere", "sec-fetch-site": "same-origin"},
     ],
 )
 def test_the_page_and_programs_keep_their_cookies(headers: dict[str, str]) -> None:

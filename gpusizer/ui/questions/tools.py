@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
+import mcp
 from gradio.block_function import BlockFunction
 from gradio.mcp import GradioMCPServer
 from mcp.server import Server
+from mcp.shared import session
 from mcp.types import ImageContent, TextContent
 
 from gpusizer import __version__
@@ -46,6 +49,7 @@ class JsonTools(GradioMCPServer):
     """
 
     def __init__(self, blocks: gr.Blocks) -> None:
+        _log_no_messages()
         super().__init__(blocks)
         self._call: ContextVar[_Call] = ContextVar("call")
 
@@ -96,6 +100,20 @@ class JsonTools(GradioMCPServer):
         if call.details:
             return json_text(first_rows(call.command, output, call.top))
         return json_text(shortened(call.command, output, call.top))
+
+
+def _log_no_messages() -> None:
+    """Keep messages of callers out of the log.
+
+    The library mcp (1.30) logs those that it cannot read, up to 8 kB each with all they hold: below
+    its own name, and in mcp/shared/session.py as the root.
+    """
+    logging.getLogger(mcp.__name__).setLevel(logging.ERROR)
+    logging.getLogger().addFilter(_is_no_message)
+
+
+def _is_no_message(record: logging.LogRecord) -> bool:
+    return record.levelno >= logging.ERROR or record.pathname != session.__file__
 
 
 def _asks_top(name: str) -> bool:

@@ -17,6 +17,7 @@ from gpusizer.answers.report import error_json
 from gpusizer.answers.requests.request_docs import described_fields
 from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.core.printable import json_bytes
+from gpusizer.core.tokens import check_token
 from gpusizer.core.validation import fail
 from gpusizer.text import LANGUAGES, Language, say_error
 from gpusizer.ui.questions.answer_cache import Answer, Answers
@@ -206,9 +207,12 @@ def is_known(etag: str, if_none_match: str) -> bool:
 
 
 def _token(headers: Headers) -> str | None:
-    """The Hub token that a visitor sends as `Authorization: Bearer hf_…`."""
+    """The Hub token that a visitor sends as `Authorization: Bearer hf_…`.
+
+    Raises InvalidRequest for what cannot be one.
+    """
     value = headers.get("authorization", "")
-    return value[len(_BEARER) :].strip() or None if value.lower().startswith(_BEARER) else None
+    return check_token(value[len(_BEARER) :].strip()) if value.lower().startswith(_BEARER) else None
 
 
 def _read_language(value: object) -> Language:

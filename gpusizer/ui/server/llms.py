@@ -9,7 +9,7 @@ import gradio as gr
 from gradio.data_classes import APIEndpointInfo
 from gradio.utils import get_function_description
 
-from gpusizer.ui.server.call_validation import Parameter
+from gpusizer.ui.server.doors.call_validation import Parameter
 
 _INTRODUCTION = Path(__file__).with_suffix(".md")
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -44,15 +45,21 @@ from gpusizer.ui.questions.endpoints import CONCURRENCY, PUBLIC
 from gpusizer.ui.questions.tools import JsonTools
 from gpusizer.ui.server.badge_route import PATH as BADGE_PATH
 from gpusizer.ui.server.badge_route import badge_route
-from gpusizer.ui.server.call_validation import exception_handlers
-from gpusizer.ui.server.closed_routes import ClosedRoutes, WithoutForeignCookies
+from gpusizer.ui.server.doors.answer_headers import AnswerHeaders
+from gpusizer.ui.server.doors.checked_calls import CheckedCalls, held_bytes
+from gpusizer.ui.server.doors.closed_routes import ClosedRoutes
+from gpusizer.ui.server.doors.event_streams import KnownStreams
+from gpusizer.ui.server.doors.foreign_sites import ForeignSites
+from gpusizer.ui.server.doors.gradio_paths import ENDPOINTS
+from gpusizer.ui.server.doors.own_address import OwnAddress
+from gpusizer.ui.server.doors.request_limits import RequestLimits
+from gpusizer.ui.server.doors.sign_in import SignIn
 from gpusizer.ui.server.health import health_json
 from gpusizer.ui.server.http_api import PATH, http_api
 from gpusizer.ui.server.http_status import NOT_KEPT
 from gpusizer.ui.server.llms import llms_text
 from gpusizer.ui.server.observation import Observation
 from gpusizer.ui.server.question_counter import QuestionCounter
-from gpusizer.ui.server.request_limits import RequestLimits
 from gpusizer.ui.server.visitor_limits import VisitorLimits
 from gpusizer.ui.server.work_pool import WorkPool
 
@@ -118,22 +125,25 @@ def launch(application: Application, counter: QuestionCounter | None = None, **o
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        stack = app.middleware_stack or app.build_middleware_stack()
+        app.middleware_stack = _before_gradio(stack, application)
         async with tools.lifespan(app), pages.router.lifespan_context(pages):
             yield
 
-    described = endpoints.get_api_info()["named_endpoints"]
-    parameters = {name[1:]: endpoint["parameters"] for name, endpoint in described.items()}
+    settings = application.monitor.settings
+    blocks = {str(language): page for language, page in application.pages.items()}
+    blocks[ENDPOINTS] = endpoints
     app_options = {
         "routes": [*_file_routes(endpoints), *_program_routes(application), *routes],
         "middleware": [
-            Middleware(Observation, metrics=application.monitor.metrics),
-            Middleware(RequestLimits),
+            Middleware(RequestLimits, settings, partial(held_bytes, blocks)),
             Middleware(ClosedRoutes),
-            Middleware(WithoutForeignCookies),
-            Middleware(VisitorLimits, settings=application.monitor.settings, counter=counter),
+            Middleware(KnownStreams, blocks),
+            Middleware(VisitorLimits, settings=settings, counter=counter),
+            Middleware(CheckedCalls, blocks),
+            Middleware(SignIn),
         ],
         "lifespan": lifespan,
-        "exception_handlers": exception_handlers(parameters),
     }
     _watch_sessions(application)
     # uvicorn would believe X-Forwarded-For of every proxy on this machine, and hide the proxy.
@@ -160,11 +170,26 @@ def drain(application: Application, seconds: float) -> None:
         server.thread.join(seconds)
 
 
+def _before_gradio(app: ASGIApp, application: Application) -> ASGIApp:
+    """Put the doors before an application that have to be outside of Gradio's own middleware.
+
+    Gradio adds its own before any that it is given: what reads cookies, and what lets other origins
+    read answers.
+    """
+    settings = application.monitor.settings
+    app = ForeignSites(app, settings.space_hosts)
+    app = AnswerHeaders(OwnAddress(app, settings))
+    return Observation(app, application.monitor.metrics)
+
+
 class PagePath:
     """ASGI middleware that removes the mount's path from a request to a page's Blocks.
 
     Starlette's Mount does the same, but expects that a reverse proxy which serves us below a path
     leaves that path in its requests; many proxies remove it.
+
+    Gradio 6.31 looks for the page within its Blocks that `page` of the query names, and fails for
+    any other (`main` in gradio/routes.py); of a parameter that is repeated it takes the last.
     """
 
     def __init__(self, page: ASGIApp) -> None:
@@ -173,6 +198,8 @@ class PagePath:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on with the path after the mount, "/" for the page itself."""
         path = "/" + scope["path_params"].get("path", "")
+        if path == "/":
+            scope = {**scope, "query_string": scope["query_string"] + b"&page="}
         await self._page({**scope, "path": path}, receive, send)
 
 

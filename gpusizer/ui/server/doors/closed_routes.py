@@ -1,0 +1,49 @@
+"""What nobody may reach: public routes of Gradio that nothing here uses, answered as if they did
+not exist.
+
+Gradio (6.31, gradio/routes.py) serves them for every Blocks, whatever its components are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from http import HTTPStatus
+
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gpusizer.core.tables import toml_of
+from gpusizer.text import LANGUAGES
+
+CLOSED: Sequence[str] = toml_of(__file__)["closed"]
+"""Beginnings of routes below `/gradio_api/`."""
+_PATTERN = re.compile(
+    rf"/gradio_api/(?:{'|'.join(map(re.escape, CLOSED))})|(?:^|/)(?:deep_link|monitoring)(?:/|$)"
+    # Visitors of every page sign in and out at the root.
+    rf"|/(?:{'|'.join(LANGUAGES)})/log(?:in|out)(?:/|$)"
+)
+
+
+def is_closed(path: str) -> bool:
+    """Whether a path is one of these routes, of any page and below any prefix of a proxy.
+
+    >>> is_closed("/gradio_api/upload"), is_closed("/zh/monitoring/summary"), is_closed("/zh")
+    (True, True, False)
+    """
+    return _PATTERN.search(path) is not None
+
+
+class ClosedRoutes:
+    """ASGI middleware that answers 404 for closed routes, as Gradio does for unknown ones."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on unless its route is closed."""
+        if scope["type"] == "http" and is_closed(scope["path"]):
+            refusal = JSONResponse({"detail": "Not Found"}, HTTPStatus.NOT_FOUND)
+            await refusal(scope, receive, send)
+            return
+        await self._app(scope, receive, send)

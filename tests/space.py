@@ -1,0 +1,272 @@
+"""The application with sign-in as a Space serves it, in a process of its own, and what it is asked.
+
+The process tells its routes and functions, and writes down each visitor's token that it would ask
+the Hub with: `python -m tests.space`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from itsdangerous import TimestampSigner
+
+ROOT = Path(__file__).resolve().parents[1]
+HOST = "me-gs.hf.space"
+TOKEN = "hf_of_the_visitor"
+PRIVATE_MODEL = "me/private"
+SECRET = "secret"
+ON_A_SPACE = {
+    "SYSTEM": "spaces",
+    "SPACE_ID": "me/gs",
+    "SPACE_HOST": HOST,
+    "OAUTH_CLIENT_ID": "client",
+    "OAUTH_CLIENT_SECRET": SECRET,
+    "OAUTH_SCOPES": "openid profile gated-repos",
+    "HF_ENDPOINT": "http://127.0.0.1:9",
+    "GPUSIZER_CACHE_DIR": "off",
+    "GPUSIZER_METRICS": "1",
+    "GPUSIZER_QUESTIONS_PER_MINUTE": "off",
+}
+TIMEOUT = 60
+
+
+@dataclass(frozen=True)
+class Route:
+    """A path, with names in braces for its parameters, and its methods."""
+
+    path: str
+    methods: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Function:
+    """What a page, "" for the endpoints, lets its callers call, with values that read a model.
+
+    Attributes:
+        named: the same values by name, of a documented endpoint.
+    """
+
+    page: str
+    number: int
+    name: str
+    values: list[Any]
+    named: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Space:
+    """The running application. `log` is its standard error, `tokens` the file of its tokens."""
+
+    url: str
+    pid: int
+    log: Path
+    tokens: Path
+    routes: tuple[Route, ...]
+    functions: tuple[Function, ...]
+    pages: tuple[str, ...]
+
+    def ask(self, method: str, path: str, **options: Any) -> requests.Response:
+        """Send a request, with the Host of the Space; of a stream the head alone is read."""
+        headers = {"host": HOST, **options.pop("headers", {})}
+        with requests.Session() as session:
+            session.trust_env = False
+            options = {"timeout": TIMEOUT, "allow_redirects": False, "stream": True, **options}
+            answer = session.request(method, f"{self.url}{path}", headers=headers, **options)
+            kind = answer.headers.get("content-type", "")
+            if "event-stream" not in kind:
+                assert answer.content is not None
+            return answer
+
+    def wait_for_answer(self, page: str, session_hash: str) -> None:
+        """Read the stream of a session until its last call has been answered."""
+        path = f"{page}/gradio_api/queue/data?session_hash={session_hash}"
+        beats = 0
+        with self.ask("GET", path) as answer:
+            for line in answer.iter_lines():
+                beats += b'"heartbeat"' in line
+                if b'"close_stream"' in line:
+                    return
+                assert beats < 8, "nothing for two minutes"
+        pytest.fail("the stream has no end")
+
+    @property
+    def token_count(self) -> int:
+        """How many tokens the application has asked with."""
+        return self.tokens.read_text("utf-8").count(f"{TOKEN}\n")
+
+
+def session_cookie() -> str:
+    """The cookie of a visitor who has signed in, as Gradio signs it."""
+    user = {"sub": "1", "name": "A", "preferred_username": "a"}
+    links = {"profile": "https://huggingface.co/a", "picture": "https://huggingface.co/a.png"}
+    info = {
+        "access_token": TOKEN,
+        "scope": "openid profile",
+        "expires_at": int(time.time()) + 9_999,
+        "userinfo": {**user, **links},
+    }
+    key = hashlib.sha256(f"{SECRET}-v4".encode()).hexdigest()
+    content = b64encode(json.dumps({"oauth_info": info}).encode())
+    return f"session={TimestampSigner(key).sign(content).decode()}"
+
+
+@contextmanager
+def sign_in_provider() -> Iterator[str]:
+    """Serve what an application asks of the Hub before it sends a visitor there to sign in."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps({"authorization_endpoint": "https://hub.test/oauth/authorize"})
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            """Stay silent."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@contextmanager
+def running_space(folder: Path, **settings: str) -> Iterator[Space]:
+    """Run the application until the context is left, with these settings besides a Space's own."""
+    log, tokens = folder / "stderr.txt", folder / "tokens.txt"
+    tokens.touch()
+    with sign_in_provider() as provider, log.open("w", encoding="utf-8") as stderr:
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "GRADIO_TEMP_DIR": str(folder),
+            "OPENID_PROVIDER_URL": provider,
+            "TOKENS": str(tokens),
+            **ON_A_SPACE,
+            **settings,
+        }
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.space"],
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        )
+        with process:
+            assert process.stdout
+            told = next((line for line in process.stdout if line.startswith('{"url"')), "")
+            if not told:
+                process.kill()
+                pytest.fail(f"the application did not start:\n{log.read_text('utf-8')}")
+            # Gradio prints when a visitor signs in.
+            drain = threading.Thread(target=process.stdout.read, daemon=True)
+            drain.start()
+            told = json.loads(told)
+            yield Space(
+                told["url"].rstrip("/"),
+                process.pid,
+                log,
+                tokens,
+                tuple(Route(path, tuple(methods)) for path, methods in told["routes"]),
+                tuple(Function(**function) for function in told["functions"]),
+                tuple(told["pages"]),
+            )
+            process.terminate()
+            drain.join()
+
+
+def filled(route: Route) -> str:
+    """The path of a route, with a word for each of its parameters."""
+    return re.sub(r"\{[^}]+\}", "x", route.path)
+
+
+def _serve() -> None:
+    from fastapi.routing import iter_route_contexts  # noqa: PLC0415
+    from starlette.routing import Mount  # noqa: PLC0415
+
+    from gpusizer.composition.server import compose_from_environment  # noqa: PLC0415
+    from gpusizer.ui.server.doors import request_limits  # noqa: PLC0415
+    from gpusizer.ui.server.serving import PagePath, launch  # noqa: PLC0415
+    from scrapers.fetcher import BoundFetch, Fetcher  # noqa: PLC0415
+    from tests.ports import free_port  # noqa: PLC0415
+
+    request_limits.BODY_SECONDS = float(os.environ.get("BODY_SECONDS", "20"))
+    for_visitor, tokens = Fetcher.for_visitor, Path(os.environ["TOKENS"])
+
+    def noting(self: Fetcher, token: str | None) -> BoundFetch:
+        with tokens.open("a", encoding="utf-8") as file:
+            file.write(f"{token}\n")
+        return for_visitor(self, token)
+
+    Fetcher.for_visitor = noting  # type: ignore[method-assign]
+
+    def routes_of(routes: list[Any], prefix: str = "") -> Iterator[tuple[str, list[str]]]:
+        for context in iter_route_contexts(routes):
+            route, path = context.original_route, prefix + str(context.path)
+            inner = getattr(route, "app", None)
+            while inner is not None and not isinstance(inner, PagePath):
+                inner = getattr(inner, "app", None)
+            if isinstance(inner, PagePath) and path.endswith("/{path:path}"):
+                yield from routes_of(inner._page.routes, path.removesuffix("/{path:path}"))  # type: ignore[attr-defined]
+            elif isinstance(route, Mount) and route.routes:
+                yield from routes_of(route.routes, path)
+            else:
+                yield path, sorted(context.methods or {"GET", "POST"})
+
+    def value_of(part: Any, others: int) -> Any:
+        if str(part.elem_id).endswith("-wishes"):
+            return json.dumps([["load", f"?model={PRIVATE_MODEL}&gpus=rtx-4090-24gb"]])
+        if str(part.label) == "query":
+            return "" if others > 3 else f"model={PRIVATE_MODEL}"
+        return part.value
+
+    application = compose_from_environment()
+    url = launch(application, quiet=True, server_name="127.0.0.1", server_port=free_port())
+    pages = {f"/{language}": blocks for language, blocks in application.pages.items()}
+    needed = {"model": PRIVATE_MODEL, "gpu": "4090", "gpus": ["4090"]}
+    functions = []
+    for page, blocks in {"": application.endpoints, **pages}.items():
+        named = blocks.get_api_info()["named_endpoints"]
+        for number, function in blocks.fns.items():
+            if function.fn is None:
+                continue
+            values = [value_of(part, len(function.inputs)) for part in function.inputs]
+            described = named.get(f"/{function.api_name}")
+            fields = None
+            if described is not None:
+                names = [parameter["parameter_name"] for parameter in described["parameters"]]
+                fields = {name: needed[name] for name in names if name in needed}
+                values = [
+                    needed.get(parameter["parameter_name"], parameter.get("parameter_default"))
+                    for parameter in described["parameters"]
+                ]
+            told = {"page": page, "number": number, "name": function.api_name}
+            functions.append({**told, "values": values, "named": fields})
+    routes = list(routes_of(application.endpoints.app.routes))
+    told = {"url": url, "routes": routes, "functions": functions, "pages": ["", *pages]}
+    print(json.dumps(told), flush=True)
+    application.endpoints.block_thread()
+
+
+if __name__ == "__main__":
+    _serve()
