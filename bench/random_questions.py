@@ -46,7 +46,6 @@ from gpusizer.ui.questions.answer_cache import AnswerCache, Answers
 from gpusizer.ui.questions.endpoints import PUBLIC
 from gpusizer.ui.questions.metrics import Metrics
 from gpusizer.ui.server.http_api import http_api
-from gpusizer.ui.server.work_pool import WorkPool
 from scrapers.cache.stored import EmbeddedSnapshots
 from scrapers.fetcher import Fetcher
 from scrapers.listings import build_trending
@@ -222,7 +221,7 @@ class Asked:
         fetcher = Fetcher(settings)
         sizer = Sizer(fetcher, load_catalogue(), library=library)
         answers = Answers(sizer, lambda token: fetcher, AnswerCache(sizer))
-        self._client = TestClient(http_api(answers, PUBLIC, WorkPool(1, 1), Metrics()))
+        self._client = TestClient(http_api(answers, PUBLIC, Metrics()))
         self._logged = _Logged()
 
     def status_of(self, question: Question) -> int:

@@ -104,6 +104,18 @@ class Fetcher:
                 raise
             return self._completed(ref, replacement, None, on_step)
 
+    def known(self, ref: ModelRef) -> RepoSnapshot | None:
+        """Return what a call without a token would return now, if the Hub need not be asked: of
+        what is read, a public snapshot that needs no second repository. None otherwise."""
+        if self._offline:
+            try:
+                return self._stored(ref)
+            except ModelUnreadable:
+                return None
+        snapshot = None if self._own_token is not None else self._snapshots.known(ref)
+        needs_another = snapshot is not None and (snapshot.gated or snapshot.format == "adapter")
+        return None if needs_another else snapshot
+
     def _read_with_rights(
         self, ref: ModelRef, visitor_token: str | None, on_step: OnStep
     ) -> RepoSnapshot:

@@ -55,8 +55,9 @@ def _turn(item: pytest.Item) -> int:
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApp]:
     """The application with metrics and a log in JSON, stopped after the last test."""
     folder = tmp_path_factory.mktemp("app")
-    # All tests ask from one address; tests/api/test_replicas.py has a limit of its own.
-    settings = {"GPUSIZER_METRICS": "1", "GPUSIZER_QUESTIONS_PER_MINUTE": "off"}
+    # All tests ask from one address; other modules have applications with limits.
+    limits = ("GPUSIZER_QUESTIONS_PER_MINUTE", "GPUSIZER_SECONDS_PER_MINUTE")
+    settings = {"GPUSIZER_METRICS": "1", **dict.fromkeys(limits, "off")}
     with running_app(folder, GPUSIZER_LOG="json", **settings) as application:
         yield application
 

@@ -25,6 +25,7 @@ from gpusizer.ui.server.serving import launch
 from scrapers.cache.stored import EmbeddedSnapshots
 from tests.builders import tiny
 from tests.carded import CARDED_MODEL, carded_snapshot
+from tests.heavy import HeavyModels
 from tests.hostile import (
     BROKEN_MODEL,
     HOSTILE_MODEL,
@@ -41,7 +42,7 @@ from tests.slow import SlowModel
 
 
 def page_sizer() -> Sizer:
-    """The embedded models, and others: hostile, with a card, limited, with a bug, slow."""
+    """The embedded models, and others: hostile, with a card, limited, with a bug, slow, heavy."""
     embedded = embedded_sizer()
 
     def fetch(ref: ModelRef) -> RepoSnapshot:
@@ -57,7 +58,7 @@ def page_sizer() -> Sizer:
             raise HubRateLimited(repo_id=ref.repo_id, retry_after_seconds=LIMITED_SECONDS)
         return embedded.fetch(ref)
 
-    return embedded.reading(SlowModel(fetch))
+    return embedded.reading(HeavyModels(SlowModel(fetch)))
 
 
 def for_visitor(token: str) -> Fetch:

@@ -64,6 +64,7 @@ def started(hub: Hub, folder: Path, settings: Mapping[str, str] | None = None) -
         **os.environ,
         # All visitors of the load come from one address.
         "GPUSIZER_QUESTIONS_PER_MINUTE": "off",
+        "GPUSIZER_SECONDS_PER_MINUTE": "off",
         "HF_ENDPOINT": hub.endpoint,
         "GPUSIZER_CDN_ORIGINS": hub.cdn_endpoint,
         "GPUSIZER_CACHE_DIR": str(cache),

@@ -41,7 +41,8 @@ class ServerBusy(GpusizerError):
 
 
 class TooManyRequests(GpusizerError):
-    """One visitor asks more often than is answered. Fields: `allowed` in a minute,
+    """One visitor asks more than is answered. Fields: `allowed` questions in a minute, or by the
+    `reason` "processor_seconds" in a minute or "under_way" at the same time;
     `retry_after_seconds`."""
 
 

@@ -18,7 +18,10 @@ DEFAULT_TIMEOUT_SECONDS = 30.0
 DEFAULT_CACHE_MB = 200
 DEFAULT_QUESTIONS_PER_MINUTE = 300
 """A page asks three times for a model; programs ask five times a second."""
+DEFAULT_SECONDS_PER_MINUTE = 40
+"""Of the 60 that a process computes in a minute; 300 usual questions take about 30."""
 _MAX_QUESTIONS_PER_MINUTE = 1_000_000
+_MAX_SECONDS_PER_MINUTE = 100_000
 _MAX_PROXIES = 10
 _MAX_PORT = 65_535
 _MOST_MB = 9_999_999
@@ -49,6 +52,8 @@ class Settings:
             question must not be asked with the operator's rights: see scrapers.repository.tokens.
         questions_per_minute: GPUSIZER_QUESTIONS_PER_MINUTE, how many of one visitor are answered
             ("off" for any number).
+        seconds_per_minute: GPUSIZER_SECONDS_PER_MINUTE, how many seconds of the processor answers
+            to one visitor may take ("off" for any number).
         trusted_proxies: GPUSIZER_TRUSTED_PROXIES, how many reverse proxies each request passes
             through: so many addresses of X-Forwarded-For, from its right, are theirs to write. On a
             Space (SYSTEM is "spaces", which the Hub sets there) it is 1 without saying so.
@@ -69,10 +74,16 @@ class Settings:
     cache_url: str | None = field(default=None, repr=False)
     host_token: str | None = field(default=None, repr=False)
     questions_per_minute: int | None = DEFAULT_QUESTIONS_PER_MINUTE
+    seconds_per_minute: int | None = DEFAULT_SECONDS_PER_MINUTE
     trusted_proxies: int = 0
     space_hosts: tuple[str, ...] = ()
     metrics: bool = False
     structured_log: bool = False
+
+    @property
+    def tells_visitors_apart(self) -> bool:
+        """Whether one visitor has any limit."""
+        return self.questions_per_minute is not None or self.seconds_per_minute is not None
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Settings:
@@ -100,7 +111,18 @@ class Settings:
             * _count(environment, "GPUSIZER_CACHE_MB", DEFAULT_CACHE_MB, _MOST_MB),
             cache_url=_redis_address(environment.get("GPUSIZER_CACHE_URL", "").strip()),
             host_token=environment.get("HF_TOKEN", "").strip() or None if own_token else None,
-            questions_per_minute=_questions(environment),
+            questions_per_minute=_count_or_off(
+                environment,
+                "GPUSIZER_QUESTIONS_PER_MINUTE",
+                DEFAULT_QUESTIONS_PER_MINUTE,
+                _MAX_QUESTIONS_PER_MINUTE,
+            ),
+            seconds_per_minute=_count_or_off(
+                environment,
+                "GPUSIZER_SECONDS_PER_MINUTE",
+                DEFAULT_SECONDS_PER_MINUTE,
+                _MAX_SECONDS_PER_MINUTE,
+            ),
             trusted_proxies=_count(
                 environment,
                 "GPUSIZER_TRUSTED_PROXIES",
@@ -161,12 +183,12 @@ def _redis_address(value: str) -> str | None:
     return value
 
 
-def _questions(environment: Mapping[str, str]) -> int | None:
-    variable = "GPUSIZER_QUESTIONS_PER_MINUTE"
+def _count_or_off(
+    environment: Mapping[str, str], variable: str, default: int, most: int
+) -> int | None:
     if environment.get(variable, "").strip().lower() in _FALSE:
         return None
-    most = _MAX_QUESTIONS_PER_MINUTE
-    return _count(environment, variable, DEFAULT_QUESTIONS_PER_MINUTE, most)
+    return _count(environment, variable, default, most)
 
 
 def serving_port(environment: Mapping[str, str]) -> int | None:

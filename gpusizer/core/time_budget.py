@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from gpusizer.core.errors import LimitsExceeded
+from gpusizer.core.work_turns import TURNS
 
 ANSWER_SECONDS = 4
 """The longest honest answers, of rankings over a whole shelf of models, take about one second."""
@@ -18,7 +19,8 @@ class TimeBudget:
     """Processor time of the thread that answers, so that neither waiting nor neighbours count.
 
     A stranger's repository may be within every limit of size and still be laid out so that sums
-    over it take long. Whatever computes in a loop asks `check` at its head.
+    over it take long. Whatever computes in a loop asks `check` at its head, where it also gives way
+    to others' shorter work.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class TimeBudget:
 
     def check(self, repo_id: str) -> None:
         """Raises LimitsExceeded ("answer_seconds") once the time is spent."""
+        TURNS.give_way()
         if time.monotonic() < self._unspent_until:
             return
         if self._clock() > self._end:

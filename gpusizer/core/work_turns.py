@@ -4,25 +4,42 @@ Python computes in one thread at a time, so that more threads than processors ma
 slower and none faster. A thread that waits for the Hub computes nothing and may take half a minute.
 So both are counted apart: readings of slow repositories neither hold up an answer that needs none,
 nor are held up by long answers. A model that many wait for is read, and counted as such, once.
+
+Turns go to the visitor who has used the least processor time within the last minute, and a long
+answer leaves its turn to such a visitor on the way: twenty heavy questions of one visitor make
+nobody else wait for one of them.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from enum import Enum, auto
 
 from gpusizer.core.errors import ServerBusy
+from gpusizer.core.fair_line import FairLine, Ticket
+from gpusizer.core.spent_seconds import SpentSeconds
 
+VISITOR: ContextVar[str | None] = ContextVar("visitor", default=None)
+"""For whom this thread works: a key that is the same for all questions of one visitor; None where
+visitors are not told apart."""
+OF_ONE_VISITOR = 2
+"""Answers of one visitor that are worked on at the same time: a short one passes a long one."""
 READING = 24
 """Models that may be read at the same time: each may take the memory of `scrapers/limits.py`."""
 WAITING = 28
 """Threads that may wait for the Hub, those that read and those that wait for what another one is
-reading. Gradio runs 32 of its calls at once (`gpusizer/ui/questions/endpoints.py`)."""
+reading: fewer than the places of questions (`gpusizer/ui/questions/work_pool.py`)."""
 _RETRY_AFTER_SECONDS = 5
 """A model is usually read within a second or two, and within 30 seconds or not at all."""
+_SLICE_SECONDS = 0.1
+"""How long a turn is kept at least, and how much less another visitor has used who gets it: about
+an ordinary answer, so that turns change no more often than answers."""
 
 
 class _State(Enum):
@@ -35,27 +52,39 @@ class _State(Enum):
     WAITING = auto()
 
 
+@dataclass(slots=True)
+class _Turn:
+    """What one thread holds: its ticket, until when it is kept, and up to where its processor time
+    has been added to its visitor's."""
+
+    ticket: Ticket
+    kept_until: float
+    counted_until: float
+
+
 class WorkTurns:
     """Bounds of the threads that compute, of those that wait for the Hub, and of those among them
     that read. Safe to share between threads.
 
-    Threads inside of `counted` wait within the bound of their pool.
+    `clock` gives the time, `processor` the processor time of the calling thread, in seconds.
     """
 
-    def __init__(self, computing: int, reading: int, waiting: int = WAITING) -> None:
-        self._computing = threading.BoundedSemaphore(computing)
+    def __init__(
+        self,
+        computing: int,
+        reading: int,
+        waiting: int = WAITING,
+        clock: Callable[[], float] = time.monotonic,
+        processor: Callable[[], float] = time.thread_time,
+    ) -> None:
+        self._clock = clock
+        self._processor = processor
+        self._lock = threading.Lock()
+        self._spent = SpentSeconds(clock)
+        self._line = FairLine(computing, OF_ONE_VISITOR, self._spent.of)
         self._reading = threading.BoundedSemaphore(reading)
         self._waiting = threading.BoundedSemaphore(waiting)
         self._thread = threading.local()
-
-    @contextmanager
-    def counted(self, waiting: threading.BoundedSemaphore) -> Iterator[None]:
-        """Count this thread, when it waits, by the places of its pool until the end."""
-        self._thread.waiting = waiting
-        try:
-            yield
-        finally:
-            del self._thread.waiting
 
     @contextmanager
     def computing(self) -> Iterator[None]:
@@ -63,8 +92,12 @@ class WorkTurns:
         if self._state is _State.COMPUTING:
             yield
             return
-        with self._computing, self._being(_State.COMPUTING):
-            yield
+        self._take(VISITOR.get(), self._processor())
+        try:
+            with self._being(_State.COMPUTING):
+                yield
+        finally:
+            self._give_back()
 
     @contextmanager
     def looking_up(self) -> Iterator[None]:
@@ -75,12 +108,13 @@ class WorkTurns:
         if self._state is not _State.COMPUTING:
             yield
             return
-        with self._being(_State.LOOKING_UP):
-            self._computing.release()
-            try:
+        turn = self._give_back()
+        try:
+            with self._being(_State.LOOKING_UP):
                 yield
-            finally:
-                self._computing.acquire()
+        finally:
+            # What is read is parsed by this thread: that counts as well.
+            self._take(turn.ticket.visitor, turn.counted_until)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -91,8 +125,7 @@ class WorkTurns:
         if self._state in (_State.OUTSIDE, _State.WAITING):
             yield
             return
-        places = getattr(self._thread, "waiting", self._waiting)
-        with self.looking_up(), _place_of(places), self._being(_State.WAITING):
+        with self.looking_up(), _place_of(self._waiting), self._being(_State.WAITING):
             yield
 
     @contextmanager
@@ -103,6 +136,34 @@ class WorkTurns:
             return
         with self.looking_up(), _place_of(self._reading), self.waiting():
             yield
+
+    def give_way(self) -> None:
+        """Let a visitor compute first who waits and has used less; loops of an answer call this."""
+        turn: _Turn | None = getattr(self._thread, "turn", None)
+        if turn is None or self._clock() < turn.kept_until:
+            return
+        visitor = turn.ticket.visitor
+        with self._lock:
+            self._count(turn)
+            turn.kept_until = self._clock() + _SLICE_SECONDS
+            if visitor is None:
+                return
+            used = self._spent.of(visitor)
+            if not self._line.has_lighter(visitor, used - _SLICE_SECONDS):
+                return
+        self._give_back()
+        self._take(visitor, turn.counted_until, turn.ticket.number)
+
+    def spent(self, visitor: str) -> float:
+        """Return the processor seconds that a visitor has used within the last minute."""
+        with self._lock:
+            return self._spent.of(visitor)
+
+    def seconds_to_wait(self, visitor: str, most: float) -> float | None:
+        """Return how long it takes until a visitor has used less than `most` processor seconds
+        within a minute, None if that is so now."""
+        with self._lock:
+            return self._spent.seconds_to_wait(visitor, most)
 
     @property
     def _state(self) -> _State:
@@ -116,6 +177,35 @@ class WorkTurns:
             yield
         finally:
             self._thread.state = before
+
+    def _take(self, visitor: str | None, counted_until: float, number: int | None = None) -> None:
+        """Wait for a turn. Processor time of this thread since `counted_until` is the visitor's."""
+        admitted = threading.Event()
+        with self._lock:
+            ticket = self._line.join(visitor, admitted.set, number)
+        try:
+            admitted.wait()
+        except BaseException:  # the user of a shell interrupts
+            with self._lock:
+                self._line.leave(ticket)
+            raise
+        self._thread.turn = _Turn(ticket, self._clock() + _SLICE_SECONDS, counted_until)
+
+    def _give_back(self) -> _Turn:
+        """Leave this thread's turn to the next in the line, and return it."""
+        turn: _Turn = self._thread.turn
+        self._thread.turn = None
+        with self._lock:
+            self._count(turn)
+            self._line.leave(turn.ticket)
+        return turn
+
+    def _count(self, turn: _Turn) -> None:
+        """Add the processor time of this thread to its visitor's."""
+        now = self._processor()
+        if turn.ticket.visitor is not None:
+            self._spent.add(turn.ticket.visitor, now - turn.counted_until)
+        turn.counted_until = now
 
 
 @contextmanager

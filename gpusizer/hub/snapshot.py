@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from gpusizer.core.loose_values import Arguments, JsonObject, JsonValue, StoredObject
 from gpusizer.core.messages import Note
@@ -256,3 +256,19 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
 
 Fetch = Callable[[ModelRef], RepoSnapshot]
 """Reads the repository of a model; raises ModelUnreadable."""
+
+
+@runtime_checkable
+class KnowingFetch(Protocol):
+    """A source of snapshots that says which it knows already."""
+
+    def __call__(self, ref: ModelRef) -> RepoSnapshot:
+        """Return the snapshot of a model. Raises ModelUnreadable."""
+
+    def known(self, ref: ModelRef) -> RepoSnapshot | None:
+        """Return what a call would return now, if it would not wait for the Hub; None otherwise."""
+
+
+def known(fetch: Fetch, ref: ModelRef) -> RepoSnapshot | None:
+    """Return the snapshot if `fetch` knows it without waiting, None otherwise."""
+    return fetch.known(ref) if isinstance(fetch, KnowingFetch) else None

@@ -16,6 +16,7 @@ from gpusizer.ui.presenters.pieces.frame import ENDPOINTS_PATH
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.questions.answer_cache import AnswerCache, Answers, ForVisitor
 from gpusizer.ui.questions.endpoints import register_endpoints
+from gpusizer.ui.questions.work_pool import WorkPool
 from gpusizer.ui.server.health import Monitor
 
 FAMOUS = (
@@ -72,15 +73,15 @@ def build_application(
     """
     examples = choose_examples(embedded_ids)
     sample = sample_answer(sizer, examples[0], stored) if examples else None
-    reports = Reports()
+    reports, pool = Reports(), WorkPool()
     pages: dict[Language, gr.Blocks] = {}
     for language in LANGUAGES:
         handlers = Handlers(sizer, for_visitor, language, examples, sample, reports)
         button = _without_icon(sign_in_button(handlers.words)) if sign_in else None
-        with ServedBlocks(title=handlers.words("document_title")) as pages[language]:
+        with ServedBlocks(handlers.words("document_title"), pool) as pages[language]:
             build_page(pages[language], handlers, examples, button)
     cache = AnswerCache(sizer, on_lookup=monitor.metrics.lookup)
-    answers = Answers(sizer, for_visitor, cache)
+    answers = Answers(sizer, for_visitor, cache, pool)
     endpoints = _build_endpoints(answers, monitor, sign_in=sign_in)
     return Application(pages, endpoints, answers, monitor)
 
@@ -88,7 +89,7 @@ def build_application(
 def _build_endpoints(answers: Answers, monitor: Monitor, *, sign_in: bool) -> gr.Blocks:
     button = _without_icon(sign_in_button(Words(LANGUAGES[0]))) if sign_in else None
     endpoints: gr.Blocks
-    with ServedBlocks(title="gpusizer") as endpoints:
+    with ServedBlocks("gpusizer") as endpoints:
         pass  # `/` is the English page
     with endpoints.route("endpoints", f"/{ENDPOINTS_PATH}", show_in_navbar=False):
         register_endpoints(answers, monitor.metrics)

@@ -49,6 +49,11 @@ class SingleFlight(Generic[Key, Value]):
         self._running: dict[Key, Future[Value]] = {}
         self._results: TTLCache[Key, Value] = TTLCache(1.0, seconds, clock, part)
 
+    def known(self, key: Key) -> Value | None:
+        """Return the cached result, None if there is none."""
+        with self._lock:
+            return self._results.get(key)
+
     def __call__(self, key: Key) -> Value:
         """Return the cached, awaited or newly computed result; raises the function's exception."""
         with self._lock:

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from gpusizer.ui.questions.endpoints import CONCURRENCY, PUBLIC
+from gpusizer.ui.questions.endpoints import PUBLIC
+from gpusizer.ui.questions.work_pool import PLACES
 from tests.running_app import ROOT
 
 ON_A_SPACE = {
@@ -22,7 +23,7 @@ ON_A_SPACE = {
     "OAUTH_SCOPES": "openid profile gated-repos",
     "OPENID_PROVIDER_URL": "http://127.0.0.1:9",
 }
-CALLS = CONCURRENCY + 8
+CALLS = PLACES + 8
 _ASK = f"""
 import json, os, requests
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
@@ -115,7 +116,7 @@ def test_it_starts_and_answers_without_secrets_and_without_the_hub(told: list[An
 def test_calls_leave_few_and_small_sessions(told: list[Any]) -> None:
     """A call by HTTP describes no component of a page, and only the latest calls stay in memory."""
     counts = told[3]
-    assert 0 < counts["sessions"] <= CONCURRENCY < CALLS
+    assert 0 < counts["sessions"] <= PLACES < CALLS
     assert counts["other components"] <= 4, "the page at /endpoints"
     assert counts["characters"] < 10_000, "descriptions of parameters, without the answer"
-    assert counts["capacities"] == [CONCURRENCY] * 3
+    assert counts["capacities"] == [PLACES] * 3

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gpusizer.core.errors import (
+    GatedModel,
     HubRateLimited,
     HubUnreachable,
     ModelNotFound,
@@ -48,6 +50,29 @@ def test_live_hub_comes_first(hub: HubEmulator, fetch: Fetcher) -> None:
     hub.add(llama_repo(KNOWN.repo_id))
     snapshot = fetch(KNOWN)
     assert (snapshot.source, snapshot.components[0].files[0].tensor_count) == ("hub", 21)
+
+
+def test_what_is_known_is_what_a_call_returns_without_asking(
+    hub: HubEmulator, fetch: Fetcher
+) -> None:
+    public, gated = ModelRef("org/public"), ModelRef("org/gated")
+    hub.add(llama_repo(public.repo_id))
+    hub.add(llama_repo(gated.repo_id, gated="manual"))
+    for ref in (public, gated):
+        assert fetch.known(ref) is None
+    snapshot = fetch(public)
+    with suppress(GatedModel):
+        fetch(gated)
+    asked = len(hub.requests)
+    assert fetch.known(public) is snapshot
+    assert fetch.known(gated) is None, "a second repository may complete it"
+    assert len(hub.requests) == asked
+
+
+def test_offline_everything_stored_is_known() -> None:
+    fetch = Fetcher(Settings(endpoint="http://127.0.0.1:1", offline=True))
+    assert fetch.known(KNOWN) == fetch(KNOWN)
+    assert fetch.known(UNKNOWN) is None
 
 
 BRIEF_SECONDS = 0.7

@@ -241,6 +241,7 @@ def test_the_users_own_token_reads_and_keeps_what_is_public(
         assert fetcher(ref).components[0].tensors
     assert cached_files(settings) == []
     fetcher(PUBLIC)
+    assert fetcher.known(PUBLIC) is None, "it is a visitor's own"
     assert set(senders(hub, "hub")) == {f"Bearer {VISITOR}"}
     hub.reset_log()
     assert Fetcher(settings)(PUBLIC).components[0].tensors

@@ -185,6 +185,37 @@ def test_a_model_is_read_once_for_an_answer(cache: AnswerCache, repository: Repo
     assert repository.reads == 1
 
 
+class KnownRepository(Repository):
+    """One whose snapshot is known, but for a while."""
+
+    is_known = True
+
+    def known(self, ref: ModelRef) -> RepoSnapshot | None:
+        return self.snapshot if self.is_known else None
+
+
+def test_what_is_known_is_answered_without_reading_or_working() -> None:
+    repository, lookups = KnownRepository(), list[str]()
+    cache = AnswerCache(Counting(repository, load_catalogue()), on_lookup=lookups.append)
+    assert cache.known("size", FIELDS) is None
+    answer = cache.answer("size", FIELDS)
+    Counting.worked_out = repository.reads = 0
+    assert cache.known("size", {**FIELDS, "context": None}) is answer
+    assert cache.known("size", FIELDS, "pt") is None
+    repository.is_known = False
+    assert cache.known("size", FIELDS) is None
+    repository.is_known, repository.snapshot = True, replace(repository.snapshot, sha="b" * 40)
+    assert cache.known("size", FIELDS) is None
+    assert (Counting.worked_out, repository.reads, lookups) == (0, 0, ["miss", "hit"])
+    with pytest.raises(InvalidRequest):
+        cache.known("size", {"model": "someone/tiny", "context": -1})
+
+
+def test_a_source_that_does_not_say_what_it_knows_is_asked(cache: AnswerCache) -> None:
+    cache.answer("size", FIELDS)
+    assert cache.known("size", FIELDS) is None
+
+
 def test_the_cache_takes_the_memory_that_it_says(repository: Repository) -> None:
     """Answers about GPUs that do not exist are far smaller than what is kept beside them."""
     cache = AnswerCache(Sizer(repository, load_catalogue()))

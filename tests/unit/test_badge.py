@@ -26,7 +26,6 @@ from gpusizer.ui.questions.answer_cache import AnswerCache, Answers
 from gpusizer.ui.questions.metrics import Metrics
 from gpusizer.ui.server.badge_route import PATH, badge_route
 from gpusizer.ui.server.http_api import PUBLIC_CACHE
-from gpusizer.ui.server.work_pool import WorkPool
 from tests.asking import size
 from tests.one_repository import Repository
 from tests.pages import ENGLISH, contrast
@@ -124,7 +123,7 @@ def client(repository: Repository) -> TestClient:
         raise AssertionError("a badge was read with somebody's rights")
 
     answers = Answers(sizer, for_visitor, AnswerCache(sizer))
-    route = Route(PATH, badge_route(answers, WorkPool(1, 8), Metrics()))
+    route = Route(PATH, badge_route(answers, Metrics()))
     return TestClient(Starlette(routes=[route]))
 
 

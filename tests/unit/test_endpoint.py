@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import gradio as gr
@@ -19,6 +20,7 @@ from gpusizer.ui.questions.endpoints import (
     PUBLIC,
     TRAIN_MODEL,
 )
+from tests.coroutines import run_in_thread
 from tests.each import each
 
 
@@ -43,16 +45,21 @@ def test_parameters_have_the_defaults_of_their_fields() -> None:
         "top": 20,
         "options": None,
         "token": None,
+        "request": None,
     }
-    assert defaults(LIST_GPUS) == {"query": "", "options": None}
+    assert defaults(LIST_GPUS) == {"query": "", "options": None, "request": None}
     assert defaults(MODELS_FOR_GPU)["models"] is None
     assert COMPARE_GPUS.signature.parameters["gpus"].annotation == list[str]
+
+
+async def nothing(*_: object) -> dict[str, Any]:
+    return {}
 
 
 @each("endpoint", PUBLIC)
 def test_every_field_is_documented(endpoint: Endpoint) -> None:
     """Gradio reads one line for each parameter; the other fields are named under `options`."""
-    function = endpoint.function(lambda arguments, token: arguments)
+    function = endpoint.function(nothing)
     summary, meanings, _ = get_function_description(function)
     assert summary.startswith(endpoint.summary)
     assert function.__name__ == endpoint.name
@@ -65,14 +72,16 @@ def test_every_field_is_documented(endpoint: Endpoint) -> None:
 def test_arguments_become_fields() -> None:
     calls: list[tuple[dict[str, Any], gr.OAuthToken | None]] = []
 
-    def call(arguments: dict[str, Any], token: gr.OAuthToken | None) -> dict[str, Any]:
+    async def call(
+        arguments: Mapping[str, Any], token: gr.OAuthToken | None, request: gr.Request | None
+    ) -> dict[str, Any]:
         calls.append((TRAIN_MODEL.fields_of(arguments), token))
         return {}
 
     function = TRAIN_MODEL.function(call)
-    function("org/name", "qlora", options={"lora_rank": 64, "top": 3})
+    run_in_thread(function("org/name", "qlora", options={"lora_rank": 64, "top": 3}))
     ((fields, token),) = calls
     assert (fields["model"], fields["method"], fields["lora_rank"]) == ("org/name", "qlora", 64)
     assert (fields["gpu_count"], fields["top"], token) == (None, 3, None)
     with pytest.raises(InvalidRequest, match="not_an_object"):
-        function("org/name", options=["top"])
+        run_in_thread(function("org/name", options=["top"]))

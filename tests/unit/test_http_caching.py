@@ -28,12 +28,12 @@ from gpusizer.text import LANGUAGES, Language, say_error
 from gpusizer.ui.questions.answer_cache import AnswerCache, Answers
 from gpusizer.ui.questions.endpoints import PUBLIC
 from gpusizer.ui.questions.metrics import Metrics
+from gpusizer.ui.questions.work_pool import WorkPool
 from gpusizer.ui.server.doors.call_validation import Functions, check_call
 from gpusizer.ui.server.doors.request_limits import MAX_BODY_BYTES, RequestLimits
 from gpusizer.ui.server.health import HubState
 from gpusizer.ui.server.http_api import http_api
 from gpusizer.ui.server.http_status import retry_after_seconds
-from gpusizer.ui.server.work_pool import WorkPool
 from tests.coroutines import run_in_thread
 from tests.each import each
 from tests.one_repository import Repository
@@ -48,8 +48,9 @@ def repository() -> Repository:
 
 def client_of(repository: Repository, *, waiting: int = 8) -> TestClient:
     sizer = Sizer(repository, load_catalogue())
-    answers = Answers(sizer, lambda token: repository, AnswerCache(sizer))
-    return TestClient(http_api(answers, PUBLIC, WorkPool(1, waiting), Metrics()))
+    pool = WorkPool(1, waiting)
+    answers = Answers(sizer, lambda token: repository, AnswerCache(sizer), pool)
+    return TestClient(http_api(answers, PUBLIC, Metrics()))
 
 
 def test_the_description_is_written_before_anybody_asks(

@@ -1,24 +1,89 @@
-"""Threads and turns of work, and the pools that Gradio's calls run in."""
+"""WorkPool: places for questions, few of one visitor; the queue of pages, which waits for them."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
 
+import gradio as gr
 import pytest
+from gradio.queueing import Queue
+from starlette.requests import Request
 
-from gpusizer.core.errors import ServerBusy
-from gpusizer.core.work_turns import READING, TURNS, WAITING, WorkTurns
+from gpusizer.core.errors import InvalidRequest, ServerBusy, TooManyRequests
+from gpusizer.core.work_turns import OF_ONE_VISITOR, READING, TURNS, VISITOR, WorkTurns
 from gpusizer.hub.model_ref import ModelRef
+from gpusizer.hub.reading_steps import OnStep, ReadingStep
 from gpusizer.hub.snapshot import RepoSnapshot
-from gpusizer.ui.questions.answer_cache import AnswerCache, Answers
-from gpusizer.ui.questions.endpoints import CONCURRENCY
-from gpusizer.ui.server.work_pool import WorkPool
+from gpusizer.ui.page.fair_queue import FairQueue
+from gpusizer.ui.questions import answer_cache
+from gpusizer.ui.questions.answer_cache import Answer, AnswerCache, Answers
+from gpusizer.ui.questions.asker import asker_of, with_asker
+from gpusizer.ui.questions.reading import Reading
+from gpusizer.ui.questions.work_pool import WorkPool
 from scrapers.cache.single_flight import SingleFlight
 from tests.builders import tiny
 from tests.coroutines import run_in_thread
 from tests.sizers import embedded_sizer
+from tests.visitors import PATIENCE_SECONDS
+
+
+def nothing_used(visitor: str) -> float:
+    return 0.0
+
+
+class Work:
+    """Work that begins, and ends when it may."""
+
+    def __init__(self) -> None:
+        self.begun: list[str | None] = []
+        self.may_end = threading.Event()
+
+    def __call__(self) -> str | None:
+        """Return for whom it is done."""
+        self.begun.append(VISITOR.get())
+        assert self.may_end.wait(PATIENCE_SECONDS)
+        return VISITOR.get()
+
+    async def has_begun(self, times: int) -> None:
+        """Wait until it has begun so often."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while len(self.begun) < times:
+                await asyncio.sleep(0.001)
+
+
+@asynccontextmanager
+async def working() -> AsyncIterator[Work]:
+    """Work that ends at the latest when the test does."""
+    work = Work()
+    try:
+        yield work
+    finally:
+        work.may_end.set()
+
+
+def asking(
+    pool: WorkPool, visitor: str | None, work: Callable[[], Any], times: int = 1
+) -> list[asyncio.Task[Any]]:
+    return [asyncio.create_task(pool.run(visitor, work)) for _ in range(times)]
+
+
+async def a_while() -> None:
+    """Let every task come as far as it comes by itself."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def run(test: Callable[[], Awaitable[None]]) -> None:
+    async def in_time() -> None:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await test()
+
+    run_in_thread(in_time())
 
 
 def test_as_many_slow_readings_as_may_be_hold_up_no_other_answer() -> None:
@@ -26,7 +91,7 @@ def test_as_many_slow_readings_as_may_be_hold_up_no_other_answer() -> None:
 
     def read(ref: ModelRef) -> RepoSnapshot:
         readings.release()
-        assert is_read.wait(120)
+        assert is_read.wait(PATIENCE_SECONDS)
         return tiny()
 
     sizer = embedded_sizer().reading(
@@ -35,22 +100,21 @@ def test_as_many_slow_readings_as_may_be_hold_up_no_other_answer() -> None:
     answers = Answers(sizer, lambda token: sizer.fetch, AnswerCache(sizer))
 
     async def crowd() -> list[str]:
-        pool = WorkPool(CONCURRENCY, 256)
-
         def size(number: int) -> str:
             fields = {"model": f"org/n{number}", "top": 1}
             return str(answers.ask("size", fields, None).json()["model"]["repo_id"])
 
+        pool = answers.pool
         slow = [
-            asyncio.create_task(pool.run(lambda number=number: size(number)))
+            asyncio.create_task(pool.run(None, lambda number=number: size(number)))
             for number in range(READING)
         ]
         for _ in range(READING):
-            assert await asyncio.to_thread(readings.acquire, timeout=120)
-        listed = await pool.run(lambda: answers.ask("gpus", {"query": "4090"}, None).json())
-        assert listed["gpus"]
+            assert await asyncio.to_thread(readings.acquire, timeout=PATIENCE_SECONDS)
+        listed = await answers.asked_by(None, "gpus", {"query": "4090"}, None)
+        assert listed.json()["gpus"]
         with pytest.raises(ServerBusy):
-            await pool.run(lambda: size(READING))
+            await pool.run(None, lambda: size(READING))
         assert not any(task.done() for task in slow)
         is_read.set()
         return [await task for task in slow]
@@ -59,212 +123,292 @@ def test_as_many_slow_readings_as_may_be_hold_up_no_other_answer() -> None:
 
 
 def test_more_than_may_wait_are_refused_and_the_loop_stays_free() -> None:
-    async def crowd() -> tuple[list[int], int]:
-        pool, gate, started = WorkPool(threads=2, waiting=1), threading.Event(), []
+    async def test() -> None:
+        pool = WorkPool(threads=2, waiting=1)
+        async with working() as work:
+            accepted = asking(pool, None, work, 3)
+            await work.has_begun(2)
+            with pytest.raises(ServerBusy) as refusal:
+                await pool.run(None, work)
+            assert refusal.value.fields["retry_after_seconds"] == 2
+            assert len(work.begun) == 2
+            work.may_end.set()
+            assert [await task for task in accepted] == [None] * 3
+            assert await pool.run(None, lambda: 7) == 7, "there is room again"
 
-        def work() -> int:
-            started.append(threading.current_thread())
-            gate.wait(120)
-            return 7
+    run(test)
 
-        accepted = [asyncio.create_task(pool.run(work)) for _ in range(3)]
-        while len(started) < 2:
-            await asyncio.sleep(0.001)
-        with pytest.raises(ServerBusy) as refusal:
-            await pool.run(work)
-        assert refusal.value.fields["retry_after_seconds"] == 2
-        running = len(started)
-        gate.set()
-        results = [await task for task in accepted]
-        assert await pool.run(work) == 7, "there is room again"
-        return results, running
 
-    results, running = run_in_thread(crowd())
-    assert (results, running) == ([7, 7, 7], 2)
+def test_of_one_visitor_two_are_worked_on_and_few_more_may_wait() -> None:
+    async def test() -> None:
+        pool = WorkPool(threads=8, waiting=64, waiting_of_one=3, used=nothing_used)
+        async with working() as work:
+            heavy = asking(pool, "heavy", work, 5)
+            await work.has_begun(OF_ONE_VISITOR)
+            with pytest.raises(TooManyRequests) as refused:
+                await pool.run("heavy", work)
+            assert refused.value.fields == {
+                "allowed": 5,
+                "reason": "under_way",
+                "retry_after_seconds": 5,
+            }
+            assert await pool.run("light", VISITOR.get) == "light"
+            assert await pool.run(None, VISITOR.get) is None
+            assert work.begun == ["heavy"] * OF_ONE_VISITOR
+            work.may_end.set()
+            assert [await task for task in heavy] == ["heavy"] * 5
+            assert pool.refusal("heavy") is None and not pool._under_way
+
+    run(test)
+
+
+def test_the_next_place_is_of_who_has_used_least() -> None:
+    async def test() -> None:
+        used = {"heavy": 9.0, "light": 1.0, "new": 0.0}
+        pool, order = WorkPool(threads=1, waiting=9, used=used.__getitem__), list[str | None]()
+        async with working() as work:
+            first = asking(pool, None, work)
+            await work.has_begun(1)
+            others = [
+                *asking(pool, "heavy", lambda: order.append(VISITOR.get()), 2),
+                *asking(pool, "light", lambda: order.append(VISITOR.get()), 2),
+                *asking(pool, "new", lambda: order.append(VISITOR.get())),
+            ]
+            await a_while()
+            work.may_end.set()
+            await asyncio.gather(*first, *others)
+        assert order == ["new", "light", "light", "heavy", "heavy"]
+
+    run(test)
+
+
+def test_what_takes_no_time_needs_no_place() -> None:
+    async def test() -> None:
+        pool = WorkPool(threads=1, waiting=0)
+        async with working() as work:
+            busy = asking(pool, "heavy", work)
+            await work.has_begun(1)
+            assert await pool.briefly(lambda: 7) == 7
+            work.may_end.set()
+            await asyncio.gather(*busy)
+
+    run(test)
 
 
 def test_a_failure_leaves_its_place() -> None:
-    async def fail_often() -> None:
+    async def test() -> None:
         pool = WorkPool(threads=1, waiting=0)
         for _ in range(3):
             with pytest.raises(ValueError, match="wrong"):
-                await pool.run(_wrong)
+                await pool.run("a", _wrong)
 
-    run_in_thread(fail_often())
+    run(test)
 
 
 def _wrong() -> None:
     raise ValueError("wrong")
 
 
-def test_a_reading_lets_others_compute() -> None:
-    turns, is_reading, is_read = WorkTurns(1, 1), threading.Event(), threading.Event()
+def test_a_cancelled_question_holds_its_place_until_its_thread_ends() -> None:
+    async def test() -> None:
+        pool = WorkPool(threads=1, waiting=8, used=nothing_used)
+        async with working() as work:
+            (gone,) = asking(pool, "a", work)
+            await work.has_begun(1)
+            (next_one,) = asking(pool, "b", lambda: "next")
+            gone.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await gone
+            await asyncio.wait([next_one], timeout=0.05)
+            assert not next_one.done()
+            work.may_end.set()
+            assert await next_one == "next"
+            assert not pool._under_way
 
-    def read() -> str:
-        with turns.computing():
-            with turns.reading():
-                is_reading.set()
-                assert is_read.wait(120)
-            return "read"
-
-    def compute() -> str:
-        with turns.computing():
-            return "computed"
-
-    with ThreadPoolExecutor(2) as pool:
-        reading = pool.submit(read)
-        assert is_reading.wait(120)
-        assert pool.submit(compute).result(30) == "computed"
-        is_read.set()
-        assert reading.result(30) == "read"
+    run(test)
 
 
-def test_so_many_compute_at_a_time() -> None:
-    turns, running, peaks = WorkTurns(2, 1), [], []
+def test_a_question_cancelled_in_the_line_leaves_it() -> None:
+    async def test() -> None:
+        pool = WorkPool(threads=1, waiting=8, used=nothing_used)
+        async with working() as work:
+            (first,) = asking(pool, "a", work)
+            await work.has_begun(1)
+            (gone,) = asking(pool, "b", work)
+            await a_while()
+            gone.cancel()
+            await asyncio.wait([gone])
+            assert list(pool._under_way) == ["a"]
+            work.may_end.set()
+            assert await first == "a"
+            assert await pool.run("c", lambda: work.begun) == ["a"]
 
-    def compute(_: int) -> None:
-        with turns.computing(), turns.computing():
-            running.append(1)
-            peaks.append(len(running))
-            threading.Event().wait(0.01)
-            running.pop()
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(compute, range(24)))
-    assert max(peaks) == 2
-
-
-def test_more_readings_than_may_are_refused_and_give_back_what_they_held() -> None:
-    turns, is_reading, is_read = WorkTurns(2, 1), threading.Event(), threading.Event()
-
-    def read() -> None:
-        with turns.computing(), turns.reading():
-            is_reading.set()
-            assert is_read.wait(120)
-
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(read)
-        assert is_reading.wait(120)
-        for _ in range(5):
-            with pytest.raises(ServerBusy), turns.computing(), turns.reading():
-                pytest.fail("one too many")
-        is_read.set()
-        first.result(30)
-    with turns.computing(), turns.reading():
-        pass
+    run(test)
 
 
-def test_a_failed_reading_takes_its_turn_back() -> None:
-    turns = WorkTurns(1, 1)
-    for _ in range(3):
-        with pytest.raises(ValueError, match="wrong"), turns.computing(), turns.reading():
-            raise ValueError("wrong")
-    with turns.computing():
-        pass
+def answers_of(pool: WorkPool, work: Work) -> Answers:
+    """Answers about models that are known at once, but for one that is read as `work` says."""
+
+    class Known:
+        def __call__(self, ref: ModelRef) -> RepoSnapshot:
+            if ref.repo_id == "org/slow":
+                work()
+            return tiny()
+
+        def known(self, ref: ModelRef) -> RepoSnapshot | None:
+            return None if ref.repo_id == "org/slow" else tiny()
+
+    sizer = embedded_sizer().reading(Known())
+    return Answers(sizer, lambda token: sizer.fetch, AnswerCache(sizer), pool)
 
 
-def test_work_without_a_turn_is_not_counted() -> None:
-    turns = WorkTurns(1, 1)
-    with turns.reading(), turns.reading(), turns.reading():
-        pass
+def test_what_is_known_waits_for_no_place_and_no_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even behind the visitor's own questions, which have all turns; other questions wait."""
+    monkeypatch.setattr(answer_cache, "TURNS", WorkTurns(2, 1))
+
+    async def test() -> None:
+        async with working() as work:
+            answers = answers_of(WorkPool(threads=2, waiting=8, used=nothing_used), work)
+            known = {"model": "org/known", "top": 1, "gpu": "4090"}
+
+            def ask(token: str | None = None, **fields: object) -> asyncio.Task[Answer]:
+                asked = {**known, **fields}
+                return asyncio.create_task(answers.asked_by("a", "size", asked, token))
+
+            first = await ask()
+            slow = [ask(model="org/slow", top=number) for number in (1, 2)]
+            await work.has_begun(2)
+            assert await ask() is first
+            others = [ask(top=2), ask("hf_token")]
+            await asyncio.wait(others, timeout=0.05)
+            assert not any(task.done() for task in (*slow, *others))
+            with pytest.raises(InvalidRequest):
+                await ask(top=-1)
+            work.may_end.set()
+            await asyncio.gather(*slow, *others)
+            assert not (await others[1]).is_public
+
+    run(test)
 
 
-def test_who_looks_into_a_cache_leaves_the_turn_and_takes_no_place() -> None:
-    turns = WorkTurns(1, 1)
-
-    def read() -> str:
-        with turns.computing(), turns.reading():
-            return "read"
-
-    with turns.computing(), turns.looking_up(), ThreadPoolExecutor(1) as pool:
-        assert pool.submit(read).result(30) == "read", "turn and place are free"
-        with turns.reading(), pytest.raises(ServerBusy):
-            pool.submit(read).result(30)
-        assert pool.submit(read).result(30) == "read", "the place is free again"
+def request_of(visitor: str | None) -> Request:
+    return Request(with_asker({"type": "http", "headers": []}, visitor))
 
 
-class _Flown:
-    """A model whose reading ends when the test says so."""
-
-    def __init__(self, turns: WorkTurns) -> None:
-        self.turns = turns
-        self.has_begun, self.may_land = threading.Event(), threading.Event()
-        self.flights = SingleFlight[str, str](
-            self._read, computing=turns.reading, waiting=turns.waiting
-        )
-
-    def _read(self, key: str) -> str:
-        self.has_begun.set()
-        assert self.may_land.wait(120)
-        return key.upper()
-
-    def ask(self, key: str) -> str:
-        with self.turns.computing():
-            return self.flights(key)
+def test_who_asks_is_written_on_the_request() -> None:
+    """Gradio hands a request of its own to functions, around the one of HTTP."""
+    scope = {"type": "http", "headers": [], "state": {"of": "others"}}
+    request = Request(with_asker(scope, "a"))
+    assert asker_of(request) == asker_of(gr.Request(request)) == "a"
+    assert (request.state.of, scope["state"]) == ("others", {"of": "others"})
+    unknown = (None, Request(scope), request_of(None), SimpleNamespace(session={}), gr.Request())
+    assert [asker_of(who) for who in unknown] == [None] * 5
 
 
-def test_those_who_wait_for_one_model_are_one_reading() -> None:
-    flown = _Flown(WorkTurns(2, reading=1, waiting=9))
-    with ThreadPoolExecutor(9) as pool:
-        answers = [pool.submit(flown.ask, "a")]
-        assert flown.has_begun.wait(120)
-        answers += [pool.submit(flown.ask, "a") for _ in range(8)]
-        with pytest.raises(ServerBusy):
-            flown.ask("b")
-        flown.may_land.set()
-        assert [answer.result(120) for answer in answers] == ["A"] * 9
+class Calls:
+    """Calls of pages, by a queue whose base answers them as `work` says."""
+
+    def __init__(self, pool: WorkPool | None, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.ended: list[tuple[str, bool]] = []
+        self.begun: list[str] = []
+        self.may_end = asyncio.Event()
+        calls = self
+
+        async def answer(queue: Queue, events: list[Any], *_: object) -> None:
+            (event,) = events
+            if event.alive:
+                calls.begun.append(event.name)
+                await calls.may_end.wait()
+            calls.ended.append((event.name, event.alive))
+
+        monkeypatch.setattr(Queue, "process_events", answer)
+        self._queue = FairQueue(None, pool)
+
+    def call(self, name: str) -> asyncio.Task[None]:
+        """Call in the name of a visitor, its first letter."""
+        event: Any = SimpleNamespace(name=name, alive=True, request=request_of(name[0]))
+        fn: Any = None
+        return asyncio.create_task(self._queue.process_events([event], False, 0.0, fn))
 
 
-def test_no_more_threads_wait_than_may() -> None:
-    flown = _Flown(WorkTurns(2, reading=9, waiting=1))
-    with ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(flown.ask, "a")
-        assert flown.has_begun.wait(120)
-        for key in ("a", "b"):
-            with pytest.raises(ServerBusy):
-                flown.ask(key)
-        flown.may_land.set()
-        assert answer.result(120) == "A"
-    assert flown.ask("b") == "B"
+def test_calls_of_pages_take_places_of_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        pool = WorkPool(threads=8, waiting=8, used=nothing_used)
+        calls = Calls(pool, monkeypatch)
+        async with working() as work:
+            (other_door,) = asking(pool, "a", work)
+            tasks = [calls.call(name) for name in ("a1", "a2", "a3", "b1")]
+            await a_while()
+            assert calls.begun == ["a1", "b1"], "two of one visitor, through all doors"
+            work.may_end.set()
+            calls.may_end.set()
+            await asyncio.gather(other_door, *tasks)
+        assert [name for name, _ in calls.ended] == ["a1", "b1", "a2", "a3"]
+
+    run(test)
 
 
-def test_each_pool_of_threads_has_some_that_do_not_wait() -> None:
-    """However many wait for one model, and however many threads of another pool do."""
-    assert WAITING < CONCURRENCY, "Gradio answers so many calls at a time"
-    flown = _Flown(TURNS)
+def test_a_cancelled_call_gives_its_room_back_in_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gradio's end of a call takes it off its lists, so that it is always reached."""
 
-    async def crowd(pool: WorkPool) -> set[asyncio.Task[str]]:
-        """Five ask, of whom one is refused."""
-        tasks = [asyncio.create_task(pool.run(lambda: flown.ask("a"))) for _ in range(5)]
-        (refused,), slow = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        assert isinstance(refused.exception(), ServerBusy)
-        assert await pool.run(lambda: "computed") == "computed"
-        return slow
+    async def test() -> None:
+        pool = WorkPool(threads=1, waiting=8, used=nothing_used)
+        calls = Calls(pool, monkeypatch)
+        tasks = [calls.call(name) for name in ("a1", "b1", "c1")]
+        await a_while()
+        for task in tasks[:2]:
+            task.cancel()
+        await asyncio.wait(tasks[:2])
+        assert (calls.begun, calls.ended) == (["a1"], [])
+        calls.may_end.set()
+        await tasks[2]
+        assert calls.ended == [("a1", False), ("b1", False), ("c1", True)]
+        await a_while()
+        assert not pool._under_way
 
-    async def crowds() -> list[str]:
-        slow = [task for _ in range(2) for task in await crowd(WorkPool(8, 8))]
-        flown.may_land.set()
-        return [await task for task in slow]
-
-    assert run_in_thread(crowds()) == ["A"] * 8
+    run(test)
 
 
-def test_a_flight_that_may_not_begin_fails_for_all_and_may_be_tried_again() -> None:
-    turns, full = WorkTurns(1, 1), threading.Event()
-    flights = SingleFlight[str, str](lambda key: key.upper(), computing=turns.reading)
+def test_calls_of_endpoints_wait_in_their_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        calls = Calls(None, monkeypatch)
+        tasks = [calls.call(f"a{number}") for number in range(5)]
+        await a_while()
+        assert len(calls.begun) == 5
+        calls.may_end.set()
+        await asyncio.gather(*tasks)
 
-    def fill() -> None:
-        with turns.computing(), turns.reading():
-            full.set()
-            assert release.wait(120)
+    run(test)
 
-    release = threading.Event()
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(fill)
-        assert full.wait(120)
-        with pytest.raises(ServerBusy), turns.computing():
-            flights("a")
-        release.set()
-        first.result(30)
-    with turns.computing():
-        assert flights("a") == flights("a") == "A"
+
+def test_whoever_leaves_while_a_model_is_read_is_not_waited_for() -> None:
+    """Gradio ends a listener in the event loop. The thread that reads on holds the place."""
+    step = ReadingStep("files", 4)
+
+    async def test() -> None:
+        pool = WorkPool(threads=1, waiting=8, used=nothing_used)
+        async with working() as work:
+
+            def read(on_step: OnStep) -> str | None:
+                on_step(step)
+                return work()
+
+            reading = Reading(read)
+            async with pool.place("a"):
+                steps = iter(reading)
+                assert await asyncio.to_thread(next, steps) == (step,)
+                steps.close()
+            await work.has_begun(1)
+            (other,) = asking(pool, "b", lambda: "other")
+            await asyncio.wait([other], timeout=0.05)
+            assert work.begun == ["a"] and not other.done()
+            work.may_end.set()
+            assert await other == "other"
+            assert reading.result == "a"
+
+    run(test)
+
+
+def test_a_reading_without_a_pool_ends_by_itself() -> None:
+    reading = Reading(lambda on_step: 7)
+    assert list(reading) == [] and reading.result == 7

@@ -7,10 +7,10 @@ from typing import Self
 
 import gradio as gr
 from gradio.components.navbar import Navbar
-from gradio.queueing import Queue
 
 from gpusizer.text import LANGUAGES
 from gpusizer.ui.page import page_scripts as scripts
+from gpusizer.ui.page.fair_queue import FairQueue
 from gpusizer.ui.page.handlers import Handlers
 from gpusizer.ui.page.tabs import accuracy_tab, answer_tabs, compare_tab, size_tab
 from gpusizer.ui.page.tabs.tab_fields import Listeners, Part, html, query_box
@@ -18,13 +18,7 @@ from gpusizer.ui.page.tabs.tab_form import keep_same
 from gpusizer.ui.presenters.pieces import frame
 from gpusizer.ui.presenters.pieces.addresses import PAGE_PATHS
 from gpusizer.ui.presenters.pieces.words import Words
-from gpusizer.ui.questions.endpoints import CONCURRENCY
-
-_MAX_WAITING = 256
-"""Calls that wait in the queue of a page or of the endpoints; more are refused."""
-_SECONDS_BETWEEN_LOOKS = 0.01
-"""After which a free queue looks for calls again. Gradio 6.31 looks each millisecond
-(gradio/queueing.py), which takes each of the four queues 2 % of a core while nobody asks."""
+from gpusizer.ui.questions.work_pool import WorkPool
 
 
 def build_page(
@@ -120,15 +114,13 @@ class ServedBlocks(gr.Blocks):
     seconds each; the one that serves is made by `launch` or `mount_gradio_app` anyway.
     """
 
+    def __init__(self, title: str, pool: WorkPool | None = None) -> None:
+        """With a `pool`, listeners work in places of it, and answer through the queue alone."""
+        self._pool = pool
+        super().__init__(title=title)
+        self.api_open = self.api_open and pool is None
+
     def queue(self, *_: object, **__: object) -> Self:
         """Make the queue, with our numbers; Gradio's constructor calls this."""
-        self._queue = Queue(
-            live_updates=True,
-            concurrency_count=self.max_threads,
-            update_intervals=1,
-            max_size=_MAX_WAITING,
-            blocks=self,
-            default_concurrency_limit=CONCURRENCY,
-        )
-        self._queue.sleep_when_free = _SECONDS_BETWEEN_LOOKS
+        self._queue = FairQueue(self, self._pool)
         return self

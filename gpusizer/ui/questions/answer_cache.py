@@ -20,8 +20,9 @@ from gpusizer.core.paths import code_version, data_version
 from gpusizer.core.request_model import RequestModel
 from gpusizer.core.work_turns import TURNS
 from gpusizer.hub.model_ref import ModelRef
-from gpusizer.hub.snapshot import Fetch, RepoSnapshot
+from gpusizer.hub.snapshot import Fetch, RepoSnapshot, known
 from gpusizer.text import Language, say_note
+from gpusizer.ui.questions.work_pool import WorkPool
 
 ForVisitor = Callable[[str], Fetch]
 """Takes a visitor's Hub token and returns a fetcher that reads with that visitor's rights."""
@@ -106,10 +107,7 @@ class AnswerCache:
     def answer(self, question: str, fields: Fields, language: Language = "en") -> Answer:
         """Answer a question anonymously. Raises any GpusizerError, as the Sizer does."""
         request = USE_CASES[question].request.from_fields(fields)
-        # A digest, because a request takes more memory than its compressed answer.
-        key = sha256(f"{question} {request!r} {language}".encode()).hexdigest()
-        with self._lock:
-            entry: _Entry | None = self._entries.get(key)
+        key, entry = self._find(question, request, language)
         reads = _Reads(self._sizer.fetch)
         if entry is not None and reads.find_again(entry.readings):
             self._on_lookup("hit")
@@ -127,6 +125,28 @@ class AnswerCache:
             self._store(key, _Entry(answer, reads.readings))
         return answer
 
+    def known(self, question: str, fields: Fields, language: Language = "en") -> Answer | None:
+        """Return the answer if it is kept and its repositories are known to be what they were; None
+        if something would have to be read or worked out. Raises InvalidRequest."""
+        request = USE_CASES[question].request.from_fields(fields)
+        _, entry = self._find(question, request, language)
+        if entry is None:
+            return None
+        for ref, reading in entry.readings.items():
+            snapshot = known(self._sizer.fetch, ref)
+            if snapshot is None or _reading_of(snapshot) != reading:
+                return None
+        self._on_lookup("hit")
+        return entry.answer
+
+    def _find(
+        self, question: str, request: RequestModel, language: Language
+    ) -> tuple[str, _Entry | None]:
+        # A digest, because a request takes more memory than its compressed answer.
+        key = sha256(f"{question} {request!r} {language}".encode()).hexdigest()
+        with self._lock:
+            return key, self._entries.get(key)
+
     def _store(self, key: str, entry: _Entry) -> None:
         with self._lock:
             if _size_of(entry) <= self._entries.maxsize:
@@ -136,10 +156,39 @@ class AnswerCache:
 class Answers:
     """Answers public questions: from the cache that all callers share, or for one visitor alone."""
 
-    def __init__(self, sizer: Sizer, for_visitor: ForVisitor, cache: AnswerCache) -> None:
+    def __init__(
+        self,
+        sizer: Sizer,
+        for_visitor: ForVisitor,
+        cache: AnswerCache,
+        pool: WorkPool | None = None,
+    ) -> None:
+        """Work in places of `pool`, by default one of its own."""
         self._sizer = sizer
         self._for_visitor = for_visitor
         self.cache = cache
+        self.pool = pool or WorkPool()
+
+    async def asked_by(
+        self,
+        visitor: str | None,
+        question: str,
+        fields: Fields,
+        token: str | None,
+        language: Language = "en",
+    ) -> Answer:
+        """Answer as `ask` does, for the visitor of this key.
+
+        What the cache knows neither waits for the visitor's other questions nor takes a turn.
+        Raises also what `refusal` of the pool says.
+        """
+        if token is None:
+            known_answer = await self.pool.briefly(
+                lambda: self.cache.known(question, fields, language)
+            )
+            if known_answer is not None:
+                return known_answer
+        return await self.pool.run(visitor, lambda: self.ask(question, fields, token, language))
 
     def ask(
         self, question: str, fields: Fields, token: str | None, language: Language = "en"
@@ -195,7 +244,7 @@ class _Reads:
                 snapshot = self(ref)
             except ModelUnreadable:
                 return False
-            if (_version_of(snapshot), snapshot.retrieved_at) != reading:
+            if _reading_of(snapshot) != reading:
                 return False
         return True
 
@@ -209,10 +258,7 @@ class _Reads:
 
     @property
     def readings(self) -> _Readings:
-        return {
-            ref: (_version_of(snapshot), snapshot.retrieved_at)
-            for ref, snapshot in self._snapshots.items()
-        }
+        return {ref: _reading_of(snapshot) for ref, snapshot in self._snapshots.items()}
 
     @property
     def are_complete(self) -> bool:
@@ -221,6 +267,10 @@ class _Reads:
     @property
     def are_gated(self) -> bool:
         return any(snapshot.gated for snapshot in self._snapshots.values())
+
+
+def _reading_of(snapshot: RepoSnapshot) -> tuple[str, str]:
+    return _version_of(snapshot), snapshot.retrieved_at
 
 
 def _version_of(snapshot: RepoSnapshot) -> str:

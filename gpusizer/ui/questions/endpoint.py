@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +15,10 @@ from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.request_model import RequestModel
 
-Call = Callable[[Mapping[str, object], gr.OAuthToken | None], Document]
-"""Takes the request's fields and a visitor's token, and returns an answer."""
+Call = Callable[
+    [Mapping[str, object], gr.OAuthToken | None, gr.Request | None], Awaitable[Document]
+]
+"""Takes the request's fields, a visitor's token and the HTTP request, and returns an answer."""
 
 _FAILURES = (
     'Failures come back as {"error": {"code", "message", ...}}. Sizes are integers of bytes.'
@@ -61,7 +63,8 @@ class Endpoint:
     def signature(self) -> inspect.Signature:
         """The parameters with types and defaults, from which Gradio derives its schema.
 
-        Callers do not see `token`: Gradio fills in the token of the visitor who calls.
+        Callers do not see `token` and `request`: Gradio fills in the token of the visitor who
+        calls, and the HTTP request.
         """
         parameters = [
             _parameter(field.name, _type_of(field), self._default_of(field))
@@ -70,6 +73,7 @@ class Endpoint:
         parameters.append(_parameter("options", dict[str, Any] | None, None))
         if self.reads_hub:
             parameters.append(_parameter("token", gr.OAuthToken | None, None))
+        parameters.append(_parameter("request", gr.Request | None, None))
         return inspect.Signature(parameters, return_annotation=dict[str, Any])
 
     @property
@@ -86,14 +90,15 @@ class Endpoint:
         arguments = "\n".join(f"    {line}" for line in lines)
         return f"{self.summary}\n\n{_FAILURES}\n\nArgs:\n{arguments}\n"
 
-    def function(self, call: Call) -> Callable[..., Document]:
+    def function(self, call: Call) -> Callable[..., Awaitable[Document]]:
         """Return the function that Gradio registers; it passes arguments to `call` as fields."""
         signature = self.signature
 
-        def endpoint(*arguments: object, **keywords: object) -> Document:
+        async def endpoint(*arguments: object, **keywords: object) -> Document:
             bound = signature.bind(*arguments, **keywords)
             bound.apply_defaults()
-            return call(dict(bound.arguments), bound.arguments.get("token"))
+            stated = dict(bound.arguments)
+            return await call(stated, stated.get("token"), stated.get("request"))
 
         endpoint.__name__ = endpoint.__qualname__ = self.name
         endpoint.__doc__ = self.docstring

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Awaitable, Callable, Mapping
 
 import gradio as gr
 from gradio.events import api
@@ -14,14 +15,13 @@ from gpusizer.core.errors import GpusizerError
 from gpusizer.memory.engines import LLAMA_CPP, VLLM
 from gpusizer.text import say_error
 from gpusizer.ui.questions.answer_cache import Answers, ForVisitor
+from gpusizer.ui.questions.asker import asker_of
 from gpusizer.ui.questions.endpoint import Endpoint
 from gpusizer.ui.questions.metrics import Metrics
-from gpusizer.ui.questions.reading import attempt
 
 QUEUE = "hub"
-CONCURRENCY = 32
-"""Requests that the endpoints take up at the same time, and that each language's page does: more
-than compute, since most of them may be waiting for the Hub (core/work_turns.py)."""
+
+_log = logging.getLogger(__name__)
 
 SIZE_MODEL = Endpoint(
     name="size_model",
@@ -94,31 +94,38 @@ def register_endpoints(answers: Answers, metrics: Metrics) -> None:
             function_of(endpoint, answers, metrics),
             api_name=endpoint.name,
             concurrency_id=QUEUE,
-            concurrency_limit=CONCURRENCY,
+            concurrency_limit=None,  # of the pool (`Answers.asked_by`)
         )
 
 
-def function_of(endpoint: Endpoint, answers: Answers, metrics: Metrics) -> Callable[..., Document]:
+def function_of(
+    endpoint: Endpoint, answers: Answers, metrics: Metrics
+) -> Callable[..., Awaitable[Document]]:
     """Return the function of an endpoint; it answers failures with error objects."""
 
-    def call(arguments: Mapping[str, object], token: gr.OAuthToken | None) -> Document:
-        def ask() -> Document:
-            with metrics.answering(endpoint.command, "gradio"):
-                fields = endpoint.fields_of(arguments)
-                visitor = None if token is None else token.token
-                return answers.ask(endpoint.command, fields, visitor).json()
-
+    async def call(
+        arguments: Mapping[str, object],
+        token: gr.OAuthToken | None,
+        request: gr.Request | None,
+    ) -> Document:
         model = arguments.get("model")
         if endpoint is COMPARE_GPUS:
             model = model or None  # a comparison needs none
-        return answered(ask, model)
+        try:
+            with metrics.answering(endpoint.command, "gradio"):
+                fields = endpoint.fields_of(arguments)
+                own = None if token is None else token.token
+                answer = await answers.asked_by(asker_of(request), endpoint.command, fields, own)
+            return await answers.pool.briefly(answer.json)
+        except GpusizerError as error:
+            return _explained(error, model)
+        except Exception:
+            _log.exception("unexpected failure")
+            return _explained(GpusizerError(), model)
 
     return endpoint.function(call)
 
 
-def answered(answer: Callable[[], Document], model: object) -> Document:
-    """Return the answer, or the error object that explains the failure. Never raises."""
-    result = attempt(answer)
-    if not isinstance(result, GpusizerError):
-        return result
-    return error_json(result, say_error(result), model[:200] if isinstance(model, str) else None)
+def _explained(error: GpusizerError, model: object) -> Document:
+    """Return the error object of a failure."""
+    return error_json(error, say_error(error), model[:200] if isinstance(model, str) else None)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Generic, TypeVar
 
@@ -15,6 +16,7 @@ from gpusizer.hub.reading_steps import OnStep, ReadingStep
 from gpusizer.ui.presenters.pieces.frame import status_html
 from gpusizer.ui.presenters.pieces.html import Html
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.ui.questions.work_pool import held_by
 
 Answer = TypeVar("Answer")
 
@@ -43,8 +45,9 @@ class Reading(Generic[Answer]):
     """Runs `answer`, which tells of its steps, in a thread of its own.
 
     Iterating starts it and yields the last step of each name, in order, whenever one is told of;
-    it ends with the answer. A listener that is stopped earlier waits for the thread, so that a
-    visitor who has left counts against the page's limit of concurrent answers until then.
+    it ends with the answer. A listener that is stopped earlier leaves the thread behind: Gradio
+    stops it in the event loop, where nobody may wait. The thread holds its visitor's place, so that
+    whoever has left counts until it ends.
     """
 
     def __init__(self, answer: Callable[[OnStep], Answer]) -> None:
@@ -55,12 +58,14 @@ class Reading(Generic[Answer]):
         """Run, and yield the steps so far."""
         steps: SimpleQueue[ReadingStep | None] = SimpleQueue()
         by_name: dict[str, ReadingStep] = {}
-        with ThreadPoolExecutor(1, "answer") as pool:
-            self._future = pool.submit(self._answer, steps.put)
-            self._future.add_done_callback(lambda _: steps.put(None))
-            for step in iter(steps.get, None):
-                by_name[step.name] = step
-                yield tuple(by_name.values())
+        pool = ThreadPoolExecutor(1, "answer")
+        self._future = pool.submit(copy_context().run, self._answer, steps.put)
+        pool.shutdown(wait=False)
+        held_by(self._future)
+        self._future.add_done_callback(lambda _: steps.put(None))
+        for step in iter(steps.get, None):
+            by_name[step.name] = step
+            yield tuple(by_name.values())
 
     @property
     def result(self) -> Answer:

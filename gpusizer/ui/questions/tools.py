@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from contextvars import ContextVar
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,7 +76,8 @@ class JsonTools(GradioMCPServer):
     def _prepare_tool_call_args(
         self, name: str, arguments: Json
     ) -> tuple[str, list[object], dict[str, str], BlockFunction]:
-        """Take the fields of the short form out of a call, and remember them until its result."""
+        """Take the fields of the short form out of a call, remember them until its result, and have
+        the endpoint's function called without the queue."""
         fields = dict(arguments)
         top = fields.get("top")
         if name in _COMMANDS:
@@ -83,9 +85,12 @@ class JsonTools(GradioMCPServer):
             self._call.set(_Call(_COMMANDS[name], details, top if isinstance(top, int) else None))
             if not _asks_top(name):
                 fields.pop("top", None)
-        prepared: tuple[str, list[object], dict[str, str], BlockFunction]
-        prepared = super()._prepare_tool_call_args(name, fields)
-        return prepared
+        endpoint, values, headers, queued = super()._prepare_tool_call_args(name, fields)
+        # Gradio would call itself over HTTP and wait for that in one of the threads which its own
+        # answer needs: forty calls at once waited for each other. What is not queued it calls.
+        at_once = copy(queued)
+        at_once.queue = False
+        return endpoint, values, headers, at_once
 
     def postprocess_output_data(
         self, data: Iterable[Json], root_url: str

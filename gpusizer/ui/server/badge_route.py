@@ -22,7 +22,6 @@ from gpusizer.ui.questions.endpoints import SIZE_MODEL
 from gpusizer.ui.questions.metrics import Metrics
 from gpusizer.ui.server.http_api import QueryFields, Respond, cached, responder
 from gpusizer.ui.server.http_status import error_headers, status_of
-from gpusizer.ui.server.work_pool import WorkPool
 
 PATH = "/badge"
 
@@ -35,13 +34,16 @@ _INERT = {
 _ONE_PLACE = {"top": 1, "card": False, "quantized_repos": ""}
 
 
-def badge_route(answers: Answers, pool: WorkPool, metrics: Metrics) -> Respond:
+def badge_route(answers: Answers, metrics: Metrics) -> Respond:
     """Return the route's function. The query's fields are those of `/v1/size`."""
 
-    def ask(fields: QueryFields, _token: str | None, language: Language) -> Answer:
-        return answers.cache.answer(SIZE_MODEL.command, {**fields, **_ONE_PLACE}, language)
+    async def ask(
+        visitor: str | None, fields: QueryFields, _token: str | None, language: Language
+    ) -> Answer:
+        asked = {**fields, **_ONE_PLACE}
+        return await answers.asked_by(visitor, SIZE_MODEL.command, asked, None, language)
 
-    return responder(SIZE_MODEL, pool, metrics, "badge", ask, _response, _error_response)
+    return responder(SIZE_MODEL, metrics, "badge", ask, _response, error_response)
 
 
 def _response(answer: Answer, headers: Headers, language: Language) -> Response:
@@ -52,7 +54,7 @@ def _response(answer: Answer, headers: Headers, language: Language) -> Response:
     return cached(answer, headers, {**_INERT, "content-language": language}, whole)
 
 
-def _error_response(error: GpusizerError, language: Language, _: str | None) -> Response:
+def error_response(error: GpusizerError, language: Language, _: str | None = None) -> Response:
     """The grey badge with the error's status; nobody keeps it."""
     badge = error_badge(error, say_error(error, language), language)
     return _picture(badge, status_of(error), {**_INERT, **error_headers(error, language)})

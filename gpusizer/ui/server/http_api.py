@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
 from http import HTTPStatus
 
 from fastapi import FastAPI, Request
@@ -21,6 +20,7 @@ from gpusizer.core.tokens import check_token
 from gpusizer.core.validation import fail
 from gpusizer.text import LANGUAGES, Language, say_error
 from gpusizer.ui.questions.answer_cache import Answer, Answers
+from gpusizer.ui.questions.asker import asker_of
 from gpusizer.ui.questions.endpoint import Endpoint
 from gpusizer.ui.questions.metrics import Metrics
 from gpusizer.ui.server.http_docs import answer_schemas, docs_page, operation
@@ -31,7 +31,6 @@ from gpusizer.ui.server.http_status import (
     language_of,
     status_of,
 )
-from gpusizer.ui.server.work_pool import WorkPool
 
 PATH = "/v1"
 DOCS_PATH, OPENAPI_PATH = f"{PATH}/docs", f"{PATH}/openapi.json"
@@ -68,16 +67,14 @@ class DescribedApi(FastAPI):
         return described
 
 
-def http_api(
-    answers: Answers, endpoints: tuple[Endpoint, ...], pool: WorkPool, metrics: Metrics
-) -> FastAPI:
+def http_api(answers: Answers, endpoints: tuple[Endpoint, ...], metrics: Metrics) -> FastAPI:
     """Return the application to mount at PATH: a route for each question, and their description."""
     api = DescribedApi(
         title="gpusizer", version="1", description=_DESCRIPTION, docs_url=None, redoc_url=None
     )
     for endpoint in endpoints:
-        ask = partial(answers.ask, endpoint.command)
-        respond = responder(endpoint, pool, metrics, "http", ask, _response, _error_response)
+        ask = _asking(answers, endpoint.command)
+        respond = responder(endpoint, metrics, "http", ask, _response, _error_response)
         path, described = f"/{endpoint.command}", operation(endpoint)
         api.add_api_route(
             path,
@@ -103,14 +100,22 @@ def http_api(
 
 QueryFields = dict[str, str | list[str]]
 """A query's fields, as texts; those that are repeated are lists."""
-Ask = Callable[[QueryFields, str | None, Language], Answer]
-"""Answers the fields of a question for the owner of a token in a language."""
+Ask = Callable[[str | None, QueryFields, str | None, Language], Awaitable[Answer]]
+"""Answers a visitor's question by its fields, for the owner of a token, in a language."""
 Refuse = Callable[[GpusizerError, Language, str | None], Response]
+
+
+def _asking(answers: Answers, question: str) -> Ask:
+    async def ask(
+        visitor: str | None, fields: QueryFields, token: str | None, language: Language
+    ) -> Answer:
+        return await answers.asked_by(visitor, question, fields, token, language)
+
+    return ask
 
 
 def responder(
     endpoint: Endpoint,
-    pool: WorkPool,
     metrics: Metrics,
     way: str,
     ask: Ask,
@@ -128,7 +133,7 @@ def responder(
                 model = named if isinstance(named, str) else None
                 language = _read_language(fields.pop(LANGUAGE_FIELD, None))
                 token = _token(request.headers)
-                answer = await pool.run(lambda: ask(fields, token, language))
+                answer = await ask(asker_of(request), fields, token, language)
         except GpusizerError as error:
             return refuse(error, language_of(request), model)
         except Exception:

@@ -41,8 +41,9 @@ from gpusizer.text import Language
 from gpusizer.ui import Application
 from gpusizer.ui.page.page_scripts import HEAD, STYLE
 from gpusizer.ui.presenters.pieces.addresses import PAGE_PATHS
-from gpusizer.ui.questions.endpoints import CONCURRENCY, PUBLIC
+from gpusizer.ui.questions.endpoints import PUBLIC
 from gpusizer.ui.questions.tools import JsonTools
+from gpusizer.ui.questions.work_pool import PLACES
 from gpusizer.ui.server.badge_route import PATH as BADGE_PATH
 from gpusizer.ui.server.badge_route import badge_route
 from gpusizer.ui.server.doors.answer_headers import AnswerHeaders
@@ -61,7 +62,6 @@ from gpusizer.ui.server.llms import llms_text
 from gpusizer.ui.server.observation import Observation
 from gpusizer.ui.server.question_counter import QuestionCounter
 from gpusizer.ui.server.visitor_limits import VisitorLimits
-from gpusizer.ui.server.work_pool import WorkPool
 
 _FOREVER = "public, max-age=31536000, immutable"
 """Cache-Control of the stylesheet, whose address contains a hash of its content."""
@@ -78,9 +78,7 @@ _FONTS = (
     "sans-serif",
 )
 _MONO = ("ui-monospace", "SF Mono", "Menlo", "Consolas", "Liberation Mono", "monospace")
-_WAITING = 256
-"""Requests over plain HTTP that may wait for a thread; more are refused."""
-_SESSIONS = CONCURRENCY
+_SESSIONS = PLACES
 """Sessions that Gradio keeps of each page and of the endpoints: as many as it answers at once.
 
 A call over HTTP is a session, too. A session describes every component and holds its last answer:
@@ -139,7 +137,12 @@ def launch(application: Application, counter: QuestionCounter | None = None, **o
             Middleware(RequestLimits, settings, partial(held_bytes, blocks)),
             Middleware(ClosedRoutes),
             Middleware(KnownStreams, blocks),
-            Middleware(VisitorLimits, settings=settings, counter=counter),
+            Middleware(
+                VisitorLimits,
+                settings=settings,
+                pool=application.answers.pool,
+                counter=counter,
+            ),
             Middleware(CheckedCalls, blocks),
             Middleware(SignIn),
         ],
@@ -250,9 +253,8 @@ def _file_routes(endpoints: gr.Blocks) -> list[Route]:
 def _program_routes(application: Application) -> list[BaseRoute]:
     """The questions over plain HTTP, health, and metrics where the settings say so."""
     answers, monitor = application.answers, application.monitor
-    pool = WorkPool(CONCURRENCY, _WAITING)
-    api = http_api(answers, PUBLIC, pool, monitor.metrics)
-    badge = Route(BADGE_PATH, badge_route(answers, pool, monitor.metrics))
+    api = http_api(answers, PUBLIC, monitor.metrics)
+    badge = Route(BADGE_PATH, badge_route(answers, monitor.metrics))
 
     async def health(_: Request) -> JSONResponse:
         body = await to_thread.run_sync(health_json, answers.cache, monitor)

@@ -1,69 +1,106 @@
-"""VisitorLimits: refuses the questions of a visitor past the limit of a minute."""
+"""VisitorLimits: says who asks, and refuses the questions of a visitor past the limits."""
 
 from __future__ import annotations
 
 import logging
+import math
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gpusizer.answers.report import error_json
-from gpusizer.core.errors import TooManyRequests
+from gpusizer.core.errors import GpusizerError, TooManyRequests
 from gpusizer.core.settings import Settings
+from gpusizer.core.work_turns import TURNS, WorkTurns
 from gpusizer.text import LANGUAGES, say_error
+from gpusizer.ui.questions.asker import with_asker
+from gpusizer.ui.questions.work_pool import WorkPool
 from gpusizer.ui.server.badge_route import PATH as BADGE_PATH
+from gpusizer.ui.server.badge_route import error_response
 from gpusizer.ui.server.http_api import DOCS_PATH, OPENAPI_PATH, PATH
 from gpusizer.ui.server.http_status import error_headers, language_of, status_of
-from gpusizer.ui.server.question_counter import QuestionCounter
+from gpusizer.ui.server.question_counter import QuestionCounter, key_of
 from gpusizer.ui.server.visitors import FORWARDED_FOR, visitor_of
 
 _log = logging.getLogger(__name__)
 
 
 class VisitorLimits:
-    """ASGI middleware that refuses a visitor's questions past the limit, with 429.
+    """ASGI middleware that writes down who asks, and refuses a visitor's questions with 429 past
+    the limits: of questions and of processor time in a minute, and of questions under way.
 
-    Questions are requests below /v1, badges, and calls of Gradio's endpoints and pages, which are
-    its POST requests. Files, streams of answers, health and metrics are none.
+    Questions are requests below /v1, badges, and the calls of Gradio's endpoints and pages, which
+    are its POST requests. Files, streams of answers, health and metrics are none.
     """
 
     def __init__(
-        self, app: ASGIApp, settings: Settings, counter: QuestionCounter | None = None
+        self,
+        app: ASGIApp,
+        settings: Settings,
+        pool: WorkPool | None = None,
+        counter: QuestionCounter | None = None,
+        turns: WorkTurns = TURNS,
     ) -> None:
-        """Count with `counter`, by default one of this process with the limit of the settings."""
+        """`pool` and `turns` are those that answer; count with `counter`, by default one of this
+        process with the limit of the settings."""
         self._app = app
-        self._trusted_proxies = settings.trusted_proxies
+        self._settings = settings
+        self._pool = pool
+        self._turns = turns
         per_minute = settings.questions_per_minute
-        self._counter = per_minute and (counter or QuestionCounter(per_minute))
+        self._counter = None if per_minute is None else counter or QuestionCounter(per_minute)
         self._has_told = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, unless its visitor has asked too often."""
+        """Pass a request on, unless its visitor has asked too much."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             if self._counter:
                 await self._counter.close()
             return
-        if self._counter and is_question(scope):
-            visitor = visitor_of(scope, self._trusted_proxies)
+        visitor = None
+        if self._settings.tells_visitors_apart:
+            visitor = visitor_of(scope, self._settings.trusted_proxies)
+        scope = with_asker(scope, None if visitor is None else key_of(visitor))
+        if is_question(scope):
             self._tell_of_proxy(scope)
-            seconds = await self._counter.seconds_to_wait(visitor)
-            if seconds is not None:
-                response = refusal(scope, self._counter.per_minute, seconds)
-                await response(scope, receive, send)
+            error = await self._refusal(visitor)
+            if error is not None:
+                await refusal(scope, error)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
+    async def _refusal(self, visitor: str | None) -> GpusizerError | None:
+        """Why a question is refused; None, and the question counts, if it is not."""
+        key = None if visitor is None else key_of(visitor)
+        error = self._pool.refusal(key) if self._pool else None
+        if error is not None or visitor is None or key is None:
+            return error
+        most = self._settings.seconds_per_minute
+        wait = None if most is None else self._turns.seconds_to_wait(key, most)
+        if wait is not None:
+            return TooManyRequests(
+                allowed=most,
+                reason="processor_seconds",
+                retry_after_seconds=min(max(math.ceil(wait), 1), 60),
+            )
+        seconds = await self._counter.seconds_to_wait(visitor) if self._counter else None
+        if self._counter is None or seconds is None:
+            return None
+        return TooManyRequests(allowed=self._counter.per_minute, retry_after_seconds=seconds)
+
     def _tell_of_proxy(self, scope: Scope) -> None:
         """Tell the operator, once, of a proxy that the settings do not name."""
-        if self._trusted_proxies or self._has_told or FORWARDED_FOR not in Headers(scope=scope):
+        if self._settings.trusted_proxies or self._has_told:
+            return
+        if not self._settings.tells_visitors_apart or FORWARDED_FOR not in Headers(scope=scope):
             return
         self._has_told = True
         _log.warning(
             "requests have X-Forwarded-For, but GPUSIZER_TRUSTED_PROXIES is 0: behind a proxy all"
-            " visitors share one limit of questions"
+            " visitors share the limits of one"
         )
 
 
@@ -72,18 +109,17 @@ def is_question(scope: Scope) -> bool:
     if scope["type"] != "http":
         return False
     path = scope["path"]
-    if path == BADGE_PATH:
-        return True
-    if path.startswith(f"{PATH}/"):
+    if path == BADGE_PATH or path.startswith(f"{PATH}/"):
         return path not in (DOCS_PATH, OPENAPI_PATH) and scope["method"] in ("GET", "HEAD")
     return bool(scope["method"] == "POST")
 
 
-def refusal(scope: Scope, allowed: int, seconds: int) -> JSONResponse:
-    """The error object; Gradio's own clients show its `detail`."""
-    error = TooManyRequests(allowed=allowed, retry_after_seconds=seconds)
+def refusal(scope: Scope, error: GpusizerError) -> Response:
+    """The error object; Gradio's own clients show its `detail`. A badge is grey."""
     page = (name for name in LANGUAGES if scope["path"].startswith(f"/{name}/"))
     language = next(page, None) or language_of(Request(scope))
+    if scope["path"] == BADGE_PATH:
+        return error_response(error, language)
     message = say_error(error, language)
     body = {**error_json(error, message), "detail": message}
     return JSONResponse(body, status_of(error), error_headers(error, language))

@@ -18,7 +18,7 @@ from gpusizer.text import Language
 from gpusizer.ui.page.forms import FORMS, MENUS, OPEN_MENUS
 from gpusizer.ui.presenters.pieces.grid import Column, headers
 from gpusizer.ui.presenters.pieces.words import Words
-from gpusizer.ui.questions.endpoints import CONCURRENCY, QUEUE
+from gpusizer.ui.questions.endpoints import QUEUE
 
 _GRID_HEIGHT = 640  # pixels; the stylesheet sets fewer on a phone
 _NUMBER_WIDTH = 150  # pixels, at least
@@ -53,7 +53,7 @@ class ListenerOptions(QuietOptions):
     show_progress: Literal["hidden"]
     trigger_mode: Literal["always_last"]
     concurrency_id: str
-    concurrency_limit: int
+    concurrency_limit: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Listeners:
             # A call while another one runs is kept back until that has ended, and never lost.
             "trigger_mode": "always_last",
             "concurrency_id": QUEUE,
-            "concurrency_limit": CONCURRENCY,
+            "concurrency_limit": None,  # of the pool (`FairQueue`)
         }
 
     def quiet(self, name: str) -> QuietOptions:

@@ -1,0 +1,162 @@
+"""WorkPool: threads for work that would keep the event loop from everybody else.
+
+Whoever asks a question waits without a thread until one of the places is free. Of one visitor few
+are worked on at the same time, so that a line of one visitor's questions holds neither the threads
+nor the turns of others (core/work_turns.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
+from functools import partial
+from typing import Any, TypeVar
+
+from anyio import CapacityLimiter, to_thread
+
+from gpusizer.core.errors import GpusizerError, ServerBusy, TooManyRequests
+from gpusizer.core.fair_line import FairLine, Ticket
+from gpusizer.core.work_turns import OF_ONE_VISITOR, TURNS, VISITOR
+
+Result = TypeVar("Result")
+
+PLACES = 32
+"""Questions that are worked on at the same time, through every door: more than compute, since most
+of them may be waiting for the Hub. Pages work in Gradio's 40 threads, which leaves some for files
+and health."""
+WAITING = 256
+"""Questions that may wait for a place; more are refused."""
+_WAITING_OF_ONE = 32
+"""Those of one visitor."""
+_BRIEF = 8
+"""Threads for what takes milliseconds, beside those of the places."""
+_BUSY_SECONDS = 2
+"""An answer takes a fraction of a second; after two a line of waiting requests has moved on."""
+_OWN_LINE_SECONDS = 5
+"""A visitor's own line moves on as his questions are answered: by up to four seconds of each."""
+
+
+class WorkPool:
+    """Runs so many functions at a time, and lets so many more wait. Used by one event loop.
+
+    `used` says how much of the processor a visitor has used; who has used the least is next.
+    """
+
+    def __init__(
+        self,
+        threads: int = PLACES,
+        waiting: int = WAITING,
+        waiting_of_one: int = _WAITING_OF_ONE,
+        used: Callable[[str], float] = TURNS.spent,
+    ) -> None:
+        self._line = FairLine(threads, OF_ONE_VISITOR, used)
+        self._limiter = CapacityLimiter(threads)
+        self._brief = CapacityLimiter(_BRIEF)
+        self._most = threads + waiting
+        self._most_of_one = OF_ONE_VISITOR + waiting_of_one
+        self._under_way: Counter[str | None] = Counter()
+
+    def refusal(self, visitor: str | None) -> GpusizerError | None:
+        """Return why a question of a visitor may not even wait: ServerBusy or TooManyRequests; None
+        if it may."""
+        if visitor is not None and self._under_way[visitor] >= self._most_of_one:
+            return TooManyRequests(
+                allowed=self._most_of_one, reason="under_way", retry_after_seconds=_OWN_LINE_SECONDS
+            )
+        if self._under_way.total() >= self._most:
+            return ServerBusy(retry_after_seconds=_BUSY_SECONDS)
+        return None
+
+    @asynccontextmanager
+    async def place(self, visitor: str | None) -> AsyncIterator[None]:
+        """Wait for a place and hold it, until also what `held_by` names has ended."""
+        loop = asyncio.get_running_loop()
+        admitted: asyncio.Future[None] = loop.create_future()
+
+        def admit() -> None:
+            if not admitted.done():  # else whoever waited is cancelled
+                admitted.set_result(None)
+
+        self._under_way[visitor] += 1
+        ticket = self._line.join(visitor, admit)
+        place = _Place(loop, partial(self._end, visitor, ticket))
+        try:
+            await admitted
+            tokens = VISITOR.set(visitor), _PLACE.set(place)
+            try:
+                yield
+            finally:
+                VISITOR.reset(tokens[0])
+                _PLACE.reset(tokens[1])
+        finally:
+            place.end_one()
+
+    def _end(self, visitor: str | None, ticket: Ticket) -> None:
+        self._under_way[visitor] -= 1
+        if not self._under_way[visitor]:
+            del self._under_way[visitor]
+        self._line.leave(ticket)
+
+    async def run(self, visitor: str | None, work: Callable[[], Result]) -> Result:
+        """Return what `work` returns from a thread that has a place.
+
+        Raises what it raises, and what `refusal` says.
+        """
+        refusal = self.refusal(visitor)
+        if refusal is not None:
+            raise refusal
+        async with self.place(visitor):
+            # Whoever is cancelled leaves a thread behind, which keeps the place to its end.
+            thread = asyncio.ensure_future(to_thread.run_sync(work, limiter=self._limiter))
+            held_by(thread)
+            return await asyncio.shield(thread)
+
+    async def briefly(self, work: Callable[[], Result]) -> Result:
+        """Return what `work` returns from a thread without a place: it takes milliseconds, and
+        waits for nothing."""
+        return await to_thread.run_sync(work, limiter=self._brief)
+
+
+class _Place:
+    """One place of a pool, which `end` gives back once each of those that hold it has ended."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, end: Callable[[], None]) -> None:
+        self._loop = loop
+        self._end = end
+        self._lock = threading.Lock()
+        self._holders = 1
+
+    def hold(self, work: Future[Any] | asyncio.Future[Any]) -> None:
+        """Hold the place until a future is done. Any thread may call this."""
+        with self._lock:
+            self._holders += 1
+        work.add_done_callback(self._done)
+
+    def _done(self, work: Future[Any] | asyncio.Future[Any]) -> None:
+        if not work.cancelled():
+            work.exception()  # asyncio would tell of one that was never looked at
+        with suppress(RuntimeError):  # the event loop has ended
+            self._loop.call_soon_threadsafe(self.end_one)
+
+    def end_one(self) -> None:
+        """End what one of the holders does. The event loop calls this."""
+        with self._lock:
+            self._holders -= 1
+            is_last = self._holders == 0
+        if is_last:
+            self._end()
+
+
+_PLACE: ContextVar[_Place | None] = ContextVar("place", default=None)
+
+
+def held_by(work: Future[Any] | asyncio.Future[Any]) -> None:
+    """Hold the place of what runs now, if it has one, until a future is done as well."""
+    place = _PLACE.get()
+    if place is not None:
+        place.hold(work)

@@ -1,0 +1,369 @@
+"""WorkTurns: who computes, who reads, who gives way, and whose processor time it is."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from gpusizer.core import time_budget
+from gpusizer.core.errors import ServerBusy
+from gpusizer.core.time_budget import TimeBudget
+from gpusizer.core.work_turns import READING, WAITING, WorkTurns
+from gpusizer.ui.questions.work_pool import PLACES
+from scrapers.cache.single_flight import SingleFlight
+from tests.clock import Clock
+from tests.visitors import PATIENCE_SECONDS, Crowd, crowd
+
+
+class Processor(threading.local):
+    """The processor time of each thread, which the thread itself moves on."""
+
+    seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+class Turns(WorkTurns):
+    """Turns by clocks that a test sets."""
+
+    def __init__(self, computing: int, reading: int = 1) -> None:
+        self.clock, self.processor = Clock(), Processor()
+        super().__init__(computing, reading, clock=self.clock, processor=self.processor)
+
+    def use(self, seconds: float) -> None:
+        """Compute for so long."""
+        self.processor.seconds += seconds
+        self.clock.now += seconds
+
+
+@pytest.fixture
+def visitors() -> Iterator[Crowd]:
+    with crowd() as visitors:
+        yield visitors
+
+
+def test_a_reading_lets_others_compute(visitors: Crowd) -> None:
+    turns, is_reading, is_read = WorkTurns(1, 1), visitors.gate(), visitors.gate()
+
+    def read() -> str:
+        with turns.computing():
+            with turns.reading():
+                is_reading.set()
+                assert is_read.wait(PATIENCE_SECONDS)
+            return "read"
+
+    def compute() -> str:
+        with turns.computing():
+            return "computed"
+
+    reading = visitors.work(None, read)
+    assert is_reading.wait(PATIENCE_SECONDS)
+    assert visitors.work(None, compute).result(PATIENCE_SECONDS) == "computed"
+    is_read.set()
+    assert reading.result(PATIENCE_SECONDS) == "read"
+
+
+def most_at_once(turns: WorkTurns, visitors: Crowd, names: list[str | None]) -> int:
+    """How many of these visitors' answers are worked on at the same time."""
+    running, peaks = [], []
+
+    def compute() -> None:
+        with turns.computing(), turns.computing():
+            running.append(1)
+            peaks.append(len(running))
+            time.sleep(0.01)
+            running.pop()
+
+    for work in [visitors.work(name, compute) for name in names]:
+        work.result(PATIENCE_SECONDS)
+    return max(peaks)
+
+
+def test_so_many_compute_at_a_time(visitors: Crowd) -> None:
+    assert most_at_once(WorkTurns(2, 1), visitors, [None] * 24) == 2
+    assert most_at_once(WorkTurns(3, 1), visitors, [*"abcdefgh"] * 3) == 3
+
+
+def test_two_of_one_visitor_compute_at_a_time(visitors: Crowd) -> None:
+    assert most_at_once(WorkTurns(8, 1), visitors, ["a"] * 24) == 2
+    assert most_at_once(WorkTurns(8, 1), visitors, [*"ab"] * 12) == 4
+
+
+def test_more_readings_than_may_are_refused_and_give_back_what_they_held(visitors: Crowd) -> None:
+    turns, is_reading, is_read = WorkTurns(2, 1), visitors.gate(), visitors.gate()
+
+    def read() -> None:
+        with turns.computing(), turns.reading():
+            is_reading.set()
+            assert is_read.wait(PATIENCE_SECONDS)
+
+    first = visitors.work(None, read)
+    assert is_reading.wait(PATIENCE_SECONDS)
+    for _ in range(5):
+        with pytest.raises(ServerBusy), turns.computing(), turns.reading():
+            pytest.fail("one too many")
+    is_read.set()
+    first.result(PATIENCE_SECONDS)
+    with turns.computing(), turns.reading():
+        pass
+
+
+def test_a_failed_reading_takes_its_turn_back() -> None:
+    turns = WorkTurns(1, 1)
+    for _ in range(3):
+        with pytest.raises(ValueError, match="wrong"), turns.computing(), turns.reading():
+            raise ValueError("wrong")
+    with turns.computing():
+        pass
+
+
+def test_work_without_a_turn_is_not_counted() -> None:
+    turns = WorkTurns(1, 1)
+    with turns.reading(), turns.reading(), turns.reading():
+        turns.give_way()
+
+
+def test_who_looks_into_a_cache_leaves_the_turn_and_takes_no_place(visitors: Crowd) -> None:
+    turns = WorkTurns(1, 1)
+
+    def read() -> str:
+        with turns.computing(), turns.reading():
+            return "read"
+
+    with turns.computing(), turns.looking_up():
+        assert visitors.work(None, read).result(PATIENCE_SECONDS) == "read", "both are free"
+        with turns.reading(), pytest.raises(ServerBusy):
+            visitors.work(None, read).result(PATIENCE_SECONDS)
+        assert visitors.work(None, read).result(PATIENCE_SECONDS) == "read", "free again"
+
+
+class Flown:
+    """A model whose reading ends when the test says so."""
+
+    def __init__(self, turns: WorkTurns, visitors: Crowd) -> None:
+        self.turns = turns
+        self.has_begun, self.may_land = visitors.gate(), visitors.gate()
+        self.flights = SingleFlight[str, str](
+            self._read, computing=turns.reading, waiting=turns.waiting
+        )
+
+    def _read(self, key: str) -> str:
+        self.has_begun.set()
+        assert self.may_land.wait(PATIENCE_SECONDS)
+        return key.upper()
+
+    def ask(self, key: str) -> str:
+        with self.turns.computing():
+            return self.flights(key)
+
+
+def test_those_who_wait_for_one_model_are_one_reading(visitors: Crowd) -> None:
+    flown = Flown(WorkTurns(2, reading=1, waiting=9), visitors)
+    answers = [visitors.work(None, lambda: flown.ask("a"))]
+    assert flown.has_begun.wait(PATIENCE_SECONDS)
+    answers += [visitors.work(None, lambda: flown.ask("a")) for _ in range(8)]
+    with pytest.raises(ServerBusy):
+        flown.ask("b")
+    flown.may_land.set()
+    assert [answer.result(PATIENCE_SECONDS) for answer in answers] == ["A"] * 9
+
+
+def test_no_more_threads_wait_than_may(visitors: Crowd) -> None:
+    flown = Flown(WorkTurns(2, reading=9, waiting=1), visitors)
+    answer = visitors.work(None, lambda: flown.ask("a"))
+    assert flown.has_begun.wait(PATIENCE_SECONDS)
+    for key in ("a", "b"):
+        with pytest.raises(ServerBusy):
+            flown.ask(key)
+    flown.may_land.set()
+    assert answer.result(PATIENCE_SECONDS) == "A"
+    assert flown.ask("b") == "B"
+
+
+def test_some_places_of_questions_are_left_to_those_who_do_not_wait() -> None:
+    assert READING < WAITING < PLACES
+
+
+def test_a_flight_that_may_not_begin_fails_for_all_and_may_be_tried_again(visitors: Crowd) -> None:
+    turns, full, release = WorkTurns(1, 1), visitors.gate(), visitors.gate()
+    flights = SingleFlight[str, str](lambda key: key.upper(), computing=turns.reading)
+
+    def fill() -> None:
+        with turns.computing(), turns.reading():
+            full.set()
+            assert release.wait(PATIENCE_SECONDS)
+
+    first = visitors.work(None, fill)
+    assert full.wait(PATIENCE_SECONDS)
+    with pytest.raises(ServerBusy), turns.computing():
+        flights("a")
+    assert flights.known("a") is None
+    release.set()
+    first.result(PATIENCE_SECONDS)
+    with turns.computing():
+        assert flights("a") == flights("a") == flights.known("a") == "A"
+
+
+def test_processor_time_is_its_visitors(visitors: Crowd) -> None:
+    """That of parsing what is read counts as well, which the reading's own thread does."""
+    turns = Turns(2)
+
+    def compute() -> None:
+        turns.use(1.0)
+        with turns.computing():
+            turns.use(2.0)
+            with turns.reading():
+                turns.use(0.5)
+            turns.use(0.25)
+        turns.use(1.0)
+
+    for name in ("a", "a", "b", None):
+        visitors.work(name, compute).result(PATIENCE_SECONDS)
+    assert (turns.spent("a"), turns.spent("b"), turns.spent("c")) == (5.5, 2.75, 0.0)
+    assert turns.seconds_to_wait("a", 6) is None
+    # Each of the two came to its end in so many seconds: 2 and 0.75 of the first go after a minute.
+    assert 0 < (turns.seconds_to_wait("a", 5) or 0) < 60
+    turns.clock.now += 60.0
+    assert turns.spent("a") == 0.0
+
+
+def test_a_long_answer_is_counted_before_it_ends(visitors: Crowd) -> None:
+    turns = Turns(1)
+
+    def compute() -> float:
+        with turns.computing():
+            for _ in range(10):
+                turns.use(0.2)
+                turns.give_way()
+            return turns.spent("a")
+
+    assert visitors.work("a", compute).result(PATIENCE_SECONDS) == pytest.approx(2.0)
+
+
+def long_answer(turns: Turns, is_begun: threading.Event, ends: Callable[[], bool]) -> str:
+    """Compute in steps of a fifth of a second, as an answer with a budget does."""
+    with turns.computing():
+        is_begun.set()
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not ends():
+            assert time.monotonic() < deadline, "nobody was let compute"
+            turns.use(0.2)
+            turns.give_way()
+    return "long"
+
+
+def test_a_long_answer_gives_way_to_a_lighter_visitor(visitors: Crowd) -> None:
+    """All turns are those of one visitor, whose answers end once the other has been answered."""
+    turns, done = Turns(2), visitors.gate()
+    begun = [visitors.gate(), visitors.gate()]
+    long = [
+        visitors.work("heavy", lambda own=own: long_answer(turns, own, done.is_set))
+        for own in begun
+    ]
+    assert all(own.wait(PATIENCE_SECONDS) for own in begun)
+
+    def short() -> str:
+        with turns.computing():
+            turns.use(0.1)
+        done.set()
+        return "short"
+
+    assert visitors.work("light", short).result(PATIENCE_SECONDS) == "short"
+    assert [work.result(PATIENCE_SECONDS) for work in long] == ["long"] * 2
+
+
+def test_budgets_of_answers_give_way(visitors: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns, done, begun = Turns(1), visitors.gate(), visitors.gate()
+    monkeypatch.setattr(time_budget, "TURNS", turns)
+
+    def answer() -> None:
+        budget = TimeBudget(1.0, lambda: 0.0)
+        with turns.computing():
+            begun.set()
+            while not done.is_set():
+                turns.use(0.2)
+                budget.check("org/model")
+
+    def short() -> None:
+        with turns.computing():
+            done.set()
+
+    long = visitors.work("heavy", answer)
+    assert begun.wait(PATIENCE_SECONDS)
+    visitors.work("light", short).result(PATIENCE_SECONDS)
+    long.result(PATIENCE_SECONDS)
+
+
+def waiting(turns: Turns, number: int) -> None:
+    """Wait until so many wait for a turn."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while len(turns._line._waiting) < number:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "used_before", "uses", "gives"),
+    [
+        ("own", "other", 0.0, 0.3, True),
+        ("own", "other", 0.0, 0.05, False),  # a turn is kept for a moment
+        ("own", "other", 0.25, 0.3, False),  # has used about as much
+        ("own", "other", 9.0, 0.3, False),
+        ("own", "own", 0.0, 0.3, False),  # a visitor's own questions wait for each other
+        (None, "other", 0.0, 9.0, False),  # work that is no visitor's
+        (None, None, 0.0, 9.0, False),
+    ],
+)
+def test_who_gives_way_to_whom(
+    visitors: Crowd,
+    own: str | None,
+    other: str | None,
+    used_before: float,
+    uses: float,
+    gives: bool,
+) -> None:
+    turns, entered, begun = Turns(1), visitors.gate(), visitors.gate()
+
+    def before() -> None:
+        with turns.computing():
+            turns.use(used_before)
+
+    def compute() -> bool:
+        with turns.computing():
+            begun.set()
+            waiting(turns, 1)
+            turns.use(uses)
+            turns.give_way()
+            return entered.is_set()
+
+    def follow() -> None:
+        with turns.computing():
+            entered.set()
+
+    visitors.work(other, before).result(PATIENCE_SECONDS)
+    first = visitors.work(own, compute)
+    assert begun.wait(PATIENCE_SECONDS)
+    second = visitors.work(other, follow)
+    assert first.result(PATIENCE_SECONDS) is gives
+    second.result(PATIENCE_SECONDS)
+
+
+def test_whoever_is_interrupted_in_the_line_leaves_it(
+    visitors: Crowd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = WorkTurns(1, 1)
+
+    class Interrupted(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading, "Event", Interrupted)
+        with pytest.raises(KeyboardInterrupt), turns.computing():
+            pytest.fail("without a turn")
+    with turns.computing():
+        pass
