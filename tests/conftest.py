@@ -14,6 +14,7 @@ from tests.running_app import RunningApp, running_app
 
 _SLOWEST_FIRST = (
     "test_accuracy",  # asks about every row of `data/measurements`
+    "test_soak",  # at night for half an hour
     "browser",
     "api",
     "answers",

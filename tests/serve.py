@@ -10,7 +10,6 @@ import os
 from dataclasses import replace
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = "1000"
 
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import HubRateLimited

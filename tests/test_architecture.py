@@ -54,7 +54,7 @@ ONLY_IN = {name: ("scrapers/",) for name in NETWORK} | {
     "limits": ("gpusizer/ui/server/question_counter.py", "gpusizer/ui/server/shared_counter.py"),
     "redis": ("scrapers/cache/redis_link.py", "gpusizer/ui/server/shared_counter.py"),
     "scrapers": ("scrapers/", "gpusizer/composition/"),
-    "socket": (),
+    "socket": ("gpusizer/ui/server/doors/slow_readers.py",),
     "ssl": (),
     "httptools": (),
 }

@@ -26,6 +26,7 @@ class App:
 
     def __init__(self, process: subprocess.Popen[bytes], port: int, log: Path, cache: Path) -> None:
         self.process = process
+        self.port = port
         self.address = f"http://127.0.0.1:{port}/"
         self.log = log
         self.cache = cache

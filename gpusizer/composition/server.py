@@ -6,11 +6,8 @@ import gc
 import os
 import time
 
-# Gradio reads these variables when it is imported: it sends no analytics, and sums up its queue
-# only once in 1000 requests.
+# Gradio reads this variable when it is imported: it sends no analytics.
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000")
-
 
 from gpusizer.answers.models_for.live_use import embedded_use
 from gpusizer.answers.models_for.model_library import ModelLibrary

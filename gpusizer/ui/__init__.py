@@ -10,12 +10,14 @@ import gradio as gr
 from gpusizer.answers.sizer import Sizer
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.page.answering import Reports, Stored, sample_answer
-from gpusizer.ui.page.blocks import ServedBlocks, build_endpoints_page, build_page, sign_in_button
+from gpusizer.ui.page.blocks import build_endpoints_page, build_page, sign_in_button
 from gpusizer.ui.page.handlers import Handlers
+from gpusizer.ui.page.served_blocks import ServedBlocks
 from gpusizer.ui.presenters.pieces.frame import ENDPOINTS_PATH
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.questions.answer_cache import AnswerCache, Answers, ForVisitor
 from gpusizer.ui.questions.endpoints import register_endpoints
+from gpusizer.ui.questions.unread_answers import UnreadAnswers
 from gpusizer.ui.questions.work_pool import WorkPool
 from gpusizer.ui.server.health import Monitor
 
@@ -50,12 +52,14 @@ class Application:
         endpoints: the public endpoints, and the page at `/endpoints` that documents them.
         answers: what the endpoints answer, and the same questions over plain HTTP.
         monitor: what the operator is told.
+        unread: what Gradio keeps of all of them until it is read.
     """
 
     pages: Mapping[Language, gr.Blocks]
     endpoints: gr.Blocks
     answers: Answers
     monitor: Monitor
+    unread: UnreadAnswers
 
 
 def build_application(
@@ -73,23 +77,25 @@ def build_application(
     """
     examples = choose_examples(embedded_ids)
     sample = sample_answer(sizer, examples[0], stored) if examples else None
-    reports, pool = Reports(), WorkPool()
+    reports, pool, unread = Reports(), WorkPool(), UnreadAnswers()
     pages: dict[Language, gr.Blocks] = {}
     for language in LANGUAGES:
         handlers = Handlers(sizer, for_visitor, language, examples, sample, reports)
         button = _without_icon(sign_in_button(handlers.words)) if sign_in else None
-        with ServedBlocks(handlers.words("document_title"), pool) as pages[language]:
+        with ServedBlocks(unread, handlers.words("document_title"), pool) as pages[language]:
             build_page(pages[language], handlers, examples, button)
     cache = AnswerCache(sizer, on_lookup=monitor.metrics.lookup)
     answers = Answers(sizer, for_visitor, cache, pool)
-    endpoints = _build_endpoints(answers, monitor, sign_in=sign_in)
-    return Application(pages, endpoints, answers, monitor)
+    endpoints = _build_endpoints(answers, monitor, unread, sign_in=sign_in)
+    return Application(pages, endpoints, answers, monitor, unread)
 
 
-def _build_endpoints(answers: Answers, monitor: Monitor, *, sign_in: bool) -> gr.Blocks:
+def _build_endpoints(
+    answers: Answers, monitor: Monitor, unread: UnreadAnswers, *, sign_in: bool
+) -> gr.Blocks:
     button = _without_icon(sign_in_button(Words(LANGUAGES[0]))) if sign_in else None
     endpoints: gr.Blocks
-    with ServedBlocks("gpusizer") as endpoints:
+    with ServedBlocks(unread, "gpusizer") as endpoints:
         pass  # `/` is the English page
     with endpoints.route("endpoints", f"/{ENDPOINTS_PATH}", show_in_navbar=False):
         register_endpoints(answers, monitor.metrics)

@@ -24,6 +24,7 @@ ON_A_SPACE = {
     "OPENID_PROVIDER_URL": "http://127.0.0.1:9",
 }
 CALLS = PLACES + 8
+STREAMS = 32
 _ASK = f"""
 import json, os, requests
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
@@ -63,16 +64,25 @@ for _ in range({CALLS}):
     calls = url + "gradio_api/call"
     event = requests.post(calls + "/v2/list_gpus", json={{"query": "4090"}}).json()["event_id"]
     assert "event: complete" in requests.get(calls + "/list_gpus/" + event).text
-sessions = list(application.endpoints.state_holder.session_data.values())
-described = [config["props"] for config in sessions[-1].config_values.values()]
+config = requests.get(url + "en/config").json()
+names = next(each["id"] for each in config["dependencies"] if each["api_name"] == "ui_names_en")
+call = {{"data": [], "fn_index": names, "session_hash": "a"}}
+requests.post(url + "en/gradio_api/queue/join", json=call)
+assert "process_completed" in requests.get(url + "en/gradio_api/queue/data?session_hash=a").text
+sessions = [
+    session
+    for page in (application.endpoints, application.pages["en"])
+    for session in page.state_holder.session_data.values()
+]
 print(json.dumps({{
     "sessions": len(sessions),
-    "other components": sum(props["name"] != "api" for props in described),
-    "characters": sum(
-        len(str({{k: v for k, v in props.items() if k != "value"}})) for props in described
-    ),
-    "capacities": [page.state_holder.capacity for page in application.pages.values()],
+    "described": sum(len(list(session.components)) for session in sessions),
+    "capacities": [page.state_holder.capacity for page in blocks],
 }}), flush=True)
+streams = [
+    requests.get(url + "gradio_api/heartbeat/a", stream=True) for _ in range({STREAMS} + 1)
+]
+print(json.dumps([stream.status_code for stream in streams]), flush=True)
 os._exit(0)  # Gradio's threads go on
 """
 
@@ -99,7 +109,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
         timeout=300,
     )
     assert process.returncode == 0, process.stderr[-2000:]
-    return [json.loads(line) for line in process.stdout.splitlines()[-4:]]
+    return [json.loads(line) for line in process.stdout.splitlines()[-5:]]
 
 
 def test_it_starts_and_answers_without_secrets_and_without_the_hub(told: list[Any]) -> None:
@@ -114,9 +124,11 @@ def test_it_starts_and_answers_without_secrets_and_without_the_hub(told: list[An
 
 
 def test_calls_leave_few_and_small_sessions(told: list[Any]) -> None:
-    """A call by HTTP describes no component of a page, and only the latest calls stay in memory."""
-    counts = told[3]
-    assert 0 < counts["sessions"] <= PLACES < CALLS
-    assert counts["other components"] <= 4, "the page at /endpoints"
-    assert counts["characters"] < 10_000, "descriptions of parameters, without the answer"
-    assert counts["capacities"] == [PLACES] * 3
+    """A call describes no component of a page, and only the latest calls stay in memory."""
+    sessions = PLACES + 1  # of the endpoints, and one of a page
+    assert CALLS > PLACES
+    assert told[3] == {"sessions": sessions, "described": 0, "capacities": [PLACES] * 4}
+
+
+def test_a_visitor_has_so_many_streams(told: list[Any]) -> None:
+    assert told[4] == [200] * STREAMS + [503]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import time
 
+import pytest
 import requests
 from gradio_client import Client
 
@@ -73,6 +75,21 @@ def test_plain_http_leaves_no_session(app_url: str, client: Client) -> None:
     for top in range(1, 6):
         assert ask(app_url, "gpus", {"query": "4090", "max_watts": 400 + top}).status_code == 200
     assert samples(app_url)[sessions] == before
+
+
+def test_unread_answers_are_counted_until_they_are_read(app_url: str) -> None:
+    unread, calls = "gpusizer_unread_answer_bytes", f"{app_url}gradio_api/call"
+    before = samples(app_url)[unread]
+    posted = requests.post(f"{calls}/v2/list_gpus", json={"query": "4090"}, timeout=TIMEOUT)
+    for _ in range(600):
+        if samples(app_url)[unread] > before + 3_000:  # more than that the call has begun
+            break
+        time.sleep(0.05)
+    else:
+        pytest.fail("the answer never came")
+    event = posted.json()["event_id"]
+    assert "complete" in requests.get(f"{calls}/list_gpus/{event}", timeout=TIMEOUT).text
+    assert samples(app_url)[unread] <= before
 
 
 PRIVATE = ("secret-org/secret-model", "secret-org", VISITORS_MODEL, VISITORS_TOKEN, "127.0.0.1")

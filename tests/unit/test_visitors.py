@@ -166,6 +166,19 @@ def test_without_redis_each_process_counts(caplog: pytest.LogCaptureFixture) -> 
     assert "canary-password" not in caplog.text
 
 
+def test_visitors_without_number_share_windows() -> None:
+    counter = QuestionCounter(per_minute=2, most_windows=10)
+    asked(counter, [f"address 2001:db8:{number:x}::/64" for number in range(5_000)])
+    assert counter.windows <= 10 + 4_096
+    assert asked(counter, ["new"] * 3)[-1] is False
+
+
+def test_visitors_who_came_first_keep_their_own_windows() -> None:
+    counter = QuestionCounter(per_minute=2, most_windows=100)
+    visitors = [f"address 198.51.100.{number}" for number in range(50)]
+    assert asked(counter, visitors * 3) == [True] * 100 + [False] * 50
+
+
 @pytest.mark.parametrize(
     ("path", "accepted", "language", "word"),
     [

@@ -46,8 +46,8 @@ _KEPT_REPORTS = 8
 class Reports:
     """The last reports about models, shared by the visitors of a process.
 
-    Every question reads its repository with the visitor's rights first. A report is taken from here
-    only where that gave the same snapshot.
+    Every question reads its repository first. A report is taken from here only where that gave the
+    same snapshot; what is read with a visitor's token comes to reports of its own.
     """
 
     def __init__(self) -> None:

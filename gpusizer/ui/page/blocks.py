@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
 
 import gradio as gr
 from gradio.components.navbar import Navbar
 
 from gpusizer.text import LANGUAGES
 from gpusizer.ui.page import page_scripts as scripts
-from gpusizer.ui.page.fair_queue import FairQueue
 from gpusizer.ui.page.handlers import Handlers
 from gpusizer.ui.page.tabs import accuracy_tab, answer_tabs, compare_tab, size_tab
 from gpusizer.ui.page.tabs.tab_fields import Listeners, Part, html, query_box
@@ -18,7 +16,6 @@ from gpusizer.ui.page.tabs.tab_form import keep_same
 from gpusizer.ui.presenters.pieces import frame
 from gpusizer.ui.presenters.pieces.addresses import PAGE_PATHS
 from gpusizer.ui.presenters.pieces.words import Words
-from gpusizer.ui.questions.work_pool import WorkPool
 
 
 def build_page(
@@ -105,22 +102,3 @@ def _show(button: gr.LoginButton, path: str) -> None:
     page, button.page = button.page, path.lstrip("/")
     button.activate()  # type: ignore[no-untyped-call]
     button.page = page
-
-
-class ServedBlocks(gr.Blocks):
-    """Blocks that make no FastAPI application when their queue is made.
-
-    Gradio 6.31 makes one in each `queue()` (gradio/blocks.py), which its constructor calls, 0.07
-    seconds each; the one that serves is made by `launch` or `mount_gradio_app` anyway.
-    """
-
-    def __init__(self, title: str, pool: WorkPool | None = None) -> None:
-        """With a `pool`, listeners work in places of it, and answer through the queue alone."""
-        self._pool = pool
-        super().__init__(title=title)
-        self.api_open = self.api_open and pool is None
-
-    def queue(self, *_: object, **__: object) -> Self:
-        """Make the queue, with our numbers; Gradio's constructor calls this."""
-        self._queue = FairQueue(self, self._pool)
-        return self

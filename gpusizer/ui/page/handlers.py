@@ -82,6 +82,10 @@ class Handlers(Listening):
         self._reports = reports or Reports()
         self.questions = Questions(sizer, for_visitor, self.words)
 
+    def _reports_of(self, token: gr.OAuthToken | None) -> Reports:
+        """Return the reports that visitors share; of what is read with a token none is kept."""
+        return self._reports if token is None else Reports()
+
     def _saved(self, profile: gr.OAuthProfile | None) -> tuple[str, ...] | None:
         """Return the GPUs in a visitor's Hub profile; None, which means defaults, without any."""
         items = None if profile is None else profile.get("hardwareItems")
@@ -174,13 +178,13 @@ class Handlers(Listening):
         """Return the parts of an answer that another order and other GPUs change."""
         sizer, shown = remembering(self._of(asked.token)), Shown()
         if state.rank_by != before.rank_by:
-            shown |= self._ranked(sizer, state)
+            shown |= self._ranked(sizer, state, self._reports_of(asked.token))
         if any(asked.about_gpus) or state.plans != before.plans:
             repicked = self._repicked(sizer, state, asked)
             shown.update(repicked)
             after = PageState.from_query(repicked["query"])
             if after.own_gpus != before.own_gpus:
-                result = attempt(lambda: answer(sizer, after, self._reports))
+                result = attempt(lambda: answer(sizer, after, self._reports_of(asked.token)))
                 shown |= {} if isinstance(result, GpusizerError) else self._first(result, after)
         return shown
 
@@ -217,9 +221,9 @@ class Handlers(Listening):
         reader = sizer.reading(watched(sizer.fetch, on_step))
         return {**self._repicked(reader, state, asked, concluded=True)}
 
-    def _ranked(self, sizer: Sizer, state: PageState) -> Shown:
+    def _ranked(self, sizer: Sizer, state: PageState, reports: Reports) -> Shown:
         """Rank by another policy, and name its first place in the headline."""
-        result = attempt(lambda: answer(sizer, state, self._reports))
+        result = attempt(lambda: answer(sizer, state, reports))
         if isinstance(result, GpusizerError):
             panel, hidden = error_html(result, (), self.words), gr.update(visible=False)
             return {"ranking": panel, "ranked": hidden}
@@ -229,9 +233,10 @@ class Handlers(Listening):
     def draw(self, query: str, token: gr.OAuthToken | None = None) -> Shown:
         """Draw the pictures of a query; return it, as "drawn", with them."""
         state, sizer = PageState.from_query(query), remembering(self._of(token))
-        result = attempt(lambda: pictures(sizer, state, self._reports))
+        reports = self._reports_of(token)
+        result = attempt(lambda: pictures(sizer, state, reports))
         if isinstance(result, GpusizerError):  # then without GPUs: one of them may be unknown
-            result = attempt(lambda: pictures(sizer, state.picking(()), self._reports))
+            result = attempt(lambda: pictures(sizer, state.picking(()), reports))
         drawn = None if isinstance(result, GpusizerError) else result
         return {"drawn": query, **pictures_shown(drawn, self.words)}
 
@@ -248,7 +253,8 @@ class Handlers(Listening):
     def _show(self, state: PageState, asked: FormCall) -> Iterator[Shown]:
         """Yield the status "reading" and its steps, then the answer or the error."""
         example = asked.last("model") is not None
-        reading = Reading(partial(_read_and_answer, self._of(asked.token), state, self._reports))
+        reports = self._reports_of(asked.token)
+        reading = Reading(partial(_read_and_answer, self._of(asked.token), state, reports))
         form: Shown = {**state.form} if example else {}
         for status in told(reading, state.model, self.words):
             yield {**form, "status": status}

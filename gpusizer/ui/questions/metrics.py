@@ -76,6 +76,10 @@ class Metrics:
         """Ask `count` for the sessions of a page whenever metrics are read."""
         self._kept["sessions"].labels(page).set_function(count)
 
+    def watch_unread(self, size_bytes: Callable[[], int]) -> None:
+        """Ask `size_bytes` for the memory of unread answers whenever metrics are read."""
+        self._kept["unread_answer_bytes"].set_function(size_bytes)
+
     def text(self) -> bytes:
         """All of it in Prometheus's text format."""
         return generate_latest(self._registry)

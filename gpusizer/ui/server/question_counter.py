@@ -11,23 +11,44 @@ from limits import RateLimitItemPerMinute
 from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
 
+_MOST_WINDOWS = 8_192
+"""Windows that are kept, of the visitors of two minutes; one takes about 1 kB."""
+_SHARED_DIGITS = 3
+"""Of a visitor's key where there are more: visitors whose keys begin alike share one of 4,096."""
+
 
 class QuestionCounter:
     """Counts questions of visitors in this process.
 
     A window slides: of the minute before the present one, the share counts that is less than a
-    minute ago (`SlidingWindowCounterRateLimiter` of the library `limits`). Used by one event loop.
+    minute ago (`SlidingWindowCounterRateLimiter` of the library `limits`). The owner of a large
+    network may be any number of visitors: past `most_windows` they share. Used by one event loop.
     """
 
-    def __init__(self, per_minute: int, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        per_minute: int,
+        clock: Callable[[], float] = time.time,
+        most_windows: int = _MOST_WINDOWS,
+    ) -> None:
         self.per_minute = per_minute
         self._clock = clock
+        self._most_windows = most_windows
         self._item = RateLimitItemPerMinute(per_minute)
-        self._own = SlidingWindowCounterRateLimiter(MemoryStorage())
+        self._windows = MemoryStorage()
+        self._own = SlidingWindowCounterRateLimiter(self._windows)
+
+    @property
+    def windows(self) -> int:
+        """How many windows are kept."""
+        return len(self._windows.storage)
 
     async def seconds_to_wait(self, visitor: str) -> int | None:
         """Count a question; return None if it is to be answered, else seconds to wait."""
-        return await self._hit(self._own, key_of(visitor))
+        key = key_of(visitor)
+        if self.windows >= self._most_windows:
+            key = key[:_SHARED_DIGITS]
+        return await self._hit(self._own, key)
 
     async def close(self) -> None:
         """Close connections; there are none."""

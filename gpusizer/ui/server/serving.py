@@ -22,6 +22,7 @@ from typing import Any
 import gradio as gr
 from anyio import to_thread
 from fastapi import FastAPI
+from gradio.routes import App
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
@@ -40,6 +41,7 @@ from gpusizer.core.proxies import without_proxies
 from gpusizer.text import Language
 from gpusizer.ui import Application
 from gpusizer.ui.page.page_scripts import HEAD, STYLE
+from gpusizer.ui.page.sessions import keep_less
 from gpusizer.ui.presenters.pieces.addresses import PAGE_PATHS
 from gpusizer.ui.questions.endpoints import PUBLIC
 from gpusizer.ui.questions.tools import JsonTools
@@ -52,9 +54,11 @@ from gpusizer.ui.server.doors.closed_routes import ClosedRoutes
 from gpusizer.ui.server.doors.event_streams import KnownStreams
 from gpusizer.ui.server.doors.foreign_sites import ForeignSites
 from gpusizer.ui.server.doors.gradio_paths import ENDPOINTS
+from gpusizer.ui.server.doors.open_streams import OpenStreams
 from gpusizer.ui.server.doors.own_address import OwnAddress
 from gpusizer.ui.server.doors.request_limits import RequestLimits
 from gpusizer.ui.server.doors.sign_in import SignIn
+from gpusizer.ui.server.doors.slow_readers import SlowReaders, close_unread
 from gpusizer.ui.server.health import health_json
 from gpusizer.ui.server.http_api import PATH, http_api
 from gpusizer.ui.server.http_status import NOT_KEPT
@@ -81,9 +85,8 @@ _MONO = ("ui-monospace", "SF Mono", "Menlo", "Consolas", "Liberation Mono", "mon
 _SESSIONS = PLACES
 """Sessions that Gradio keeps of each page and of the endpoints: as many as it answers at once.
 
-A call over HTTP is a session, too. A session describes every component and holds its last answer:
-1.1 MB of a page, 0.3 MB of an endpoint. It has no state: what a visitor asked is in the browser,
-and a session that is gone is made again."""
+A call over HTTP is a session, too. It has no state: what a visitor asked is in the browser, and a
+session that is gone is made again."""
 
 
 def page_options() -> dict[str, Any]:
@@ -143,23 +146,27 @@ def launch(application: Application, counter: QuestionCounter | None = None, **o
                 pool=application.answers.pool,
                 counter=counter,
             ),
+            Middleware(OpenStreams, settings),
             Middleware(CheckedCalls, blocks),
             Middleware(SignIn),
         ],
         "lifespan": lifespan,
     }
-    _watch_sessions(application)
+    _watch(application)
     # uvicorn would believe X-Forwarded-For of every proxy on this machine, and hide the proxy.
     os.environ.setdefault("FORWARDED_ALLOW_IPS", "")
     # Gradio asks its own server for `startup-events`.
     with without_proxies():
-        _, url, _ = endpoints.launch(
+        app, url, _ = endpoints.launch(
             prevent_thread_lock=True,
             mcp_server=False,  # `tools` is the MCP server
             state_session_capacity=_SESSIONS,
             app_kwargs=app_options,
             **{**page_options(), **options},
         )
+    keep_less(app, endpoints)
+    assert endpoints.server is not None
+    close_unread(endpoints.server)
     return str(url)
 
 
@@ -182,7 +189,7 @@ def _before_gradio(app: ASGIApp, application: Application) -> ASGIApp:
     settings = application.monitor.settings
     app = ForeignSites(app, settings.space_hosts)
     app = AnswerHeaders(OwnAddress(app, settings))
-    return Observation(app, application.monitor.metrics)
+    return SlowReaders(Observation(app, application.monitor.metrics))
 
 
 class PagePath:
@@ -222,7 +229,9 @@ def _page_routes(pages: FastAPI, blocks: gr.Blocks, language: Language) -> list[
     (app,) = (
         route.app for route in pages.routes if isinstance(route, Mount) and route.path == mount_path
     )
+    assert isinstance(app, App)
     blocks.app = app  # the one that serves; `drain` ends its heartbeats
+    keep_less(app, blocks)
 
     def redirect(request: Request) -> RedirectResponse:
         """The same question at the address without a slash."""
@@ -267,8 +276,8 @@ def _program_routes(application: Application) -> list[BaseRoute]:
     return [*routes, Route("/metrics", metrics)] if monitor.settings.metrics else routes
 
 
-def _watch_sessions(application: Application) -> None:
-    """Let the metrics count the sessions of each page and of the endpoints."""
+def _watch(application: Application) -> None:
+    """Let the metrics count the sessions of each page and of the endpoints, and what is unread."""
 
     def watch(name: str, blocks: gr.Blocks) -> None:
         # Gradio makes the holder of sessions when it launches.
@@ -279,3 +288,4 @@ def _watch_sessions(application: Application) -> None:
     for language, blocks in application.pages.items():
         watch(language, blocks)
     watch("endpoints", application.endpoints)
+    application.monitor.metrics.watch_unread(lambda: application.unread.size_bytes)
