@@ -226,15 +226,15 @@ FOUND: Sequence[Case] = (
 
 PARTS: Mapping[str, tuple[Callable[[], Iterator[Case]], int]] = {
     "found": (lambda: iter(FOUND), len(FOUND)),
-    "plans_of_everything": (plans_of_everything, 4),
+    "plans_of_everything": (plans_of_everything, 2),
     "plans_of_a_gpu": (plans_of_a_gpu, 40),
     "users_of_a_gpu": (users_of_a_gpu, 20),
     "users_of_everything": (users_of_everything, 1),
     "every_model": (every_model, 30),
     "engines_and_quantizations": (engines_and_quantizations, 40),
     "training": (training, 30),
-    "models_for": (models_for, 2),
-    "rigs": (rigs, 8),
+    "models_for": (models_for, 1),
+    "rigs": (rigs, 6),
     "odd_cards": (odd_cards, 20),
     "comparisons": (comparisons, 10),
 }
