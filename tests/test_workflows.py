@@ -69,6 +69,16 @@ def test_tests_run_by_one_command_that_installs_what_they_need() -> None:
     assert not [line for line in COMMANDS if "apt-get" in line]
 
 
+def test_packages_are_audited_each_week_and_before_the_tests() -> None:
+    """A week's audit needs an answer; continuous integration goes on without one."""
+    assert "schedule" in WORKFLOWS["audit"][_ON]
+    audits = [line for line in COMMANDS if "audit" in line]
+    assert audits == ["python scripts/audit.py --required"]
+    lines = (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
+    programs = [line.rpartition("/")[2] for line in lines if line.startswith('"${PYTHON')]
+    assert programs == ["smoke.py", "audit.py"] and lines[-1] == "./scripts/test"
+
+
 @pytest.mark.parametrize(
     "user, has, named, installed",
     [
