@@ -11,6 +11,7 @@ from typing import Any
 
 from gpusizer.answers.near_models import known_models
 from gpusizer.gpus import load_catalogue
+from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.quants.table import all_quants
 from gpusizer.training.optimizers import OPTIMIZERS
 from gpusizer.training.plan import METHODS, OFFLOADS, SHARDINGS
@@ -154,6 +155,34 @@ def engines_and_quantizations() -> Iterator[Case]:
     )
 
 
+def odd_servers() -> Iterator[Case]:
+    """Schedulers that take very little or very much at once, under loads of very unlike lengths;
+    drafts and what else a server goes by take turns."""
+    sizes, lengths = ("", 1, 64), ((30_000, 10), (1, 30_000), (16, 1))
+    cases = [
+        ("size", {"engine": engine, **_load(rate, length, None), **dict(stated)})
+        for engine, rate, length in product(ENGINES, (0.001, 1, 1e6), lengths)
+        for stated in _stated(max_num_batched_tokens=sizes, max_num_seqs=("", 1, 100_000))
+    ]
+    yield from _with_turns(
+        cases,
+        model=("Qwen/Qwen3-8B", "tiiuae/falcon-mamba-7b", "Qwen/Qwen3-30B-A3B", TEXT[-1]),
+        gpu=(*CARDS, ""),
+        top=(1,),
+        ubatch_size=("", 1),
+        draft_model=("", "", "Qwen/Qwen3-0.6B"),
+        acceptance_rate=("", 0, 1, 0.7, ""),
+        ttft_ms=("", "", "", 1, 1e7),
+        peak_to_mean=("", "", 100),
+    )
+
+
+def _stated(**fields: Sequence[Any]) -> Iterator[list[tuple[str, Any]]]:
+    """Every combination of these values, without those that are not stated."""
+    for values in product(*fields.values()):
+        yield [pair for pair in zip(fields, values, strict=True) if pair[1] != ""]
+
+
 def training() -> Iterator[Case]:
     """Methods, shardings and frameworks; GPUs and what else a plan holds take turns."""
     cases = [
@@ -216,6 +245,14 @@ FOUND: Sequence[Case] = (
         "size",
         dict(model="Qwen/Qwen3-8B", gpu="rtx-4090-d-48gb-mod", **_load(10, (1000, 100), None)),
     ),
+    (
+        "size",
+        dict(
+            *({"model": "Qwen/Qwen3-8B", "gpu": "h100-sxm-80gb", "engine": "vllm"},),
+            **_load(0.01, (30_000, 10), None),
+            max_num_batched_tokens=1,
+        ),
+    ),
     ("size", {"model": "Qwen/Qwen3-8B", "rig": CPU, "concurrency": 8}),
     ("size", {"model": "openai/whisper-large-v3", "rig": CPU}),
     ("train", {"model": "microsoft/phi-1_5", "gpu": "v100-sxm2-16gb, custom:24.5GB@Metal"}),
@@ -232,6 +269,7 @@ PARTS: Mapping[str, tuple[Callable[[], Iterator[Case]], int]] = {
     "users_of_everything": (users_of_everything, 1),
     "every_model": (every_model, 30),
     "engines_and_quantizations": (engines_and_quantizations, 40),
+    "odd_servers": (odd_servers, 20),
     "training": (training, 30),
     "models_for": (models_for, 1),
     "rigs": (rigs, 6),

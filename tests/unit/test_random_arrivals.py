@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpusizer.fit.serving import replicas
+from gpusizer.fit.serving.facts import Scheduler
 from gpusizer.fit.serving.replicas import Promise, borne, pace_of
 from gpusizer.fit.serving.server import Server
+from gpusizer.fit.serving.simulation import simulated
 from gpusizer.fit.serving.steady import limit_of, most_at_random, random_arrivals
 from tests.servers import server
 
@@ -27,7 +31,8 @@ NOTHING = dict.fromkeys(("dense", "cache", "product", "attention", "prompt_host"
 
 def one_second_steps(**fields: Any) -> Server:
     """A server each of whose steps takes a second, whatever is in it."""
-    return server(100, 10, step_tokens=200, **{**NOTHING, "host": 1.0, "request": 0.0, **fields})
+    usual = server(100, 10, step_tokens=200, **NOTHING, host=1.0, request=0.0)
+    return replace(usual, **fields)
 
 
 def test_the_limit_is_where_answers_end_as_fast_as_prompts_are_read() -> None:
@@ -56,6 +61,36 @@ def test_a_load_between_both_limits_is_borne() -> None:
     bears = borne(one, promise)
     assert bears is not None and bears.replicas(1.783) == 1
     assert pace_of(one, promise, 1).users == pytest.approx(state.users)
+
+
+def test_pieces_of_a_long_prompt_pass_at_once() -> None:
+    """1,000 tokens in steps of 200 take five seconds, each of the nine tokens behind the first
+    another; ten million tokens, each in a step of its own, are read to the end as well."""
+    sample = simulated(one_second_steps(prompt=1000), 1, None)
+    assert sample is not None
+    assert (sample.ttft[0], sample.ttft[-1]) == (pytest.approx(5.0), pytest.approx(5.0))
+    assert (sample.each[0], sample.each[-1]) == (pytest.approx(1.0), pytest.approx(1.0))
+    endless = one_second_steps(prompt=10_000_000, scheduler=Scheduler("mixed", "middle", 1, 1))
+    for order in ("mixed", "prompts_first"):
+        scheduler = replace(endless.scheduler, order=order)
+        read = simulated(replace(endless, scheduler=scheduler, most=1), 1, None)
+        assert read is not None and read.ttft[-1] == pytest.approx(1e7)
+
+
+def test_what_takes_too_long_to_simulate_is_told_by_the_closed_form(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of a server like an H100 at half of its limit."""
+    one = server()
+    limit, _ = limit_of(one)
+    simulated_late = pace_of(one, Promise(limit / 2, None, 0.95), 1).ttft_late_seconds
+    monkeypatch.setattr(replicas, "simulated", lambda *_: None)
+    told = pace_of(one, Promise(limit / 2, None, 0.95), 1)
+    assert told.ttft_seconds[0] < told.ttft_late_seconds == pytest.approx(simulated_late, rel=0.5)
+    promise = Promise(limit / 2, told.ttft_late_seconds, 0.95)
+    assert replicas.replicas_in_time(one, promise, 1) == 1
+    assert replicas.replicas_in_time(one, replace(promise, ttft_seconds=1e-3), 1) is None
+    assert replicas.replicas_in_time(one, replace(promise, requests_per_second=1e9), 1) is None
 
 
 @given(one=SERVERS, share=st.floats(0.5, 0.999), slack=st.none() | st.floats(1.0, 50.0))

@@ -13,7 +13,12 @@ from gpusizer.core.errors import InvalidRequest
 from gpusizer.fit.serving.constants import FIRST, RATE, serving_band
 from gpusizer.fit.serving.server import Server
 from gpusizer.fit.serving.simulation import percentile, simulated
-from gpusizer.fit.serving.steady import ROUNDING, most_at_random, random_arrivals
+from gpusizer.fit.serving.steady import (
+    ROUNDING,
+    late_at_random,
+    most_at_random,
+    random_arrivals,
+)
 from gpusizer.memory.workload import Workload
 
 _MORE = 0.03  # of the replicas that are added at a time where a simulation was late
@@ -124,13 +129,21 @@ def replicas_in_time(server: Server, promise: Promise, count: int) -> int | None
     if promise.ttft_seconds is None:
         return count
     for _ in range(_TRIES):
-        sample = simulated(server, None, promise.requests_per_second / count / server.ranks)
-        if sample is None:
-            return None
-        if percentile(sample.ttft, promise.share) <= promise.ttft_seconds:
+        late = _late_seconds(server, promise.requests_per_second / count / server.ranks, promise)
+        if late <= promise.ttft_seconds:
             return count
         count += math.ceil(count * _MORE)
     return None
+
+
+def _late_seconds(server: Server, rate: float, promise: Promise) -> float:
+    """Within which the promised share of so many requests has its first token: simulated, where
+    the simulation is too long to answer any by the closed form."""
+    sample = simulated(server, None, rate)
+    if sample is not None:
+        return percentile(sample.ttft, promise.share)
+    state = random_arrivals(server, rate)
+    return math.inf if state is None else late_at_random(server, state, promise.share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +154,7 @@ class ReplicaPace:
         users: in flight on it, on average.
         ttft_seconds: mean, and at the fast and the slow end of the band; None where a server that
             is so slow falls behind.
-        ttft_late_seconds: within which the promised share has its first token, simulated.
+        ttft_late_seconds: within which the promised share has its first token (`_late_seconds`).
         tokens_per_second: of each user, from the first token on.
         prompts: share of the time that prompts take, between 0 and 1.
         low_replicas, high_replicas: with servers as fast and as slow as the band of rates says;
@@ -160,8 +173,8 @@ class ReplicaPace:
 def pace_of(server: Server, promise: Promise, count: int) -> ReplicaPace:
     """What one of so many replicas does, which bear the load."""
     rate = promise.requests_per_second / count / server.ranks
-    state, sample = random_arrivals(server, rate), simulated(server, None, rate)
-    assert state is not None and sample is not None
+    state = random_arrivals(server, rate)
+    assert state is not None, "more than it bears"
     band, rates = serving_band(FIRST, "random"), serving_band(RATE, "queue")
     fast, slow = (server.at_speed(end) for end in (rates.high, rates.low))
     fewest, most = borne(fast, promise), borne(slow, promise)
@@ -174,7 +187,7 @@ def pace_of(server: Server, promise: Promise, count: int) -> ReplicaPace:
             state.ttft * band.low,
             state.ttft * band.high if keeps_up else None,
         ),
-        ttft_late_seconds=percentile(sample.ttft, promise.share),
+        ttft_late_seconds=_late_seconds(server, rate, promise),
         tokens_per_second=server.tokens / state.gap,
         prompts=state.prompts,
         low_replicas=count if fewest is None else min(count, fewest.replicas(asked)),

@@ -154,10 +154,18 @@ class _Run:
             self.reading.append([self.waiting.popleft(), self.server.prompt])
 
     def _read(self) -> None:
-        """One step with pieces of prompts, in the order in which they came."""
+        """Steps with pieces of prompts, in the order in which they came: those that the first fills
+        up to its end, or to the next end of an answer; else one."""
         alone = self.server.scheduler.order == "prompts_first"
         decodes = 0 if alone else len(self.decoding)
         space = max(1, self.server.scheduler.step_tokens - decodes * self.server.width)
+        filled = (self.reading[0][1] - 1) // space
+        if filled:
+            count = min(filled, self.decoding[0][0] - self.steps) if decodes else filled
+            self.reading[0][1] -= count * space
+            self._pass(decodes, space, count, is_decoded=not alone)
+            self._finish()
+            return
         read, finished = 0, []
         while self.reading and read < space:
             piece = min(self.reading[0][1], space - read)
@@ -165,7 +173,7 @@ class _Run:
             read += piece
             if self.reading[0][1] == 0:
                 finished.append(self.reading.popleft()[0])
-        self._pass(decodes, read, 0 if alone else 1)
+        self._pass(decodes, read, 1, is_decoded=not alone)
         for number in finished:
             self.first[number] = self.now
             heapq.heappush(self.decoding, (self.steps + self._further(), number))
@@ -182,12 +190,13 @@ class _Run:
         count = self.decoding[0][0] - self.steps
         if self.coming and len(self.decoding) < self.server.most:
             count = min(count, int((self.coming[0] - self.now) / each) + 1)
-        self._pass(len(self.decoding), 0, max(1, count))
+        self._pass(len(self.decoding), 0, max(1, count), is_decoded=True)
         self._finish()
 
-    def _pass(self, decodes: int, prompt_tokens: int, steps: int) -> None:
-        self.now += self._seconds(decodes, prompt_tokens) * max(1, steps)
-        self.steps += steps
+    def _pass(self, decodes: int, prompt_tokens: int, count: int, *, is_decoded: bool) -> None:
+        """So many steps that are alike; answers go on where they are decoded in these."""
+        self.now += self._seconds(decodes, prompt_tokens) * count
+        self.steps += count if is_decoded else 0
 
     def _finish(self) -> None:
         while self.decoding and self.decoding[0][0] <= self.steps:

@@ -222,6 +222,12 @@ def _at_random(server: Server, work: _Work, requests_per_second: float) -> Stead
     return Steady(users, work.decoding, ttft, work.gap, 0.0, prompts, False)
 
 
+def late_at_random(server: Server, state: Steady, share: float) -> float:
+    """Seconds within which that share of requests at random times has its first token in a state
+    of `random_arrivals`, by the closed form."""
+    return _late(server, _work_at_random(server, state.decoding), share)
+
+
 def _late(server: Server, work: _Work, share: float) -> float:
     """Seconds within which that share of requests at random times has its first token.
 
