@@ -53,10 +53,10 @@ class Plan:
     soak_calls: int = 4_000
 
 
-_WARM, _KNOWN, _UNKNOWN, _STORED = 50, 40, 20, 60
+_WARM, _KNOWN, _UNKNOWN, _STORED = 120, 40, 20, 60
 """Models of a warm cache; of those that a server knows or not when its Hub fails; of those that are
 stored while it is killed."""
-MOST_NAMED = 60
+MOST_NAMED = 120
 """Models that a scenario other than the soak needs besides one for each visitor."""
 _STORED_BEFORE_KILL = 20
 _LOOK_SECONDS = 0.02
@@ -145,6 +145,16 @@ def _remarked(row: Met, remark: str) -> Met:
 def ask_of_unknown_models(hub: Hub, plan: Plan) -> Iterator[Met]:
     """Every visitor asks about a model of its own, at the same time."""
     yield from _cold(hub, plan, "cold, a model each", range(plan.visitors))
+
+
+def ask_by_popularity(hub: Hub, plan: Plan) -> Iterator[Met]:
+    """A server that has just started, and all visitors at once, by Zipf's law through Gradio."""
+    with ready(hub) as app:
+        hub.reset()
+        asked = zipf([model_id(number) for number in range(_WARM)], 4)
+        way = (app.address, through_gradio, asked)
+        row = met("cold, by Zipf's law through Gradio", *way, plan.visitors, plan.seconds)
+        yield _remarked(row, f"{hub.requests()} requests to the Hub")
 
 
 def ask_of_one_unknown_model(hub: Hub, plan: Plan) -> Iterator[Met]:
@@ -271,6 +281,7 @@ def _idle(app: App, name: str) -> Met:
 SCENARIOS: Mapping[str, Callable[[Hub, Plan], Iterator[Met]]] = {
     "speed": compare_with_echo,
     "cold": ask_of_unknown_models,
+    "rush": ask_by_popularity,
     "flight": ask_of_one_unknown_model,
     "hub-down": without_the_hub,
     "rate-limit": in_a_storm_of_429,

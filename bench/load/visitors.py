@@ -229,7 +229,7 @@ async def visit(
     """
     outcomes: list[Outcome] = []
     start = time.perf_counter()
-    # A server closes idle connections after five seconds: a client must be the first to do so.
+    # An echo closes idle connections after five seconds: a client must be the first to do so.
     limits = httpx.Limits(max_keepalive_connections=visitors, keepalive_expiry=2.0)
     options = {"limits": limits, "timeout": TIMEOUT_SECONDS, "trust_env": False}
 

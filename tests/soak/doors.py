@@ -27,10 +27,8 @@ class Doors:
     @asynccontextmanager
     async def opened(self, timeout_seconds: float) -> AsyncIterator[None]:
         """Keep connections until the context is left; only within it can be asked."""
-        # The server closes idle connections after five seconds: a client must be the first.
-        limits = httpx.Limits(keepalive_expiry=2.0)
         async with httpx.AsyncClient(
-            base_url=self._address, limits=limits, timeout=timeout_seconds, trust_env=False
+            base_url=self._address, timeout=timeout_seconds, trust_env=False
         ) as self._client:
             yield
 

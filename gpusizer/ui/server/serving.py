@@ -82,6 +82,9 @@ _FONTS = (
     "sans-serif",
 )
 _MONO = ("ui-monospace", "SF Mono", "Menlo", "Consolas", "Liberation Mono", "monospace")
+_KEEP_ALIVE_SECONDS = 75
+"""How long an idle connection is kept. uvicorn closes it after five, and whoever sends a request in
+that moment gets none; nginx and browsers keep theirs for a minute and close them first."""
 _SESSIONS = PLACES
 """Sessions that Gradio keeps of each page and of the endpoints: as many as it answers at once.
 
@@ -166,6 +169,7 @@ def launch(application: Application, counter: QuestionCounter | None = None, **o
         )
     keep_less(app, endpoints)
     assert endpoints.server is not None
+    endpoints.server.config.timeout_keep_alive = _KEEP_ALIVE_SECONDS
     close_unread(endpoints.server)
     return str(url)
 
