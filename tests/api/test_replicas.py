@@ -256,7 +256,10 @@ def test_a_replica_that_is_killed_while_it_reads_costs_no_visitor_an_answer(
 
     crowd = READING + 3  # more than models may be read at once, and fewer than threads may wait
     with ThreadPoolExecutor(len(held) + crowd) as pool:
-        lost = [pool.submit(ask, victim.address, "/v1/size", {"model": model}) for model in held]
+        lost = [
+            pool.submit(ask, victim.address, "/v1/size", {"model": model}, visitor)
+            for model, visitor in zip(held, VISITORS, strict=False)
+        ]
         while not all(map(descriptions, held)):
             time.sleep(0.05)
         visits = [pool.submit(visit, number) for number in range(crowd)]
