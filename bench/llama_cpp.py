@@ -12,7 +12,6 @@ from bench.front_door import AnsweredRow, estimate_of, gpu_of, size
 from bench.measurements import Row, load_profile
 from gpusizer.core.errors import UnknownQuant
 from gpusizer.memory.quants import find_quant
-from gpusizer.model.architecture import Attention
 
 FILES = "gguf"
 """Value of `engine` for rows about files, where nothing ran."""
@@ -172,12 +171,12 @@ def _cache(run: Run) -> Iterator[Comparison]:
 
 def _attention(run: Run) -> str:
     arch = run.profile.architecture
-    kinds = {spec.attention for spec in arch.layer_plan} if arch else set()
-    if Attention.MLA in kinds:
+    layers = [run.layer for run in arch.layer_plan] if arch else []
+    if any(layer.latent for layer in layers):
         return "mla expanded" if run.row.get("mla_mode") == 0 else "mla"
-    if Attention.RECURRENT in kinds:
+    if any(layer.state and not layer.tokens for layer in layers):
         return "hybrid"
-    return "window" if kinds & {Attention.SLIDING, Attention.CHUNKED} else "plain"
+    return "window" if any(layer.tokens and not layer.lasts for layer in layers) else "plain"
 
 
 def _compute(run: Run) -> Iterator[Comparison]:

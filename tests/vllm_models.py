@@ -12,7 +12,7 @@ from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.weight_sizes import WeightSizes, weight_sizes
 from gpusizer.memory.workload import Workload
-from gpusizer.model.architecture import Architecture, LayerSpec
+from gpusizer.model.architecture import Architecture, LayerRun
 from gpusizer.model.profile import ModelProfile, build_profile
 from scrapers.cache.stored import EmbeddedSnapshots
 from tests.builders import llama
@@ -66,9 +66,9 @@ def placed(arch: Architecture, workload: Workload | None = None, **where: Any) -
     return Placement(replace(LLAMA_8B, architecture=arch), workload or Workload(), **where)
 
 
-def hybrid(*specs: LayerSpec) -> Architecture:
-    layers = sum(spec.count for spec in specs)
-    return replace(architecture(LLAMA_8B), layers=layers, layer_plan=specs)
+def hybrid(*runs: LayerRun) -> Architecture:
+    layers = sum(run.count for run in runs)
+    return replace(architecture(LLAMA_8B), layers=layers, layer_plan=runs)
 
 
 def peak(model: ModelProfile, card: int = 0, **workload: Any) -> int:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
 from gpusizer.answers.report import EstimateRow
 from gpusizer.core.byte_ranges import Amount, Provenance, exactly
-from gpusizer.memory.kv_cache import STEPS, key_and_value_bytes, layer_cache
+from gpusizer.memory.kv_cache import STATE_BYTES, STEPS, key_and_value_bytes, part_cache
 from gpusizer.memory.projector import tower_parameters
 from gpusizer.memory.workload import Workload
-from gpusizer.model.architecture import Architecture, LayerSpec
+from gpusizer.model.architecture import Architecture
+from gpusizer.model.architecture.layer_kinds import Layer
+from gpusizer.model.architecture.layer_kinds.parts import CachePart
 from gpusizer.model.profile import HEADERS, ModelProfile
-
-_STATE = "4 B"  # recurrent states are kept in FP32
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,57 +78,36 @@ def _draft(row: EstimateRow, part: str) -> Iterator[DerivationStep]:
 
 
 def _cache(architecture: Architecture | None, workload: Workload) -> Iterator[DerivationStep]:
-    """One line for each kind of layer that caches alike."""
+    """One line for each part of the layers that cache alike."""
     if architecture is None or not architecture.generates:
         return
-    counts: dict[tuple[object, ...], tuple[LayerSpec, int]] = {}
-    for spec in architecture.layer_plan:
-        key = (
-            spec.attention,
-            spec.key_width,
-            spec.value_width,
-            spec.window,
-            spec.state_elements,
-            spec.compress_ratio,
-            spec.indexer_width,
-        )
-        first, count = counts.get(key, (spec, 0))
-        counts[key] = first, count + spec.count
-    for spec, count in _plain(counts.values()):
-        layer_steps = layer_cache(spec, workload.kv_dtype, workload.context, 1)
-        size = -(-layer_steps * count * workload.concurrency // STEPS)
-        if size:
-            rule, formula = _layers(spec, count, workload)
-            yield DerivationStep("kv_cache", rule, formula, exactly(size, Provenance.DERIVED))
+    counts: dict[tuple[object, ...], tuple[Layer, int]] = {}
+    for run in architecture.layer_plan:
+        alike = (run.layer.name, *((p.elements, p.limit, p.tokens_each) for p in run.layer.parts))
+        first, count = counts.get(alike, (run.layer, 0))
+        counts[alike] = first, count + run.count
+    for layer, count in counts.values():
+        for part in layer.parts:
+            part_steps = part_cache(part, workload.kv_dtype, workload.context)
+            size = -(-part_steps * count * workload.concurrency // STEPS)
+            if size:
+                rule, formula = _formula(part, count, workload)
+                yield DerivationStep("kv_cache", rule, formula, exactly(size, Provenance.DERIVED))
 
 
-def _plain(counted: Iterable[tuple[LayerSpec, int]]) -> Iterator[tuple[LayerSpec, int]]:
-    """Layers that keep several things apart: their windows, what stands for the whole context, an
-    indexer's keys, and a state."""
-    for spec, count in counted:
-        yield from ((part, count) for part in spec.parts())
-
-
-def _layers(spec: LayerSpec, count: int, workload: Workload) -> tuple[str, str]:
-    """The rule for layers of one kind, and it with numbers (`kv_cache.layer_cache`)."""
-    sequences = f" × {workload.concurrency:,}" if workload.concurrency > 1 else ""
-    if spec.is_recurrent:
-        return "state", f"{count:,} × {spec.state_elements:,} × {_STATE}{sequences}"
-    keys, values = key_and_value_bytes(workload.kv_dtype)
-    if spec.compress_ratio:
-        entries = workload.context // spec.compress_ratio
-        inner = f"{spec.compressed_elements:,} × {_bytes(keys)}"
-        return "layers", f"{count:,} × {inner} × {entries:,}{sequences}"
-    each = [
-        f"{width:,} × {_bytes(heads)}"
-        for width, heads in ((spec.key_width, keys), (spec.value_width, values))
-        if width
-    ]
-    inner = f"({' + '.join(each)})" if len(each) > 1 else each[0]
-    rule, tokens = "layers", workload.context
-    if spec.window is not None and spec.window < tokens:
-        rule, tokens = "window", spec.window
-    return rule, f"{count:,} × {inner} × {tokens:,}{sequences}"
+def _formula(part: CachePart, count: int, workload: Workload) -> tuple[str, str]:
+    """The rule of a part of so many layers, and it with numbers (`CachePart.amount`)."""
+    widths = (*key_and_value_bytes(workload.kv_dtype), Fraction(STATE_BYTES))
+    pairs = zip(part.elements, widths, strict=True)
+    each = [f"{elements:,} × {_bytes(width)}" for elements, width in pairs if elements]
+    factors = [f"{count:,}", f"({' + '.join(each)})" if len(each) > 1 else each[0]]
+    rule, context = "state", workload.context
+    if part.tokens_each:
+        rule = "layers" if part.limit is None or part.limit >= context else "window"
+        factors.append(f"{part.times(context):,}")
+    if workload.concurrency > 1:
+        factors.append(f"{workload.concurrency:,}")
+    return rule, " × ".join(factors)
 
 
 def _bytes(width: Fraction) -> str:

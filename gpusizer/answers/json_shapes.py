@@ -14,6 +14,7 @@ from functools import singledispatch
 from typing import Any, Generic, TypeVar
 
 from gpusizer.answers.conclusion.clauses import Conclusion
+from gpusizer.answers.contract.objects import LayerJson
 from gpusizer.core.byte_ranges import Amount
 from gpusizer.core.messages import Note, Say, note_json
 from gpusizer.core.printable import json_bytes
@@ -27,7 +28,7 @@ from gpusizer.fit.speed.speculation import SpeculativeSpeeds
 from gpusizer.gpus.costs import LoadTimes
 from gpusizer.gpus.purpose import Criterion, Purpose
 from gpusizer.hub.listed_models import QuantizedRepo
-from gpusizer.model.architecture import Architecture, LayerSpec
+from gpusizer.model.architecture import Architecture, LayerRun
 from gpusizer.model.packing import StoredQuantization
 from gpusizer.quality.quality import Increase, Quality, QualitySource, one_digit
 from gpusizer.training.ladder import Rung
@@ -120,8 +121,10 @@ _PROVENANCE = {SpeculativeSpeeds: "fitted", LoadTimes: "derived", DiskReading: "
 """Where all numbers of an object come from."""
 _DERIVED = {DiskReading: ("most_tokens_per_second",), Criterion: ("met",)}
 """Properties that stand beside an object's fields."""
-_STATED_ONLY: Mapping[type, tuple[object, ...]] = {GpuFilter: (None, ()), LayerSpec: (None,)}
+_STATED_ONLY: Mapping[type, tuple[object, ...]] = {GpuFilter: (None, ())}
 """Values that mean that nothing was asked for, or that a field does not apply: left out."""
+_NO_FACT: Json = {"kv_heads": 1, "window": None, "wide_state": False}
+"""What stands for a fact that a kind of layer does not have, where it is not 0."""
 
 
 @singledispatch
@@ -172,6 +175,14 @@ def _architecture(arch: Architecture, say: Say) -> Json:
     claimed = () if arch.claimed_layers is not None else ("claimed_layers",)
     stated = {name: value for name, value in fields_of(arch).items() if name not in claimed}
     return {"confidence": arch.confidence, **stated}
+
+
+@shape.register
+def _layers(run: LayerRun, say: Say) -> Json:
+    """Facts of a kind that the contract does not name are left out."""
+    facts = {"attention": run.layer.name, "count": run.count, **run.layer.facts()}
+    named = {name: facts.get(name, _NO_FACT.get(name, 0)) for name in LayerJson.__annotations__}
+    return {name: fact for name, fact in named.items() if fact is not None}
 
 
 @shape.register

@@ -7,7 +7,9 @@ from fractions import Fraction
 from functools import lru_cache
 
 from gpusizer.core.dtypes import GGML_BLOCKS
-from gpusizer.model.architecture import Architecture, LayerSpec
+from gpusizer.model.architecture import Architecture
+from gpusizer.model.architecture.layer_kinds import Layer
+from gpusizer.model.architecture.layer_kinds.parts import CachePart, Widths
 
 
 def _ggml_width(name: str) -> Fraction:
@@ -68,27 +70,23 @@ def llama_cpp_types(kv_dtype: str) -> tuple[str, str] | None:
 
 
 @lru_cache(maxsize=256)
-def _widths(kv_dtype: str) -> tuple[int, int]:
-    """As `key_and_value_bytes`, in 32nds."""
+def _widths(kv_dtype: str) -> Widths:
+    """What one element takes, in 32nds of a byte."""
     keys, values = key_and_value_bytes(kv_dtype)
-    return int(keys * STEPS), int(values * STEPS)
+    return Widths(int(keys * STEPS), int(values * STEPS), STATE_BYTES * STEPS)
 
 
-def layer_cache(spec: LayerSpec, kv_dtype: str, context: int, cell_multiple: int) -> int:
-    """Cache or state of one of a run of equal layers, for one sequence of `context` tokens.
+def layer_cache(layer: Layer, kv_dtype: str, context: int, cell_multiple: int) -> int:
+    """Cache or state of one layer, for one sequence of `context` tokens.
 
     In 32nds of a byte, as in `CacheCurve`.
     """
-    state = spec.state_elements * STATE_BYTES * STEPS
-    if not spec.grows:
-        return state
-    keys, values = _widths(kv_dtype)
-    tokens = context if spec.window is None else min(context, spec.window)
-    cells = -(-tokens // cell_multiple) * cell_multiple
-    entries = context // spec.compress_ratio if spec.compress_ratio else 0
-    window = cells * (spec.key_width * keys + spec.value_width * values)
-    indexer = context * spec.indexed_elements * keys
-    return state + window + entries * spec.compressed_elements * keys + indexer
+    return layer.amount(context, _widths(kv_dtype), cell_multiple)
+
+
+def part_cache(part: CachePart, kv_dtype: str, context: int) -> int:
+    """The same of one part of a layer's cache."""
+    return part.amount(context, _widths(kv_dtype))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,20 +120,16 @@ def cache_curve(architecture: Architecture, kv_dtype: str, shards: int) -> Cache
     Grouped heads are divided among the GPUs, at least one head each; the MLA latent is
     replicated on every one. Sliding layers keep their window, and what they compress.
     """
-    keys, values = _widths(kv_dtype)
+    widths = _widths(kv_dtype)
     fixed, lines = 0, dict[int | None, int]()
-    for spec in architecture.layer_plan:
-        fixed += spec.count * -(-spec.state_elements * STATE_BYTES // shards) * STEPS
-        if spec.grows:
-            heads_here = -(-spec.kv_heads // shards)
-            per_token = (spec.key_width * keys + spec.value_width * values) * heads_here
-            amount = spec.count * -(-per_token // spec.kv_heads)
-            lines[spec.window] = lines.get(spec.window, 0) + amount
-            if spec.indexed_elements:
-                lines[None] = lines.get(None, 0) + spec.count * spec.indexed_elements * keys
-            if spec.compress_ratio:
-                entry = spec.count * spec.compressed_elements * keys
-                lines[None] = lines.get(None, 0) + -(-entry // spec.compress_ratio)
+    for run in architecture.layer_plan:
+        for part in run.layer.parts:
+            whole, (held, of) = widths.amount(part.elements), part.share(shards)
+            if not part.tokens_each:
+                fixed += run.count * -(-whole // STEPS * held // of) * STEPS
+                continue
+            amount = run.count * -(-whole * held // of)
+            lines[part.limit] = lines.get(part.limit, 0) + -(-amount // part.tokens_each)
     return CacheCurve(fixed, tuple(lines.items()))
 
 
@@ -160,6 +154,4 @@ def kv_cache_bytes(
 
 def grows(architecture: Architecture) -> bool:
     """Whether any layer's cache grows with context."""
-    return architecture.generates and any(
-        spec.grows and spec.key_width for spec in architecture.layer_plan
-    )
+    return architecture.generates and architecture.growing_elements_per_token > 0

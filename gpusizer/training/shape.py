@@ -177,7 +177,8 @@ def trained_shape(profile: ModelProfile) -> TrainedShape:
     counted = {Kind.EMBEDDING, Kind.OUTPUT}
     heads = (arch.attention_heads if arch else None) or max(1, hidden // 64)
     head_width = heads * ((arch.head_dim if arch else None) or hidden // heads)
-    keys = [spec.key_width or spec.head_keys for spec in arch.layer_plan] if arch else []
+    kept = [run.layer.tokens for run in arch.layer_plan] if arch else []
+    keys = [tokens.key_width for tokens in kept if tokens]
     norms = [g for g in groups if g.kind is Kind.NORM]
     return TrainedShape(
         matrices=matrices,

@@ -113,7 +113,7 @@ def test_layers_are_at_most_those_stored(claimed: int, layers: int) -> None:
     profile = build_profile(alternating(claimed, 4))
     assert profile.architecture is not None
     assert profile.architecture.layers == layers
-    assert sum(spec.count for spec in profile.architecture.layer_plan) == layers
+    assert sum(run.count for run in profile.architecture.layer_plan) == layers
     notes = [note for note in profile.caveats if note.code == "layers_not_stored"]
     expected = [Note("layers_not_stored", claimed=claimed, layers=layers)]
     assert notes == (expected if claimed > layers else [])

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from gpusizer.hub.snapshot import RepoSnapshot
-from gpusizer.model.architecture import Architecture, Attention, LayerSpec
+from gpusizer.model.architecture import Architecture, LayerRun
 from gpusizer.model.architecture.config import SYNONYMS, class_defaults, view
+from gpusizer.model.architecture.layer_kinds import LayerWord, RecurrentLayer
 from gpusizer.model.architecture.rotary import Rotary
 from gpusizer.model.profile import build_profile
 from tests.builders import Config, group, llama, snapshot, tiny, without_keys
@@ -69,8 +70,8 @@ def test_an_unusable_synonym_does_not_hide_a_good_one() -> None:
     assert view({"num_hidden_layers": "?", "n_layer": 7}).integer("layers") == 7
 
 
-FULL, SLIDING, CHUNKED = Attention.FULL, Attention.SLIDING, Attention.CHUNKED
-RECURRENT, NONE, CROSS = Attention.RECURRENT, Attention.NONE, Attention.CROSS
+FULL, SLIDING, CHUNKED = "full", "sliding", "chunked"
+RECURRENT, NONE, CROSS = "recurrent", "none", "cross"
 
 
 @each(
@@ -131,9 +132,9 @@ RECURRENT, NONE, CROSS = Attention.RECURRENT, Attention.NONE, Attention.CROSS
         ({"num_kv_shared_layers": 9}, [NONE] * 4),
     ],
 )
-def test_layer_kinds(config: Config, kinds: list[Attention]) -> None:
+def test_layer_kinds(config: Config, kinds: list[LayerWord]) -> None:
     plan = of_config({**SMALL, **config}).layer_plan
-    assert [spec.attention for spec in plan for _ in range(spec.count)] == kinds
+    assert [run.layer.name for run in plan for _ in range(run.count)] == kinds
 
 
 @pytest.mark.parametrize(
@@ -145,13 +146,13 @@ def test_layer_kinds(config: Config, kinds: list[Attention]) -> None:
         ({"layer_types": ["sliding_attention"] * 4}, {(SLIDING, None)}),  # its size is not said
     ],
 )
-def test_windows(config: Config, windows: set[tuple[Attention, int | None]]) -> None:
+def test_windows(config: Config, windows: set[tuple[LayerWord, int | None]]) -> None:
     plan = of_config({**SMALL, **config}).layer_plan
-    assert {(spec.attention, spec.window) for spec in plan} == windows
+    assert {(run.layer.name, run.layer.facts().get("window")) for run in plan} == windows
 
 
 def test_equal_neighbours_are_one_run() -> None:
-    runs = [(spec.attention, spec.count) for spec in architecture(gemma3_1b()).layer_plan]
+    runs = [(run.layer.name, run.count) for run in architecture(gemma3_1b()).layer_plan]
     # 26 layers, every sixth full: 4 x (5 sliding + 1 full) and 2 more sliding ones
     assert runs == [(SLIDING, 5), (FULL, 1)] * 4 + [(SLIDING, 2)]
 
@@ -175,7 +176,9 @@ def test_cache_elements_per_token(repo: RepoSnapshot, elements: int) -> None:
 
 def test_recurrent_state() -> None:
     state = [
-        s.state_elements for s in architecture(qwen3_next()).layer_plan for _ in range(s.count)
+        run.layer.state.size if run.layer.state else 0
+        for run in architecture(qwen3_next()).layer_plan
+        for _ in range(run.count)
     ]
     # (4 - 1) x (2 x 16 x 128 + 32 x 128) + 32 x 128 x 128 = 24,576 + 524,288
     assert Counter(state) == {548_864: 36, 0: 12}
@@ -192,11 +195,9 @@ def test_mamba2_state() -> None:
         "n_groups": 1,
         "conv_kernel": 4,
     }
-    (spec,) = of_config(mamba).layer_plan
+    (run,) = of_config(mamba).layer_plan
     # inner = 2 x 2560; (4 - 1) x (5120 + 2 x 128) + 5120 x 128
-    assert spec == LayerSpec(
-        RECURRENT, 2, state_elements=3 * 5376 + 655_360, conv_elements=3 * 5376
-    )
+    assert run == LayerRun(RecurrentLayer(3 * 5376 + 655_360, conv_elements=3 * 5376), 2)
 
 
 RECOVERABLE = {

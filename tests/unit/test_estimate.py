@@ -24,7 +24,13 @@ from gpusizer.memory.quants import all_quants, find_quant
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.weight_sizes import weight_sizes
 from gpusizer.memory.workload import Workload
-from gpusizer.model.architecture import Architecture, Attention, LayerSpec
+from gpusizer.model.architecture import Architecture, LayerRun
+from gpusizer.model.architecture.layer_kinds import (
+    CrossAttention,
+    FullAttention,
+    RecurrentLayer,
+    SlidingAttention,
+)
 from gpusizer.model.profile import ModelProfile, build_profile
 from scrapers.cache.stored import EmbeddedSnapshots
 from tests.builders import llama
@@ -100,18 +106,18 @@ def test_recurrent_layers_keep_a_fixed_state() -> None:
 
 
 @each(
-    "spec, context, cached",
+    "run, context, cached",
     [
-        (LayerSpec(Attention.FULL, 3, 8, 8), 100_000, 3 * 100_000 * 16 * 2),
-        (LayerSpec(Attention.SLIDING, 1, 8, 8, window=512), 100_000, 512 * 16 * 2),
-        (LayerSpec(Attention.SLIDING, 1, 8, 8, window=512), 100, 100 * 16 * 2),
-        (LayerSpec(Attention.SLIDING, 1, 8, 8), 100, 100 * 16 * 2),  # the window is unknown
-        (LayerSpec(Attention.RECURRENT, 2, state_elements=9), 100, 2 * 9 * 4),
-        (LayerSpec(Attention.CROSS, 1), 100, 0),
+        (LayerRun(FullAttention(8, 8), 3), 100_000, 3 * 100_000 * 16 * 2),
+        (LayerRun(SlidingAttention(8, 8, window=512)), 100_000, 512 * 16 * 2),
+        (LayerRun(SlidingAttention(8, 8, window=512)), 100, 100 * 16 * 2),
+        (LayerRun(SlidingAttention(8, 8)), 100, 100 * 16 * 2),  # the window is unknown
+        (LayerRun(RecurrentLayer(9), 2), 100, 2 * 9 * 4),
+        (LayerRun(CrossAttention()), 100, 0),
     ],
 )
-def test_cache_bytes_of_each_kind_of_layer(spec: LayerSpec, context: int, cached: int) -> None:
-    one_layer = replace(LLAMA, layer_plan=(spec,))
+def test_cache_bytes_of_each_kind_of_layer(run: LayerRun, context: int, cached: int) -> None:
+    one_layer = replace(LLAMA, layer_plan=(run,))
     assert kv_cache_bytes(one_layer, context, 1, "auto") == cached
 
 

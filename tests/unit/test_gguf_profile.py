@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 from gpusizer.core.units import MIB
 from gpusizer.memory.kv_cache import kv_cache_bytes
 from gpusizer.memory.quants.recipes import RECIPES
-from gpusizer.model.architecture import Architecture, Attention, resolve_gguf
+from gpusizer.model.architecture import Architecture, resolve_gguf
+from gpusizer.model.architecture.layer_kinds import (
+    AttentionWithState,
+    FullAttention,
+    RecurrentLayer,
+)
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.model.tensor_roles import Kind, Part, Slot, kind_of, part_of, slot_of
 from gpusizer.text import say_note
@@ -216,14 +221,14 @@ def resolved(arch: str, tensors: Shaped | None = None, **facts: Any) -> Architec
 def plan(architecture: Architecture) -> str:
     """Layers in order, one letter each."""
     letters = {
-        Attention.FULL: "F",
-        Attention.SLIDING: "s",
-        Attention.CHUNKED: "c",
-        Attention.MLA: "M",
-        Attention.RECURRENT: "r",
-        Attention.NONE: "-",
+        "full": "F",
+        "sliding": "s",
+        "chunked": "c",
+        "mla": "M",
+        "recurrent": "r",
+        "none": "-",
     }
-    return "".join(letters[spec.attention] * spec.count for spec in architecture.layer_plan)
+    return "".join(letters[run.layer.name] * run.count for run in architecture.layer_plan)
 
 
 WINDOW = {"attention.sliding_window": 128}
@@ -271,7 +276,7 @@ def test_heads_that_differ_by_layer_are_measured() -> None:
         for x in "kv"
     }
     architecture_found = resolved("new", tensors, kv_heads=[1, 2])
-    assert [spec.key_width for spec in architecture_found.layer_plan] == [64, 128]
+    assert [run.layer.facts()["key_width"] for run in architecture_found.layer_plan] == [64, 128]
     assert architecture_found.kv_heads == 2
 
 
@@ -291,7 +296,7 @@ def test_latent_attention() -> None:
     split = {f"blk.{n}.attn_k_b.weight": ("F16", (128, 512, 128)) for n in range(2)}
     resolved_model = resolved("deepseek2", split, **MLA)
     assert plan(resolved_model) == "MM"
-    assert resolved_model.layer_plan[0].key_width == 576
+    assert resolved_model.layer_plan[0].layer.facts()["key_width"] == 576
     assert resolved_model.head_dim == 192
 
 
@@ -299,8 +304,8 @@ def test_older_files_of_latent_models_cache_every_head() -> None:
     facts = {**MLA, "kv_heads": 128, "head_dim": 192, "attention.value_length": 128}
     joint = {f"blk.{n}.attn_kv_b.weight": ("F16", (32768, 512)) for n in range(2)}
     resolved_model = resolved("deepseek2", joint, **facts)
-    spec = resolved_model.layer_plan[0]
-    assert (plan(resolved_model), spec.key_width, spec.value_width) == ("FF", 128 * 192, 128 * 128)
+    assert plan(resolved_model) == "FF"
+    assert resolved_model.layer_plan[0].layer == FullAttention(128 * 192, 128 * 128, 128)
 
 
 def test_state_of_qwen3_next_is_what_llama_cpp_logs() -> None:
@@ -323,8 +328,9 @@ def test_state_of_qwen3_next_is_what_llama_cpp_logs() -> None:
     ],
 )
 def test_states_of_recurrent_layers(arch: str, facts: dict[str, Any], elements: int) -> None:
-    first = resolved(arch, layers=2, **facts).layer_plan[0]
-    assert (first.attention, first.state_elements) == (Attention.RECURRENT, elements)
+    first = resolved(arch, layers=2, **facts).layer_plan[0].layer
+    assert isinstance(first, RecurrentLayer)
+    assert first.state_elements == elements
 
 
 def test_attention_and_a_state_in_one_layer() -> None:
@@ -335,11 +341,10 @@ def test_attention_and_a_state_in_one_layer() -> None:
         "blk.0.ssm_a": ("F32", (8, 1)),
         "blk.0.ssm_conv1d.weight": ("F32", (544, 4)),
     }
-    (layer,) = resolved(
-        "falcon-h1", tensors, layers=1, **STATE, **{"ssm.group_count": 1}
-    ).layer_plan
-    assert (layer.attention, layer.key_width) == (Attention.FULL, 128)
-    assert layer.state_elements == 512 * 16 + 3 * (512 + 2 * 16)
+    (run,) = resolved("falcon-h1", tensors, layers=1, **STATE, **{"ssm.group_count": 1}).layer_plan
+    assert isinstance(run.layer, AttentionWithState)
+    assert run.layer.attends == FullAttention(128, 128, 2)
+    assert run.layer.keeps.state_elements == 512 * 16 + 3 * (512 + 2 * 16)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from gpusizer.memory.engines.base import Split
 from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.engines.vllm.pages import cache_of
 from gpusizer.memory.kv_cache import kv_cache_bytes
-from gpusizer.model.architecture import Architecture, Attention
+from gpusizer.model.architecture import Architecture
+from gpusizer.model.architecture.layer_kinds import CompressedAttention, SlidingAttention
 from gpusizer.model.profile import ModelProfile, build_profile
 from tests.builders import Config, group, snapshot
 from tests.each import each
@@ -41,9 +42,14 @@ def facts(config: Config, tensors: Sequence[TensorGroup] = (), **more: Any) -> A
 def layers(architecture: Architecture) -> list[tuple[str, int, int | None, int]]:
     """Kind, elements of a token, window and state of each cache."""
     return [
-        (s.attention.value, s.key_width + s.value_width, s.window, s.state_elements)
-        for s in architecture.layer_plan
-        for _ in range(s.count)
+        (
+            run.layer.name,
+            sum(run.layer.tokens.elements) if run.layer.tokens else 0,
+            run.layer.tokens.window if run.layer.tokens else None,
+            run.layer.state.size if run.layer.state else 0,
+        )
+        for run in architecture.layer_plan
+        for _ in range(run.count)
     ]
 
 
@@ -216,7 +222,7 @@ def test_latents_have_the_widths_of_their_tensors() -> None:
     names = ["indexed_attention", "sliding_attention", "full_attention"]
     read = facts({**config, "layer_types": names, "num_hidden_layers": 3}, latents)
     assert layers(read) == [("mla", 576, None, 0), ("mla", 1088, 128, 0), ("mla", 512, None, 0)]
-    assert [spec.rope_width for spec in read.layer_plan] == [64, 64, 0]
+    assert [run.layer.facts()["rope_width"] for run in read.layer_plan] == [64, 64, 0]
 
 
 def test_two_attentions_of_a_layer_are_two_caches() -> None:
@@ -236,10 +242,10 @@ def test_compressed_layers_by_the_rates_of_their_kinds() -> None:
         "num_key_value_heads": 1,
         "head_dim": 512,
     }
-    plan = facts(config).layer_plan
-    assert [(s.attention, s.window, s.compress_ratio, s.value_width) for s in plan] == [
-        (Attention.SLIDING, 128, 128, 0),
-        (Attention.SLIDING, 128, 4, 0),
+    window = SlidingAttention(512, 0, 1, window=128)
+    assert [run.layer for run in facts(config).layer_plan] == [
+        CompressedAttention(window, compress_ratio=128),
+        CompressedAttention(window, compress_ratio=4),
     ]
 
 
@@ -249,7 +255,7 @@ def test_an_indexer_beside_ordinary_heads() -> None:
         {"indexer_head_dim": 128, "layer_types": ["indexed_attention"] * 4},
         [*attention([0, 1, 2, 3]), indexer],
     )
-    assert [s.indexer_width for s in read.layer_plan] == [0, 128, 0]
+    assert [run.layer.facts().get("indexer_width") for run in read.layer_plan] == [None, 128, None]
     assert kv_cache_bytes(read, 1000, 1, "f16") == 1000 * 2 * (4 * 512 + 128)
 
 

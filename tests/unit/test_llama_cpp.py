@@ -180,8 +180,8 @@ def test_a_window_that_llama_cpp_ignores_becomes_full_attention() -> None:
     windowed = llama(model_type="phi3", config={"sliding_window": 2047})
     arch = build_profile(windowed).architecture
     assert arch is not None
-    assert {spec.window for spec in arch.layer_plan} == {2047}
-    assert {spec.window for spec in cached(arch, 512, BUILDS[-1]).layer_plan} == {None}
+    assert {run.layer.facts()["window"] for run in arch.layer_plan} == {2047}
+    assert all(run.layer.lasts for run in cached(arch, 512, BUILDS[-1]).layer_plan)
 
 
 @each(
@@ -232,7 +232,7 @@ def test_drafts_are_a_second_context() -> None:
     hybrid = build_profile(qwen3_next())
     arch = hybrid.architecture
     assert arch is not None
-    states = sum(s.count * s.state_elements * 4 for s in arch.layer_plan if s.state_elements)
+    states = sum(run.count * run.layer.state.size * 4 for run in arch.layer_plan if run.layer.state)
     without, drafting = (estimate(hybrid, context=256, draft_tokens=n).per_gpu for n in (0, 3))
     layer = 256 * 2 * 2 * 256 * 2  # 256 cells of two heads of 256, keys and values
     assert drafting.kv_cache.likely == without.kv_cache.likely + 3 * states + layer

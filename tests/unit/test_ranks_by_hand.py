@@ -10,8 +10,8 @@ import pytest
 from gpusizer.core.dtypes import GGML_BLOCKS
 from gpusizer.memory.engines import Split
 from gpusizer.memory.kv_cache import BYTES_PER_ELEMENT, cache_curve
-from gpusizer.model.architecture import Attention
-from gpusizer.model.architecture.model import LayerSpec
+from gpusizer.model.architecture import LayerRun
+from gpusizer.model.architecture.layer_kinds import FullAttention, RecurrentLayer
 from gpusizer.model.profile import build_profile
 from tests.asking import size
 from tests.builders import llama
@@ -28,8 +28,8 @@ def test_widths_of_cached_elements_are_ggmls() -> None:
 
 def test_ranks_divide_recurrent_states_and_heads() -> None:
     """Three layers of 1,000 elements in FP32; five of 8 heads with 2 x 64 elements in 16 bits."""
-    recurrent = LayerSpec(Attention.RECURRENT, 3, state_elements=1000)
-    full = LayerSpec(Attention.FULL, 5, key_width=512, value_width=512, kv_heads=8)
+    recurrent = LayerRun(RecurrentLayer(1000), 3)
+    full = LayerRun(FullAttention(512, 512, kv_heads=8), 5)
     arch = build_profile(llama()).architecture
     assert arch is not None
     arch = replace(arch, layer_plan=(recurrent, full))

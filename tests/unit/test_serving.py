@@ -15,7 +15,6 @@ from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.weight_sizes import weight_sizes
 from gpusizer.memory.workload import Workload
-from gpusizer.model.architecture import Attention
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.model.tensor_roles import Part
 from tests.builders import llama
@@ -102,7 +101,7 @@ def test_sliding_layers_of_sglang_have_a_pool_of_their_own() -> None:
     assert cache_bytes == 10_000 * token * 4 + round(10_000 * token * 0.8) * 22
     assert sglang.longest_context(placement, cache_bytes) == 10_000
     assert arch is not None
-    assert sum(s.count for s in arch.layer_plan if s.attention is Attention.SLIDING) == 22
+    assert sum(run.count for run in arch.layer_plan if run.layer.name == "sliding") == 22
 
 
 def test_tokens_that_sglang_guesses_take_a_layer_and_states() -> None:

@@ -11,7 +11,14 @@ from gpusizer.core.units import GIB
 from gpusizer.memory.engines import Placement, Split
 from gpusizer.memory.engines.vllm import pages
 from gpusizer.memory.workload import Workload
-from gpusizer.model.architecture import Architecture, Attention, LayerSpec
+from gpusizer.model.architecture import Architecture, LayerRun
+from gpusizer.model.architecture.layer_kinds import (
+    ChunkedAttention,
+    FullAttention,
+    IndexedAttention,
+    RecurrentLayer,
+    SlidingAttention,
+)
 from gpusizer.model.profile import build_profile
 from tests.families import gemma3_1b
 from tests.vllm_models import (
@@ -30,8 +37,8 @@ from tests.vllm_models import (
 
 def test_pages_of_sliding_layers_are_grouped() -> None:
     """Gemma-2-27B: 23 full and 23 sliding layers, windows of 4096, 8192 tokens a step."""
-    full = LayerSpec(Attention.FULL, 23, 2048, 2048, 16)
-    sliding = LayerSpec(Attention.SLIDING, 23, 2048, 2048, 16, window=4096)
+    full = LayerRun(FullAttention(2048, 2048, 16), 23)
+    sliding = LayerRun(SlidingAttention(2048, 2048, 16, window=4096), 23)
     blocks = 512 + (512 + 1)  # the window and a step exceed the sequence; one block of slack
     assert sequence(hybrid(full, sliding), 8192) == blocks * 23 * 16 * 8192
     # before groups existed, every layer kept everything
@@ -49,8 +56,8 @@ def test_groups_have_as_many_layers_as_the_rarest_kind() -> None:
 def test_smaller_heads_get_longer_blocks() -> None:
     """Gemma-4-26B: full layers cache half as much per token, so a page holds 32 of them."""
     arch = hybrid(
-        LayerSpec(Attention.SLIDING, 25, 2048, 2048, 8, window=1024),
-        LayerSpec(Attention.FULL, 5, 1024, 1024, 2),
+        LayerRun(SlidingAttention(2048, 2048, 8, window=1024), 25),
+        LayerRun(FullAttention(1024, 1024, 2), 5),
     )
     pages_needed = 5 * (-(-(1023 + 4096) // 16) + 1) + 8192 // 32
     cache_bytes = sequence(arch, 8192, "0.20.0", max_num_batched_tokens=4096)
@@ -58,10 +65,8 @@ def test_smaller_heads_get_longer_blocks() -> None:
     assert round(cache_bytes / GIB, 3) == 1.136  # as vLLM 0.20 logged
 
 
-RECURRENT = LayerSpec(
-    Attention.RECURRENT, 48, state_elements=817_152, conv_elements=30_720, wide_state=True
-)
-QWEN_27B = hybrid(RECURRENT, LayerSpec(Attention.FULL, 16, 1024, 1024, 4))
+RECURRENT = LayerRun(RecurrentLayer(817_152, conv_elements=30_720, wide_state=True), 48)
+QWEN_27B = hybrid(RECURRENT, LayerRun(FullAttention(1024, 1024, 4), 16))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +98,7 @@ def test_a_batch_has_a_block_for_every_state() -> None:
 
 
 def test_purely_recurrent_models_keep_their_states() -> None:
-    arch = hybrid(LayerSpec(Attention.RECURRENT, 4, state_elements=1000, conv_elements=200))
+    arch = hybrid(LayerRun(RecurrentLayer(1000, conv_elements=200), 4))
     assert sequence(arch, 10) == sequence(arch, 10_000) == 4 * 1000 * 2
     assert VLLM.longest_context(placed(arch), 10**9) is None
 
@@ -104,22 +109,22 @@ def test_latents_by_version_and_type() -> None:
     assert sequence(arch, 16, kv_dtype="fp8") == 16 * 61 * 576
     assert sequence(arch, 16, "0.7.2") == 16 * 61 * 640 * 2
     assert sequence(arch, 16, "0.6.3") == 16 * 61 * 2 * 128 * 256 * 2  # 192 padded to 256
-    sparse = hybrid(replace(arch.layer_plan[0], count=61, indexer_width=128))
+    latent = arch.layer_plan[0].layer
+    indexed = IndexedAttention(latent, indexer_width=128)
+    sparse = hybrid(LayerRun(indexed, 61))
     assert sequence(sparse, 16) == 16 * 61 * (656 + 132)  # DeepSeek-V3.2: 48,068 B a token
-    without_indexer = replace(
-        arch.layer_plan[0], count=31
-    )  # GLM-5.2: some layers use another's choice
-    shared = hybrid(replace(without_indexer, count=30, indexer_width=128), without_indexer)
+    # GLM-5.2: some layers use another's choice
+    shared = hybrid(LayerRun(indexed, 30), LayerRun(latent, 31))
     assert sequence(shared, 16) == 16 * (61 * 656 + 30 * 132)
     assert sequence(sparse, 16, kv_dtype="bf16") == 16 * 61 * (576 * 2 + 132)
 
 
 def test_windows_that_vllm_does_not_know() -> None:
-    sliding = LayerSpec(Attention.SLIDING, 32, 96, 96, 1, window=512)
+    sliding = LayerRun(SlidingAttention(96, 96, 1, window=512), 32)
     phi = replace(hybrid(sliding), model_type="phi3")
     assert sequence(phi, 4096) == 32 * 4096 * 192 * 2
     assert sequence(hybrid(sliding), 4096, max_num_batched_tokens=16) < sequence(phi, 4096)
-    chunked = hybrid(LayerSpec(Attention.CHUNKED, 32, 96, 96, 1, window=512))
+    chunked = hybrid(LayerRun(ChunkedAttention(96, 96, 1, window=512), 32))
     assert sequence(chunked, 4096) == sequence(phi, 4096)
 
 

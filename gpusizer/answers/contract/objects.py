@@ -20,7 +20,8 @@ from gpusizer.core.messages import NoteValue
 from gpusizer.gpus.costs import CostAssumptions, LoadTimes, RentalQuote
 from gpusizer.gpus.gpu import Price
 from gpusizer.gpus.purpose import Criterion, Purpose
-from gpusizer.model.architecture import Architecture, Confidence, LayerSpec
+from gpusizer.model.architecture import Architecture, Confidence
+from gpusizer.model.architecture.layer_kinds import LayerWord
 
 Written = Mapping[str, object]
 """An object that Python reads only after it has narrowed it."""
@@ -132,7 +133,25 @@ QuantizationJson = Annotated[
     Written,
     FieldsOf(of(str, "method"), of(float | None, "bits", "group_size"), of(str | None, "kv_dtype")),
 ]
-LayerJson = Annotated[Written, FieldsOf(LayerSpec, stated_only=("window",))]
+
+
+class LayerJson(TypedDict):
+    attention: LayerWord
+    count: int
+    key_width: int
+    value_width: int
+    kv_heads: int
+    window: NotRequired[int]
+    state_elements: int
+    conv_elements: int
+    wide_state: bool
+    rope_width: int
+    head_keys: int
+    head_values: int
+    indexer_width: int
+    compress_ratio: int
+
+
 ArchitectureJson = Annotated[
     Written,
     FieldsOf(

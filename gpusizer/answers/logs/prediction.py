@@ -193,7 +193,7 @@ def _stored(profile: ModelProfile) -> QuantPair:
 def grows_evenly(profile: ModelProfile) -> bool:
     """Whether every token takes the same cache: no windows, no recurrent states."""
     arch = profile.architecture
-    return arch is not None and all(s.grows_evenly for s in arch.layer_plan)
+    return arch is not None and all(run.layer.grows_evenly for run in arch.layer_plan)
 
 
 def _of(name: str, amount: Amount) -> Predicted:

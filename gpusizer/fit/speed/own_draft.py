@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from gpusizer.fit.speed.work import ModelFacts, Work, attention_flops
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.kv_cache import kv_cache_bytes
-from gpusizer.model.architecture import Architecture
+from gpusizer.model.architecture import Architecture, LayerRun
 from gpusizer.model.draft import drafts
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import is_expert
@@ -45,8 +45,8 @@ class OwnDraft:
             return None
         routed = [(g, amount) for g, amount in stored if is_expert(g.pattern)]
         dense = [(g, amount) for g, amount in stored if not is_expert(g.pattern)]
-        lasting = [s for s in arch.layer_plan if s.lasts]
-        kept = replace((lasting or arch.layer_plan)[-1], count=1)
+        lasting = [run for run in arch.layer_plan if run.layer.lasts]
+        kept = LayerRun((lasting or arch.layer_plan)[-1].layer)
         return cls(
             dense_parameters=sum(g.parameters for g, _ in dense) // layers,
             expert_parameters=sum(g.parameters for g, _ in routed) // layers,

@@ -122,8 +122,9 @@ class ModelFacts:
         feeding, mixing, experts = _layers_by_purpose(profile)
         alternate = feeding and mixing and not (feeding | experts) & mixing
         running = arch.layers / 2 if alternate else arch.layers
-        latent = sum(s.count for s in arch.layer_plan if s.is_latent)
-        states = (s.count * s.state_elements for s in arch.layer_plan)
+        plan = arch.layer_plan
+        latent = sum(run.count for run in plan if run.layer.latent)
+        states = (run.count * run.layer.state.size for run in plan if run.layer.state)
         return cls(
             layers=arch.layers,
             running_layers=running,
@@ -252,10 +253,10 @@ def _layers_by_purpose(profile: ModelProfile) -> tuple[set[int], set[int], set[i
 def _query_heads(arch: Architecture) -> float:
     """Query heads for each head of keys, averaged over layers whose cache grows; a latent is kept
     once for all of them, and read so."""
-    layers = [s for s in arch.layer_plan if s.grows]
+    kept = [(run.layer.tokens, run.count) for run in arch.layer_plan if run.layer.tokens]
     heads = arch.attention_heads or 1
-    shared = sum(s.count * (1.0 if s.is_latent else heads / max(1, s.kv_heads)) for s in layers)
-    return max(1.0, shared / max(1, sum(s.count for s in layers)))
+    shared = sum(count * tokens.readers(heads) for tokens, count in kept)
+    return max(1.0, shared / max(1, sum(count for _, count in kept)))
 
 
 def attention_flops(arch: Architecture, prompt: int) -> float:
@@ -265,12 +266,10 @@ def attention_flops(arch: Architecture, prompt: int) -> float:
     """
     heads = arch.attention_heads or 1
     total = 0.0
-    for spec in arch.layer_plan:
-        if not spec.grows:
+    for run in arch.layer_plan:
+        tokens = run.layer.tokens
+        if tokens is None:
             continue
-        reach = prompt / 2 if spec.window is None else min(prompt / 2, spec.window)
-        per_head = spec.key_width / max(1, spec.kv_heads)
-        if spec.is_latent and arch.head_dim:
-            per_head = min(per_head, arch.head_dim)
-        total += spec.count * 4 * heads * per_head * reach
+        reach = prompt / 2 if tokens.window is None else min(prompt / 2, tokens.window)
+        total += run.count * 4 * heads * tokens.compared_width(arch.head_dim) * reach
     return total

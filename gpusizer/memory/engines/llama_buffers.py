@@ -12,7 +12,8 @@ from gpusizer.core.byte_ranges import Amount, fitted
 from gpusizer.core.units import MIB
 from gpusizer.memory.engines.llama_layers import ubatch
 from gpusizer.memory.workload import Workload
-from gpusizer.model.architecture import Architecture, LayerSpec
+from gpusizer.model.architecture import Architecture
+from gpusizer.model.architecture.layer_kinds import Layer
 
 _F16, _F32 = 2, 4
 _PIPELINE_COPIES = 3  # inputs are kept for four batches in flight; one of them is counted elsewhere
@@ -56,7 +57,7 @@ def compute_buffer(arch: Architecture, workload: Workload, gpus: int, graph: Gra
         return _encoder_buffer(arch, workload, graph)
     batch, hidden = ubatch(workload), arch.hidden_size or 0
     states = hidden * batch * _F32
-    recurs = any(spec.has_state for spec in arch.layer_plan)
+    recurs = any(run.layer.state for run in arch.layer_plan)
     rest = (1 if graph.cpu else _output_states(arch, recurs=recurs)) * states
     if graph.vulkan and recurs:
         rest += 3 * states + workload.context * batch * _F32  # copies of the mask
@@ -93,7 +94,7 @@ def layer_states(arch: Architecture, workload: Workload, graph: Graph) -> int:
     mask of all cells, which Ollama's graphs hold twice.
     """
     hidden = arch.hidden_size or 0
-    latent = max(_queries(arch, spec) for spec in arch.layer_plan)
+    latent = max(_queries(arch, run.layer) for run in arch.layer_plan)
     states = max(
         hidden * _LAYER_STATES,
         _feed_forward(arch, graph) + hidden * _FEED_FORWARD_STATES,
@@ -125,12 +126,10 @@ def _scores(arch: Architecture, workload: Workload, graph: Graph) -> int:
     return cells * batch * ((arch.attention_heads or 1) + 1) * _F32 + states
 
 
-def _queries(arch: Architecture, spec: LayerSpec) -> int:
+def _queries(arch: Architecture, layer: Layer) -> int:
     """Values of one token's queries where the latent is cached: as projected, absorbed into the
     latent, and joined with their rotary part (src/models/deepseek2.cpp)."""
-    if not spec.is_latent:
-        return 0
-    return spec.head_keys + (arch.attention_heads or 0) * (2 * spec.key_width - spec.rope_width)
+    return layer.latent.query_width(arch.attention_heads or 0) if layer.latent else 0
 
 
 def _logits(arch: Architecture, tokens: int) -> int:

@@ -19,7 +19,9 @@ from gpusizer.memory.engines.llama_versions import BuildRules, as_cached
 from gpusizer.memory.kv_cache import STEPS, layer_cache
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import Workload
-from gpusizer.model.architecture import Architecture, LayerSpec, kinds_between
+from gpusizer.model.architecture import Architecture, LayerRun, kinds_between
+from gpusizer.model.architecture.layer_kinds import Layer
+from gpusizer.model.architecture.layer_kinds.parts import StatePart
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Kind, Part, is_expert
 from gpusizer.model.weights import WeightGroup
@@ -183,26 +185,25 @@ def cached(
     architecture = as_cached(architecture, rules)
     ignored = architecture.model_type in _WINDOW_IGNORED
     plan = tuple(
-        _with_room(spec, batch, drafts, ignored=ignored) for spec in architecture.layer_plan
+        LayerRun(_with_room(run.layer, batch, drafts, ignored=ignored), run.count)
+        for run in architecture.layer_plan
     )
     return replace(architecture, layer_plan=plan)
 
 
-def _with_room(spec: LayerSpec, batch: int, drafts: int, *, ignored: bool) -> LayerSpec:
-    if spec.has_state:
-        spec = replace(spec, state_elements=spec.state_elements * (1 + drafts))
-    if spec.window is None:
-        return spec
-    if ignored:
-        return spec.without_window()
-    return replace(spec, window=spec.window + batch)
+def _with_room(layer: Layer, batch: int, drafts: int, *, ignored: bool) -> Layer:
+    def once_more(state: StatePart) -> StatePart:
+        return replace(state, size=state.size * (1 + drafts))
+
+    layer = layer.with_state(once_more) if drafts else layer
+    return layer.without_window() if ignored else layer.with_room(batch)
 
 
 def draft_cache(architecture: Architecture, workload: Workload, context: int) -> int:
     """Cache of one sequence in the draft layer, in 32nds of a byte: a context of its own, which
     caches as the last layer of full attention does (pull request 22673).
     """
-    full = [s for s in architecture.layer_plan if s.lasts]
+    full = [run.layer for run in architecture.layer_plan if run.layer.lasts]
     if not workload.own_draft_tokens or not full:
         return 0
     return layer_cache(full[-1], workload.kv_dtype, context, CELLS)
@@ -214,8 +215,8 @@ def cache_per_layer(
     """Cache of one sequence in each layer, in 32nds of a byte."""
     per_layer: list[int] = []
     as_built = cached(architecture, ubatch(workload), rules, workload.draft_tokens)
-    for spec in as_built.layer_plan:
-        per_layer += [layer_cache(spec, workload.kv_dtype, context, CELLS)] * spec.count
+    for run in as_built.layer_plan:
+        per_layer += [layer_cache(run.layer, workload.kv_dtype, context, CELLS)] * run.count
     per_layer[-1] += draft_cache(as_built, workload, context)
     return per_layer
 
@@ -226,7 +227,7 @@ def sequence_bytes(
     """Cache of one sequence on the GPU that holds most of it."""
     as_built = cached(architecture, ubatch(workload), rules, workload.draft_tokens)
     amounts = [
-        sum(spec.count * layer_cache(spec, workload.kv_dtype, context, CELLS) for spec in stage)
+        sum(run.count * layer_cache(run.layer, workload.kv_dtype, context, CELLS) for run in stage)
         for stage in _kinds_of_stages(as_built, workload.gpu_layers, gpus)
     ]
     if workload.gpu_layers != 0:
@@ -237,8 +238,8 @@ def sequence_bytes(
 @lru_cache(maxsize=256)
 def _kinds_of_stages(
     architecture: Architecture, gpu_layers: int | None, gpus: int
-) -> list[list[LayerSpec]]:
+) -> list[list[LayerRun]]:
     """The kinds of layers on each GPU."""
     plan = architecture.layer_plan
-    parts = stages(sum(spec.count for spec in plan), gpu_layers, gpus)
+    parts = stages(sum(run.count for run in plan), gpu_layers, gpus)
     return kinds_between(plan, [parts[0].first, *(part.end for part in parts)])

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 
-from gpusizer.model.architecture import Architecture, LayerSpec
+from gpusizer.model.architecture import Architecture, LayerRun
+from gpusizer.model.architecture.layer_kinds import Layer
 
 _NUMBER = re.compile(r"\d+")
 _MONTH = re.compile(r"20\d\d-[01]\d")
@@ -73,23 +74,21 @@ def rules_of(version: str | None, builds: tuple[BuildRules, ...] = BUILDS) -> Bu
     return next((rules for rules in reversed(builds) if rules.since <= number), builds[0])
 
 
-def cached_layer(spec: LayerSpec, rules: BuildRules) -> LayerSpec:
-    """A layer as a build caches it, without an indexer: all attention is dense there. Latent layers
-    of unknown heads stay as they are."""
-    spec = replace(spec, indexer_width=0) if spec.indexed_elements else spec
-    if spec.is_latent:
-        if rules.latent is Latent.TWICE:
-            return replace(spec, value_width=spec.key_width - spec.rope_width)
-        if rules.latent is Latent.HEADS and spec.head_keys:
-            return spec.as_heads()
-    elif spec.window is not None and not rules.windows:
-        return spec.without_window()
-    return spec
+def cached_layer(layer: Layer, rules: BuildRules) -> Layer:
+    """A layer as a build caches it, without an indexer: all attention is dense there."""
+    dense = layer.without_index()
+    if dense.latent is None:
+        return dense if rules.windows else dense.without_window()
+    if rules.latent is Latent.TWICE:
+        return dense.as_twice()
+    return dense.as_heads() if rules.latent is Latent.HEADS else dense
 
 
 def as_cached(architecture: Architecture, rules: BuildRules) -> Architecture:
     """The architecture with its layers as a build caches them."""
-    plan = tuple(cached_layer(spec, rules) for spec in architecture.layer_plan)
+    plan = tuple(
+        LayerRun(cached_layer(run.layer, rules), run.count) for run in architecture.layer_plan
+    )
     if plan == architecture.layer_plan:
         return architecture
     return replace(architecture, layer_plan=plan)

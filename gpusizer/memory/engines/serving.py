@@ -25,7 +25,7 @@ from gpusizer.memory.engines.vllm.loading import VllmLoader
 from gpusizer.memory.engines.vllm.pages import Cache, cache_of, compresses
 from gpusizer.memory.engines.vllm.version_defaults import UNIFIED, is_unified
 from gpusizer.memory.workload import Workload
-from gpusizer.model.architecture import Architecture
+from gpusizer.model.architecture import Architecture, LayerRun
 from gpusizer.model.profile import ModelProfile
 
 _BIG_CARD_BYTES = 60 * GIB  # SGLang's prefill chunks grow from here on
@@ -169,8 +169,8 @@ class SglangEngine(ServingEngine):
 
 def _with_draft_layer(arch: Architecture) -> Architecture:
     """The model with one more layer that keeps every token, as its draft layers do."""
-    lasting = [s for s in arch.layer_plan if s.lasts]
-    draft = tuple(replace(spec, count=1) for spec in lasting[-1:])
+    lasting = [run.layer for run in arch.layer_plan if run.layer.lasts]
+    draft = tuple(LayerRun(layer) for layer in lasting[-1:])
     return replace(arch, layer_plan=(*arch.layer_plan, *draft))
 
 

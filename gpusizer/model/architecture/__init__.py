@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from gpusizer.model.architecture.gguf import resolve_gguf
 from gpusizer.model.architecture.model import (
-    GROWING,
     Architecture,
-    Attention,
     Confidence,
-    LayerSpec,
+    LayerRun,
     kinds_between,
 )
 from gpusizer.model.architecture.resolve import architecture_of_config, resolve_architecture
 
 __all__ = [
-    "GROWING",
     "Architecture",
-    "Attention",
     "Confidence",
-    "LayerSpec",
+    "LayerRun",
     "architecture_of_config",
     "kinds_between",
     "resolve_architecture",

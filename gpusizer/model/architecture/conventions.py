@@ -1,55 +1,33 @@
 """The many ways configurations say which kind of cache each layer has.
 
-Each reader looks for one convention and returns a kind per layer, or None when the
-configuration does not use that convention. A new convention is a reader and its place in `READERS`.
+Each function looks for one convention and returns a kind per layer, or None when the configuration
+does not use it. A new convention is a function and its place in `CONVENTIONS`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import cycle, islice
 
 from gpusizer.core.loose_values import JsonValue
 from gpusizer.model.architecture.config import LAYER_KINDS, MODEL_TYPES, ConfigView
-from gpusizer.model.architecture.model import Attention
-
-
-@dataclass(frozen=True, slots=True)
-class LayerKind:
-    """What one layer remembers.
-
-    Attributes:
-        attention: how it remembers tokens.
-        state: it keeps a recurrent state beside them.
-        name: what the configuration calls it, where it has names.
-        known: the name is in `config.toml`.
-        window: tokens kept, where the configuration gives them layer by layer.
-    """
-
-    attention: Attention
-    state: bool = False
-    name: str = ""
-    known: bool = True
-    window: int | None = None
-
+from gpusizer.model.architecture.layer_readers import (
+    CACHELESS,
+    CHUNKED,
+    CROSS,
+    FULL,
+    OF_WORD,
+    RECURRENT,
+    SLIDING,
+)
+from gpusizer.model.architecture.layer_source import LayerKind
 
 Kinds = list[LayerKind]
-Reader = Callable[[ConfigView, int], "Kinds | None"]
+Convention = Callable[[ConfigView, int], "Kinds | None"]
 
-FULL, SLIDING = LayerKind(Attention.FULL), LayerKind(Attention.SLIDING)
-CHUNKED, NONE = LayerKind(Attention.CHUNKED), LayerKind(Attention.NONE)
-CROSS, RECURRENT = LayerKind(Attention.CROSS), LayerKind(Attention.RECURRENT)
-
-_OF_WORD = {
-    "both": replace(FULL, state=True),
-    "both_sliding": replace(SLIDING, state=True),
-    "compressed": SLIDING,
-}
 _NAMES = {
-    name: replace(_OF_WORD.get(word) or LayerKind(Attention(word)), name=name)
-    for word, names in LAYER_KINDS.items()
-    for name in names
+    name: replace(OF_WORD[word], name=name) for word, names in LAYER_KINDS.items() for name in names
 }
 _LONGEST_NAME = 60
 
@@ -73,7 +51,7 @@ def _named_list(view: ConfigView, layers: int) -> Kinds | None:
 def _by_pairs(kinds: Kinds, layers: int) -> Kinds:
     """One kind for each layer, of a list that names attention and its feed-forward apart (Dory)."""
     feeds = kinds[1::2]
-    if len(kinds) == 2 * layers and all(kind.attention is Attention.NONE for kind in feeds):
+    if len(kinds) == 2 * layers and all(kind.read is CACHELESS.read for kind in feeds):
         return kinds[::2]
     return kinds[:layers]
 
@@ -100,7 +78,7 @@ def _pattern_string(view: ConfigView, layers: int) -> Kinds | None:
     if pattern is None or len(pattern) < layers:
         return None
     letters = {"M": RECURRENT, "*": FULL}
-    return [letters.get(letter, NONE) for letter in pattern[:layers]]
+    return [letters.get(letter, CACHELESS) for letter in pattern[:layers]]
 
 
 def _type_numbers(view: ConfigView, layers: int) -> Kinds | None:
@@ -145,7 +123,7 @@ def _shared_upper_half(view: ConfigView, layers: int) -> Kinds | None:
         own = replace(own, window=window if isinstance(window, int) and window > 0 else None)
         kinds.append(RECURRENT if layer % period == 0 else own)
     kept = min(layers, layers // 2 + 2)
-    return kinds[:kept] + [NONE] * (layers - kept)
+    return kinds[:kept] + [CACHELESS] * (layers - kept)
 
 
 def _mamba_steps(view: ConfigView, layers: int) -> Kinds | None:
@@ -216,7 +194,7 @@ def _blocks(view: ConfigView, layers: int) -> Kinds | None:
     blocks = view.sequence("block_configs")
     if blocks is None or len(blocks) < layers:
         return None
-    return [FULL if _has_attention(block) else NONE for block in blocks[:layers]]
+    return [FULL if _has_attention(block) else CACHELESS for block in blocks[:layers]]
 
 
 def _has_attention(block: JsonValue) -> bool:
@@ -256,7 +234,7 @@ def _sliding(view: ConfigView, layers: int) -> Kinds | None:
     return kinds if pattern else [replace(kind, known=False) for kind in kinds]
 
 
-READERS: tuple[Reader, ...] = (
+CONVENTIONS: tuple[Convention, ...] = (
     _named_list,
     _block_types,
     _pattern_string,

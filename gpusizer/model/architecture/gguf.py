@@ -158,8 +158,8 @@ def _layer_type(facts: _Facts, layer: int) -> str:
 
 
 def _without_attention(facts: _Facts, layer: int) -> str:
-    """RECURRENT where the model has states, else NONE: Nemotron-H has layers of a feed-forward
-    alone.
+    """A recurrent layer where the model has states, else one that keeps nothing: Nemotron-H has
+    layers of a feed-forward alone.
     """
     feeds = facts.name.startswith("nemotron_h") and facts.at("feed_forward_length", layer)
     has_state = any(facts.number(key) for key in _STATE_KEYS)

@@ -10,15 +10,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from gpusizer.model.architecture.config import ConfigView
-from gpusizer.model.architecture.conventions import FULL, NONE, READERS, Kinds, LayerKind
-from gpusizer.model.architecture.model import Attention
+from gpusizer.model.architecture.conventions import CONVENTIONS, Kinds
+from gpusizer.model.architecture.layer_readers import CACHELESS, FULL, RECURRENT
+from gpusizer.model.architecture.layer_source import LayerKind
 from gpusizer.model.architecture.stack import LayerStack
 
 
 def layer_kinds(view: ConfigView, layers: int, stack: LayerStack) -> Kinds:
     """One kind for each of `layers` layers."""
-    for reader in READERS:
-        kinds = reader(view, layers)
+    for convention in CONVENTIONS:
+        kinds = convention(view, layers)
         if kinds is not None:
             break
     else:
@@ -31,8 +32,8 @@ def _voted(kind: LayerKind, layer: int, stack: LayerStack) -> LayerKind:
     """The kind with what the layer's tensors show besides."""
     remembers = stack.remembers(layer)
     if not kind.known and remembers and layer not in stack.attentions:
-        return replace(kind, attention=Attention.RECURRENT)
-    if remembers and kind.attention not in (Attention.RECURRENT, Attention.NONE):
+        return replace(RECURRENT, name=kind.name, known=False)
+    if remembers and kind.attends:
         return replace(kind, state=True)
     return kind
 
@@ -43,11 +44,11 @@ def _without_shared(view: ConfigView, kinds: Kinds) -> Kinds:
     """
     shared = view.number("num_kv_shared_layers") or 0
     keep = max(0, len(kinds) - shared)
-    kinds = kinds[:keep] + [NONE] * (len(kinds) - keep)
+    kinds = kinds[:keep] + [CACHELESS] * (len(kinds) - keep)
     sources = view.sequence("kv_source_layers") or []
     for layer, source in enumerate(sources[: len(kinds)]):
         if isinstance(source, int) and source != layer:
-            kinds[layer] = NONE
+            kinds[layer] = CACHELESS
     return kinds
 
 

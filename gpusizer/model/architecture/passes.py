@@ -9,10 +9,10 @@ a window), `num_loops` (mlx_lm/models/nanbeige.py), `n_recurrent_loops` (transfo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gpusizer.model.architecture.config import ConfigView
-from gpusizer.model.architecture.model import Attention, LayerSpec
+from gpusizer.model.architecture.layer_kinds import Layer
 
 _MOST_PASSES = 64
 
@@ -74,13 +74,11 @@ def _counted(cfg: ConfigView, layers: int, claimed: int | None) -> Passes | None
     return Passes((claimed or 0) // layers, 0, layers) if counts else None
 
 
-def repeated(specs: Sequence[LayerSpec], passes: Passes) -> list[LayerSpec]:
+def repeated(layers: Sequence[Layer], passes: Passes) -> list[Layer]:
     """The layers in the order in which a token meets their caches."""
-    again = [_later(spec, passes.window) for spec in specs[passes.first : passes.end]]
-    return [*specs[: passes.end], *again * (passes.times - 1), *specs[passes.end :]]
-
-
-def _later(spec: LayerSpec, window: int | None) -> LayerSpec:
-    if window is None or spec.attention is not Attention.FULL:
-        return spec
-    return replace(spec, attention=Attention.SLIDING, window=window)
+    window = passes.window
+    again = [
+        layer if window is None else layer.seen_within(window)
+        for layer in layers[passes.first : passes.end]
+    ]
+    return [*layers[: passes.end], *again * (passes.times - 1), *layers[passes.end :]]

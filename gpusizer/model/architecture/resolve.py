@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from gpusizer.hub.snapshot import Config
 from gpusizer.model.architecture import tensors
 from gpusizer.model.architecture.config import ConfigView, view
+from gpusizer.model.architecture.layer_source import Heads
 from gpusizer.model.architecture.model import Architecture
 from gpusizer.model.architecture.passes import passes_of
-from gpusizer.model.architecture.plan import Heads, Planner
+from gpusizer.model.architecture.plan import Planner
 from gpusizer.model.architecture.purpose import ModelRole, purpose_of
 from gpusizer.model.architecture.rotary import rotary_of
 from gpusizer.model.architecture.stack import HeadWidths, stack_in

@@ -10,9 +10,7 @@ from collections.abc import Callable
 
 from gpusizer.core.loose_values import JsonObject, object_in
 from gpusizer.model.architecture.config import ConfigView
-from gpusizer.model.architecture.conventions import LayerKind
-from gpusizer.model.architecture.model import Attention
-from gpusizer.model.architecture.stack import LayerStack
+from gpusizer.model.architecture.layer_source import LayerSource
 
 State = tuple[int, int]
 """Elements of (convolution inputs, state)."""
@@ -22,17 +20,18 @@ _OTHER_KINDS = frozenset({"mamba", "conv", "recurrent", "jet"})
 """Names of recurrent layers that are no linear attention: what they keep is not taken for its."""
 
 
-def state_of(cfg: ConfigView, kind: LayerKind, layer: int, stack: LayerStack) -> State | None:
-    """What a layer keeps of each sequence, None where neither configuration nor tensors say it.
+def state_of(source: LayerSource, *, beside: bool) -> State | None:
+    """What a layer keeps of each sequence, alone or `beside` tokens; None where neither
+    configuration nor tensors say it.
 
     A layer that shows convolutions alone keeps their inputs; what a configuration says of states
     is then about other layers.
     """
+    cfg, stack, layer = source.cfg, source.stack, source.number
     conv, state = stack.conv.get(layer), stack.state.get(layer)
-    beside = kind.attention is not Attention.RECURRENT
     if conv is not None and layer not in stack.decaying and beside:
         return conv, 0
-    if (named := _named(cfg, kind.name)) is not None:
+    if (named := _named(cfg, source.kind.name)) is not None:
         return named
     for reader in _READERS:
         found = reader(cfg)
@@ -40,7 +39,9 @@ def state_of(cfg: ConfigView, kind: LayerKind, layer: int, stack: LayerStack) ->
             return min(found[0], _MOST), min(found[1], _MOST)
     if state is not None or (conv is not None and layer not in stack.decaying):
         return conv or 0, state or 0
-    return _lightning(cfg, kind) if conv is None else None
+    if beside or source.kind.name in _OTHER_KINDS or conv is not None:
+        return None
+    return _lightning(cfg)
 
 
 def _delta_net(cfg: ConfigView) -> State | None:
@@ -126,12 +127,12 @@ def _short_convolution(cfg: ConfigView) -> State | None:
     return None if kernel is None or hidden is None else ((kernel - 1) * hidden, 0)
 
 
-def _lightning(cfg: ConfigView, kind: LayerKind) -> State | None:
+def _lightning(cfg: ConfigView) -> State | None:
     """Linear attention with the heads of attention and no convolution: a square matrix for each
     (MiniMax-Text-01, Ring-linear; vLLM `MambaStateShapeCalculator.linear_attention_state_shape`).
     """
     heads, width = cfg.integer("attention_heads"), cfg.integer("head_dim")
-    if kind.attention is not Attention.RECURRENT or kind.name in _OTHER_KINDS or heads is None:
+    if heads is None:
         return None
     width = width or (cfg.integer("hidden_size") or 0) // heads
     return 0, heads * width * width

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from gpusizer.core.tables import toml_of
 from gpusizer.model.architecture.config import ConfigView
-from gpusizer.model.architecture.model import Attention, LayerSpec
+from gpusizer.model.architecture.model import LayerRun
 from gpusizer.model.tensor_roles import Kind
 from gpusizer.model.weights import WeightGroup
 
@@ -41,18 +41,14 @@ def _is_telling(key: str) -> bool:
 
 def doubts_of(
     config: ConfigView,
-    plan: Sequence[LayerSpec],
+    plan: Sequence[LayerRun],
     experts: tuple[int | None, int | None],
     groups: Sequence[WeightGroup],
 ) -> Iterator[str]:
     """Yield the parts of a model that writes which are not known, in a few words each; `experts`
     are the routed ones of a layer and of these those of a token."""
-    layers = sum(spec.count for spec in plan)
-    stateless = sum(
-        spec.count
-        for spec in plan
-        if spec.attention is Attention.RECURRENT and not spec.state_elements
-    )
+    layers = sum(run.count for run in plan)
+    stateless = sum(run.count for run in plan if run.layer.misses_size)
     if stateless:
         yield f"{stateless} of {layers} layers: {STATE}"
     routed, chosen = experts

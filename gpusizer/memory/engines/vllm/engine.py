@@ -19,6 +19,7 @@ from gpusizer.memory.engines.base import (
     SplitBy,
 )
 from gpusizer.memory.engines.vllm.activations import peak_of
+from gpusizer.memory.engines.vllm.compressed_pages import CompressedCache
 from gpusizer.memory.engines.vllm.eras import (
     CURRENT,
     Era,
@@ -28,7 +29,7 @@ from gpusizer.memory.engines.vllm.eras import (
 )
 from gpusizer.memory.engines.vllm.graphs import graph_bytes, warmup_bytes
 from gpusizer.memory.engines.vllm.loading import VllmLoader
-from gpusizer.memory.engines.vllm.pages import BLOCK, Cache, CompressedCache, cache_of
+from gpusizer.memory.engines.vllm.pages import BLOCK, Cache, cache_of
 from gpusizer.memory.engines.vllm.runtime import (
     beside_bytes,
     context_bytes,
@@ -155,7 +156,7 @@ class VllmEngine(Engine):
         if not self._era(workload).profiles_whole_prompts:
             return ()
         plan = profile.architecture.layer_plan if profile.architecture else ()
-        odd = any(spec.has_state or spec.crosses for spec in plan)
+        odd = any(run.layer.state or run.layer.crosses for run in plan)
         sees = any(group.part is Part.VISION for group in profile.groups)
         if not odd and (workload.text_only or not sees):
             return ()

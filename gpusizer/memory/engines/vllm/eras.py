@@ -76,7 +76,7 @@ class Era:
         if arch is None or "none" in named or "all" in named:
             return "all" in named
         packed = profile.quantization is not None and "unquantized" in named
-        recurrent = any(s.has_state for s in arch.layer_plan)
+        recurrent = any(run.layer.state for run in arch.layer_plan)
         if packed or recurrent or not arch.generates:
             return False
         return arch.model_type in named or ("dense" in named and not arch.experts)

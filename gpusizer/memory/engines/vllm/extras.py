@@ -55,10 +55,10 @@ def absorbed_elements(profile: ModelProfile, split: Split, era: Era) -> int:
     in the weights' own width where they are FP8, else 16-bit.
     """
     arch = profile.architecture
-    spec = next((s for s in arch.layer_plan if s.is_latent), None) if arch else None
-    if arch is None or spec is None or era.latent == "expanded":
+    plan = arch.layer_plan if arch else ()
+    latents = [run.layer.latent for run in plan for _ in range(run.count) if run.layer.latent]
+    if arch is None or not latents or era.latent == "expanded":
         return 0
-    layers = sum(s.count for s in arch.layer_plan if s.is_latent)
     if era.latent == "exact":
         elements = sum(
             g.parameters for g in profile.groups if g.slot is Slot.KV_B and g.part is Part.TEXT
@@ -68,9 +68,9 @@ def absorbed_elements(profile: ModelProfile, split: Split, era: Era) -> int:
     query = next(
         (g.shape[0] for g in profile.groups if g.pattern.endswith("q_a_proj.weight")), hidden
     )
-    latent = spec.key_width - spec.rope_width
-    per_layer = heads * (query * (latent + spec.rope_width) + latent * hidden)
-    return layers * per_layer // (split.tensor * split.pipeline)
+    first = latents[0]
+    per_layer = heads * (query * first.key_width + first.latent_width * hidden)
+    return len(latents) * per_layer // (split.tensor * split.pipeline)
 
 
 def padding_bytes(placement: Placement, sizes: WeightSizes, era: Era) -> int:

@@ -88,11 +88,8 @@ def _split_bytes(arch: Architecture, split: Split, tokens: int) -> float:
 
     Layers and graphs take turns in them. A latent's output is as wide as the latent.
     """
-    widths = (
-        spec.key_width - spec.rope_width if spec.is_latent else spec.value_width / spec.kv_heads
-        for spec in arch.layer_plan
-        if spec.kv_heads or spec.is_latent
-    )
+    kept = (run.layer.tokens for run in arch.layer_plan)
+    widths = (tokens.output_width for tokens in kept if tokens)
     heads = (arch.attention_heads or 0) / split.tensor
     return _SPLITS * tokens * heads * max(widths, default=0.0) * _SPLIT_ELEMENT
 
@@ -105,8 +102,6 @@ def warmup_bytes(arch: Architecture, limits: BatchLimits, split: Split) -> float
     """
     if not arch.model_type.startswith(_DELTA_RULES):
         return 0.0
-    states = (
-        spec.state_elements - spec.conv_elements for spec in arch.layer_plan if spec.has_state
-    )
-    width = max(states, default=0) / _DELTA_KEY_WIDTH
+    states = (run.layer.state for run in arch.layer_plan)
+    width = max((state.recurrent_size for state in states if state), default=0) / _DELTA_KEY_WIDTH
     return limits.tokens * _WARMUP_BYTES * width / split.tensor

@@ -6,50 +6,25 @@ bytes per sequence that logs print are reproduced (data/SOURCES.md, "Serving eng
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import ceil
 
 from gpusizer.memory.engines.base import Split
+from gpusizer.memory.engines.vllm.compressed_pages import CompressedCache
 from gpusizer.memory.engines.vllm.eras import Era
+from gpusizer.memory.engines.vllm.part_pages import PageKind, PartPages
 from gpusizer.memory.engines.vllm.weights import stage_edges
-from gpusizer.memory.kv_cache import key_and_value_bytes
-from gpusizer.model.architecture import (
-    Architecture,
-    LayerSpec,
-    kinds_between,
-)
+from gpusizer.model.architecture import Architecture, LayerRun, kinds_between
+from gpusizer.model.architecture.layer_kinds import Layer
+from gpusizer.model.architecture.layer_kinds.parts import StatePart
 
 BLOCK = 16
 """Tokens of a block."""
 
-_WIDE = 2
-_STATE = 4  # bytes of a wide recurrent state
 _BALANCED = 1.5  # kinds whose layer counts differ less are padded to the larger one
 _WINDOW_IGNORED = frozenset({"phi3"})  # runs as Llama, whose code has no window
-_LATENT_STEP = 128
-_HEAD_STEP = 128  # V0 without MLA stored heads of 192 as 256
-_SCALE_GROUP = 128  # fp8_ds_mla: an FP32 scale per 128 values, the rotary part in 16 bits
 _CONV_WINDOW = 3  # inputs that short convolutions of four look back on
-_INDEXER_SCALE = 4  # bytes of scale beside 8-bit indexer keys, per 128
-
-
-@dataclass(frozen=True, slots=True)
-class PageKind:
-    """Layers with equal pages.
-
-    Attributes:
-        layers: how many.
-        token: bytes of one token in one layer on one GPU.
-        window: tokens that stay, None for all.
-        state: bytes of a recurrent state, 0 for attention.
-    """
-
-    layers: int
-    token: int
-    window: int | None = None
-    state: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,30 +107,42 @@ def cache_of(
     recurrent state has room for the tokens that are guessed, by whatever guesses them.
     """
     layers = arch.layer_plan
-    edges = stage_edges(sum(spec.count for spec in layers), split.pipeline)
+    edges = stage_edges(sum(run.count for run in layers), split.pipeline)
     if draft_tokens:
-        layers = tuple(_with_drafts(spec, draft_tokens) for spec in layers)
-        lasting = [s for s in layers if s.lasts]
+        layers = tuple(LayerRun(_with_drafts(r.layer, draft_tokens), r.count) for r in layers)
+        lasting = [run.layer for run in layers if run.layer.lasts]
         draft = lasting[-1:] if own_drafts else []
-        layers += tuple(replace(spec, count=1) for spec in draft)
+        layers += tuple(LayerRun(layer) for layer in draft)
         edges[-1] += len(draft)
-    ignored = not era.grouped_pages or arch.model_type in _WINDOW_IGNORED
+    part_pages = PartPages.of(arch, kv_dtype, split.tensor, era)
+    windows = era.grouped_pages and arch.model_type not in _WINDOW_IGNORED
+    state_pages = _state_pages(era, draft_tokens, prefix_caching=prefix_caching)
     stages: list[Cache | CompressedCache] = []
-    for specs in kinds_between(layers, edges):
-        if compresses(specs):
-            stages.append(CompressedCache(tuple(specs), kv_dtype, step_tokens))
+    for runs in kinds_between(layers, edges):
+        if compresses(runs):
+            stages.append(CompressedCache(tuple(runs), kv_dtype, step_tokens))
             continue
-        counts: dict[PageKind, int] = {}
-        for spec in specs:
-            for kind in _kinds(spec, arch, kv_dtype, split.tensor, era):
-                # Chunked layers keep everything unless an experimental switch is set.
-                full = ignored or spec.is_chunked
-                kind = replace(kind, window=None) if full else kind
-                counts[kind] = counts.get(kind, 0) + spec.count
-        kinds = tuple(replace(kind, layers=count) for kind, count in counts.items())
-        pages = _state_pages(era, draft_tokens, prefix_caching=prefix_caching)
-        stages.append(Cache(kinds, _is_grouped(kinds), pages, step_tokens))
+        kinds = _page_kinds(runs, part_pages, windows=windows)
+        stages.append(Cache(kinds, _is_grouped(kinds), state_pages, step_tokens))
     return tuple(stages)
+
+
+def _page_kinds(
+    runs: Sequence[LayerRun], part_pages: PartPages, *, windows: bool
+) -> tuple[PageKind, ...]:
+    """The parts of layers by equal pages. A part beside others counts as a layer of its own: an
+    indexer, and a state beside attention (`FalconH1ParallelHybrid` has both).
+    """
+    counts: dict[PageKind, int] = {}
+    for run in runs:
+        # Chunked layers keep everything unless an experimental switch is set.
+        bounded = windows and not run.layer.is_chunked
+        for part in run.layer.parts:
+            page = part.read_by(part_pages)
+            if page is not None:
+                page = page if bounded else replace(page, window=None)
+                counts[page] = counts.get(page, 0) + run.count
+    return tuple(replace(page, layers=count) for page, count in counts.items())
 
 
 def _state_pages(era: Era, draft_tokens: int, *, prefix_caching: bool | None) -> int:
@@ -172,14 +159,14 @@ def _state_pages(era: Era, draft_tokens: int, *, prefix_caching: bool | None) ->
     return 1 + draft_tokens + int(cached)
 
 
-def _with_drafts(spec: LayerSpec, tokens: int) -> LayerSpec:
+def _with_drafts(layer: Layer, tokens: int) -> Layer:
     """A recurrent layer whose convolution state also has room for draft tokens."""
-    more = spec.conv_elements // _CONV_WINDOW * tokens
-    return replace(
-        spec,
-        conv_elements=spec.conv_elements + more,
-        state_elements=spec.state_elements + more,
-    )
+
+    def longer(state: StatePart) -> StatePart:
+        more = state.conv_size // _CONV_WINDOW * tokens
+        return replace(state, size=state.size + more, conv_size=state.conv_size + more)
+
+    return layer.with_state(longer)
 
 
 def _is_grouped(kinds: tuple[PageKind, ...]) -> bool:
@@ -195,106 +182,6 @@ def _group_size(counts: list[int]) -> int:
     return most if most < fewest * _BALANCED else fewest
 
 
-def _kinds(
-    spec: LayerSpec, arch: Architecture, kv_dtype: str, ranks: int, era: Era
-) -> Iterator[PageKind]:
-    """What one layer caches; sparse attention's indexer counts as a layer of its own, and so does a
-    state beside attention (`FalconH1ParallelHybrid` has both). A state of unknown size has no page.
-    """
-    if spec.state_elements:
-        wide = _STATE if spec.wide_state else _WIDE
-        conv = spec.conv_elements * _WIDE
-        state = (spec.state_elements - spec.conv_elements) * wide
-        yield PageKind(1, 0, None, -(-(conv + state) // ranks))
-    if spec.indexed_elements:
-        width = spec.indexed_elements
-        yield PageKind(1, width + -(-width // _SCALE_GROUP) * _INDEXER_SCALE)
-    if spec.is_latent:
-        yield PageKind(1, _latent_bytes(spec, arch, kv_dtype, ranks, era), spec.window)
-    elif spec.grows and spec.key_width:
-        heads = -(-spec.kv_heads // ranks)
-        keys, values = key_and_value_bytes(kv_dtype)
-        per_head = (spec.key_width * keys + spec.value_width * values) / spec.kv_heads
-        yield PageKind(1, ceil(per_head * heads), spec.window)
-
-
-def _latent_bytes(spec: LayerSpec, arch: Architecture, kv_dtype: str, ranks: int, era: Era) -> int:
-    """Bytes of one token's latent in one layer; every rank holds it whole.
-
-    Sparse models keep it as fp8_ds_mla unless 16 bits are asked for: 8-bit values, an FP32 scale
-    per 128 of them, a 16-bit rotary part (656 bytes at 512 + 64).
-    """
-    latent, rope = spec.key_width - spec.rope_width, spec.rope_width
-    if era.latent == "expanded":
-        head = -(-(arch.head_dim or 0) // _HEAD_STEP) * _HEAD_STEP
-        heads = -(-(arch.attention_heads or 1) // ranks)
-        return int(heads * head * sum(key_and_value_bytes(kv_dtype)))
-    sparse = any(layer.indexer_width for layer in arch.layer_plan)  # its choice may be shared
-    if sparse and kv_dtype in ("auto", "fp8", "fp8_e4m3", "fp8_e5m2"):
-        return latent + -(-latent // _SCALE_GROUP) * 4 + rope * _WIDE
-    width = spec.key_width
-    if era.latent == "padded":
-        width = -(-width // _LATENT_STEP) * _LATENT_STEP
-    return int(width * key_and_value_bytes(kv_dtype)[0])
-
-
-_BLOCK_TOKENS = 256
-_BLOCK_ENTRIES = 64  # of a window, and of layers that compress four tokens to one
-_OVERLAPPING = 4  # the ratio whose entries also see the tokens of the entry before
-_STATE_BLOCK = {_OVERLAPPING: 4, 128: 8}  # tokens of a block of compressor states, by ratio
-_FOOTER_BYTES = 8  # scales of one entry of fp8_ds_mla: 448 values, 64 in 16 bits, 584 bytes
-_INDEXER_SCALE_BYTES = 4
-_EIGHT_BITS = ("auto", "fp8", "fp8_e4m3", "fp8_e5m2")
-
-
-@dataclass(frozen=True, slots=True)
-class CompressedCache:
-    """The cache of DeepSeek-V4 on one pipeline stage: windows, compressed entries and the
-    compressors' states. `kv_dtype` "auto" means fp8_ds_mla, as in the engine.
-
-    Sizes of blocks are those of the engine (vLLM blog, "DeepSeek V4 in vLLM", 2026-04-24: a logical
-    block of 256 tokens, compressor states kept like sliding windows, pages of equal size in a
-    pool). With the values of DeepSeek-V4-Flash and steps of 8,192 tokens a sequence of 912,128
-    comes to 6.03 GiB; issue 51041 reports 6.32.
-    """
-
-    specs: tuple[LayerSpec, ...]
-    kv_dtype: str
-    step_tokens: int
-    state_block_bytes: int = 0
-
-    def bytes_at(self, context: int) -> int:
-        """Cache of one sequence of `context` tokens."""
-        return sum(spec.count * self._layer(spec, context) for spec in self.specs)
-
-    def _layer(self, spec: LayerSpec, context: int) -> int:
-        entry, indexer = self._entry_bytes(spec)
-        page, indexer_page = _BLOCK_ENTRIES * entry, _BLOCK_ENTRIES * indexer
-        total = self._blocks(spec.window or context, _BLOCK_ENTRIES, context) * page
-        ratio = spec.compress_ratio
-        if not ratio:
-            return total
-        blocks = -(-context // _BLOCK_TOKENS)
-        total += blocks * (_BLOCK_TOKENS // ratio) * (entry + indexer)
-        reach = ratio * 2 if ratio == _OVERLAPPING else ratio
-        states = self._blocks(reach, _STATE_BLOCK.get(ratio, _BLOCK_ENTRIES), context)
-        return total + states * (page + indexer_page)
-
-    def _blocks(self, window: int, block: int, context: int) -> int:
-        """Blocks of a window that a step of the scheduler moves on."""
-        tokens = min(window - 1 + self.step_tokens, context)
-        return -(-tokens // block) + 1
-
-    def _entry_bytes(self, spec: LayerSpec) -> tuple[int, int]:
-        """Bytes of one entry and of the indexer's beside it."""
-        if self.kv_dtype in _EIGHT_BITS:
-            entry = spec.key_width - spec.rope_width + spec.rope_width * _WIDE + _FOOTER_BYTES
-            scale = _INDEXER_SCALE_BYTES if spec.indexer_width else 0
-            return entry, spec.indexer_width + scale
-        width = key_and_value_bytes(self.kv_dtype)[0]
-        return int(spec.key_width * width), int(spec.indexer_width * width)
-
-
-def compresses(specs: Sequence[LayerSpec]) -> bool:
-    """Whether any layer keeps compressed entries beside its window."""
-    return any(spec.compress_ratio for spec in specs)
+def compresses(plan: Iterable[LayerRun]) -> bool:
+    """Whether tokens of any layer share entries."""
+    return any(run.layer.compresses for run in plan)

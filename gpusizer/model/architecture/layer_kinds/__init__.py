@@ -1,0 +1,31 @@
+"""Kinds of layers: what each keeps of a sequence, one class for each, behind one interface."""
+
+from __future__ import annotations
+
+from gpusizer.model.architecture.layer_kinds.attention import (
+    CachelessLayer,
+    ChunkedAttention,
+    CrossAttention,
+    FullAttention,
+    LatentAttention,
+    SlidingAttention,
+)
+from gpusizer.model.architecture.layer_kinds.layer import Layer, LayerAndMore, LayerWord
+from gpusizer.model.architecture.layer_kinds.recurrent import AttentionWithState, RecurrentLayer
+from gpusizer.model.architecture.layer_kinds.sparse import CompressedAttention, IndexedAttention
+
+__all__ = [
+    "AttentionWithState",
+    "CachelessLayer",
+    "ChunkedAttention",
+    "CompressedAttention",
+    "CrossAttention",
+    "FullAttention",
+    "IndexedAttention",
+    "LatentAttention",
+    "Layer",
+    "LayerAndMore",
+    "LayerWord",
+    "RecurrentLayer",
+    "SlidingAttention",
+]

@@ -1,0 +1,193 @@
+"""Layer: the interface of all kinds of layers.
+
+A kind is a frozen dataclass that yields the parts of its cache. What engines ask is answered from
+these, and a kind overrides what is otherwise with it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import ClassVar, Literal
+
+from gpusizer.model.architecture.layer_kinds.parts import (
+    CachePart,
+    EntryPart,
+    IndexPart,
+    LatentPart,
+    StatePart,
+    TokenPart,
+    Widths,
+)
+
+LayerWord = Literal["full", "sliding", "chunked", "mla", "cross", "recurrent", "none"]
+"""How answers call what a layer keeps."""
+StateChange = Callable[[StatePart], StatePart]
+
+
+@dataclass(frozen=True)
+class Layer(ABC):
+    """What one layer keeps of a sequence.
+
+    Fields of kinds bear the names that answers have for them (`LayerJson`).
+    """
+
+    word: ClassVar[LayerWord]
+
+    @abstractmethod
+    def made_of(self) -> Iterable[CachePart]:
+        """The parts of its cache: a state first, then tokens, then what is kept beside them."""
+
+    @cached_property
+    def parts(self) -> tuple[CachePart, ...]:
+        """The parts of its cache."""
+        return tuple(self.made_of())
+
+    @property
+    def name(self) -> LayerWord:
+        """How answers call it."""
+        return self.word
+
+    def facts(self) -> Mapping[str, object]:
+        """Its sizes by the names that answers have for them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def amount(self, context: int, widths: Widths, multiple: int = 1) -> int:
+        """What a sequence of `context` tokens keeps in it, where tokens are stored in multiples."""
+        return sum(part.amount(context, widths, multiple) for part in self.parts)
+
+    @cached_property
+    def tokens(self) -> TokenPart | None:
+        """Keys and values of tokens, None where it keeps none of its own."""
+        return next((part for part in self.parts if isinstance(part, TokenPart)), None)
+
+    @cached_property
+    def latent(self) -> LatentPart | None:
+        """The latent of a token, None where heads have keys of their own."""
+        return next((part for part in self.parts if isinstance(part, LatentPart)), None)
+
+    @cached_property
+    def state(self) -> StatePart | None:
+        """Its recurrent state, alone or beside tokens."""
+        return next((part for part in self.parts if isinstance(part, StatePart)), None)
+
+    @cached_property
+    def is_indexed(self) -> bool:
+        """Whether an indexer of its own picks the tokens that it reads."""
+        return any(
+            isinstance(part, IndexPart) or (isinstance(part, EntryPart) and part.index_width > 0)
+            for part in self.parts
+        )
+
+    @cached_property
+    def compresses(self) -> bool:
+        """Whether tokens share entries."""
+        return any(isinstance(part, EntryPart) for part in self.parts)
+
+    @cached_property
+    def elements_per_token(self) -> int:
+        """Elements that a new token adds before any window is full."""
+        growing = (part for part in self.parts if part.tokens_each)
+        return sum(sum(part.elements) // part.tokens_each for part in growing)
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it keeps every token as it is."""
+        return self.tokens is not None and self.tokens.window is None
+
+    @property
+    def grows_evenly(self) -> bool:
+        """Whether a token costs the same wherever it is, and nothing is kept besides."""
+        return self.state is None and (self.lasts or self.tokens is None)
+
+    @property
+    def crosses(self) -> bool:
+        """Whether it attends to what an encoder left."""
+        return False
+
+    @property
+    def is_chunked(self) -> bool:
+        """Whether it attends within chunks of the context, not within a window that moves."""
+        return False
+
+    @property
+    def misses_size(self) -> bool:
+        """Whether it keeps something whose size is not known."""
+        return False
+
+    def without_window(self) -> Layer:
+        """The same where an engine keeps every token."""
+        return self
+
+    def with_room(self, tokens: int) -> Layer:
+        """The same where an engine keeps so many tokens beside a window."""
+        return self
+
+    def seen_within(self, window: int) -> Layer:
+        """The same where a layer that keeps everything sees a window."""
+        return self
+
+    def without_index(self) -> Layer:
+        """The same where an engine reads every token, and so needs no indexer."""
+        return self
+
+    def as_heads(self) -> Layer:
+        """The same where an engine keeps keys and values of every head for a latent."""
+        return self
+
+    def as_twice(self) -> Layer:
+        """The same where an engine keeps a latent as keys, and once more as values."""
+        return self
+
+    def with_state(self, change: StateChange) -> Layer:
+        """The same with its state changed, where it keeps one."""
+        return self
+
+
+@dataclass(frozen=True)
+class LayerAndMore(Layer):
+    """A layer that attends as another kind does, and keeps something beside: base of such kinds."""
+
+    attends: Layer
+
+    @property
+    def name(self) -> LayerWord:
+        return self.attends.name
+
+    def facts(self) -> Mapping[str, object]:
+        own = {name: value for name, value in super().facts().items() if name != "attends"}
+        return {**self.attends.facts(), **own}
+
+    @property
+    def lasts(self) -> bool:
+        return self.attends.lasts
+
+    @property
+    def is_chunked(self) -> bool:
+        return self.attends.is_chunked
+
+    def without_window(self) -> Layer:
+        return self._around(self.attends.without_window())
+
+    def with_room(self, tokens: int) -> Layer:
+        return self._around(self.attends.with_room(tokens))
+
+    def seen_within(self, window: int) -> Layer:
+        return self._around(self.attends.seen_within(window))
+
+    def without_index(self) -> Layer:
+        return self._around(self.attends.without_index())
+
+    def as_heads(self) -> Layer:
+        return self._around(self.attends.as_heads())
+
+    def as_twice(self) -> Layer:
+        return self._around(self.attends.as_twice())
+
+    def with_state(self, change: StateChange) -> Layer:
+        return self._around(self.attends.with_state(change))
+
+    def _around(self, attends: Layer) -> Layer:
+        return replace(self, attends=attends)
