@@ -118,6 +118,7 @@ def test_line_breaks_in_names_are_removed() -> None:
 
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
+V4 = "deepseek-ai/DeepSeek-V4-Flash"
 MODELS = (
     LLAMA,
     "deepseek-ai/DeepSeek-R1",
@@ -189,6 +190,13 @@ def test_weights_in_system_memory_are_subtracted() -> None:
     steps = _steps(_report(LLAMA), "q4_k_m")
     (host_step,) = [step for step in steps if step.rule == "engine"]
     assert host_step.correction == -(128_256 * 4_096 * 9 // 16)
+
+
+def test_entries_that_tokens_share_have_a_line() -> None:
+    """DeepSeek-V4-Flash: 21 layers keep a vector of 512 and 128 of an indexer for 4 tokens, 20 a
+    vector for 128."""
+    formulas = {step.formula for step in _steps(_report(V4, context=8192), "bf16")}
+    assert {"21 × 640 × 2 B × 2,048", "20 × 512 × 2 B × 64"} <= formulas
 
 
 def test_windows_and_states_have_lines_of_their_own() -> None:

@@ -60,12 +60,13 @@ class Layer(ABC):
 
     @cached_property
     def tokens(self) -> TokenPart | None:
-        """Keys and values of tokens, None where it keeps none of its own."""
+        """Keys and values of the tokens that it attends to, the first where it keeps several; None
+        where it keeps none of its own."""
         return next((part for part in self.parts if isinstance(part, TokenPart)), None)
 
     @cached_property
     def latent(self) -> LatentPart | None:
-        """The latent of a token, None where heads have keys of their own."""
+        """Latents of the tokens, None where heads have keys of their own."""
         return next((part for part in self.parts if isinstance(part, LatentPart)), None)
 
     @cached_property
