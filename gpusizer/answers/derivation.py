@@ -96,7 +96,7 @@ def _cache(architecture: Architecture | None, workload: Workload) -> Iterator[De
 
 
 def _formula(part: CachePart, count: int, workload: Workload) -> tuple[str, str]:
-    """The rule of a part of so many layers, and it with numbers (`CachePart.amount`)."""
+    """The rule of a part of `count` layers, and it with numbers (`CachePart.amount`)."""
     widths = (*key_and_value_bytes(workload.kv_dtype), Fraction(STATE_BYTES))
     pairs = zip(part.elements, widths, strict=True)
     each = [f"{elements:,} × {_bytes(width)}" for elements, width in pairs if elements]

@@ -124,7 +124,7 @@ _DERIVED = {DiskReading: ("most_tokens_per_second",), Criterion: ("met",)}
 _STATED_ONLY: Mapping[type, tuple[object, ...]] = {GpuFilter: (None, ())}
 """Values that mean that nothing was asked for, or that a field does not apply: left out."""
 _NO_FACT: Json = {"kv_heads": 1, "window": None, "wide_state": False}
-"""What stands for a fact that a kind of layer does not have, where it is not 0."""
+"""Values of facts that a kind of layer does not have, where they are not 0."""
 
 
 @singledispatch

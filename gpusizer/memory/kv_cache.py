@@ -71,7 +71,7 @@ def llama_cpp_types(kv_dtype: str) -> tuple[str, str] | None:
 
 @lru_cache(maxsize=256)
 def _widths(kv_dtype: str) -> Widths:
-    """What one element takes, in 32nds of a byte."""
+    """Widths of elements, in 32nds of a byte."""
     keys, values = key_and_value_bytes(kv_dtype)
     return Widths(int(keys * STEPS), int(values * STEPS), STATE_BYTES * STEPS)
 

@@ -28,7 +28,7 @@ class Heads:
 
 @dataclass(frozen=True, slots=True)
 class LayerKind:
-    """What a configuration says of one layer.
+    """One layer as a configuration describes it.
 
     Attributes:
         read: builds the layer.

@@ -21,7 +21,7 @@ _OTHER_KINDS = frozenset({"mamba", "conv", "recurrent", "jet"})
 
 
 def state_of(source: LayerSource, *, beside: bool) -> State | None:
-    """What a layer keeps of each sequence, alone or `beside` tokens; None where neither
+    """Elements that a layer keeps of each sequence, alone or `beside` tokens; None where neither
     configuration nor tensors say it.
 
     A layer that shows convolutions alone keeps their inputs; what a configuration says of states

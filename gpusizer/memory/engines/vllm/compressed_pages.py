@@ -62,7 +62,7 @@ class _Sequence:
         return blocks * _BLOCK_ENTRIES * self._vector_bytes(width, part.rope_width)
 
     def latent(self, part: LatentPart) -> int:
-        """As of tokens."""
+        """Pages of the window, as of tokens."""
         return self.tokens(part)
 
     def index(self, part: IndexPart) -> int:

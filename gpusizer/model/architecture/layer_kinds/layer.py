@@ -29,7 +29,7 @@ StateChange = Callable[[StatePart], StatePart]
 
 @dataclass(frozen=True)
 class Layer(ABC):
-    """What one layer keeps of a sequence.
+    """One layer, by what it keeps of a sequence.
 
     Fields of kinds bear the names that answers have for them (`LayerJson`).
     """
@@ -55,7 +55,7 @@ class Layer(ABC):
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def amount(self, context: int, widths: Widths, multiple: int = 1) -> int:
-        """What a sequence of `context` tokens keeps in it, where tokens are stored in multiples."""
+        """Amount that a sequence of `context` tokens keeps, tokens stored in multiples."""
         return sum(part.amount(context, widths, multiple) for part in self.parts)
 
     @cached_property
@@ -100,7 +100,7 @@ class Layer(ABC):
 
     @property
     def grows_evenly(self) -> bool:
-        """Whether a token costs the same wherever it is, and nothing is kept besides."""
+        """Whether a token costs the same wherever it is, and nothing is kept beside it."""
         return self.state is None and (self.lasts or self.tokens is None)
 
     @property
@@ -123,7 +123,7 @@ class Layer(ABC):
         return self
 
     def with_room(self, tokens: int) -> Layer:
-        """The same where an engine keeps so many tokens beside a window."""
+        """The same where an engine keeps `tokens` more beside a window."""
         return self
 
     def seen_within(self, window: int) -> Layer:

@@ -22,36 +22,36 @@ class Elements(NamedTuple):
 
 
 class Widths(NamedTuple):
-    """What one element takes, in any unit."""
+    """Widths of single elements, in any unit."""
 
     keys: int
     values: int
     state: int
 
     def amount(self, elements: Elements) -> int:
-        """What these elements take."""
+        """Sum of the widths of these elements."""
         return (
             elements.keys * self.keys + elements.values * self.values + elements.state * self.state
         )
 
 
 class PartReader(Protocol[Answer]):
-    """What an engine makes of each sort of part."""
+    """An engine's answer for each sort of part."""
 
     def tokens(self, part: TokenPart) -> Answer:
-        """Of keys and values."""
+        """Read keys and values."""
 
     def latent(self, part: LatentPart) -> Answer:
-        """Of latents."""
+        """Read latents."""
 
     def index(self, part: IndexPart) -> Answer:
-        """Of an indexer's keys."""
+        """Read an indexer's keys."""
 
     def entries(self, part: EntryPart) -> Answer:
-        """Of entries that several tokens share."""
+        """Read entries that several tokens share."""
 
     def state(self, part: StatePart) -> Answer:
-        """Of a recurrent state."""
+        """Read a recurrent state."""
 
 
 class CachePart(ABC):
@@ -78,7 +78,7 @@ class CachePart(ABC):
         return -(-tokens // multiple) * multiple
 
     def amount(self, context: int, widths: Widths, multiple: int = 1) -> int:
-        """What a sequence of `context` tokens keeps of it."""
+        """Amount that a sequence of `context` tokens keeps of it."""
         return self.times(context, multiple) * widths.amount(self.elements)
 
     def share(self, gpus: int) -> tuple[int, int]:
@@ -87,7 +87,7 @@ class CachePart(ABC):
 
     @abstractmethod
     def read_by(self, reader: PartReader[Answer]) -> Answer:
-        """What a reader makes of it."""
+        """Give it to the method of a reader that is for it."""
 
 
 @dataclass(frozen=True, slots=True)
