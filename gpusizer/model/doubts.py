@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 from gpusizer.core.messages import Note
 from gpusizer.model.architecture import Architecture
-from gpusizer.model.architecture.unknown_parts import STATE
+from gpusizer.model.architecture.unknown_parts import PURPOSE, SILENT, STATE
 from gpusizer.model.pipeline_shape import PipelineShape
 
 _LAYERS = re.compile(r"(\d+) of (\d+) layers: (.+)")
 _NAMED = {"keys": "unknown_keys", "experts": "unknown_experts"}
+_PURPOSES = {PURPOSE: "unknown_purpose", SILENT: "silent_purpose"}
 
 
 def doubts(architecture: Architecture | None, pipeline: PipelineShape | None) -> tuple[Note, ...]:
@@ -30,7 +31,7 @@ def _of_part(part: str) -> Note:
     what, _, names = part.partition(": ")
     if what in _NAMED:
         return Note(_NAMED[what], names=names)
-    return Note("unknown_purpose") if part == "purpose" else Note("unknown_part", part=part)
+    return Note(_PURPOSES[part]) if part in _PURPOSES else Note("unknown_part", part=part)
 
 
 def _of_pipeline(shape: PipelineShape | None) -> Iterator[Note]:

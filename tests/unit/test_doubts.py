@@ -45,7 +45,12 @@ def architecture(config: Config, *tensors: Any) -> Architecture:
         ({"inner_loops": None, "use_cache_reuse": False, "cache_reuse": []}, ()),
         ({"attn_dropout": 0.1, "conv_bias": True, "output_attentions": True}, ()),
         ({"loop<b>num": 2}, ()),  # no name of a key
-        ({"architectures": ["NewModel"], "inner_loops": 2}, ()),  # an encoder keeps nothing
+        ({"architectures": ["NewEncoder"], "inner_loops": 2}, ()),  # an encoder keeps nothing
+        ({"architectures": ["NewModel"], "inner_loops": 2}, ("purpose: none",)),
+        (
+            {"architectures": ["NewModel"], "use_cache": True, "num_key_value_heads": 2},
+            ("purpose",),
+        ),
         ({"architectures": None}, ("purpose",)),
         (
             {"layer_types": ["mamba", "full_attention"] * 2},

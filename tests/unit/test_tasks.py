@@ -35,6 +35,7 @@ def profile(config: Config, tag: str | None = None) -> ModelProfile:
         ("NewForConditionalGeneration", "image-text-to-text", "decoder"),
         ("MultiModalityCausalLM", "any-to-any", "decoder"),
         ("MarianMTModel", None, "decoder"),
+        ("VisionEncoderDecoderModel", None, "decoder"),
         ("NewForCausalLM", "feature-extraction", "decoder"),  # vLLM keeps its keys while it reads
         ("NewModel", "text-generation", "decoder"),
         ("NewModel", "sentence-similarity", "encoder"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from gpusizer.core.tables import toml_of
@@ -51,7 +51,7 @@ def purpose_of(config: ConfigView, tag: str | None) -> ModelRole:
     if not names:
         return ModelRole(generates=True, assumed=True)
     writes = config.states("vocab_size") and _keeps_cache(config)
-    return ModelRole(generates=True) if writes else silent
+    return replace(ModelRole(generates=True) if writes else silent, assumed=True)
 
 
 def _reads(config: ConfigView, tag: str | None, senses: bool) -> Reads:

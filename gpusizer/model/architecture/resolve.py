@@ -15,7 +15,7 @@ from gpusizer.model.architecture.plan import Planner
 from gpusizer.model.architecture.purpose import ModelRole, purpose_of
 from gpusizer.model.architecture.rotary import rotary_of
 from gpusizer.model.architecture.stack import HeadWidths, stack_in
-from gpusizer.model.architecture.unknown_parts import doubts_of
+from gpusizer.model.architecture.unknown_parts import PURPOSE, SILENT, doubts_of
 from gpusizer.model.weights import WeightGroup, mark_experts
 
 MAX_LAYERS = 1_000
@@ -94,11 +94,14 @@ def _unknown_parts(
     config: ConfigView,
     groups: Sequence[WeightGroup],
 ) -> tuple[str, ...]:
-    """What is not known of a model that writes; by now every reader has asked for its keys."""
+    """What is not known of a model; by now every reader has asked for its keys.
+
+    Of one that writes nothing the layers keep nothing.
+    """
     if not architecture.generates:
-        return architecture.unknown_parts
+        return (*architecture.unknown_parts, *((SILENT,) if purpose.assumed else ()))
     experts = (architecture.experts, architecture.experts_per_token)
-    assumed = ("purpose",) if purpose.assumed else ()
+    assumed = (PURPOSE,) if purpose.assumed else ()
     found = doubts_of(config, architecture.layer_plan, experts, groups)
     return tuple(dict.fromkeys((*architecture.unknown_parts, *assumed, *found)))
 

@@ -22,6 +22,8 @@ _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_]{1,59}")
 _BETWEEN_WORDS = re.compile(r"[_\d]+")
 _WIDEST_KERNEL = 16  # of a convolution, which has three sides as well
 _MOST_KEYS = 6  # named of those that are not known
+PURPOSE, SILENT = "purpose", "purpose: none"
+"""It is not known what the model does: taken to write text, or to write none."""
 STATE = "recurrent state"
 """What is not known of layers that keep one whose size no reader has."""
 
