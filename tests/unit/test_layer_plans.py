@@ -150,6 +150,7 @@ def test_convolutions_of_keys_are_a_state_beside_the_window() -> None:
     conv = [
         group("model.layers.{}.self_attn.k_sconv.conv1d.weight", (256, 1, 4), [0, 1, 2, 3]),
         group("model.layers.{}.self_attn.v_proj.sconv.static_weight", (4, 256), [0]),
+        group("model.layers.{}.self_attn.v_sconv.static_w", (4, 256), [3]),
     ]
     names = ["hybrid_sliding"] * 3 + ["hybrid"]
     read = facts(
@@ -159,8 +160,14 @@ def test_convolutions_of_keys_are_a_state_beside_the_window() -> None:
         ("sliding", 512, 64, 2 * 768),
         ("sliding", 512, 64, 768),
         ("sliding", 512, 64, 768),
-        ("full", 512, None, 768),
+        ("full", 512, None, 2 * 768),
     ]
+
+
+def test_what_controls_keys_is_none() -> None:
+    """Inkling-2-Loop: `controllers.k.forget_weight` of later passes."""
+    controls = group("model.layers.{}.controllers.k.forget_weight", (300, 64), [1, 2])
+    assert layers(facts({}, [*attention([0, 1, 2, 3]), controls])) == [("full", 512, None, 0)] * 4
 
 
 @each(

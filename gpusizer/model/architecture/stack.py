@@ -17,7 +17,7 @@ from gpusizer.model.weights import WeightGroup
 
 HeadWidths = Mapping[int, tuple[int, int]]
 
-_OTHER_ATTENTION = re.compile("indexer|cross|encoder_attn|EncDec")
+_OTHER_ATTENTION = re.compile("indexer|cross|encoder_attn|EncDec|controllers")
 _NAMES = {
     name: re.compile("".join(pieces)) for name, pieces in toml_of(__file__)["recurrent"].items()
 }
