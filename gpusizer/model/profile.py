@@ -157,7 +157,8 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
     architecture = by_config if main.totals else _architecture(snapshot, config, groups)
     if architecture is not None:
         stack = stack_name(groups, architecture.layers, architecture.hidden_size)
-        groups = split_mtp_layers(groups, architecture.layers, stack)
+        if architecture.generates:  # drafts guess what it writes
+            groups = split_mtp_layers(groups, architecture.layers, stack)
         groups = mark_experts(groups, architecture.experts)
         if architecture.tied_embeddings:
             groups = mark_tied_output(groups)

@@ -97,6 +97,17 @@ def test_native_dtype(repo: RepoSnapshot, dtype: str) -> None:
     assert build_profile(repo).native_dtype == dtype
 
 
+def test_what_writes_nothing_has_no_drafts() -> None:
+    """Deeper stacks of a speech model are parts of it (VITS's flow beside its text encoder)."""
+    tensors = [
+        group("text_encoder.layers.{}.attention.k_proj.weight", (64, 64), range(2)),
+        group("flow.layers.{}.conv.weight", (64, 64), range(4)),
+    ]
+    config = {"architectures": ["NewEncoder"], "num_hidden_layers": 2, "hidden_size": 64}
+    profile = profile_of(tensors, config)
+    assert profile.active_parameters == profile.parameters == 6 * 64 * 64
+
+
 def test_the_draft_layer_is_a_component_and_a_caveat() -> None:
     profile = build_profile(deepseek_r1())
     # experts 256 x 3 x 2048 x 7168, the shared one, router and its bias, attention, norms,
