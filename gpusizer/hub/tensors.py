@@ -18,13 +18,15 @@ from gpusizer.core.loose_values import JsonValue
 
 PLACEHOLDER = "{}"
 _MAX_INDEX_DIGITS = 6  # longer numbers are not indices of layers or experts
+_EXPERT = "expert_"
 _MAX_INDICES = 16  # layer, expert, block and part make four; no model has more than a few
 
 Indices = tuple[int, ...]
 
 
 def split_name(name: str) -> tuple[str, Indices]:
-    """The pattern of a name, with a placeholder for each path component that is a number.
+    """The pattern of a name, with a placeholder for each path component that is a number, or an
+    expert's (`expert_17`: NLLB-MoE, Switch Transformers).
 
     >>> split_name("model.layers.3.mlp.experts.17.up_proj.weight")
     ('model.layers.{}.mlp.experts.{}.up_proj.weight', (3, 17))
@@ -35,11 +37,12 @@ def split_name(name: str) -> tuple[str, Indices]:
     components = name.split(".")
     indices = []
     for place, component in enumerate(components):
-        if component.isdigit() and component.isascii() and len(component) <= _MAX_INDEX_DIGITS:
-            if component[0] == "0" and component != "0":
+        number = component.removeprefix(_EXPERT)
+        if number.isdigit() and number.isascii() and len(number) <= _MAX_INDEX_DIGITS:
+            if number[0] == "0" and number != "0":
                 return name, ()
-            indices.append(int(component))
-            components[place] = PLACEHOLDER
+            indices.append(int(number))
+            components[place] = component.removesuffix(number) + PLACEHOLDER
     if not indices or len(indices) > _MAX_INDICES or "{" in name or "\n" in name:
         return name, ()
     return ".".join(components), tuple(indices)
@@ -58,7 +61,7 @@ class TensorGroup:
     """Tensors that share a name pattern, a dtype and a shape.
 
     Attributes:
-        pattern: name with each numeric path component replaced by `{}`.
+        pattern: name with each number of `split_name` replaced by `{}`.
         dtype: name in the safetensors format, or of a ggml type.
         shape: shape of every tensor of the group; `()` for a scalar.
         indices: for each placeholder, the numbers it takes. The group holds their

@@ -37,6 +37,11 @@ COMPONENTS = st.one_of(
             "",
             "layers",
             "experts",
+            "expert_0",
+            "expert_12",
+            "expert_07",
+            "expert_",
+            "expert_{}",
             "weight",
             "w1",
             "1w",
@@ -100,12 +105,15 @@ def test_groups_survive_json(entries: dict[str, tuple[str, tuple[int, ...]]]) ->
     assert tuple(TensorGroup.from_json(item) for item in restored) == groups
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, unique=True))
-def test_any_set_of_experts_is_kept(pairs: list[tuple[int, int]]) -> None:
-    names = [f"layers.{layer}.experts.{expert}.w" for layer, expert in pairs]
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, unique=True),
+    st.sampled_from(["", "expert_"]),
+)
+def test_any_set_of_experts_is_kept(pairs: list[tuple[int, int]], word: str) -> None:
+    names = [f"layers.{layer}.experts.{word}{expert}.w" for layer, expert in pairs]
     groups = group_tensors([(name, "BF16", (2, 3)) for name in names])
     assert sorted(name for g in groups for name in g.names()) == sorted(names)
-    assert {g.pattern for g in groups} == {"layers.{}.experts.{}.w"}
+    assert {g.pattern for g in groups} == {f"layers.{{}}.experts.{word}{{}}.w"}
 
 
 @each(
