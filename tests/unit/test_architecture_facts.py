@@ -42,6 +42,7 @@ def test_every_spelling_of_a_fact_is_read(fact: str, key: str) -> None:
     [
         {"text_config": SMALL},
         {"llm_config": SMALL},
+        {"decoder_config": SMALL, "text_config": {**SMALL, "num_hidden_layers": 9}},  # CLVP
         {"language_config": SMALL},
         {"thinker_config": {"text_config": SMALL}},
         {"model_type": "m", "vision_config": {"hidden_size": 999}, "text_config": SMALL},

@@ -19,7 +19,14 @@ from gpusizer.hub.snapshot import Config
 _MAX_INTEGER = 10**9
 _MAX_REPEATED = 1_000  # as many as the layers of a model may be
 # The language model inside a multimodal configuration, most specific first.
-_NESTED = ("text_config", "llm_config", "language_config", "thinker_config", "decoder")
+_NESTED = (
+    "decoder_config",
+    "text_config",
+    "llm_config",
+    "language_config",
+    "thinker_config",
+    "decoder",
+)
 _NEST_DEPTH = 3
 
 _TABLES = toml_of(__file__)
