@@ -1,0 +1,125 @@
+"""Case: a model type's configuration and tensors, and what its own code was measured to keep."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.hub.snapshot import Component, Config, RepoSnapshot, WeightFile
+from gpusizer.hub.tensors import TensorGroup
+
+KEPT_CASES = DATA_DIR / "generated" / "model_types.jsonl.xz"
+"""The cases that the repository holds: a line about them, then one a line."""
+
+Row = tuple[int, float, int | None]
+"""(layers, elements cached for each token, window)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What a class's own code says; None where it could not be measured.
+
+    Attributes:
+        parameters: each once.
+        buffers: elements that are stored beside them, such as running means and rows that fill
+            up a vocabulary.
+        active_parameters: all but the routed experts that a token does not choose.
+        keeps: whether a token leaves anything for the next one; False of a class without
+            `generate` where a pass left nothing, or that takes no tokens.
+        cache: what a forward pass left in each layer, equal layers together.
+        state_elements: fewest and most elements of recurrent states and convolution inputs of
+            one sequence.
+    """
+
+    parameters: int
+    buffers: int
+    active_parameters: int | None
+    keeps: bool | None
+    cache: tuple[Row, ...] | None = None
+    state_elements: tuple[int, int] | None = None
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Truth:
+        """Inverse of `asdict`."""
+        cache = data["cache"]
+        rows = None if cache is None else tuple((n, size, window) for n, size, window in cache)
+        states = data["state_elements"] and tuple(data["state_elements"])
+        return cls(**{**data, "cache": rows, "state_elements": states})
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A model type with the class that was built, as a repository would hold it."""
+
+    model_type: str
+    class_name: str
+    config: Config
+    tensors: tuple[TensorGroup, ...]
+    truth: Truth
+
+    def snapshot(self) -> RepoSnapshot:
+        """A repository of one file with this configuration and these tensors."""
+        file = WeightFile("model.safetensors", None, sum(group.count for group in self.tensors))
+        return RepoSnapshot(
+            repo_id=f"transformers/{self.model_type}",
+            revision="main",
+            sha=None,
+            source="local",
+            retrieved_at="",
+            format="safetensors",
+            components=(Component("model", self.config, (file,), self.tensors),),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """A line of a set of cases."""
+        return {
+            "model_type": self.model_type,
+            "class_name": self.class_name,
+            "config": self.config,
+            "tensors": [group.to_json() for group in self.tensors],
+            "truth": asdict(self.truth),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Case:
+        """Inverse of `to_json`."""
+        tensors = tuple(TensorGroup.from_json(group) for group in data["tensors"])
+        truth = Truth.from_json(data["truth"])
+        return cls(data["model_type"], data["class_name"], data["config"], tensors, truth)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseSet:
+    """Cases of one version of transformers.
+
+    Attributes:
+        version: of transformers.
+        not_built: why, by model type, its class cannot be built from its own defaults.
+    """
+
+    version: str
+    cases: tuple[Case, ...]
+    not_built: Mapping[str, str]
+
+
+def read_cases(path: Path = KEPT_CASES) -> CaseSet:
+    """The cases of a file that `write_cases` wrote."""
+    with lzma.open(path, "rt", encoding="utf-8") as lines:
+        about = json.loads(next(lines))
+        cases = tuple(Case.from_json(json.loads(line)) for line in lines)
+    return CaseSet(about["transformers"], cases, about["not_built"])
+
+
+def write_cases(found: CaseSet, path: Path = KEPT_CASES) -> None:
+    """Write cases in the order of their names, alike for alike cases."""
+    about = {"transformers": found.version, "not_built": dict(found.not_built)}
+    ordered = sorted(found.cases, key=lambda case: case.model_type)
+    objects = [about, *(case.to_json() for case in ordered)]
+    lines = [json.dumps(item, separators=(",", ":"), sort_keys=True) for item in objects]
+    text = "\n".join(lines) + "\n"
+    path.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
