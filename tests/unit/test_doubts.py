@@ -51,6 +51,7 @@ def architecture(config: Config, *tensors: Any) -> Architecture:
             {"architectures": ["NewModel"], "use_cache": True, "num_key_value_heads": 2},
             ("purpose",),
         ),
+        ({"architectures": ["NewModel"], "is_decoder": True}, ()),
         ({"architectures": None}, ("purpose",)),
         (
             {"layer_types": ["mamba", "full_attention"] * 2},

@@ -50,8 +50,12 @@ def purpose_of(config: ConfigView, tag: str | None) -> ModelRole:
         return silent
     if not names:
         return ModelRole(generates=True, assumed=True)
-    writes = config.states("vocab_size") and _keeps_cache(config)
-    return replace(ModelRole(generates=True) if writes else silent, assumed=True)
+    has_words = config.states("vocab_size")
+    if has_words and _decodes(config):
+        return ModelRole(generates=True)
+    keeps = config.flag("use_cache") is True and config.states("kv_heads")
+    guessed = ModelRole(generates=True) if has_words and keeps else silent
+    return replace(guessed, assumed=True)
 
 
 def _reads(config: ConfigView, tag: str | None, senses: bool) -> Reads:
@@ -88,15 +92,12 @@ def _reads_both_ways(config: ConfigView) -> bool:
     return both is True or causal is False
 
 
-def _keeps_cache(config: ConfigView) -> bool:
-    """Whether the keys are those of a class that writes: its code says so, it decodes what an
-    encoder has read, or it states heads of keys and that these are kept."""
+def _decodes(config: ConfigView) -> bool:
+    """Whether keys state that the class writes: its code says so, or it decodes."""
     remote = config.outer.get("auto_map")
     if isinstance(remote, dict) and any(name in remote for name in _CLASSES_OF_CODE):
         return True
-    if config.flag("is_encoder_decoder") or config.flag("is_decoder"):
-        return True
-    return config.flag("use_cache") is True and config.states("kv_heads")
+    return bool(config.flag("is_encoder_decoder") or config.flag("is_decoder"))
 
 
 _OTHER_SENSES = ("vision_config", "audio_config")
