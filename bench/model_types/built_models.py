@@ -8,7 +8,7 @@ Alone of the benchmarks it needs PyTorch and transformers, with `forward_pass`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -34,7 +34,7 @@ _DTYPES = {
     torch.uint8: "U8",
     torch.bool: "BOOL",
 }
-_PUBLISHED: dict[str, dict[str, Any]] = toml_of(__file__)
+_PUBLISHED: Mapping[str, Any] = toml_of(__file__)
 """Values of published models where a class cannot be built from its defaults."""
 _ENCODES = "MASKED_LM"
 _WRITES = ("SPEECH_SEQ_2_SEQ", "SEQ_TO_SEQ_CAUSAL_LM", "MULTIMODAL_LM", "CAUSAL_LM")
