@@ -71,6 +71,30 @@ def room_of(
     return CardRoom(free, int(memory_bytes * lowered), lowered)
 
 
+class Shared(NamedTuple):
+    """What an engine's share of a card is a share of, and what it holds.
+
+    Attributes:
+        held: amounts that the share has to hold.
+        before: what is taken off the card before the share is.
+        outside: bytes that come on top of the share, what is taken off before it among them.
+    """
+
+    held: Amount
+    before: Amount
+    outside: Amount
+
+    def least(self, memory_bytes: int) -> float | None:
+        """The least share, in whole hundredths, that holds it at the high end of every band; None
+        where nothing of the card is left to take a share of."""
+        whole = memory_bytes - self.before.high
+        return ceil(_STEPS * self.held.high / whole) / _STEPS if whole > 0 else None
+
+    def taken_bytes(self, memory_bytes: int, share: float) -> int:
+        """Likely bytes of the card that are in use once the engine has started with a share."""
+        return round(share * (memory_bytes - self.before.likely)) + self.outside.likely
+
+
 @dataclass(frozen=True)
 class MemoryEstimate:
     """The memory of one way to run a model.
@@ -146,20 +170,30 @@ class MemoryEstimate:
         return self.per_gpu.total
 
     @cached_property
+    def shared(self) -> Shared:
+        """What the share of memory that the engine budgets with has to hold.
+
+        A "static" share is one of what is free once the process is set up, a "free" one of what is
+        free once all but the cache is in place.
+        """
+        parts, none = self.per_gpu, exactly(0, Provenance.EXACT)
+        if self.engine.budget_rule == "static":
+            outside = total((parts.activations, parts.overhead, parts.outside))
+            return Shared(parts.weights + parts.kv_cache, parts.overhead, outside)
+        if self.engine.budget_rule == "free":
+            others = total((parts.weights, parts.activations, parts.overhead, parts.outside))
+            return Shared(parts.kv_cache, others, others)
+        inside = total((parts.weights, parts.kv_cache, parts.activations, parts.overhead))
+        return Shared(inside, none, parts.outside)
+
+    @cached_property
     def budgeted(self) -> Amount:
         """The amount that must fit into the share of memory that the engine budgets with.
 
-        A "static" share is one of what is free once the process is set up: (memory - set-up) x
-        share holds weights and cache, which is to say memory x share holds them and set-up x share.
+        (memory - before) x share holds what the share has to hold, which is to say memory x share
+        holds it and before x share.
         """
-        parts = self.per_gpu
-        if self.engine.budget_rule == "static":
-            setup = parts.overhead.scaled(self.utilization)
-            return total((parts.weights, parts.kv_cache, setup))
-        if self.engine.budget_rule == "free":
-            other_amounts = total((parts.weights, parts.activations, parts.overhead, parts.outside))
-            return parts.kv_cache + other_amounts.scaled(self.utilization)
-        return total((parts.weights, parts.kv_cache, parts.activations, parts.overhead))
+        return self.shared.held + self.shared.before.scaled(self.utilization)
 
     def room(self, memory_bytes: int, free_bytes: int | None = None) -> CardRoom:
         """What the engine may use of a card of that memory, of which `free_bytes` are free."""

@@ -9,6 +9,7 @@ import pytest
 
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import InvalidRequest
+from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import load_catalogue
 from gpusizer.text import say_note
 from tests.asking import size
@@ -227,3 +228,40 @@ def test_vllms_first_scheduler_is_not_modelled_for_every_model() -> None:
     assert codes("ybelkada/llava-1.5-7b-hf-awq", "0.7.3") == ["first_scheduler"]
     assert codes("ybelkada/llava-1.5-7b-hf-awq", "0.11.0") == []
     assert codes("meta-llama/Llama-3.1-8B", "0.7.3") == []
+
+
+@each(
+    "model, gpu, engine, code",
+    [
+        ("Qwen/Qwen3-8B", "h100", "vllm", "answer_taken_one"),
+        ("Qwen/Qwen3-8B", "2x 3090", "sglang", "answer_taken_each"),
+        ("Qwen/Qwen3-8B", "h100", "tensorrt-llm", "answer_taken_one"),
+        ("Qwen/Qwen3-8B", "h100", "tgi", "answer_filled_one"),  # its option is of something else
+        ("Qwen/Qwen3-8B", "4090", "llama.cpp", "answer_free_one"),
+        ("BAAI/bge-large-en-v1.5", "4090", "vllm", "answer_free_one"),  # keeps no cache to fill
+    ],
+)
+def test_an_engine_that_takes_a_share_says_so(model: str, gpu: str, engine: str, code: str) -> None:
+    asked = {"model": model, "gpu": gpu, "engine": engine, "context": 512}
+    answer = size(embedded_sizer(), asked)
+    note = answer.conclusion.said[2]
+    assert note.code == code
+    if code.startswith("answer_free"):
+        return
+    taken, memory, free = (note.fields[f"{k}_bytes"] for k in ("taken", "memory", "free"))
+    assert isinstance(taken, int) and isinstance(memory, int) and isinstance(free, int)
+    assert 0.8 * memory < taken <= memory and free == memory - taken
+
+
+@each("gpu, engine", [("1x h100", "vllm"), ("2x 3090", "sglang"), ("1x h100", "tensorrt-llm")])
+def test_the_share_that_is_said_to_be_enough_is_the_least_that_is(gpu: str, engine: str) -> None:
+    model = "meta-llama/Llama-3.1-8B-Instruct"
+    asked = {"model": model, "gpu": gpu, "engine": engine, "context": 100_000}
+    first = size(embedded_sizer(), asked)
+    (share,) = (note.fields["share"] for note in first.conclusion.said if "share" in note.fields)
+    assert isinstance(share, float)
+    told = {**asked, "quant": first.ranking[0].fit.estimate.quant.slug}
+    (again,) = size(embedded_sizer(), {**told, "memory_utilization": share}).ranking
+    assert again.fit.verdict is Verdict.FITS
+    less = size(embedded_sizer(), {**told, "memory_utilization": round(share - 0.01, 2)})
+    assert less.ranking[0].fit.verdict is not Verdict.FITS

@@ -48,6 +48,8 @@ FAMILIES: Mapping[str, Iterable[str]] = {
     "note.why_train_": ("fits", "tight", "does_not_fit"),
     "note.answer_": ("fits", "tight", "from_disk"),
     "note.answer_free_": ("one", "each"),
+    "note.answer_taken_": ("one", "each"),
+    "note.answer_filled_": ("one", "each"),
     "note.answer_fastest": ("", "_each"),
     "note.answer_equally_fast": ("", "_each"),
     "note.answer_speed_alone": ("", "_each"),

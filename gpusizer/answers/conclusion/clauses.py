@@ -14,8 +14,10 @@ from gpusizer.core.units import significant
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.speed import Rate
+from gpusizer.fit.way import memory_of, room_on
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import PlanCosts
+from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tasks import kind_of, writes_text
@@ -79,15 +81,42 @@ def _banded(rate: Rate) -> dict[str, NoteValue]:
 
 
 def memory_free(place: Ranked) -> Note:
-    """What stays free on the fullest device, or of the system memory of a machine without any."""
-    machine = place.fit.machine
+    """What stays free on the fullest device, or of the system memory of a machine without any; of
+    an engine that takes a share at once and fills it with cache, beside that share."""
+    machine, estimate = place.fit.machine, place.fit.estimate
     each = "each" if len(machine.gpus) > 1 else "one"
     free = machine.gpu.device_free_bytes if machine.gpus else machine.free_ram_bytes or 0
+    budgets = estimate.utilization < 1 or estimate.engine.abilities.share_option
+    if machine.gpus and budgets and estimate.per_gpu.kv_cache.likely:
+        return _beside_share(machine.gpu, estimate, each)
     return Note(
         f"answer_free_{each}",
         free_bytes=max(0, place.fit.way.headroom_bytes),
         memory_bytes=free,
     )
+
+
+def _beside_share(gpu: Gpu, estimate: MemoryEstimate, each: str) -> Note:
+    """What an engine takes at once and leaves, and the least share that holds the model, with what
+    that leaves to other programs."""
+    shared, engine = estimate.shared, estimate.engine
+    room, memory = room_on(gpu, estimate), memory_of(engine, gpu)
+    of = room.free_bytes if estimate.free_rule.kind == "share_of_free" else memory
+    free = room.free_bytes
+    taken = min(free, shared.taken_bytes(of, room.utilization))
+    fields: dict[str, NoteValue] = {
+        "free_bytes": free - taken,
+        "memory_bytes": free,
+        "engine": engine.name,
+        "taken_bytes": taken,
+    }
+    option = engine.abilities.share_option
+    share = shared.least(of) if option else None
+    left = 0 if share is None else free - shared.taken_bytes(of, share)
+    if share is None or share >= room.utilization or left <= 0:
+        return Note(f"answer_filled_{each}", **fields)
+    less: dict[str, NoteValue] = {"share": share, "left_bytes": left}
+    return Note(f"answer_taken_{each}", **fields, option=option, **less)
 
 
 def prices(gpu: Gpu, costs: PlanCosts) -> Iterator[Note]:

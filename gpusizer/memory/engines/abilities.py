@@ -57,6 +57,8 @@ class Abilities:
         stretches_context: it takes that limit times the rotary scaling of the configuration.
         default_context: tokens that it allocates unless told otherwise; None for the model's.
         speed_family: whose constants of speed apply.
+        share_option: its option for the share of the card that it takes at once, whatever the model
+            needs of it; "" where it has none, or one that means something else.
         launches_kernels: the host queues kernels one by one while the GPU works on earlier ones.
         numbered_builds: the number in its version decides about kernels.
         options: optional fields of a request that its estimate depends on.
@@ -85,6 +87,7 @@ class Abilities:
     stretches_context: bool = False
     default_context: int | None = None
     speed_family: SpeedFamily = "serving"
+    share_option: str = ""
     launches_kernels: bool = False
     numbered_builds: bool = False
     options: tuple[str, ...] = ()
