@@ -24,9 +24,11 @@ from gpusizer.memory.quants import find_quant
 from gpusizer.memory.weight_sizes import weight_sizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
+from tests.asking import size
 from tests.builders import group, llama, qwen3_06b, with_tensors
 from tests.each import each
 from tests.families import deepseek_r1, gpt_oss_20b, qwen3_moe, qwen3_next
+from tests.sizers import embedded_sizer
 
 LLAMA_8B = build_profile(llama())
 Q8 = 34 / 32  # bytes of a weight
@@ -202,6 +204,35 @@ def test_a_latent_is_cached_as_the_build_did(build: str | None, per_token: int) 
     assert result.per_gpu.kv_cache.likely == 2048 * per_token
     ollama = estimate(r1, engine="ollama", context=2048, engine_version=build)
     assert ollama.per_gpu.kv_cache.likely == 2048 * 61 * 576 * 2
+
+
+@each(
+    "made, build, engine, per_token",
+    [
+        ("2024-06", None, "ollama", 27 * 16 * (192 + 128) * 2),  # 8640 MiB of 32,768 tokens
+        ("2025-03-31", "b7917", "llama.cpp", 27 * 16 * (192 + 128) * 2),
+        ("2025-04", None, "ollama", 27 * 576 * 2),
+        ("2025-04", "b4905", "llama.cpp", 27 * 16 * (192 + 128) * 2),  # the build does not know it
+        (None, None, "ollama", 27 * 576 * 2),
+    ],
+)
+def test_a_file_of_before_the_latent_was_cached_keeps_every_head(
+    made: str | None, build: str | None, engine: str, per_token: int
+) -> None:
+    """V2-Lite: 27 layers, 16 heads (https://github.com/ollama/ollama/pull/17201)."""
+    fields = {"gguf_date": made, "engine_version": build, "context": 32_768}
+    fields |= {"model": "deepseek-ai/DeepSeek-V2-Lite", "engine": engine, "quant": "q4_0"}
+    report = size(embedded_sizer(), {k: v for k, v in fields.items() if v is not None})
+    (row,) = report.estimates
+    assert row.estimate.per_gpu.kv_cache.likely == 32_768 * per_token
+    told = [note for note in report.notes if note.code == "older_file_caches_heads"]
+    assert [note.fields for note in told] == [{"month": "2025-04", "times": 8.89}] * (made is None)
+
+
+@each("model", ["Qwen/Qwen3-8B", "moonshotai/Kimi-K2-Instruct"])
+def test_no_file_of_a_younger_model_is_older_than_its_cache(model: str) -> None:
+    report = size(embedded_sizer(), {"model": model, "engine": "llama.cpp", "top": 1})
+    assert "older_file_caches_heads" not in {note.code for note in report.notes}
 
 
 @pytest.mark.parametrize(("build", "cells"), [("b5400", 131_072), ("b5430", 768)])

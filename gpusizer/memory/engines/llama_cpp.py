@@ -32,7 +32,13 @@ from gpusizer.memory.engines.llama_layers import (
     place,
     sequence_bytes,
 )
-from gpusizer.memory.engines.llama_versions import BUILDS, BuildRules, as_cached, rules_of
+from gpusizer.memory.engines.llama_versions import (
+    BUILDS,
+    BuildRules,
+    as_cached,
+    older_file_notes,
+    rules_of,
+)
 from gpusizer.memory.projector import projector_buffer
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import Workload
@@ -81,7 +87,7 @@ class LlamaCppEngine(Engine):
     device_classes: tuple[int, ...] = (CUDA, ROCM, SYCL, METAL)
 
     def _rules(self, workload: Workload) -> BuildRules:
-        return rules_of(workload.engine_version, self.builds)
+        return rules_of(workload.engine_version, self.builds, workload.gguf_date)
 
     def device_class(
         self, memory_bytes: int, name: str, stack: str = "CUDA", *, fabric: bool = True
@@ -167,11 +173,13 @@ class LlamaCppEngine(Engine):
         return Overhead(inside=fitted(*runtime), outside=fitted(0, 0, 0))
 
     def notes(self, profile: ModelProfile, workload: Workload) -> tuple[Note, ...]:
-        """A context that the user has to name, because the engine would allocate another."""
+        """A context that the user has to name, because the engine would allocate another; and how
+        much more an older file of the model makes it cache."""
+        notes = older_file_notes(profile, workload)
         default = self.abilities.default_context
         if default in (None, workload.context):
-            return ()
-        return (Note("ollama_num_ctx", tokens=workload.context, default=default),)
+            return notes
+        return (Note("ollama_num_ctx", tokens=workload.context, default=default), *notes)
 
 
 def _backend(placement: Placement) -> int:

@@ -11,9 +11,15 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 
+from gpusizer.core.messages import Note
+from gpusizer.core.tables import toml_of
+from gpusizer.core.units import significant
+from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Architecture, LayerRun
 from gpusizer.model.architecture.layer_kinds import Layer
+from gpusizer.model.profile import ModelProfile
 
+_OF_BEFORE = frozenset(toml_of(__file__)["latent_as_heads"])
 _NUMBER = re.compile(r"\d+")
 _MONTH = re.compile(r"20\d\d-[01]\d")
 
@@ -58,12 +64,26 @@ BUILDS = (
 )
 """Oldest first."""
 
+LATENT_SINCE = "2025-04"
+"""Month of pull request 12801: converters split kv_b up since then. Of files made before, every
+build caches keys and values of all heads ("is_mla" of src/models/deepseek2.cpp asks the file)."""
+
 
 @lru_cache(maxsize=64)
-def rules_of(version: str | None, builds: tuple[BuildRules, ...] = BUILDS) -> BuildRules:
-    """The rules of a build such as "b4905", or of builds of a month such as "2026-05". A text
-    without either means the current one.
+def rules_of(
+    version: str | None, builds: tuple[BuildRules, ...] = BUILDS, made: str | None = None
+) -> BuildRules:
+    """The rules of a build such as "b4905", or of builds of a month such as "2026-05", for a file
+    that was made on a day or in a month, None for a recent one. A text without either means the
+    current build.
     """
+    rules = _of_build(version, builds)
+    if made is not None and made < LATENT_SINCE:
+        return replace(rules, latent=Latent.HEADS)
+    return rules
+
+
+def _of_build(version: str | None, builds: tuple[BuildRules, ...]) -> BuildRules:
     month = _MONTH.search(version or "")
     if month is not None:
         return next(rules for rules in reversed(builds) if rules.month <= month[0])
@@ -92,3 +112,17 @@ def as_cached(architecture: Architecture, rules: BuildRules) -> Architecture:
     if plan == architecture.layer_plan:
         return architecture
     return replace(architecture, layer_plan=plan)
+
+
+def older_file_notes(profile: ModelProfile, workload: Workload) -> tuple[Note, ...]:
+    """By how much the cache grows with a file of before the latent was cached; nothing where the
+    request or the file itself says which it is, and of models that are younger."""
+    arch = profile.architecture
+    unsaid = workload.gguf_date is None and profile.format != "gguf"
+    if arch is None or not unsaid or arch.model_type not in _OF_BEFORE:
+        return ()
+    heads, latents = (as_cached(arch, rules_of(None, made=made)) for made in ("", None))
+    more = heads.growing_elements_per_token / (latents.growing_elements_per_token or 1)
+    if more <= 1:
+        return ()
+    return (Note("older_file_caches_heads", month=LATENT_SINCE, times=significant(more)),)
