@@ -17,6 +17,7 @@ from gpusizer.memory.engines.base import (
     all_cache_bytes,
     cache_bytes,
 )
+from gpusizer.memory.quants.dynamic import banded
 from gpusizer.memory.quants.table import Quant
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import Workload
@@ -276,13 +277,16 @@ class Estimator:
         placement, draft = beside.placement, beside.draft
         loaded = self._loader(engine)(sizes, placement, native=read)
         per_gpu = Breakdown(
-            weights=loaded.per_gpu,
+            weights=loaded.per_gpu if native else banded(loaded.per_gpu, quant.slug, self.profile),
             kv_cache=beside.kv_cache,
             activations=engine.with_streaming(placement, sizes, beside.activations),
             overhead=beside.overhead.inside,
             outside=beside.overhead.outside,
         )
-        all_gpus = per_gpu.together(split.gpus, loaded.all_gpus, beside.all_cache_bytes)
+        together = loaded.all_gpus
+        if not native:
+            together = banded(together, quant.slug, self.profile)
+        all_gpus = per_gpu.together(split.gpus, together, beside.all_cache_bytes)
         if draft is not None:
             per_gpu, all_gpus = per_gpu.plus(draft.per_gpu), all_gpus.plus(draft.all_gpus)
         return MemoryEstimate(

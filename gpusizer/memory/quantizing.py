@@ -17,6 +17,7 @@ from gpusizer.core.messages import Note
 from gpusizer.core.tables import toml_of
 from gpusizer.memory.calibrated import Calibration, Method, calibrated_memory, largest, text_groups
 from gpusizer.memory.projector import projector_bytes
+from gpusizer.memory.quants.dynamic import is_own_mix
 from gpusizer.memory.quants.gguf import Gguf, header_bytes
 from gpusizer.memory.quants.table import Quant, find_quant
 from gpusizer.memory.weight_sizes import weight_sizes
@@ -69,7 +70,7 @@ def method_of(quant: Quant) -> Method | None:
     """How a quantization is made, None for those whose making is not modelled and for a
     publisher's own mix of types."""
     if isinstance(quant.layout, Gguf):
-        return None if "@" in quant.slug else "gguf"
+        return None if is_own_mix(quant.slug) else "gguf"
     return _BY_FAMILY.get(quant.slug.partition("-")[0])
 
 

@@ -8,6 +8,8 @@ from functools import lru_cache
 
 from gpusizer.core.loose_values import Arguments
 from gpusizer.memory.model_shape import ANY_FILE, model_shape
+from gpusizer.memory.quants.dynamic import sized_as_published
+from gpusizer.memory.quants.gguf import Gguf
 from gpusizer.memory.quants.layouts import Layout, ModelShape
 from gpusizer.memory.quants.table import Quant, as_published
 from gpusizer.memory.quants.variants import is_variant
@@ -102,8 +104,11 @@ def _weight_sizes(
     """Remembered for the next question about a model; the list of embedded ones asks for 3,000."""
     sizes: Arguments = dict.fromkeys(("total", *_SHARES), 0)
     by_group = []
+    layout = quant.layout
+    if isinstance(layout, Gguf) and not native:
+        layout = sized_as_published(layout, quant.slug, profile, shape)
     for group in profile.groups:
-        amount = _stored(group) if native else quant.layout.group_bytes(group, shape)
+        amount = _stored(group) if native else layout.group_bytes(group, shape)
         by_group.append(amount)
         sizes["total"] += amount
         if group.kind in _DIVIDED and group.part in (Part.TEXT, Part.MTP):

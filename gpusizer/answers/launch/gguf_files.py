@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from gpusizer.answers.launch.base import LaunchPlan
 from gpusizer.core.messages import Note
 from gpusizer.memory.quantizing import needs_matrix
+from gpusizer.memory.quants.dynamic import is_own_mix
 from gpusizer.memory.quants.recipes import WIDE_TABLES
 
 SOURCE = "https://github.com/ggml-org/llama.cpp"
@@ -56,7 +57,7 @@ def gguf_files(plan: LaunchPlan) -> GgufFiles:
         return GgufFiles(repo=plan.repo_id, notes=plan.no_revision)
     tag = plan.gguf_tag.upper()
     narrow = plan.quantized and not plan.widened
-    if narrow or "@" in plan.quant or needs_matrix(plan.quant):
+    if narrow or is_own_mix(plan.quant) or needs_matrix(plan.quant):
         return GgufFiles(notes=(Note("launch_needs_gguf", repo_id=plan.repo_id, quant=tag),))
     sees = plan.task == _SEES and not plan.workload.text_only
     projector = _projector_of(plan.repo_id) if sees else ""

@@ -65,14 +65,20 @@ class Gguf:
     Attributes:
         rules: what its publisher does otherwise with single tensors.
         habits: what its publisher does otherwise with whole files.
+        share: of the recipe's bytes, of a mix whose types no rule tells (`dynamic.py`).
     """
 
     recipe: Recipe
     rules: tuple[PublisherRule, ...] = ()
     habits: frozenset[str] = frozenset()
+    share: float = 1.0
 
     def group_bytes(self, group: WeightGroup, model: ModelShape) -> int:
         """Bytes of all tensors of `group`, in memory as in the file."""
+        amount = self._by_rule(group, model)
+        return amount if group.part not in QUANTIZED_PARTS else round(amount * self.share)
+
+    def _by_rule(self, group: WeightGroup, model: ModelShape) -> int:
         if model.importance_matrix is None and IMPORTANCE_MATRIX in self.habits:
             model = replace(model, importance_matrix=True)
         if group.part is Part.MTP and not model.keeps_drafts:

@@ -1,7 +1,7 @@
 """Types that publishers of GGUF files choose for some tensors under a recipe's plain name.
 
 Rows of data/gguf_publishers.csv; a publisher is the owner of the repository. Mixes under names of
-their own (UD, XL) are not among them.
+their own (UD) are in `dynamic.py`.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from gpusizer.core.errors import UnknownQuant
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import TableRow, read_table
 from gpusizer.memory.quants import layouts
+from gpusizer.memory.quants.dynamic import PUBLISHER, DynamicMix, mixes
 from gpusizer.memory.quants.gguf import Gguf
 from gpusizer.memory.quants.layouts import Layout
 from gpusizer.memory.quants.publishers import choices_of, habits_of, publishers
@@ -91,7 +92,8 @@ def aliases() -> Mapping[str, str]:
 
 def find_quant(text: str) -> Quant:
     """The quantization with this slug or alias. EXL2 and EXL3 take any width: `exl2-4.25`; a
-    GGUF recipe takes a publisher whose files have types of their own: `q4_k_m@unsloth`.
+    GGUF recipe takes a publisher whose files have types of their own: `q4_k_m@unsloth`; mixes of
+    Unsloth have names of their own: `ud-q4_k_xl`.
 
     Raises UnknownQuant with close spellings, or with the publishers that are known.
     """
@@ -100,6 +102,8 @@ def find_quant(text: str) -> Quant:
     by_slug = {quant.slug: quant for quant in all_quants()}
     if slug in by_slug:
         return by_slug[slug]
+    if slug in mixes():
+        return _dynamic(mixes()[slug], by_slug)
     match = _EXL.fullmatch(slug)
     if match and 1.0 <= float(match[2]) <= 8.0:
         return _exl(match[1], float(match[2]))
@@ -129,7 +133,7 @@ def _suggestions(slug: str) -> list[str]:
     if publisher and publisher in publishers():
         recipes = difflib.get_close_matches(recipe, RECIPES, n=5)
         return [f"{name}@{publisher}" for name in recipes]
-    return difflib.get_close_matches(slug, [*names, *aliases()], n=5)
+    return difflib.get_close_matches(slug, [*names, *aliases(), *mixes()], n=5)
 
 
 def as_published(quant: Quant, publisher: str) -> Quant:
@@ -140,6 +144,21 @@ def as_published(quant: Quant, publisher: str) -> Quant:
     recipe = RECIPES[quant.slug]
     choices = choices_of(publisher, quant.slug, recipe)
     return replace(quant, layout=Gguf(recipe, choices, habits_of(publisher)))
+
+
+def _dynamic(mix: DynamicMix, by_slug: Mapping[str, Quant]) -> Quant:
+    """A row for a mix, ordered like the plain recipe that it is a share of."""
+    plain = as_published(by_slug[mix.recipe], PUBLISHER)
+    assert isinstance(plain.layout, Gguf)
+    return replace(
+        plain,
+        slug=mix.slug,
+        name=mix.name,
+        bits=mix.bits,
+        layout=replace(plain.layout, share=mix.share),
+        recommended=mix.bits >= 4,
+        shown=False,
+    )
 
 
 def _exl(family: str, bits: float) -> Quant:
