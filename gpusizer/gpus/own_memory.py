@@ -14,6 +14,7 @@ from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, GIB, MIB, significant
 from gpusizer.gpus.gpu import Gpu
 
+_PAGE_BYTES = 4096
 UNITS = {"gb": GB, "gib": GIB, "mib": MIB, "mb": 10**6}
 AMOUNT = r"(\d{1,7}(?:\.\d{1,3})?) ?(GB|GiB|MiB|MB)"
 
@@ -90,6 +91,7 @@ def with_memory(gpu: Gpu, memory: OwnMemory) -> Gpu:
             limit_bytes=free,
             default_bytes=before,
             mib=free // MIB,
+            pages=free // _PAGE_BYTES,
         )
         return replace(
             gpu,

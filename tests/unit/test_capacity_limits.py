@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpusizer.answers.requests.selection import every_quant
 from gpusizer.core.byte_ranges import Amount, fitted
-from gpusizer.core.units import GIB
+from gpusizer.core.units import GB, GIB
 from gpusizer.fit.advice.capacity_limits import (
     Plan,
     largest,
@@ -25,6 +25,7 @@ from gpusizer.fit.preference import standing
 from gpusizer.fit.study import QuantOption, Study
 from gpusizer.fit.ways import ways_of
 from gpusizer.gpus import Gpu, load_catalogue
+from gpusizer.gpus.own_memory import OwnMemory, with_memory
 from gpusizer.memory.engines import Overhead
 from gpusizer.memory.engines.abilities import Abilities, stated
 from gpusizer.memory.engines.base import Engine
@@ -252,7 +253,10 @@ def after(plan: Plan, suggestion: Suggestion) -> Plan:
     """The plan with a suggestion's request fields, put together another way."""
     fields = dict(suggestion.change)
     boards = fields.pop("gpu_count", plan.machine.boards)
-    plan = replace(plan, machine=Machine.of(plan.machine.gpu, boards))
+    gpu = plan.machine.gpu
+    if "usable_gb" in fields:
+        gpu = with_memory(gpu, OwnMemory(free_bytes=round(fields.pop("usable_gb") * GB)))
+    plan = replace(plan, machine=Machine.of(gpu, boards))
     if "quant" in fields:
         slug, engine = fields.pop("quant"), fields.pop("engine")
         quant, native = next(p for p in plan.study.quants if p[0].slug == slug)

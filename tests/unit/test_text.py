@@ -88,6 +88,7 @@ FAMILIES: Mapping[str, Iterable[str]] = {
     "note.pipeline_offload_": ("model", "sequential"),
     "note.ram_speed_": ("stated", "desktop", "workstation", "server"),
     "note.try_cpu_offload_": ("model", "sequential"),
+    "note.try_gpu_limit_": ("linux", "macos"),
     "note.loss_": LOSS_WORDS,
     "note.weighed_": LOSS_WORDS,
     "note.beyond_": LOSS_WORDS[:-1],

@@ -13,16 +13,20 @@ from typing import TypeVar
 
 from gpusizer.core.bisection import largest_holding
 from gpusizer.core.messages import Note
+from gpusizer.core.units import MIB
 from gpusizer.fit.advice.capacity_limits import Plan, longest_context
 from gpusizer.fit.division import asked_split, board_counts, max_boards
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import room_on
+from gpusizer.gpus.gpu_limit import larger_limit
+from gpusizer.gpus.own_memory import OwnMemory, with_memory
 from gpusizer.memory.engines import Split
 from gpusizer.memory.kv_cache import ALIASES, element_bytes, key_and_value_bytes
 from gpusizer.memory.workload import OFFLOADS
 
 _MOST_UTILIZATION = 97  # percent; the driver and other processes keep the rest
+_PAGE_BYTES = 4096  # of ttm.pages_limit
 _SEQUENCES = (512, 256, 128, 64, 32, 16, 8, 4, 2, 1)
 _STEP_TOKENS = (8192, 4096, 2048, 1024, 512)
 _UBATCHES = (256, 128, 64, 32)
@@ -120,6 +124,21 @@ def _refused_utilization(plan: Plan) -> Iterator[Remedy]:
             ),
             0.5,
         )
+
+
+def _gpu_limit(plan: Plan) -> Iterator[Remedy]:
+    """A system that shares its memory with the GPU can be set to lend more of it."""
+    limit = larger_limit(plan.machine.gpu) if plan.machine.is_uniform else None
+    if limit is None:
+        return
+    gpu = with_memory(plan.machine.gpu, OwnMemory(free_bytes=limit.limit_bytes))
+    other = replace(plan, machine=Machine.of(gpu, plan.machine.boards))
+    if other.way() is None:
+        return
+    amounts = {"limit_bytes": limit.limit_bytes, "default_bytes": plan.machine.gpu.memory_bytes}
+    settings = {"mib": limit.limit_bytes // MIB, "pages": limit.limit_bytes // _PAGE_BYTES}
+    note = Note(f"try_gpu_limit_{limit.setting}", **amounts, **settings)
+    yield Remedy(note, {"usable_gb": limit.gigabytes}, 1.5, other, other.surely_fits())
 
 
 def _buffers(plan: Plan) -> Iterator[Remedy]:
@@ -298,6 +317,7 @@ RULES: tuple[RemedyRule, ...] = (
     _flash_attention,
     _memory_utilization,
     _refused_utilization,
+    _gpu_limit,
     _buffers,
     _enforce_eager,
     _kv_cache,
