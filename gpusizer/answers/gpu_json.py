@@ -13,7 +13,7 @@ from gpusizer.fit.losses import quality_at
 from gpusizer.fit.machine import SYSTEM_BYTES, Machine
 from gpusizer.fit.placement.device_shares import DeviceShare
 from gpusizer.fit.ranking import Ranked
-from gpusizer.fit.way import Way
+from gpusizer.fit.way import Way, headroom_on
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import PlanCosts, rental_quote
 from gpusizer.gpus.purchase import is_old
@@ -145,6 +145,10 @@ def rig_json(place: Ranked, workload: Workload) -> Json:
 
 def devices_json(way: Way) -> list[Json]:
     """The share of each device; unused devices have no layers."""
+    if way.in_turns is not None:
+        left = headroom_on(way.gpu, way.in_turns)
+        facts = {**_amounts_json(way.in_turns.per_gpu), "headroom_bytes": left}
+        return [{**_device_json(gpu), **facts, **parts(way, "verdict")} for gpu in way.machine.gpus]
     if way.arranged is None:
         amounts = _amounts_json(way.estimate.per_gpu)
         facts = {**amounts, **parts(way, "headroom_bytes", "verdict")}
@@ -179,7 +183,8 @@ def ram_json(way: Way) -> Json | None:
         return None
     facts = {"installed_bytes": machine.ram_bytes, "reserved_bytes": SYSTEM_BYTES}
     if arranged is None:
-        held = way.estimate.host_bytes
+        # Every component of a pipeline starts in system memory and returns to it.
+        held = way.in_turns.sizes.total if way.in_turns else way.estimate.host_bytes
         amounts: Json = {"weights_bytes": held, "total_bytes": held}
     else:
         held = arranged.host.total.likely

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from gpusizer.answers.near_models import suggesting_models
@@ -53,15 +54,20 @@ def train(sizer: Sizer, request: TrainingRequest) -> TrainingReport:
     first = fits[0].plan if fits else _unplaced(fitter, request)
     device = fits[0].room_bytes if fits else None
     ranking = _placed(fitter, request, fits) if gpus else _ranked(fitter, ranked, request)
+    estimates = _estimates(fitter, first, device)
     return TrainingReport(
         request=request,
         profile=profile,
         plan=first,
-        estimates=_estimates(fitter, first, device),
+        estimates=estimates,
         ladder=ladder(fitter, first, device),
         ranking=ranking[: request.top or None] if not gpus else ranking,
         alternatives=() if gpus else alternatives_of(ranking),
-        notes=(*_notes(profile, plan), *_lengths(fitter, first, device), *_unnamed(request)),
+        notes=(
+            *_notes(profile, plan, estimates),
+            *_lengths(fitter, first, device),
+            *_unnamed(request),
+        ),
         cheapest=() if gpus else _cheapest(fitter, ranked, request),
         counts_open=all(named.boards is None for named in gpus),
     )
@@ -204,8 +210,10 @@ def _unnamed(request: TrainingRequest) -> tuple[Note, ...]:
     return (Note("training_ram_unused"),) if beside else ()
 
 
-def _notes(profile: ModelProfile, plan: TrainingPlan) -> tuple[Note, ...]:
-    """What the reader must know about this kind of model and this plan."""
+def _notes(
+    profile: ModelProfile, plan: TrainingPlan, estimates: Sequence[TrainingEstimateRow]
+) -> tuple[Note, ...]:
+    """What the reader must know about this kind of model, this plan, and the methods beside it."""
     notes = []
     arch = profile.architecture
     if profile.format == "diffusers":
@@ -214,7 +222,7 @@ def _notes(profile: ModelProfile, plan: TrainingPlan) -> tuple[Note, ...]:
         notes.append(Note("training_of_encoder"))
     if any(group.part in TOWERS for group in profile.groups):
         notes.append(Note("training_without_images"))
-    if leaves_experts_wide(profile, plan):
+    if any(leaves_experts_wide(profile, row.plan) for row in estimates):
         notes.append(Note("training_of_experts", framework=plan.framework))
     if profile.weights_basis != HEADERS:
         notes.append(Note("training_without_tensors"))

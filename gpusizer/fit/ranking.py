@@ -12,7 +12,7 @@ from gpusizer.fit.advice.alternatives import break_even_months, is_priced_by_ren
 from gpusizer.fit.advice.capacity_limits import Largest
 from gpusizer.fit.advice.next_steps import Suggestion
 from gpusizer.fit.advice.policies import POLICIES, RankedCandidate, SortKey, total_memory
-from gpusizer.fit.advice.rank_reasons import why, why_alternative
+from gpusizer.fit.advice.rank_reasons import pace_clause, why, why_alternative
 from gpusizer.fit.advice.recommendation import Score, score_of
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.division import asked_boards, board_counts
@@ -125,7 +125,12 @@ class Ranked:
     def why(self) -> tuple[Note, ...]:
         """What puts it at its place, as clauses of one line."""
         notes = self.score.notes() if self.rank_by == RECOMMENDED else ()
-        return why(self.fit, self.user_rate, self.costs, self.rank_by, notes)
+        return why(self.fit, self.pace, self.costs, self.rank_by, notes)
+
+    @property
+    def pace(self) -> Note:
+        """How fast it is, as a clause."""
+        return pace_clause(self.user_rate, self.read, self.heard, self.drawn)
 
     @cached_property
     def score(self) -> Score:
@@ -205,7 +210,7 @@ class Alternative:
         item = self.item
         months = self.break_even_months if self.kind == "rent" else None
         rents = is_priced_by_rent(self.kind, item.fit.gpu, item.costs)
-        return why_alternative(item.user_rate, item.costs, rents, item.score.missed(), months)
+        return why_alternative(item.pace, item.costs, rents, item.score.missed(), months)
 
 
 @dataclass(frozen=True, slots=True)

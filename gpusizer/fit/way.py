@@ -26,6 +26,8 @@ class Way:
         is_usual: the quantization is one to choose unasked, under the first engine that runs it.
         arranged: where layers lie, None where an engine divides the model over equal devices.
         reasons: why no engine runs it there, or what system memory holds of it.
+        in_turns: memory of a pipeline whose components wait in system memory for their turn, None
+            where all of it stays on the device.
     """
 
     machine: Machine
@@ -36,6 +38,7 @@ class Way:
     is_usual: bool = True
     arranged: Arranged | None = None
     reasons: tuple[Note, ...] = ()
+    in_turns: MemoryEstimate | None = None
 
     @property
     def gpu(self) -> Gpu:

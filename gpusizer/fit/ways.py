@@ -270,14 +270,16 @@ def _in_turns(study: Study, machine: Machine, on_gpus: Way) -> Iterator[Way]:
     if free is not None and whole.sizes.total > free:
         return
     notes: list[Note] = []
-    for mode, estimate in turns(study, machine, whole):
+    fitting = turns(study, machine, whole)
+    for mode, estimate in fitting:
         # Every component starts in system memory and returns to it.
         facts = {"ram_bytes": whole.sizes.total, "gpu_bytes": estimate.per_gpu.total.likely}
         notes.append(Note(f"pipeline_offload_{mode}", **facts))
         if judged(study, machine, estimate).verdict is not Verdict.FITS:
             notes.append(Note("may_run_out"))
-    if notes:
-        yield replace(on_gpus, verdict=Verdict.OFFLOAD, reasons=tuple(notes))
+    if fitting:
+        _, first = fitting[0]
+        yield replace(on_gpus, verdict=Verdict.OFFLOAD, reasons=tuple(notes), in_turns=first)
 
 
 def turns(

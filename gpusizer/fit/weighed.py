@@ -37,12 +37,23 @@ def weighed_loss(study: Study, way: Way) -> tuple[Note, ...]:
     if not way.verdict.runs:
         return ()
     if beyond(study, way):
-        return (Note(f"beyond_{study.demands.max_loss}"),)
+        return Note(f"beyond_{study.demands.max_loss}"), _nothing_less(study)
     quant, faithful = way.estimate.quant, study.quants[0][0]
     if quant.slug == faithful.slug:
         return ()
     word = quality_at(way.estimate).word
     return (Note(f"weighed_{word}", quant=quant.name, before=faithful.name),)
+
+
+def _nothing_less(study: Study) -> Note:
+    """That nothing which fits loses less; of a checkpoint that is quantized already, nothing that
+    can be made of it."""
+    profile = study.profile
+    if profile.quantization is None or profile.format == "gguf":
+        return Note("beyond_everything")
+    if not profile.base_models:
+        return Note("beyond_stored")
+    return Note("beyond_stored_of", repo_id=profile.base_models[0])
 
 
 def weighed_alike(study: Study, ways: Sequence[Way]) -> tuple[Note, ...]:

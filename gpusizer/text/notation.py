@@ -48,6 +48,11 @@ class Notation:
 
         >>> "{n:,.1f} {name}".format(n=NOTATIONS["pt"].number(2048.5), name="v1.2")
         '2.048,5 v1.2'
+
+        Behind its format may be what is counted, of one and of several:
+
+        >>> "{n:,|token|tokens}".format(n=NOTATIONS["en"].number(1))
+        '1 token'
         """
         return _Number(value, self) if type(value) in (int, float) else value
 
@@ -60,11 +65,14 @@ class _Number:
         self._notation = notation
 
     def __format__(self, specification: str) -> str:
-        """The formatted number; "g" never makes an exponent of it, as people do not read 1e+06."""
+        """The formatted number, with the word for one or several where the sentence has both; "g"
+        never makes an exponent of it, as people do not read 1e+06."""
+        specification, *nouns = specification.split("|")
         formatted = format(self._value, specification)
         if "e" in formatted:
             formatted = format(Decimal(formatted), ",f")
-        return self._notation.write(formatted)
+        written = self._notation.write(formatted)
+        return f"{written} {nouns[formatted != '1']}" if nouns else written
 
 
 _MARKED_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+", re.ASCII)

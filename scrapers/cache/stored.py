@@ -13,6 +13,7 @@ from gpusizer.core.errors import (
     ModelUnreadable,
     PrivateOrMissing,
 )
+from gpusizer.core.messages import Note
 from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import DEFAULT_BRANCH, ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
@@ -98,6 +99,8 @@ class StoredSnapshots:
         snapshot = self._embedded.get(ref.repo_id)
         if snapshot is None or ref.revision not in (None, DEFAULT_BRANCH, snapshot.sha):
             return None
+        if ref.file is not None and ref.file not in _files_of(snapshot):
+            return snapshot.with_notes(Note("file_not_looked_at", file=ref.file))
         return snapshot
 
     def _last_read(self, ref: ModelRef) -> RepoSnapshot:
@@ -105,6 +108,14 @@ class StoredSnapshots:
         if last_known is None:
             raise HubUnreachable(repo_id=ref.repo_id, reason="offline")
         return last_known
+
+
+def _files_of(snapshot: RepoSnapshot) -> frozenset[str]:
+    """Names of the weights' files that an embedded snapshot knows."""
+    files = [*snapshot.uncounted_files]
+    files += (file for component in snapshot.components for file in component.files)
+    files += (file for variant in snapshot.variants for file in variant.files)
+    return frozenset(file.path for file in files)
 
 
 def cache_on_disk(settings: Settings) -> SnapshotCache | None:

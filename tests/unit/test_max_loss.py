@@ -78,7 +78,7 @@ def weighed(**fields: Any) -> list[str]:
         ({"gpu": "4090"}, ["weighed_very_small", "weighed_boards"]),
         ({"gpu": "4090", "quant": "q4_k_m"}, []),
         ({"gpu": "4090", "quant": "q4_k_m,bf16"}, ["weighed_very_small", "weighed_boards"]),
-        ({"gpu": "4090", "max_loss": "none"}, ["beyond_none"]),
+        ({"gpu": "4090", "max_loss": "none"}, ["beyond_none", "beyond_everything"]),
         ({"gpu": "4090", "concurrency": 2}, ["weighed_very_small", "weighed_boards"]),
         ({"gpu": "h200", "requests_per_second": 1, "quant": "fp8,bf16"}, ["weighed_very_small"]),
         ({"gpu": "h200", "requests_per_second": 1, "quant": "bf16"}, []),

@@ -140,9 +140,9 @@ SAME_IN_PORTUGUESE = UNIVERSAL | {
 
 
 def fields_of(sentence: str) -> set[tuple[str, str]]:
-    """The fields of a sentence, each with its format specification."""
+    """The fields of a sentence, each with its format specification, without what is counted."""
     return {
-        (name, specification or "")
+        (name, (specification or "").partition("|")[0])
         for _, name, specification, _ in Formatter().parse(sentence)
         if name
     }

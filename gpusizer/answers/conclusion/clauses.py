@@ -115,7 +115,7 @@ def _beside_share(gpu: Gpu, estimate: MemoryEstimate, each: str) -> Note:
     left = 0 if share is None else free - shared.taken_bytes(of, share)
     if share is None or share >= room.utilization or left <= 0:
         return Note(f"answer_filled_{each}", **fields)
-    less: dict[str, NoteValue] = {"share": share, "left_bytes": left}
+    less: dict[str, NoteValue] = {"share": f"{share:g}", "left_bytes": left}  # as it is typed
     return Note(f"answer_taken_{each}", **fields, option=option, **less)
 
 

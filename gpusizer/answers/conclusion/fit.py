@@ -120,6 +120,8 @@ def _in_system_memory(place: Ranked) -> int:
     arranged = place.fit.way.arranged
     if arranged is not None and arranged.host is not None:
         return arranged.host.total.likely
+    if place.fit.way.in_turns is not None:  # every component starts there and returns to it
+        return place.fit.way.in_turns.sizes.total
     return max(place.fit.estimate.host_bytes, _short(place))
 
 

@@ -25,6 +25,7 @@ from gpusizer.gpus import Catalogue
 from gpusizer.gpus.names import parse_gpu_request
 from gpusizer.gpus.own_cards import OwnCards
 from gpusizer.hub.model_ref import ModelRef
+from gpusizer.memory.engines import find_engine
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tasks import Task, task_of
 
@@ -47,9 +48,11 @@ def models_for(
 ) -> ModelsFor:
     """The models that run on the GPU or rig asked about, of the library or of those named.
 
-    Raises UnknownGpu and InvalidRequest, and LimitsExceeded once the budget is spent; a model that
-    cannot be read is listed and passed over.
+    Raises UnknownGpu, UnknownEngine and InvalidRequest, and LimitsExceeded once the budget is
+    spent; a model that cannot be read is listed and passed over.
     """
+    if request.workload.engine is not None:
+        find_engine(request.workload.engine)
     machine, is_rig = _where(request, catalogue)
     library = library or ModelLibrary()
     candidates, unread = _candidates(request, library, read, budget)
@@ -148,7 +151,8 @@ def _people_run(
 def _licensed(
     candidates: Sequence[CandidateModel], licenses: Sequence[str]
 ) -> tuple[Sequence[CandidateModel], tuple[Note, ...]]:
-    """The candidates under one of these licences, and how many were left out without one."""
+    """The candidates under one of these licences; how many were left out without one, and which of
+    the licences no candidate has."""
     if not licenses:
         return candidates, ()
     named = [
@@ -156,4 +160,9 @@ def _licensed(
     ]
     passing = [candidate for name, candidate in named if name in licenses]
     unknown = 0 if "unknown" in licenses else sum(name == "unknown" for name, _ in named)
-    return passing, (Note("license_unknown", count=unknown),) if unknown else ()
+    notes = [Note("license_unknown", count=unknown)] if unknown else []
+    held = {name for name, _ in named} | {"unknown"}
+    unheld = [name for name in licenses if name not in held]
+    if unheld:
+        notes.append(Note("license_of_none", licenses=", ".join(unheld)))
+    return passing, tuple(notes)

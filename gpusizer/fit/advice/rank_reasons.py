@@ -16,15 +16,15 @@ from gpusizer.gpus.purpose import purpose_of, training_flops
 
 
 def why(
-    fit: Fit, decode: Rate | None, costs: PlanCosts, rank_by: str, score: Sequence[Note] = ()
+    fit: Fit, pace: Note, costs: PlanCosts, rank_by: str, score: Sequence[Note] = ()
 ) -> tuple[Note, ...]:
     """Clauses in order: how it fits, how fast it is, what the order goes by, how it scales.
 
-    `score` are the conditions of a recommendation that it misses.
+    `pace` is how fast (`pace_clause`), `score` the conditions of a recommendation that it misses.
     """
     clauses = [_fits(fit)]
     if fit.verdict.all_on_gpu:
-        clauses.append(_speed(decode, costs))
+        clauses.append(pace)
     facts = [fact(fit, costs) for fact in _FACTS.get(rank_by, ())]
     bought = bought_clauses(costs) if rank_by in _BY_PRICE else ()
     every = (*clauses, *score, *facts, *bought, _scaling(fit))
@@ -32,7 +32,7 @@ def why(
 
 
 def why_alternative(
-    decode: Rate | None,
+    pace: Note,
     costs: PlanCosts,
     rents: bool,
     missed: Sequence[Note],
@@ -41,7 +41,7 @@ def why_alternative(
     """Clauses in order: its speed, its rent or price, what it misses, and for rented boards after
     how many months the first place would have cost less.
     """
-    clauses: list[Note | None] = [_speed(decode, costs)]
+    clauses: list[Note | None] = [pace]
     clauses += (rented_clause(costs),) if rents else bought_clauses(costs)
     clauses += missed
     if break_even_months is not None:
@@ -50,10 +50,20 @@ def why_alternative(
     return tuple(clause for clause in clauses if clause is not None)
 
 
-def _speed(decode: Rate | None, costs: PlanCosts) -> Note:
-    if costs.seconds_per_picture is not None:
-        return Note("why_drawn", seconds=costs.seconds_per_picture)
-    return Note("why_speed_unknown") if decode is None else Note("why_speed", tokens=decode.likely)
+def pace_clause(
+    decode: Rate | None, read: Rate | None, heard: Rate | None, drawn: Rate | None
+) -> Note:
+    """How fast it is in the unit of its kind of model: tokens that each user sees or that are read,
+    seconds of sound or of a picture; that it is unknown where none of them is known."""
+    for code, field, rate in (
+        ("why_drawn", "seconds", drawn),
+        ("why_reads", "tokens", read),
+        ("why_hears", "seconds", heard),
+        ("why_speed", "tokens", decode),
+    ):
+        if rate is not None:
+            return Note(code, **{field: rate.likely})
+    return Note("why_speed_unknown")
 
 
 def bought_clauses(costs: PlanCosts) -> tuple[Note, ...]:

@@ -225,7 +225,7 @@ def _rank(way: Way) -> tuple[int, int]:
 
 
 def _offloaded(study: Study, chosen: Way, boards: int) -> Iterator[RunPlan]:
-    """Layers, or routed experts alone, in system memory."""
+    """Layers, or routed experts alone, in system memory, where the machine has so much."""
     gpu = chosen.gpu
     recipe = _recipe(study, chosen, lambda engine: engine.abilities.offloads)
     if recipe is None:
@@ -237,7 +237,7 @@ def _offloaded(study: Study, chosen: Way, boards: int) -> Iterator[RunPlan]:
     if whole.verdict.all_on_gpu:
         return
     part = most_layers(study, whole)
-    if part is not None:
+    if part is not None and _has_room_for(chosen.machine, part.ram_bytes):
         offloaded = study.under(gpu_layers=part.layers)
         note = Note(
             "layers_that_fit",
@@ -248,11 +248,16 @@ def _offloaded(study: Study, chosen: Way, boards: int) -> Iterator[RunPlan]:
         way = replace(_way(offloaded, gpu, boards, recipe, split), machine=machine)
         yield _plan(offloaded, "offload_layers", gpu, boards, split, way, (note,), part.ram_bytes)
     experts_bytes = without_experts(study, whole)
-    if experts_bytes is not None:
+    if experts_bytes is not None and _has_room_for(chosen.machine, experts_bytes):
         offloaded = study.under(cpu_moe=True)
         note = Note("experts_in_memory", ram_bytes=experts_bytes)
         way = replace(_way(offloaded, gpu, boards, recipe, split), machine=machine)
         yield _plan(offloaded, "offload_experts", gpu, boards, split, way, (note,), experts_bytes)
+
+
+def _has_room_for(machine: Machine, ram_bytes: int) -> bool:
+    """Whether system memory holds so much; true where nobody said how much there is."""
+    return machine.free_ram_bytes is None or ram_bytes <= machine.free_ram_bytes
 
 
 def _way(study: Study, gpu: Gpu, boards: int, recipe: EngineRecipe, split: Split) -> Way:

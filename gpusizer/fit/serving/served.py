@@ -184,10 +184,9 @@ def _overrun(server: Server) -> Served:
 
 
 def _even(value: float, band: RateBand) -> Spread:
-    """A rate of the whole server, which has no percentiles over requests but itself."""
-    likely = _rounded(value)
-    low, high = (_rounded(value * end) for end in (band.low, band.high))
-    return Spread(low, likely, high, likely, likely)
+    """A rate of the whole server, which has no percentiles over requests."""
+    low, likely, high = (_rounded(value * end) for end in (band.low, 1.0, band.high))
+    return Spread(low, likely, high, None, None)
 
 
 def _spread(value: float, band: RateBand, times: tuple[float, ...] | None) -> Spread:
