@@ -174,6 +174,14 @@ class Ranked:
         return self.fit.max_context
 
     @property
+    def most_users(self) -> float | None:
+        """Sequences of the asked-for context at once: those that surely fit where the GPU was asked
+        for by name, else as many as the cache of this request holds."""
+        held = self.fit.max_concurrency
+        sure = None if self.largest is None else self.largest.users_at_context
+        return held if held is None or sure is None else min(held, sure)
+
+    @property
     def power_watts(self) -> float | None:
         """Board power of all boards, None when unknown."""
         power = self.fit.gpu.power_watts

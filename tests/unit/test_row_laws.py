@@ -104,6 +104,37 @@ def test_plans_keep_to_the_system_memory_that_the_machine_has(
 @dear_law
 @given(
     model=st.sampled_from(
+        ("Qwen/Qwen3-0.6B", "ibm-ai-platform/Bamba-9B-v1", "meta-llama/Llama-3.1-8B-Instruct")
+    ),
+    gpu=st.sampled_from(("1x 3090", "2x rtx-3050-8gb", "2x a100-pcie-80gb")),
+    engine=st.sampled_from((None, "vllm", "llama.cpp")),
+    kv_dtype=st.sampled_from((None, "f32")),
+    context=st.sampled_from((105, 8192, 48_238)),
+    users=st.sampled_from((1, 3, 116)),
+)
+def test_the_most_that_a_named_gpu_holds_runs_when_asked_for(
+    model: str, gpu: str, engine: str | None, kv_dtype: str | None, context: int, users: int
+) -> None:
+    asked = {"model": model, "gpu": gpu, "engine": engine, "kv_dtype": kv_dtype}
+    asked |= {"quant": "native", "context": context, "concurrency": users}
+    report = answer(**asked)
+    for place in report["ranking"] if report else ():
+        if place["verdict"] != "fits":
+            continue
+        changes = (
+            [{"concurrency": int(place["max_concurrency"])}] if place["max_concurrency"] else []
+        )
+        if users == 1 and place["max_context"]:
+            changes.append({"context": place["max_context"]})
+        for change in changes:
+            again = answer(**{**asked, "engine": place["engine"], **change})
+            assert again is not None
+            assert again["ranking"][0]["verdict"] == "fits", change
+
+
+@dear_law
+@given(
+    model=st.sampled_from(
         ("Qwen/Qwen3-30B-A3B", "mistralai/Mixtral-8x7B-v0.1", "Qwen/Qwen3-8B", "openai/gpt-oss-20b")
     ),
     method=st.sampled_from(("lora", "qlora", "full", "dora")),
