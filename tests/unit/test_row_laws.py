@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from gpusizer.core.errors import UnknownEngine
 from gpusizer.core.loose_values import JsonValue
+from gpusizer.fit.division import board_counts
+from gpusizer.gpus import load_catalogue
 from gpusizer.quality.quality import LossWord
 from gpusizer.text import LANGUAGES, say_note, sentences
 from gpusizer.training.frozen import leaves_experts_wide
@@ -277,3 +279,31 @@ def test_percentiles_are_of_times_of_the_first_place(model: str, users: int) -> 
             is_time = name.endswith("_seconds")
             assert is_time or spread["p95"] is None, name
             assert place["rank"] == 1 or (spread["p50"], spread["p95"]) == (None, None), name
+
+
+@dear_law
+@given(
+    model=st.sampled_from(
+        ("zai-org/GLM-4.5-Air", "Qwen/Qwen3-32B", "Qwen/Qwen3-8B", "openai/gpt-oss-120b")
+    ),
+    gpu=st.sampled_from(("rtx-a6000-48gb", "rtx-5090-32gb", "l40s-48gb", "rtx-3060-12gb")),
+    engine=st.sampled_from((None, "vllm", "llama.cpp")),
+    users=st.sampled_from((1, 40)),
+)
+def test_an_open_number_of_boards_is_the_smallest_that_runs_it(
+    model: str, gpu: str, engine: str | None, users: int
+) -> None:
+    """Of the numbers that one plans with: none runs it where the answer says that none does, and a
+    smaller one than is taken runs it in part at most."""
+    planned = board_counts(load_catalogue().find(gpu))
+    asked = {"model": model, "gpu": gpu, "engine": engine, "concurrency": users}
+    report = answer(**asked)
+    for place in report["ranking"] if report else ():
+        fails = place["verdict"] == "does_not_fit"
+        for count in (n for n in planned if (n <= 8 if fails else n < place["count"])):
+            stated = answer(**{**asked, "gpu_count": count})
+            assert stated is not None
+            other = stated["ranking"][0]
+            lossier = any(note["code"].startswith("beyond_") for note in other["reasons"])
+            otherwise = lossier or other["engine"] != place["engine"]
+            assert otherwise or other["verdict"] not in ON_GPU, count

@@ -25,6 +25,8 @@ from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.own_cards import OwnCards
 from gpusizer.gpus.own_memory import OwnMemory
 
+_FOR_SERVERS = "datacenter"
+
 
 @dataclass(frozen=True, slots=True)
 class NamedGpu:
@@ -60,17 +62,18 @@ def stated_boards(kind: KindWords, count: int | None) -> int | None:
 def best_on_named(study: Study, named: NamedGpu, request: SizeRequest) -> Way:
     """The best way to run the model on a named GPU, in the machine that the request states.
 
-    One board is meant unless more are asked for. Boards for servers, which one rents by the number,
-    are as many as hold the model, unless the request states the machine's memory.
+    Where nobody says how many boards there are, they are the fewest that run it; of cards for
+    servers, which one rents by the number, the fewest that hold it without system memory. A machine
+    whose memory is stated, or what is free of its card, has one.
 
     Raises InvalidRequest where the requested parallelism does not divide the model over them.
     """
     gpu, boards = named.gpu, named.boards or asked_boards(study.workload, named.gpu)
     ram_bytes = request.ram_bytes if named.ram_bytes is None else named.ram_bytes
-    if boards is None and gpu.segment == "datacenter" and ram_bytes is None:
-        taken = best_on_boards(study, gpu)
-        if taken is not None:
-            return taken
+    is_open = boards is None and ram_bytes is None
+    taken = best_on_boards(study, gpu) if is_open and gpu.segment == _FOR_SERVERS else None
+    if taken is not None:
+        return taken
     machine = Machine.of(
         gpu,
         boards or 1,
@@ -81,7 +84,11 @@ def best_on_named(study: Study, named: NamedGpu, request: SizeRequest) -> Way:
     split = asked_split(study.workload)
     if split is not None and split.gpus != len(machine.gpus):
         raise InvalidRequest(field="gpu_count", value=str(boards), reason="cannot_be_split")
-    return best_way(study, machine)
+    way = best_way(study, machine)
+    own = gpu.free_bytes is not None  # somebody looked at the card that he has
+    if is_open and not own and way.verdict is Verdict.DOES_NOT_FIT:
+        return best_on_boards(study, gpu) or way
+    return way
 
 
 def place_of(
