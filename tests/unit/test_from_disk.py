@@ -158,7 +158,7 @@ def test_named_gpus_with_stated_memory_are_judged_as_their_machine() -> None:
         ({"gpu": "2x3090"}, 2),
         ({"gpu": "3090", "gpu_count": 3}, 3),
         ({"gpu": "3090", "tensor_parallel": 4}, 4),
-        ({"gpu": "3090", "ram_gb": ""}, 1),
+        ({"gpu": "3090", "ram_gb": ""}, 8),  # as many as run it: one does not
         ({"gpu": "h100 sxm", "ram_gb": ""}, 2),
     ],
 )
