@@ -253,6 +253,7 @@ def test_every_error_code_has_advice(language: Language) -> None:
         "allowed": 1,
         "dtype": "d",
         "retry_after_seconds": 1,
+        "seconds": 20,
         "suggestions": [],
     }
     for error in leaves(GpusizerError):

@@ -30,8 +30,11 @@ from gpusizer.core.errors import (
     InvalidRequest,
     ModelUnreadable,
     RequestTooLarge,
+    RequestTooSlow,
     ServerBusy,
+    SignInFailed,
     TooManyRequests,
+    UnknownEvent,
 )
 from gpusizer.core.messages import Note
 from gpusizer.core.printable import REPLACEMENT, PrintableFormatter, json_text, printable
@@ -141,7 +144,10 @@ def test_every_error_has_its_own_code() -> None:
 @each("error", ERRORS)
 def test_exit_codes_tell_bad_questions_from_bad_repositories(error: type[GpusizerError]) -> None:
     expected = 2 if issubclass(error, InvalidRequest) else 3
-    never_in_the_shell = (GpusizerError, ServerBusy, TooManyRequests, RequestTooLarge)
+    never_in_the_shell = (
+        *(GpusizerError, ServerBusy, TooManyRequests, SignInFailed, UnknownEvent),
+        *(RequestTooLarge, RequestTooSlow),
+    )
     assert error.exit_code == (1 if error in never_in_the_shell else expected)
 
 
