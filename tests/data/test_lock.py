@@ -133,9 +133,10 @@ SECURITY = (ROOT / "SECURITY.md").read_text("utf-8")
 THREATS = ("SSRF", "tokens", "XSS", "CSV", "SVG", "Exhaustion", "Poisoned", "Dependencies")
 
 
-def rows() -> list[list[str]]:
-    """The cells of the table of threats."""
-    lines = [line for line in SECURITY.splitlines() if line.startswith("| ")]
+def rows(heading: str = "## Threats") -> list[list[str]]:
+    """The cells of the table of threats, or of the one below another heading."""
+    section = SECURITY.split(heading, 1)[1].split("\n## ", 1)[0]
+    lines = [line for line in section.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[1:]]
 
 
@@ -143,6 +144,19 @@ def test_every_threat_has_a_guard_and_a_test() -> None:
     for threat, guard, tests in rows():
         assert guard, threat
         assert re.search(r"`tests/[\w/]+\.py`", tests), threat
+
+
+def test_everything_that_waits_has_a_bound_an_owner_and_a_test() -> None:
+    table = rows("## What waits or is kept")
+    assert len(table) > 15
+    for what, bound, end, owner, tests in table:
+        assert bound or end, what
+        path = re.match(r"`([\w/]+(?:\.py|/))`", owner)
+        assert path is None or any((ROOT / top / path[1]).exists() for top in (".", "gpusizer"))
+        assert path or "each" in owner, what
+        for test in re.findall(r"`(tests/[\w/]+\.py)`", tests):
+            assert (ROOT / test).is_file(), test
+        assert "tests/" in tests, what
 
 
 def test_files_that_are_named_exist() -> None:
