@@ -6,11 +6,9 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 from random import Random
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
-import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -197,7 +195,7 @@ def test_connections_that_take_nothing_are_the_systems_to_close() -> None:
             writer.close()
 
         async with await asyncio.start_server(connected, "127.0.0.1", 0) as server:
-            close_unread(cast(uvicorn.Server, SimpleNamespace(servers=[server])))
+            close_unread(server.sockets)
             _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
             assert await options.get() == UNREAD_SECONDS * 1000
             writer.close()

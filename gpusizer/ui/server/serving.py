@@ -170,7 +170,8 @@ def launch(application: Application, counter: QuestionCounter | None = None, **o
     keep_less(app, endpoints)
     assert endpoints.server is not None
     endpoints.server.config.timeout_keep_alive = _KEEP_ALIVE_SECONDS
-    close_unread(endpoints.server)
+    servers = endpoints.server.servers
+    close_unread(socket for server in servers for socket in server.sockets)
     return str(url)
 
 

@@ -6,9 +6,8 @@ import asyncio
 import socket
 import zlib
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gpusizer.ui.questions.unread_answers import UNREAD_SECONDS
@@ -172,12 +171,12 @@ class _Part:
         return piece, self._unpacker.eof
 
 
-def close_unread(server: uvicorn.Server) -> None:
+def close_unread(listeners: Iterable[socket.socket]) -> None:
     """Have the system close connections whose other end takes nothing for UNREAD_SECONDS.
 
     Only Linux can. A connection takes the option from the socket that listens (tcp(7)).
     """
     option = getattr(socket, "TCP_USER_TIMEOUT", None)
-    for listener in (listener for each in server.servers for listener in each.sockets):
+    for listener in listeners:
         if option is not None:
             listener.setsockopt(socket.IPPROTO_TCP, option, round(UNREAD_SECONDS * 1000))
