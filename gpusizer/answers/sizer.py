@@ -30,11 +30,12 @@ from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.core.units import significant
 from gpusizer.fit.advice.policies import RankedCandidate
+from gpusizer.fit.candidates import candidates_of
 from gpusizer.fit.filters import board_limits, most_boards, narrowed
 from gpusizer.fit.machine import Machine, build_machine
 from gpusizer.fit.machine_words import parse_rig
 from gpusizer.fit.preference import best_way, one_for_all
-from gpusizer.fit.ranking import Ranked, Ranking, candidates_of, describe, rank_gpus
+from gpusizer.fit.ranking import Ranked, Ranking, describe, rank_gpus
 from gpusizer.fit.study import QuantPair, Study
 from gpusizer.fit.weighed import weighed_alike
 from gpusizer.gpus import Catalogue

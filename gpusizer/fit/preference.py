@@ -5,9 +5,11 @@
     surely      fits at the high end of every band, then at the likely values
     usual       a quantization to choose unasked, under the engine that people run it with, which is
                 one for servers where more than four ask at once
+    precision   for many users: no last resort, then within one server, then what the card serves in
     boards      the fewest
     room        a tenth of each device is left free
     speed       as fast as one reads in comfort, then by steps of a quarter
+    engine      llama.cpp's family for one person at home, none of it on a server's module
     ready       what a command starts, then what a tool makes first, then what another published
     faithful    the more faithful quantization; where a part stays in system memory, the fewest bits
 
@@ -22,6 +24,7 @@ from collections.abc import Iterable, Sequence
 from math import ceil, log
 from typing import NamedTuple
 
+from gpusizer.fit.audience import audience_of, is_last_resort, is_wide, precision_place
 from gpusizer.fit.division import board_counts
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.speed.classes import SERVING
@@ -31,6 +34,7 @@ from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
 from gpusizer.fit.ways import not_supported, ways
 from gpusizer.gpus import Gpu
+from gpusizer.gpus.costs.power import is_card
 from gpusizer.memory.engines import Engine
 from gpusizer.memory.quants import Quant
 from gpusizer.memory.readiness import readiness
@@ -41,10 +45,8 @@ SPARE_SHARE = 0.1
 
 _STEP = 1.25
 """Speeds below comfort count in steps of this factor: predictions do not tell closer ones apart."""
-_MOST_OF_ONE_USERS_ENGINE = 4
-"""Sequences that llama-server holds unless told otherwise (llama.cpp pull request 16736); the other
-engines made for one user hold no more. More users are served by engines for servers, whose batches
-grow with them."""
+_BOARDS_OF_A_SERVER = 8
+_AT_HOME = frozenset({"consumer", "apple", "soc"})
 _ALIKE = LossWord.VERY_SMALL.rank
 """Up to this word losses count as one: no benchmark tells files apart whose perplexity rises by
 less than 6 % (docs/quality.md), and which of them is nearer to the original is in the table."""
@@ -59,8 +61,12 @@ class Standing(NamedTuple):
         verdict: its place: surely fits before tight.
         unusual: nobody's first choice, or under an engine that is not, or that is made for fewer.
         short_bytes: what is missing where it does not fit.
+        last_resort: for many users, a precision that is taken where nothing better fits.
+        several: for many users, more boards than one server takes.
+        precision: for many users, how far it is from what the card serves in (`audience.toml`).
         cramped: a tenth of each device is not left.
         slow: steps below a comfortable speed.
+        misplaced: for one person, an engine for servers at home, or one for homes in a server.
         unready: how far it is from running (`memory/readiness.py`).
         lossy: rank of the loss, of narrow bits where they are read from system memory.
         order: place in the table of quantizations.
@@ -71,9 +77,13 @@ class Standing(NamedTuple):
     verdict: int
     unusual: bool
     short_bytes: int
+    last_resort: bool
+    several: bool
+    precision: int
     boards: int
     cramped: bool
     slow: int
+    misplaced: bool
     unready: int
     lossy: float
     order: int
@@ -86,12 +96,13 @@ class Standing(NamedTuple):
     @property
     def stands(self) -> bool:
         """Whether it is within what is asked for, so that more boards are not worth a thought."""
-        return self.holds and not self.unusual
+        return self.holds and not (self.unusual or self.last_resort or self.precision)
 
     @property
     def serves_well(self) -> bool:
         """Whether only speed could be better on the same boards."""
-        return self.stands and not (self.cramped or self.unready) and self.lossy <= _ALIKE
+        wants = self.cramped or self.misplaced or self.unready
+        return self.stands and not wants and self.lossy <= _ALIKE
 
     @property
     def wants_nothing(self) -> bool:
@@ -107,15 +118,23 @@ def standing(study: Study, way: Way, rival: Standing | None = None) -> Standing:
     quant, verdict = way.estimate.quant, way.verdict
     on_gpu, runs = verdict.all_on_gpu, verdict is not Verdict.DOES_NOT_FIT
     rank = study.loss_rank(way.estimate) if runs else 0
+    is_many, gpus = audience_of(study) == "many", way.machine.gpus
+    place = 0
+    if is_many and gpus:
+        place = precision_place(quant, gpus[0], native=way.estimate.native)
     found = Standing(
         memory=0 if on_gpu else verdict.place,
         beyond=rank if rank > study.demands.most_rank else 0,
         verdict=verdict.place,
-        unusual=not way.is_usual or _is_for_fewer(way.estimate.engine, study.workload.concurrency),
+        unusual=not way.is_usual or _is_for_fewer(study, way.estimate.engine),
         short_bytes=0 if runs else -way.headroom_bytes,
+        last_resort=is_last_resort(study, quant, place, native=way.estimate.native),
+        several=is_many and bool(gpus) and way.boards > _BOARDS_OF_A_SERVER,
+        precision=place,
         boards=way.boards if way.machine.gpus else 0,
         cramped=verdict is Verdict.FITS and way.spare_share < SPARE_SHARE,
         slow=0,
+        misplaced=_is_out_of_place(study, way),
         unready=unreadiness(study, way),
         lossy=quant.bits if way.in_part else max(rank, _ALIKE),
         order=quant.order,
@@ -140,9 +159,20 @@ def unreadiness(study: Study, way: Way) -> int:
     return found
 
 
-def _is_for_fewer(engine: Engine, users: int) -> bool:
+def _is_out_of_place(study: Study, way: Way) -> bool:
+    """Whether an engine for servers runs for one person at home, where guides take llama.cpp's
+    family; or one of that family on a server's module, for which no published recipe takes it."""
+    gpus, serves = way.machine.gpus, way.estimate.engine.abilities.speed_family == SERVING
+    if study.profile.pipeline is not None or not gpus or audience_of(study) == "many":
+        return False
+    at_home = gpus[0].segment in _AT_HOME
+    is_module = gpus[0].segment == "datacenter" and not is_card(gpus[0])
+    return at_home if serves else is_module
+
+
+def _is_for_fewer(study: Study, engine: Engine) -> bool:
     """Whether an engine is made for one user and a few beside, and there are more."""
-    return users > _MOST_OF_ONE_USERS_ENGINE and engine.abilities.speed_family != SERVING
+    return audience_of(study) == "many" and engine.abilities.speed_family != SERVING
 
 
 def beyond(study: Study, way: Way) -> bool:
@@ -180,7 +210,7 @@ class _Search:
             return False
         if not self.key.stands:
             enough = self.key.holds and self.boards > self.key.boards
-            return enough and _is_for_fewer(option.engine, self.study.workload.concurrency)
+            return enough and _is_for_fewer(self.study, option.engine)
         too_much = self.study.known_loss_rank(option) > self.most
         return too_much or _kind(option.engine, option.quant) in self.as_fast
 
@@ -254,6 +284,20 @@ def best_on_boards(study: Study, gpu: Gpu, counts: Sequence[int] | None = None) 
     machines = (Machine.of(gpu, boards) for boards in counts or board_counts(gpu))
     best = choose(study, machines, whole=True)
     return best if best is not None and best.verdict.all_on_gpu else None
+
+
+def fastest_on_boards(study: Study, gpu: Gpu, counts: Sequence[int]) -> Way | None:
+    """The fastest usual way with all of the model on boards of one kind that surely fits within
+    what may be lost; None where there is none, or no speed is known."""
+    found: list[tuple[bool, float, Way]] = []
+    for machine in (Machine.of(gpu, boards) for boards in counts):
+        for way in ways(study, machine, usual=True, whole=True):
+            place = standing(study, way)
+            speed = user_speed(study, way) if place.holds else None
+            odd = place.unusual or place.misplaced or place.last_resort or place.several
+            if speed is not None and not odd:
+                found.append((is_wide(way.estimate.quant, gpu), -speed, way))
+    return min(found, key=lambda each: each[:2], default=(False, 0.0, None))[2]
 
 
 def ways_for_a_load(study: Study, gpu: Gpu, counts: Sequence[int]) -> list[Way]:

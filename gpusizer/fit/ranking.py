@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,19 +10,20 @@ from gpusizer.core.messages import Note
 from gpusizer.fit.advice.alternatives import break_even_months, is_priced_by_rent, pick_alternatives
 from gpusizer.fit.advice.capacity_limits import Largest
 from gpusizer.fit.advice.next_steps import Suggestion
-from gpusizer.fit.advice.policies import POLICIES, RankedCandidate, SortKey, total_memory
+from gpusizer.fit.advice.policies import RankedCandidate
 from gpusizer.fit.advice.rank_reasons import pace_clause, why, why_alternative
 from gpusizer.fit.advice.recommendation import Score, score_of
+from gpusizer.fit.audience import Rule
+from gpusizer.fit.candidates import FASTEST, candidates_of, evidence_of, served_users, swiftest
 from gpusizer.fit.demands import READING_SPEED
-from gpusizer.fit.division import asked_boards, board_counts
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.parallelism.parallelism_plans import RunPlan
 from gpusizer.fit.parallelism.platforms import setup_of
 from gpusizer.fit.part_speed import system_memory
-from gpusizer.fit.picture_time import picture_seconds, picture_work
+from gpusizer.fit.picture_time import picture_seconds
 from gpusizer.fit.placement.from_disk import disk_notes
-from gpusizer.fit.preference import best_on_boards, beyond
-from gpusizer.fit.serving import Served, load_of_users, served
+from gpusizer.fit.preference import beyond
+from gpusizer.fit.serving import Served
 from gpusizer.fit.speed import Rate, Speeds, speeds
 from gpusizer.fit.speed.speculation import SpeculativeSpeeds, speculative_speeds
 from gpusizer.fit.study import Study
@@ -33,7 +33,6 @@ from gpusizer.fit.user_speed import (
     one_prompt_rate,
     one_user_rate,
     read_rate,
-    speed_evidence,
     user_speed,
     work_at,
 )
@@ -70,6 +69,7 @@ class Ranked:
         heard: seconds of sound a second that a recogniser transcribes, None for others.
         drawn: seconds that a picture or clip takes, None for others.
         evidence: what stands behind the speed of each user.
+        kept_back: by which rule such a GPU is not offered to who asks, None where it is.
         largest, advice, plans: only where the GPU was asked for by name.
     """
 
@@ -92,6 +92,7 @@ class Ranked:
     drawn: Rate | None = None
     weighed: tuple[Note, ...] = ()
     evidence: SpeedEvidence | None = None
+    kept_back: Rule | None = None
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -136,7 +137,8 @@ class Ranked:
     def score(self) -> Score:
         """What a recommendation goes by."""
         speed = None if self.user_rate is None else self.user_rate.likely
-        return score_of(self.fit.way, speed, self.enough, self.costs, self.evidence)
+        way = self.fit.way
+        return score_of(way, speed, self.enough, self.costs, self.evidence, self.kept_back)
 
     @property
     def each(self) -> Rate | None:
@@ -238,8 +240,6 @@ class Ranking:
 
 RECOMMENDED = "recommended"
 
-_LAST: SortKey = (math.inf,)
-
 
 def rank_gpus(
     study: Study,
@@ -261,79 +261,25 @@ def rank_gpus(
     fast = [c for c in every if not min_tok_s or c.speed is None or c.speed >= min_tok_s]
     candidates = [c for c in fast if not beyond(study, c.way)] or fast
 
-    def ranked(place: int) -> Ranked:
-        entry = describe(study, candidates[place].way, rank=place + 1)
-        return replace(entry, assumptions=assumptions, rank_by=rank_by, enough=enough)
+    swift = swiftest(study, candidates)
 
-    places = tuple(map(ranked, range(len(candidates))[: top or None]))
-    alternatives = tuple(
-        Alternative(kind, places[place] if place < len(places) else ranked(place), places[0])
-        for kind, place in pick_alternatives(candidates).items()
-    )
-    return Ranking(places, alternatives, len(every) - len(fast), len(fast) - len(candidates))
+    def ranked(place: int, candidate: RankedCandidate) -> Ranked:
+        return replace(
+            describe(study, candidate.way, rank=place + 1),
+            assumptions=assumptions,
+            rank_by=rank_by,
+            enough=enough,
+            kept_back=candidate.kept_back,
+        )
 
-
-def candidates_of(
-    study: Study,
-    catalogue: Catalogue,
-    rank_by: str,
-    assumptions: CostAssumptions = DEFAULT_ASSUMPTIONS,
-    most_boards: Sequence[int | None] | None = None,
-    enough: float = READING_SPEED,
-) -> list[RankedCandidate]:
-    """GPUs on which the model runs, best first, with what an order asks of them and no more.
-
-    What surely fits comes first; equal costs go by least memory, then fastest.
-    """
-
-    def candidate_of(way: Way) -> RankedCandidate:
-        speed, users = user_speed(study, way), study.workload.concurrency
-        total = None if speed is None else speed * users
-        together = _served(study, Fit.of(study, way), percentiles=False) if users > 1 else None
-        if together is not None:
-            total = together.output_tokens_per_second.likely
-            speed = total / together.users
-        drawn = picture_seconds(study, way)
-        evidence = _evidence(study, way, speed, drawn)
-        seconds = None if drawn is None else drawn.likely
-        return RankedCandidate(way, speed, total, assumptions, enough, evidence, seconds)
-
-    candidates = map(candidate_of, ways_to_rank(study, catalogue, most_boards))
-    return sorted(candidates, key=lambda candidate: _place(candidate, rank_by))
-
-
-def ways_to_rank(
-    study: Study, catalogue: Catalogue, most_boards: Sequence[int | None] | None = None
-) -> list[Way]:
-    """The best way on boards of each GPU on sale, with all of the model on them."""
-    found = []
-    for place, gpu in enumerate(catalogue.gpus):
-        asked = asked_boards(study.workload, gpu)
-        counts = board_counts(gpu) if asked is None else (asked,)
-        if most_boards is not None:
-            counts = tuple(n for n in counts if n <= (most_boards[place] or 0))
-        way = best_on_boards(study, gpu, counts) if counts and gpu.status != "announced" else None
-        if way is not None:
-            found.append(way)
-    return found
-
-
-def _place(candidate: RankedCandidate, rank_by: str) -> tuple[bool, SortKey, SortKey, float]:
-    """Sort key of a policy."""
-    cost = POLICIES[rank_by](candidate) or _LAST
-    slowness = candidate.slowness
-    is_tight = candidate.way.verdict is Verdict.TIGHT
-    return is_tight, cost, total_memory(candidate), 0.0 if slowness is None else slowness
-
-
-def _evidence(
-    study: Study, way: Way, speed: float | None, drawn: Rate | None
-) -> SpeedEvidence | None:
-    """What stands behind the speed; of a model that draws in a time which is known somewhere,
-    whether it is known here."""
-    if picture_work(study) is not None:
-        return SpeedEvidence(measured=drawn is not None, surely_enough=True)
-    return speed_evidence(study, way, speed)
+    places = tuple(ranked(*pair) for pair in [*enumerate(candidates)][: top or None])
+    alternatives = []
+    for kind, place in pick_alternatives(candidates, swift).items():
+        chosen = (swift if kind == FASTEST else candidates)[place]
+        is_shown = place < len(places) and chosen is candidates[place]
+        item = places[place] if is_shown else ranked(place, chosen)
+        alternatives.append(Alternative(kind, item, places[0]))
+    return Ranking(places, tuple(alternatives), len(every) - len(fast), len(fast) - len(candidates))
 
 
 def describe(study: Study, way: Way, rank: int) -> Ranked:
@@ -350,25 +296,13 @@ def describe(study: Study, way: Way, rank: int) -> Ranked:
         reasons=_reasons(study, way, choice),
         weighed=choice,
         speculation=speculative_speeds(study.profile, work, fit),
-        served=_served(study, fit, percentiles=rank == 1) if runs else None,
+        served=served_users(study, fit, percentiles=rank == 1) if runs else None,
         part_decode=one_user_rate(study, way) if every is None else None,
         part_prefill=one_prompt_rate(study, way) if every is None else None,
         read=read_rate(study, way),
         heard=heard_rate(study, way),
         drawn=drawn,
-        evidence=_evidence(study, way, user_speed(study, way), drawn) if runs else None,
-    )
-
-
-def _served(study: Study, fit: Fit, *, percentiles: bool) -> Served | None:
-    """What the load gets, else the workload's users; only the first place is simulated for
-    percentiles."""
-    load = study.demands.load or load_of_users(study.workload)
-    if load is None:
-        return None
-    pool, gpu = fit.kv_pool_bytes, fit.gpu
-    return served(
-        study.profile, study.workload, fit.estimate, gpu, pool, load, percentiles=percentiles
+        evidence=evidence_of(study, way, user_speed(study, way), drawn) if runs else None,
     )
 
 

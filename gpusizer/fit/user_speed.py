@@ -120,6 +120,10 @@ def placed_layers(study: Study, way: Way) -> Placed | None:
     return load, Arrangement(equal, min(layers, arch.layers + 1), held_back)
 
 
+NARROW_SHARE = 0.6
+"""Share of the likely speed that the low end of a band has at least where it is evident."""
+
+
 @dataclass(frozen=True, slots=True)
 class SpeedEvidence:
     """The evidence of a speed.
@@ -128,15 +132,23 @@ class SpeedEvidence:
         measured: the band of this kind of engine on this class of card was measured, not taken
             over from other cards. Bands that are measured stand on runs of several sources.
         surely_enough: even the low end of the band is what the reader asks for, or nothing is.
+        low_share: the low end as a share of the likely value.
     """
 
     measured: bool
     surely_enough: bool
+    low_share: float = 1.0
 
     @property
     def holds(self) -> bool:
-        """Whether the speed was measured, and even the low end is what the reader asks for."""
-        return self.measured and self.surely_enough
+        """Whether the speed was measured, and even the low end is near and what the reader asks
+        for."""
+        return self.measured and self.surely_enough and self.is_narrow
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether the low end of the band is near the likely value."""
+        return self.low_share >= NARROW_SHARE
 
 
 def speed_evidence(study: Study, way: Way, speed: float | None) -> SpeedEvidence | None:
@@ -148,8 +160,8 @@ def speed_evidence(study: Study, way: Way, speed: float | None) -> SpeedEvidence
     asked = study.demands.min_tok_s
     if speed is None:
         return SpeedEvidence(measured=False, surely_enough=asked is None)
-    enough = asked is None or speed * decode_bands(work, way.gpu)[1].low >= asked
-    return SpeedEvidence(is_measured(work, way.gpu), enough)
+    low = decode_bands(work, way.gpu)[1].low
+    return SpeedEvidence(is_measured(work, way.gpu), asked is None or speed * low >= asked, low)
 
 
 _DOCUMENTS = 64

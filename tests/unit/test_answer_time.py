@@ -17,8 +17,8 @@ from gpusizer.core.errors import LimitsExceeded
 from gpusizer.core.messages import Note
 from gpusizer.core.settings import Settings
 from gpusizer.core.time_budget import TimeBudget, own_budget
+from gpusizer.fit.candidates import ways_to_rank
 from gpusizer.fit.compatibility import runnable
-from gpusizer.fit.ranking import ways_to_rank
 from gpusizer.fit.study import Study
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.snapshot import Component, RepoSnapshot, Totals

@@ -73,34 +73,38 @@ def hourly(items: Iterable[Ranked]) -> list[float]:
     [
         # Nine cards: "infer on A6000, L40S", "L4 for efficiency", "A4000 and RTX 4000 for small".
         # All run an 8B; of the small two nobody's price of today is known.
-        (LLAMA_8B, "rtx-a6000-48gb", 1, ""),
-        (LLAMA_8B, "l40s-48gb", 1, ""),
-        (LLAMA_8B, "l4-24gb", 1, ""),
-        (LLAMA_8B, "h100-sxm-80gb", 1, ""),
+        # Boards of servers are not what one person buys, and vLLM's speed for one user is known
+        # within a factor of two.
+        (LLAMA_8B, "rtx-a6000-48gb", 1, "why_wide_band"),
+        (LLAMA_8B, "l40s-48gb", 1, "why_audience_server why_wide_band"),
+        (LLAMA_8B, "l4-24gb", 1, "why_audience_server"),
+        (LLAMA_8B, "h100-sxm-80gb", 1, "why_audience_server"),
         (LLAMA_8B, "rtx-a4000-16gb", 1, "why_offer_unpriced"),
-        (LLAMA_8B, "quadro-rtx-4000-8gb", 1, "why_offer_unpriced"),
+        (LLAMA_8B, "quadro-rtx-4000-8gb", 1, "why_audience_small why_offer_unpriced"),
         # The table of DeepSeek: "RTX 3060 12GB+" for 1.5B, "RTX 3070 8GB+" for 7B and 8B, "RTX 4090
         # 24GB" for 32B, two for 70B. "RTX 3080 10GB+" for 14B: 8.4 GiB of weights in Q4_K_M and
         # 1.5 of cache leave less room than a recommendation wants. R1 takes no 16 A100.
+        # Guides of 2026 begin with 12 GB for 7B and more.
         (f"{DISTILL}Qwen-1.5B", "rtx-3060-12gb", 1, ""),
-        (f"{DISTILL}Qwen-7B", "rtx-3070-8gb", 1, ""),
-        (f"{DISTILL}Llama-8B", "rtx-3070-8gb", 1, ""),
-        (QWEN_14B, "rtx-3080-10gb", 1, "why_little_room"),
+        (f"{DISTILL}Qwen-7B", "rtx-3070-8gb", 1, "why_audience_small"),
+        (f"{DISTILL}Llama-8B", "rtx-3070-8gb", 1, "why_audience_small"),
+        (QWEN_14B, "rtx-3080-10gb", 1, "why_audience_small why_little_room"),
         (f"{DISTILL}Qwen-32B", "rtx-4090-24gb", 1, ""),
         (LLAMA_70B, "rtx-4090-24gb", 2, ""),
-        (R1, "a100-sxm-80gb", 8, ""),
+        (R1, "a100-sxm-80gb", 8, "why_audience_server why_wide_band"),
         # T. Dettmers: "best per dollar then: RTX 4070 Ti; its 12 GB limit it".
         (QWEN_14B, "rtx-4070-ti-12gb", 1, ""),
     ],
 )
-def test_advised_cards_run_it_and_a_cheaper_one_does_too(
+def test_advised_cards_run_it_and_one_of_better_value_does_too(
     model: str, slug: str, boards: int, misses: str
 ) -> None:
     item = serving(model, slug)
     assert (item.fit.verdict, item.fit.count) == (Verdict.FITS, boards)
     assert missed(item) == set(misses.split())
-    cost = item.score.usd_per_hour
-    assert item.rank > 1 and (cost is None or hourly(sized(model).ranking[:1])[0] < cost)
+    first, value = sized(model).ranking[0].score, item.score.value_usd
+    assert item.rank > 1 and first.recommendable
+    assert misses or (value and first.value_usd and first.value_usd <= value)
 
 
 @each(
@@ -139,24 +143,26 @@ def test_advised_cards_train_it(
 
 def test_a_seventy_billion_model_of_two_guides() -> None:
     """A guide of 2023: best value RTX 4090, memory on a budget A6000, best of all 6000 Ada. A blog
-    of 2024: a Mac with 128 GB or two RTX 4090; a Mac with 64 GB or two Radeons of 24 GB that cost
-    less come first. Of nine cards the A6000 is the first, and the one to rent.
+    of 2024: a Mac with 128 GB or two RTX 4090. Two RTX 3090 and a Mac with 64 GB are of better
+    value. Of nine cards the A6000 is the first, and the one to rent. Two Radeons of 24 GB cost
+    less, and their speed is known within a factor of two alone.
     """
-    order = ("rx-7900-xtx-24gb", "rtx-a6000-48gb", "rtx-4090-24gb", "rtx-6000-ada-48gb")
-    items = [serving(LLAMA_70B, slug) for slug in (*order, "apple-m3-max-128gb")]
+    order = ("rtx-a6000-48gb", "rtx-4090-24gb", "rtx-6000-ada-48gb", "rx-7900-xtx-24gb")
+    items = [serving(LLAMA_70B, slug) for slug in order]
     ranks = [item.rank for item in items]
     assert ranks == sorted(ranks)
-    assert [item.fit.count for item in items] == [2, 1, 2, 1, 1]
-    assert (items[1].score.tokens_per_second or 0) < (items[3].score.tokens_per_second or 0)
+    assert [item.fit.count for item in items] == [1, 2, 1, 2]
+    assert (items[0].score.tokens_per_second or 0) < (items[2].score.tokens_per_second or 0)
+    assert missed(items[3]) == {"why_wide_band"}
     assert {item.fit.gpu.slug for item in sized(LLAMA_70B).ranking[:3]} >= {
+        "rtx-3090-24gb",
         "apple-m4-max-64gb",
-        "rx-7900-xtx-24gb",
     }
     rent = next(item for item in sized(LLAMA_70B).alternatives if item.kind == "rent")
     assert rent.item.fit.gpu.slug == "rtx-a6000-48gb"
     nine = ("h100-sxm-80gb", "a100-sxm-80gb", "l40s-48gb", "l4-24gb")
-    assert items[1].rank < min(serving(LLAMA_70B, slug).rank for slug in nine)
-    small = [serving(QWEN_14B, slug) for slug in ("rtx-4090-24gb", *order[1::2])]
+    assert items[0].rank < min(serving(LLAMA_70B, slug).rank for slug in nine)
+    small = [serving(QWEN_14B, slug) for slug in ("rtx-4090-24gb", order[0], order[2])]
     assert hourly(small) == sorted(hourly(small)), "where 24 GB are enough, the 4090 costs least"
 
 
@@ -193,7 +199,7 @@ def test_trainings_of_today() -> None:
     ("model", "fields", "first_slug"),
     [
         (LLAMA_70B, {"quant": "bf16", "concurrency": 32}, "a100-sxm-80gb"),
-        ("Qwen/Qwen3-235B-A22B", {"quant": "fp8", "concurrency": 16}, "rtx-a6000-48gb"),
+        ("Qwen/Qwen3-235B-A22B", {"quant": "fp8", "concurrency": 16}, "a100-sxm-80gb"),
     ],
 )
 def test_a100_and_h100_for_very_large_or_concurrent(
@@ -201,7 +207,7 @@ def test_a100_and_h100_for_very_large_or_concurrent(
 ) -> None:
     """Nine cards: "A100 and H100 for very large models or many users". Agreed of the A100, whose
     tokens cost least of the nine, and of both, which take half the boards of the A6000. Eight A6000
-    cost least by the hour, and stand first where each user still reads at 10 tokens a second.
+    cost least by the hour, and come after boards that are made for servers.
     """
     nine = ("h100-sxm-80gb", "a100-sxm-80gb", "rtx-a6000-48gb", "l40s-48gb", "l4-24gb")
     items = {slug: serving(model, slug, **fields) for slug in nine}

@@ -221,11 +221,11 @@ def test_the_fastest_draw_first_and_what_has_no_time_follows() -> None:
 def test_a_recommendation_goes_by_what_a_picture_costs() -> None:
     places = ranked("recommended")
     good = [place for place in places if not place.score.missed()]
-    assert len(good) > 20 and all(place.drawn is not None for place in good)
+    assert len(good) > 15 and all(place.drawn is not None for place in good)
     assert places[: len(good)] == tuple(good)
     prices = [place.score.usd_per_thousand_pictures for place in good]
     paid = [usd for usd in prices if usd is not None]
-    assert len(paid) > 20 and paid == sorted(paid)
+    assert len(paid) > 15 and paid == sorted(paid)
     untimed = [place for place in places if place.fit.gpu.slug == "rx-7900-xtx-24gb"]
     assert [note.code for note in untimed[0].score.missed()] == ["why_unmeasured"]
 

@@ -74,7 +74,7 @@ def test_each_model_of_a_list_keeps_the_quantization_behind_its_name() -> None:
     fields = {"gpu": "4090", "models": [f"{_MODEL}:Q4_K_M", "Qwen/Qwen3-4B"]}
     answer = embedded_sizer().models_for(ModelsRequest.from_fields(fields))
     quants = {row.runs.profile.repo_id: row.fit.estimate.quant.slug for row in answer.rows}
-    assert quants == {_MODEL: "q4_k_m", "Qwen/Qwen3-4B": "bf16"}
+    assert quants == {_MODEL: "q4_k_m", "Qwen/Qwen3-4B": "q8_0"}
 
 
 def test_trainings_and_drafts_refuse_a_tag_with_a_word() -> None:

@@ -42,7 +42,8 @@ def place_of(gpu: str, sized: Report) -> Ranked:
 def test_each_card_gets_an_engine_that_runs_on_it() -> None:
     sized = report_of(top=0)
     engines = {
-        "rtx-4090-24gb": "vllm",
+        "rtx-4090-24gb": "llama.cpp",  # of one person at home
+        "rtx-6000-ada-48gb": "vllm",
         "apple-m3-max-128gb": "mlx",
         "quadro-p6000-24gb": "llama.cpp",
         "rx-6900-xt-16gb": "llama.cpp",

@@ -18,6 +18,7 @@ import pytest
 from gpusizer.answers.models_for.ordering import How
 from gpusizer.core.errors import GpusizerError, HubUnreachable, MalformedRepo, NoWeights
 from gpusizer.core.tables import toml_of
+from gpusizer.fit.audience import rules
 from gpusizer.fit.fit import Verdict
 from gpusizer.gpus.purpose import INFERENCE_LEVELS, TRAINING_LEVELS
 from gpusizer.gpus.unlisted import REASONS
@@ -45,6 +46,7 @@ FAMILIES: Mapping[str, Iterable[str]] = {
     "note.why_training_": (*TRAINING_LEVELS, "unknown"),
     "note.why_offer_": ("special", "too_old", "unpriced"),
     "note.why_computer_": ("several", "module"),
+    "note.why_audience_": tuple({rule.code for rule in rules()}),
     "note.why_train_": ("fits", "tight", "does_not_fit"),
     "note.answer_": ("fits", "tight", "from_disk"),
     "note.answer_free_": ("one", "each"),
@@ -58,7 +60,8 @@ FAMILIES: Mapping[str, Iterable[str]] = {
     "note.answer_per_million_": ("rented", "owned"),
     "note.answer_misses_": (
         *("little_room", "support_ended", "too_slow", "slow_end", "unmeasured"),
-        *("computer_several", "computer_module"),
+        *("computer_several", "computer_module", "wide_band"),
+        *{f"audience_{rule.code}" for rule in rules()},
         *("offer_special", "offer_too_old", "offer_unpriced"),
     ),
     "note.answer_or_": (

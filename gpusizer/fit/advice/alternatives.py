@@ -24,19 +24,30 @@ from gpusizer.gpus.costs import PlanCosts, rent_usd_per_hour
 from gpusizer.gpus.on_offer import ended_support, firm_price
 
 
-def pick_alternatives(candidates: Sequence[RankedCandidate]) -> dict[str, int]:
-    """Kind -> position of its candidate; a kind is left out where no price or speed is known."""
-    possible = [
-        (place, candidate)
-        for place, candidate in enumerate(candidates)
-        if candidate.way.verdict is not Verdict.TIGHT and ended_support(candidate.way.gpu) is None
-    ]
+def pick_alternatives(
+    candidates: Sequence[RankedCandidate], swift: Sequence[RankedCandidate]
+) -> dict[str, int]:
+    """Kind -> position of its candidate; a kind is left out where no price or speed is known.
+
+    `swift` are the fastest ways on the GPUs of the candidates, between which the fastest is.
+    """
     picks: dict[str, int] = {}
     for kind, key_of in _KEYS.items():
-        keys = [(key, place) for place, c in possible if (key := key_of(c)) is not None]
+        among = swift if kind == "fastest" else candidates
+        keys = [(key, place) for place, c in _possible(among) if (key := key_of(c)) is not None]
         if keys:
             picks[kind] = min(keys)[1]
     return picks
+
+
+def _possible(candidates: Sequence[RankedCandidate]) -> list[tuple[int, RankedCandidate]]:
+    return [
+        (place, candidate)
+        for place, candidate in enumerate(candidates)
+        if candidate.way.verdict is not Verdict.TIGHT
+        and ended_support(candidate.way.gpu) is None
+        and candidate.score.stands_beside
+    ]
 
 
 def is_priced_by_rent(kind: str, gpu: Gpu, costs: PlanCosts) -> bool:
@@ -91,7 +102,7 @@ def _rent(candidate: RankedCandidate) -> SortKey | None:
     usd = rent_usd_per_hour(gpu)
     if usd is None or not can_be_rented(gpu, boards):
         return None
-    return (float(not candidate.score.recommendable), usd * boards)
+    return (float(not candidate.score.meets_conditions), usd * boards)
 
 
 _KEYS: dict[str, Callable[[RankedCandidate], SortKey | None]] = {

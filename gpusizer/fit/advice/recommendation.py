@@ -22,6 +22,7 @@ from datetime import date
 
 from gpusizer.core.messages import Note
 from gpusizer.core.units import significant
+from gpusizer.fit.audience import Rule
 from gpusizer.fit.preference import SPARE_SHARE
 from gpusizer.fit.user_speed import SpeedEvidence
 from gpusizer.fit.verdict import Verdict
@@ -125,12 +126,14 @@ class Score(Conditions):
         rented: whether that is a rent.
         usd_per_thousand_pictures: what these cost so, None where none are drawn.
         evidence: what stands behind the speed, None where it is unknown or none is asked for.
+        kept_back: by which rule such a GPU is not offered to who asks, None where it is.
     """
 
     usd_per_hour: float | None
     rented: bool
     usd_per_thousand_pictures: float | None = None
     evidence: SpeedEvidence | None = None
+    kept_back: Rule | None = None
 
     @property
     def evident(self) -> bool:
@@ -140,6 +143,8 @@ class Score(Conditions):
     def _missed_at_work(self) -> Iterator[Note]:
         if self.evidence is not None and not self.evidence.measured:
             yield Note("why_unmeasured")
+        elif self.evidence is not None and not self.evidence.is_narrow:
+            yield Note("why_wide_band", percent=round(100 * self.evidence.low_share))
         elif not self.evident and self.fast_enough:
             yield Note("why_slow_end", tokens=significant(self.enough))
         yield from Conditions._missed_at_work(self)
@@ -147,8 +152,36 @@ class Score(Conditions):
     @property
     def key(self) -> tuple[float, ...]:
         """Sort key, least for the best."""
-        cost = self.usd_per_thousand_pictures
-        return self._key(self.fast_enough, cost=self.usd_per_hour if cost is None else cost)
+        place = float(self.kept_back is not None)
+        return (place, *self._key(self.fast_enough, cost=self.value_usd))
+
+    @property
+    def value_usd(self) -> float | None:
+        """US dollars by which places that meet the same conditions are ordered: of a thousand
+        pictures, else of an hour for each token a second that a user sees at the low end of the
+        band; of an hour where no speed is known."""
+        if self.usd_per_thousand_pictures is not None:
+            return self.usd_per_thousand_pictures
+        if self.usd_per_hour is None or not self.tokens_per_second:
+            return self.usd_per_hour
+        low = 1.0 if self.evidence is None else self.evidence.low_share
+        return self.usd_per_hour / (self.tokens_per_second * low)
+
+    @property
+    def stands_beside(self) -> bool:
+        """Whether who asks may be shown it beside the first place."""
+        return self.kept_back is None or self.kept_back.beside
+
+    def missed(self) -> tuple[Note, ...]:
+        """Why it is not offered to who asks, then the conditions that it misses."""
+        rule = self.kept_back
+        why = () if rule is None else (Note(f"why_audience_{rule.code}"),)
+        return *why, *Conditions.missed(self)
+
+    @property
+    def meets_conditions(self) -> bool:
+        """Whether it misses nothing, whoever asks."""
+        return not Conditions.missed(self)
 
     @property
     def recommendable(self) -> bool:
@@ -174,6 +207,7 @@ def score_of(
     enough: float,
     costs: PlanCosts,
     evidence: SpeedEvidence | None = None,
+    kept_back: Rule | None = None,
 ) -> Score:
     """The score of one way to run a model on boards of one GPU."""
     gpu = way.gpu
@@ -190,6 +224,7 @@ def score_of(
         rented=rented,
         usd_per_thousand_pictures=costs.of_thousand_pictures(usd_per_hour),
         evidence=evidence,
+        kept_back=kept_back,
     )
 
 

@@ -1,0 +1,132 @@
+"""Audience: who asks, which devices are not offered to them unasked, and in what precision servers
+run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from gpusizer.core.tables import toml_of
+from gpusizer.fit.compatibility import runnable
+from gpusizer.fit.study import Study
+from gpusizer.gpus import Gpu
+from gpusizer.memory.quants import Quant
+
+_TABLES = toml_of(__file__)
+_MANY_FROM: int = _TABLES["many_from_users"]
+_LAST_RESORT: int = _TABLES["last_resort"]
+_NARROW_BITS, _FEW_BITS = 8.5, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Devices that an audience is not offered for models of a size.
+
+    Attributes:
+        code: a word for why, of the texts `note.why_audience_<code>`.
+        audience: "one", "many", or "" for both.
+        beside: whether such a device may stand beside the first place.
+        sources: addresses of guides and recipes that say so, or name no such device.
+    """
+
+    code: str
+    audience: str = ""
+    beside: bool = False
+    sources: tuple[str, ...] = ()
+    segments: tuple[str, ...] = ()
+    vendors: tuple[str, ...] = ()
+    architectures: tuple[str, ...] = ()
+    form_factors: tuple[str, ...] = ()
+    least_parameters: float = 0.0
+    most_parameters: float = float("inf")
+    most_memory_bytes: float = float("inf")
+    most_bytes_per_second: float = float("inf")
+    least_boards: int = 1
+
+    def names(self, gpu: Gpu, boards: int, parameters: int, audience: str) -> bool:
+        """Whether the rule is about so many boards of a GPU, a model of so many parameters and an
+        audience."""
+        bandwidth = (gpu.bandwidth_bytes_per_second or 0.0) / gpu.devices_per_board
+        return (
+            self.audience in ("", audience)
+            and boards >= self.least_boards
+            and self.least_parameters <= parameters < self.most_parameters
+            and _is_among(gpu.segment, self.segments)
+            and _is_among(gpu.vendor, self.vendors)
+            and _is_among(gpu.architecture, self.architectures)
+            and _is_among(gpu.form_factor, self.form_factors)
+            and gpu.memory_bytes <= self.most_memory_bytes
+            and bandwidth <= self.most_bytes_per_second
+        )
+
+
+def _is_among(value: str, values: tuple[str, ...]) -> bool:
+    return not values or value in values
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """All of them, in the order of their table."""
+    return tuple(map(_rule, _TABLES["rule"]))
+
+
+def _rule(row: Mapping[str, Any]) -> Rule:
+    facts: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}
+    return Rule(**facts)
+
+
+def audience_of(study: Study) -> str:
+    """ "many" where several users ask whose load is stated, or more than an engine for one user
+    holds; else "one"."""
+    load, users = study.demands.load, study.workload.concurrency
+    is_service = load is not None and (load.requests_per_second is not None or users > 1)
+    return "many" if is_service or users >= _MANY_FROM else "one"
+
+
+def not_offered(study: Study, gpu: Gpu, boards: int) -> Rule | None:
+    """The rule by which boards are not offered to who asks, those that take them from the
+    alternatives, too, first; None where they are offered."""
+    key = ("not_offered", gpu.slug, boards)
+    if key not in study.kept:
+        audience, parameters = audience_of(study), study.profile.parameters
+        found = [rule for rule in rules() if rule.names(gpu, boards, parameters, audience)]
+        study.kept[key] = min(found, key=lambda rule: rule.beside, default=None)
+    rule: Rule | None = study.kept[key]
+    return rule
+
+
+def precision_place(quant: Quant, gpu: Gpu, *, native: bool) -> int:
+    """How far a precision is from what a card serves in; 0 for what its units multiply, and for a
+    checkpoint that is published in few bits."""
+    if native and quant.bits <= _NARROW_BITS:
+        return 0
+    multiplied = runnable(gpu.kernel_class).multiplied
+    units = next((needs for needs in ("fp4", "fp8") if needs in multiplied), "none")
+    if units == "fp4" and gpu.segment == "datacenter":
+        units = "fp4_server"
+    places: Mapping[str, int] = _TABLES["serving"][units]
+    is_plain = quant.needs == "" and quant.bits >= 16
+    name = quant.needs if quant.needs else "" if is_plain else "other"
+    return places.get(name, places["other"])
+
+
+def is_last_resort(study: Study, quant: Quant, place: int, *, native: bool) -> bool:
+    """Whether a precision is taken only where nothing better fits: one that is far from what the
+    card serves in, or made of a checkpoint that has four bits already."""
+    return place >= _LAST_RESORT or (not native and _is_made_anew(study, quant))
+
+
+def _is_made_anew(study: Study, quant: Quant) -> bool:
+    if ("same_weights",) not in study.kept:
+        stored = [one for one, native in study.quants if native and one.bits < _FEW_BITS]
+        same = {slug for one in stored for slug in _TABLES["same_weights"].get(one.slug, ())}
+        study.kept["same_weights",] = same if stored else None
+    same_weights: set[str] | None = study.kept["same_weights",]
+    return same_weights is not None and quant.slug not in same_weights
+
+
+def is_wide(quant: Quant, gpu: Gpu) -> bool:
+    """Whether weights of 16 bits run on a card that multiplies narrower ones."""
+    return quant.bits >= 16 and "fp8" in runnable(gpu.kernel_class).multiplied

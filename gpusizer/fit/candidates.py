@@ -1,0 +1,151 @@
+"""Candidates: each GPU with the way to run the model that a policy weighs, in its order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from gpusizer.fit.advice.policies import POLICIES, RankedCandidate, SortKey, total_memory
+from gpusizer.fit.advice.recommendation import SERVER_BOARDS, computer_of
+from gpusizer.fit.audience import not_offered
+from gpusizer.fit.demands import READING_SPEED
+from gpusizer.fit.division import asked_boards, board_counts
+from gpusizer.fit.fit import Fit
+from gpusizer.fit.picture_time import picture_seconds, picture_work
+from gpusizer.fit.preference import best_on_boards, fastest_on_boards
+from gpusizer.fit.serving import Served, load_of_users, served
+from gpusizer.fit.speed import Rate
+from gpusizer.fit.study import Study
+from gpusizer.fit.user_speed import SpeedEvidence, speed_evidence, user_speed
+from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.way import Way
+from gpusizer.gpus import Catalogue, Gpu
+from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
+
+FASTEST = "fastest"
+_LAST: SortKey = (math.inf,)
+_MAY_BE_FASTEST = 10
+"""GPUs of the most bandwidth, on one board and on many, among which the fastest is looked for."""
+
+
+def candidates_of(
+    study: Study,
+    catalogue: Catalogue,
+    rank_by: str,
+    assumptions: CostAssumptions = DEFAULT_ASSUMPTIONS,
+    most_boards: Sequence[int | None] | None = None,
+    enough: float = READING_SPEED,
+) -> list[RankedCandidate]:
+    """GPUs on which the model runs, best first, with what an order asks of them and no more.
+
+    What surely fits comes first; equal costs go by least memory, then fastest.
+    """
+
+    ways = ways_to_rank(study, catalogue, most_boards)
+    found = [_candidate_of(study, way, assumptions, enough) for way in ways]
+    if rank_by == FASTEST:
+        found = [_swift(study, candidate) for candidate in found]
+    return sorted(found, key=lambda candidate: _place(candidate, rank_by))
+
+
+def _candidate_of(
+    study: Study, way: Way, assumptions: CostAssumptions, enough: float
+) -> RankedCandidate:
+    speed, users = user_speed(study, way), study.workload.concurrency
+    total = None if speed is None else speed * users
+    together = served_users(study, Fit.of(study, way), percentiles=False) if users > 1 else None
+    if together is not None:
+        total = together.output_tokens_per_second.likely
+        speed = total / together.users
+    drawn = picture_seconds(study, way)
+    evidence = evidence_of(study, way, speed, drawn)
+    seconds = None if drawn is None else drawn.likely
+    kept_back = not_offered(study, way.gpu, way.boards)
+    return RankedCandidate(way, speed, total, assumptions, enough, evidence, seconds, kept_back)
+
+
+def swiftest(study: Study, candidates: Sequence[RankedCandidate]) -> list[RankedCandidate]:
+    """The candidates, with the fastest way on those GPUs among which the fastest is."""
+    offered = [
+        candidate
+        for candidate in candidates
+        if candidate.score.stands_beside and not candidate.score.not_on_offer
+    ]
+    # Tokens come as fast as weights are read: by one board, or by as many as share them.
+    reached = {candidate.way.gpu.slug: _bandwidths(candidate.way.gpu) for candidate in offered}
+    fastest = {
+        slug
+        for by in range(2)
+        for slug in sorted(reached, key=lambda slug: -reached[slug][by])[:_MAY_BE_FASTEST]
+    }
+    return [_swift(study, c) if c.way.gpu.slug in fastest else c for c in candidates]
+
+
+def _bandwidths(gpu: Gpu) -> tuple[float, float]:
+    """Bytes a second of one board, and of as many as one computer takes."""
+    most = max((n for n in board_counts(gpu) if not computer_of(gpu, n)), default=1)
+    one = gpu.bandwidth_bytes_per_second or 0.0
+    return one, one * min(most, SERVER_BOARDS)
+
+
+def _swift(study: Study, candidate: RankedCandidate) -> RankedCandidate:
+    """The fastest way on a candidate's GPU, on as many boards as one server or computer takes; the
+    candidate where it is that."""
+    if candidate.drawn is not None:
+        return candidate
+    gpu = candidate.way.gpu
+    asked = asked_boards(study.workload, gpu)
+    counts = board_counts(gpu) if asked is None else (asked,)
+    counts = tuple(n for n in counts if n <= SERVER_BOARDS and not computer_of(gpu, n))
+    way = fastest_on_boards(study, gpu, counts)
+    if way is None:
+        return candidate
+    swift = _candidate_of(study, way, candidate.assumptions, candidate.enough)
+    is_faster = (swift.speed or 0.0) > (candidate.speed or 0.0)
+    return swift if is_faster else candidate
+
+
+def ways_to_rank(
+    study: Study, catalogue: Catalogue, most_boards: Sequence[int | None] | None = None
+) -> list[Way]:
+    """The best way on boards of each GPU on sale, with all of the model on them."""
+    found = []
+    for place, gpu in enumerate(catalogue.gpus):
+        asked = asked_boards(study.workload, gpu)
+        counts = board_counts(gpu) if asked is None else (asked,)
+        if most_boards is not None:
+            counts = tuple(n for n in counts if n <= (most_boards[place] or 0))
+        way = best_on_boards(study, gpu, counts) if counts and gpu.status != "announced" else None
+        if way is not None:
+            found.append(way)
+    return found
+
+
+def _place(candidate: RankedCandidate, rank_by: str) -> tuple[bool, SortKey, SortKey, float]:
+    """Sort key of a policy."""
+    cost = POLICIES[rank_by](candidate) or _LAST
+    slowness = candidate.slowness
+    is_tight = candidate.way.verdict is Verdict.TIGHT
+    return is_tight, cost, total_memory(candidate), 0.0 if slowness is None else slowness
+
+
+def evidence_of(
+    study: Study, way: Way, speed: float | None, drawn: Rate | None
+) -> SpeedEvidence | None:
+    """What stands behind the speed; of a model that draws in a time which is known somewhere,
+    whether it is known here."""
+    if picture_work(study) is not None:
+        return SpeedEvidence(measured=drawn is not None, surely_enough=True)
+    return speed_evidence(study, way, speed)
+
+
+def served_users(study: Study, fit: Fit, *, percentiles: bool) -> Served | None:
+    """What the load gets, else the workload's users; only the first place is simulated for
+    percentiles."""
+    load = study.demands.load or load_of_users(study.workload)
+    if load is None:
+        return None
+    pool, gpu = fit.kv_pool_bytes, fit.gpu
+    return served(
+        study.profile, study.workload, fit.estimate, gpu, pool, load, percentiles=percentiles
+    )
