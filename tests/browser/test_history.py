@@ -33,6 +33,7 @@ def test_back_returns_to_the_question_before(visit: Open) -> None:
         "buttons => buttons.map(button => button.dataset.remove)"
     )
     wait_for_picks(page, picks)
+    expect(page.locator("[aria-busy=true]")).to_have_count(0)
     page.click("#gs-advanced > button")
     context = page.get_by_label("Context", exact=True)
     context.fill("4096")
