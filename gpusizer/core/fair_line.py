@@ -53,7 +53,7 @@ class FairLine:
         return ticket
 
     def leave(self, ticket: Ticket) -> None:
-        """Give up a place in the line, or one inside to whoever is next."""
+        """Give up a place in the line, or leave one inside to the next ticket."""
         if not ticket.is_inside:
             self._waiting.remove(ticket)
             return
@@ -65,8 +65,8 @@ class FairLine:
         self._admit()
 
     def has_lighter(self, visitor: str, than: float) -> bool:
-        """Whether another visitor could be admitted in place of this one who has used less `than`
-        so many seconds."""
+        """Whether another visitor could be admitted in place of this one who has used fewer seconds
+        than `than`."""
         return any(
             ticket.visitor != visitor and self._used_by(ticket) < than
             for ticket in self._waiting

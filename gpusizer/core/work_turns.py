@@ -7,7 +7,7 @@ nor are held up by long answers. A model that many wait for is read, and counted
 
 Turns go to the visitor who has used the least processor time within the last minute, and a long
 answer leaves its turn to such a visitor on the way: twenty heavy questions of one visitor make
-nobody else wait for one of them.
+no other visitor wait for one of them.
 """
 
 from __future__ import annotations

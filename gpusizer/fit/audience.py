@@ -46,7 +46,7 @@ class Rule:
     least_boards: int = 1
 
     def names(self, gpu: Gpu, boards: int, parameters: int, audience: str) -> bool:
-        """Whether the rule is about so many boards of a GPU, a model of so many parameters and an
+        """Whether the rule is about this number of boards of a GPU, a model of this size and an
         audience."""
         bandwidth = (gpu.bandwidth_bytes_per_second or 0.0) / gpu.devices_per_board
         return (

@@ -62,7 +62,7 @@ def stated_boards(kind: KindWords, count: int | None) -> int | None:
 def best_on_named(study: Study, named: NamedGpu, request: SizeRequest) -> Way:
     """The best way to run the model on a named GPU, in the machine that the request states.
 
-    Where nobody says how many boards there are, they are the fewest that run it; of cards for
+    If the number of boards is not stated, they are the fewest that run it; of cards for
     servers, which one rents by the number, the fewest that hold it without system memory. A machine
     whose memory is stated, or what is free of its card, has one.
 

@@ -180,7 +180,7 @@ class Score(Conditions):
 
     @property
     def meets_conditions(self) -> bool:
-        """Whether it misses nothing, whoever asks."""
+        """Whether it meets every condition but the audience's."""
         return not Conditions.missed(self)
 
     @property

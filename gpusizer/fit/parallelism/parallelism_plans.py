@@ -256,7 +256,7 @@ def _offloaded(study: Study, chosen: Way, boards: int) -> Iterator[RunPlan]:
 
 
 def _has_room_for(machine: Machine, ram_bytes: int) -> bool:
-    """Whether system memory holds so much; true where nobody said how much there is."""
+    """Whether system memory holds that much; true if its size is not stated."""
     return machine.free_ram_bytes is None or ram_bytes <= machine.free_ram_bytes
 
 

@@ -138,7 +138,7 @@ def replicas_in_time(server: Server, promise: Promise, count: int) -> int | None
 
 
 def _late_seconds(server: Server, rate: float, promise: Promise) -> float:
-    """Within which the promised share of so many requests has its first token: simulated, where
+    """Seconds within which the promised share of requests has its first token: simulated, where
     the simulation is too long to answer any by the closed form."""
     sample = simulated(server, None, rate)
     if sample is not None:

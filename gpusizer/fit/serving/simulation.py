@@ -194,7 +194,7 @@ class _Run:
         self._finish()
 
     def _pass(self, decodes: int, prompt_tokens: int, count: int, *, is_decoded: bool) -> None:
-        """So many steps that are alike; answers go on where they are decoded in these."""
+        """Take `count` steps that are alike; answers go on where they are decoded in these."""
         self.now += self._seconds(decodes, prompt_tokens) * count
         self.steps += count if is_decoded else 0
 

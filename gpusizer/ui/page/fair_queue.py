@@ -16,7 +16,7 @@ _UNDER_WAY = PLACES + WAITING
 """Calls that leave Gradio's line, which is one for all visitors, to wait in the pool's."""
 _SECONDS_BETWEEN_LOOKS = 0.01
 """After which a free queue looks for calls again. Gradio 6.31 looks each millisecond
-(gradio/queueing.py), which takes each of the four queues 2 % of a core while nobody asks."""
+(gradio/queueing.py), which takes each of the four queues 2 % of a core at rest."""
 
 
 class FairQueue(Queue):
@@ -60,7 +60,7 @@ class FairQueue(Queue):
         self._calls.add(call)
         call.add_done_callback(self._calls.discard)
         try:
-            # Whoever cancels a call leaves its thread behind, and Gradio's end of it gives the
+            # A cancelled call leaves its thread behind, and Gradio's end of it gives the
             # call's room in the queue back: both are waited for, in a place.
             await asyncio.shield(call)
         except asyncio.CancelledError:

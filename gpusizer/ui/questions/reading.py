@@ -46,8 +46,8 @@ class Reading(Generic[Answer]):
 
     Iterating starts it and yields the last step of each name, in order, whenever one is told of;
     it ends with the answer. A listener that is stopped earlier leaves the thread behind: Gradio
-    stops it in the event loop, where nobody may wait. The thread holds its visitor's place, so that
-    whoever has left counts until it ends.
+    stops it in the event loop, which may not wait. The thread holds its visitor's place, so that
+    a visitor who has left counts until it ends.
     """
 
     def __init__(self, answer: Callable[[OnStep], Answer]) -> None:

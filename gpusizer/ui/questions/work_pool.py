@@ -1,6 +1,6 @@
 """WorkPool: threads for work that would keep the event loop from everybody else.
 
-Whoever asks a question waits without a thread until one of the places is free. Of one visitor few
+A question waits without a thread until one of the places is free. Of one visitor few
 are worked on at the same time, so that a line of one visitor's questions holds neither the threads
 nor the turns of others (core/work_turns.py).
 """
@@ -42,7 +42,7 @@ _OWN_LINE_SECONDS = 5
 
 
 class WorkPool:
-    """Runs so many functions at a time, and lets so many more wait. Used by one event loop.
+    """Runs `threads` functions at a time, and lets `waiting` more wait. Used by one event loop.
 
     `used` says how much of the processor a visitor has used; who has used the least is next.
     """
@@ -79,7 +79,7 @@ class WorkPool:
         admitted: asyncio.Future[None] = loop.create_future()
 
         def admit() -> None:
-            if not admitted.done():  # else whoever waited is cancelled
+            if not admitted.done():  # else the waiting task is cancelled
                 admitted.set_result(None)
 
         self._under_way[visitor] += 1
@@ -111,7 +111,7 @@ class WorkPool:
         if refusal is not None:
             raise refusal
         async with self.place(visitor):
-            # Whoever is cancelled leaves a thread behind, which keeps the place to its end.
+            # A cancelled question leaves a thread behind, which keeps the place to its end.
             thread = asyncio.ensure_future(to_thread.run_sync(work, limiter=self._limiter))
             held_by(thread)
             return await asyncio.shield(thread)

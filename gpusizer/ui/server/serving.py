@@ -83,8 +83,8 @@ _FONTS = (
 )
 _MONO = ("ui-monospace", "SF Mono", "Menlo", "Consolas", "Liberation Mono", "monospace")
 _KEEP_ALIVE_SECONDS = 75
-"""How long an idle connection is kept. uvicorn closes it after five, and whoever sends a request in
-that moment gets none; nginx and browsers keep theirs for a minute and close them first."""
+"""How long an idle connection is kept. uvicorn closes it after five, and a request that is sent in
+that moment is lost; nginx and browsers keep theirs for a minute and close them first."""
 _SESSIONS = PLACES
 """Sessions that Gradio keeps of each page and of the endpoints: as many as it answers at once.
 

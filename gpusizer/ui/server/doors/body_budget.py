@@ -21,7 +21,7 @@ class BodyBudget:
         self._by_visitor = Counter[str]()
 
     def take(self, visitor: str, size: int) -> bool:
-        """Count so many bytes more of a visitor's; False, and count none, if they are too many."""
+        """Count `size` bytes more of a visitor's; False, and count none, if they are too many."""
         if self._by_visitor[visitor] + size > VISITORS_BYTES:
             return False
         if self._by_visitor.total() + self._held_bytes() + size > ALL_BYTES:
@@ -30,7 +30,7 @@ class BodyBudget:
         return True
 
     def give_back(self, visitor: str, size: int) -> None:
-        """Count so many bytes less of a visitor's."""
+        """Count `size` bytes less of a visitor's."""
         self._by_visitor[visitor] -= size
         if self._by_visitor[visitor] <= 0:
             del self._by_visitor[visitor]

@@ -1,4 +1,4 @@
-"""What nobody may reach: public routes of Gradio that nothing here uses, answered as if they did
+"""Closed routes: public ones of Gradio that nothing here uses, answered as if they did
 not exist.
 
 Gradio (6.31, gradio/routes.py) serves them for every Blocks, whatever its components are.

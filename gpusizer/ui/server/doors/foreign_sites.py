@@ -1,8 +1,8 @@
-"""ForeignSites: scripts of other sites ask anonymously, whoever runs them.
+"""ForeignSites: scripts of other sites ask anonymously, in any visitor's browser.
 
 On a public host Gradio (6.31, CustomCORSMiddleware) lets every origin read answers with
 credentials, and the cookie of its sign-in is sent across sites (`SameSite=None`), because Spaces
-are shown in a frame. A page elsewhere could so read with the rights of whoever visits.
+are shown in a frame. A page elsewhere could so read with the rights of its visitors.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ForeignSites:
     """
 
     def __init__(self, app: ASGIApp, own_hosts: Sequence[str] = ()) -> None:
-        """`own_hosts` are names of this server besides the one that a request asks."""
+        """`own_hosts` are names of this server beside the one that a request asks."""
         self._app = app
         self._own_hosts = frozenset(own_hosts)
 

@@ -28,7 +28,7 @@ _READ = re.compile(r"queue/data$|heartbeat/|call/")
 class OpenStreams:
     """ASGI middleware that refuses streams past the bounds, with 503, and ends those that last.
 
-    Streams are what a session or an event is told, heartbeats and all of MCP. Where the settings
+    Streams are the messages of a session or an event, heartbeats and all of MCP. Where the settings
     set no limit of questions, one visitor may have all of them.
     """
 

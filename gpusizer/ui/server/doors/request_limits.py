@@ -49,7 +49,7 @@ class RequestLimits:
         self._budget = BodyBudget(held_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, with at most so many bytes of its body."""
+        """Pass a request on, with no more of its body than is allowed."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -131,7 +131,7 @@ class _BoundedBody:
         return None
 
     def _count(self, size: int) -> GpusizerError | None:
-        """The error of a body with so many bytes more, None for one within the limits."""
+        """The error of a body with `size` bytes more, None for one within the limits."""
         if self._received_bytes + size > self._most_bytes:
             return self.too_large
         if size and not self._budget.take(self._visitor, size):
