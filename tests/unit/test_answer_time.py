@@ -85,8 +85,12 @@ def test_layers_that_are_not_stored_cost_nothing(name: str) -> None:
     honest, claiming = alternating(4, 4), alternating(10_000, 4)
     answer(honest, unlimited_budget)  # tables are loaded once
     answer(claiming, unlimited_budget)
-    steps = steps_of(lambda: answer(honest, unlimited_budget))
-    assert steps_of(lambda: answer(claiming, unlimited_budget)) < steps + 1_000
+
+    def least_steps(snapshot: RepoSnapshot) -> int:
+        """Of three answers in a row: what other tests left in caches goes with the first."""
+        return min(steps_of(lambda: answer(snapshot, unlimited_budget)) for _ in range(3))
+
+    assert least_steps(claiming) < least_steps(honest) + 1_000
 
 
 @pytest.mark.parametrize("name", ANSWERS)
