@@ -4,7 +4,7 @@ Each is the extreme of its kind among ways that one can act on today: they surel
 software lives on, in one computer. Each gives something up, and says so:
 
     cheapest   sold today, for that computer: may have little room, and for one user be slow
-    fastest    sold or commonly rented today: may have little room and cost any price
+    fastest    sold or commonly rented today, in the fastest way on its card: may cost any price
     rent       rented out by several providers: misses a condition only where all of them do
 
 Only prices of today count: no estimates, no prices of launch, none that is doubted or more than a

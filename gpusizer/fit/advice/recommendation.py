@@ -1,13 +1,14 @@
-"""The recommendation: six conditions in their order of weight, then what an hour costs.
+"""The recommendation: who asks, six conditions in their order of weight, then value.
 
+    audience   offered to who asks (`gpusizer/fit/audience.toml`)
     room       surely fits, with at least a tenth of each card to spare
     support    the vendor's software has not left the architecture behind
-    evidence   such cards were measured; the low end of the band is as fast as asked for
+    evidence   such cards were measured; the low end of the band is near, and as fast as asked for
     on_offer   sold or commonly rented out today
     speed      tokens/s for each user as asked for, or as fast as one reads
     computer   goes into one ordinary computer, is one, or is rented with one
-    cost       US dollars for an hour of work, rented or owned, whichever is less; for pictures,
-               where the time is known, those for a thousand of them
+    value      US dollars for an hour of work, rented or owned, whichever is less, for each token
+               a second at the low end; for pictures, where the time is known, those for a thousand
 
 A card that misses an earlier condition comes after all that meet it, however cheap it is. Nothing
 is weighed against anything else. docs/recommendation.md says what each stands on.
