@@ -1,7 +1,7 @@
 """The application with sign-in as a Space serves it, in a process of its own, and what it is asked.
 
-The process tells its routes and functions, and writes down each visitor's token that it would ask
-the Hub with: `python -m tests.space`.
+The process, `python -m tests.serve_space`, tells its routes and functions, and writes down each
+visitor's token that it would ask the Hub with.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def running_space(folder: Path, **settings: str) -> Iterator[Space]:
             **settings,
         }
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.space"],
+            [sys.executable, "-m", "tests.serve_space"],
             cwd=ROOT,
             env=environment,
             stdout=subprocess.PIPE,
@@ -198,75 +198,3 @@ def running_space(folder: Path, **settings: str) -> Iterator[Space]:
 def filled(route: Route) -> str:
     """The path of a route, with a word for each of its parameters."""
     return re.sub(r"\{[^}]+\}", "x", route.path)
-
-
-def _serve() -> None:
-    from fastapi.routing import iter_route_contexts  # noqa: PLC0415
-    from starlette.routing import Mount  # noqa: PLC0415
-
-    from gpusizer.composition.server import compose_from_environment  # noqa: PLC0415
-    from gpusizer.ui.server.doors import request_limits  # noqa: PLC0415
-    from gpusizer.ui.server.serving import PagePath, launch  # noqa: PLC0415
-    from scrapers.fetcher import BoundFetch, Fetcher  # noqa: PLC0415
-    from tests.ports import free_port  # noqa: PLC0415
-
-    request_limits.BODY_SECONDS = float(os.environ.get("BODY_SECONDS", "20"))
-    for_visitor, tokens = Fetcher.for_visitor, Path(os.environ["TOKENS"])
-
-    def noting(self: Fetcher, token: str | None) -> BoundFetch:
-        with tokens.open("a", encoding="utf-8") as file:
-            file.write(f"{token}\n")
-        return for_visitor(self, token)
-
-    Fetcher.for_visitor = noting  # type: ignore[method-assign]
-
-    def routes_of(routes: list[Any], prefix: str = "") -> Iterator[tuple[str, list[str]]]:
-        for context in iter_route_contexts(routes):
-            route, path = context.original_route, prefix + str(context.path)
-            inner = getattr(route, "app", None)
-            while inner is not None and not isinstance(inner, PagePath):
-                inner = getattr(inner, "app", None)
-            if isinstance(inner, PagePath) and path.endswith("/{path:path}"):
-                yield from routes_of(inner._page.routes, path.removesuffix("/{path:path}"))  # type: ignore[attr-defined]
-            elif isinstance(route, Mount) and route.routes:
-                yield from routes_of(route.routes, path)
-            else:
-                yield path, sorted(context.methods or {"GET", "POST"})
-
-    def value_of(part: Any, others: int) -> Any:
-        if str(part.elem_id).endswith("-wishes"):
-            return json.dumps([["load", f"?model={PRIVATE_MODEL}&gpus=rtx-4090-24gb"]])
-        if str(part.label) == "query":
-            return "" if others > 3 else f"model={PRIVATE_MODEL}"
-        return part.value
-
-    application = compose_from_environment()
-    url = launch(application, quiet=True, server_name="127.0.0.1", server_port=free_port())
-    pages = {f"/{language}": blocks for language, blocks in application.pages.items()}
-    needed = {"model": PRIVATE_MODEL, "gpu": "4090", "gpus": ["4090"]}
-    functions = []
-    for page, blocks in {"": application.endpoints, **pages}.items():
-        named = blocks.get_api_info()["named_endpoints"]
-        for number, function in blocks.fns.items():
-            if function.fn is None:
-                continue
-            values = [value_of(part, len(function.inputs)) for part in function.inputs]
-            described = named.get(f"/{function.api_name}")
-            fields = None
-            if described is not None:
-                names = [parameter["parameter_name"] for parameter in described["parameters"]]
-                fields = {name: needed[name] for name in names if name in needed}
-                values = [
-                    needed.get(parameter["parameter_name"], parameter.get("parameter_default"))
-                    for parameter in described["parameters"]
-                ]
-            told = {"page": page, "number": number, "name": function.api_name}
-            functions.append({**told, "values": values, "named": fields})
-    routes = list(routes_of(application.endpoints.app.routes))
-    told = {"url": url, "routes": routes, "functions": functions, "pages": ["", *pages]}
-    print(json.dumps(told), flush=True)
-    application.endpoints.block_thread()
-
-
-if __name__ == "__main__":
-    _serve()

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from types import SimpleNamespace
-from typing import Any
 
 import gradio as gr
 import pytest
-from gradio.queueing import Queue
 from starlette.requests import Request
 
 from gpusizer.core.errors import InvalidRequest, ServerBusy, TooManyRequests
@@ -19,7 +15,6 @@ from gpusizer.core.work_turns import OF_ONE_VISITOR, READING, TURNS, VISITOR, Wo
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.reading_steps import OnStep, ReadingStep
 from gpusizer.hub.snapshot import RepoSnapshot
-from gpusizer.ui.page.fair_queue import FairQueue
 from gpusizer.ui.questions import answer_cache
 from gpusizer.ui.questions.answer_cache import Answer, AnswerCache, Answers
 from gpusizer.ui.questions.asker import asker_of, with_asker
@@ -28,62 +23,9 @@ from gpusizer.ui.questions.work_pool import WorkPool
 from scrapers.cache.single_flight import SingleFlight
 from tests.builders import tiny
 from tests.coroutines import run_in_thread
+from tests.pool_work import Work, a_while, asking, nothing_used, request_of, run, working
 from tests.sizers import embedded_sizer
 from tests.visitors import PATIENCE_SECONDS
-
-
-def nothing_used(visitor: str) -> float:
-    return 0.0
-
-
-class Work:
-    """Work that begins, and ends when it may."""
-
-    def __init__(self) -> None:
-        self.begun: list[str | None] = []
-        self.may_end = threading.Event()
-
-    def __call__(self) -> str | None:
-        """Return for whom it is done."""
-        self.begun.append(VISITOR.get())
-        assert self.may_end.wait(PATIENCE_SECONDS)
-        return VISITOR.get()
-
-    async def has_begun(self, times: int) -> None:
-        """Wait until it has begun so often."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while len(self.begun) < times:
-                await asyncio.sleep(0.001)
-
-
-@asynccontextmanager
-async def working() -> AsyncIterator[Work]:
-    """Work that ends at the latest when the test does."""
-    work = Work()
-    try:
-        yield work
-    finally:
-        work.may_end.set()
-
-
-def asking(
-    pool: WorkPool, visitor: str | None, work: Callable[[], Any], times: int = 1
-) -> list[asyncio.Task[Any]]:
-    return [asyncio.create_task(pool.run(visitor, work)) for _ in range(times)]
-
-
-async def a_while() -> None:
-    """Let every task come as far as it comes by itself."""
-    for _ in range(20):
-        await asyncio.sleep(0)
-
-
-def run(test: Callable[[], Awaitable[None]]) -> None:
-    async def in_time() -> None:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            await test()
-
-    run_in_thread(in_time())
 
 
 def test_as_many_slow_readings_as_may_be_hold_up_no_other_answer() -> None:
@@ -291,10 +233,6 @@ def test_what_is_known_waits_for_no_place_and_no_turn(monkeypatch: pytest.Monkey
     run(test)
 
 
-def request_of(visitor: str | None) -> Request:
-    return Request(with_asker({"type": "http", "headers": []}, visitor))
-
-
 def test_who_asks_is_written_on_the_request() -> None:
     """Gradio hands a request of its own to functions, around the one of HTTP."""
     scope = {"type": "http", "headers": [], "state": {"of": "others"}}
@@ -303,82 +241,6 @@ def test_who_asks_is_written_on_the_request() -> None:
     assert (request.state.of, scope["state"]) == ("others", {"of": "others"})
     unknown = (None, Request(scope), request_of(None), SimpleNamespace(session={}), gr.Request())
     assert [asker_of(who) for who in unknown] == [None] * 5
-
-
-class Calls:
-    """Calls of pages, by a queue whose base answers them as `work` says."""
-
-    def __init__(self, pool: WorkPool | None, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.ended: list[tuple[str, bool]] = []
-        self.begun: list[str] = []
-        self.may_end = asyncio.Event()
-        calls = self
-
-        async def answer(queue: Queue, events: list[Any], *_: object) -> None:
-            (event,) = events
-            if event.alive:
-                calls.begun.append(event.name)
-                await calls.may_end.wait()
-            calls.ended.append((event.name, event.alive))
-
-        monkeypatch.setattr(Queue, "process_events", answer)
-        self._queue = FairQueue(None, pool)
-
-    def call(self, name: str) -> asyncio.Task[None]:
-        """Call in the name of a visitor, its first letter."""
-        event: Any = SimpleNamespace(name=name, alive=True, request=request_of(name[0]))
-        fn: Any = None
-        return asyncio.create_task(self._queue.process_events([event], False, 0.0, fn))
-
-
-def test_calls_of_pages_take_places_of_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def test() -> None:
-        pool = WorkPool(threads=8, waiting=8, used=nothing_used)
-        calls = Calls(pool, monkeypatch)
-        async with working() as work:
-            (other_door,) = asking(pool, "a", work)
-            tasks = [calls.call(name) for name in ("a1", "a2", "a3", "b1")]
-            await a_while()
-            assert calls.begun == ["a1", "b1"], "two of one visitor, through all doors"
-            work.may_end.set()
-            calls.may_end.set()
-            await asyncio.gather(other_door, *tasks)
-        assert [name for name, _ in calls.ended] == ["a1", "b1", "a2", "a3"]
-
-    run(test)
-
-
-def test_a_cancelled_call_gives_its_room_back_in_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gradio's end of a call takes it off its lists, so that it is always reached."""
-
-    async def test() -> None:
-        pool = WorkPool(threads=1, waiting=8, used=nothing_used)
-        calls = Calls(pool, monkeypatch)
-        tasks = [calls.call(name) for name in ("a1", "b1", "c1")]
-        await a_while()
-        for task in tasks[:2]:
-            task.cancel()
-        await asyncio.wait(tasks[:2])
-        assert (calls.begun, calls.ended) == (["a1"], [])
-        calls.may_end.set()
-        await tasks[2]
-        assert calls.ended == [("a1", False), ("b1", False), ("c1", True)]
-        await a_while()
-        assert not pool._under_way
-
-    run(test)
-
-
-def test_calls_of_endpoints_wait_in_their_functions(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def test() -> None:
-        calls = Calls(None, monkeypatch)
-        tasks = [calls.call(f"a{number}") for number in range(5)]
-        await a_while()
-        assert len(calls.begun) == 5
-        calls.may_end.set()
-        await asyncio.gather(*tasks)
-
-    run(test)
 
 
 def test_whoever_leaves_while_a_model_is_read_is_not_waited_for() -> None:

@@ -21,14 +21,7 @@ from gpusizer.fit.machine_words import is_mixed, split_machines
 from gpusizer.gpus import saved_gpus
 from gpusizer.hub.reading_steps import OnStep, watched
 from gpusizer.text import Language
-from gpusizer.ui.page.answering import (
-    Reports,
-    answer,
-    compare,
-    pictures,
-    rank,
-    remembering,
-)
+from gpusizer.ui.page.answering import Reports, answer, compare, pictures, rank, remembering
 from gpusizer.ui.page.asked import START, FormCall, Repicked, Shown, wishes_of
 from gpusizer.ui.page.forms import FORMS, OWN_FIELDS, SEVERAL
 from gpusizer.ui.page.other_tabs import Listening, Questions

@@ -134,25 +134,9 @@ def launch(application: Application, counter: QuestionCounter | None = None, **o
         async with tools.lifespan(app), pages.router.lifespan_context(pages):
             yield
 
-    settings = application.monitor.settings
-    blocks = {str(language): page for language, page in application.pages.items()}
-    blocks[ENDPOINTS] = endpoints
     app_options = {
         "routes": [*_file_routes(endpoints), *_program_routes(application), *routes],
-        "middleware": [
-            Middleware(RequestLimits, settings, partial(held_bytes, blocks)),
-            Middleware(ClosedRoutes),
-            Middleware(KnownStreams, blocks),
-            Middleware(
-                VisitorLimits,
-                settings=settings,
-                pool=application.answers.pool,
-                counter=counter,
-            ),
-            Middleware(OpenStreams, settings),
-            Middleware(CheckedCalls, blocks),
-            Middleware(SignIn),
-        ],
+        "middleware": _doors(application, counter),
         "lifespan": lifespan,
     }
     _watch(application)
@@ -183,6 +167,22 @@ def drain(application: Application, seconds: float) -> None:
             blocks.app.stop_event.set()  # ends the heartbeats of open pages
         server.should_exit = True
         server.thread.join(seconds)
+
+
+def _doors(application: Application, counter: QuestionCounter | None) -> list[Middleware]:
+    """Return what requests pass inside of Gradio's own middleware, the outermost first."""
+    settings, pool = application.monitor.settings, application.answers.pool
+    blocks = {str(language): page for language, page in application.pages.items()}
+    blocks[ENDPOINTS] = application.endpoints
+    return [
+        Middleware(RequestLimits, settings, partial(held_bytes, blocks)),
+        Middleware(ClosedRoutes),
+        Middleware(KnownStreams, blocks),
+        Middleware(VisitorLimits, settings=settings, pool=pool, counter=counter),
+        Middleware(OpenStreams, settings),
+        Middleware(CheckedCalls, blocks),
+        Middleware(SignIn),
+    ]
 
 
 def _before_gradio(app: ASGIApp, application: Application) -> ASGIApp:
