@@ -104,7 +104,7 @@ def precision_place(quant: Quant, gpu: Gpu, *, native: bool) -> int:
         return 0
     multiplied = runnable(gpu.kernel_class).multiplied
     units = next((needs for needs in ("fp4", "fp8") if needs in multiplied), "none")
-    if units == "fp4" and gpu.segment == "datacenter":
+    if units == "fp4" and gpu.is_for_servers:
         units = "fp4_server"
     places: Mapping[str, int] = _TABLES["serving"][units]
     is_plain = quant.needs == "" and quant.bits >= 16

@@ -37,8 +37,7 @@ def max_boards(gpu: Gpu) -> int:
     """Most boards of this kind that are worth planning with."""
     if is_whole_computer(gpu):
         return 1
-    is_server = gpu.segment == "datacenter"
-    return _MAX_BOARDS_OF_A_CLUSTER if is_server else _MAX_BOARDS_OF_A_MACHINE
+    return _MAX_BOARDS_OF_A_CLUSTER if gpu.is_for_servers else _MAX_BOARDS_OF_A_MACHINE
 
 
 @lru_cache(maxsize=4096)  # visitors describe cards of their own

@@ -166,7 +166,7 @@ def _is_out_of_place(study: Study, way: Way) -> bool:
     if study.profile.pipeline is not None or not gpus or audience_of(study) == "many":
         return False
     at_home = gpus[0].segment in _AT_HOME
-    is_module = gpus[0].segment == "datacenter" and not is_card(gpus[0])
+    is_module = gpus[0].is_for_servers and not is_card(gpus[0])
     return at_home if serves else is_module
 
 

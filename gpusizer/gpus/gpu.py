@@ -175,6 +175,11 @@ class Gpu:
         return hash(self.slug)
 
     @property
+    def is_for_servers(self) -> bool:
+        """Whether it is sold for data centers, where boards are rented by the number."""
+        return self.segment == "datacenter"
+
+    @property
     def is_integrated(self) -> bool:
         """Whether it is part of a system on a chip, whose memory is the system's."""
         return self.segment in _INTEGRATED

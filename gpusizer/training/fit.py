@@ -181,7 +181,7 @@ class TrainingFitter:
 
 def most_boards(gpu: Gpu) -> int:
     """Most boards of this kind that a training is planned on: clusters are of datacenter boards."""
-    return _MOST_BOARDS_OF_A_CLUSTER if gpu.segment == "datacenter" else max_boards(gpu)
+    return _MOST_BOARDS_OF_A_CLUSTER if gpu.is_for_servers else max_boards(gpu)
 
 
 def fit_of(

@@ -127,7 +127,7 @@ def link_of(gpu: Gpu, devices: int) -> Literal["fabric", "network", "pcie"]:
 
 def network_bytes_per_second(gpu: Gpu) -> float:
     """Bytes per second of the network for each GPU, at most those of the links inside a machine."""
-    network = _NETWORK_BYTES_PER_SECOND / (1 if gpu.segment == "datacenter" else 8)
+    network = _NETWORK_BYTES_PER_SECOND / (1 if gpu.is_for_servers else 8)
     inside = link_bytes_per_second(gpu, NODE * gpu.devices_per_board)
     return network if inside is None else min(network, inside)
 
@@ -148,7 +148,7 @@ def _overlaps(gpu: Gpu, devices: int) -> bool:
     """Whether sending overlaps with computing: over a fabric, or between machines with one."""
     link = link_of(gpu, devices)
     joined = link_of(gpu, NODE * gpu.devices_per_board) == "fabric"
-    return link == "fabric" or (link == "network" and gpu.segment == "datacenter" and joined)
+    return link == "fabric" or (link == "network" and gpu.is_for_servers and joined)
 
 
 def training_rate(

@@ -25,8 +25,6 @@ from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.own_cards import OwnCards
 from gpusizer.gpus.own_memory import OwnMemory
 
-_FOR_SERVERS = "datacenter"
-
 
 @dataclass(frozen=True, slots=True)
 class NamedGpu:
@@ -71,7 +69,7 @@ def best_on_named(study: Study, named: NamedGpu, request: SizeRequest) -> Way:
     gpu, boards = named.gpu, named.boards or asked_boards(study.workload, named.gpu)
     ram_bytes = request.ram_bytes if named.ram_bytes is None else named.ram_bytes
     is_open = boards is None and ram_bytes is None
-    taken = best_on_boards(study, gpu) if is_open and gpu.segment == _FOR_SERVERS else None
+    taken = best_on_boards(study, gpu) if is_open and gpu.is_for_servers else None
     if taken is not None:
         return taken
     machine = Machine.of(

@@ -166,7 +166,7 @@ def _link(gpu: Gpu, cards: int) -> tuple[str, float]:
         return "fabric", rate / 2
     if cards > _ONE_SERVER:
         return "nodes", (gpu.pcie_bytes_per_second or _USUAL_PCIE) / 2
-    kind = "pcie_peer" if gpu.segment == "datacenter" else "pcie"
+    kind = "pcie_peer" if gpu.is_for_servers else "pcie"
     return kind, (gpu.pcie_bytes_per_second or _USUAL_PCIE) / 2
 
 
