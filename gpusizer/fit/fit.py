@@ -92,7 +92,7 @@ def sequences_held(study: Study, estimate: MemoryEstimate, pool: int) -> float |
     arch = study.profile.architecture
     if arch is None or not grows(arch):
         return None
-    users = estimate.split.users_each(study.workload.concurrency)
+    users = estimate.split.users_each(study.workload.sequences)
     sequence_bytes = estimate.per_gpu.kv_cache.likely / users
     return pool / sequence_bytes if sequence_bytes else None
 

@@ -82,6 +82,15 @@ class Workload:
     cpu_offload: str = "none"
 
     @property
+    def sequences(self) -> int:
+        """Sequences in flight: of the users, as many as the schedulers of all ranks take."""
+        if self.max_num_seqs is None:
+            return self.concurrency
+        experts = self.expert_parallel or 1
+        ranks = experts // (self.tensor_parallel or experts)
+        return min(self.concurrency, self.max_num_seqs * max(1, ranks))
+
+    @property
     def own_draft_tokens(self) -> int:
         """Tokens that the model's own draft layers guess, 0 where they are not loaded."""
         return 0 if self.draft_model else self.draft_tokens

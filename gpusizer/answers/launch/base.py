@@ -118,6 +118,8 @@ class LaunchPlan:
             raise InvalidModelId(value=profile.repo_id[:120], reason="characters")
         revision = None if profile.revision == "main" else check_revision(profile.revision)
         estimate, arranged = way.estimate, way.arranged
+        if workload.max_num_seqs is None:  # users may take turns
+            workload = replace(workload, max_num_seqs=estimate.placement.workload.max_num_seqs)
         cpu_experts = 0
         tensor_split: tuple[int, ...] = ()
         if arranged is not None:

@@ -145,7 +145,7 @@ class ModelFacts:
             query_heads=_query_heads(arch),
             prompt=prompt,
             context=workload.context,
-            users=workload.concurrency,
+            users=workload.sequences,
             workload=workload,
         )
 

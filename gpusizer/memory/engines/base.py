@@ -105,7 +105,7 @@ class Placement:
     @property
     def users_each(self) -> int:
         """Sequences on the fullest data-parallel rank."""
-        return self.split.users_each(self.workload.concurrency)
+        return self.split.users_each(self.workload.sequences)
 
 
 @dataclass(frozen=True, slots=True)
