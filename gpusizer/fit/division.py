@@ -18,6 +18,7 @@ from gpusizer.core.messages import Note
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs.power import is_whole_computer
 from gpusizer.memory.engines import ENGINES, Engine, Split, find_engine
+from gpusizer.memory.kv_cache import kv_cache_bytes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import ModelProfile
@@ -29,6 +30,7 @@ VOCABULARY_STEP = 64
 """Rows of embedding and head are padded to a multiple of this."""
 
 _MOST_TENSOR = 8  # most ranks that divide matrices by default: one server
+_SEQUENCE = 8192  # tokens of which caches are compared
 _MAX_BOARDS_OF_A_CLUSTER = 32  # of those for datacenters
 _MAX_BOARDS_OF_A_MACHINE = 8  # of one workstation or server
 
@@ -82,6 +84,40 @@ def split_for(engine: Engine, profile: ModelProfile, devices: int) -> Split | No
         tensor -= 1
     pipeline = devices // tensor
     return Split(tensor, pipeline) if pipeline <= layers else None
+
+
+def other_splits(
+    engine: Engine, profile: ModelProfile, workload: Workload, taken: Split
+) -> Iterator[Split]:
+    """Divisions over the devices of one server that repeat less of the cache than `taken`, for
+    several users: data-parallel attention with routed experts dealt out to all ranks, then stages.
+
+    Tensor-parallel ranks repeat what they cannot share, such as MLA's latent (docs.vllm.ai, "Data
+    Parallel Deployment"; SGLang's `--enable-dp-attention`). Caches of data-parallel ranks are
+    apart: a sequence sees that of one rank.
+    """
+    arch = profile.architecture
+    is_open = asked_split(workload) is None and workload.concurrency > 1 and profile.draft is None
+    if arch is None or not is_open or taken.gpus != taken.tensor > 1:
+        return
+    if not repeats_cache(arch, workload.kv_dtype, taken.tensor):
+        return
+    halves = [taken.tensor >> step for step in range(1, taken.tensor.bit_length())]
+    if engine.abilities.expert_parallel and (arch.experts or 0) >= taken.gpus:
+        for tensor in halves:
+            if next(obstacles(arch, tensor, dealt=True), None) is None:
+                yield Split(tensor, 1, taken.gpus // tensor, taken.gpus)
+    if engine.abilities.stages:
+        for tensor in halves:
+            if taken.gpus // tensor <= arch.layers and divides(arch, tensor):
+                yield Split(tensor, taken.gpus // tensor)
+
+
+@lru_cache(maxsize=4096)
+def repeats_cache(arch: Architecture, kv_dtype: str, tensor: int) -> bool:
+    """Whether tensor-parallel ranks together hold more of a sequence's cache than one would."""
+    one = kv_cache_bytes(arch, _SEQUENCE, 1, kv_dtype)
+    return kv_cache_bytes(arch, _SEQUENCE, 1, kv_dtype, shards=tensor) * tensor > 1.01 * one
 
 
 def _all_divide(profile: ModelProfile, tensor: int) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from gpusizer.core.messages import Note
 from gpusizer.fit.compatibility import has_units, runnable, runs_on, why_not
-from gpusizer.fit.division import asked_split, refused_degrees
+from gpusizer.fit.division import asked_split, other_splits, refused_degrees
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.placement.arrangement import Arranged, arrange
 from gpusizer.fit.placement.device_shares import Load
@@ -134,13 +134,34 @@ def ways_of(
         return
     gpu = machine.gpu
     estimate = study.whole(option, len(machine.gpus), device_class_of(option.engine, gpu))
-    if estimate is None or (whole and estimate.needed.likely > gpu.device_memory_bytes):
+    if estimate is None:
         return
-    on_gpus = judged(study, machine, estimate, usual=option.is_usual)
+    on_gpus = None
+    if not whole or estimate.needed.likely <= gpu.device_memory_bytes:
+        on_gpus = judged(study, machine, estimate, usual=option.is_usual)
+    if len(machine.gpus) > 1 and (on_gpus is None or on_gpus.verdict is not Verdict.FITS):
+        yield from _otherwise_divided(study, machine, estimate, usual=option.is_usual)
+    if on_gpus is None:
+        return
     yield on_gpus
     is_worth_it = option.is_usual or machine.ram_bytes is not None
     if is_worth_it and not whole and not on_gpus.verdict.all_on_gpu:
         yield from _in_part(study, machine, on_gpus)
+
+
+def _otherwise_divided(
+    study: Study, machine: Machine, estimate: MemoryEstimate, *, usual: bool
+) -> Iterator[Way]:
+    """Yield ways that surely fit where the engine's own division does not."""
+    key = ("other_splits", estimate.engine.slug, estimate.split)
+    if key not in study.kept:
+        found = other_splits(estimate.engine, study.profile, study.workload, estimate.split)
+        study.kept[key] = tuple(found)
+    splits: tuple[Split, ...] = study.kept[key]
+    for split in splits:
+        way = judged(study, machine, study.again(estimate, split), usual=usual)
+        if way.verdict is Verdict.FITS:
+            yield way
 
 
 def whole_way(
