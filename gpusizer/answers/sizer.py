@@ -19,7 +19,13 @@ from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.models_for.service import models_for
 from gpusizer.answers.near_models import by_loose_names, suggesting_models
 from gpusizer.answers.report import Report, estimate_rows, published_notes
-from gpusizer.answers.requests.named_gpus import NamedGpu, best_on_named, find_named, place_of
+from gpusizer.answers.requests.named_gpus import (
+    NamedGpu,
+    best_on_named,
+    find_named,
+    more_boards,
+    place_of,
+)
 from gpusizer.answers.requests.question import Question, serving_plan
 from gpusizer.answers.requests.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.answers.requests.request_fields import unnamed_notes
@@ -109,7 +115,9 @@ class Sizer:
         request, study = question.request, question.study
         named = find_named(request.gpus, request.gpu_count, self.catalogue, request.own_memory)
         if named:
-            ranking, about = Ranking(tuple(self.places(question, named))), _NO_NOTES
+            named_places = tuple(self.places(question, named))
+            beside = more_boards(study, named, named_places, request)
+            ranking, about = Ranking(named_places, beside), _NO_NOTES
         else:
             ranking, about = self._ranked(question)
         published, problems = self._published(request, question.profile)

@@ -192,13 +192,14 @@ def _described(
     rate = fitter.rate(fit)
     tokens = request.dataset_tokens * request.epochs
     cost = cost_of(fit.gpu, fit.count, rate, tokens, request.usd_per_kwh)
+    parameters = fitter.estimator.profile.parameters
     return RankedTraining(
         rank=rank,
         fit=fit,
         rate=rate,
         cost=cost,
         reasons=reasons_of(fit),
-        score=score_training(fit, rate, cost, tokens, request.min_tok_s, current_day()),
+        score=score_training(fit, rate, cost, tokens, request.min_tok_s, current_day(), parameters),
     )
 
 

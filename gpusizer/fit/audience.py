@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from gpusizer.core.tables import toml_of
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.core.tables import read_table, toml_of
 from gpusizer.fit.compatibility import runnable
 from gpusizer.fit.study import Study
 from gpusizer.gpus import Gpu
+from gpusizer.gpus.costs.rental import rental_quote
 from gpusizer.memory.quants import Quant
 
+RECIPES_TABLE = DATA_DIR / "serving_recipes.csv"
 _TABLES = toml_of(__file__)
 _MANY_FROM: int = _TABLES["many_from_users"]
 _LAST_RESORT: int = _TABLES["last_resort"]
@@ -26,14 +29,18 @@ class Rule:
 
     Attributes:
         code: a word for why, of the texts `note.why_audience_<code>`.
-        audience: "one", "many", or "" for both.
+        audience: "one", "many", "tuning", or "" for all.
         beside: whether such a device may stand beside the first place.
+        plans: whether plans for a rate of requests go by it, too.
         sources: addresses of guides and recipes that say so, or name no such device.
+        fewest_recipes, fewest_providers: the rule is about devices that fewer published recipes
+            name (`data/serving_recipes.csv`), or that fewer providers rent out.
     """
 
     code: str
     audience: str = ""
     beside: bool = False
+    plans: bool = True
     sources: tuple[str, ...] = ()
     segments: tuple[str, ...] = ()
     vendors: tuple[str, ...] = ()
@@ -44,6 +51,8 @@ class Rule:
     most_memory_bytes: float = float("inf")
     most_bytes_per_second: float = float("inf")
     least_boards: int = 1
+    fewest_recipes: int = 0
+    fewest_providers: int = 0
 
     def names(self, gpu: Gpu, boards: int, parameters: int, audience: str) -> bool:
         """Whether the rule is about this number of boards of a GPU, a model of this size and an
@@ -59,11 +68,27 @@ class Rule:
             and _is_among(gpu.form_factor, self.form_factors)
             and gpu.memory_bytes <= self.most_memory_bytes
             and bandwidth <= self.most_bytes_per_second
+            and self._is_rare(gpu)
+        )
+
+    def _is_rare(self, gpu: Gpu) -> bool:
+        if not self.fewest_recipes and not self.fewest_providers:
+            return True
+        quote = rental_quote(gpu)
+        providers = 0 if quote is None else len(quote.providers)
+        return _recipes().get(gpu.slug, 0) < self.fewest_recipes or (
+            providers < self.fewest_providers
         )
 
 
 def _is_among(value: str, values: tuple[str, ...]) -> bool:
     return not values or value in values
+
+
+@cache
+def _recipes() -> Mapping[str, int]:
+    """Slug of a GPU -> recipes of vLLM's collection that were verified on it."""
+    return dict(read_table(RECIPES_TABLE, lambda row: (row.text("slug"), row.integer("recipes"))))
 
 
 @cache
@@ -75,6 +100,21 @@ def rules() -> tuple[Rule, ...]:
 def _rule(row: Mapping[str, Any]) -> Rule:
     facts: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}
     return Rule(**facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Suitability:
+    """How a way to run a model suits who asks.
+
+    Attributes:
+        kept_back: the rule by which its boards are not offered, None where they are.
+        for_many: whether many users ask, whose places go by the dollars of an hour.
+        to_be_made: whether a server's weights have to be made or found before they can be loaded.
+    """
+
+    kept_back: Rule | None = None
+    for_many: bool = False
+    to_be_made: bool = False
 
 
 def audience_of(study: Study) -> str:
@@ -91,10 +131,23 @@ def not_offered(study: Study, gpu: Gpu, boards: int) -> Rule | None:
     key = ("not_offered", gpu.slug, boards)
     if key not in study.kept:
         audience, parameters = audience_of(study), study.profile.parameters
-        found = [rule for rule in rules() if rule.names(gpu, boards, parameters, audience)]
-        study.kept[key] = min(found, key=lambda rule: rule.beside, default=None)
+        study.kept[key] = rule_against(gpu, boards, parameters, audience)
     rule: Rule | None = study.kept[key]
     return rule
+
+
+def rule_against(
+    gpu: Gpu, boards: int, parameters: int, audience: str, *, plans: bool = False
+) -> Rule | None:
+    """The rule by which boards are not offered to an audience ("one", "many" or "tuning"), those
+    that take them from the alternatives, too, first; None where they are offered. `plans` asks the
+    rules for plans alone."""
+    found = [
+        rule
+        for rule in rules()
+        if (rule.plans or not plans) and rule.names(gpu, boards, parameters, audience)
+    ]
+    return min(found, key=lambda rule: rule.beside, default=None)
 
 
 def precision_place(quant: Quant, gpu: Gpu, *, native: bool) -> int:

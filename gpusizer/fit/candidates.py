@@ -6,13 +6,12 @@ import math
 from collections.abc import Sequence
 
 from gpusizer.fit.advice.policies import POLICIES, RankedCandidate, SortKey, total_memory
-from gpusizer.fit.advice.recommendation import SERVER_BOARDS, computer_of
-from gpusizer.fit.audience import not_offered
+from gpusizer.fit.advice.recommendation import SERVER_BOARDS, bought_computer, computer_of
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.division import asked_boards, board_counts
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.picture_time import picture_seconds, picture_work
-from gpusizer.fit.preference import best_on_boards, fastest_on_boards
+from gpusizer.fit.preference import best_on_boards, fastest_on_boards, suitability_of
 from gpusizer.fit.serving import Served, load_of_users, served
 from gpusizer.fit.speed import Rate
 from gpusizer.fit.study import Study
@@ -60,8 +59,16 @@ def _candidate_of(
     drawn = picture_seconds(study, way)
     evidence = evidence_of(study, way, speed, drawn)
     seconds = None if drawn is None else drawn.likely
-    kept_back = not_offered(study, way.gpu, way.boards)
-    return RankedCandidate(way, speed, total, assumptions, enough, evidence, seconds, kept_back)
+    return RankedCandidate(
+        way,
+        speed,
+        total,
+        assumptions,
+        enough,
+        evidence,
+        seconds,
+        suitability=suitability_of(study, way),
+    )
 
 
 def swiftest(study: Study, candidates: Sequence[RankedCandidate]) -> list[RankedCandidate]:
@@ -96,7 +103,9 @@ def _swift(study: Study, candidate: RankedCandidate) -> RankedCandidate:
     gpu = candidate.way.gpu
     asked = asked_boards(study.workload, gpu)
     counts = board_counts(gpu) if asked is None else (asked,)
-    counts = tuple(n for n in counts if n <= SERVER_BOARDS and not computer_of(gpu, n))
+    is_rented_whole = candidate.score.suitability.for_many or gpu.is_for_servers
+    needs = computer_of if is_rented_whole else bought_computer
+    counts = tuple(n for n in counts if n <= SERVER_BOARDS and not needs(gpu, n))
     way = fastest_on_boards(study, gpu, counts)
     if way is None:
         return candidate

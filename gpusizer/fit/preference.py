@@ -5,9 +5,10 @@
     surely      fits at the high end of every band, then at the likely values
     usual       a quantization to choose unasked, under the engine that people run it with, which is
                 one for servers where more than four ask at once
-    precision   for many users: no last resort, then within one server, then what the card serves in
+    precision   for many users, and on several cards with FP4 units: no last resort, then within
+                one server, then what the card serves in
     boards      the fewest
-    room        a tenth of each device is left free
+    room        for one person a tenth of each device is left free
     speed       as fast as one reads in comfort, then by steps of a quarter
     engine      llama.cpp's family for one person at home, none of it on a server's module
     ready       what a command starts, then what a tool makes first, then what another published
@@ -24,7 +25,15 @@ from collections.abc import Iterable, Sequence
 from math import ceil, log
 from typing import NamedTuple
 
-from gpusizer.fit.audience import audience_of, is_last_resort, is_wide, precision_place
+from gpusizer.fit.audience import (
+    Suitability,
+    audience_of,
+    is_last_resort,
+    is_wide,
+    not_offered,
+    precision_place,
+)
+from gpusizer.fit.compatibility import runnable
 from gpusizer.fit.division import board_counts
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.speed.classes import SERVING
@@ -64,7 +73,7 @@ class Standing(NamedTuple):
         last_resort: for many users, a precision that is taken where nothing better fits.
         several: for many users, more boards than one server takes.
         precision: for many users, how far it is from what the card serves in (`audience.toml`).
-        cramped: a tenth of each device is not left.
+        cramped: for one person, a tenth of each device is not left.
         slow: steps below a comfortable speed.
         misplaced: for one person, an engine for servers at home, or one for homes in a server.
         unready: how far it is from running (`memory/readiness.py`).
@@ -118,21 +127,18 @@ def standing(study: Study, way: Way, rival: Standing | None = None) -> Standing:
     quant, verdict = way.estimate.quant, way.verdict
     on_gpu, runs = verdict.all_on_gpu, verdict is not Verdict.DOES_NOT_FIT
     rank = study.loss_rank(way.estimate) if runs else 0
-    is_many, gpus = audience_of(study) == "many", way.machine.gpus
-    place = 0
-    if is_many and gpus:
-        place = precision_place(quant, gpus[0], native=way.estimate.native)
+    narrow = _precision(study, way.machine, quant, native=way.estimate.native)
     found = Standing(
         memory=0 if on_gpu else verdict.place,
         beyond=rank if rank > study.demands.most_rank else 0,
         verdict=verdict.place,
         unusual=not way.is_usual or _is_for_fewer(study, way.estimate.engine),
         short_bytes=0 if runs else -way.headroom_bytes,
-        last_resort=is_last_resort(study, quant, place, native=way.estimate.native),
-        several=is_many and bool(gpus) and way.boards > _BOARDS_OF_A_SERVER,
-        precision=place,
+        last_resort=narrow[0],
+        several=narrow[1],
+        precision=narrow[2],
         boards=way.boards if way.machine.gpus else 0,
-        cramped=verdict is Verdict.FITS and way.spare_share < SPARE_SHARE,
+        cramped=verdict is Verdict.FITS and not has_room(study, way),
         slow=0,
         misplaced=_is_out_of_place(study, way),
         unready=unreadiness(study, way),
@@ -159,6 +165,13 @@ def unreadiness(study: Study, way: Way) -> int:
     return found
 
 
+def suitability_of(study: Study, way: Way) -> Suitability:
+    """How a way suits who asks."""
+    for_many = audience_of(study) == "many"
+    to_be_made = for_many and unreadiness(study, way) > 0
+    return Suitability(not_offered(study, way.gpu, way.boards), for_many, to_be_made)
+
+
 def _is_out_of_place(study: Study, way: Way) -> bool:
     """Whether an engine for servers runs for one person at home, where guides take llama.cpp's
     family; or one of that family on a server's module, for which no published recipe takes it."""
@@ -168,6 +181,30 @@ def _is_out_of_place(study: Study, way: Way) -> bool:
     at_home = gpus[0].segment in _AT_HOME
     is_module = gpus[0].is_for_servers and not is_card(gpus[0])
     return at_home if serves else is_module
+
+
+def has_room(study: Study, way: Way) -> bool:
+    """Whether a tenth of each device is left; for many users an engine for servers leaves it."""
+    return audience_of(study) == "many" or way.spare_share >= SPARE_SHARE
+
+
+def _precision(
+    study: Study, machine: Machine, quant: Quant, *, native: bool
+) -> tuple[bool, bool, int]:
+    """Whether a precision is a last resort, whether the boards are more than one server takes, and
+    how far it is from what they serve in; for one person only the first, of a checkpoint."""
+    is_many, place = audience_of(study) == "many", 0
+    if machine.gpus and (is_many or _share_four_bits(machine)):
+        place = precision_place(quant, machine.gpu, native=native)
+    several = is_many and bool(machine.gpus) and machine.boards > _BOARDS_OF_A_SERVER
+    return is_last_resort(study, quant, place, native=native), several, place
+
+
+def _share_four_bits(machine: Machine) -> bool:
+    """Whether several cards of a workstation multiply four bits, which engines for servers use on
+    all of them at once, and llama.cpp on none."""
+    several = machine.gpu.segment == "workstation" and machine.boards > 1
+    return several and "fp4" in runnable(machine.gpu.kernel_class).multiplied
 
 
 def _is_for_fewer(study: Study, engine: Engine) -> bool:
@@ -195,24 +232,34 @@ class _Search:
         self.best: Way | None = None
         self.key: Standing | None = None
         self.as_fast: set[tuple[str, float, str]] = set()
-        self.boards = 0
+        self.machine: Machine | None = None
 
     def on(self, machine: Machine) -> None:
         """Go on with another machine."""
         self.as_fast.clear()
-        self.boards = machine.boards if machine.gpus else 0
+        self.machine = machine
 
     def passed_over(self, option: QuantOption) -> bool:
         """Whether an option on the same boards loses more than may be lost where another does not,
-        or is as fast as a more faithful one that only lacks speed; on more boards, whether it is
-        made for fewer users, of which fewer boards are enough."""
+        or is as fast as a more faithful one that only lacks speed; on more boards, whether fewer
+        are enough."""
         if self.key is None:
             return False
         if not self.key.stands:
-            enough = self.key.holds and self.boards > self.key.boards
-            return enough and _is_for_fewer(self.study, option.engine)
+            return self.key.holds and self._on_too_many(option, self.key)
         too_much = self.study.known_loss_rank(option) > self.most
         return too_much or _kind(option.engine, option.quant) in self.as_fast
+
+    def _on_too_many(self, option: QuantOption, key: Standing) -> bool:
+        """Whether an option on more boards than hold it is made for fewer users, or no nearer to
+        what the boards serve in."""
+        machine = self.machine
+        if machine is None or not machine.gpus or machine.boards <= key.boards:
+            return False
+        if _is_for_fewer(self.study, option.engine):
+            return True
+        own = _precision(self.study, machine, option.quant, native=option.native)
+        return not key.unusual and own >= (key.last_resort, key.several, key.precision)
 
     def consider(self, way: Way) -> Standing:
         """Take a way where it is better, and return the standing of the best."""

@@ -12,8 +12,8 @@ from gpusizer.fit.advice.capacity_limits import Largest
 from gpusizer.fit.advice.next_steps import Suggestion
 from gpusizer.fit.advice.policies import RankedCandidate
 from gpusizer.fit.advice.rank_reasons import pace_clause, why, why_alternative
-from gpusizer.fit.advice.recommendation import Score, score_of
-from gpusizer.fit.audience import Rule
+from gpusizer.fit.advice.recommendation import SUITS_ONE, Score, score_of
+from gpusizer.fit.audience import Suitability
 from gpusizer.fit.candidates import FASTEST, candidates_of, evidence_of, served_users, swiftest
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.fit import Fit
@@ -69,7 +69,7 @@ class Ranked:
         heard: seconds of sound a second that a recogniser transcribes, None for others.
         drawn: seconds that a picture or clip takes, None for others.
         evidence: what stands behind the speed of each user.
-        kept_back: by which rule such a GPU is not offered to who asks, None where it is.
+        suitability: how the way suits who asks.
         largest, advice, plans: only where the GPU was asked for by name.
     """
 
@@ -92,7 +92,7 @@ class Ranked:
     drawn: Rate | None = None
     weighed: tuple[Note, ...] = ()
     evidence: SpeedEvidence | None = None
-    kept_back: Rule | None = None
+    suitability: Suitability = SUITS_ONE
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -138,7 +138,7 @@ class Ranked:
         """What a recommendation goes by."""
         speed = None if self.user_rate is None else self.user_rate.likely
         way = self.fit.way
-        return score_of(way, speed, self.enough, self.costs, self.evidence, self.kept_back)
+        return score_of(way, speed, self.enough, self.costs, self.evidence, self.suitability)
 
     @property
     def each(self) -> Rate | None:
@@ -269,7 +269,7 @@ def rank_gpus(
             assumptions=assumptions,
             rank_by=rank_by,
             enough=enough,
-            kept_back=candidate.kept_back,
+            suitability=candidate.suitability,
         )
 
     places = tuple(ranked(*pair) for pair in [*enumerate(candidates)][: top or None])
@@ -289,6 +289,11 @@ def describe(study: Study, way: Way, rank: int) -> Ranked:
     work = work_at(study, way.estimate) if runs else None
     every = speeds(work, fit)
     choice, drawn = weighed(study, way), picture_seconds(study, way)
+    together = served_users(study, fit, percentiles=rank == 1) if runs else None
+    speed = user_speed(study, way)
+    if together is not None:
+        output = together.output_tokens_per_second.likely
+        speed, every = output / together.users, every and every.at_least(output)
     return Ranked(
         rank=rank,
         fit=fit,
@@ -296,13 +301,13 @@ def describe(study: Study, way: Way, rank: int) -> Ranked:
         reasons=_reasons(study, way, choice),
         weighed=choice,
         speculation=speculative_speeds(study.profile, work, fit),
-        served=served_users(study, fit, percentiles=rank == 1) if runs else None,
+        served=together,
         part_decode=one_user_rate(study, way) if every is None else None,
         part_prefill=one_prompt_rate(study, way) if every is None else None,
         read=read_rate(study, way),
         heard=heard_rate(study, way),
         drawn=drawn,
-        evidence=evidence_of(study, way, user_speed(study, way), drawn) if runs else None,
+        evidence=evidence_of(study, way, speed, drawn) if runs else None,
     )
 
 

@@ -80,7 +80,7 @@ class TrainingAlternative:
         prices = (rented_clause(costs),) if rents else bought_clauses(costs)
         run = (self.item.score.cost_note,) if rents else ()
         score = self.item.score
-        return (self.item.pace, *score.doubts(), *run, *prices, *score.missed())
+        return (self.item.pace, *run, *prices, *score.missed())
 
 
 def in_order(items: Sequence[RankedTraining], rank_by: str) -> tuple[RankedTraining, ...]:
@@ -105,6 +105,7 @@ def alternatives_of(ranking: Sequence[RankedTraining]) -> tuple[TrainingAlternat
         if item.fit.verdict is Verdict.FITS
         and item.score.ended_support is None
         and item.score.trains is not False
+        and (item.score.kept_back is None or item.score.kept_back.beside)
     ]
     alternatives = []
     for kind, key_of in _ALTERNATIVES.items():

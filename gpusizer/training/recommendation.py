@@ -1,11 +1,14 @@
 """The recommendation of GPUs to train on: conditions in their order of weight, then the cost.
 
+    audience   offered for tuning (`gpusizer/fit/audience.toml`)
     room       surely fits, with at least a tenth of each device to spare
     support    the vendor's software has not left the architecture behind
+    evidence   training was measured on such GPUs
     on_offer   sold or commonly rented out today
     trains     multiplies 16-bit matrices in hardware, in BF16
     speed      tokens/s as asked for, or the whole run within a week
     links      one board, or all boards joined by NVLink or a similar fabric
+    alone      one board: it holds what several share, without their setting up
     computer   goes into one ordinary computer, is one, or is rented with one
     cost       US dollars for the run, rented, at the low end of its speed
 
@@ -23,6 +26,7 @@ from datetime import date
 from gpusizer.core.messages import Note
 from gpusizer.core.units import SECONDS_PER_HOUR, significant
 from gpusizer.fit.advice.recommendation import SERVER_BOARDS, Conditions, computer_of
+from gpusizer.fit.audience import Rule, rule_against
 from gpusizer.fit.preference import SPARE_SHARE
 from gpusizer.fit.speed.rate import Rate
 from gpusizer.gpus.on_offer import ended_support, why_not_on_offer
@@ -44,6 +48,7 @@ class TrainingScore(Conditions):
         linked: one board, or boards that a fabric joins.
         usd: rent of the run, None when unknown.
         most_usd: the same at the low end of the speed.
+        kept_back: the rule by which such a GPU is not offered for tuning, None where it is.
     """
 
     trains: bool | None
@@ -52,13 +57,27 @@ class TrainingScore(Conditions):
     linked: bool
     usd: float | None
     most_usd: float | None
+    kept_back: Rule | None = None
+
+    @property
+    def evident(self) -> bool:
+        """Whether training was measured on such GPUs."""
+        return self.measured
 
     @property
     def key(self) -> tuple[float, ...]:
         """Sort key, least for the best."""
-        return self._key(self.trains, self.fast_enough, self.linked, cost=self.most_usd)
+        is_kept_back = self.kept_back is not None
+        return (
+            float(is_kept_back),
+            *self._key(
+                self.trains, self.fast_enough, self.linked, self.boards == 1, cost=self.most_usd
+            ),
+        )
 
     def _missed_at_work(self) -> Iterator[Note]:
+        if not self.measured:
+            yield Note("why_unmeasured")
         if self.trains is False:
             yield Note("why_no_training")
         yield from Conditions._missed_at_work(self)
@@ -68,11 +87,13 @@ class TrainingScore(Conditions):
     def notes(self) -> tuple[Note, ...]:
         """The conditions that it misses, or a note that it meets them all; then its cost."""
         known = self.fast_enough is not None and self.trains is not None
-        return *self._verdict(known=known), *self.doubts(), self.cost_note
+        return *self._verdict(known=known), self.cost_note
 
-    def doubts(self) -> tuple[Note, ...]:
-        """A note where the speed, and with it the cost, stands on other classes of GPUs."""
-        return () if self.measured else (Note("why_unmeasured"),)
+    def missed(self) -> tuple[Note, ...]:
+        """Why it is not offered for tuning, then the conditions that it misses."""
+        rule = self.kept_back
+        why = () if rule is None else (Note(f"why_audience_{rule.code}"),)
+        return *why, *Conditions.missed(self)
 
     @property
     def cost_note(self) -> Note:
@@ -87,6 +108,7 @@ def score_training(
     tokens: float,
     min_tok_s: float | None,
     today: date,
+    parameters: int,
 ) -> TrainingScore:
     """The score of one plan for so many tokens; without `min_tok_s` a week is long enough."""
     gpu, boards = fit.gpu, fit.count
@@ -109,4 +131,5 @@ def score_training(
         computer=computer_of(gpu, boards),
         usd=cost.usd,
         most_usd=most_usd,
+        kept_back=rule_against(gpu, boards, parameters, "tuning"),
     )

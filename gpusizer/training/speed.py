@@ -37,10 +37,15 @@ _SMALL_STEP = 512  # tokens of a step whose kernels take as long to launch as to
 
 @dataclass(frozen=True, slots=True)
 class SpeedClass:
-    """Share of the dense 16-bit rate that training reaches on a class of GPU."""
+    """Share of the dense 16-bit rate that training reaches on a class of GPU.
+
+    Attributes:
+        measured: architectures of which runs are in the data; the others take it over.
+    """
 
     share: float
     band: float
+    measured: str
     source: str
 
 
@@ -62,8 +67,8 @@ def class_of(gpu: Gpu) -> str:
 
 
 def is_measured(gpu: Gpu) -> bool:
-    """Whether the data hold training runs of the GPU's class."""
-    return class_of(gpu) not in ("nvidia_other", "amd", "other")
+    """Whether the data hold training runs of the GPU's architecture."""
+    return gpu.architecture in speed_classes()[class_of(gpu)].measured.split("/")
 
 
 def _has_hbm(gpu: Gpu) -> bool:

@@ -184,7 +184,7 @@ QUESTIONS: Mapping[str, Typed] = {
     "one of these under a load": Typed(
         ("compare", "h100-sxm", "--model", QWEN, "--concurrency", "64"),
         "load",
-        ("^4 × H100 SXM5 80GB serves Qwen3-32B to 64 users at once", "Each sees about"),
+        ("^H100 SXM5 80GB serves Qwen3-32B to 64 users, 19 at a time", "the others wait"),
     ),
     "cards alone": Typed(
         ("compare", "4090", "a6000"),

@@ -39,6 +39,7 @@ LLAMA_70B, QWEN_14B = f"{DISTILL}Llama-70B", f"{DISTILL}Qwen-14B"
 R1 = "deepseek-ai/DeepSeek-R1"
 FLUX = "black-forest-labs/FLUX.1-dev"
 VOLTA = "why_no_training why_offer_too_old why_support_ended"
+UNSEEN = "why_unmeasured"
 
 
 @cache
@@ -119,18 +120,18 @@ def test_advised_cards_run_it_and_one_of_better_value_does_too(
         (LLAMA_8B, "full", "a100-sxm-80gb", 4, ""),
         # "Then V100 (mid-size, tight budgets)": not since CUDA 13. PyTorch's default builds leave
         # Volta out, and it has no BF16; memory is not what speaks against it.
-        (LLAMA_8B, "lora", "v100-pcie-32gb", 1, VOLTA),
+        (LLAMA_8B, "lora", "v100-pcie-32gb", 1, f"{VOLTA} {UNSEEN} why_audience_aged"),
         # "A6000 for small to mid on a workstation": adapters of an 8B. All its weights take eight
         # boards, which its bridges of two do not join.
-        (LLAMA_8B, "lora", "rtx-a6000-48gb", 1, ""),
-        (LLAMA_8B, "full", "rtx-a6000-48gb", 8, "why_pcie"),
+        (LLAMA_8B, "lora", "rtx-a6000-48gb", 1, UNSEEN),
+        (LLAMA_8B, "full", "rtx-a6000-48gb", 8, f"why_pcie {UNSEEN}"),
         # "Cards without NVLink are advised against for training large models": agreed.
         (LLAMA_70B, "qlora", "h100-sxm-80gb", 1, ""),
-        (LLAMA_70B, "qlora", "l40s-48gb", 4, "why_pcie"),
+        (LLAMA_70B, "qlora", "l40s-48gb", 4, f"why_pcie {UNSEEN}"),
         # T. Dettmers: "at least 24 GB for transformers", best per cost: the RTX 4090 comes first.
         (LLAMA_8B, "lora", "rtx-4090-24gb", 1, ""),
         # A blog: "rent 8 x A800, A100, H100 80 GB" for all weights of a 70B. Four times as many.
-        (LLAMA_70B, "full", "a100-sxm-80gb", 32, "why_computer_several"),
+        (LLAMA_70B, "full", "a100-sxm-80gb", 32, "why_audience_cluster why_computer_several"),
     ],
 )
 def test_advised_cards_train_it(
@@ -198,16 +199,17 @@ def test_trainings_of_today() -> None:
 @pytest.mark.parametrize(
     ("model", "fields", "first_slug"),
     [
-        (LLAMA_70B, {"quant": "bf16", "concurrency": 32}, "a100-sxm-80gb"),
-        ("Qwen/Qwen3-235B-A22B", {"quant": "fp8", "concurrency": 16}, "a100-sxm-80gb"),
+        (LLAMA_70B, {"quant": "bf16", "concurrency": 32}, "h100-sxm-80gb"),
+        ("Qwen/Qwen3-235B-A22B", {"quant": "fp8", "concurrency": 16}, "h100-sxm-80gb"),
     ],
 )
 def test_a100_and_h100_for_very_large_or_concurrent(
     model: str, fields: dict[str, Any], first_slug: str
 ) -> None:
     """Nine cards: "A100 and H100 for very large models or many users". Agreed of the A100, whose
-    tokens cost least of the nine, and of both, which take half the boards of the A6000. Eight A6000
-    cost least by the hour, and come after boards that are made for servers.
+    tokens cost least of the nine, and of both, which take half the boards of the A6000. The H100
+    leads: recipes of 2026 name it, and three of 173 the A100. Eight A6000 cost least by the hour,
+    and come after boards that are made for servers.
     """
     nine = ("h100-sxm-80gb", "a100-sxm-80gb", "rtx-a6000-48gb", "l40s-48gb", "l4-24gb")
     items = {slug: serving(model, slug, **fields) for slug in nine}
@@ -266,8 +268,12 @@ def test_training_is_ranked_by_conditions_then_by_rent(method: str) -> None:
     assert keys == sorted(keys)
     clean = [item for item in ranking if not item.score.missed()]
     assert clean == ranking[: len(clean)]
-    assert len(clean) > 5
-    rented = [item.score.most_usd for item in clean if item.score.most_usd is not None]
+    assert len(clean) > 3
+    rented = [
+        (item.fit.count > 1, item.score.most_usd)
+        for item in clean
+        if item.score.most_usd is not None
+    ]
     assert rented == sorted(rented)
 
 

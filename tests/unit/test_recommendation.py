@@ -67,12 +67,12 @@ def test_no_later_condition_outweighs_an_earlier_one(model: str) -> None:
     assert len(sure) > 20
     assert sure[0].recommendable
 
-    def missed(score: Score) -> tuple[bool, bool, bool, bool, bool, int, bool]:
+    def missed(score: Score) -> tuple[bool, bool, bool, bool, bool, bool, int, bool]:
         speed = (True, None, False).index(score.fast_enough)
         ended, offered = score.ended_support is not None, score.not_on_offer == ""
-        back = score.kept_back is not None
+        suits = score.suitability
         seen = (not score.room, ended, not score.evident, not offered)
-        return (back, *seen, speed, score.computer != "")
+        return (suits.kept_back is not None, suits.to_be_made, *seen, speed, score.computer != "")
 
     for better, worse in pairwise(sure):
         assert missed(better) <= missed(worse)
@@ -109,7 +109,7 @@ def test_cards_that_software_has_left_behind_are_not_recommended() -> None:
         "tesla-p100-pcie-16gb",
         "Pascal",
     )
-    ranking = [item for item in report().ranking if item.kept_back is None]
+    ranking = [item for item in report().ranking if item.suitability.kept_back is None]
     ended = [item.rank for item in ranking if item.score.ended_support is not None]
     supported = [item for item in ranking if item.score.ended_support is None and item.score.room]
     assert min(ended) > max(item.rank for item in supported)

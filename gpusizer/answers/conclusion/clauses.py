@@ -233,7 +233,7 @@ def told(notes: Iterable[Note], say: Say) -> str:
     return reduce(lambda first, more: say(Note("answer_joined", first=first, more=more)), sentences)
 
 
-_CONDITIONAL = {"answer_fits": "answer_fits_if"}
+_CONDITIONAL = {"answer_fits": "answer_fits_if", "answer_fits_slowly": "answer_fits_if"}
 
 
 def with_doubts(conclusion: Conclusion, profile: ModelProfile | None) -> Conclusion:

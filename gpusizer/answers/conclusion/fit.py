@@ -93,13 +93,20 @@ def verdict(profile: ModelProfile, place: Ranked) -> Iterator[Note]:
     if what is Verdict.DOES_NOT_FIT:
         yield Note("answer_does_not_fit", **fields, short_bytes=_short(place))
         return
+    slowly = "_slowly" if is_slow(place) and what is not Verdict.FROM_DISK else ""
     if what.in_memory and not what.all_on_gpu:
-        yield Note("answer_offload", **fields, ram_bytes=_in_system_memory(place))
+        yield Note(f"answer_offload{slowly}", **fields, ram_bytes=_in_system_memory(place))
     else:
-        yield Note(f"answer_{what.value}", **fields)
+        yield Note(f"answer_{what.value}{slowly}", **fields)
     yield speed_of_one(place)
     if what.all_on_gpu:
         yield memory_free(place)
+
+
+def is_slow(place: Ranked) -> bool:
+    """Whether each user sees fewer tokens/s than were asked for, or than one reads."""
+    rate = place.user_rate or place.decode
+    return rate is not None and rate.likely < place.enough
 
 
 def _not_supported(place: Ranked) -> str:

@@ -60,7 +60,12 @@ def requests_served(
         )
     said = (
         Note("answer_plan", **asked, **_replicas(first)),
-        Note("answer_plan_speed", **_pace(first)),
+        Note(
+            "answer_plan_speed",
+            **_pace(first),
+            late=first.ttft_late_seconds,
+            percentile=target.ttft_percentile,
+        ),
         *_cost(first.gpu, first.costs),
     )
     rows = (Note("answer_plan_or", **_replicas(row), **_pace(row)) for row in plan.rows[1:])
@@ -140,14 +145,17 @@ def users_served(
         weighed = (*planned(profile, workload), *remedies(first))
         return Conclusion("load", said, weighed, facts_of(first))
     has_price = first.fit.machine.is_uniform
+    at_once = first.fit.estimate.placement.workload.sequences
+    asked: dict[str, NoteValue] = {"users": users, "context": workload.context}
+    if at_once < users:
+        asked["at_once"] = at_once
     said = (
         Note(
-            "answer_users",
+            "answer_users_in_turns" if at_once < users else "answer_users",
             **about(profile, first),
-            users=users,
-            context=workload.context,
+            **asked,
         ),
-        *_speed_of_all(first, users),
+        *(_speed_in_turns(first) if at_once < users else _speed_of_all(first, users)),
         *(_cost(first.fit.gpu, first.costs) if has_price else ()),
     )
     weighed = (
@@ -175,6 +183,19 @@ def _speed_of_all(place: Ranked, users: int) -> Iterator[Note]:
     else:
         seconds = significant(first.likely)
         yield Note("answer_users_speed_and_wait", **fields, seconds=seconds)
+
+
+def _speed_in_turns(place: Ranked) -> Iterator[Note]:
+    """Tokens/s of a user who is being served, and how long the others wait."""
+    served = place.served
+    if served is None or served.ttft_seconds is None:
+        return
+    yield Note(
+        "answer_users_pace_and_wait",
+        tokens=significant(1 / served.tpot_seconds.likely),
+        total=significant(served.output_tokens_per_second.likely),
+        seconds=significant(served.ttft_seconds.likely),
+    )
 
 
 def _per_million(place: Ranked, users: int) -> Iterator[Note]:

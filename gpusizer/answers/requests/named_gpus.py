@@ -10,14 +10,24 @@ from gpusizer.answers.requests.selection import every_quant
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.messages import Note
 from gpusizer.fit.advice.capacity_limits import Plan, largest
+from gpusizer.fit.advice.in_turns import on_fewer_boards, on_these_boards, study_of
 from gpusizer.fit.advice.next_steps import advise
+from gpusizer.fit.advice.recommendation import SERVER_BOARDS
+from gpusizer.fit.audience import audience_of
 from gpusizer.fit.demands import READING_SPEED
-from gpusizer.fit.division import asked_boards, asked_split
+from gpusizer.fit.division import asked_boards, asked_split, board_counts
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.machine_words import KindWords, parse_kind
 from gpusizer.fit.parallelism.parallelism_plans import run_plans
-from gpusizer.fit.preference import best_on_boards, best_way
-from gpusizer.fit.ranking import Ranked, describe
+from gpusizer.fit.preference import (
+    best_on_boards,
+    best_way,
+    fastest_on_boards,
+    standing,
+    suitability_of,
+)
+from gpusizer.fit.ranking import Alternative, Ranked, describe
+from gpusizer.fit.speed.classes import SERVING
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
@@ -60,18 +70,22 @@ def stated_boards(kind: KindWords, count: int | None) -> int | None:
 def best_on_named(study: Study, named: NamedGpu, request: SizeRequest) -> Way:
     """The best way to run the model on a named GPU, in the machine that the request states.
 
-    If the number of boards is not stated, they are the fewest that run it; of cards for
-    servers, which one rents by the number, the fewest that hold it without system memory. A machine
-    whose memory is stated, or what is free of its card, has one.
+    If the number of boards is not stated, they are the fewest that run it; of cards for servers
+    and workstations, which one has by the number, the fewest that hold it without system memory;
+    for many users fewer, if they can take turns. A machine whose memory is stated, or what is free
+    of its card, has one.
 
     Raises InvalidRequest where the requested parallelism does not divide the model over them.
     """
     gpu, boards = named.gpu, named.boards or asked_boards(study.workload, named.gpu)
     ram_bytes = request.ram_bytes if named.ram_bytes is None else named.ram_bytes
     is_open = boards is None and ram_bytes is None
-    taken = best_on_boards(study, gpu) if is_open and gpu.is_for_servers else None
-    if taken is not None:
-        return taken
+    if is_open and gpu.is_for_servers:
+        taken = best_on_boards(study, gpu)
+        enough = request.min_tok_s or READING_SPEED
+        found = on_fewer_boards(study, gpu, board_counts(gpu), taken, enough) or taken
+        if found is not None:
+            return found
     machine = Machine.of(
         gpu,
         boards or 1,
@@ -84,9 +98,13 @@ def best_on_named(study: Study, named: NamedGpu, request: SizeRequest) -> Way:
         raise InvalidRequest(field="gpu_count", value=str(boards), reason="cannot_be_split")
     way = best_way(study, machine)
     own = gpu.free_bytes is not None  # somebody looked at the card that he has
-    if is_open and not own and way.verdict is Verdict.DOES_NOT_FIT:
+    by_number = gpu.segment == "workstation" and not way.verdict.all_on_gpu
+    if is_open and not own and (by_number or way.verdict is Verdict.DOES_NOT_FIT):
         return best_on_boards(study, gpu) or way
-    return way
+    serves = way.estimate.engine.abilities.speed_family == SERVING
+    if serves and way.verdict.all_on_gpu:
+        return way
+    return on_these_boards(study, machine) or way
 
 
 def place_of(
@@ -94,16 +112,51 @@ def place_of(
 ) -> Ranked:
     """The ranking entry of a named GPU; `advised` adds what more fits there and what would help."""
     way = best_on_named(study, named, request)
-    place = describe(study, way, rank)
+    own = study_of(study, way)
+    place = describe(own, way, rank)
     taken = named.boards is None and way.boards > 1  # more than were named
-    about = (Note("boards_taken", count=way.boards, gpu=way.gpu.name),) if taken else ()
+    about = [Note("boards_taken", count=way.boards, gpu=way.gpu.name)] if taken else []
+    if own is not study:
+        users, asked = own.workload.sequences, study.workload.concurrency
+        about.append(Note("users_in_turns", users=users, asked=asked))
     place = replace(
         place,
         assumptions=request.assumptions,
         enough=request.min_tok_s or READING_SPEED,
+        suitability=replace(suitability_of(own, way), kept_back=None),  # it was named
         reasons=(*about, *place.reasons),
     )
-    return with_advice(study, place, named.boards) if advised else place
+    return with_advice(own, place, named.boards) if advised else place
+
+
+def more_boards(
+    study: Study, named: Sequence[NamedGpu], places: Sequence[Ranked], request: SizeRequest
+) -> tuple[Alternative, ...]:
+    """For many users of one GPU for servers whose number is open: the boards that serve all at
+    once where the place serves them in turns, and the fastest that one server takes."""
+    if audience_of(study) != "many" or len(places) != 1:
+        return ()
+    gpu, first = named[0].gpu, places[0]
+    if named[0].boards is not None or not gpu.is_for_servers or not first.fit.verdict.all_on_gpu:
+        return ()
+    counts = [n for n in board_counts(gpu) if n <= SERVER_BOARDS]
+    ways = {"fastest": fastest_on_boards(study, gpu, counts)}
+    if first.fit.estimate.placement.workload.sequences < study.workload.concurrency:
+        ways = {"at_once": best_on_boards(study, gpu), **ways}
+    return tuple(
+        Alternative(kind, _beside(study, way, place, request), first)
+        for place, (kind, way) in enumerate(ways.items(), start=2)
+        if way is not None and standing(study, way).holds and way.boards > first.fit.count
+    )
+
+
+def _beside(study: Study, way: Way, rank: int, request: SizeRequest) -> Ranked:
+    enough = request.min_tok_s or READING_SPEED
+    place, suitability = (
+        describe(study, way, rank),
+        replace(suitability_of(study, way), kept_back=None),
+    )
+    return replace(place, assumptions=request.assumptions, enough=enough, suitability=suitability)
 
 
 def with_advice(study: Study, place: Ranked, boards: int | None = None) -> Ranked:

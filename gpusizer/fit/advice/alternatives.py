@@ -97,12 +97,14 @@ def _fastest(candidate: RankedCandidate) -> SortKey | None:
 
 
 def _rent(candidate: RankedCandidate) -> SortKey | None:
-    """US dollars for an hour on demand; what misses a condition comes last."""
+    """US dollars for an hour on demand; what misses a condition comes last, and for many users
+    cards for a desk after those for servers."""
     gpu, boards = candidate.way.gpu, candidate.way.boards
+    at_a_desk = candidate.score.suitability.for_many and not gpu.is_for_servers
     usd = rent_usd_per_hour(gpu)
     if usd is None or not can_be_rented(gpu, boards):
         return None
-    return (float(not candidate.score.meets_conditions), usd * boards)
+    return (float(not candidate.score.meets_conditions), float(at_a_desk), usd * boards)
 
 
 _KEYS: dict[str, Callable[[RankedCandidate], SortKey | None]] = {

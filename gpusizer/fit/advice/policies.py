@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from gpusizer.fit.advice.recommendation import Score, score_of
-from gpusizer.fit.audience import Rule
+from gpusizer.fit.advice.recommendation import SUITS_ONE, Score, score_of
+from gpusizer.fit.audience import Suitability
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.user_speed import SpeedEvidence
 from gpusizer.fit.way import Way, headroom_on
@@ -33,7 +33,7 @@ class RankedCandidate:
         enough: tokens/s that each user should see.
         evidence: what stands behind the speed.
         drawn: likely seconds of a picture or clip, None for other models and when unknown.
-        kept_back: by which rule such a GPU is not offered to who asks, None where it is.
+        suitability: how the way suits who asks.
     """
 
     way: Way
@@ -43,7 +43,7 @@ class RankedCandidate:
     enough: float = READING_SPEED
     evidence: SpeedEvidence | None = None
     drawn: float | None = None
-    kept_back: Rule | None = None
+    suitability: Suitability = SUITS_ONE
 
     @property
     def slowness(self) -> float | None:
@@ -72,7 +72,7 @@ class RankedCandidate:
     def score(self) -> Score:
         """What a recommendation goes by."""
         return score_of(
-            self.way, self.speed, self.enough, self.costs, self.evidence, self.kept_back
+            self.way, self.speed, self.enough, self.costs, self.evidence, self.suitability
         )
 
 

@@ -23,7 +23,7 @@ from datetime import date
 
 from gpusizer.core.messages import Note
 from gpusizer.core.units import significant
-from gpusizer.fit.audience import Rule
+from gpusizer.fit.audience import Suitability
 from gpusizer.fit.preference import SPARE_SHARE
 from gpusizer.fit.user_speed import SpeedEvidence
 from gpusizer.fit.verdict import Verdict
@@ -40,6 +40,8 @@ from gpusizer.gpus.on_offer import (
     why_not_on_offer,
 )
 
+SUITS_ONE = Suitability()
+"""A way that suits one person, as far as rules tell."""
 ATX_SLOTS = 7
 """Slots of an ATX board (ATX specification 2.2): cards that take more of them need a server, whose
 price is not that of the cards."""
@@ -57,7 +59,7 @@ class Conditions:
     """What a recommendation goes by, to serve or to train, before the cost.
 
     Attributes:
-        room: surely fits with SPARE_SHARE to spare.
+        room: surely fits with SPARE_SHARE to spare; a server's engine leaves that free itself.
         ended_support: the release of its software that left it behind, None while supported.
         not_on_offer: why it is neither sold nor commonly rented out today, "" where it is.
         tokens_per_second: of each user, or of a training; None when unknown.
@@ -127,14 +129,14 @@ class Score(Conditions):
         rented: whether that is a rent.
         usd_per_thousand_pictures: what these cost so, None where none are drawn.
         evidence: what stands behind the speed, None where it is unknown or none is asked for.
-        kept_back: by which rule such a GPU is not offered to who asks, None where it is.
+        suitability: how the way suits who asks.
     """
 
     usd_per_hour: float | None
     rented: bool
     usd_per_thousand_pictures: float | None = None
     evidence: SpeedEvidence | None = None
-    kept_back: Rule | None = None
+    suitability: Suitability = SUITS_ONE
 
     @property
     def evident(self) -> bool:
@@ -153,17 +155,21 @@ class Score(Conditions):
     @property
     def key(self) -> tuple[float, ...]:
         """Sort key, least for the best."""
-        place = float(self.kept_back is not None)
-        return (place, *self._key(self.fast_enough, cost=self.value_usd))
+        is_kept_back = self.suitability.kept_back is not None
+        return (
+            float(is_kept_back),
+            float(self.suitability.to_be_made),
+            *self._key(self.fast_enough, cost=self.value_usd),
+        )
 
     @property
     def value_usd(self) -> float | None:
         """US dollars by which places that meet the same conditions are ordered: of a thousand
-        pictures, else of an hour for each token a second that a user sees at the low end of the
-        band; of an hour where no speed is known."""
+        pictures; for one person of an hour for each token a second at the low end of the band; for
+        many users, and where no speed is known, of an hour."""
         if self.usd_per_thousand_pictures is not None:
             return self.usd_per_thousand_pictures
-        if self.usd_per_hour is None or not self.tokens_per_second:
+        if self.suitability.for_many or self.usd_per_hour is None or not self.tokens_per_second:
             return self.usd_per_hour
         low = 1.0 if self.evidence is None else self.evidence.low_share
         return self.usd_per_hour / (self.tokens_per_second * low)
@@ -171,11 +177,12 @@ class Score(Conditions):
     @property
     def stands_beside(self) -> bool:
         """Whether who asks may be shown it beside the first place."""
-        return self.kept_back is None or self.kept_back.beside
+        rule = self.suitability.kept_back
+        return rule is None or rule.beside
 
     def missed(self) -> tuple[Note, ...]:
         """Why it is not offered to who asks, then the conditions that it misses."""
-        rule = self.kept_back
+        rule = self.suitability.kept_back
         why = () if rule is None else (Note(f"why_audience_{rule.code}"),)
         return *why, *Conditions.missed(self)
 
@@ -208,13 +215,14 @@ def score_of(
     enough: float,
     costs: PlanCosts,
     evidence: SpeedEvidence | None = None,
-    kept_back: Rule | None = None,
+    suitability: Suitability = SUITS_ONE,
 ) -> Score:
     """The score of one way to run a model on boards of one GPU."""
     gpu = way.gpu
     usd_per_hour, rented = firm_usd_per_hour(gpu, costs)
+    has_spare = suitability.for_many or way.spare_share >= SPARE_SHARE
     return Score(
-        room=way.verdict is Verdict.FITS and way.spare_share >= SPARE_SHARE,
+        room=way.verdict is Verdict.FITS and has_spare,
         ended_support=ended_support(gpu),
         not_on_offer=why_not_on_offer(gpu, costs.today),
         release_year=gpu.release_year,
@@ -225,7 +233,7 @@ def score_of(
         rented=rented,
         usd_per_thousand_pictures=costs.of_thousand_pictures(usd_per_hour),
         evidence=evidence,
-        kept_back=kept_back,
+        suitability=suitability,
     )
 
 

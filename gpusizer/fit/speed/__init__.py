@@ -7,7 +7,7 @@ format come from published runs: `python -m bench.throughput` fits and checks th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.speed.classes import SERVING, decode_classes, prefill_classes
@@ -52,6 +52,17 @@ class Speeds:
     prefill_runs: int
     decode_sources: int
     prefill_sources: int
+
+    def at_least(self, output: float) -> Speeds:
+        """The speeds of users who together decode `output` tokens/s or more.
+
+        With prompts read in between a server writes no more than without; where two fitted models
+        contradict this, the server's rests on runs of more users.
+        """
+        if self.per_user is None or self.total is None or self.total.likely >= output:
+            return self
+        factor = output / self.total.likely
+        return replace(self, per_user=self.per_user.times(factor), total=self.total.times(factor))
 
 
 def tokens_per_second(work: Work, gpu: Gpu) -> float | None:

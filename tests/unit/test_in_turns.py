@@ -1,0 +1,97 @@
+"""Users who take turns: fewer boards for a named card, and what is said of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gpusizer.answers.launch import launch_command
+from gpusizer.answers.report import Report
+from gpusizer.fit.advice.in_turns import FEWEST_AT_ONCE
+from gpusizer.fit.demands import READING_SPEED
+from gpusizer.text import say_note
+from tests.asking import size
+from tests.each import each
+from tests.priced_day import priced_day
+from tests.sizers import embedded_sizer
+
+pytestmark = pytest.mark.usefixtures(priced_day.__name__)
+
+MISTRAL = "mistralai/Mistral-7B-Instruct-v0.1"
+LENGTHS = {"prompt_tokens": 1024, "answer_tokens": 1024}
+
+
+def report(model: str = MISTRAL, users: int = 64, **fields: Any) -> Report:
+    return size(embedded_sizer(), {"model": model, "concurrency": users, **LENGTHS, **fields})
+
+
+@each(
+    "model, gpu, boards, all_at_once",
+    [
+        (MISTRAL, "a10g", 1, 2),
+        ("openai/gpt-oss-120b", "a100-pcie-80gb", 1, 2),
+        ("codellama/CodeLlama-34b-hf", "a100-sxm-80gb", 1, 2),
+    ],
+)
+def test_a_quarter_of_the_users_at_once_is_enough_for_a_named_card(
+    model: str, gpu: str, boards: int, all_at_once: int
+) -> None:
+    asked = report(model, gpu=gpu)
+    (place,) = asked.ranking
+    at_once = place.fit.estimate.placement.workload.sequences
+    assert place.fit.count == boards
+    assert 64 / FEWEST_AT_ONCE <= at_once < 64
+    assert place.fit.max_concurrency is not None and place.fit.max_concurrency >= at_once
+    served = place.served
+    assert served is not None and served.admitted_users <= at_once < served.users == 64
+    assert 1 / served.tpot_seconds.likely >= READING_SPEED
+    beside = {alternative.kind: alternative.item for alternative in asked.alternatives}
+    assert beside["at_once"].fit.count == all_at_once
+    assert beside["at_once"].served is not None
+    assert beside["at_once"].served.ttft_seconds is not None and served.ttft_seconds is not None
+    assert beside["at_once"].served.ttft_seconds.likely < served.ttft_seconds.likely
+
+
+def test_the_answer_says_how_many_wait_and_for_how_long() -> None:
+    found = report(gpu="a10g")
+    at_once = found.ranking[0].fit.estimate.placement.workload.sequences
+    asked = found.to_json(say_note)
+    assert "users_in_turns" in [note["code"] for note in asked["ranking"][0]["reasons"]]
+    sentence = asked["answer"]["sentence"]
+    assert f"{at_once} at a time" in sentence
+    assert "the others wait" in sentence
+    more = " ".join(note["message"] for note in asked["answer"]["weighed"])
+    assert "All of them at once: 2 × A10G" in more
+
+
+def test_fewer_sequences_are_what_the_command_starts() -> None:
+    found = report(gpu="a10g")
+    way, profile = found.ranking[0].fit.way, found.profile
+    at_once = way.estimate.placement.workload.sequences
+    assert f"--max-num-seqs {at_once}" in launch_command(profile, way, found.workload).text
+
+
+@each("boards", [1, 2])
+def test_stated_boards_serve_as_many_at_once_as_they_hold(boards: int) -> None:
+    """One A10G keeps vLLM and lets users wait: it takes no engine that is made for one user."""
+    (place,) = report(gpu="a10g", gpu_count=boards).ranking
+    assert place.fit.count == boards
+    assert place.fit.estimate.engine.slug == "vllm"
+    assert (place.fit.estimate.placement.workload.sequences < 64) == (boards == 1)
+
+
+def test_turns_are_for_many_users_and_open_limits() -> None:
+    for fields in ({"users": 1}, {"max_num_seqs": 64}):
+        (place,) = report(gpu="a10g", **fields).ranking
+        workload = place.fit.estimate.placement.workload
+        assert workload.sequences == workload.concurrency
+
+
+def test_a_stated_scheduler_limit_takes_only_its_own_cache() -> None:
+    wide, narrow = (
+        report(gpu="a10g", gpu_count=2, engine="vllm", quant="bf16", max_num_seqs=n).ranking[0]
+        for n in (None, 16)
+    )
+    caches = [item.fit.estimate.per_gpu.kv_cache.likely for item in (wide, narrow)]
+    assert caches[1] * 64 == caches[0] * 16
