@@ -86,6 +86,8 @@ def _price_json(item: Ranked) -> Json:
     """Prices of all boards together. A million tokens costs that while so many users keep the
     boards busy."""
     users = item.speeds.users if item.speeds else None
+    if item.served is not None:
+        users = max(1, round(item.served.users))
     price = {**price_json(item.costs), "usd_per_million_tokens_users": users}
     if item.drawn is not None:
         price |= parts(item.costs, "usd_per_thousand_pictures")
@@ -196,7 +198,7 @@ def _row_json(row: Replicas) -> Json:
     costs, split = row.costs, row.estimate.split
     high_count = None if row.high_replicas is None else row.high_replicas * row.boards
     return {
-        **parts(row, "replicas", "machines_per_replica"),
+        **parts(row, "replicas", "machines_per_replica", "risky"),
         **parts(costs, "buy_usd", "rent_usd_per_hour", "usd_per_million_tokens"),
         "gpu": row.gpu.slug,
         "gpu_name": row.gpu.name,

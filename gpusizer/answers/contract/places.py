@@ -313,6 +313,7 @@ ReplicasJson = Annotated[
     Written,
     FieldsOf(
         of(int, "replicas", "machines_per_replica", "gpus_per_replica", "most_users_per_replica"),
+        of(bool, "risky"),
         of(int, "tensor_parallel", "pipeline_parallel"),
         of(float | None, "buy_usd", "rent_usd_per_hour", "owned_usd_per_hour"),
         of(float | None, "usd_per_million_tokens", "usd_per_million_tokens_owned"),

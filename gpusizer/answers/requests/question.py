@@ -112,14 +112,14 @@ def serving_plan(
         return None
     sequence = serving_workload(request.workload, target, longest)
     workload, _ = resolve_workload(sequence, profile)
-    asked = question.study
+    asked, assumptions = question.study, request.assumptions
+    if "hours_per_day" not in request.model_fields_set:  # a service runs day and night
+        assumptions = replace(assumptions, hours_per_day=24.0)
     study = Study(profile, workload, asked.quants, asked.budget, asked.demands)
     if named:
         return joined(
             [
-                plan_serving(
-                    study, Catalogue((n.gpu,)), target, request.assumptions, boards=[n.boards]
-                )
+                plan_serving(study, Catalogue((n.gpu,)), target, assumptions, boards=[n.boards])
                 for n in named
             ]
         )
@@ -129,7 +129,7 @@ def serving_plan(
         study,
         passing,
         target,
-        request.assumptions.without_own_prices,
+        assumptions.without_own_prices,
         boards=[request.gpu_count] * len(passing.gpus),
         most_boards=board_limits(passing, request.filters),
         top=request.top,

@@ -171,6 +171,12 @@ class ReplicaPace:
     high_replicas: int | None
 
 
+def sure_replicas(server: Server, promise: Promise) -> int | None:
+    """Replicas that bear the load at the slow end of the band of rates, None where none do."""
+    slow = borne(server.at_speed(serving_band(RATE, "queue").low), promise)
+    return None if slow is None else slow.replicas(promise.requests_per_second)
+
+
 def pace_of(server: Server, promise: Promise, count: int) -> ReplicaPace:
     """What one of so many replicas does, which bear the load."""
     rate = promise.requests_per_second / count / server.ranks
@@ -178,7 +184,7 @@ def pace_of(server: Server, promise: Promise, count: int) -> ReplicaPace:
     assert state is not None, "more than it bears"
     band, rates = serving_band(FIRST, "random"), serving_band(RATE, "queue")
     fast, slow = (server.at_speed(end) for end in (rates.high, rates.low))
-    fewest, most = borne(fast, promise), borne(slow, promise)
+    fewest, sure = borne(fast, promise), sure_replicas(server, promise)
     keeps_up = random_arrivals(slow, rate) is not None
     asked = promise.requests_per_second
     late, ttft = _late_seconds(server, rate, promise), state.ttft
@@ -195,5 +201,5 @@ def pace_of(server: Server, promise: Promise, count: int) -> ReplicaPace:
         tokens_per_second=server.tokens / state.gap,
         prompts=state.prompts,
         low_replicas=count if fewest is None else min(count, fewest.replicas(asked)),
-        high_replicas=None if most is None else max(count, most.replicas(asked)),
+        high_replicas=None if sure is None else max(count, sure),
     )

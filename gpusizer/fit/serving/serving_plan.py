@@ -1,8 +1,9 @@
 """GPUs that answer so many requests a second, in replicas of one model, the cheapest first.
 
 Of one kind of GPU the fewest are the cheapest; between kinds the hour decides, rented or owned,
-after two conditions of a recommendation: the vendor's software still supports the card, and one
-can get it (`fit/advice/recommendation.py`).
+after conditions of a recommendation (`fit/advice/recommendation.py`): the card is one for servers,
+a command starts it, the plan holds at the slow end of the bands, the vendor's software still
+supports the card, and one can get it.
 """
 
 from __future__ import annotations
@@ -16,14 +17,30 @@ from heapq import heapify, heappop, heappush
 from gpusizer.core.bisection import largest_holding
 from gpusizer.core.messages import Note
 from gpusizer.core.units import significant
+from gpusizer.fit.audience import rule_against
 from gpusizer.fit.division import COUNTS, max_boards
 from gpusizer.fit.fit import sequences_held
 from gpusizer.fit.preference import unreadiness, ways_for_a_load
 from gpusizer.fit.serving import Server, server_of
-from gpusizer.fit.serving.replicas import Borne, ServingTarget, borne, pace_of, replicas_in_time
-from gpusizer.fit.serving.serving_rows import Place, Replicas, ServingPlan, TokenPrices, place_of
-from gpusizer.fit.speed import ModelFacts
+from gpusizer.fit.serving.replicas import (
+    Borne,
+    ServingTarget,
+    borne,
+    pace_of,
+    replicas_in_time,
+    sure_replicas,
+)
+from gpusizer.fit.serving.serving_rows import (
+    Doubts,
+    Place,
+    Replicas,
+    ServingPlan,
+    TokenPrices,
+    place_of,
+)
+from gpusizer.fit.speed import ModelFacts, is_measured
 from gpusizer.fit.study import Study
+from gpusizer.fit.user_speed import work_at
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way, pool_on
 from gpusizer.fit.ways import judged
@@ -35,25 +52,27 @@ _ONE_MACHINE = 8  # devices of a replica in one server
 
 @dataclass(frozen=True, slots=True)
 class _Option:
-    """A way to run a replica, how far it is from running, its server, what that bears, and how many
-    it takes."""
+    """A way to run a replica, how far it is from running, its server, what that bears, how many it
+    takes, and what makes one doubt it."""
 
     way: Way
     unready: int
     server: Server
     most: Borne
     replicas: int
+    doubts: Doubts
 
     @property
     def total_boards(self) -> int:
         return self.way.boards * self.replicas
 
     @property
-    def place(self) -> tuple[bool, int, int, int, int]:
-        """Fewest boards first, then what a command starts, then the more faithful quantization,
-        then smaller replicas."""
-        way, order = self.way, self.way.estimate.quant.order
-        return (self.is_tight, self.total_boards, self.unready, order, way.boards)
+    def place(self) -> tuple[bool, bool, int, int, int, int]:
+        """What holds first, then the fewest boards, then what a command starts, then the more
+        faithful quantization, then smaller replicas."""
+        doubts, way = (self.is_tight, self.doubts.risky), self.way
+        order = way.estimate.quant.order
+        return (*doubts, self.total_boards, self.unready, order, way.boards)
 
     @property
     def is_tight(self) -> bool:
@@ -61,8 +80,8 @@ class _Option:
         return self.way.verdict is Verdict.TIGHT
 
     def beaten_by(self, boards: int) -> bool:
-        """Whether one replica takes more boards than this option in all, and surely fits."""
-        return not self.is_tight and boards > self.total_boards
+        """Whether one replica takes more boards than this option in all, which surely holds."""
+        return not self.is_tight and not self.doubts.risky and boards > self.total_boards
 
 
 @dataclass
@@ -109,7 +128,7 @@ def plan_serving(
         if most_boards is not None and option.total_boards > (limits[slug] or 0):
             dropped += 1
         elif settled:
-            rows.append(_row(option, target, _costs(option, target, assumptions)))
+            rows.append(_row(option, target, assumptions))
         elif (known := _settled(search, study, option, target)) is None:
             search.slow.add(slug)
             del search.best[slug]
@@ -237,12 +256,24 @@ def _server(study: Study, way: Way, target: ServingTarget) -> Server | None:
 
 
 def _borne(study: Study, way: Way, server: Server, target: ServingTarget) -> _Option | None:
-    """The option of a server by the closed form; None where it is never in time."""
-    most = borne(server, target.promise)
+    """The option of a server by the closed form, with as many replicas as bear the load at the slow
+    end of the bands, where any do; None where it is never in time."""
+    most, sure = borne(server, target.promise), sure_replicas(server, target.promise)
     if most is None:
         return None
-    replicas = most.replicas(target.promise.requests_per_second)
-    return _Option(way, unreadiness(study, way), server, most, replicas)
+    replicas = sure or most.replicas(target.promise.requests_per_second)
+    doubts = _doubts(study, way, risky=sure is None)
+    return _Option(way, unreadiness(study, way), server, most, replicas, doubts)
+
+
+def _doubts(study: Study, way: Way, *, risky: bool) -> Doubts:
+    work, parameters = work_at(study, way.estimate), study.profile.parameters
+    return Doubts(
+        kept_back=rule_against(way.gpu, way.boards, parameters, "many", plans=True) is not None,
+        unready=unreadiness(study, way) > 0,
+        unmeasured=work is None or not is_measured(work, way.gpu),
+        risky=risky,
+    )
 
 
 def _limited(study: Study, option: _Option, target: ServingTarget) -> _Option | None:
@@ -266,8 +297,9 @@ def _in_time(option: _Option, target: ServingTarget) -> _Option | None:
     return None if count is None else replace(option, replicas=count)
 
 
-def _row(option: _Option, target: ServingTarget, costs: PlanCosts) -> Replicas:
+def _row(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -> Replicas:
     """The figures of a chosen option, with both ends of the speeds' bands."""
+    costs = _costs(option, target, assumptions)
     way, pace = option.way, pace_of(option.server, target.promise, option.replicas)
     likely, low, high = pace.ttft_seconds
     return Replicas(
@@ -291,11 +323,13 @@ def _row(option: _Option, target: ServingTarget, costs: PlanCosts) -> Replicas:
             (target.prompt_tokens, target.answer_tokens),
             pace.prompts,
         ),
+        place=_place_of(option, target, assumptions),
     )
 
 
 def _place_of(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -> Place:
-    return place_of(option.way, option.total_boards, _costs(option, target, assumptions))
+    costs = _costs(option, target, assumptions)
+    return place_of(option.way, option.total_boards, costs, option.doubts)
 
 
 def _costs(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -> PlanCosts:

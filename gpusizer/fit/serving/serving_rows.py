@@ -19,6 +19,27 @@ from gpusizer.gpus.on_offer import ended_support, why_not_on_offer
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.workload import Workload
 
+Place = tuple[bool, bool, bool, bool, bool, bool, bool, float, int]
+"""What missed a condition after what meets it, then the least cost of an hour, then the fewest
+boards; unknown costs come last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubts:
+    """Why a plan is not the first to sign.
+
+    Attributes:
+        kept_back: such boards are not for many users (`fit/audience.toml`).
+        unready: weights have to be made or found first.
+        unmeasured: the speed of this kind of engine was never measured on such GPUs.
+        risky: the load is borne at the likely speeds, not at the slow end of their bands.
+    """
+
+    kept_back: bool
+    unready: bool
+    unmeasured: bool
+    risky: bool
+
 
 @dataclass(frozen=True, slots=True)
 class TokenPrices:
@@ -75,6 +96,7 @@ class Replicas:
         ttft_late_seconds: within which the target's percentile of requests has its first token.
         user_tokens_per_second: answer tokens of each user after the first, prompts of others read
             in between.
+        place: by which plans are ordered (`place_of`).
     """
 
     way: Way
@@ -88,6 +110,12 @@ class Replicas:
     user_tokens_per_second: float
     costs: PlanCosts
     tokens: TokenPrices | None
+    place: Place
+
+    @property
+    def risky(self) -> bool:
+        """Whether it bears the load at the likely speeds, not at the slow end of their bands."""
+        return self.high_replicas is None
 
     @property
     def gpu(self) -> Gpu:
@@ -142,7 +170,7 @@ def joined(plans: Sequence[ServingPlan]) -> ServingPlan:
     return ServingPlan(
         plans[0].target,
         plans[0].workload,
-        tuple(sorted(rows, key=lambda row: place_of(row.way, row.total_boards, row.costs))),
+        tuple(sorted(rows, key=lambda row: row.place)),
         tuple(map(_added_up, by_code.values())),
     )
 
@@ -153,16 +181,16 @@ def _added_up(notes: Sequence[Note]) -> Note:
     return Note(notes[0].code, **{**notes[0].fields, **counted})
 
 
-Place = tuple[bool, bool, bool, float, int]
-"""What missed a condition after what meets it, then the least cost of an hour, then the fewest
-boards; unknown costs come last."""
-
-
-def place_of(way: Way, boards: int, costs: PlanCosts) -> Place:
+def place_of(way: Way, boards: int, costs: PlanCosts, doubts: Doubts) -> Place:
+    """Sort key of a way on so many boards in all."""
     gpu = way.gpu
     cost, _ = firm_usd_per_hour(gpu, costs)
     return (
+        doubts.kept_back,
+        doubts.unready,
         way.verdict is Verdict.TIGHT,
+        doubts.unmeasured,
+        doubts.risky,
         ended_support(gpu) is not None,
         bool(why_not_on_offer(gpu, costs.today)),
         math.inf if cost is None else cost,
