@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from bench import quality
+from bench import agreement, quality
 from bench.authors import author_rows
 from bench.errors import RivalSummary, Shared
 from bench.evaluation import APART, MEMORY, Accuracy, Columns, Key
@@ -172,6 +172,7 @@ def document(table: AccuracyTable) -> str:
             lines += ["", _TEXTS["apart"]]
     if table.authors:
         lines += ["", *_authors(table.authors)]
+    lines += ["", *agreement.section(agreement.read())]
     return "\n".join([*lines, ""])
 
 

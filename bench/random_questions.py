@@ -25,14 +25,11 @@ from urllib.parse import urlencode
 from pydantic import ValidationError
 from starlette.testclient import TestClient
 
-from gpusizer.answers.models_for.live_use import embedded_use
-from gpusizer.answers.models_for.model_library import ModelLibrary
+from bench.embedded_answers import offline_answers
 from gpusizer.answers.models_for.models_request import LICENSES
 from gpusizer.answers.near_models import known_models
 from gpusizer.answers.requests.request_docs import FieldDescription, described_fields
-from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.use_cases import USE_CASES
-from gpusizer.core.settings import Settings
 from gpusizer.fit.filters import IN_PRODUCTION, STATUSES
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.engines import ENGINES
@@ -42,13 +39,9 @@ from gpusizer.model.tasks import TASKS
 from gpusizer.text import LANGUAGES
 from gpusizer.training.optimizers import OPTIMIZERS
 from gpusizer.training.stacks import stacks
-from gpusizer.ui.questions.answer_cache import AnswerCache, Answers
 from gpusizer.ui.questions.endpoints import PUBLIC
 from gpusizer.ui.questions.metrics import Metrics
 from gpusizer.ui.server.http_api import http_api
-from scrapers.cache.stored import EmbeddedSnapshots
-from scrapers.fetcher import Fetcher
-from scrapers.listings import build_trending
 from tests.answers.forms import check_answer, check_error
 
 COMMANDS = {"size": 6, "compare": 2, "train": 3, "models-for": 1, "gpus": 1}
@@ -204,13 +197,7 @@ class Asked:
     """`/v1` in this process, offline, over the embedded models."""
 
     def __init__(self) -> None:
-        settings = Settings(offline=True)
-        embedded = EmbeddedSnapshots(settings.snapshots_folder)
-        library = ModelLibrary(embedded, embedded_use, build_trending(settings))
-        fetcher = Fetcher(settings)
-        sizer = Sizer(fetcher, load_catalogue(), library=library)
-        answers = Answers(sizer, lambda token: fetcher, AnswerCache(sizer))
-        self._client = TestClient(http_api(answers, PUBLIC, Metrics()))
+        self._client = TestClient(http_api(offline_answers(), PUBLIC, Metrics()))
         self._logged = _Logged()
         _LOGGER.addHandler(self._logged)
 

@@ -22,7 +22,8 @@ from tests.test_architecture import MODULES, imports
 
 ROOT = Path(__file__).resolve().parents[1]
 _BENCHMARKS_ONLY = re.compile(
-    r"generated/(measured_models/|hf_mem|model_types)|measurements/(gguf_sizes|pipelines|training)\."
+    r"generated/(measured_models/|hf_mem|model_types|recommendations\.)"
+    r"|measurements/(card_classes|gguf_sizes|pipelines|recommendations|training)\."
 )
 
 

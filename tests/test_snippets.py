@@ -47,6 +47,7 @@ NOT_RUN: Mapping[str, str] = {
     "hf auth login": "asks the Hub for a person's token",
     "python -m scripts.refresh": "asks the Hub and price lists, and writes tables",
     "python -m bench.accuracy --write-docs": "writes docs; tests/test_accuracy.py asks the same",
+    "python -m bench.recommendations --write-docs": "writes docs; its own tests ask some rows",
     "python -m bench.quality": "takes longer than all others together",
     "python -m bench.load": "loads a server for minutes",
 }

@@ -1,0 +1,217 @@
+"""Published recommendations: how a reader asks, and whether a suggestion is one of their set-ups.
+
+`data/measurements/README.md` describes the rows; `recommended_setups.toml` holds their words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from bench.measurements import FOLDER, Row, load
+from gpusizer.core.tables import records_by, toml_of
+
+FILE = FOLDER / "recommendations.jsonl"
+CLASSES = FOLDER / "card_classes.csv"
+
+HOME, WORKSTATION, MANY = "one user at home", "workstation", "serve many"
+TUNE, PICTURE = "fine-tune", "picture"
+ANY = "any"
+PARTS = ("card", "boards", "precision", "engine")
+
+_WORDS = toml_of(__file__)
+_PRECISIONS = tuple((re.compile(entry["pattern"]), entry["words"]) for entry in _WORDS["precision"])
+_ENGINES: Mapping[str, list[str]] = _WORDS["engine"]
+_FIELDS: Mapping[str, str] = _WORDS["fields"]
+_MAC = "mac:"
+_MEMORY = re.compile(r"-(\d+)gb")
+_USERS, _FEW_USERS, _TOKENS = 64, 4, 1024
+
+
+@dataclass(frozen=True, slots=True)
+class CardClass:
+    """Cards that recommendations treat as one kind."""
+
+    name: str
+    title: str
+    slugs: tuple[str, ...]
+
+
+@cache
+def card_classes() -> Mapping[str, CardClass]:
+    """Classes of cards by their names."""
+    return records_by(CLASSES, "name", CardClass)
+
+
+@cache
+def _class_of_card() -> Mapping[str, str]:
+    return {slug: name for name, kind in card_classes().items() for slug in kind.slugs}
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A way that an answer suggests.
+
+    Attributes:
+        kind: "headline", a kind of alternative such as "fastest", or "" for a row of the ranking.
+        gpu, count: slug of the card, number of boards.
+        quant, engine: slugs, "" where a training has none.
+    """
+
+    kind: str
+    gpu: str
+    count: int
+    quant: str = ""
+    engine: str = ""
+
+    @classmethod
+    def of(cls, kind: str, item: Mapping[str, Any]) -> Suggestion:
+        """The suggestion of a row of the ranking or of an alternative."""
+        quant, engine = item.get("quant") or "", item.get("engine") or ""
+        return cls(kind, item["gpu"], item["count"], quant, engine)
+
+    @property
+    def card_class(self) -> str:
+        """Name of the card's class, "" for none."""
+        return _class_of_card().get(self.gpu, "")
+
+    @property
+    def memory_gb(self) -> int:
+        """Memory of one board by its slug, 0 for a slug without it."""
+        match = _MEMORY.search(self.gpu)
+        return int(match[1]) if match else 0
+
+    @property
+    def precision(self) -> frozenset[str]:
+        """Words of recommendations for the quantization; its slug where there are none."""
+        for pattern, words in _PRECISIONS:
+            if match := pattern.match(self.quant.lower()):
+                return frozenset(match.expand(word) for word in words)
+        return frozenset({self.quant.lower()})
+
+    @property
+    def bits(self) -> int:
+        """Nominal bits of a weight, 16 for a slug that names none."""
+        numbers = re.findall(r"\d+", " ".join(sorted(self.precision)))
+        return int(numbers[0]) if numbers else 16
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """A set-up that a source accepts.
+
+    Attributes:
+        classes: names of classes of cards, or `mac:N` for Apple chips of at least N GB.
+        boards: the fewest and the most of them.
+        precision, engine: words of `recommended_setups.toml`, or "any".
+    """
+
+    classes: tuple[str, ...]
+    boards: tuple[int, int]
+    precision: tuple[str, ...]
+    engine: tuple[str, ...]
+
+    @classmethod
+    def of(cls, option: Mapping[str, Any]) -> Setup:
+        """The set-up of an entry of `recommended`."""
+        low, high = option["boards"]
+        texts = (tuple(option[name]) for name in ("classes", "precision", "engine"))
+        classes, precision, engine = texts
+        return cls(classes, (low, high), precision, engine)
+
+    @property
+    def text(self) -> str:
+        """The set-up in one line."""
+        low, high = self.boards
+        boards = str(low) if low == high else f"{low} to {high}"
+        words = (self.classes, self.precision, self.engine)
+        classes, precision, engine = (", ".join(part) for part in words)
+        return f"{boards} of {classes}; precision {precision}; engine {engine}"
+
+    def missed_by(self, item: Suggestion, *, tunes: bool) -> tuple[str, ...]:
+        """Parts (`PARTS`) in which a suggestion differs; precision and engine of no training."""
+        low, high = self.boards
+        met = (
+            any(_is_in_class(item, name) for name in self.classes),
+            low <= item.count <= high,
+            tunes or ANY in self.precision or not item.precision.isdisjoint(self.precision),
+            tunes or ANY in self.engine or any(item.engine in _ENGINES[e] for e in self.engine),
+        )
+        return tuple(part for part, is_met in zip(PARTS, met, strict=True) if not is_met)
+
+
+def _is_in_class(item: Suggestion, name: str) -> bool:
+    if name.startswith(_MAC):
+        return item.gpu.startswith("apple-") and item.memory_gb >= int(name.removeprefix(_MAC))
+    return item.card_class == name
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """A published recommendation.
+
+    Attributes:
+        id, source_url, use: of the row.
+        model: the model that is asked about: the row's, or one of its shape.
+        constraint: what the source presumes, such as a card or a budget.
+        setups: the set-ups that the source accepts.
+    """
+
+    id: str
+    source_url: str
+    use: str
+    model: str
+    constraint: Mapping[str, Any]
+    setups: tuple[Setup, ...]
+
+    @classmethod
+    def of(cls, row: Row) -> Recommendation:
+        """The recommendation of a row."""
+        model = row.get("asked_as", row["model"])
+        setups = tuple(map(Setup.of, row["recommended"]))
+        constraint = row.get("constraint", {})
+        return cls(row["id"], row["source_url"], row["use"], model, constraint, setups)
+
+    @property
+    def names_card(self) -> bool:
+        """Whether the source speaks of one card, and not of which to take."""
+        return "gpu" in self.constraint
+
+    @property
+    def wants_speed(self) -> bool:
+        """Whether the source goes by the least latency."""
+        return "latency" in self.constraint
+
+    @property
+    def tunes(self) -> bool:
+        """Whether the model is trained."""
+        return self.use == TUNE
+
+    def question(self) -> tuple[str, dict[str, str]]:
+        """The command and the fields with which a reader of the source asks."""
+        fields: dict[str, str] = {"model": self.model}
+        if self.use == MANY:
+            users = _FEW_USERS if self.wants_speed else self.constraint.get("users", _USERS)
+            fields |= {"concurrency": str(users)}
+            fields |= dict.fromkeys(("prompt_tokens", "answer_tokens"), str(_TOKENS))
+            fields |= {"rank_by": "fastest"} if self.wants_speed else {}
+        fields |= {
+            field: str(self.constraint[name])
+            for name, field in _FIELDS.items()
+            if name in self.constraint
+        }
+        return "train" if self.tunes else "size", fields
+
+    def missed_by(self, item: Suggestion) -> tuple[str, ...]:
+        """Parts in which a suggestion differs from the nearest set-up, none where it is one."""
+        missed = (setup.missed_by(item, tunes=self.tunes) for setup in self.setups)
+        return min(missed, key=lambda parts: (len(parts), "card" in parts))
+
+
+def read_recommendations(path: Path = FILE) -> tuple[Recommendation, ...]:
+    """Recommendations of a file of rows. Raises ValueError for malformed JSON."""
+    return tuple(map(Recommendation.of, load([path])))
