@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gpusizer.answers.requests.resolution import resolve_workload
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.units import MIB
 from gpusizer.fit.advice.capacity_limits import Plan
@@ -117,6 +118,24 @@ def test_a_refused_degree_leaves_a_note() -> None:
     assert [note.code for note in refused] == ["heads_not_divisible", "width_not_divisible"]
     assert refused_degrees(ENGINES["llama.cpp"], Workload(tensor_parallel=3), dense) == ()
     assert refused_degrees(vllm, Workload(tensor_parallel=4), dense) == ()
+
+
+@each(
+    "tensor, pipeline, allowed",
+    [(1024, 1, True), (8, 128, True), (1000, 1024, False), (2, 1024, False)],
+)
+def test_degrees_take_no_more_gpus_than_one_may_ask_for(
+    tensor: int, pipeline: int, allowed: bool
+) -> None:
+    """A million devices on each of 300 cards took 40 seconds of a processor."""
+    asked = Workload(tensor_parallel=tensor, pipeline_parallel=pipeline)
+    if allowed:
+        assert asked_split(resolve_workload(asked, build_profile(llama()))[0]) == asked_split(asked)
+        return
+    with pytest.raises(InvalidRequest) as refused:
+        resolve_workload(asked, build_profile(llama()))
+    assert refused.value.fields["field"] == "pipeline_parallel"
+    assert refused.value.fields["reason"] == "cannot_be_split"
 
 
 def test_users_are_shared_among_data_ranks() -> None:

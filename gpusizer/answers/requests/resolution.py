@@ -13,8 +13,9 @@ from gpusizer.core.errors import InvalidModelId, InvalidRequest, ModelUnreadable
 from gpusizer.core.loose_values import Arguments
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
-from gpusizer.fit.division import refused_degrees, resolve_experts
+from gpusizer.fit.division import asked_split, refused_degrees, resolve_experts
 from gpusizer.fit.study import has_cache_type
+from gpusizer.gpus.names import MAX_COUNT
 from gpusizer.hub.model_ref import ParseRef, parse_model_ref
 from gpusizer.hub.snapshot import Fetch
 from gpusizer.memory.engines import ENGINES, Engine, abilities_of, find_engine
@@ -49,7 +50,8 @@ def resolve_workload(
 ) -> tuple[Workload, tuple[Note, ...]]:
     """The workload that is sized, and notes on how it differs from the one requested.
 
-    Raises UnknownEngine, and InvalidRequest for a context that the engine refuses.
+    Raises UnknownEngine, and InvalidRequest for a context that the engine refuses, and for degrees
+    of parallelism that together take more GPUs than one may ask for.
     """
     if workload.engine is not None:
         engine = find_engine(workload.engine)
@@ -57,6 +59,7 @@ def resolve_workload(
         workload = replace(workload, engine=engine.slug)
     workload, draft_notes = resolve_draft(workload, profile)
     workload, expert_notes = resolve_experts(workload, profile)
+    _refuse_too_many(workload)
     notes = [*draft_notes, *expert_notes]
     if workload.engine is not None:
         notes += refused_degrees(find_engine(workload.engine), workload, profile)
@@ -77,6 +80,14 @@ def resolve_workload(
         notes.append(Note("quantized_values_need_flash_attention"))
     workload, about_context = _within(workload, profile)
     return workload, (*notes, *about_context)
+
+
+def _refuse_too_many(workload: Workload) -> None:
+    """Raise InvalidRequest where the degrees take more GPUs than a request may name."""
+    split = asked_split(workload)
+    if split is not None and split.gpus > MAX_COUNT:
+        field = "pipeline_parallel" if split.pipeline > 1 else "tensor_parallel"
+        raise InvalidRequest(field=field, value=getattr(workload, field), reason="cannot_be_split")
 
 
 def _refuse_impossible(engine: Engine, workload: Workload, profile: ModelProfile) -> None:
