@@ -149,11 +149,19 @@ class Ranked:
     @property
     def user_rate(self) -> Rate | None:
         """Tokens/s that each user gets, with the prompts that are read in between where a server
-        was modelled."""
+        was modelled; of users who take turns, while one is served."""
         if self.served is None:
             return self.each
+        if self.at_once < self.fit.estimate.placement.workload.concurrency:
+            step = self.served.tpot_seconds
+            return Rate(1 / step.high, 1 / step.likely, 1 / step.low).times(1)
         output = self.served.output_tokens_per_second
         return Rate(output.low, output.likely, output.high).times(1 / self.served.users)
+
+    @property
+    def at_once(self) -> int:
+        """Users who are served at once; the others wait their turn."""
+        return self.fit.estimate.placement.workload.sequences
 
     @property
     def decode(self) -> Rate | None:
@@ -293,7 +301,9 @@ def describe(study: Study, way: Way, rank: int) -> Ranked:
     speed = user_speed(study, way)
     if together is not None:
         output = together.output_tokens_per_second.likely
-        speed, every = output / together.users, every and every.at_least(output)
+        turns = study.workload.sequences < study.workload.concurrency
+        speed = 1 / together.tpot_seconds.likely if turns else output / together.users
+        every = every and every.at_least(output)
     return Ranked(
         rank=rank,
         fit=fit,

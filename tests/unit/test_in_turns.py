@@ -46,6 +46,8 @@ def test_a_quarter_of_the_users_at_once_is_enough_for_a_named_card(
     served = place.served
     assert served is not None and served.admitted_users <= at_once < served.users == 64
     assert 1 / served.tpot_seconds.likely >= READING_SPEED
+    assert place.user_rate is not None and place.score.tokens_per_second == place.user_rate.likely
+    assert place.user_rate.likely == pytest.approx(1 / served.tpot_seconds.likely, rel=0.005)
     beside = {alternative.kind: alternative.item for alternative in asked.alternatives}
     assert beside["at_once"].fit.count == all_at_once
     assert beside["at_once"].served is not None

@@ -145,7 +145,7 @@ def users_served(
         weighed = (*planned(profile, workload), *remedies(first))
         return Conclusion("load", said, weighed, facts_of(first))
     has_price = first.fit.machine.is_uniform
-    at_once = first.fit.estimate.placement.workload.sequences
+    at_once = first.at_once
     asked: dict[str, NoteValue] = {"users": users, "context": workload.context}
     if at_once < users:
         asked["at_once"] = at_once
