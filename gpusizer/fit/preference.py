@@ -233,11 +233,12 @@ class _Search:
         self.key: Standing | None = None
         self.as_fast: set[tuple[str, float, str]] = set()
         self.machine: Machine | None = None
+        self.usual = True
 
-    def on(self, machine: Machine) -> None:
-        """Go on with another machine."""
+    def on(self, machine: Machine, *, usual: bool) -> None:
+        """Go on with the usual ways on another machine, or with the others."""
         self.as_fast.clear()
-        self.machine = machine
+        self.machine, self.usual = machine, usual
 
     def passed_over(self, option: QuantOption) -> bool:
         """Whether an option on the same boards loses more than may be lost where another does not,
@@ -259,7 +260,8 @@ class _Search:
         if _is_for_fewer(self.study, option.engine):
             return True
         own = _precision(self.study, machine, option.quant, native=option.native)
-        return not key.unusual and own >= (key.last_resort, key.several, key.precision)
+        nearer = not key.unusual or not self.usual  # no usual way follows that would come first
+        return nearer and own >= (key.last_resort, key.several, key.precision)
 
     def consider(self, way: Way) -> Standing:
         """Take a way where it is better, and return the standing of the best."""
@@ -280,18 +282,18 @@ def choose(study: Study, machines: Iterable[Machine], *, whole: bool = False) ->
     """The best way on any of the machines, which come with the fewest boards first; None where no
     engine runs the model there. `whole` asks for all of the model on the devices.
     """
-    search = _Search(study)
-    for machine in machines:
-        search.on(machine)
-        for usual in (True, False):
+    search, every = _Search(study), tuple(machines)
+    for usual in (True, False):
+        for machine in every:
+            search.on(machine, usual=usual)
             found = ways(study, machine, usual=usual, whole=whole, passed_over=search.passed_over)
             for way in found:
                 if search.consider(way).wants_nothing:
                     return search.best
             if search.key is not None and search.key.stands:
                 return search.best
-            if search.key is not None and search.key.holds:
-                break
+        if search.key is not None and search.key.holds:
+            break  # an unusual way on fewer boards comes after a usual one on more
     return search.best
 
 
