@@ -98,19 +98,20 @@ def other_splits(
     """
     arch = profile.architecture
     is_open = asked_split(workload) is None and workload.concurrency > 1 and profile.draft is None
-    if arch is None or not is_open or taken.gpus != taken.tensor > 1:
+    if arch is None or not is_open or taken.tensor == 1 or taken.gpus != taken.tensor:
         return
     if not repeats_cache(arch, workload.kv_dtype, taken.tensor):
         return
-    halves = [taken.tensor >> step for step in range(1, taken.tensor.bit_length())]
-    if engine.abilities.expert_parallel and (arch.experts or 0) >= taken.gpus:
-        for tensor in halves:
+    devices = taken.gpus
+    smaller = [tensor for tensor in range(devices // 2, 0, -1) if devices % tensor == 0]
+    if engine.abilities.expert_parallel and (arch.experts or 0) >= devices:
+        for tensor in smaller:
             if next(obstacles(arch, tensor, dealt=True), None) is None:
-                yield Split(tensor, 1, taken.gpus // tensor, taken.gpus)
+                yield Split(tensor, 1, devices // tensor, devices)
     if engine.abilities.stages:
-        for tensor in halves:
-            if taken.gpus // tensor <= arch.layers and divides(arch, tensor):
-                yield Split(tensor, taken.gpus // tensor)
+        for tensor in smaller:
+            if devices // tensor <= arch.layers and divides(arch, tensor):
+                yield Split(tensor, devices // tensor)
 
 
 @lru_cache(maxsize=4096)

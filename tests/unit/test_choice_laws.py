@@ -5,6 +5,7 @@ By day each is asked of fixed examples, at night of new and more ones (tests/con
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpusizer.answers.report import Report
+from gpusizer.fit.division import other_splits
 from gpusizer.fit.speed.classes import SERVING
 from gpusizer.fit.verdict import Verdict
-from gpusizer.memory.engines import ENGINES
+from gpusizer.memory.engines import ENGINES, Split
 from tests.asking import size
 from tests.priced_day import priced_day
 from tests.sizers import embedded_sizer
@@ -155,3 +157,19 @@ def test_speeds_are_of_those_who_are_served(
         output = served["output_tokens_per_second"]["likely"]
         assert output <= place["decode_tokens_per_second_total"]["likely"] * ROUNDING
         assert place["price"]["usd_per_million_tokens_users"] == round(served["users"])
+
+
+def test_other_divisions_use_every_device() -> None:
+    """Six GPUs: attention in two, three or six parts, with all experts dealt out, then stages."""
+    found = report(model="deepseek-ai/DeepSeek-R1", gpu="h200", concurrency=64)
+    workload = replace(found.workload, tensor_parallel=None)
+    splits = list(other_splits(ENGINES["vllm"], found.profile, workload, Split(6)))
+    assert splits and all(split.gpus == 6 for split in splits)
+    dealt = [(split.tensor, split.data) for split in splits if split.expert > 1]
+    assert dealt == [(2, 3), (1, 6)]
+    assert other_splits_of_one_user(found) == []
+
+
+def other_splits_of_one_user(found: Report) -> list[Split]:
+    alone = replace(found.workload, concurrency=1)
+    return list(other_splits(ENGINES["vllm"], found.profile, alone, Split(8)))

@@ -151,12 +151,12 @@ def more_boards(
 
 
 def _beside(study: Study, way: Way, rank: int, request: SizeRequest) -> Ranked:
-    enough = request.min_tok_s or READING_SPEED
-    place, suitability = (
+    return replace(
         describe(study, way, rank),
-        replace(suitability_of(study, way), kept_back=None),
+        assumptions=request.assumptions,
+        enough=request.min_tok_s or READING_SPEED,
+        suitability=replace(suitability_of(study, way), kept_back=None),
     )
-    return replace(place, assumptions=request.assumptions, enough=enough, suitability=suitability)
 
 
 def with_advice(study: Study, place: Ranked, boards: int | None = None) -> Ranked:

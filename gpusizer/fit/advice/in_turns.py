@@ -25,9 +25,9 @@ from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import Split
 
 FEWEST_AT_ONCE = 4
-"""Of so many users one or more is served at once: the others wait for three answers at most.
-Recipes of Kaito and Databricks start models of 7B to 70B on boards that hold 17 to 52 of 64 users
-with 2,048 tokens each."""
+"""At least one in this number of users is served at once: the others wait for three answers or
+fewer. Recipes of Kaito and Databricks start models of 7B to 70B on boards that hold 17 to 52 of 64
+users with 2,048 tokens each."""
 _BETTER_WEIGHTS = Standing._fields.index("boards")
 
 
@@ -74,7 +74,7 @@ def on_these_boards(study: Study, machine: Machine) -> Way | None:
 def _with_batch_of(
     study: Study, machine: Machine, limit: int, like: Way | None = None
 ) -> Way | None:
-    """The best way of a server that surely fits with so many users at once; `like` another, in its
+    """The best way of a server that surely fits with `limit` users at once; `like` another, in its
     quantization under its engine."""
     shorter = _with_batch(study, limit)
     if like is None:

@@ -182,7 +182,7 @@ def _added_up(notes: Sequence[Note]) -> Note:
 
 
 def place_of(way: Way, boards: int, costs: PlanCosts, doubts: Doubts) -> Place:
-    """Sort key of a way on so many boards in all."""
+    """Sort key of a way, least for the best; `boards` are those of all replicas."""
     gpu = way.gpu
     cost, _ = firm_usd_per_hour(gpu, costs)
     return (
