@@ -301,3 +301,16 @@ def test_the_json_says_what_is_assumed(language: Any) -> None:
 )
 def test_the_answer_says_that_a_first_token_is_a_mean(language: Any, words: str) -> None:
     assert any(words in say_note(note, language) for note in plan(gpu="h100 sxm").notes)
+
+
+def test_the_first_rows_are_those_of_all() -> None:
+    """Boards that are kept back from many users are weighed only where others are too few."""
+    few, every = plan(top=6), plan(top=0)
+    told = [
+        [(row.gpu.slug, row.total_boards, row.estimate.quant.slug) for row in rows]
+        for rows in (few.rows, every.rows[:6])
+    ]
+    assert told[0] == told[1] and len(told[0]) == 6
+    kept_back = [row.place[0] for row in every.rows]
+    assert not any(kept_back[:6]) and any(kept_back)
+    assert kept_back == sorted(kept_back)

@@ -9,8 +9,8 @@ supports the card, and one can get it.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
@@ -113,10 +113,43 @@ def plan_serving(
     """
     if ModelFacts.of(study.profile, study.workload, target.prompt_tokens) is None:
         return ServingPlan(target, study.workload, (), (Note("plan_needs_text"),))
-    search = _searched(study, catalogue, target, boards)
+    asked = dict(zip((gpu.slug for gpu in catalogue.gpus), boards or (), strict=False))
     limits = dict(zip((gpu.slug for gpu in catalogue.gpus), most_boards or (), strict=False))
     rows: list[Replicas] = []
-    dropped = 0
+    left_out: Counter[str] = Counter()
+    # What is kept back from many users comes after all else: it is weighed where that is too few.
+    for kept_back in (False, True):
+        gpus = [gpu for gpu in catalogue.gpus if _is_kept_back(study, gpu, 1) == kept_back]
+        if gpus and not (top and len(rows) >= top):
+            search = _searched(study, gpus, target, asked)
+            more = top - len(rows) if top else 0
+            rows += _rows(study, search, target, assumptions, limits, more, left_out)
+            left_out["too_small"] += len(gpus) - len(search.fitting)
+            left_out["unknown"] += len(search.unknown - search.best.keys())
+            left_out["slow"] += len(search.slow - search.best.keys())
+    notes = _notes(target, left_out)
+    said = (*_over_a_network(rows), *notes, *_beside_an_api(target, rows))
+    return ServingPlan(target, study.workload, tuple(rows), said)
+
+
+def _is_kept_back(study: Study, gpu: Gpu, boards: int) -> bool:
+    """Whether rules keep such boards back from many users, in plans, too."""
+    rule = rule_against(gpu, boards, study.profile.parameters, "many", plans=True)
+    return rule is not None
+
+
+def _rows(
+    study: Study,
+    search: _Search,
+    target: ServingTarget,
+    assumptions: CostAssumptions,
+    limits: Mapping[str, int | None],
+    top: int,
+    left_out: Counter[str],
+) -> list[Replicas]:
+    """The first `top` options of a search by their places, settled, or all when it is 0; those that
+    take more boards than the reader allows are counted as left out."""
+    rows: list[Replicas] = []
     waiting = [
         (*_place_of(option, target, assumptions), number, False, option)
         for number, option in enumerate(search.best.values())
@@ -125,8 +158,8 @@ def plan_serving(
     while waiting and (not top or len(rows) < top):
         *_, number, settled, option = heappop(waiting)
         slug = option.way.gpu.slug
-        if most_boards is not None and option.total_boards > (limits[slug] or 0):
-            dropped += 1
+        if slug in limits and option.total_boards > (limits[slug] or 0):
+            left_out["dropped"] += 1
         elif settled:
             rows.append(_row(option, target, assumptions))
         elif (known := _settled(search, study, option, target)) is None:
@@ -135,26 +168,16 @@ def plan_serving(
         else:
             place = _place_of(known, target, assumptions)
             heappush(waiting, (*place, number, True, known))
-    notes = _notes(
-        target,
-        too_small=len(catalogue.gpus) - len(search.fitting),
-        unknown=len(search.unknown - search.best.keys()),
-        slow=len(search.slow - search.best.keys()),
-        dropped=dropped,
-    )
-    said = (*_over_a_network(rows), *notes, *_beside_an_api(target, rows))
-    return ServingPlan(target, study.workload, tuple(rows), said)
+    return rows
 
 
 def _searched(
-    study: Study,
-    catalogue: Catalogue,
-    target: ServingTarget,
-    boards: Sequence[int | None] | None,
+    study: Study, gpus: Sequence[Gpu], target: ServingTarget, boards: Mapping[str, int | None]
 ) -> _Search:
     """The best option of each kind of GPU, by the closed form of its server."""
     search = _Search({}, defaultdict(list), set(), set(), set())
-    for gpu, asked in zip(catalogue.gpus, boards or [None] * len(catalogue.gpus), strict=True):
+    for gpu in gpus:
+        asked = boards.get(gpu.slug)
         if gpu.status == "announced" and asked is None:
             continue
         counts = [asked] if asked else _counts(gpu, COUNTS[0], _ONE_MACHINE)
@@ -267,9 +290,9 @@ def _borne(study: Study, way: Way, server: Server, target: ServingTarget) -> _Op
 
 
 def _doubts(study: Study, way: Way, *, risky: bool) -> Doubts:
-    work, parameters = work_at(study, way.estimate), study.profile.parameters
+    work = work_at(study, way.estimate)
     return Doubts(
-        kept_back=rule_against(way.gpu, way.boards, parameters, "many", plans=True) is not None,
+        kept_back=_is_kept_back(study, way.gpu, way.boards),
         unready=unreadiness(study, way) > 0,
         unmeasured=work is None or not is_measured(work, way.gpu),
         risky=risky,
@@ -338,19 +361,17 @@ def _costs(option: _Option, target: ServingTarget, assumptions: CostAssumptions)
     return plan_costs(gpu, boards, target.tokens_per_second, assumptions)
 
 
-def _notes(
-    target: ServingTarget, *, too_small: int, unknown: int, slow: int, dropped: int
-) -> Iterator[Note]:
-    """What the plan assumes, and which GPUs are not in it."""
+def _notes(target: ServingTarget, left_out: Mapping[str, int]) -> Iterator[Note]:
+    """What the plan assumes, and how many kinds of GPU that were weighed are not in it."""
     yield Note("plan_assumes_random_requests", percentile=target.ttft_percentile)
-    if too_small:
-        yield Note("plan_does_not_fit", count=too_small, context=target.context)
-    if unknown:
-        yield Note("plan_speed_unknown", count=unknown)
-    if slow:
-        yield Note("plan_first_token_too_late", count=slow)
-    if dropped:
-        yield Note("plan_beyond_limits", count=dropped)
+    if count := left_out["too_small"]:
+        yield Note("plan_does_not_fit", count=count, context=target.context)
+    if count := left_out["unknown"]:
+        yield Note("plan_speed_unknown", count=count)
+    if count := left_out["slow"]:
+        yield Note("plan_first_token_too_late", count=count)
+    if count := left_out["dropped"]:
+        yield Note("plan_beyond_limits", count=count)
 
 
 def _over_a_network(rows: Sequence[Replicas]) -> Iterator[Note]:
