@@ -55,7 +55,7 @@ def _candidate_of(
     together = served_users(study, Fit.of(study, way), percentiles=False) if users > 1 else None
     if together is not None:
         total = together.output_tokens_per_second.likely
-        speed = total / together.users
+        speed = together.user_rate(in_turns=study.workload.takes_turns).likely
     drawn = picture_seconds(study, way)
     evidence = evidence_of(study, way, speed, drawn)
     seconds = None if drawn is None else drawn.likely

@@ -127,18 +127,19 @@ def standing(study: Study, way: Way, rival: Standing | None = None) -> Standing:
     quant, verdict = way.estimate.quant, way.verdict
     on_gpu, runs = verdict.all_on_gpu, verdict is not Verdict.DOES_NOT_FIT
     rank = study.loss_rank(way.estimate) if runs else 0
-    narrow = _precision(study, way.machine, quant, native=way.estimate.native)
+    is_many = audience_of(study) == "many"
+    precision = _precision(study, way.machine, quant, native=way.estimate.native)
     found = Standing(
         memory=0 if on_gpu else verdict.place,
         beyond=rank if rank > study.demands.most_rank else 0,
         verdict=verdict.place,
         unusual=not way.is_usual or _is_for_fewer(study, way.estimate.engine),
         short_bytes=0 if runs else -way.headroom_bytes,
-        last_resort=narrow[0],
-        several=narrow[1],
-        precision=narrow[2],
+        last_resort=precision.last_resort,
+        several=precision.several,
+        precision=precision.place,
         boards=way.boards if way.machine.gpus else 0,
-        cramped=verdict is Verdict.FITS and not has_room(study, way),
+        cramped=verdict is Verdict.FITS and not has_room(way, for_many=is_many),
         slow=0,
         misplaced=_is_out_of_place(study, way),
         unready=unreadiness(study, way),
@@ -183,21 +184,27 @@ def _is_out_of_place(study: Study, way: Way) -> bool:
     return at_home if serves else is_module
 
 
-def has_room(study: Study, way: Way) -> bool:
+def has_room(way: Way, *, for_many: bool) -> bool:
     """Whether a tenth of each device is left; for many users an engine for servers leaves it."""
-    return audience_of(study) == "many" or way.spare_share >= SPARE_SHARE
+    return for_many or way.spare_share >= SPARE_SHARE
 
 
-def _precision(
-    study: Study, machine: Machine, quant: Quant, *, native: bool
-) -> tuple[bool, bool, int]:
-    """Whether a precision is a last resort, whether the boards are more than one server takes, and
-    how far it is from what they serve in; for one person only the first, of a checkpoint."""
+class _Precision(NamedTuple):
+    """How far a precision is from what boards serve in (`Standing`); the least is the best."""
+
+    last_resort: bool
+    several: bool
+    place: int
+
+
+def _precision(study: Study, machine: Machine, quant: Quant, *, native: bool) -> _Precision:
+    """How far a precision on the boards of a machine is from what they serve in; for one person
+    only whether it is a last resort, of a checkpoint."""
     is_many, place = audience_of(study) == "many", 0
     if machine.gpus and (is_many or _share_four_bits(machine)):
         place = precision_place(quant, machine.gpu, native=native)
     several = is_many and bool(machine.gpus) and machine.boards > _BOARDS_OF_A_SERVER
-    return is_last_resort(study, quant, place, native=native), several, place
+    return _Precision(is_last_resort(study, quant, place, native=native), several, place)
 
 
 def _share_four_bits(machine: Machine) -> bool:

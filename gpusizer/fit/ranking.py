@@ -49,6 +49,7 @@ from gpusizer.gpus.costs import (
     load_times,
     plan_costs,
 )
+from gpusizer.memory.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -152,16 +153,12 @@ class Ranked:
         was modelled; of users who take turns, while one is served."""
         if self.served is None:
             return self.each
-        if self.at_once < self.fit.estimate.placement.workload.concurrency:
-            step = self.served.tpot_seconds
-            return Rate(1 / step.high, 1 / step.likely, 1 / step.low).times(1)
-        output = self.served.output_tokens_per_second
-        return Rate(output.low, output.likely, output.high).times(1 / self.served.users)
+        return self.served.user_rate(in_turns=self.workload.takes_turns).times(1)
 
     @property
-    def at_once(self) -> int:
-        """Users who are served at once; the others wait their turn."""
-        return self.fit.estimate.placement.workload.sequences
+    def workload(self) -> Workload:
+        """What it is sized for, with the limit of the scheduler where users take turns."""
+        return self.fit.estimate.placement.workload
 
     @property
     def decode(self) -> Rate | None:
@@ -300,10 +297,8 @@ def describe(study: Study, way: Way, rank: int) -> Ranked:
     together = served_users(study, fit, percentiles=rank == 1) if runs else None
     speed = user_speed(study, way)
     if together is not None:
-        output = together.output_tokens_per_second.likely
-        turns = study.workload.sequences < study.workload.concurrency
-        speed = 1 / together.tpot_seconds.likely if turns else output / together.users
-        every = every and every.at_least(output)
+        speed = together.user_rate(in_turns=study.workload.takes_turns).likely
+        every = every and every.at_least(together.output_tokens_per_second.likely)
     return Ranked(
         rank=rank,
         fit=fit,

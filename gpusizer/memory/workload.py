@@ -91,6 +91,11 @@ class Workload:
         return min(self.concurrency, self.max_num_seqs * max(1, ranks))
 
     @property
+    def takes_turns(self) -> bool:
+        """Whether schedulers let some of the users wait."""
+        return self.sequences < self.concurrency
+
+    @property
     def own_draft_tokens(self) -> int:
         """Tokens that the model's own draft layers guess, 0 where they are not loaded."""
         return 0 if self.draft_model else self.draft_tokens

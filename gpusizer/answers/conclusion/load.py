@@ -145,17 +145,17 @@ def users_served(
         weighed = (*planned(profile, workload), *remedies(first))
         return Conclusion("load", said, weighed, facts_of(first))
     has_price = first.fit.machine.is_uniform
-    at_once = first.at_once
+    turns = first.workload.takes_turns
     asked: dict[str, NoteValue] = {"users": users, "context": workload.context}
-    if at_once < users:
-        asked["at_once"] = at_once
+    if turns:
+        asked["at_once"] = first.workload.sequences
     said = (
         Note(
-            "answer_users_in_turns" if at_once < users else "answer_users",
+            "answer_users_in_turns" if turns else "answer_users",
             **about(profile, first),
             **asked,
         ),
-        *(_speed_in_turns(first) if at_once < users else _speed_of_all(first, users)),
+        *(_speed_in_turns(first) if turns else _speed_of_all(first, users)),
         *(_cost(first.fit.gpu, first.costs) if has_price else ()),
     )
     weighed = (
@@ -187,12 +187,12 @@ def _speed_of_all(place: Ranked, users: int) -> Iterator[Note]:
 
 def _speed_in_turns(place: Ranked) -> Iterator[Note]:
     """Tokens/s of a user who is being served, and how long the others wait."""
-    served = place.served
-    if served is None or served.ttft_seconds is None:
+    served, pace = place.served, place.user_rate
+    if served is None or pace is None or served.ttft_seconds is None:
         return
     yield Note(
         "answer_users_pace_and_wait",
-        tokens=significant(1 / served.tpot_seconds.likely),
+        tokens=significant(pace.likely),
         total=significant(served.output_tokens_per_second.likely),
         seconds=significant(served.ttft_seconds.likely),
     )

@@ -113,19 +113,13 @@ def place_of(
     """The ranking entry of a named GPU; `advised` adds what more fits there and what would help."""
     way = best_on_named(study, named, request)
     own = study_of(study, way)
-    place = describe(own, way, rank)
+    place = _named_place(own, way, rank, request)
     taken = named.boards is None and way.boards > 1  # more than were named
     about = [Note("boards_taken", count=way.boards, gpu=way.gpu.name)] if taken else []
     if own is not study:
         users, asked = own.workload.sequences, study.workload.concurrency
         about.append(Note("users_in_turns", users=users, asked=asked))
-    place = replace(
-        place,
-        assumptions=request.assumptions,
-        enough=request.min_tok_s or READING_SPEED,
-        suitability=replace(suitability_of(own, way), kept_back=None),  # it was named
-        reasons=(*about, *place.reasons),
-    )
+    place = replace(place, reasons=(*about, *place.reasons))
     return with_advice(own, place, named.boards) if advised else place
 
 
@@ -141,16 +135,17 @@ def more_boards(
         return ()
     counts = [n for n in board_counts(gpu) if n <= SERVER_BOARDS]
     ways = {"fastest": fastest_on_boards(study, gpu, counts)}
-    if first.fit.estimate.placement.workload.sequences < study.workload.concurrency:
+    if first.workload.takes_turns and not study.workload.takes_turns:
         ways = {"at_once": best_on_boards(study, gpu), **ways}
     return tuple(
-        Alternative(kind, _beside(study, way, place, request), first)
+        Alternative(kind, _named_place(study, way, place, request), first)
         for place, (kind, way) in enumerate(ways.items(), start=2)
         if way is not None and standing(study, way).holds and way.boards > first.fit.count
     )
 
 
-def _beside(study: Study, way: Way, rank: int, request: SizeRequest) -> Ranked:
+def _named_place(study: Study, way: Way, rank: int, request: SizeRequest) -> Ranked:
+    """The ranking entry of a way on a GPU that the request names, which no rule keeps back then."""
     return replace(
         describe(study, way, rank),
         assumptions=request.assumptions,

@@ -106,4 +106,4 @@ def _pace(study: Study, way: Way) -> float:
     """Likely tokens/s of a user who is being served."""
     own = study_of(study, way)
     together = served_users(own, Fit.of(own, way), percentiles=False)
-    return 0.0 if together is None else 1 / together.tpot_seconds.likely
+    return 0.0 if together is None else together.user_rate(in_turns=True).likely

@@ -24,7 +24,7 @@ from datetime import date
 from gpusizer.core.messages import Note
 from gpusizer.core.units import significant
 from gpusizer.fit.audience import Suitability
-from gpusizer.fit.preference import SPARE_SHARE
+from gpusizer.fit.preference import SPARE_SHARE, has_room
 from gpusizer.fit.user_speed import SpeedEvidence
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
@@ -220,9 +220,8 @@ def score_of(
     """The score of one way to run a model on boards of one GPU."""
     gpu = way.gpu
     usd_per_hour, rented = firm_usd_per_hour(gpu, costs)
-    has_spare = suitability.for_many or way.spare_share >= SPARE_SHARE
     return Score(
-        room=way.verdict is Verdict.FITS and has_spare,
+        room=way.verdict is Verdict.FITS and has_room(way, for_many=suitability.for_many),
         ended_support=ended_support(gpu),
         not_on_offer=why_not_on_offer(gpu, costs.today),
         release_year=gpu.release_year,

@@ -15,7 +15,7 @@ from gpusizer.fit.serving.server import Server, local_server
 from gpusizer.fit.serving.simulation import mean, percentile, simulated
 from gpusizer.fit.serving.steady import Steady, limit_of, load_test, random_arrivals
 from gpusizer.fit.speed.classes import SERVING
-from gpusizer.fit.speed.rate import RateBand
+from gpusizer.fit.speed.rate import Rate, RateBand
 from gpusizer.fit.speed.speculation import Speculation
 from gpusizer.fit.speed.work import ModelFacts, Work, prompt_tokens
 from gpusizer.fit.ways import keeps_part_in_memory
@@ -58,6 +58,15 @@ class Served:
     tpot_seconds: Spread
     e2e_seconds: Spread | None
     limited_by: Limit
+
+    def user_rate(self, *, in_turns: bool) -> Rate:
+        """Tokens/s of each user, prompts read in between; of users who take turns, while one is
+        served."""
+        if in_turns:
+            step = self.tpot_seconds
+            return Rate(1 / step.high, 1 / step.likely, 1 / step.low)
+        output, users = self.output_tokens_per_second, self.users
+        return Rate(output.low / users, output.likely / users, output.high / users)
 
     def to_json(self) -> dict[str, JsonValue]:
         """The contract's `served` object."""
