@@ -12,6 +12,7 @@ no other visitor wait for one of them.
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -37,6 +38,9 @@ WAITING = 28
 reading: fewer than the places of questions (`gpusizer/ui/questions/work_pool.py`)."""
 _RETRY_AFTER_SECONDS = 5
 """A model is usually read within a second or two, and within 30 seconds or not at all."""
+PATIENCE_SECONDS = 3.0
+"""How long a thread waits for a place while none is taken or given back: a Hub that answers gives
+one back every moment, and for one that hangs a queue of threads would hold up who needs no Hub."""
 _SLICE_SECONDS = 0.1
 """How long a turn is kept at least, and how much less another visitor has used who gets it: about
 an ordinary answer, so that turns change no more often than answers."""
@@ -74,6 +78,7 @@ class WorkTurns:
         computing: int,
         reading: int,
         waiting: int = WAITING,
+        patience_seconds: float = PATIENCE_SECONDS,
         clock: Callable[[], float] = time.monotonic,
         processor: Callable[[], float] = time.thread_time,
     ) -> None:
@@ -82,8 +87,8 @@ class WorkTurns:
         self._lock = threading.Lock()
         self._spent = SpentSeconds(clock)
         self._line = FairLine(computing, OF_ONE_VISITOR, self._spent.of)
-        self._reading = threading.BoundedSemaphore(reading)
-        self._waiting = threading.BoundedSemaphore(waiting)
+        self._reading = _Places(reading, patience_seconds)
+        self._waiting = _Places(waiting, patience_seconds)
         self._thread = threading.local()
 
     @contextmanager
@@ -120,21 +125,24 @@ class WorkTurns:
     def waiting(self) -> Iterator[None]:
         """Leave the turn, and wait for what another thread reads.
 
-        Raises ServerBusy when as many threads wait already as may.
+        Raises ServerBusy where as many threads wait already as may, and none of them goes on.
         """
         if self._state in (_State.OUTSIDE, _State.WAITING):
             yield
             return
-        with self.looking_up(), _place_of(self._waiting), self._being(_State.WAITING):
+        with self.looking_up(), self._waiting.held(), self._being(_State.WAITING):
             yield
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Leave the turn, and read. Raises ServerBusy when as many wait or read already as may."""
+        """Leave the turn, and read once there is a place for it.
+
+        Raises ServerBusy where as many wait or read already as may, and none of them goes on.
+        """
         if self._state in (_State.OUTSIDE, _State.WAITING):
             yield
             return
-        with self.looking_up(), _place_of(self._reading), self.waiting():
+        with self.looking_up(), self._reading.held(), self.waiting():
             yield
 
     def give_way(self) -> None:
@@ -208,14 +216,35 @@ class WorkTurns:
         turn.counted_until = now
 
 
-@contextmanager
-def _place_of(places: threading.BoundedSemaphore) -> Iterator[None]:
-    if not places.acquire(blocking=False):
-        raise ServerBusy(retry_after_seconds=_RETRY_AFTER_SECONDS)
-    try:
-        yield
-    finally:
-        places.release()
+class _Places:
+    """Places of which each thread holds one; who finds none waits while they change hands."""
+
+    def __init__(self, count: int, patience_seconds: float) -> None:
+        self._free = count
+        self._patience_seconds = patience_seconds
+        self._changed = threading.Condition()
+        self._changed_at = -math.inf
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold a place. Raises ServerBusy where none has changed hands for too long."""
+        with self._changed:
+            while not self._free:
+                left = self._changed_at + self._patience_seconds - time.monotonic()
+                if left <= 0:
+                    raise ServerBusy(retry_after_seconds=_RETRY_AFTER_SECONDS)
+                self._changed.wait(left)
+            self._move(-1)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._move(1)
+                self._changed.notify()
+
+    def _move(self, places: int) -> None:
+        self._free += places
+        self._changed_at = time.monotonic()
 
 
 TURNS = WorkTurns(max(os.cpu_count() or 1, 2), READING)

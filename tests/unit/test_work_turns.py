@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
@@ -93,8 +94,48 @@ def test_two_of_one_visitor_compute_at_a_time(visitors: Crowd) -> None:
     assert most_at_once(WorkTurns(8, 1), visitors, [*"ab"] * 12) == 4
 
 
+def hasty(computing: int, reading: int, waiting: int = WAITING) -> WorkTurns:
+    """Turns of threads that wait for no place."""
+    return WorkTurns(computing, reading, waiting, patience_seconds=0.0)
+
+
+def test_who_finds_no_place_to_read_waits_while_readings_end(visitors: Crowd) -> None:
+    turns = WorkTurns(4, reading=1, patience_seconds=PATIENCE_SECONDS)
+    begun, may_end = [visitors.gate() for _ in range(4)], [visitors.gate() for _ in range(4)]
+
+    def read(number: int) -> int:
+        with turns.computing(), turns.reading():
+            begun[number].set()
+            assert may_end[number].wait(PATIENCE_SECONDS)
+        return number
+
+    reading = [visitors.work(None, partial(read, number)) for number in range(4)]
+    for gate in may_end:
+        assert sum(one.is_set() for one in begun) <= 1 + sum(one.is_set() for one in may_end)
+        gate.set()
+    assert [each.result(PATIENCE_SECONDS) for each in reading] == [0, 1, 2, 3]
+
+
+def test_readings_of_which_none_ends_are_not_waited_for(visitors: Crowd) -> None:
+    turns = WorkTurns(2, reading=1, patience_seconds=0.05)
+    is_reading, is_read = visitors.gate(), visitors.gate()
+
+    def read() -> None:
+        with turns.computing(), turns.reading():
+            is_reading.set()
+            assert is_read.wait(PATIENCE_SECONDS)
+
+    first = visitors.work(None, read)
+    assert is_reading.wait(PATIENCE_SECONDS)
+    for _ in range(2):
+        with pytest.raises(ServerBusy), turns.computing(), turns.reading():
+            pytest.fail("one too many")
+    is_read.set()
+    first.result(PATIENCE_SECONDS)
+
+
 def test_more_readings_than_may_are_refused_and_give_back_what_they_held(visitors: Crowd) -> None:
-    turns, is_reading, is_read = WorkTurns(2, 1), visitors.gate(), visitors.gate()
+    turns, is_reading, is_read = hasty(2, 1), visitors.gate(), visitors.gate()
 
     def read() -> None:
         with turns.computing(), turns.reading():
@@ -128,7 +169,7 @@ def test_work_without_a_turn_is_not_counted() -> None:
 
 
 def test_who_looks_into_a_cache_leaves_the_turn_and_takes_no_place(visitors: Crowd) -> None:
-    turns = WorkTurns(1, 1)
+    turns = hasty(1, 1)
 
     def read() -> str:
         with turns.computing(), turns.reading():
@@ -162,7 +203,7 @@ class Flown:
 
 
 def test_those_who_wait_for_one_model_are_one_reading(visitors: Crowd) -> None:
-    flown = Flown(WorkTurns(2, reading=1, waiting=9), visitors)
+    flown = Flown(hasty(2, reading=1, waiting=9), visitors)
     answers = [visitors.work(None, lambda: flown.ask("a"))]
     assert flown.has_begun.wait(PATIENCE_SECONDS)
     answers += [visitors.work(None, lambda: flown.ask("a")) for _ in range(8)]
@@ -173,7 +214,7 @@ def test_those_who_wait_for_one_model_are_one_reading(visitors: Crowd) -> None:
 
 
 def test_no_more_threads_wait_than_may(visitors: Crowd) -> None:
-    flown = Flown(WorkTurns(2, reading=9, waiting=1), visitors)
+    flown = Flown(hasty(2, reading=9, waiting=1), visitors)
     answer = visitors.work(None, lambda: flown.ask("a"))
     assert flown.has_begun.wait(PATIENCE_SECONDS)
     for key in ("a", "b"):
@@ -189,7 +230,7 @@ def test_some_places_of_questions_are_left_to_those_who_do_not_wait() -> None:
 
 
 def test_a_flight_that_may_not_begin_fails_for_all_and_may_be_tried_again(visitors: Crowd) -> None:
-    turns, full, release = WorkTurns(1, 1), visitors.gate(), visitors.gate()
+    turns, full, release = hasty(1, 1), visitors.gate(), visitors.gate()
     flights = SingleFlight[str, str](lambda key: key.upper(), computing=turns.reading)
 
     def fill() -> None:
