@@ -21,8 +21,9 @@ from gpusizer.core.units import significant
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.preference import beyond, choose
+from gpusizer.fit.preference import choose
 from gpusizer.fit.ranking import Ranked, describe
+from gpusizer.fit.standing import beyond
 from gpusizer.fit.user_speed import user_speed
 from gpusizer.fit.verdict import Verdict
 from gpusizer.model.profile import ModelProfile

@@ -36,6 +36,7 @@ from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.core.units import significant
 from gpusizer.fit.advice.policies import RankedCandidate
+from gpusizer.fit.advice.weighed import weighed_alike
 from gpusizer.fit.candidates import candidates_of
 from gpusizer.fit.filters import board_limits, most_boards, narrowed
 from gpusizer.fit.machine import Machine, build_machine
@@ -43,7 +44,6 @@ from gpusizer.fit.machine_words import parse_rig
 from gpusizer.fit.preference import best_way, one_for_all
 from gpusizer.fit.ranking import Ranked, Ranking, describe, rank_gpus
 from gpusizer.fit.study import QuantPair, Study
-from gpusizer.fit.weighed import weighed_alike
 from gpusizer.gpus import Catalogue
 from gpusizer.gpus.own_cards import OwnCards, with_used_memory
 from gpusizer.hub.listed_models import Lister, QuantizedRepo

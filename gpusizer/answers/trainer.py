@@ -19,7 +19,7 @@ from gpusizer.answers.training_report import (
 from gpusizer.core.messages import Note
 from gpusizer.core.validation import fail
 from gpusizer.fit.machine_words import parse_kind
-from gpusizer.fit.preference import SPARE_SHARE
+from gpusizer.fit.standing import SPARE_SHARE
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.own_cards import with_used_memory

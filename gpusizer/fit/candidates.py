@@ -9,15 +9,15 @@ from gpusizer.fit.advice.policies import POLICIES, RankedCandidate, SortKey, tot
 from gpusizer.fit.advice.recommendation import SERVER_BOARDS, bought_computer, computer_of
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.division import asked_boards, board_counts
-from gpusizer.fit.fit import Fit
 from gpusizer.fit.picture_time import picture_seconds, picture_work
-from gpusizer.fit.preference import best_on_boards, fastest_on_boards, suitability_of
+from gpusizer.fit.preference import best_on_boards, fastest_on_boards
 from gpusizer.fit.serving import Served, load_of_users, served
 from gpusizer.fit.speed import Rate
+from gpusizer.fit.standing import suitability_of
 from gpusizer.fit.study import Study
 from gpusizer.fit.user_speed import SpeedEvidence, speed_evidence, user_speed
 from gpusizer.fit.verdict import Verdict
-from gpusizer.fit.way import Way
+from gpusizer.fit.way import Way, pool_on
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
 
@@ -52,7 +52,7 @@ def _candidate_of(
 ) -> RankedCandidate:
     speed, users = user_speed(study, way), study.workload.concurrency
     total = None if speed is None else speed * users
-    together = served_users(study, Fit.of(study, way), percentiles=False) if users > 1 else None
+    together = served_users(study, way, percentiles=False) if users > 1 else None
     if together is not None:
         total = together.output_tokens_per_second.likely
         speed = together.user_rate(in_turns=study.workload.takes_turns).likely
@@ -148,13 +148,12 @@ def evidence_of(
     return speed_evidence(study, way, speed)
 
 
-def served_users(study: Study, fit: Fit, *, percentiles: bool) -> Served | None:
+def served_users(study: Study, way: Way, *, percentiles: bool) -> Served | None:
     """What the load gets, else the workload's users; only the first place is simulated for
     percentiles."""
     load = study.demands.load or load_of_users(study.workload)
     if load is None:
         return None
-    pool, gpu = fit.kv_pool_bytes, fit.gpu
-    return served(
-        study.profile, study.workload, fit.estimate, gpu, pool, load, percentiles=percentiles
-    )
+    estimate, gpu = way.estimate, way.gpu
+    pool = pool_on(gpu, estimate)
+    return served(study.profile, study.workload, estimate, gpu, pool, load, percentiles=percentiles)

@@ -13,6 +13,7 @@ from gpusizer.fit.advice.next_steps import Suggestion
 from gpusizer.fit.advice.policies import RankedCandidate
 from gpusizer.fit.advice.rank_reasons import pace_clause, why, why_alternative
 from gpusizer.fit.advice.recommendation import SUITS_ONE, Score, score_of
+from gpusizer.fit.advice.weighed import weighed
 from gpusizer.fit.audience import Suitability
 from gpusizer.fit.candidates import FASTEST, candidates_of, evidence_of, served_users, swiftest
 from gpusizer.fit.demands import READING_SPEED
@@ -22,10 +23,10 @@ from gpusizer.fit.parallelism.platforms import setup_of
 from gpusizer.fit.part_speed import system_memory
 from gpusizer.fit.picture_time import picture_seconds
 from gpusizer.fit.placement.from_disk import disk_notes
-from gpusizer.fit.preference import beyond
 from gpusizer.fit.serving import Served
 from gpusizer.fit.speed import Rate, Speeds, speeds
 from gpusizer.fit.speed.speculation import SpeculativeSpeeds, speculative_speeds
+from gpusizer.fit.standing import beyond
 from gpusizer.fit.study import Study
 from gpusizer.fit.user_speed import (
     SpeedEvidence,
@@ -39,7 +40,6 @@ from gpusizer.fit.user_speed import (
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way, statements_on
 from gpusizer.fit.ways import keeps_part_in_memory
-from gpusizer.fit.weighed import weighed
 from gpusizer.gpus import Catalogue
 from gpusizer.gpus.costs import (
     DEFAULT_ASSUMPTIONS,
@@ -294,7 +294,7 @@ def describe(study: Study, way: Way, rank: int) -> Ranked:
     work = work_at(study, way.estimate) if runs else None
     every = speeds(work, fit)
     choice, drawn = weighed(study, way), picture_seconds(study, way)
-    together = served_users(study, fit, percentiles=rank == 1) if runs else None
+    together = served_users(study, way, percentiles=rank == 1) if runs else None
     speed = user_speed(study, way)
     if together is not None:
         speed = together.user_rate(in_turns=study.workload.takes_turns).likely

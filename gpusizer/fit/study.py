@@ -248,3 +248,9 @@ def device_class_of(engine: Engine, gpu: Gpu) -> int:
     """The engine's defaults that apply on this GPU."""
     fabric = bool(gpu.nvlink or gpu.interconnect)
     return engine.device_class(gpu.device_memory_bytes, gpu.name, gpu.software, fabric=fabric)
+
+
+@lru_cache(maxsize=4096)
+def device_classes_of(gpu: Gpu) -> tuple[int, ...]:
+    """The same under every engine: GPUs with the same ones take the same memory."""
+    return tuple(device_class_of(engine, gpu) for engine in ENGINES.values())

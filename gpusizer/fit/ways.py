@@ -7,7 +7,7 @@ experts under engines that run them there, components of a pipeline until their 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from gpusizer.core.messages import Note
@@ -21,6 +21,7 @@ from gpusizer.fit.study import (
     QuantOption,
     Study,
     device_class_of,
+    device_classes_of,
     has_cache_type,
     runs_model,
 )
@@ -56,9 +57,23 @@ def ways(
     runs the model on such devices, or none divides it over so many.
     """
     memory = sum([gpu.device_memory_bytes for gpu in machine.gpus])
+    if whole and len(machine.gpus) == 1 and memory < _least_needed(study, machine, usual=usual):
+        return
     for option in options(study, machine, usual=usual):
         if (not whole or option.least_bytes <= memory) and not passed_over(option):
             yield from ways_of(study, machine, option, whole=whole)
+
+
+def _least_needed(study: Study, machine: Machine, *, usual: bool) -> float:
+    """Bytes that the smallest option takes on one device, found once for devices alike."""
+    every, gpu = options(study, machine, usual=usual), machine.gpu
+    key = ("least_needed", usual, runnable(gpu.kernel_class), device_classes_of(gpu))
+    if key not in study.kept:
+        found = (study.whole(one, 1, device_class_of(one.engine, gpu)) for one in every)
+        needed = [estimate.needed.likely for estimate in found if estimate is not None]
+        study.kept[key] = min(needed, default=float("inf"))
+    least: float = study.kept[key]
+    return least
 
 
 def options(study: Study, machine: Machine, *, usual: bool) -> tuple[QuantOption, ...]:
@@ -125,43 +140,41 @@ def _least_bytes(study: Study, quant: Quant, native: bool) -> float:
 
 def ways_of(
     study: Study, machine: Machine, option: QuantOption, *, whole: bool = False
-) -> Iterator[Way]:
-    """Yield the ways of one option: on the GPUs alone, then under a usual engine with a part in
-    system memory, unless it fits or only `whole` ones are wanted."""
+) -> Sequence[Way]:
+    """The ways of one option: on the GPUs alone, then under a usual engine with a part in system
+    memory, unless it fits or only `whole` ones are wanted."""
     if not machine.is_uniform:
-        dealt_out = _arranged(study, machine, option)
-        yield from (way for way in dealt_out if not (whole and way.in_part))
-        return
-    gpu = machine.gpu
+        return [way for way in _arranged(study, machine, option) if not (whole and way.in_part)]
+    gpu, usual = machine.gpu, option.is_usual
     estimate = study.whole(option, len(machine.gpus), device_class_of(option.engine, gpu))
     if estimate is None:
-        return
+        return ()
     on_gpus = None
     if not whole or estimate.needed.likely <= gpu.device_memory_bytes:
-        on_gpus = judged(study, machine, estimate, usual=option.is_usual)
-    if len(machine.gpus) > 1 and (on_gpus is None or on_gpus.verdict is not Verdict.FITS):
-        yield from _otherwise_divided(study, machine, estimate, usual=option.is_usual)
-    if on_gpus is None:
-        return
-    yield on_gpus
-    is_worth_it = option.is_usual or machine.ram_bytes is not None
-    if is_worth_it and not whole and not on_gpus.verdict.all_on_gpu:
-        yield from _in_part(study, machine, on_gpus)
+        on_gpus = judged(study, machine, estimate, usual=usual)
+        if on_gpus.verdict is Verdict.FITS:
+            return (on_gpus,)
+    others = _otherwise_divided(study, machine, estimate, usual=usual)
+    if on_gpus is None or (whole and not on_gpus.verdict.all_on_gpu):
+        return others
+    if whole or on_gpus.verdict.all_on_gpu or not (usual or machine.ram_bytes is not None):
+        return *others, on_gpus
+    return *others, on_gpus, *_in_part(study, machine, on_gpus)
 
 
 def _otherwise_divided(
     study: Study, machine: Machine, estimate: MemoryEstimate, *, usual: bool
-) -> Iterator[Way]:
-    """Yield ways that surely fit where the engine's own division does not."""
+) -> Sequence[Way]:
+    """Ways that surely fit where the engine's own division does not."""
+    if len(machine.gpus) < 2:
+        return ()
     key = ("other_splits", estimate.engine.slug, estimate.split)
     if key not in study.kept:
         found = other_splits(estimate.engine, study.profile, study.workload, estimate.split)
         study.kept[key] = tuple(found)
     splits: tuple[Split, ...] = study.kept[key]
-    for split in splits:
-        way = judged(study, machine, study.again(estimate, split), usual=usual)
-        if way.verdict is Verdict.FITS:
-            yield way
+    ways = [judged(study, machine, study.again(estimate, s), usual=usual) for s in splits]
+    return [way for way in ways if way.verdict is Verdict.FITS]
 
 
 def whole_way(

@@ -214,7 +214,7 @@ class Gpu:
         """Memory of one device in bytes as PyTorch counts it."""
         return (self.torch_memory_bytes or self.memory_bytes) // self.devices_per_board
 
-    @property
+    @cached_property
     def fp16_flops(self) -> float | None:
         """Fastest dense 16-bit matrix rate with FP32 accumulation; None when none is known.
 

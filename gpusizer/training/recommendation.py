@@ -27,8 +27,8 @@ from gpusizer.core.messages import Note
 from gpusizer.core.units import SECONDS_PER_HOUR, significant
 from gpusizer.fit.advice.recommendation import SERVER_BOARDS, Conditions, computer_of
 from gpusizer.fit.audience import Rule, rule_against
-from gpusizer.fit.preference import SPARE_SHARE
 from gpusizer.fit.speed.rate import Rate
+from gpusizer.fit.standing import SPARE_SHARE
 from gpusizer.gpus.on_offer import ended_support, why_not_on_offer
 from gpusizer.gpus.purpose import training_flops
 from gpusizer.training.fit import TrainingCost, TrainingFit, has_room

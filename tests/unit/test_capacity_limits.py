@@ -21,7 +21,7 @@ from gpusizer.fit.advice.capacity_limits import (
 from gpusizer.fit.advice.next_steps import Suggestion, advise
 from gpusizer.fit.fit import Verdict
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.preference import standing
+from gpusizer.fit.standing import standing
 from gpusizer.fit.study import QuantOption, Study
 from gpusizer.fit.ways import ways_of
 from gpusizer.gpus import Gpu, load_catalogue

@@ -16,6 +16,7 @@ from bench.measurements import load_profile
 from gpusizer.answers.requests.selection import select_quants
 from gpusizer.core.units import GB, GIB
 from gpusizer.fit.advice.recommendation import score_of
+from gpusizer.fit.advice.weighed import weighed
 from gpusizer.fit.demands import Demands
 from gpusizer.fit.division import split_for
 from gpusizer.fit.machine import Machine
@@ -28,7 +29,6 @@ from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
 from gpusizer.fit.ways import judged, ways
-from gpusizer.fit.weighed import weighed
 from gpusizer.gpus import Gpu, load_catalogue
 from gpusizer.gpus.catalogue import Catalogue
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs

@@ -16,11 +16,9 @@ from gpusizer.fit.speed.kernels import (
     Kernels,
     cache_reads,
     expert_launch_seconds,
-    expert_layer_times,
-    launch_seconds,
-    layer_times,
     pipelined,
     reads_of_weights,
+    step_times,
     unpacking_seconds,
 )
 from gpusizer.fit.speed.tables import (
@@ -39,12 +37,12 @@ def test_a_layer_takes_longer_under_rocm_than_under_vulkan() -> None:
     """2.2 times; where nobody says which, the geometric mean, 1.483. An MI300X has ROCm alone, an
     RTX 4090 neither, and vLLM no choice."""
     radeon = card("7900 XTX")
-    assert layer_times(kernels(backend="vulkan"), radeon) == 1.0
-    assert layer_times(kernels(backend="rocm"), radeon) == 2.2
-    assert layer_times(kernels(), radeon) == pytest.approx(1.4832, rel=1e-4)
-    assert layer_times(kernels(), card("MI300X")) == 2.2
-    assert layer_times(kernels(backend="rocm"), card("4090")) == 1.0
-    assert layer_times(kernels("vllm", backend="rocm"), radeon) == 1.0
+    assert step_times(kernels(backend="vulkan"), radeon).layer == 1.0
+    assert step_times(kernels(backend="rocm"), radeon).layer == 2.2
+    assert step_times(kernels(), radeon).layer == pytest.approx(1.4832, rel=1e-4)
+    assert step_times(kernels(), card("MI300X")).layer == 2.2
+    assert step_times(kernels(backend="rocm"), card("4090")).layer == 1.0
+    assert step_times(kernels("vllm", backend="rocm"), radeon).layer == 1.0
 
 
 def test_a_band_spans_the_backends_that_are_left_open() -> None:
@@ -65,20 +63,20 @@ def test_a_band_spans_the_backends_that_are_left_open() -> None:
 def test_metal_ran_operations_one_after_the_other_until_build_6450() -> None:
     """PR 15929. Builds count on Macs alone, and Ollama's versions are not builds."""
     mac = card("M2 Ultra 192GB")
-    assert layer_times(kernels(engine_version="b6449"), mac) == pytest.approx(1 / 0.6)
+    assert step_times(kernels(engine_version="b6449"), mac).layer == pytest.approx(1 / 0.6)
     for now in (kernels(engine_version="b6450"), kernels(), kernels("ollama")):
-        assert layer_times(now, mac) == 1.0
+        assert step_times(now, mac).layer == 1.0
 
 
 def test_cards_and_builds_without_graphs_launch_every_kernel() -> None:
     """25 us a layer: builds before 2800, Turing before 9950, Pascal always; Vulkan never."""
-    assert launch_seconds(kernels(engine_version="b2799"), card("4090")) == 25e-6
-    assert launch_seconds(kernels(engine_version="b2800"), card("4090")) == 0.0
-    assert launch_seconds(kernels(engine_version="b9949"), card("2080 Ti")) == 25e-6
-    assert launch_seconds(kernels(), card("2080 Ti")) == 0.0
-    assert launch_seconds(kernels(), card("1080 Ti")) == 25e-6
-    assert launch_seconds(kernels(backend="vulkan"), card("1080 Ti")) == 0.0
-    assert launch_seconds(kernels("vllm"), card("1080 Ti")) == 0.0
+    assert step_times(kernels(engine_version="b2799"), card("4090")).launch_seconds == 25e-6
+    assert step_times(kernels(engine_version="b2800"), card("4090")).launch_seconds == 0.0
+    assert step_times(kernels(engine_version="b9949"), card("2080 Ti")).launch_seconds == 25e-6
+    assert step_times(kernels(), card("2080 Ti")).launch_seconds == 0.0
+    assert step_times(kernels(), card("1080 Ti")).launch_seconds == 25e-6
+    assert step_times(kernels(backend="vulkan"), card("1080 Ti")).launch_seconds == 0.0
+    assert step_times(kernels("vllm"), card("1080 Ti")).launch_seconds == 0.0
 
 
 def test_cards_of_one_pipe_unpack_weights_beside_nothing() -> None:
@@ -121,12 +119,12 @@ def test_weight_only_kernels_read_slowly_on_hopper() -> None:
 def test_routing_takes_longer_under_sycl() -> None:
     """3.5 times Vulkan's, the geometric mean where nobody says which; CUDA has one."""
     arc = card("Arc Pro B70")
-    assert expert_layer_times(kernels(backend="vulkan"), arc) == 1.0
-    assert expert_layer_times(kernels(backend="sycl"), arc) == 3.5
-    assert expert_layer_times(kernels(), arc) == pytest.approx(3.5**0.5)
-    assert expert_layer_times(kernels(), card("4090")) == 1.0
-    assert expert_layer_times(kernels(backend="vulkan"), card("4090")) == 0.6
-    assert layer_times(kernels(backend="vulkan"), card("4090")) == 0.6
+    assert step_times(kernels(backend="vulkan"), arc).expert_layer == 1.0
+    assert step_times(kernels(backend="sycl"), arc).expert_layer == 3.5
+    assert step_times(kernels(), arc).expert_layer == pytest.approx(3.5**0.5)
+    assert step_times(kernels(), card("4090")).expert_layer == 1.0
+    assert step_times(kernels(backend="vulkan"), card("4090")).expert_layer == 0.6
+    assert step_times(kernels(backend="vulkan"), card("4090")).layer == 0.6
 
 
 def test_without_flash_attention_every_query_head_reads_the_cache() -> None:

@@ -17,12 +17,12 @@ from gpusizer.answers.models_for.ordering import Family, Runs, use_of
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note, NoteValue
 from gpusizer.core.units import significant
+from gpusizer.fit.advice.weighed import weighed
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.speed import Rate
 from gpusizer.fit.user_speed import one_prompt_rate, one_user_rate
-from gpusizer.fit.weighed import weighed
 from gpusizer.hub.listed_models import ListedModel
 from gpusizer.model.tasks import TASKS
 

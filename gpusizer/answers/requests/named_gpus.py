@@ -19,15 +19,10 @@ from gpusizer.fit.division import asked_boards, asked_split, board_counts
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.machine_words import KindWords, parse_kind
 from gpusizer.fit.parallelism.parallelism_plans import run_plans
-from gpusizer.fit.preference import (
-    best_on_boards,
-    best_way,
-    fastest_on_boards,
-    standing,
-    suitability_of,
-)
+from gpusizer.fit.preference import best_on_boards, best_way, fastest_on_boards
 from gpusizer.fit.ranking import Alternative, Ranked, describe
 from gpusizer.fit.speed.classes import SERVING
+from gpusizer.fit.standing import standing, suitability_of
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way

@@ -13,10 +13,10 @@ from gpusizer.core.bisection import largest_holding
 from gpusizer.fit.audience import audience_of
 from gpusizer.fit.candidates import served_users
 from gpusizer.fit.division import asked_split
-from gpusizer.fit.fit import Fit
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.preference import Standing, choose, standing
+from gpusizer.fit.preference import choose
 from gpusizer.fit.speed.classes import SERVING
+from gpusizer.fit.standing import Standing, standing
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
@@ -105,5 +105,5 @@ def _is_as_good(study: Study, way: Way, taken: Way | None) -> bool:
 def _pace(study: Study, way: Way) -> float:
     """Likely tokens/s of a user who is being served."""
     own = study_of(study, way)
-    together = served_users(own, Fit.of(own, way), percentiles=False)
+    together = served_users(own, way, percentiles=False)
     return 0.0 if together is None else together.user_rate(in_turns=True).likely

@@ -24,7 +24,7 @@ from datetime import date
 from gpusizer.core.messages import Note
 from gpusizer.core.units import significant
 from gpusizer.fit.audience import Suitability
-from gpusizer.fit.preference import SPARE_SHARE, has_room
+from gpusizer.fit.standing import SPARE_SHARE, has_room
 from gpusizer.fit.user_speed import SpeedEvidence
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way

@@ -9,7 +9,7 @@ from gpusizer.core.units import significant
 from gpusizer.fit.division import board_counts
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.preference import SPARE_SHARE, beyond
+from gpusizer.fit.standing import SPARE_SHARE, beyond
 from gpusizer.fit.study import Study
 from gpusizer.fit.user_speed import user_speed
 from gpusizer.fit.verdict import Verdict

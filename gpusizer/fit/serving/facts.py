@@ -7,7 +7,7 @@ part of the users, so that facts are those of one rank of them.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from gpusizer.core.paths import DATA_DIR
@@ -19,6 +19,7 @@ from gpusizer.fit.speed.prefill import arithmetic_of
 from gpusizer.fit.speed.tables import host_of
 from gpusizer.fit.speed.work import Work, attention_flops
 from gpusizer.gpus import Gpu
+from gpusizer.memory.engines import Engine, Split
 from gpusizer.memory.engines.base import Placement
 from gpusizer.memory.engines.vllm.engine import VllmEngine
 from gpusizer.memory.engines.vllm.eras import era_of
@@ -199,9 +200,16 @@ class Scheduler:
 
 def scheduler_of(profile: ModelProfile, workload: Workload, estimate: MemoryEstimate) -> Scheduler:
     """The scheduler of an estimate's engine at the request's version and limits."""
-    engine, slug = estimate.engine, estimate.engine.slug
-    alone = replace(workload, concurrency=1)
-    placement = Placement(profile, alone, estimate.split, estimate.device_class)
+    return _scheduler(profile, workload, estimate.engine, estimate.split, estimate.device_class)
+
+
+@lru_cache(maxsize=256)
+def _scheduler(
+    profile: ModelProfile, workload: Workload, engine: Engine, split: Split, device_class: int
+) -> Scheduler:
+    """That of all places of a ranking which divide the model alike."""
+    slug = engine.slug
+    placement = Placement(profile, replace(workload, concurrency=1), split, device_class)
     if isinstance(engine, VllmEngine):
         era = era_of(workload.engine_version)
         limits = limits_of(placement, era)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from math import ceil
 from typing import Literal
 
@@ -126,7 +127,7 @@ def server_of(
     """
     if keeps_part_in_memory(profile, workload, estimate):
         return None
-    known = ModelFacts.of(profile, workload, prompt)
+    known = _facts(profile, workload, prompt)
     if known is None:
         return None
     work = Work.of(known, estimate)
@@ -140,6 +141,12 @@ def server_of(
     if server is not None and guess is not None and acceptance is not None:
         server = with_draft(server, facts, guess, acceptance, gpu, pool_bytes)
     return server.with_prefix(shared) if server is not None and serves else server
+
+
+@lru_cache(maxsize=64)
+def _facts(profile: ModelProfile, workload: Workload, prompt: int) -> ModelFacts | None:
+    """Facts that all places of a ranking share."""
+    return ModelFacts.of(profile, workload, prompt)
 
 
 def _answered(server: Server, load: ServingLoad, state: Steady, percentiles: bool) -> Served:
@@ -213,19 +220,17 @@ def _limit(server: Server, state: Steady, users: int | None) -> Limit:
         return "queue"
     if state.saturated:
         return "prompts"
-    parts = asdict(server.parts(state.decoding))
-    seconds = {name: value * (1 - state.prompts) for name, value in parts.items()}
-    of_step = sum(seconds.values())
-    seconds["prompts"] = of_step * state.prompts / (1 - state.prompts) if of_step else 0.0
-    names: dict[str, Limit] = {
-        "weights": "weights",
-        "arithmetic": "arithmetic",
-        "cache": "cache",
-        "links": "links",
-        "host": "host",
-        "prompts": "prompts",
+    parts, left = server.parts(state.decoding), 1 - state.prompts
+    seconds: dict[Limit, float] = {
+        "weights": parts.weights * left,
+        "arithmetic": parts.arithmetic * left,
+        "cache": parts.cache * left,
+        "links": parts.links * left,
+        "host": parts.host * left,
     }
-    return names[max(seconds, key=lambda name: seconds[name])]
+    of_step = sum(seconds.values())
+    seconds["prompts"] = of_step * state.prompts / left if of_step else 0.0
+    return max(seconds, key=lambda name: seconds[name])
 
 
 def _rounded(value: float) -> float:

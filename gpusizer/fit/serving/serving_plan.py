@@ -20,7 +20,7 @@ from gpusizer.core.units import significant
 from gpusizer.fit.audience import rule_against
 from gpusizer.fit.division import COUNTS, max_boards
 from gpusizer.fit.fit import sequences_held
-from gpusizer.fit.preference import unreadiness, ways_for_a_load
+from gpusizer.fit.preference import ways_for_a_load
 from gpusizer.fit.serving import Server, server_of
 from gpusizer.fit.serving.replicas import (
     Borne,
@@ -39,6 +39,7 @@ from gpusizer.fit.serving.serving_rows import (
     place_of,
 )
 from gpusizer.fit.speed import ModelFacts, is_measured
+from gpusizer.fit.standing import unreadiness
 from gpusizer.fit.study import Study
 from gpusizer.fit.user_speed import work_at
 from gpusizer.fit.verdict import Verdict

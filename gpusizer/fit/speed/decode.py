@@ -10,10 +10,8 @@ from gpusizer.fit.speed.kernels import (
     backends_of,
     cache_reads,
     expert_launch_seconds,
-    expert_layer_times,
-    launch_seconds,
-    layer_times,
     reads_of_weights,
+    step_times,
     unpacking_seconds,
 )
 from gpusizer.fit.speed.links import SECONDS_PER_HOP, exchange_seconds
@@ -93,18 +91,17 @@ def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> St
     cache = grown * cache_reads(work.kernels, gpu, facts.query_heads)
     cache += facts.state_bytes * _STATE_PASSES
     layers = facts.launched_layers if work.kernels.llama_cpp else facts.running_layers
-    host = host_of(work.engine, facts.workload.engine_version)
+    host, times = host_of(work.engine, facts.workload.engine_version), step_times(work.kernels, gpu)
     reads = reads_of_weights(work.family, gpu, work.quant)
     return StepCost(
         reading=(work.dense_bytes + experts) * reads / bandwidth,
         cache=cache * together / host.cache_efficiency / bandwidth,
-        layers=layers * layer_times(work.kernels, gpu),
-        expert_layers=facts.expert_layers
-        and facts.expert_layers * expert_layer_times(work.kernels, gpu),
+        layers=layers * times.layer,
+        expert_layers=facts.expert_layers * times.expert_layer,
         launched=work.kernels.launched,
         fixed=host.seconds
         + facts.layers * exchange
-        + facts.layers * launch_seconds(work.kernels, gpu)
+        + facts.layers * times.launch_seconds
         + expert_launches(work)
         + unpacking_seconds(work.kernels, gpu, _weights(work), work.bits, work.quant) / cards
         + (work.pipeline - 1) * SECONDS_PER_HOP
@@ -132,6 +129,9 @@ def _of_stage(work: Work, sequences: float) -> float:
     return max(1.0, sequences / stages)
 
 
+_ONE_BACKEND = RateBand(1.0, 1.0)
+
+
 def step_seconds(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> float | None:
     """Seconds in which each of `sequences` sequences gets a token."""
     cost = step_cost(work, gpu, sequences, filled)
@@ -140,9 +140,10 @@ def step_seconds(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) ->
 
 def backend_band(work: Work, gpu: Gpu) -> RateBand:
     """Speeds under each backend that the request leaves open, over the likely one."""
-    backends, likely = backends_of(work.kernels, gpu), step_seconds(work, gpu, 1)
-    if len(backends) < 2 or likely is None:
-        return RateBand(1.0, 1.0)
+    backends = backends_of(work.kernels, gpu)
+    likely = step_seconds(work, gpu, 1) if len(backends) > 1 else None
+    if likely is None:
+        return _ONE_BACKEND
     stated = (replace(work, kernels=work.kernels._replace(backend=name)) for name in backends)
     ratios = [likely / seconds for w in stated if (seconds := step_seconds(w, gpu, 1))]
     return RateBand(min(ratios), max(ratios))

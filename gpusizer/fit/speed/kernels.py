@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -193,18 +194,31 @@ def backends_of(kernels: Kernels, gpu: Gpu) -> tuple[str, ...]:
     return (_ONE_BACKEND[gpu.vendor],) if gpu.vendor in _ONE_BACKEND else offered
 
 
+class StepTimes(NamedTuple):
+    """What kernels on a card change in a step of decoding.
+
+    Attributes:
+        layer: time per layer in times of the class's.
+        expert_layer: what routing adds to a layer likewise.
+        launch_seconds: per layer, where a card has no CUDA graphs.
+    """
+
+    layer: float
+    expert_layer: float
+    launch_seconds: float
+
+
 @lru_cache(maxsize=4096)  # visitors describe cards of their own
-def layer_times(kernels: Kernels, gpu: Gpu) -> float:
-    """Time per layer in times of the class's: the geometric mean over possible backends."""
-    factors = [_times(kernels, gpu, backend) for backend in backends_of(kernels, gpu)] or [1.0]
-    return math.prod(factors) ** (1 / len(factors))
+def step_times(kernels: Kernels, gpu: Gpu) -> StepTimes:
+    """Those of a card: geometric means over the backends that an answer may be about."""
+    backends = backends_of(kernels, gpu)
+    layer = _mean([_times(kernels, gpu, backend) for backend in backends])
+    routing = _mean([_routing_times(gpu, backend) for backend in backends])
+    return StepTimes(layer, routing, _launch_seconds(kernels, gpu, backends))
 
 
-@lru_cache(maxsize=4096)
-def expert_layer_times(kernels: Kernels, gpu: Gpu) -> float:
-    """What routing adds to a layer likewise, in times of the class's."""
-    factors = [_routing_times(gpu, backend) for backend in backends_of(kernels, gpu)] or [1.0]
-    return math.prod(factors) ** (1 / len(factors))
+def _mean(factors: Sequence[float]) -> float:
+    return math.prod(factors) ** (1 / len(factors)) if factors else 1.0
 
 
 def _times(kernels: Kernels, gpu: Gpu, backend: str) -> float:
@@ -221,10 +235,8 @@ def _routing_times(gpu: Gpu, backend: str) -> float:
     return SYCL_EXPERTS if gpu.vendor == "Intel" and backend == SYCL else 1.0
 
 
-@lru_cache(maxsize=4096)
-def launch_seconds(kernels: Kernels, gpu: Gpu) -> float:
-    """Seconds per layer that a card without CUDA graphs needs more."""
-    if backends_of(kernels, gpu) != (CUDA,):
+def _launch_seconds(kernels: Kernels, gpu: Gpu, backends: tuple[str, ...]) -> float:
+    if backends != (CUDA,):
         return 0.0
     architecture = gpu.architecture
     graphs = kernels.since(_GRAPHS) and not architecture.startswith(_BEFORE_VOLTA)
