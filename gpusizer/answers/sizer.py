@@ -209,7 +209,8 @@ class Sizer:
         least memory first."""
         study = question.study.obeying(pairs)
         catalogue = narrowed(self.catalogue, question.request.filters.groups)
-        return study, candidates_of(study, catalogue, "smallest")
+        offers = [(gpu, None) for gpu in catalogue.gpus]
+        return study, candidates_of(study, offers, "smallest")
 
     def _rig(self, question: Question) -> tuple[Ranked | None, tuple[Note, ...]]:
         """The best way on the machine that the request describes, None where it describes none."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import read_table, toml_of
 from gpusizer.fit.compatibility import runnable
+from gpusizer.fit.division import board_counts
 from gpusizer.fit.study import Study
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs.rental import rental_quote
@@ -142,12 +143,39 @@ def rule_against(
     """The rule by which boards are not offered to an audience ("one", "many" or "tuning"), those
     that take them from the alternatives, too, first; None where they are offered. `plans` asks the
     rules for plans alone."""
+    return _rule_against(gpu, boards, _least_alike(parameters), audience, plans)
+
+
+@lru_cache(maxsize=16_384)  # visitors describe cards of their own
+def _rule_against(
+    gpu: Gpu, boards: int, parameters: int, audience: str, plans: bool
+) -> Rule | None:
     found = [
         rule
         for rule in rules()
         if (rule.plans or not plans) and rule.names(gpu, boards, parameters, audience)
     ]
     return min(found, key=lambda rule: rule.beside, default=None)
+
+
+def _least_alike(parameters: int) -> int:
+    """The smallest model that the rules take for no other size."""
+    return int(max((bound for bound in _bounds() if bound <= parameters), default=0))
+
+
+@cache
+def _bounds() -> tuple[float, ...]:
+    """Parameters at which a rule begins or ends."""
+    return tuple(
+        {each for rule in rules() for each in (rule.least_parameters, rule.most_parameters)}
+    )
+
+
+def is_ever_offered(study: Study, gpu: Gpu) -> bool:
+    """Whether some number of boards is offered to who asks, or may stand beside what is."""
+    audience, parameters = audience_of(study), _least_alike(study.profile.parameters)
+    every = (_rule_against(gpu, n, parameters, audience, False) for n in board_counts(gpu))
+    return any(rule is None or rule.beside for rule in every)
 
 
 def precision_place(quant: Quant, gpu: Gpu, *, native: bool) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from gpusizer.fit.advice.policies import POLICIES, RankedCandidate, SortKey, total_memory
 from gpusizer.fit.advice.recommendation import SERVER_BOARDS, bought_computer, computer_of
+from gpusizer.fit.audience import is_ever_offered
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.division import asked_boards, board_counts
 from gpusizer.fit.picture_time import picture_seconds, picture_work
@@ -18,7 +19,7 @@ from gpusizer.fit.study import Study
 from gpusizer.fit.user_speed import SpeedEvidence, speed_evidence, user_speed
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way, pool_on
-from gpusizer.gpus import Catalogue, Gpu
+from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
 
 FASTEST = "fastest"
@@ -27,24 +28,40 @@ _MAY_BE_FASTEST = 10
 """GPUs of the most bandwidth, on one board and on many, among which the fastest is looked for."""
 
 
+Offers = Sequence[tuple[Gpu, int | None]]
+"""GPUs, each with the most boards of it that may be offered; None for no limit."""
+
+
 def candidates_of(
     study: Study,
-    catalogue: Catalogue,
+    offers: Offers,
     rank_by: str,
     assumptions: CostAssumptions = DEFAULT_ASSUMPTIONS,
-    most_boards: Sequence[int | None] | None = None,
     enough: float = READING_SPEED,
 ) -> list[RankedCandidate]:
     """GPUs on which the model runs, best first, with what an order asks of them and no more.
 
     What surely fits comes first; equal costs go by least memory, then fastest.
     """
-
-    ways = ways_to_rank(study, catalogue, most_boards)
+    ways = ways_to_rank(study, offers)
     found = [_candidate_of(study, way, assumptions, enough) for way in ways]
     if rank_by == FASTEST:
         found = [_swift(study, candidate) for candidate in found]
-    return sorted(found, key=lambda candidate: _place(candidate, rank_by))
+    return in_order(found, rank_by)
+
+
+def in_order(candidates: Iterable[RankedCandidate], rank_by: str) -> list[RankedCandidate]:
+    """The candidates in the order of a policy."""
+    return sorted(candidates, key=lambda candidate: _place(candidate, rank_by))
+
+
+def offered_first(study: Study, offers: Offers) -> tuple[Offers, Offers]:
+    """Those that are offered to who asks in some number of boards, and those that never are: these
+    come after all others that surely fit, and stand beside none."""
+    by_offer: dict[bool, list[tuple[Gpu, int | None]]] = {True: [], False: []}
+    for offer in offers:
+        by_offer[is_ever_offered(study, offer[0])].append(offer)
+    return by_offer[True], by_offer[False]
 
 
 def _candidate_of(
@@ -114,16 +131,14 @@ def _swift(study: Study, candidate: RankedCandidate) -> RankedCandidate:
     return swift if is_faster else candidate
 
 
-def ways_to_rank(
-    study: Study, catalogue: Catalogue, most_boards: Sequence[int | None] | None = None
-) -> list[Way]:
+def ways_to_rank(study: Study, offers: Offers) -> list[Way]:
     """The best way on boards of each GPU on sale, with all of the model on them."""
     found = []
-    for place, gpu in enumerate(catalogue.gpus):
+    for gpu, most in offers:
         asked = asked_boards(study.workload, gpu)
         counts = board_counts(gpu) if asked is None else (asked,)
-        if most_boards is not None:
-            counts = tuple(n for n in counts if n <= (most_boards[place] or 0))
+        if most is not None:
+            counts = tuple(n for n in counts if n <= most)
         way = best_on_boards(study, gpu, counts) if counts and gpu.status != "announced" else None
         if way is not None:
             found.append(way)

@@ -15,7 +15,15 @@ from gpusizer.fit.advice.rank_reasons import pace_clause, why, why_alternative
 from gpusizer.fit.advice.recommendation import SUITS_ONE, Score, score_of
 from gpusizer.fit.advice.weighed import weighed
 from gpusizer.fit.audience import Suitability
-from gpusizer.fit.candidates import FASTEST, candidates_of, evidence_of, served_users, swiftest
+from gpusizer.fit.candidates import (
+    FASTEST,
+    candidates_of,
+    evidence_of,
+    in_order,
+    offered_first,
+    served_users,
+    swiftest,
+)
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.parallelism.parallelism_plans import RunPlan
@@ -262,9 +270,19 @@ def rank_gpus(
     to be slower for each user.
     """
     enough = min_tok_s or READING_SPEED
-    every = candidates_of(study, catalogue, rank_by, assumptions, most_boards, enough)
+    limits = [None] * len(catalogue.gpus) if most_boards is None else [n or 0 for n in most_boards]
+    offers = tuple(zip(catalogue.gpus, limits, strict=True))
+    # What is never offered to who asks is weighed where other GPUs do not fill the places.
+    is_short = rank_by == RECOMMENDED and top > 0 and not min_tok_s
+    every: list[RankedCandidate] = []
+    for some in offered_first(study, offers) if is_short else (offers,):
+        every += candidates_of(study, some, rank_by, assumptions, enough)
+        if is_short and sum(_fills_a_place(study, candidate) for candidate in every) >= top:
+            break
     fast = [c for c in every if not min_tok_s or c.speed is None or c.speed >= min_tok_s]
-    candidates = [c for c in fast if not beyond(study, c.way)] or fast
+    lossier = [c for c in fast if beyond(study, c.way)]
+    candidates = in_order([c for c in fast if not beyond(study, c.way)] or fast, rank_by)
+    left_out = sum(c.score.stands_beside for c in lossier) if len(lossier) < len(fast) else 0
 
     swift = swiftest(study, candidates)
 
@@ -284,7 +302,14 @@ def rank_gpus(
         is_shown = place < len(places) and chosen is candidates[place]
         item = places[place] if is_shown else ranked(place, chosen)
         alternatives.append(Alternative(kind, item, places[0]))
-    return Ranking(places, tuple(alternatives), len(every) - len(fast), len(fast) - len(candidates))
+    return Ranking(places, tuple(alternatives), len(every) - len(fast), left_out)
+
+
+def _fills_a_place(study: Study, candidate: RankedCandidate) -> bool:
+    """Whether a candidate comes before all that are never offered to who asks."""
+    way = candidate.way
+    is_sure = way.verdict is Verdict.FITS and not beyond(study, way)
+    return is_sure and candidate.score.stands_beside
 
 
 def describe(study: Study, way: Way, rank: int) -> Ranked:

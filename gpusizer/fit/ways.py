@@ -27,6 +27,7 @@ from gpusizer.fit.study import (
 )
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way, memory_of
+from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import ENGINES, Engine, Split
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.quants import Quant
@@ -57,23 +58,36 @@ def ways(
     runs the model on such devices, or none divides it over so many.
     """
     memory = sum([gpu.device_memory_bytes for gpu in machine.gpus])
-    if whole and len(machine.gpus) == 1 and memory < _least_needed(study, machine, usual=usual):
+    alike = _holding_alike(machine, usual=usual) if whole and machine.is_uniform else None
+    if alike is not None and _most_bytes(machine.gpu) <= study.kept.get(alike, 0):
         return
+    holds_nothing = True
     for option in options(study, machine, usual=usual):
-        if (not whole or option.least_bytes <= memory) and not passed_over(option):
-            yield from ways_of(study, machine, option, whole=whole)
+        if whole and option.least_bytes > memory:
+            continue
+        if passed_over(option):
+            holds_nothing = False
+            continue
+        for way in ways_of(study, machine, option, whole=whole):
+            holds_nothing = False
+            yield way
+    if alike is not None and holds_nothing:
+        gpu = machine.gpu
+        least = min(gpu.device_free_bytes, gpu.device_torch_memory_bytes)
+        study.kept[alike] = max(least, study.kept.get(alike, 0))
 
 
-def _least_needed(study: Study, machine: Machine, *, usual: bool) -> float:
-    """Bytes that the smallest option takes on one device, found once for devices alike."""
-    every, gpu = options(study, machine, usual=usual), machine.gpu
-    key = ("least_needed", usual, runnable(gpu.kernel_class), device_classes_of(gpu))
-    if key not in study.kept:
-        found = (study.whole(one, 1, device_class_of(one.engine, gpu)) for one in every)
-        needed = [estimate.needed.likely for estimate in found if estimate is not None]
-        study.kept[key] = min(needed, default=float("inf"))
-    least: float = study.kept[key]
-    return least
+def _holding_alike(machine: Machine, *, usual: bool) -> tuple[object, ...]:
+    """The key of machines on which the same options take the same memory: what a device of one
+    does not hold, no smaller one does."""
+    gpu = machine.gpu
+    alike = runnable(gpu.kernel_class), device_classes_of(gpu), len(machine.gpus)
+    return "holds_nothing", usual, *alike
+
+
+def _most_bytes(gpu: Gpu) -> int:
+    """Memory of one device as the engine counts it that counts the most."""
+    return max(gpu.device_memory_bytes, gpu.device_torch_memory_bytes)
 
 
 def options(study: Study, machine: Machine, *, usual: bool) -> tuple[QuantOption, ...]:

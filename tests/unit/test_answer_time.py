@@ -235,7 +235,7 @@ def test_a_command_on_ones_own_machine_has_a_minute(monkeypatch: pytest.MonkeyPa
 def test_cards_that_run_the_same_share_their_options() -> None:
     """A ranking looks for engines once for each group of them, however many classes there are."""
     study = Study(build_profile(llama()), Workload(), [(find_quant("q4_k_m"), False)])
-    ways_to_rank(study, CATALOGUE)
+    ways_to_rank(study, [(gpu, None) for gpu in CATALOGUE.gpus])
     ranked = [gpu for gpu in CATALOGUE.gpus if gpu.status != "announced"]
     alike = {runnable(gpu.kernel_class) for gpu in ranked}
     assert len(alike) < len({gpu.kernel_class for gpu in ranked})

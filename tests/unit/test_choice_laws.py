@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from gpusizer.answers.report import Report
 from gpusizer.fit.division import other_splits
+from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.speed.classes import SERVING
 from gpusizer.fit.verdict import Verdict
 from gpusizer.memory.engines import ENGINES, Split
@@ -173,3 +174,31 @@ def test_other_divisions_use_every_device() -> None:
 def other_splits_of_one_user(found: Report) -> list[Split]:
     alone = replace(found.workload, concurrency=1)
     return list(other_splits(ENGINES["vllm"], found.profile, alone, Split(8)))
+
+
+@pytest.mark.parametrize(
+    ("model", "fields"),
+    [
+        ("Qwen/Qwen3-8B", {}),
+        ("meta-llama/Llama-3.3-70B-Instruct", {}),
+        ("deepseek-ai/DeepSeek-R1", {"concurrency": 64}),
+        ("Qwen/Qwen3-30B-A3B", {"concurrency": 64}),
+        ("openai/gpt-oss-20b", {"concurrency": 8, "max_loss": "none"}),
+    ],
+)
+def test_the_first_places_are_the_same_however_many_are_asked_for(
+    model: str, fields: dict[str, Any]
+) -> None:
+    """GPUs that are never offered to who asks are weighed only where others are too few."""
+    every = report(model=model, **fields, top=0)
+    for top in (1, 10):
+        first = report(model=model, **fields, top=top)
+        assert [place(one) for one in first.ranking] == [place(one) for one in every.ranking][:top]
+        beside = {one.kind: place(one.item) for one in first.alternatives}
+        assert beside == {one.kind: place(one.item) for one in every.alternatives}
+        assert [note.code for note in first.notes] == [note.code for note in every.notes]
+
+
+def place(item: Ranked) -> tuple[str, int, str, float | None]:
+    fit = item.fit
+    return fit.gpu.slug, fit.count, fit.estimate.quant.slug, item.tokens_per_second

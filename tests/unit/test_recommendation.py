@@ -67,12 +67,13 @@ def test_no_later_condition_outweighs_an_earlier_one(model: str) -> None:
     assert len(sure) > 20
     assert sure[0].recommendable
 
-    def missed(score: Score) -> tuple[bool, bool, bool, bool, bool, bool, int, bool]:
+    def missed(score: Score) -> tuple[int, bool, bool, bool, bool, bool, int, bool]:
         speed = (True, None, False).index(score.fast_enough)
         ended, offered = score.ended_support is not None, score.not_on_offer == ""
         suits = score.suitability
         seen = (not score.room, ended, not score.evident, not offered)
-        return (suits.kept_back is not None, suits.to_be_made, *seen, speed, score.computer != "")
+        kept_back = 0 if suits.kept_back is None else 1 if score.stands_beside else 2
+        return (kept_back, suits.to_be_made, *seen, speed, score.computer != "")
 
     for better, worse in pairwise(sure):
         assert missed(better) <= missed(worse)

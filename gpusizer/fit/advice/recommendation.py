@@ -1,6 +1,6 @@
 """The recommendation: who asks, six conditions in their order of weight, then value.
 
-    audience   offered to who asks (`gpusizer/fit/audience.toml`)
+    audience   offered to who asks (`gpusizer/fit/audience.toml`), then what may stand beside that
     room       surely fits, with at least a tenth of each card to spare
     support    the vendor's software has not left the architecture behind
     evidence   such cards were measured; the low end of the band is near, and as fast as asked for
@@ -157,7 +157,7 @@ class Score(Conditions):
         """Sort key, least for the best."""
         is_kept_back = self.suitability.kept_back is not None
         return (
-            float(is_kept_back),
+            float(is_kept_back) + float(not self.stands_beside),
             float(self.suitability.to_be_made),
             *self._key(self.fast_enough, cost=self.value_usd),
         )
