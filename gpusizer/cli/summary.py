@@ -150,7 +150,7 @@ _MODELS: Columns[RunsOn] = {
     "runs": lambda row: say_note(Note(f"how_{row.runs.how}")),
     "spare GiB": lambda row: gib(row.fit.headroom_bytes, 1, unknown="-"),
     "tok/s": lambda row: span(row.decode),
-    "max context": lambda row: number(row.fit.max_context),
+    "max context": lambda row: number(row.max_context),
 }
 
 

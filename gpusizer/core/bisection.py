@@ -4,23 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+_WIDER = 4
 
-def largest_holding(holds: Callable[[int], bool], limit: int) -> int:
+
+def largest_holding(holds: Callable[[int], bool], limit: int, near: int | None = None) -> int:
     """The largest number up to `limit` that holds, 0 when 1 does not.
 
     Found by bisection: the result holds and the next number does not, also where `holds` is not
-    monotone.
+    monotone. A number that is `near` the result saves most of the questions: steps away from it
+    widen until the result lies between two of them.
 
     >>> largest_holding(lambda n: n * n <= 50, 100)
     7
+    >>> largest_holding(lambda n: n * n <= 50, 100, near=9)
+    7
     """
-    if limit < 1 or holds(limit):
-        return max(limit, 0)
-    low, high = 0, limit
+    if limit < 1:
+        return 0
+    low, high = 0, limit + 1
+    tried, step = min(max(1, limit if near is None else near), limit), 1
     while high - low > 1:
-        middle = (low + high) // 2
-        if holds(middle):
-            low = middle
+        if holds(tried):
+            low = tried
         else:
-            high = middle
+            high = tried
+        is_between = near is None or (low > 0 and high <= limit)
+        if is_between or high == 1 or low == limit:
+            tried = (low + high) // 2
+        else:
+            tried = min(limit, low + step) if low else max(1, high - step)
+            step *= _WIDER
     return low

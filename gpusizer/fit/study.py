@@ -89,6 +89,8 @@ class Study:
         self._whole: dict[tuple[str, bool, str, int, int], MemoryEstimate | None] = {}
         self.options: dict[tuple[object, ...], tuple[QuantOption, ...]] = {}
         """Quantizations and engines that run on a kind of device, as `ways` finds them."""
+        self.too_small: dict[tuple[object, ...], int] = {}
+        """Bytes of the largest devices of a kind, in some number, that hold none of the options."""
         self.kept: dict[tuple[object, ...], Any] = {}
         """What speeds of this workload stand on, as `user_speed` computes it."""
         self.speeds: dict[int, tuple[object, float | None]] = {}
@@ -103,12 +105,13 @@ class Study:
         other._estimator = Estimator(self.profile, other.workload)
         other._estimates, other._engines, other._splits, other.options = {}, {}, {}, {}
         other._whole, other.kept, other._losses, other.speeds = {}, {}, {}, {}
+        other.too_small = {}
         return other
 
     def among(self, quants: Sequence[QuantPair]) -> Study:
         """The same question with other quantizations to choose from."""
         other = copy(self)
-        other.quants, other.options = _by_faithfulness(quants), {}
+        other.quants, other.options, other.too_small = _by_faithfulness(quants), {}, {}
         other._size_files(quants)
         return other
 

@@ -59,7 +59,7 @@ def ways(
     """
     memory = sum([gpu.device_memory_bytes for gpu in machine.gpus])
     alike = _holding_alike(machine, usual=usual) if whole and machine.is_uniform else None
-    if alike is not None and _most_bytes(machine.gpu) <= study.kept.get(alike, 0):
+    if alike is not None and _most_bytes(machine.gpu) <= study.too_small.get(alike, 0):
         return
     holds_nothing = True
     for option in options(study, machine, usual=usual):
@@ -74,7 +74,7 @@ def ways(
     if alike is not None and holds_nothing:
         gpu = machine.gpu
         least = min(gpu.device_free_bytes, gpu.device_torch_memory_bytes)
-        study.kept[alike] = max(least, study.kept.get(alike, 0))
+        study.too_small[alike] = max(least, study.too_small.get(alike, 0))
 
 
 def _holding_alike(machine: Machine, *, usual: bool) -> tuple[object, ...]:
@@ -82,7 +82,7 @@ def _holding_alike(machine: Machine, *, usual: bool) -> tuple[object, ...]:
     does not hold, no smaller one does."""
     gpu = machine.gpu
     alike = runnable(gpu.kernel_class), device_classes_of(gpu), len(machine.gpus)
-    return "holds_nothing", usual, *alike
+    return usual, *alike
 
 
 def _most_bytes(gpu: Gpu) -> int:

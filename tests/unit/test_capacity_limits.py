@@ -19,7 +19,7 @@ from gpusizer.fit.advice.capacity_limits import (
     most_users,
 )
 from gpusizer.fit.advice.next_steps import Suggestion, advise
-from gpusizer.fit.fit import Verdict
+from gpusizer.fit.fit import Fit, Verdict
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.standing import standing
 from gpusizer.fit.study import QuantOption, Study
@@ -219,7 +219,9 @@ def random_plan(data: st.DataObject) -> Plan:
 @given(data=st.data())
 def test_the_largest_holds_and_the_next_does_not(data: st.DataObject) -> None:
     plan = random_plan(data)
-    limits = largest(plan)
+    way = plan.way()
+    assert way is not None
+    limits = largest(plan, Fit.of(plan.study, way))
     context, users = limits.context_at_users, limits.users_at_context
     if context:
         assert plan.under(context=context).surely_fits()

@@ -17,6 +17,7 @@ from gpusizer.answers.models_for.ordering import Family, Runs, use_of
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note, NoteValue
 from gpusizer.core.units import significant
+from gpusizer.fit.advice.capacity_limits import Plan, longest_context, most_users
 from gpusizer.fit.advice.weighed import weighed
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
@@ -73,10 +74,11 @@ class ModelsFor(Answered[ModelsAnswer]):
         a part on its disk, in the fewest bits that people use, with `disk` the bytes of a token and
         the most tokens/s). `context` is the one asked for, or the default within the model's limit;
         models whose limit is below a context that was asked for are left out. `headroom_bytes` is
-        what the fullest device has to spare; `max_context` one sequence's tokens; rates are null
-        where unknown. `created`, `downloads` (30 days), `likes` and `trending_score` are the Hub's,
-        of the day `use_as_of`, null where unknown; `use` says whether they are live. `by_task`
-        counts all that run, and names the first in order. `trending` names what trends on the Hub
+        what the fullest device has to spare; `max_context` tokens of one sequence, and
+        `max_concurrency` sequences of this context, that surely fit; rates are null where unknown.
+        `created`, `downloads` (30 days), `likes` and `trending_score` are the Hub's, of the day
+        `use_as_of`, null where unknown; `use` says whether they are live. `by_task` counts all that
+        run, and names the first in order. `trending` names what trends on the Hub
         and is not stored. `unread` lists IDs asked for without an answer.
         """
         request, machine = self.request, self.machine
@@ -127,7 +129,9 @@ def _row_json(row: RunsOn, uses: Uses, *, on_rig: bool) -> Json:
     facts = {
         **_runs_json(runs, uses),
         **parts(row, "rank", "context"),
-        **parts(fit, "headroom_bytes", "max_context", "max_concurrency"),
+        "headroom_bytes": fit.headroom_bytes,
+        "max_context": row.max_context,
+        "max_concurrency": row.most_users,
         "decode_tokens_per_second": row.decode,
         "prefill_tokens_per_second": row.prefill,
         "quality": quality_at(fit.estimate),
@@ -172,20 +176,34 @@ def _runs_json(runs: Runs, uses: Uses) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class RunsOn:
-    """A family that runs, what fits beside its head, and how fast that is."""
+    """A family that runs, what fits beside its head, and how fast that is.
+
+    Attributes:
+        max_context: tokens of the longest sequence that surely fits.
+        most_users: sequences of this context that surely fit at once.
+    """
 
     rank: int
     family: Family
     fit: Fit
     decode: Rate | None
     prefill: Rate | None
+    max_context: int | None
+    most_users: float | None
 
     @classmethod
     def of(cls, rank: int, family: Family) -> RunsOn:
         """The row of a family, with the figures that only shown rows have."""
         study, way = family.head.study, family.head.way
         fit = Fit.of(study, way)
-        return cls(rank, family, fit, one_user_rate(study, way), one_prompt_rate(study, way))
+        context, users = fit.max_context, fit.max_concurrency
+        if way.machine.is_uniform and way.verdict.all_on_gpu:
+            plan = Plan.of(study, way)
+            context = longest_context(plan.under(concurrency=1), context)
+            sure = most_users(plan, users)
+            users = users if users is None or sure is None else min(users, sure)
+        rates = one_user_rate(study, way), one_prompt_rate(study, way)
+        return cls(rank, family, fit, *rates, context, users)
 
     @property
     def runs(self) -> Runs:

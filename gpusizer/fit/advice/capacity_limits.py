@@ -14,6 +14,7 @@ from gpusizer.core.bisection import largest_holding
 from gpusizer.core.messages import Note
 from gpusizer.fit.compatibility import runs_on
 from gpusizer.fit.division import refused_degrees
+from gpusizer.fit.fit import Fit
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.preference import best_way, choose
 from gpusizer.fit.study import QuantPair, Study
@@ -126,21 +127,22 @@ class Largest:
         return tuple(notes)
 
 
-def largest(plan: Plan) -> Largest:
-    """Largest context, most users and best quantization on the plan's machine."""
+def largest(plan: Plan, fit: Fit) -> Largest:
+    """Largest context, most users and best quantization on the machine of a plan that fits so."""
     best = plan.best()
     return Largest(
         users=plan.workload.concurrency,
         context=plan.workload.context,
-        context_at_users=longest_context(plan),
-        users_at_context=most_users(plan),
+        context_at_users=longest_context(plan, fit.max_context),
+        users_at_context=most_users(plan, fit.max_concurrency),
         quant=best.estimate.quant if best else None,
         engine=best.estimate.engine if best else None,
     )
 
 
-def longest_context(plan: Plan) -> int | None:
-    """Most tokens per sequence that surely fit for the requested users.
+def longest_context(plan: Plan, near: int | None = None) -> int | None:
+    """Most tokens per sequence that surely fit for the requested users, looked for `near` those at
+    the likely values.
 
     Bounded by what the model allows; None where the cache does not grow with context.
     """
@@ -148,15 +150,17 @@ def longest_context(plan: Plan) -> int | None:
     if profile.architecture is None or not grows(profile.architecture):
         return None
     limit = min(profile.max_context or MOST_CONTEXT, MOST_CONTEXT)
-    return largest_holding(lambda tokens: plan.under(context=tokens).surely_fits(), limit)
+    return largest_holding(lambda tokens: plan.under(context=tokens).surely_fits(), limit, near)
 
 
-def most_users(plan: Plan) -> int | None:
-    """Most simultaneous sequences of the requested context that surely fit.
+def most_users(plan: Plan, near: float | None = None) -> int | None:
+    """Most simultaneous sequences of the requested context that surely fit, looked for `near` those
+    at the likely values.
 
     None where as many fit as can be asked for: encoders take no memory for each.
     """
-    users = largest_holding(lambda n: plan.under(concurrency=n).surely_fits(), MOST_USERS)
+    guess = None if near is None else int(near)
+    users = largest_holding(lambda n: plan.under(concurrency=n).surely_fits(), MOST_USERS, guess)
     return None if users == MOST_USERS else users
 
 

@@ -90,7 +90,7 @@ def columns(gpu: str) -> tuple[Column[RunsOn], ...]:
         ),
         numbers("headroom", lambda row: row.fit.headroom_bytes, Words.gib, GIB, 2),
         Column("speed", _speed, _speed_text),
-        numbers("max_context", lambda row: row.fit.max_context, Words.whole),
+        numbers("max_context", lambda row: row.max_context, Words.whole),
         Column("released", _day, _month),
         numbers("downloads", lambda row: row.family.use.downloads, Words.count),
     )
