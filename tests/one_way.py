@@ -34,6 +34,7 @@ FAMOUS = (
     "openai/gpt-oss-20b",
     "openai/gpt-oss-120b",
     "mistralai/Mistral-7B-v0.1",
+    "meta-llama/Llama-3.3-70B-Instruct",
     "black-forest-labs/FLUX.1-dev",
 )
 GPUS = (
@@ -61,6 +62,9 @@ class Told(NamedTuple):
     verdict: str
     fullest_gpu_bytes: int
     tokens_per_second: float | None
+
+
+Door = Callable[[Sizer, str, str, int], Told | None]
 
 
 def of_place(place: Json) -> Told:
@@ -91,19 +95,22 @@ def ranking(sizer: Sizer, model: str, rank_by: str = "recommended") -> dict[str,
     return {place["gpu"]: of_place(place) for place in places}
 
 
-def _named(sizer: Sizer, model: str, gpu: str, boards: int) -> Told:
+def _named(sizer: Sizer, model: str, gpu: str, boards: int) -> Json:
     report = _ask(sizer, "size", model=model, gpu=f"{boards}x {gpu}", card=False)
-    return of_place(report["ranking"][0])
+    place: Json = report["ranking"][0]
+    return place
 
 
-def _side_by_side(sizer: Sizer, model: str, gpu: str, boards: int) -> Told:
+def _side_by_side(sizer: Sizer, model: str, gpu: str, boards: int) -> Json:
     compared = _ask(sizer, "compare", model=model, gpus=[f"{boards}x {gpu}"])
-    return of_place(compared["gpus"][0]["fit"])
+    place: Json = compared["gpus"][0]["fit"]
+    return place
 
 
-def _models_for(sizer: Sizer, model: str, gpu: str, boards: int) -> Told | None:
+def _models_for(sizer: Sizer, model: str, gpu: str, boards: int) -> Json | None:
+    """The row of the model; None where it is left out, which is listed only where it fits."""
     found = _ask(sizer, "models-for", gpu=f"{boards}x {gpu}", models=[model])
-    return of_place({**found["models"][0], "count": found["count"]}) if found["models"] else None
+    return {**found["models"][0], "count": found["count"]} if found["models"] else None
 
 
 def _rig(sizer: Sizer, model: str, gpu: str, boards: int) -> Told | None:
@@ -129,15 +136,17 @@ def _plan(sizer: Sizer, model: str, gpu: str, boards: int) -> Told | None:
     return None
 
 
-def _batch(sizer: Sizer, model: str, gpu: str, boards: int) -> Told:
+def _batch(sizer: Sizer, model: str, gpu: str, boards: int) -> Json:
     line = json.dumps({"model": model, "gpu": gpu, "gpu_count": boards, "card": False})
-    return of_place(answer_line(sizer, line)["ranking"][0])
+    place: Json = answer_line(sizer, line)["ranking"][0]
+    return place
 
 
-def _cached(sizer: Sizer, model: str, gpu: str, boards: int) -> Told:
+def _cached(sizer: Sizer, model: str, gpu: str, boards: int) -> Json:
     """What `/v1`, the endpoints and MCP are answered from."""
     fields = {"model": model, "gpu": gpu, "gpu_count": boards, "card": False}
-    return of_place(AnswerCache(sizer).answer("size", fields).json()["ranking"][0])
+    place: Json = AnswerCache(sizer).answer("size", fields).json()["ranking"][0]
+    return place
 
 
 def _card_statement(sizer: Sizer, model: str, gpu: str, boards: int) -> Told | None:
@@ -166,14 +175,28 @@ def _of_way(way: Way) -> tuple[object, ...]:
     )
 
 
-DOORS: Mapping[str, Callable[[Sizer, str, str, int], Told | None]] = {
+PLACES: Mapping[str, Callable[[Sizer, str, str, int], Json | None]] = {
     "--gpu": _named,
     "compare": _side_by_side,
     "models-for": _models_for,
-    "rig": _rig,
-    "plan": _plan,
     "batch": _batch,
     "/v1": _cached,
+}
+"""Doors that tell of so many boards of one GPU what a place of a ranking tells."""
+
+
+def _told(ask: Callable[[Sizer, str, str, int], Json | None]) -> Door:
+    def door(*asked: Any) -> Told | None:
+        place = ask(*asked)
+        return None if place is None else of_place(place)
+
+    return door
+
+
+DOORS: Mapping[str, Door] = {
+    **{name: _told(ask) for name, ask in PLACES.items()},
+    "rig": _rig,
+    "plan": _plan,
     "model card": _card_statement,
 }
 """Doors that are asked about so many boards of one GPU; None where one tells nothing of them."""

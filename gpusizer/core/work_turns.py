@@ -38,9 +38,10 @@ WAITING = 28
 reading: fewer than the places of questions (`gpusizer/ui/questions/work_pool.py`)."""
 _RETRY_AFTER_SECONDS = 5
 """A model is usually read within a second or two, and within 30 seconds or not at all."""
-PATIENCE_SECONDS = 3.0
-"""How long a thread waits for a place while none is taken or given back: a Hub that answers gives
-one back every moment, and for one that hangs a queue of threads would hold up who needs no Hub."""
+_PATIENCE_SECONDS = 3.0
+"""How long a thread waits for a place while none is taken or given back. While the Hub answers, one
+is given back every moment; while it hangs, threads that wait would hold up questions that need no
+Hub."""
 _SLICE_SECONDS = 0.1
 """How long a turn is kept at least, and how much less another visitor has used who gets it: about
 an ordinary answer, so that turns change no more often than answers."""
@@ -78,7 +79,7 @@ class WorkTurns:
         computing: int,
         reading: int,
         waiting: int = WAITING,
-        patience_seconds: float = PATIENCE_SECONDS,
+        patience_seconds: float = _PATIENCE_SECONDS,
         clock: Callable[[], float] = time.monotonic,
         processor: Callable[[], float] = time.thread_time,
     ) -> None:
@@ -217,7 +218,7 @@ class WorkTurns:
 
 
 class _Places:
-    """Places of which each thread holds one; who finds none waits while they change hands."""
+    """A number of places; a thread that finds none free waits while others change hands."""
 
     def __init__(self, count: int, patience_seconds: float) -> None:
         self._free = count

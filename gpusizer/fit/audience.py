@@ -143,7 +143,7 @@ def rule_against(
     """The rule by which boards are not offered to an audience ("one", "many" or "tuning"), those
     that take them from the alternatives, too, first; None where they are offered. `plans` asks the
     rules for plans alone."""
-    return _rule_against(gpu, boards, _least_alike(parameters), audience, plans)
+    return _rule_against(gpu, boards, _size_class(parameters), audience, plans)
 
 
 @lru_cache(maxsize=16_384)  # visitors describe cards of their own
@@ -158,8 +158,8 @@ def _rule_against(
     return min(found, key=lambda rule: rule.beside, default=None)
 
 
-def _least_alike(parameters: int) -> int:
-    """The smallest model that the rules take for no other size."""
+def _size_class(parameters: int) -> int:
+    """The least parameters of the models that every rule treats alike."""
     return int(max((bound for bound in _bounds() if bound <= parameters), default=0))
 
 
@@ -173,7 +173,7 @@ def _bounds() -> tuple[float, ...]:
 
 def is_ever_offered(study: Study, gpu: Gpu) -> bool:
     """Whether some number of boards is offered to who asks, or may stand beside what is."""
-    audience, parameters = audience_of(study), _least_alike(study.profile.parameters)
+    audience, parameters = audience_of(study), _size_class(study.profile.parameters)
     every = (_rule_against(gpu, n, parameters, audience, False) for n in board_counts(gpu))
     return any(rule is None or rule.beside for rule in every)
 

@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterable, Sequence
 
 from gpusizer.fit.advice.policies import POLICIES, RankedCandidate, SortKey, total_memory
-from gpusizer.fit.advice.recommendation import SERVER_BOARDS, bought_computer, computer_of
+from gpusizer.fit.advice.recommendation import bought_computer, computer_of
 from gpusizer.fit.audience import is_ever_offered
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.division import asked_boards, board_counts
+from gpusizer.fit.parallelism.platforms import SERVER_BOARDS
 from gpusizer.fit.picture_time import picture_seconds, picture_work
 from gpusizer.fit.preference import best_on_boards, fastest_on_boards
 from gpusizer.fit.serving import Served, load_of_users, served

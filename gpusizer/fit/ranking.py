@@ -8,7 +8,7 @@ from functools import cached_property
 
 from gpusizer.core.messages import Note
 from gpusizer.fit.advice.alternatives import break_even_months, is_priced_by_rent, pick_alternatives
-from gpusizer.fit.advice.capacity_limits import Largest
+from gpusizer.fit.advice.capacity_limits import Largest, users_held
 from gpusizer.fit.advice.next_steps import Suggestion
 from gpusizer.fit.advice.policies import RankedCandidate
 from gpusizer.fit.advice.rank_reasons import pace_clause, why, why_alternative
@@ -192,9 +192,8 @@ class Ranked:
     def most_users(self) -> float | None:
         """Sequences of the asked-for context at once: those that surely fit where the GPU was asked
         for by name, else as many as the cache of this request holds."""
-        held = self.fit.max_concurrency
         sure = None if self.largest is None else self.largest.users_at_context
-        return held if held is None or sure is None else min(held, sure)
+        return users_held(self.fit, sure)
 
     @property
     def power_watts(self) -> float | None:
@@ -273,16 +272,17 @@ def rank_gpus(
     limits = [None] * len(catalogue.gpus) if most_boards is None else [n or 0 for n in most_boards]
     offers = tuple(zip(catalogue.gpus, limits, strict=True))
     # What is never offered to who asks is weighed where other GPUs do not fill the places.
-    is_short = rank_by == RECOMMENDED and top > 0 and not min_tok_s
+    may_stop = rank_by == RECOMMENDED and top > 0 and not min_tok_s
     every: list[RankedCandidate] = []
-    for some in offered_first(study, offers) if is_short else (offers,):
+    for some in offered_first(study, offers) if may_stop else (offers,):
         every += candidates_of(study, some, rank_by, assumptions, enough)
-        if is_short and sum(_fills_a_place(study, candidate) for candidate in every) >= top:
+        if may_stop and sum(_fills_a_place(study, candidate) for candidate in every) >= top:
             break
     fast = [c for c in every if not min_tok_s or c.speed is None or c.speed >= min_tok_s]
-    lossier = [c for c in fast if beyond(study, c.way)]
-    candidates = in_order([c for c in fast if not beyond(study, c.way)] or fast, rank_by)
-    left_out = sum(c.score.stands_beside for c in lossier) if len(lossier) < len(fast) else 0
+    fair = [c for c in fast if not beyond(study, c.way)] or fast
+    candidates = in_order(fair, rank_by)
+    # GPUs that are never offered are not counted: not all of them are weighed.
+    lossier = sum(_counts(c, rank_by) for c in fast) - sum(_counts(c, rank_by) for c in fair)
 
     swift = swiftest(study, candidates)
 
@@ -302,7 +302,7 @@ def rank_gpus(
         is_shown = place < len(places) and chosen is candidates[place]
         item = places[place] if is_shown else ranked(place, chosen)
         alternatives.append(Alternative(kind, item, places[0]))
-    return Ranking(places, tuple(alternatives), len(every) - len(fast), left_out)
+    return Ranking(places, tuple(alternatives), len(every) - len(fast), lossier)
 
 
 def _fills_a_place(study: Study, candidate: RankedCandidate) -> bool:
@@ -310,6 +310,11 @@ def _fills_a_place(study: Study, candidate: RankedCandidate) -> bool:
     way = candidate.way
     is_sure = way.verdict is Verdict.FITS and not beyond(study, way)
     return is_sure and candidate.score.stands_beside
+
+
+def _counts(candidate: RankedCandidate, rank_by: str) -> bool:
+    """Whether a candidate counts among those that are left out of an order."""
+    return rank_by != RECOMMENDED or candidate.score.stands_beside
 
 
 def describe(study: Study, way: Way, rank: int) -> Ranked:

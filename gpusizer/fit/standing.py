@@ -14,6 +14,7 @@ from gpusizer.fit.audience import (
 )
 from gpusizer.fit.compatibility import runnable
 from gpusizer.fit.machine import Machine
+from gpusizer.fit.parallelism.platforms import SERVER_BOARDS
 from gpusizer.fit.speed.classes import SERVING
 from gpusizer.fit.study import QuantOption, Study
 from gpusizer.fit.user_speed import user_speed
@@ -30,7 +31,6 @@ SPARE_SHARE = 0.1
 
 _STEP = 1.25
 """Speeds below comfort count in steps of this factor: predictions do not tell closer ones apart."""
-_BOARDS_OF_A_SERVER = 8
 _AT_HOME = frozenset({"consumer", "apple", "soc"})
 _ALIKE = LossWord.VERY_SMALL.rank
 """Up to this word losses count as one: no benchmark tells files apart whose perplexity rises by
@@ -170,7 +170,7 @@ def _kind_of(machine: Machine) -> tuple[object, ...]:
     if not machine.gpus:
         return ()
     gpu, boards = machine.gpu, machine.boards
-    return gpu.kernel_class, gpu.segment, is_card(gpu), boards > 1, boards > _BOARDS_OF_A_SERVER
+    return gpu.kernel_class, gpu.segment, is_card(gpu), boards > 1, boards > SERVER_BOARDS
 
 
 def unreadiness(study: Study, way: Way) -> int:
@@ -214,7 +214,7 @@ def _precision(study: Study, machine: Machine, quant: Quant, *, native: bool) ->
     is_many, place = audience_of(study) == "many", 0
     if machine.gpus and (is_many or _share_four_bits(machine)):
         place = precision_place(quant, machine.gpu, native=native)
-    several = is_many and bool(machine.gpus) and machine.boards > _BOARDS_OF_A_SERVER
+    several = is_many and bool(machine.gpus) and machine.boards > SERVER_BOARDS
     return _Precision(is_last_resort(study, quant, place, native=native), several, place)
 
 

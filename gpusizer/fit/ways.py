@@ -80,9 +80,8 @@ def ways(
 def _holding_alike(machine: Machine, *, usual: bool) -> tuple[object, ...]:
     """The key of machines on which the same options take the same memory: what a device of one
     does not hold, no smaller one does."""
-    gpu = machine.gpu
-    alike = runnable(gpu.kernel_class), device_classes_of(gpu), len(machine.gpus)
-    return usual, *alike
+    gpu, devices = machine.gpu, len(machine.gpus)
+    return usual, runnable(gpu.kernel_class), device_classes_of(gpu), devices, machine.ram_bytes
 
 
 def _most_bytes(gpu: Gpu) -> int:

@@ -25,8 +25,9 @@ from datetime import date
 
 from gpusizer.core.messages import Note
 from gpusizer.core.units import SECONDS_PER_HOUR, significant
-from gpusizer.fit.advice.recommendation import SERVER_BOARDS, Conditions, computer_of
+from gpusizer.fit.advice.recommendation import Conditions, computer_of
 from gpusizer.fit.audience import Rule, rule_against
+from gpusizer.fit.parallelism.platforms import SERVER_BOARDS
 from gpusizer.fit.speed.rate import Rate
 from gpusizer.fit.standing import SPARE_SHARE
 from gpusizer.gpus.on_offer import ended_support, why_not_on_offer

@@ -14,10 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpusizer.answers.report import Report
+from gpusizer.answers.requests.request import SizeRequest
 from gpusizer.fit.division import other_splits
+from gpusizer.fit.preference import best_on_boards
 from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.speed.classes import SERVING
 from gpusizer.fit.verdict import Verdict
+from gpusizer.gpus import load_catalogue
 from gpusizer.memory.engines import ENGINES, Split
 from tests.asking import size
 from tests.priced_day import priced_day
@@ -202,3 +205,14 @@ def test_the_first_places_are_the_same_however_many_are_asked_for(
 def place(item: Ranked) -> tuple[str, int, str, float | None]:
     fit = item.fit
     return fit.gpu.slug, fit.count, fit.estimate.quant.slug, item.tokens_per_second
+
+
+@pytest.mark.parametrize("fields", [{}, {"concurrency": 64}, {"cpu_moe": True}])
+def test_a_gpu_is_judged_alike_alone_and_after_others(fields: dict[str, Any]) -> None:
+    """A study remembers what held nothing, of every GPU that it is asked about, and not what held
+    none of a few quantizations."""
+    request = SizeRequest.from_fields({"model": "Qwen/Qwen3-30B-A3B", **fields})
+    shared = embedded_sizer().question(request).study.under()
+    for gpu in load_catalogue().gpus:
+        best_on_boards(shared.among(shared.quants[:1]), gpu)
+        assert best_on_boards(shared, gpu) == best_on_boards(shared.under(), gpu), gpu.slug

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 import pytest
 
 from gpusizer.fit.advice.policies import POLICIES
+from gpusizer.fit.verdict import Verdict
+from gpusizer.ui.page.answering import answer
+from gpusizer.ui.page.page_state import PageState
+from gpusizer.ui.presenters.answer import answer_html
+from tests.asking import size
 from tests.each import each
 from tests.nightly import paired, some
-from tests.one_way import DOORS, FAMOUS, GPUS, ranking, tiers_agree
+from tests.one_way import DOORS, FAMOUS, GPUS, PLACES, ranking, tiers_agree
+from tests.pages import ENGLISH, Page
 from tests.sizers import embedded_sizer
 
 SIZER = embedded_sizer()
@@ -25,6 +33,35 @@ def test_every_door_tells_one_way(number: int, model: str) -> None:
             told["ranking"] = ranked[gpu]
         different = {way for way in told.values() if way is not None}
         assert len(different) == 1, (model, gpu, told)
+
+
+@each("model", FAMOUS)
+def test_every_door_tells_one_context_and_one_number_of_users(model: str) -> None:
+    """What surely fits on one board of a GPU, where the model does."""
+    for gpu in GPUS:
+        places = {door: ask(SIZER, model, gpu, 1) for door, ask in PLACES.items()}
+        told = {
+            (place["max_context"], place["max_concurrency"])
+            for place in places.values()
+            if place is not None and place["verdict"] == "fits"
+        }
+        assert len(told) <= 1, (gpu, places)
+
+
+@each("model, gpu", list(zip(FAMOUS, GPUS, strict=True)))
+def test_the_page_and_the_sentence_tell_what_the_ranking_does(model: str, gpu: str) -> None:
+    fields = {"model": model, "gpu": gpu, "card": False}
+    report = size(SIZER, fields)
+    (place,), facts = report.ranking, report.conclusion.facts
+    shown = answer(SIZER, PageState.from_query(urlencode({"model": model, "gpu": gpu})))
+    text = Page(answer_html(shown, ENGLISH)).text
+    assert facts["max_context"] == place.longest_context
+    assert facts["max_concurrency"] == place.most_users
+    if place.decode is not None:
+        assert facts["tokens_per_second"] == place.decode.likely
+        assert f"{place.decode.likely:,g}" in text
+    if place.fit.verdict is Verdict.FITS and place.longest_context is not None:
+        assert ENGLISH.whole(place.longest_context) in text
 
 
 @each("model, order", paired(FAMOUS[:3], sorted({*POLICIES} - {"fastest"})))

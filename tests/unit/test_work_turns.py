@@ -116,26 +116,13 @@ def test_who_finds_no_place_to_read_waits_while_readings_end(visitors: Crowd) ->
     assert [each.result(PATIENCE_SECONDS) for each in reading] == [0, 1, 2, 3]
 
 
-def test_readings_of_which_none_ends_are_not_waited_for(visitors: Crowd) -> None:
-    turns = WorkTurns(2, reading=1, patience_seconds=0.05)
+@pytest.mark.parametrize("patience_seconds", [0.0, 0.05])
+def test_more_readings_than_may_are_refused_and_give_back_what_they_held(
+    visitors: Crowd, patience_seconds: float
+) -> None:
+    """At once, or once no reading has ended for as long as a thread has patience."""
+    turns = WorkTurns(2, reading=1, patience_seconds=patience_seconds)
     is_reading, is_read = visitors.gate(), visitors.gate()
-
-    def read() -> None:
-        with turns.computing(), turns.reading():
-            is_reading.set()
-            assert is_read.wait(PATIENCE_SECONDS)
-
-    first = visitors.work(None, read)
-    assert is_reading.wait(PATIENCE_SECONDS)
-    for _ in range(2):
-        with pytest.raises(ServerBusy), turns.computing(), turns.reading():
-            pytest.fail("one too many")
-    is_read.set()
-    first.result(PATIENCE_SECONDS)
-
-
-def test_more_readings_than_may_are_refused_and_give_back_what_they_held(visitors: Crowd) -> None:
-    turns, is_reading, is_read = hasty(2, 1), visitors.gate(), visitors.gate()
 
     def read() -> None:
         with turns.computing(), turns.reading():

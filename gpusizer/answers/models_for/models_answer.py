@@ -17,7 +17,12 @@ from gpusizer.answers.models_for.ordering import Family, Runs, use_of
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note, NoteValue
 from gpusizer.core.units import significant
-from gpusizer.fit.advice.capacity_limits import Plan, longest_context, most_users
+from gpusizer.fit.advice.capacity_limits import (
+    Plan,
+    longest_context,
+    most_users,
+    users_held,
+)
 from gpusizer.fit.advice.weighed import weighed
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
@@ -196,14 +201,13 @@ class RunsOn:
         """The row of a family, with the figures that only shown rows have."""
         study, way = family.head.study, family.head.way
         fit = Fit.of(study, way)
-        context, users = fit.max_context, fit.max_concurrency
+        context, sure = fit.max_context, None
         if way.machine.is_uniform and way.verdict.all_on_gpu:
             plan = Plan.of(study, way)
-            context = longest_context(plan.under(concurrency=1), context)
-            sure = most_users(plan, users)
-            users = users if users is None or sure is None else min(users, sure)
+            context = longest_context(plan, context)
+            sure = most_users(plan, fit.max_concurrency)
         rates = one_user_rate(study, way), one_prompt_rate(study, way)
-        return cls(rank, family, fit, *rates, context, users)
+        return cls(rank, family, fit, *rates, context, users_held(fit, sure))
 
     @property
     def runs(self) -> Runs:

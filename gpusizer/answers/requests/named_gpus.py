@@ -12,13 +12,13 @@ from gpusizer.core.messages import Note
 from gpusizer.fit.advice.capacity_limits import Plan, largest
 from gpusizer.fit.advice.in_turns import on_fewer_boards, on_these_boards, study_of
 from gpusizer.fit.advice.next_steps import advise
-from gpusizer.fit.advice.recommendation import SERVER_BOARDS
 from gpusizer.fit.audience import audience_of
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.division import asked_boards, asked_split, board_counts
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.machine_words import KindWords, parse_kind
 from gpusizer.fit.parallelism.parallelism_plans import run_plans
+from gpusizer.fit.parallelism.platforms import SERVER_BOARDS
 from gpusizer.fit.preference import best_on_boards, best_way, fastest_on_boards
 from gpusizer.fit.ranking import Alternative, Ranked, describe
 from gpusizer.fit.speed.classes import SERVING

@@ -153,6 +153,13 @@ def longest_context(plan: Plan, near: int | None = None) -> int | None:
     return largest_holding(lambda tokens: plan.under(context=tokens).surely_fits(), limit, near)
 
 
+def users_held(fit: Fit, sure: int | None) -> float | None:
+    """Sequences of the asked-for context that surely fit at once, as many as the cache of this
+    request holds at most; None where their number does not change the memory."""
+    held = fit.max_concurrency
+    return held if held is None or sure is None else min(held, sure)
+
+
 def most_users(plan: Plan, near: float | None = None) -> int | None:
     """Most simultaneous sequences of the requested context that surely fit, looked for `near` those
     at the likely values.

@@ -24,6 +24,7 @@ from datetime import date
 from gpusizer.core.messages import Note
 from gpusizer.core.units import significant
 from gpusizer.fit.audience import Suitability
+from gpusizer.fit.parallelism.platforms import SERVER_BOARDS
 from gpusizer.fit.standing import SPARE_SHARE, has_room
 from gpusizer.fit.user_speed import SpeedEvidence
 from gpusizer.fit.verdict import Verdict
@@ -46,8 +47,6 @@ ATX_SLOTS = 7
 """Slots of an ATX board (ATX specification 2.2): cards that take more of them need a server, whose
 price is not that of the cards."""
 _USUAL_SLOTS = 2
-SERVER_BOARDS = 8
-"""Boards of one server; of data/platforms.csv only racks and the DGX-2 of 2018 take more."""
 
 
 _PLACES = {True: 0.0, None: 1.0, False: 2.0}

@@ -16,7 +16,8 @@ LinkKind = Literal["none", "fabric", "pcie", "network"]
 """What joins boards: nothing, a fabric of their own (NVLink, xGMI, …), the PCIe bus, a network."""
 
 SERVER_BOARDS = 8
-"""Boards that one server holds where no platform of the table says otherwise."""
+"""Boards that one server holds where no platform of the table says otherwise: only racks and the
+DGX-2 of 2018 take more."""
 
 _KINDS = ("server", "workstation", "desktop", "baseboard", "rack", "cloud")
 _CONFIDENCE = ("high", "medium", "low")

@@ -203,7 +203,7 @@ def scheduler_of(profile: ModelProfile, workload: Workload, estimate: MemoryEsti
     return _scheduler(profile, workload, estimate.engine, estimate.split, estimate.device_class)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _scheduler(
     profile: ModelProfile, workload: Workload, engine: Engine, split: Split, device_class: int
 ) -> Scheduler:

@@ -143,7 +143,7 @@ def server_of(
     return server.with_prefix(shared) if server is not None and serves else server
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)
 def _facts(profile: ModelProfile, workload: Workload, prompt: int) -> ModelFacts | None:
     """Facts that all places of a ranking share."""
     return ModelFacts.of(profile, workload, prompt)
