@@ -140,7 +140,7 @@ def _placed(
     return tuple(
         replace(
             _described(fitter, request, fit, rank),
-            largest=most(fitter, fit.plan, fit.room_bytes),
+            largest=most(fitter, fit),
         )
         for rank, fit in enumerate(fits, start=1)
     )

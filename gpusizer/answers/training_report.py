@@ -24,6 +24,7 @@ from gpusizer.core.messages import Note, NoteValue
 from gpusizer.core.units import significant
 from gpusizer.fit.verdict import Verdict
 from gpusizer.model.profile import ModelProfile
+from gpusizer.training.fit import SPARING_NAME
 from gpusizer.training.ladder import Rung
 from gpusizer.training.optimizers import OPTIMIZERS
 from gpusizer.training.per_gpu import TrainingMemory
@@ -185,7 +186,7 @@ def _ranked_json(item: RankedTraining) -> Json:
     return {
         **parts(item, "rank", "score", "reasons"),
         **parts(fit, "count", "verdict", "headroom_bytes"),
-        **parts(plan, "method", "sharding"),
+        **parts(plan, "method", "framework", "sharding"),
         **parts(cost, "hours", "energy_kwh"),
         "gpu": gpu.slug,
         "gpu_name": gpu.name,
@@ -250,7 +251,9 @@ def _conclusion(report: TrainingReport) -> Conclusion:
     code = f"answer_train_{fit.verdict.value}" if named and not several else "answer_train"
     one = Note("answer_train_several", **fields, gpu=fit.gpu.name, count=fit.count)
     tokens = round(report.request.dataset_tokens * report.request.epochs)
-    said = (*([one] if several else []), Note(code, **fields), *_run(first, tokens))
+    spared = Note("training_spared", framework=SPARING_NAME)
+    holds = *([one] if several else []), Note(code, **fields), *([spared] if fit.spared else [])
+    said = (*holds, *_run(first, tokens))
     weighed = (*one_price(fit.gpu, first.costs), *_others(report.alternatives))
     return Conclusion("train", said, weighed, _facts(first))
 

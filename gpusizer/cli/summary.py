@@ -135,6 +135,7 @@ _METHODS: Columns[TrainingEstimateRow] = {
 }
 _TRAINED: Columns[RankedTraining] = {
     "GPUs": lambda item: boards_text(item.fit.count, item.fit.gpu),
+    "framework": lambda item: item.fit.plan.framework,
     "divided": lambda item: item.fit.plan.sharding,
     "verdict": lambda item: verdict_text(item.fit.verdict),
     "spare GiB": lambda item: gib(item.fit.headroom_bytes, 1),

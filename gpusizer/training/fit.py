@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpusizer.core.byte_ranges import Amount
 from gpusizer.core.messages import Note
@@ -32,8 +32,14 @@ COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 SOFTWARE = frozenset({"CUDA", "ROCm"})
 """Software stacks that rankings consider; other GPUs are looked at when named."""
 
+SPARING, SPARING_NAME = "unsloth", "Unsloth"
+"""The framework that adapters are trained with on one card which is too small for the usual one."""
+_SPARING_CAPABILITY = 7.0
+"""CUDA capability that it needs (unsloth.ai/docs/get-started/fine-tuning-for-beginners/
+unsloth-requirements)."""
 _MOST_BOARDS_OF_A_CLUSTER = 1024
 _MOST_TIMES_FOR_ROOM = 4
+_SETTLES_FRAMEWORK = frozenset({"framework", "framework_version", "sharding", "offload"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,7 @@ class TrainingFit:
         count: boards; `plan.gpus` counts devices, of which a board may have two.
         headroom_bytes: to spare on each device at the likely values; negative when short.
         rollout: both peaks of reinforcement learning, None where no engine writes on the GPUs.
+        spared: the plan is under `SPARING`, as the framework of the request does not fit.
     """
 
     gpu: Gpu
@@ -53,6 +60,7 @@ class TrainingFit:
     verdict: Verdict
     headroom_bytes: int
     rollout: Rollout | None = None
+    spared: bool = False
 
     @property
     def need(self) -> Amount:
@@ -125,7 +133,8 @@ class TrainingFitter:
     def on(self, gpu: Gpu, count: int, spare_share: float = 0.0) -> TrainingFit | None:
         """The best plan on `count` boards; None when the split does not divide them.
 
-        The first that leaves `spare_share` of each device free, else the first that holds it.
+        The first that leaves `spare_share` of each device free, else the first that holds it. If
+        none holds it and no framework is given, one card may hold it under `SPARING`.
         """
         best: TrainingFit | None = None
         for plan in self.plans(count * gpu.devices_per_board):
@@ -134,7 +143,23 @@ class TrainingFitter:
                 return fit
             if best is None or not best.verdict.all_on_gpu:
                 best = fit
+        if best is None or best.verdict.all_on_gpu:
+            return best
+        for plan in self.spared(best):
+            other = replace(fit_of(gpu, count, plan, self.memory(plan)), spared=True)
+            if other.verdict.all_on_gpu:
+                return other
         return best
+
+    def spared(self, fit: TrainingFit) -> tuple[TrainingPlan, ...]:
+        """The plan of a fit under `SPARING`, where that may be taken unasked: for adapters of a
+        language model on one card."""
+        plan, is_settled = fit.plan, not _SETTLES_FRAMEWORK.isdisjoint(self.given)
+        if fit.spared or is_settled or not plan.adapted or plan.gpus > 1 or fit.rollout is not None:
+            return ()
+        capability = fit.gpu.kernel_class.cuda or 0.0
+        runs = self.estimator.measured_kind and capability >= _SPARING_CAPABILITY
+        return (plan.changed(framework=SPARING),) if runs else ()
 
     def _rollout(self, gpu: Gpu, plan: TrainingPlan) -> Rollout | None:
         if plan.rollout_share is None:
@@ -237,6 +262,8 @@ def reasons_of(fit: TrainingFit) -> tuple[Note, ...]:
         *fit.gpu.statements,
     ]
     devices = fit.plan.gpus
+    if fit.spared:
+        notes.append(Note("training_spared", framework=SPARING_NAME))
     if devices > 1:
         notes.append(Note(f"training_{fit.plan.sharding}", devices=devices))
         link = link_of(fit.gpu, devices)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gpusizer.core.bisection import largest_holding
 from gpusizer.core.messages import Note
-from gpusizer.training.fit import TrainingFitter
+from gpusizer.training.fit import TrainingFit, TrainingFitter
 from gpusizer.training.optimizers import find_optimizer
 from gpusizer.training.plan import TrainingPlan, with_precision
 
@@ -108,14 +108,19 @@ class Most:
     lora_rank: int | None
 
 
-def most(fitter: TrainingFitter, plan: TrainingPlan, device: int) -> Most:
-    """Longest sequence, biggest micro-batch and highest rank within `device` bytes."""
+def most(fitter: TrainingFitter, fit: TrainingFit) -> Most:
+    """Longest sequence, biggest micro-batch and highest rank on the GPUs of a fit, under the
+    framework that is taken then."""
+    plans, device = (fit.plan, *fitter.spared(fit)), fit.room_bytes
 
     def fits(**values: object) -> bool:
-        return fitter.estimator.estimate(plan.changed(**values)).needed.likely <= device
+        changed = (plan.changed(**values) for plan in plans)
+        return any(fitter.estimator.estimate(p).needed.likely <= device for p in changed)
 
     return Most(
         sequence_length=largest_holding(lambda n: fits(sequence_length=n), _MOST_TOKENS),
         micro_batch=largest_holding(lambda n: fits(micro_batch=n), 1 << 16),
-        lora_rank=largest_holding(lambda n: fits(lora_rank=n), 1 << 14) if plan.adapted else None,
+        lora_rank=largest_holding(lambda n: fits(lora_rank=n), 1 << 14)
+        if fit.plan.adapted
+        else None,
     )

@@ -240,6 +240,38 @@ def test_a_named_gpu_says_how_much_more_it_holds() -> None:
     assert verdict(micro_batch=item.largest.micro_batch + 1) == "does_not_fit"
 
 
+@each(
+    "fields, framework",
+    [
+        ({"gpu": "3060 12gb"}, "unsloth"),
+        ({"gpu": "4090"}, "transformers"),  # which holds it as it is
+        ({"gpu": "3060 12gb", "framework": "transformers"}, "transformers"),
+        ({"gpu": "2x 3060 12gb"}, "transformers"),
+        ({"gpu": "1080 ti"}, "transformers"),  # of CUDA capability 6.1
+        ({"gpu": "7900 xtx", "method": "full"}, "transformers"),
+    ],
+)
+def test_a_card_too_small_for_the_usual_framework_may_hold_adapters_under_another(
+    fields: dict[str, Any], framework: str
+) -> None:
+    """Llama-3.1-8B by QLoRA takes 12.4 GiB, and 7.3 with Unsloth."""
+    report = answer(**{"method": "qlora", **fields})
+    (item,) = report.ranking
+    assert item.fit.plan.framework == report.plan.framework == framework
+    assert as_json(report)["workload"]["framework"] == framework
+    assert item.fit.verdict.all_on_gpu == (item.fit.memory.needed.likely <= item.fit.room_bytes)
+    told = {note.code for note in item.reasons} & {note.code for note in report.conclusion.said}
+    assert ("training_spared" in told) == (framework == "unsloth")
+
+
+def test_a_ranking_and_a_named_card_take_one_framework() -> None:
+    for place in as_json(answer(method="qlora", top=0))["ranking"]:
+        if place["count"] == 1:
+            named = as_json(answer(method="qlora", gpu=place["gpu"]))["ranking"][0]
+            assert named["framework"] == place["framework"]
+            assert named["verdict"] == place["verdict"]
+
+
 def test_varied_lengths_show_more_than_they_need() -> None:
     """More than twice 2,048 tokens' 18 bytes of 128,256 logits is given back."""
     shown, packed = (

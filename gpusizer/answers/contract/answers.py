@@ -194,6 +194,7 @@ class TrainingPlaceJson(TypedDict):
     verdict: VerdictWord
     headroom_bytes: int
     method: str
+    framework: str
     sharding: str
     hours: float | None
     energy_kwh: float | None

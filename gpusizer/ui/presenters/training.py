@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gpusizer.answers.conclusion.clauses import boards_name
 from gpusizer.answers.figures.memory import Capacity, Stack, StackPart
 from gpusizer.answers.training_report import TrainingEstimateRow, TrainingReport, method_name
+from gpusizer.training.fit import SPARING_NAME
 from gpusizer.training.ladder import Rung
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.ranking import RankedTraining
@@ -45,10 +46,11 @@ def _first(report: TrainingReport) -> RankedTraining | None:
 
 
 def _how(item: RankedTraining) -> str:
-    """Write the method and what is divided how."""
+    """Write the method, a framework that was not asked for, and what is divided how."""
     plan = item.fit.plan
-    how = method_name(plan.method)
-    return how if plan.sharding == "none" else f"{how} · {plan.sharding.upper()}"
+    framework = [SPARING_NAME] if item.fit.spared else []
+    divided = [] if plan.sharding == "none" else [plan.sharding.upper()]
+    return " · ".join((method_name(plan.method), *framework, *divided))
 
 
 def _details(report: TrainingReport, requested: TrainingEstimateRow, words: Words) -> str:
