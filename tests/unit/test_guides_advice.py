@@ -248,8 +248,9 @@ def test_pictures_of_flux_take_more_than_twelve_gigabytes() -> None:
 
 
 def test_training_opens_with_no_module_of_devices() -> None:
-    """Ordered by memory it opened with two Jetsons."""
-    smallest = every_place(model="Qwen/Qwen3-8B", rank_by="smallest").ranking[:2]
+    """Ordered by memory it opened with two Jetsons, under a framework that runs on them."""
+    usual = {"model": "Qwen/Qwen3-8B", "framework": "transformers"}
+    smallest = every_place(**usual, rank_by="smallest").ranking[:2]
     assert {item.fit.gpu.segment for item in smallest} == {"embedded"}
     first = every_place().ranking[0]
     assert first.fit.gpu.segment != "embedded"
