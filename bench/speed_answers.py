@@ -28,6 +28,8 @@ _MEMORY = {
     "intel": "intel",
 }
 _BUILD = re.compile(r"\bb(?:uild )?(\d{4,5})\b")
+_DYNAMIC = re.compile(r"-UD-(I?Q\w+?)(?:-\d|$)")
+"""Unsloth's mix in a file's name."""
 _BUILDS = {
     "2023-10": "b1400",
     "reference build 8e672ef (2023-11), newer chips on newer builds": "b1500",
@@ -36,6 +38,7 @@ _BUILDS = {
     "2024-04/05": "b2750",
     "May 2024 (pre-b3000)": "b2780",
     "Aug 2025": "b6200",
+    "2025-10-15": "b6765",
 }
 """Builds of the days that sources name: b2780 is of 1 May 2024, and a README of 13 May prints its
 runs."""
@@ -113,6 +116,9 @@ def _quant(row: Row) -> str | None:
     """The format by its name in a request: files of models released in MXFP4 are of that recipe,
     checkpoints are as stored."""
     slug: str | None = row.get("quant")
+    dynamic = _DYNAMIC.search(row["repo"])
+    if dynamic:
+        return f"ud-{dynamic[1]}".lower()
     if slug != "mxfp4":
         return slug
     return "mxfp4_moe" if row["engine"] in _LLAMA_CPP else "native"

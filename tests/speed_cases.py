@@ -46,6 +46,7 @@ FACTS = ModelFacts(
     running_layers=32,
     launched_layers=32,
     expert_layers=0,
+    sink_layers=0,
     hidden=4096,
     experts=0,
     experts_per_token=0,

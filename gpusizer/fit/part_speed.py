@@ -209,6 +209,7 @@ def _part(work: Work, held: Held, load: Load) -> Work:
             running_layers=facts.running_layers * share,
             launched_layers=facts.launched_layers * share,
             state_bytes=min(held.cache, round(facts.state_bytes * share)),
+            sink_layers=facts.sink_layers * share,
             expert_layers=round(facts.expert_layers * held.expert_layers / load.layers),
             cache_bytes=held.cache,
             matrix_parameters=max(1, round(facts.matrix_parameters * share)),

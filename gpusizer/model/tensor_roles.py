@@ -125,6 +125,16 @@ def is_layer_table(pattern: str) -> bool:
     return _KINDS["layer_table"].search(pattern) is not None
 
 
+def is_delta_gate(pattern: str) -> bool:
+    """Whether a matrix says how much of a token a gated delta rule writes."""
+    return _KINDS["delta_gate"].search(pattern) is not None
+
+
+def is_sink(pattern: str) -> bool:
+    """Whether a vector has the logits of an attention's sinks, one for each head (gpt-oss)."""
+    return _KINDS["sink"].search(pattern) is not None
+
+
 def slot_of(pattern: str) -> Slot:
     """Which projection of a block a weight name is, `Slot.OTHER` where it has no fixed role."""
     if is_recurrent_out(pattern):

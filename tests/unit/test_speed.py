@@ -91,8 +91,23 @@ def test_layers_are_counted_by_what_runs_in_them() -> None:
     assert nemotron is not None and deepseek is not None
     assert (nemotron.layers, nemotron.running_layers, nemotron.expert_layers) == (118, 59, 0)
     assert (deepseek.running_layers, deepseek.expert_layers) == (61, 58)
-    assert nemotron.launched_layers == 59
-    assert deepseek.launched_layers == pytest.approx(61 + 0.4 * 61 + 0.2 * 58)
+
+
+def test_layers_are_counted_by_the_kernels_that_are_launched_in_them() -> None:
+    """A layer of Llama launches 15. DeepSeek-V3 has two norms and four kernels more for its latent
+    and three for the shared expert; 54 blocks of Nemotron-H a norm and five more for Mamba; of 40
+    layers of Qwen3.6-35B-A3B 10 have two norms more, 30 a norm and twelve kernels for the gated
+    delta rule, and all three for the shared expert; Qwen3-8B has two norms more in each of 36."""
+    models = {
+        "meta-llama/Llama-2-7b-hf": 32,
+        "Qwen/Qwen3-8B": 36 + 2 * 36 / 15,
+        "deepseek-ai/DeepSeek-V3": 61 + (6 * 61 + 3 * 58) / 15,
+        "nvidia/Nemotron-H-56B-Base-8K": 59 + 6 * 54 / 15,
+        "Qwen/Qwen3.6-35B-A3B": 40 + (2 * 10 + 13 * 30 + 3 * 40) / 15,
+    }
+    for model, layers in models.items():
+        facts = ModelFacts.of(load_profile(model), Workload())
+        assert facts is not None and facts.launched_layers == pytest.approx(layers), model
 
 
 def test_a_recurrent_state_is_read_and_written_back() -> None:

@@ -27,7 +27,8 @@ from tests.speed_cases import LLAMA, card, on
         ("M5 Max 128GB", ("apple_m5", "apple"), ("apple_m5", "apple")),
         ("M3 Ultra 96GB", ("apple_ultra", "apple"), ("apple_ultra", "apple")),
         ("MI300X", ("amd_instinct", "amd"), ("amd_instinct", "amd")),
-        ("7900 XTX", ("amd_radeon", "amd"), ("amd_radeon", "amd")),
+        ("7900 XTX", ("amd_radeon_older", "amd_radeon", "amd"), ("amd_radeon", "amd")),
+        ("9070 XT", ("amd_radeon_rdna4", "amd_radeon", "amd"), ("amd_radeon", "amd")),
         ("B580", ("intel_battlemage", "intel"), ("intel",)),
         ("A770", ("intel_alchemist", "intel"), ("intel",)),
         ("Gaudi 3", ("intel",), ("intel",)),
@@ -43,6 +44,7 @@ def test_formats() -> None:
     labels = {"bf16": 16, "q8_0": 8, "q4_k_m": 4, "q6_k": 6, "q4_0": 4, "gptq-int4-g128": 4}
     classes = [format_class(slug, bits) for slug, bits in labels.items()]
     assert classes == ["16-bit", "8-bit", "k-quant", "k-quant", "4-bit", "4-bit"]
+    assert format_class("ud-q8_k_xl", 8) == "8-bit", "Q8_0 with some tensors in 16 bits"
 
 
 def test_an_unmeasured_pair_is_cautious_wide_and_says_so() -> None:

@@ -28,6 +28,8 @@ from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.workload import Workload
 from tests.speed_cases import LLAMA, WORK, card, speeds_on
 
+GPT_OSS = "openai/gpt-oss-20b"
+
 
 def kernels(engine: str = "llama.cpp", **asked: Any) -> Kernels:
     return Kernels.of(Workload(**asked), ENGINES[engine].abilities)
@@ -41,6 +43,9 @@ def test_a_layer_takes_longer_under_rocm_than_under_vulkan() -> None:
     assert step_times(kernels(backend="rocm"), radeon).layer == 2.2
     assert step_times(kernels(), radeon).layer == pytest.approx(1.4832, rel=1e-4)
     assert step_times(kernels(), card("MI300X")).layer == 2.2
+    assert step_times(kernels(backend="rocm"), radeon).expert_layer == 2.2, (
+        "routing is launched too"
+    )
     assert step_times(kernels(backend="rocm"), card("4090")).layer == 1.0
     assert step_times(kernels("vllm", backend="rocm"), radeon).layer == 1.0
 
@@ -66,6 +71,22 @@ def test_metal_ran_operations_one_after_the_other_until_build_6450() -> None:
     assert step_times(kernels(engine_version="b6449"), mac).layer == pytest.approx(1 / 0.6)
     for now in (kernels(engine_version="b6450"), kernels(), kernels("ollama")):
         assert step_times(now, mac).layer == 1.0
+
+
+def test_gpt_oss_took_longer_on_boards_with_one_memory_before_its_kernels_were_fused() -> None:
+    """240 us for each layer whose attention has sinks, 24 of gpt-oss-20b: 5.76 ms a token."""
+    strix, spark = card("Strix Halo 128GB"), card("DGX Spark")
+    for board in (strix, spark):
+        assert step_times(kernels(engine_version="b6899"), board).sinks_seconds == 240e-6
+        assert step_times(kernels(engine_version="b6900"), board).sinks_seconds == 0.0
+    for other in (card("4090"), card("M4 Max 128GB")):
+        assert step_times(kernels(engine_version="b6899"), other).sinks_seconds == 0.0
+    old, new = (
+        speeds_on(GPT_OSS, strix.slug, "native", engine="llama.cpp", engine_version=build).decode
+        for build in ("b6899", "b6900")
+    )
+    assert old and new
+    assert 1 / old.likely - 1 / new.likely == pytest.approx(24 * 240e-6, rel=0.01)
 
 
 def test_cards_and_builds_without_graphs_launch_every_kernel() -> None:

@@ -30,11 +30,11 @@ cannot draw it."""
 @lru_cache(maxsize=512)
 def format_class(quant_slug: str, bits: float) -> str:
     """How weights are unpacked: "16-bit", "8-bit", "k-quant" (GGUF's nested scales) or "4-bit"."""
-    if "_k" in quant_slug:
-        return "k-quant"
     if bits >= 16:
         return "16-bit"
-    return "8-bit" if bits >= 7 else "4-bit"
+    if bits >= 7:
+        return "8-bit"
+    return "k-quant" if "_k" in quant_slug else "4-bit"
 
 
 def format_of(quant: Quant) -> str:
@@ -54,9 +54,15 @@ def decode_classes(gpu: Gpu) -> Classes:
     if gpu.vendor == "Apple":
         kind = "ultra" if _tier(gpu) == "ultra" else gpu.architecture.split()[0].lower()
         return (f"apple_{kind}", "apple", ROOT)
-    generation = next((name for name in _XE if name in gpu.architecture), None)
-    narrow = (f"intel_{generation.lower()}",) if generation else ()
-    return (*narrow, *_other_vendors(gpu), ROOT)
+    wide = _other_vendors(gpu)
+    return (*_generation(gpu, wide), *wide, ROOT)
+
+
+def _generation(gpu: Gpu, wide: Sequence[str]) -> Sequence[str]:
+    """Radeons since RDNA 4 and before, whose launches take times of their own, and Intel's Xe."""
+    if "amd_radeon" in wide:
+        return ("amd_radeon_rdna4" if gpu.architecture == "RDNA 4" else "amd_radeon_older",)
+    return [f"intel_{name.lower()}" for name in _XE if name in gpu.architecture]
 
 
 @lru_cache(maxsize=1024)

@@ -35,7 +35,9 @@ ROCM_LAYERS = 2.2
 37 and 99 us on an RX 9070 XT (llama.cpp issue 26663), 43 and 91 on an RX 7900 XTX (issue 20934),
 32 and 48, 53 and 65, 20 and 100 on an RX 7900 XTX, 9070 and 9070 XT (llama.cpp discussions 10879
 and 15021), 86 and 201 on Strix Halo (lhl/strix-halo-testing), each beyond reading at 0.89 of the
-bandwidth: the geometric mean of the ratios.
+bandwidth: the geometric mean of the ratios. Routing is launches too: Qwen3.6-35B-A3B in Q8_0 takes
+19 and 22 ms a token on Strix Halo (issue 24438), gpt-oss-20b 7.6 and 9.1 on an RX 9070 XT (LM
+Studio issue 574).
 """
 
 VULKAN_LAYERS = 0.6
@@ -60,6 +62,19 @@ M2 Ultra: 155 to 189 us in 2023 (llama.cpp discussion 4167), 67 to 120 with buil
 benches/mac-m2-ultra). Operations run side by side since PR 15929 of September 2025.
 """
 _METAL_CONCURRENT = 6450
+
+SINKS_SECONDS = 240e-6
+"""Time per layer that gpt-oss took more on boards with one memory before autumn 2025.
+
+Its routing, biases of experts and attention with sinks ran as kernels of their own until builds of
+October fused them (pull requests 16649 and 16656; later ones extended it to other routers):
+gpt-oss-20b on GB10 at 62.7 and 83.4 tokens/s with builds 6761 and 7941 (llama.cpp,
+benches/dgx-spark), 165 us a layer; gpt-oss-120b on Jetson Thor 230 beyond today's (llama.cpp);
+gpt-oss-120b and 20b on Strix Halo at 33.7 and 56.6, 47.1 and 79.8 (lhl/strix-halo-testing,
+kyuz0/amd-strix-halo-toolboxes) 350: the geometric mean of the three. GLM-4.5-Air and Llama-4-Scout
+took no more on Strix Halo, nor gpt-oss-20b on GeForce cards.
+"""
+_SINKS_FUSED = 6900
 
 LAUNCH_SECONDS = 25e-6
 """Time per layer that launching kernels one by one adds on NVIDIA's cards.
@@ -201,11 +216,13 @@ class StepTimes(NamedTuple):
         layer: time per layer in times of the class's.
         expert_layer: what routing adds to a layer likewise.
         launch_seconds: per layer, where a card has no CUDA graphs.
+        sinks_seconds: per layer of gpt-oss, whose attention has sinks.
     """
 
     layer: float
     expert_layer: float
     launch_seconds: float
+    sinks_seconds: float
 
 
 @lru_cache(maxsize=4096)  # visitors describe cards of their own
@@ -213,8 +230,9 @@ def step_times(kernels: Kernels, gpu: Gpu) -> StepTimes:
     """Those of a card: geometric means over the backends that an answer may be about."""
     backends = backends_of(kernels, gpu)
     layer = _mean([_times(kernels, gpu, backend) for backend in backends])
-    routing = _mean([_routing_times(gpu, backend) for backend in backends])
-    return StepTimes(layer, routing, _launch_seconds(kernels, gpu, backends))
+    routing = _mean([_routing_times(kernels, gpu, backend) for backend in backends])
+    sinks = _sinks_seconds(kernels, gpu) if kernels.llama_cpp else 0.0
+    return StepTimes(layer, routing, _launch_seconds(kernels, gpu, backends), sinks)
 
 
 def _mean(factors: Sequence[float]) -> float:
@@ -229,10 +247,15 @@ def _times(kernels: Kernels, gpu: Gpu, backend: str) -> float:
     return ROCM_LAYERS if gpu.vendor == "AMD" and backend == ROCM else 1.0
 
 
-def _routing_times(gpu: Gpu, backend: str) -> float:
-    if gpu.vendor == "NVIDIA" and backend == VULKAN:
-        return VULKAN_LAYERS
-    return SYCL_EXPERTS if gpu.vendor == "Intel" and backend == SYCL else 1.0
+def _routing_times(kernels: Kernels, gpu: Gpu, backend: str) -> float:
+    if gpu.vendor == "Intel" and backend == SYCL:
+        return SYCL_EXPERTS
+    return _times(kernels, gpu, backend) if backend in (VULKAN, ROCM) else 1.0
+
+
+def _sinks_seconds(kernels: Kernels, gpu: Gpu) -> float:
+    on_board = gpu.unified_memory and gpu.vendor != "Apple"
+    return SINKS_SECONDS if on_board and not kernels.since(_SINKS_FUSED) else 0.0
 
 
 def _launch_seconds(kernels: Kernels, gpu: Gpu, backends: tuple[str, ...]) -> float:

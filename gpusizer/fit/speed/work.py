@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 
@@ -13,7 +14,8 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tasks import writes_text
-from gpusizer.model.tensor_roles import Kind, Part, Slot, is_layer_table
+from gpusizer.model.tensor_roles import Kind, Part, Slot, is_delta_gate, is_layer_table, is_sink
+from gpusizer.model.weights import WeightGroup
 
 PROMPT_SHARE = 0.75
 """Assumed: three quarters of a sequence are prompt, the rest is answer.
@@ -25,13 +27,19 @@ Times to the first token and totals of serving depend on it; every answer states
 _ENDS = (Kind.EMBEDDING, Kind.OUTPUT)
 _TOWERS = (Part.VISION, Part.AUDIO, Part.PROJECTOR, Part.ADAPTER)
 _NOT_TEXT = (*_TOWERS, Part.MTP)
-LATENT_LAYER, SHARED_EXPERT = 0.4, 0.2
-"""Launches under llama.cpp beyond the 15 of a layer of Llama, in times of those.
-
-Of a layer of Llama (src/models/llama.cpp, src/llama-graph.cpp; gate and up are one): two norms, six
-products, two rotations, keys and values written, attention, two sums. With a latent (deepseek2.cpp)
-two products, two norms, two joins and a copy more, and one write less. A shared expert has two
-products and a sum.
+_KERNELS = 15
+"""Kernels that llama.cpp launches for a token in a layer of Llama (src/models/llama.cpp,
+src/llama-graph.cpp; gate and up are one): two norms, six products, two rotations, keys and values
+written, attention, two sums.
+"""
+_LATENT, _SHARED_EXPERT, _STATE, _DELTA_RULE = 4, 3, 5, 7
+"""Further kernels, norms apart. A layer with a latent (deepseek2.cpp) has two products, two joins
+and a copy more, and one write less; a shared expert two products and a sum. A recurrence has two
+products, and in place of rotations, writes and attention what its convolution remembers (read,
+joined, written), the convolution, its bias and activation, a sum, the step of the state, which is
+written back, a skip in two and a gated result (graph-context-mamba.cpp). A gated delta rule has
+three products more, a sigmoid, a softplus, a product and two norms without weights, and neither
+bias nor skip (qwen35moe.cpp, delta-net-base.cpp).
 """
 _MIXERS = (Slot.Q, Slot.QKV, Slot.KV_A)
 
@@ -49,8 +57,10 @@ class ModelFacts:
         layers: decoder layers.
         running_layers: the same, counted by what runs in each: a block of Nemotron-H holds one
             mixer (attention, Mamba or a feed-forward), half of what others hold.
-        launched_layers: those, counted by what llama.cpp launches in each.
+        launched_layers: those, counted by the kernels that llama.cpp launches in each, in times of
+            a layer of Llama.
         expert_layers: layers with routed experts.
+        sink_layers: layers whose attention has sinks (gpt-oss).
         hidden: width of the residual stream, which tensor parallelism exchanges.
         experts, experts_per_token: routed experts of a layer and how many a token uses; 0 for
             dense models.
@@ -71,6 +81,7 @@ class ModelFacts:
     running_layers: float
     launched_layers: float
     expert_layers: int
+    sink_layers: float
     hidden: int
     experts: int
     experts_per_token: int
@@ -124,14 +135,21 @@ class ModelFacts:
         running = arch.layers / 2 if alternate else arch.layers
         plan = arch.layer_plan
         latent = sum(run.count for run in plan if run.layer.latent)
-        states = (run.count * run.layer.state.size for run in plan if run.layer.state)
+        states = [(run.count, run.layer.state) for run in plan if run.layer.state]
+        norms = _layers_of(profile, lambda group: group.kind is Kind.NORM)
+        further = (
+            max(0.0, norms - 2 * running)
+            + _LATENT * latent
+            + _SHARED_EXPERT * len(feeding & experts)
+            + _STATE * sum(count for count, _ in states)
+            + _DELTA_RULE * _delta_layers(profile)
+        )
         return cls(
             layers=arch.layers,
             running_layers=running,
-            launched_layers=running
-            + LATENT_LAYER * latent
-            + SHARED_EXPERT * len(feeding & experts),
+            launched_layers=running + further / _KERNELS,
             expert_layers=min(arch.layers, len(experts) or arch.layers) if routed else 0,
+            sink_layers=_layers_of(profile, lambda group: is_sink(group.pattern)),
             hidden=arch.hidden_size or 0,
             experts=arch.experts or 0 if routed else 0,
             experts_per_token=arch.experts_per_token or 0 if routed else 0,
@@ -141,7 +159,7 @@ class ModelFacts:
             head_parameters=sum(group.parameters for group in outputs),
             attention_flops=attention_flops(arch, prompt),
             cache_bytes=kv_cache_bytes(arch, workload.context, 1, workload.kv_dtype),
-            state_bytes=STATE_BYTES * sum(states),
+            state_bytes=STATE_BYTES * sum(count * state.size for count, state in states),
             query_heads=_query_heads(arch),
             prompt=prompt,
             context=workload.context,
@@ -248,6 +266,21 @@ def _layers_by_purpose(profile: ModelProfile) -> tuple[set[int], set[int], set[i
         elif group.slot in _MIXERS or group.kind is Kind.CONV:
             mixing.update(group.layers)
     return feeding, mixing, routed
+
+
+def _layers_of(profile: ModelProfile, is_one: Callable[[WeightGroup], bool]) -> int:
+    """Tensors of one kind that a token of text meets in the layers of the decoder."""
+    return sum(
+        len(group.layers)
+        for group in profile.groups
+        if group.layers and group.part not in _NOT_TEXT and is_one(group)
+    )
+
+
+def _delta_layers(profile: ModelProfile) -> int:
+    """Layers of the decoder that write their state by a gated delta rule."""
+    gates = [group for group in profile.groups if is_delta_gate(group.pattern)]
+    return len({layer for group in gates for layer in group.layers or ()})
 
 
 def _query_heads(arch: Architecture) -> float:
