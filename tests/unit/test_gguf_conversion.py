@@ -187,7 +187,7 @@ def test_what_gpt_oss_was_released_in_runs_on_llama_cpp(engine: str) -> None:
     """Experts stay in MXFP4, the rest 16-bit: 13,779,630,336 bytes of tensors in the file
     labelled F16 (github.com/lhl/strix-halo-testing, gpt-oss-20b-F16)."""
     sizer = Sizer(lambda ref: gpt_oss_20b(), load_catalogue())
-    for quant in ("native", "gguf-f16"):
+    for quant in ("mxfp4", "gguf-f16"):
         request = {"model": "org/model", "max_watts": 1, "quant": quant, "engine": engine}
         (row,) = size(sizer, request).to_json(say_note)["estimates"]
         assert row["weights_bytes"] + row["host_bytes"] == 13_779_630_336

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from bench.measurements import load_profile
 from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.report import Report
 from gpusizer.answers.requests.request import CompareRequest, SizeRequest
+from gpusizer.answers.requests.selection import select_quants
 from gpusizer.answers.requests.training_request import TrainingRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.trainer import train
@@ -23,6 +25,7 @@ from gpusizer.core.units import GIB, significant
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.listed_models import QuantizedRepo
 from gpusizer.hub.snapshot import RepoSnapshot
+from gpusizer.memory.quants.native import native_under
 from gpusizer.text import say_error, say_note
 from tests.asking import size
 from tests.builders import tiny
@@ -229,3 +232,14 @@ def test_a_failing_listing_does_not_lose_the_answer() -> None:
 def test_other_values_of_quantized_repos_are_refused() -> None:
     with pytest.raises(InvalidRequest, match="quantized_repos"):
         sized_with(tiny(), [], quantized_repos="yes")
+
+
+def test_native_is_the_published_file_where_the_engine_reads_gguf() -> None:
+    """gpt-oss-20b under llama.cpp: experts in MXFP4 and the rest in Q8_0; its checkpoint else."""
+    oss = load_profile("openai/gpt-oss-20b")
+    slugs = {engine: native_under(engine, oss).slug for engine in ("llama.cpp", "ollama", "vllm")}
+    assert slugs == {"llama.cpp": "mxfp4_moe", "ollama": "mxfp4_moe", "vllm": "mxfp4"}
+    assert native_under(None, oss).slug == "mxfp4"
+    (asked, is_stored), *_ = select_quants(("native",), oss, "llama.cpp").shown
+    assert (asked.slug, is_stored) == ("mxfp4_moe", False)
+    assert select_quants(("mxfp4",), oss, "llama.cpp").shown[0][0].slug == "mxfp4"

@@ -14,7 +14,7 @@ from gpusizer.hub.model_ref import ModelRef
 from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.quants import Quant, all_quants, find_quant
 from gpusizer.memory.quants.exllama import exllama_runs
-from gpusizer.memory.quants.native import native_quant
+from gpusizer.memory.quants.native import native_quant, native_under
 from gpusizer.memory.quants.table import aliases
 from gpusizer.memory.quants.variants import find_variant, quant_read, variant_quants
 from gpusizer.model.profile import ModelProfile
@@ -73,7 +73,11 @@ def select_quants(
         rankable = [quant for quant in shown if _worth_ranking(quant, native, profile, demands)]
     else:
         shown = [
-            native if slug == NATIVE_QUANT or slug.lower() == native.slug else find_quant(slug)
+            native_under(engine, profile)
+            if slug == NATIVE_QUANT
+            else native
+            if slug.lower() == native.slug
+            else find_quant(slug)
             for slug in wanted
         ]
         _refuse_mismatch(shown, engine)

@@ -48,6 +48,15 @@ def native_quant(profile: ModelProfile) -> Quant:
     return _unlisted(f"{method}-{bits}bit", f"{method} {bits}-bit", bits, engines)
 
 
+def native_under(engine: str | None, profile: ModelProfile) -> Quant:
+    """The quantization that an engine's users call the native one: of gpt-oss in GGUF the files
+    that its converter's authors publish, experts as stored and the rest in Q8_0."""
+    native = native_quant(profile)
+    is_gguf = engine is not None and ENGINES[engine].abilities.reads == "gguf"
+    repacked = find_quant(_REPACKED)
+    return repacked if is_gguf and native.slug == "mxfp4" and engine in native.engines else native
+
+
 def _unlisted(slug: str, name: str, bits: float, engines: tuple[str, ...]) -> Quant:
     """A quantization outside the table, at the place of the row nearest in width."""
     nearest = min(all_quants(), key=lambda quant: (abs(quant.bits - bits), quant.order))
