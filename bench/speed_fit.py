@@ -197,38 +197,53 @@ class Fits:
         self._behind_routing = _behind_classes([*self._routed, *self._decode])
         self._behind_reached = _behind_classes(self._prefill)
         self._behind_shares = _behind_classes(self._mixtures)
-        self._found: dict[tuple[Classes, str, Left], Pace | None] = {}
+        self._found: dict[tuple[Classes, str, Left, str], Pace | None] = {}
         self._paces: dict[tuple[str, str, Left], Pace | None] = {}
         self._reached: dict[tuple[str, str, Left], Throughput | None] = {}
         self._shares: dict[tuple[str, Left], float] = {}
         self._routing: dict[tuple[str, Left], float] = {}
 
-    def pace(self, classes: Classes, weight_format: str, without: Left = NONE) -> Pace | None:
-        """Constants of decoding for the narrowest of the classes; None without any rows."""
-        key = (classes, weight_format, without)
+    def pace(
+        self, classes: Classes, weight_format: str, without: Left = NONE, board: str = ""
+    ) -> Pace | None:
+        """Constants of decoding for the narrowest of the classes; None without any rows.
+
+        Those of a class that one board alone was measured of are for that `board`, and for "".
+        """
+        key = (classes, weight_format, without, board)
         if key not in self._found:
-            pace = self._launching(classes, weight_format, without)
+            pace = self._launching(classes, weight_format, without, board)
             share = 0.0 if pace is None else self.routing_share(classes, without)
             self._found[key] = None if pace is None else routed(pace, share)
         return self._found[key]
 
-    def _launching(self, classes: Classes, weight_format: str, without: Left) -> Pace | None:
+    def _launching(
+        self, classes: Classes, weight_format: str, without: Left, board: str
+    ) -> Pace | None:
         """Constants of dense models, a layer's time of any format as what routing takes."""
-        pace = self._dense(classes, weight_format, without)
-        of_any = self._dense(classes, ANY_FORMAT, without)
+        pace = self._dense(classes, weight_format, without, board)
+        of_any = self._dense(classes, ANY_FORMAT, without, board)
         if pace is None or of_any is None:
             return None
         return replace(pace, seconds_per_expert_layer=of_any.seconds_per_layer)
 
-    def _dense(self, classes: Classes, weight_format: str, without: Left) -> Pace | None:
+    def _dense(
+        self, classes: Classes, weight_format: str, without: Left, board: str
+    ) -> Pace | None:
         pace = None
         touched = without & self._behind_paces[classes[-2:][0]]
         for name, kind in levels(classes, weight_format):
             key = (name, kind, touched)
             if key not in self._paces:
                 rows = supporting(self._decode, name, kind, without, DECODING)
-                self._paces[key] = fit_pace(rows, pace) if rows else None
-            pace = self._paces[key] or self._by_kin(pace, classes, kind, without)
+                measured = chosen(self._decode, name, kind, without)
+                self._paces[key] = (
+                    replace(fit_pace(rows, pace), board=only_board(measured)) if rows else None
+                )
+            own = self._paces[key]
+            if own is None or (board and name != ROOT and own.board not in ("", board)):
+                own = self._by_kin(pace, classes, kind, without, board)
+            pace = own
         return pace
 
     def has_kin(self, classes: Classes, weight_format: str) -> bool:
@@ -241,13 +256,13 @@ class Fits:
         return generation and weight_format != ANY_FORMAT and not self._launched
 
     def _by_kin(
-        self, pace: Pace | None, classes: Classes, weight_format: str, without: Left
+        self, pace: Pace | None, classes: Classes, weight_format: str, without: Left, board: str
     ) -> Pace | None:
         """A generation's constants with the ratio that the format has on all of its kind."""
         if pace is None or not self.has_kin(classes, weight_format):
             return pace
-        of_any = self._dense(classes[1:], ANY_FORMAT, without)
-        of_format = self._dense(classes[1:], weight_format, without)
+        of_any = self._dense(classes[1:], ANY_FORMAT, without, board)
+        of_format = self._dense(classes[1:], weight_format, without, board)
         if of_any is None or of_format is None:
             return pace
         efficiency = pace.efficiency * of_format.efficiency / of_any.efficiency
@@ -274,11 +289,11 @@ class Fits:
         rows = chosen(self._routed, name, ANY_FORMAT, without)
         if name != ROOT and _sources(rows) < FEWEST_SOURCES:
             return prior or 0.0
-        dense = [(s, self._launching(s.classes, s.format, without)) for s in rows]
+        dense = [(s, self._launching(s.classes, s.format, without, s.board)) for s in rows]
         return fit_routing_share([(s, pace) for s, pace in dense if pace is not None], prior)
 
     def throughput(
-        self, classes: Classes, weight_format: str, without: Left = NONE
+        self, classes: Classes, weight_format: str, without: Left = NONE, board: str = ""
     ) -> Throughput | None:
         """Constants of reading prompts likewise, fitted on dense models."""
         throughput = None
@@ -287,8 +302,15 @@ class Fits:
             key = (name, kind, touched)
             if key not in self._reached:
                 rows = supporting(self._prefill, name, kind, without, PROMPTS)
-                self._reached[key] = fit_throughput(rows, throughput) if rows else None
-            throughput = self._reached[key] or throughput
+                measured = chosen(self._prefill, name, kind, without)
+                self._reached[key] = (
+                    replace(fit_throughput(rows, throughput), board=only_board(measured))
+                    if rows
+                    else None
+                )
+            own = self._reached[key]
+            if own is not None and (not board or name == ROOT or own.board in ("", board)):
+                throughput = own
         return throughput
 
     def moe_share(self, classes: Classes, without: Left = NONE) -> float:
@@ -303,7 +325,7 @@ class Fits:
         rows = chosen(self._mixtures, name, ANY_FORMAT, without) or chosen(
             self._mixtures, ROOT, ANY_FORMAT, without
         )
-        reached = [(s, self.throughput(s.classes, s.format, without)) for s in rows]
+        reached = [(s, self.throughput(s.classes, s.format, without, s.board)) for s in rows]
         return fit_moe_share([(s, r.utilization) for s, r in reached if r is not None])
 
 
@@ -334,6 +356,12 @@ def supporting(
     rows = chosen(samples, name, weight_format, NONE)
     enough = name == ROOT or wanted.suffices(rows, left, name, weight_format)
     return [s for s in left if s.case.fitted] or left if enough else []
+
+
+def only_board(rows: Iterable[Sample]) -> str:
+    """The one board that all rows are of, "" for several or none."""
+    boards = {row.board for row in rows}
+    return boards.pop() if len(boards) == 1 else ""
 
 
 def _sources(rows: Iterable[Sample]) -> int:

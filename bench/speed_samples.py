@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bench.speed_cases import Case
-from gpusizer.fit.speed.classes import Classes, decode_classes, prefill_classes
+from gpusizer.fit.speed.classes import Classes, board_of, decode_classes, prefill_classes
 from gpusizer.fit.speed.decode import step_cost
 from gpusizer.fit.speed.prefill import prompt_cost
 
@@ -31,6 +31,11 @@ class Sample:
     @property
     def format(self) -> str:
         return self.case.work.format
+
+    @property
+    def board(self) -> str:
+        """The card whatever its memory."""
+        return board_of(self.case.gpu)
 
     def left_out(self, without: Left) -> bool:
         """Whether a fit without these GPUs and sources is one without this row."""

@@ -11,7 +11,7 @@ from bench.errors import relative_errors
 from bench.speed_cases import Case
 from bench.speed_fit import Fits, prompt_seconds, step_seconds
 from bench.speed_samples import NONE, Left, Sample, decode_samples, prefill_samples
-from gpusizer.fit.speed.classes import ROOT, Classes, decode_classes
+from gpusizer.fit.speed.classes import ROOT, Classes, board_of, decode_classes
 from gpusizer.fit.speed.links import TENSOR_PARALLEL_BAND
 from gpusizer.fit.speed.tables import DECODE, PREFILL, SERVING, band
 
@@ -79,13 +79,13 @@ def score(cases: Sequence[Case]) -> Scores:
 
 def decoded(fit: Fits, sample: Sample, without: Left = NONE) -> float | None:
     """Predicted tokens per second of one user; None without constants."""
-    pace = fit.pace(sample.classes, sample.format, without)
+    pace = fit.pace(sample.classes, sample.format, without, sample.board)
     return None if pace is None else 1 / step_seconds(sample, pace)
 
 
 def prompted(fit: Fits, sample: Sample, without: Left = NONE) -> float | None:
     """Predicted prompt tokens per second likewise."""
-    reached = fit.throughput(sample.classes, sample.format, without)
+    reached = fit.throughput(sample.classes, sample.format, without, sample.board)
     share = fit.moe_share(sample.classes, without) if sample.case.work.is_moe else 1.0
     return None if reached is None else 1 / prompt_seconds(sample, reached.utilization, share)
 
@@ -200,7 +200,8 @@ def _in_band(prediction: Prediction) -> bool | None:
     if not prediction.blind:
         return None
     work = prediction.case.work
-    ends = band(prediction.quantity, work.family, prediction.classes, moe=work.is_moe)
+    board = board_of(prediction.case.gpu)
+    ends = band(prediction.quantity, work.family, prediction.classes, board, moe=work.is_moe)
     if work.tensor > 1:
         ends = ends.widened(TENSOR_PARALLEL_BAND)
     return ends.low * prediction.blind <= prediction.measured <= ends.high * prediction.blind

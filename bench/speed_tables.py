@@ -12,10 +12,11 @@ import numpy as np
 import pandas as pd
 
 from bench.errors import weighted_rank
-from bench.speed_fit import DECODING, PROMPTS, Fits, Support, supporting
+from bench.speed_fit import DECODING, PROMPTS, Fits
 from bench.speed_samples import NONE, Left, Sample
 from bench.speed_scores import Prediction, Scores, decoded, prompted
-from gpusizer.fit.speed.classes import ROOT, Classes
+from bench.speed_support import StandsOn, stands_on
+from gpusizer.fit.speed.classes import ROOT, Classes, board_of
 from gpusizer.fit.speed.rate import RateBand
 from gpusizer.fit.speed.tables import (
     ANY_FORMAT,
@@ -27,6 +28,7 @@ from gpusizer.fit.speed.tables import (
     PREFILL,
     PREFILL_TABLE,
     SERVING,
+    BoardBand,
     Key,
     Pace,
     Throughput,
@@ -35,6 +37,7 @@ from gpusizer.fit.speed.tables import (
 )
 
 _T = TypeVar("_T")
+_SUPPORT = ("runs", "sources", "cards", "board", "source")
 _Measured = tuple[Classes, str]
 """Classes from the one described on, and a format."""
 _MOST_MEASURED = "llama.cpp"
@@ -88,9 +91,7 @@ def tables(scores: Scores) -> dict[Path, str]:
                 "bandwidth_efficiency",
                 "seconds_per_layer",
                 "seconds_per_expert_layer",
-                "runs",
-                "sources",
-                "source",
+                *_SUPPORT,
             ),
             _decode_rows(scores),
         ),
@@ -101,14 +102,12 @@ def tables(scores: Scores) -> dict[Path, str]:
                 "format",
                 "mfu",
                 "moe_share",
-                "runs",
-                "sources",
-                "source",
+                *_SUPPORT,
             ),
             _prefill_rows(scores),
         ),
         BAND_TABLE: _text(
-            ("quantity", "engine_family", "gpu_class", "kind", "low", "high", "n"),
+            ("quantity", "engine_family", "gpu_class", "kind", "low", "high", "n", "board"),
             _band_rows(scores),
         ),
     }
@@ -120,7 +119,7 @@ class Constants:
 
     decode: dict[Key, Pace]
     prefill: dict[Key, Throughput]
-    bands: dict[tuple[str, str, str, str], RateBand]
+    bands: dict[tuple[str, str, str, str], BoardBand]
 
 
 def constants_without(scores: Scores, source: str) -> Constants:
@@ -136,21 +135,23 @@ def constants_without(scores: Scores, source: str) -> Constants:
     )
     paces = {
         (str(family), str(name), str(kind)): Pace(
-            float(share), float(seconds), int(runs), float(experts), int(sources)
+            float(share), float(seconds), runs, float(experts), sources, cards, board
         )
-        for family, name, kind, share, seconds, experts, runs, sources, _ in _decode_rows(
-            scores, left
+        for family, name, kind, share, seconds, experts, runs, sources, cards, board, _ in (
+            _decode_rows(scores, left)
         )
     }
     throughputs = {
         (str(family), str(name), str(kind)): Throughput(
-            float(mfu), float(share), int(runs), int(sources)
+            float(mfu), float(share), runs, sources, cards, board
         )
-        for family, name, kind, mfu, share, runs, sources, _ in _prefill_rows(scores, left)
+        for family, name, kind, mfu, share, runs, sources, cards, board, _ in _prefill_rows(
+            scores, left
+        )
     }
     bands = {
-        (quantity, family, name, kind): RateBand(float(low), float(high))
-        for quantity, family, name, kind, low, high, _ in _band_rows(others, left)
+        (quantity, family, name, kind): BoardBand(RateBand(float(low), float(high)), board)
+        for quantity, family, name, kind, low, high, _, board in _band_rows(others, left)
     }
     return Constants(
         _with_every_family(decode_table(), paces),
@@ -200,9 +201,9 @@ def _decode_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]:
     dense = [s for s in scores.samples[DECODE] if not s.case.work.is_moe]
     for family, fit in scores.fits.items():
         for classes, weight_format in _with_kin(fit, _keys(dense, family, without)):
-            stands_on = _dense_support(fit, dense, family, classes, weight_format, without)
+            support = _dense_support(fit, dense, family, classes, weight_format, without)
             pace = fit.pace(classes, weight_format, without)
-            if pace is None or stands_on is None:
+            if pace is None or support is None:
                 continue
             less, more = CAUTION if classes == (ROOT,) else (1.0, 1.0)
             efficiency, seconds = pace.efficiency * less, pace.seconds_per_layer * more
@@ -214,7 +215,7 @@ def _decode_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]:
                     f"{efficiency:.3f}",
                     f"{seconds:.7f}",
                     f"{pace.seconds_per_expert_layer * more:.7f}",
-                    *stands_on,
+                    *support.columns,
                 )
             )
     return rows
@@ -227,22 +228,21 @@ def _dense_support(
     classes: Classes,
     weight_format: str,
     without: Left,
-) -> tuple[int, int, str] | None:
+) -> StandsOn | None:
     """What constants of decoding stand on; None where the class and format have none: its own runs,
     or those of its generation in any format and those of the format on its kin."""
 
-    def own(name: str, kind: str) -> list[Sample]:
-        return _own(dense, family, name, kind, without, DECODING)
+    def own(name: str, kind: str) -> StandsOn:
+        return stands_on(dense, family, name, kind, without, DECODING)
 
     name = classes[0]
     runs = own(name, weight_format)
-    if runs or _is_wide(classes, weight_format):
-        return _stands_on(runs, name)
-    of_any = own(name, ANY_FORMAT)
-    if not (fit.has_kin(classes, weight_format) and of_any and own(classes[1], weight_format)):
+    if runs.text or _is_wide(classes, weight_format):
+        return runs
+    of_any, as_kin = own(name, ANY_FORMAT), own(classes[1], weight_format)
+    if not (fit.has_kin(classes, weight_format) and of_any.text and as_kin.text):
         return None
-    count, sources, text = _stands_on(of_any, name)
-    return count, sources, f"{text}; the format as on {classes[1]}"
+    return of_any._replace(text=f"{of_any.text}; the format as on {classes[1]}")
 
 
 def _prefill_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]:
@@ -250,9 +250,9 @@ def _prefill_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]
     for family, fit in scores.fits.items():
         for classes, weight_format in _keys(scores.samples[PREFILL], family, without):
             prompts = scores.samples[PREFILL]
-            own = _own(prompts, family, classes[0], weight_format, without, PROMPTS)
+            own = stands_on(prompts, family, classes[0], weight_format, without, PROMPTS)
             reached = fit.throughput(classes, weight_format, without)
-            if reached is None or not (own or _is_wide(classes, weight_format)):
+            if reached is None or not (own.text or _is_wide(classes, weight_format)):
                 continue
             less = CAUTION[0] if classes == (ROOT,) else 1.0
             rows.append(
@@ -262,27 +262,17 @@ def _prefill_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]
                     weight_format,
                     f"{reached.utilization * less:.3f}",
                     f"{fit.moe_share(classes, without):.2f}",
-                    *_stands_on(own, classes[0]),
+                    *own.columns,
                 )
             )
     for family, gpu_class, share, source in _ASSUMED_PREFILL:
         rows.append(
-            (family, gpu_class, ANY_FORMAT, share, _ASSUMED_MOE_SHARE, 0, 0, f"assumed: {source}")
+            (
+                *(family, gpu_class, ANY_FORMAT, share, _ASSUMED_MOE_SHARE),
+                *StandsOn(text=f"assumed: {source}").columns,
+            )
         )
     return rows
-
-
-def _own(
-    samples: Sequence[Sample],
-    family: str,
-    name: str,
-    weight_format: str,
-    without: Left,
-    wanted: Support,
-) -> list[Sample]:
-    """The rows that constants of a class and format stand on; none where it has none of its own."""
-    rows = [s for s in samples if s.case.work.family == family and s.case.split != "tensor"]
-    return supporting(rows, name, weight_format, without, wanted)
 
 
 def _is_wide(classes: Sequence[str], weight_format: str) -> bool:
@@ -291,24 +281,14 @@ def _is_wide(classes: Sequence[str], weight_format: str) -> bool:
     return len(classes) == 2 and weight_format == ANY_FORMAT
 
 
-def _stands_on(own: Sequence[Sample], name: str) -> tuple[int, int, str]:
-    """How many runs of how many sources a row stands on, none of its own for the widest class, and
-    whose they are."""
-    if not own:
-        return 0, 0, "one source: the constants that all classes of the engine share"
-    runs, gpus = len(own), len({s.case.held_out for s in own})
-    if name == ROOT:
-        return 0, 0, f"cautious share of what {runs} runs on {gpus} GPUs of other classes reach"
-    sources = len({s.case.source for s in own})
-    return runs, sources, f"{runs} runs of {sources} sources on {gpus} GPUs in throughput.jsonl"
-
-
 def _band_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]:
     """Ends of the bands: where speeds of strangers' machines lie about what constants fitted
     without their source predict, by class. Every source weighs the same."""
     keys = ["quantity", "family", "gpu_class", "kind"]
     lines = [*_stranger_lines(scores, without), *_serving_lines(scores.predictions)]
-    ratios = pd.DataFrame(lines, columns=[*keys, "source", "log_ratio"]).explode("gpu_class")
+    ratios = pd.DataFrame(lines, columns=[*keys, "source", "board", "log_ratio"]).explode(
+        "gpu_class"
+    )
     rows: list[tuple[Any, ...]] = []
     for (quantity, family, gpu_class, kind), group in ratios.groupby(keys):
         if len(group) < FEWEST or (quantity != SERVING and group["source"].nunique() < 2):
@@ -322,7 +302,10 @@ def _band_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]:
             low, high = _bounded(low, high, _WIDEST_ELSEWHERE if gpu_class == ROOT else _WIDEST)
         if gpu_class == ROOT:
             low, high = min(low, _WIDEST_UNMEASURED[0]), max(high, _WIDEST_UNMEASURED[1])
-        rows.append((quantity, family, gpu_class, kind, f"{low:.3f}", f"{high:.3f}", len(group)))
+        boards = set(group["board"])
+        board = boards.pop() if len(boards) == 1 and gpu_class != ROOT else ""
+        ends = (f"{low:.3f}", f"{high:.3f}")
+        rows.append((quantity, family, gpu_class, kind, *ends, len(group), board))
     return rows
 
 
@@ -362,7 +345,7 @@ def _stranger_lines(scores: Scores, without: Left) -> Iterator[tuple[Any, ...]]:
                 kind = MOE if work.is_moe else DENSE
                 classes = s.classes if quantity == DECODE else sorted({*s.classes[-2:]})
                 ratio = math.log(1 / s.measured / rate)
-                yield quantity, work.family, classes, kind, s.case.source, ratio
+                yield quantity, work.family, classes, kind, s.case.source, s.board, ratio
 
 
 def _of_others(scores: Scores, quantity: str, sample: Sample, left: Left) -> float | None:
@@ -377,7 +360,8 @@ def _serving_lines(predictions: Iterable[Prediction]) -> Iterator[tuple[Any, ...
         if p.quantity == SERVING and p.blind:
             classes = sorted({p.wide_class, ROOT})
             ratio = math.log(p.measured / p.blind)
-            yield SERVING, p.case.work.family, classes, p.kind, p.case.source, ratio
+            source, board = p.case.source, board_of(p.case.gpu)
+            yield SERVING, p.case.work.family, classes, p.kind, source, board, ratio
 
 
 def _text(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

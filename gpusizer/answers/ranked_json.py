@@ -18,6 +18,7 @@ from gpusizer.fit.ranking import Alternative, Ranked
 from gpusizer.fit.serving.replicas import ServingTarget
 from gpusizer.fit.serving.serving_rows import Replicas, ServingPlan
 from gpusizer.fit.speed import Speeds
+from gpusizer.fit.speed.tables import Basis
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 
@@ -95,20 +96,21 @@ def _price_json(item: Ranked) -> Json:
 
 
 def _basis_json(speeds: Speeds) -> Json:
-    """What all speeds assume; "fitted" on runs of so many sources, of this kind of engine on such
-    GPUs, or "assumed" from others."""
+    """What all speeds assume; "fitted" on runs of some sources and cards, of this kind of engine on
+    this card, its generation or its kin, or "assumed" from others."""
     return {
         **parts(speeds, "users", "serving_users"),
-        "decode": _stands_on(speeds.decode_runs, speeds.decode_sources),
-        "prefill": _stands_on(speeds.prefill_runs, speeds.prefill_sources),
+        "decode": _stands_on(speeds.decode_basis),
+        "prefill": _stands_on(speeds.prefill_basis),
         "prompt_tokens": speeds.prompt,
         "answer_tokens": speeds.answer,
     }
 
 
-def _stands_on(runs: int, sources: int) -> Json:
-    provenance = "fitted" if runs else "assumed"
-    return {"provenance": provenance, "measured_runs": runs, "sources": sources}
+def _stands_on(basis: Basis) -> Json:
+    provenance = "fitted" if basis.runs else "assumed"
+    counts = {"measured_runs": basis.runs, **parts(basis, "sources", "cards")}
+    return {"provenance": provenance, **counts, "measured_on": basis.measured_on or None}
 
 
 def _parallelism_json(fit: Fit) -> Json:

@@ -57,7 +57,7 @@ def test_computing_is_a_floor_under_the_reading_of_weights() -> None:
     """512 sequences: 2 x 8e9 x 512 FLOP at 0.70 of 165.2 TFLOPS are 70.8 ms, more than the
     31.7 of reading. Caches take 512 times as long, 511 more sequences 30 us each."""
     cost = step_cost(WORK, card("4090"), 512)
-    share = find(prefill_table(), "serving", prefill_classes(card("4090")), "16-bit")
+    _, share = find(prefill_table(), "serving", prefill_classes(card("4090")), "16-bit", "")
     assert cost is not None and share.utilization == 0.70
     computing = 2 * 8e9 * 512 / (0.70 * 165.2e12)
     expected = computing + 512 * 0.001984 + 0.0032 + 511 * 3e-5

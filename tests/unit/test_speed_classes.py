@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from gpusizer.answers.conclusion.clauses import unmeasured
 from gpusizer.answers.ranked_json import ranked_json
-from gpusizer.fit.speed.classes import decode_classes, format_class, prefill_classes
+from gpusizer.fit.speed.classes import board_of, decode_classes, format_class, prefill_classes
 from gpusizer.fit.speed.tables import (
     band,
+    band_table,
     decode_table,
     find,
     prefill_table,
@@ -49,20 +51,52 @@ def test_formats() -> None:
 
 def test_an_unmeasured_pair_is_cautious_wide_and_says_so() -> None:
     table = decode_table()
-    measured = find(table, "serving", ("nvidia_hbm", "any"), "16-bit")
-    unmeasured = find(table, "serving", ("intel", "any"), "16-bit")
+    _, measured = find(table, "serving", ("nvidia_hbm", "any"), "16-bit", "")
+    _, unmeasured = find(table, "serving", ("intel", "any"), "16-bit", "")
     assert unmeasured.runs == 0 < measured.runs
     assert unmeasured.efficiency < measured.efficiency
     measured_rate, unmeasured_rate = (
-        band("decode", "serving", classes, moe=False)
+        band("decode", "serving", classes, "", moe=False)
         for classes in (("nvidia_hbm", "any"), ("intel", "any"))
     )
     assert unmeasured_rate.low < measured_rate.low
     report = ranked_json(on(LLAMA, "Gaudi 3", "bf16"))["speed_basis"]
-    assert report["decode"] == {"provenance": "assumed", "measured_runs": 0, "sources": 0}
+    none = {"provenance": "assumed", "measured_runs": 0, "sources": 0, "cards": 0}
+    assert report["decode"] == {**none, "measured_on": None}
 
 
 def test_every_family_has_constants_for_everything() -> None:
     for family in ("llama.cpp", "exllama", "mlx", "transformers", "serving"):
-        assert find(decode_table(), family, ("any",), "k-quant").efficiency > 0
-        assert find(prefill_table(), family, ("any",), "k-quant").utilization > 0
+        assert find(decode_table(), family, ("any",), "k-quant", "")[1].efficiency > 0
+        assert find(prefill_table(), family, ("any",), "k-quant", "")[1].utilization > 0
+
+
+def test_one_card_never_sets_a_class_nor_does_one_source() -> None:
+    """Of every row of the constants: what it was fitted on is borne out by two sources, and by two
+    boards unless the row is for the one board."""
+    tables = (decode_table(), prefill_table())
+    fitted = {key: row for table in tables for key, row in table.items() if row.runs}
+    assert len(fitted) > 100
+    for key, row in fitted.items():
+        assert row.sources >= 2, key
+        assert (row.cards == 1) == bool(row.board), key
+    bands = {key: row for key, row in band_table().items() if row.board}
+    assert bands and all(key[2] != "any" for key in bands)
+
+
+def test_others_of_a_class_of_one_card_have_what_their_kin_have() -> None:
+    """A Ryzen AI Max+ 395 was measured, a 390 was not: it has what AMD's GPUs do, and how far
+    apart they lie."""
+    halo, point = card("Strix Halo 128GB"), card("Ryzen AI Max 390 128GB")
+    assert decode_classes(halo) == decode_classes(point)
+    board, classes = board_of(halo), decode_classes(point)
+    own = find(decode_table(), "llama.cpp", classes, "k-quant", board)
+    kin = find(decode_table(), "llama.cpp", classes, "k-quant", board_of(point))
+    assert (own[0], own[1].board) == ("amd_apu", board) and kin[0] == "amd"
+    ends = [band("decode", "llama.cpp", classes, name, moe=False) for name in (board, "")]
+    assert ends[0] != ends[1] == band("decode", "llama.cpp", ("amd", "any"), "", moe=False)
+    said = {name: on(LLAMA, name, "q4_k_m", engine="llama.cpp") for name in (halo.slug, point.slug)}
+    bases = [ranked_json(place)["speed_basis"]["decode"]["measured_on"] for place in said.values()]
+    assert bases == ["card", "kin"]
+    notes = [[note.code for note in unmeasured(place)] for place in said.values()]
+    assert notes == [[], ["answer_kin_speed"]]

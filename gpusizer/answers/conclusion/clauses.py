@@ -168,15 +168,19 @@ def facts_of(place: Ranked) -> Mapping[str, NoteValue | None]:
 
 
 def unmeasured(place: Ranked) -> Iterator[Note]:
-    """That no published run stands behind the speed, or few."""
+    """That no published run of such a card stands behind the speed."""
     if place.drawn is not None:
         yield Note("answer_picture_runs")
     if place.read is not None or place.heard is not None:
         yield Note("answer_derived_speed")
         return
-    if place.speeds is not None and place.decode is not None and not place.speeds.decode_runs:
-        engine = place.fit.estimate.engine.name
-        yield Note("answer_unmeasured", engine=engine, gpu=place.fit.gpu.name)
+    if place.speeds is None or place.decode is None:
+        return
+    engine, gpu = place.fit.estimate.engine.name, place.fit.gpu
+    if not place.speeds.decode_basis.runs:
+        yield Note("answer_unmeasured", engine=engine, gpu=gpu.name)
+    elif place.speeds.decode_basis.measured_on == "kin":
+        yield Note("answer_kin_speed", engine=engine, gpu=gpu.name, vendor=gpu.vendor)
 
 
 def is_text(profile: ModelProfile) -> bool:

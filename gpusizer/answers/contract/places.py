@@ -111,7 +111,14 @@ ScoreJson = Annotated[
         of(NotRequired[float], "usd_per_thousand_pictures"),
     ),
 ]
-_Runs = Annotated[Written, FieldsOf(of(str, "provenance"), of(int, "measured_runs", "sources"))]
+_Runs = Annotated[
+    Written,
+    FieldsOf(
+        of(str, "provenance"),
+        of(int, "measured_runs", "sources", "cards"),
+        of(str | None, "measured_on"),
+    ),
+]
 SpeedBasisJson = Annotated[
     Written,
     FieldsOf(

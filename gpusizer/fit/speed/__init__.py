@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gpusizer.fit.fit import Fit
-from gpusizer.fit.speed.classes import SERVING, decode_classes, prefill_classes
-from gpusizer.fit.speed.decode import backend_band, pace_of, step_seconds
+from gpusizer.fit.speed.classes import SERVING, board_of, decode_classes, prefill_classes
+from gpusizer.fit.speed.decode import backend_band, decoding_as_on, step_seconds
 from gpusizer.fit.speed.links import TENSOR_PARALLEL_BAND
-from gpusizer.fit.speed.prefill import prompt_token_seconds, reached_on
+from gpusizer.fit.speed.prefill import prompt_token_seconds, prompts_as_on
 from gpusizer.fit.speed.rate import Rate, RateBand
-from gpusizer.fit.speed.tables import DECODE, PREFILL, band, engine_limits, has_own_band
+from gpusizer.fit.speed.tables import DECODE, PREFILL, Basis, band, engine_limits, has_own_band
 from gpusizer.fit.speed.tables import SERVING as TOTALS
 from gpusizer.fit.speed.work import ModelFacts, Work
 from gpusizer.gpus import Gpu
@@ -33,9 +33,8 @@ class Speeds:
         serving: answer tokens/s of all users at `serving_users`, prompts read in between.
         serving_users: sequences the caches hold at once, within the engine's limits.
         users, prompt, answer: the workload's users; the tokens assumed in a sequence.
-        decode_runs, prefill_runs: measurements behind the constants, of this kind of engine on such
-            GPUs; 0 where constants of other hardware are used instead.
-        decode_sources, prefill_sources: who published these.
+        decode_basis, prefill_basis: measurements behind the constants, of this kind of engine on
+            such GPUs; none where constants of other hardware are used instead.
     """
 
     decode: Rate | None
@@ -48,10 +47,8 @@ class Speeds:
     users: int
     prompt: int
     answer: int
-    decode_runs: int
-    prefill_runs: int
-    decode_sources: int
-    prefill_sources: int
+    decode_basis: Basis
+    prefill_basis: Basis
 
     def at_least(self, output: float) -> Speeds:
         """The speeds of users who together decode `output` tokens/s or more.
@@ -82,7 +79,6 @@ def speeds(work: Work | None, fit: Fit) -> Speeds | None:
     prefill_band, totals_band = _band(PREFILL, work, gpu), _band(TOTALS, work, gpu)
     single_step, shared_step = step_seconds(work, gpu, 1), step_seconds(work, gpu, facts.users)
     per_user = _rate(_inverse(shared_step), several)
-    pace, reached = pace_of(work, gpu), reached_on(work, gpu)
     return Speeds(
         decode=_rate(_inverse(single_step), decode_band),
         per_user=per_user,
@@ -94,10 +90,8 @@ def speeds(work: Work | None, fit: Fit) -> Speeds | None:
         users=facts.users,
         prompt=facts.prompt,
         answer=facts.answer,
-        decode_runs=pace.runs,
-        prefill_runs=reached.runs,
-        decode_sources=pace.sources,
-        prefill_sources=reached.sources,
+        decode_basis=Basis.of(decoding_as_on(work, gpu), decode_classes(gpu)),
+        prefill_basis=Basis.of(prompts_as_on(work, gpu), prefill_classes(gpu)),
     )
 
 
@@ -144,7 +138,7 @@ def decode_bands(work: Work, gpu: Gpu) -> tuple[RateBand, RateBand]:
 def is_measured(work: Work, gpu: Gpu) -> bool:
     """Whether the band of what each user of the workload sees was measured on such GPUs."""
     quantity = DECODE if work.facts.users == 1 else TOTALS
-    return has_own_band(quantity, work.family, decode_classes(gpu))
+    return has_own_band(quantity, work.family, decode_classes(gpu), board_of(gpu))
 
 
 def serving_bands(work: Work, gpu: Gpu) -> tuple[RateBand, RateBand]:
@@ -163,7 +157,7 @@ def _first_token(work: Work, gpu: Gpu, step: float | None, by: RateBand) -> Rate
 
 def _band(quantity: str, work: Work, gpu: Gpu) -> RateBand:
     classes = prefill_classes(gpu) if quantity == PREFILL else decode_classes(gpu)
-    measured = band(quantity, work.family, classes, moe=work.is_moe)
+    measured = band(quantity, work.family, classes, board_of(gpu), moe=work.is_moe)
     return measured if work.tensor == 1 else measured.widened(TENSOR_PARALLEL_BAND)
 
 

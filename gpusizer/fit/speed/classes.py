@@ -6,6 +6,7 @@ narrower one was not measured.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -25,6 +26,14 @@ _XE = ("Alchemist", "Battlemage")
 _EXPORT_FLOPS_PER_BYTE = 60
 """Fewer 16-bit operations per byte of bandwidth: chips cut down for export (H20), whose cores
 cannot draw it."""
+
+
+_MEMORY = re.compile(r"-[\d.]+gb$")
+
+
+def board_of(gpu: Gpu) -> str:
+    """The card whatever its memory: a class that one board was measured of is this board's."""
+    return _MEMORY.sub("", gpu.slug)
 
 
 @lru_cache(maxsize=512)

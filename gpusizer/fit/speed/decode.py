@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from gpusizer.fit.speed.classes import SERVING, decode_classes
+from gpusizer.fit.speed.classes import SERVING, board_of, decode_classes
 from gpusizer.fit.speed.kernels import (
     backends_of,
     cache_reads,
@@ -152,7 +152,12 @@ def backend_band(work: Work, gpu: Gpu) -> RateBand:
 
 def pace_of(work: Work, gpu: Gpu) -> Pace:
     """The constants of that engine, format and class of GPU."""
-    return find(decode_table(), work.family, decode_classes(gpu), work.format)
+    return decoding_as_on(work, gpu)[1]
+
+
+def decoding_as_on(work: Work, gpu: Gpu) -> tuple[str, Pace]:
+    """The same behind the class that they were measured on."""
+    return find(decode_table(), work.family, decode_classes(gpu), work.format, board_of(gpu))
 
 
 def _computing(work: Work, gpu: Gpu, tokens: float) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpusizer.fit.speed.classes import SERVING, prefill_classes
+from gpusizer.fit.speed.classes import SERVING, board_of, prefill_classes
 from gpusizer.fit.speed.kernels import pipelined
 from gpusizer.fit.speed.links import exchange_seconds
 from gpusizer.fit.speed.tables import Throughput, find, prefill_table
@@ -83,7 +83,13 @@ def prompt_token_seconds(work: Work, gpu: Gpu, waiting: int = 1) -> float | None
 
 def reached_on(work: Work, gpu: Gpu) -> Throughput:
     """The constants of that engine, format and class of GPU."""
-    return find(prefill_table(), work.family, prefill_classes(gpu), work.format)
+    return prompts_as_on(work, gpu)[1]
+
+
+def prompts_as_on(work: Work, gpu: Gpu) -> tuple[str, Throughput]:
+    """The same behind the class that they were measured on."""
+    classes, board = prefill_classes(gpu), board_of(gpu)
+    return find(prefill_table(), work.family, classes, work.format, board)
 
 
 def flops_per_second(work: Work, gpu: Gpu) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from gpusizer.core.paths import DATA_DIR, GENERATED_DIR
 from gpusizer.core.tables import TableRow, read_table
@@ -22,8 +22,6 @@ ENGINE_TABLE = DATA_DIR / "speed_engines.csv"
 
 _UNKNOWN_BAND = RateBand(0.5, 1.6)
 
-_T = TypeVar("_T")
-
 Key = tuple[str, str, str]
 """Engine family, class of GPU, format of the weights."""
 
@@ -34,8 +32,9 @@ class Pace:
 
     Attributes:
         seconds_per_expert_layer: what a layer with routed experts takes more.
-        runs, sources: measurements of the narrowest class that was found, and of how many
-            publishers; 0 for none.
+        runs, sources, cards: measurements of the narrowest class that was found, of how many
+            publishers and on how many boards; 0 for none.
+        board: the one that all of these are of, "" for several or none.
     """
 
     efficiency: float
@@ -43,19 +42,58 @@ class Pace:
     runs: int
     seconds_per_expert_layer: float = 0.0
     sources: int = 0
+    cards: int = 0
+    board: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
     """Constants of reading prompts: the share of the GPU's 16-bit peak that is reached.
 
-    `moe_share`: what of it is left for mixtures of experts; `runs` and `sources` as for decoding.
+    `moe_share`: what of it is left for mixtures of experts; the others as for decoding.
     """
 
     utilization: float
     moe_share: float
     runs: int
     sources: int = 0
+    cards: int = 0
+    board: str = ""
+
+
+_T = TypeVar("_T", Pace, Throughput)
+
+
+class Basis(NamedTuple):
+    """Whose measurements stand behind a speed.
+
+    Attributes:
+        runs, sources, cards: how many, of how many publishers and boards; 0 for none.
+        measured_on: "card", "generation" and "kin" for the narrowest class that has any: this board
+            alone, several of its generation or tier, others; "" for none.
+    """
+
+    runs: int
+    sources: int
+    cards: int
+    measured_on: str
+
+    @classmethod
+    def of(cls, found: tuple[str, Pace] | tuple[str, Throughput], classes: Classes) -> Basis:
+        """The basis of constants that were found among a card's classes."""
+        name, constants = found
+        if not constants.runs:
+            return cls(0, 0, 0, "")
+        own = "generation" if len(classes) > 2 and name == classes[0] else "kin"
+        where = "card" if constants.board else own
+        return cls(constants.runs, constants.sources, constants.cards, where)
+
+
+class BoardBand(NamedTuple):
+    """A band, and the one board that all of its measurements are of, "" for several."""
+
+    band: RateBand
+    board: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +113,11 @@ def decode_table() -> dict[Key, Pace]:
 def _pace(row: TableRow) -> Pace:
     efficiency, per_layer = row.number("bandwidth_efficiency"), row.number("seconds_per_layer")
     experts = row.number("seconds_per_expert_layer")
-    return Pace(efficiency, per_layer, row.integer("runs"), experts, row.integer("sources"))
+    return Pace(efficiency, per_layer, row.integer("runs"), experts, *_stands_on(row))
+
+
+def _stands_on(row: TableRow) -> tuple[int, int, str]:
+    return row.integer("sources"), row.integer("cards"), row.optional("board", str) or ""
 
 
 @cache
@@ -85,24 +127,27 @@ def prefill_table() -> dict[Key, Throughput]:
 
 
 def _throughput(row: TableRow) -> Throughput:
-    runs, sources = row.integer("runs"), row.integer("sources")
-    return Throughput(row.number("mfu"), row.number("moe_share"), runs, sources)
+    return Throughput(
+        row.number("mfu"), row.number("moe_share"), row.integer("runs"), *_stands_on(row)
+    )
 
 
 @cache
-def band_table() -> dict[tuple[str, str, str, str], RateBand]:
+def band_table() -> dict[tuple[str, str, str, str], BoardBand]:
     """Bands by quantity, family, class and kind of model."""
     return dict(read_table(BAND_TABLE, _keyed_band))
 
 
-def _keyed_band(row: TableRow) -> tuple[tuple[str, str, str, str], RateBand]:
+def _keyed_band(row: TableRow) -> tuple[tuple[str, str, str, str], BoardBand]:
     key = (
         row.text("quantity"),
         row.text("engine_family"),
         row.text("gpu_class"),
         row.one_of("kind", (DENSE, MOE)),
     )
-    return key, RateBand(row.number("low"), row.number("high"))
+    return key, BoardBand(
+        RateBand(row.number("low"), row.number("high")), row.optional("board", str) or ""
+    )
 
 
 @cache
@@ -123,32 +168,39 @@ def _key(row: TableRow) -> Key:
     return row.text("engine_family"), row.text("gpu_class"), row.text("format")
 
 
-def find(table: dict[Key, _T], family: str, classes: Classes, weight_format: str) -> _T:
-    """The constants of the narrowest class that has any; there are some for `ROOT`."""
+def find(
+    table: dict[Key, _T], family: str, classes: Classes, weight_format: str, board: str
+) -> tuple[str, _T]:
+    """The narrowest class that has constants for a board, and these; there are some for `ROOT`.
+
+    One board sets constants for itself alone: others of its class have those of their kin.
+    """
     for gpu_class in classes:
         for kind in (weight_format, ANY_FORMAT):
             constants = table.get((family, gpu_class, kind))
-            if constants is not None:
-                return constants
-    return table[(family, ROOT, ANY_FORMAT)]
+            if constants is not None and constants.board in ("", board):
+                return gpu_class, constants
+    return ROOT, table[(family, ROOT, ANY_FORMAT)]
 
 
-def band(quantity: str, family: str, classes: Classes, *, moe: bool) -> RateBand:
-    """How far measurements lie from predictions, for the narrowest class with enough of them."""
+def band(quantity: str, family: str, classes: Classes, board: str, *, moe: bool) -> RateBand:
+    """How far measurements lie from predictions, for the narrowest class with enough of them on
+    several boards or on this one."""
     table = band_table()
     kinds = (MOE, DENSE) if moe else (DENSE,)
     for kind in kinds:
         for gpu_class in classes:
-            band_of_class = table.get((quantity, family, gpu_class, kind))
-            if band_of_class is not None:
-                return band_of_class
+            found = table.get((quantity, family, gpu_class, kind))
+            if found is not None and found.board in ("", board):
+                return found.band
     return _UNKNOWN_BAND
 
 
-def has_own_band(quantity: str, family: str, classes: Classes) -> bool:
+def has_own_band(quantity: str, family: str, classes: Classes, board: str) -> bool:
     """Whether a band was measured on one of the classes, other than the widest."""
     names, kinds, table = [name for name in classes if name != ROOT], (DENSE, MOE), band_table()
-    return any((quantity, family, name, kind) in table for name in names for kind in kinds)
+    found = (table.get((quantity, family, name, kind)) for name in names for kind in kinds)
+    return any(each is not None and each.board in ("", board) for each in found)
 
 
 HOST_TABLE = DATA_DIR / "speed_hosts.csv"
