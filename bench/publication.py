@@ -16,15 +16,17 @@ import pandas as pd
 from bench import agreement, quality
 from bench.authors import author_rows
 from bench.errors import RivalSummary, Shared
-from bench.evaluation import APART, MEMORY, Accuracy, Columns, Key
+from bench.evaluation import APART, MEMORY, SPEED, Accuracy, Columns, Key, speed_scores
 from bench.first_contact import not_fitted_on
 from bench.rivals import AUTO, NAMED, versions
+from bench.speed_left_out import KINDS, errors_left_out
 from gpusizer.answers.accuracy import (
     FILE,
     AccuracyTable,
     AuthorRow,
     ErrorRow,
     QualityErrors,
+    SpeedsLeftOut,
     accuracy_from_json,
     percent_text,
     rival_text,
@@ -55,6 +57,7 @@ def published(accuracy: Accuracy, as_of: str) -> dict[str, Any]:
         "hf_mem": versions(),
         "authors": author_rows(),
         "quality": quality_errors(),
+        "speeds_left_out": errors_left_out(speed_scores()) if SPEED in accuracy.sections else [],
         "sections": {
             name: _rows(accuracy.sections[name], _of_section(accuracy.comparisons, name))
             for name in _TITLES
@@ -166,6 +169,8 @@ def document(table: AccuracyTable) -> str:
     for name, title in _TITLES.items():
         if table.sections.get(name):
             lines += ["", f"## {title}", "", *_markdown_rows(table.sections[name])]
+        if name == SPEED and table.speeds_left_out:
+            lines += ["", *_left_out_rows(table.speeds_left_out)]
         if name == MEMORY:
             lines += _more_of_hf_mem(table.sections.get(name, ()))
         if name == APART and table.sections.get(name):
@@ -174,6 +179,27 @@ def document(table: AccuracyTable) -> str:
         lines += ["", *_authors(table.authors)]
     lines += ["", *agreement.section(agreement.read())]
     return "\n".join([*lines, ""])
+
+
+def _left_out_rows(rows: Sequence[SpeedsLeftOut]) -> list[str]:
+    """Median and mean errors with the source, the card or the generation of each row left out."""
+    heads = (
+        "component",
+        "n",
+        *(f"{kind}: {name}" for kind in KINDS for name in ("median", "mean")),
+    )
+    return [
+        _TEXTS["left_out"].strip(),
+        "",
+        f"| {' | '.join(heads)} |",
+        "|---|" + "--:|" * (len(heads) - 1),
+        *(
+            f"| {row.component} | {row.n} | "
+            + " | ".join(percent_text(share) for kind in KINDS for share in getattr(row, kind))
+            + " |"
+            for row in rows
+        ),
+    ]
 
 
 def _quality_line(errors: QualityErrors) -> str:
@@ -232,9 +258,9 @@ def _more_of_hf_mem(rows: tuple[ErrorRow, ...]) -> list[str]:
 
 
 def _markdown_rows(rows: tuple[ErrorRow, ...]) -> list[str]:
-    head = ["engine", "component", "n", "median", "mean", "bias", "p95", "mean GiB"]
-    head += ["sources", "**left out: mean**", "median", "p95", "bias", "in band"]
-    head += ["first contact: n", "mean", "naive", "hf-mem", "worst"]
+    head = ["engine", "component", "**left out: mean**", "median", "p95", "bias", "in band"]
+    head += ["sources", "first contact: n", "mean"]
+    head += ["all rows: n", "median", "mean", "bias", "p95", "mean GiB", "naive", "hf-mem", "worst"]
     return [
         "| " + " | ".join(head) + " |",
         "|---|---|" + "--:|" * (len(head) - 2),
@@ -247,20 +273,20 @@ def _cells(row: ErrorRow) -> list[str]:
     return [
         row.engine,
         row.component,
+        f"**{percent_text(left_out.mean)}**",
+        percent_text(left_out.median),
+        percent_text(left_out.p95),
+        percent_text(left_out.bias, signed=True),
+        percent_text(left_out.in_band),
+        str(left_out.sources),
+        "—" if contact is None else str(contact.n),
+        percent_text(contact and contact.mean),
         str(row.n),
         percent_text(row.median),
         percent_text(row.mean),
         percent_text(row.bias, signed=True),
         percent_text(row.p95),
         "—" if row.mean_gib is None else f"{row.mean_gib:.2f}",
-        str(left_out.sources),
-        f"**{percent_text(left_out.mean)}**",
-        percent_text(left_out.median),
-        percent_text(left_out.p95),
-        percent_text(left_out.bias, signed=True),
-        percent_text(left_out.in_band),
-        "—" if contact is None else str(contact.n),
-        percent_text(contact and contact.mean),
         percent_text(row.naive_mean),
         rival_text(row.hf_mem),
         f"[{percent_text(row.worst, signed=True)}]({row.worst_url})",

@@ -142,8 +142,8 @@ def compare(row: Row) -> Iterator[Comparison]:
     measured, alone = row["measured"], row.get("concurrency", 1) == 1
     total = _SERVED if row.get("scenario") == OFFLINE else _TOTAL
     shown = {
-        DECODE: (_DECODED, _DECODED, f"decode_{_kind(row)}") if alone else None,
-        PREFILL: (_PREFILLED, _PREFILLED, "prefill") if row.get("split") != "tensor" else None,
+        DECODE: (_DECODED, _DECODED, component_of(row, DECODE)) if alone else None,
+        PREFILL: (_PREFILLED, _PREFILLED, PREFILL) if row.get("split") != "tensor" else None,
         SERVING: (_SERVED, total, "serving"),
     }
     for quantity, place in shown.items():
@@ -163,6 +163,11 @@ def compare(row: Row) -> Iterator[Comparison]:
             in_bytes=False,
             band=(rate["low"], rate["high"]),
         )
+
+
+def component_of(row: Row, quantity: str) -> str:
+    """The name under which errors of a row's quantity are summed up."""
+    return f"{DECODE}_{_kind(row)}" if quantity == DECODE else quantity
 
 
 def _kind(row: Row) -> str:

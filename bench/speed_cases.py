@@ -28,7 +28,6 @@ class Case:
         prompt_work: of reading the prompt.
         total: answered tokens per second of all users with the constants in use: at full load, or
             of those the row states.
-        held_out: what leave-one-GPU-out leaves out with this row.
         source: whose measurement it is.
         fitted: whether constants are fitted on it: not on rows of first contact that leave backend,
             build and context unsaid. Bands count every row.
@@ -40,7 +39,6 @@ class Case:
     prompt_work: Work
     gpu: Gpu
     total: float | None
-    held_out: str
     source: str
     fitted: bool
     concurrency: int
@@ -95,7 +93,6 @@ def _case(row: Row) -> Case | None:
         prompt_work=prompt_work,
         gpu=ranked.fit.gpu,
         total=None if total is None else total.likely,
-        held_out=ranked.fit.gpu.slug,
         source=row["source_group"],
         fitted=row["id"] not in not_fitted_on() or states_how_it_ran(row),
         concurrency=row.get("concurrency", 1),

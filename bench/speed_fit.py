@@ -369,10 +369,10 @@ def _sources(rows: Iterable[Sample]) -> int:
 
 
 def _behind_classes(samples: Sequence[Sample]) -> Mapping[str, set[str]]:
-    """The GPUs and sources of each class: what of these is left out changes its constants, and
-    all that leave out others share a fit."""
+    """The sources, boards and narrowest classes of each class: what of these is left out changes
+    its constants, and all that leave out others share a fit."""
     names: defaultdict[str, set[str]] = defaultdict(set)
     for sample in samples:
         for name in sample.classes:
-            names[name] |= {sample.case.held_out, sample.case.source}
+            names[name] |= sample.belongs_to
     return names

@@ -11,7 +11,7 @@ from gpusizer.fit.speed.decode import step_cost
 from gpusizer.fit.speed.prefill import prompt_cost
 
 Left = frozenset[str]
-"""GPUs and sources that a fit leaves out."""
+"""Sources, boards and classes that a fit leaves out."""
 NONE: Left = frozenset()
 
 
@@ -38,8 +38,13 @@ class Sample:
         return board_of(self.case.gpu)
 
     def left_out(self, without: Left) -> bool:
-        """Whether a fit without these GPUs and sources is one without this row."""
-        return self.case.held_out in without or self.case.source in without
+        """Whether a fit without these is one without this row."""
+        return bool(without & self.belongs_to)
+
+    @property
+    def belongs_to(self) -> Left:
+        """Its source, its board and its narrowest class."""
+        return frozenset({self.case.source, self.board, self.classes[0]})
 
 
 def decode_samples(cases: Iterable[Case]) -> list[Sample]:

@@ -106,7 +106,7 @@ def _decode_predictions(samples: Sequence[Sample], fits: dict[str, Fits]) -> Ite
             DECODE,
             sample.classes,
             1 / sample.measured,
-            blind=decoded(fit, sample, frozenset({case.held_out})),
+            blind=decoded(fit, sample, frozenset({sample.board})),
             fitted=fitted,
             roofline=ideal,
             flat=_flat(sample, samples, ideal),
@@ -125,7 +125,7 @@ def _flat(sample: Sample, samples: Sequence[Sample], ideal: float) -> float | No
         for s in samples
         if s.case.work.family == sample.case.work.family
         and s.classes[-2:] == sample.classes[-2:]
-        and s.case.held_out != sample.case.held_out
+        and s.board != sample.board
     ]
     return ideal * pd.Series(shares).median() if shares else None
 
@@ -141,7 +141,7 @@ def _prefill_predictions(samples: Sequence[Sample], fits: dict[str, Fits]) -> It
             PREFILL,
             sample.classes,
             1 / sample.measured,
-            blind=prompted(fit, sample, frozenset({sample.case.held_out})),
+            blind=prompted(fit, sample, frozenset({sample.board})),
             fitted=fitted,
         )
 
@@ -167,7 +167,7 @@ def group_errors(predictions: Iterable[Prediction]) -> pd.DataFrame:
     lines = [
         [
             list(_group_names(p)),
-            p.case.held_out,
+            board_of(p.case.gpu),
             p.measured,
             p.blind,
             p.fitted,

@@ -23,6 +23,7 @@ from bench.publication import (
 from gpusizer.answers.accuracy import (
     AccuracyTable,
     AuthorRow,
+    SpeedsLeftOut,
     accuracy_from_json,
     load_accuracy,
 )
@@ -113,10 +114,10 @@ def test_the_headline_by_hand() -> None:
 
 def test_the_document_by_hand() -> None:
     text = document(table(ROW))
-    everything = "| 4 | 1.0% | 1.5% | −0.50% | 6.0% | 0.25 "
-    left_out = "| 3 | **2.0%** | 1.2% | 7.0% | +1.0% | 75% | 2 | 30% | 8.0% | 50% (2/4) "
+    left_out = "| **2.0%** | 1.2% | 7.0% | +1.0% | 75% | 3 | 2 | 30% "
+    everything = "| 4 | 1.0% | 1.5% | −0.50% | 6.0% | 0.25 | 8.0% | 50% (2/4) "
     worst = "| [+6.0%](https://example.org/log?a=1"
-    assert f"| vllm | weights {everything}{left_out}{worst}" in text
+    assert f"| vllm | weights {left_out}{everything}{worst}" in text
     assert "## Runs with something that no request can state" in text
     assert "10 published measurements, 8 of them" in text
     assert "*hf-mem* is hf-mem 1.2" in text
@@ -127,9 +128,18 @@ def test_the_document_by_hand() -> None:
         in text
     )
     plain = {**ROW, "mean_gib": None, "naive_mean": None, "hf_mem": None, "first_contact": None}
-    assert "| 6.0% | — | 3 |" in document(table(plain))
-    assert "| 75% | — | — | — | — |" in document(table(plain))
+    assert "| 6.0% | — | — | — |" in document(table(plain))
+    assert "| 75% | 3 | — | — | 4 |" in document(table(plain))
     assert "--kv-cache-dtype" not in document(table(plain))
+
+
+def test_the_document_tells_what_is_left_without_source_card_and_generation() -> None:
+    row = {"component": "decode_amd", "n": 47, "source": [0.08, 0.18]}
+    row |= {"card": [0.16, 0.24], "generation": [0.15, 0.255]}
+    speeds = replace(table(ROW), sections={"speed": table(ROW).sections["memory"]})
+    shown = replace(speeds, speeds_left_out=(SpeedsLeftOut(**row),))
+    assert "| decode_amd | 47 | 8.0% | 18% | 16% | 24% | 15% | 26% |" in document(shown)
+    assert "source: median" not in document(speeds)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

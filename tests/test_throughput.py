@@ -119,7 +119,7 @@ def test_a_row_becomes_the_work_that_is_fitted_on() -> None:
     """Llama-2-7B Q4_0: 3,825,065,984 bytes of tensors less 73,728,000 of the embedding."""
     one = case()
     assert one.work.dense_bytes == 3_825_065_984 - 32000 * 4096 // 32 * 18
-    assert (one.work.facts.context, one.held_out, one.split) == (64, "rtx-4090-24gb", "one")
+    assert (one.work.facts.context, one.gpu.slug, one.split) == (64, "rtx-4090-24gb", "one")
     assert case(gpu_count=4, split="layer").work.pipeline == 4
     assert case(gpu_count=2, split="tensor", engine="vllm", quant="bf16").split == "tensor"
     assert case(file_bytes=2 * 3_825_065_984).work.dense_bytes == one.work.dense_bytes
@@ -226,13 +226,30 @@ def test_a_fit_finds_the_constants_that_made_the_rows() -> None:
     assert drawn.efficiency < 0.8
 
 
+def test_one_board_stands_for_itself_alone() -> None:
+    """Two sources measured a class on one board: another of it has the constants of wider ones."""
+    ada = made(Pace(0.8, 5e-5, 0), {"RTX 4090": "rtx-4090-24gb"})
+    ampere = made(Pace(0.4, 5e-5, 0), {"RTX 3090": "rtx-3090-24gb", "A10": "a10-24gb"})
+    rows = [
+        replace(s, case=replace(s.case, source=source))
+        for s in (*ada, *ampere)
+        for source in ("one/source", "another/source")
+    ]
+    fits, classes = Fits(rows, []), ada[0].classes
+    own, other = (fits.pace(classes, "any", board=board) for board in ("rtx-4090", "rtx-4080"))
+    assert own and other and own.board == "rtx-4090" and other.board == ""
+    assert own.efficiency == pytest.approx(0.8, rel=0.05) and other.efficiency < 0.7
+
+
 def test_a_gpu_left_out_does_not_tell() -> None:
     """The odd one out is predicted by the others' constants."""
     odd = made(Pace(0.4, 5e-5, 0), {"L4": "l4-24gb"})
     rest = made(Pace(0.8, 5e-5, 0), {"RTX 4090": "rtx-4090-24gb", "RTX 4080": "rtx-4080-16gb"})
     fits = Fits([*odd, *rest], [])
     classes = odd[0].classes
-    blind = fits.pace(classes, "4-bit", frozenset({"l4-24gb"}))
+    blind = fits.pace(classes, "4-bit", frozenset({"l4"}))
     assert blind is not None and blind.efficiency == pytest.approx(0.8, rel=0.05)
+    assert odd[0].belongs_to == {ROW["source_group"], "l4", "nvidia_gddr_ada"}
+    assert fits.pace(classes, "4-bit", frozenset({"nvidia_gddr_ada"})) is None
     assert fits.throughput(classes, "4-bit") is None
     assert fit_moe_share([]) == 0.5

@@ -124,6 +124,18 @@ class QualityErrors:
 
 
 @dataclass(frozen=True, slots=True)
+class SpeedsLeftOut:
+    """Median and mean errors of a component of speeds, as shares, without each row's source, its
+    card, or its generation of cards; every source weighs the same."""
+
+    component: str
+    n: int
+    source: tuple[float, float]
+    card: tuple[float, float]
+    generation: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
 class AccuracyTable:
     """Errors by section: "memory", "training" and "speed", and runs with something that no request
     can state, "apart".
@@ -136,6 +148,7 @@ class AccuracyTable:
         hf_mem: release of hf-mem that was asked.
         authors: claims of model cards with their verdicts.
         quality: errors of what quantizations lose; None where the file has none.
+        speeds_left_out: what is left of speeds' errors without source, card and generation.
     """
 
     as_of: str
@@ -149,6 +162,7 @@ class AccuracyTable:
     sections: Mapping[str, tuple[ErrorRow, ...]]
     authors: tuple[AuthorRow, ...] = ()
     quality: QualityErrors | None = None
+    speeds_left_out: tuple[SpeedsLeftOut, ...] = ()
 
 
 @cache
@@ -174,6 +188,7 @@ def accuracy_from_json(data: StoredObject) -> AccuracyTable:
             for row in data.get("authors", ())
         ),
         quality=QualityErrors(**data["quality"]) if "quality" in data else None,
+        speeds_left_out=tuple(SpeedsLeftOut(**row) for row in data.get("speeds_left_out", ())),
     )
 
 
