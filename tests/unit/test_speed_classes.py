@@ -26,7 +26,7 @@ from tests.speed_cases import LLAMA, card, on
         ("H100", ("nvidia_hbm_hopper", "nvidia_hbm"), ("nvidia_hbm_hopper", "nvidia_hbm")),
         ("H20", ("nvidia_hbm_export", "nvidia_hbm"), ("nvidia_hbm_export", "nvidia_hbm")),
         ("M3 Max 128GB", ("apple_m3", "apple"), ("apple_max", "apple")),
-        ("M5 Max 128GB", ("apple_m5", "apple"), ("apple_m5", "apple")),
+        ("M5 Max 128GB", ("apple_m4", "apple"), ("apple_m5", "apple")),
         ("M3 Ultra 96GB", ("apple_ultra", "apple"), ("apple_ultra", "apple")),
         ("MI300X", ("amd_instinct", "amd"), ("amd_instinct", "amd")),
         ("7900 XTX", ("amd_radeon_older", "amd_radeon", "amd"), ("amd_radeon", "amd")),

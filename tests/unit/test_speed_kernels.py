@@ -89,6 +89,15 @@ def test_gpt_oss_took_longer_on_boards_with_one_memory_before_its_kernels_were_f
     assert 1 / old.likely - 1 / new.likely == pytest.approx(24 * 240e-6, rel=0.01)
 
 
+def test_a_layer_takes_half_as_long_on_an_m5_as_on_an_m4() -> None:
+    for engine in ("llama.cpp", "mlx"):
+        now = [step_times(kernels(engine), card(f"M{number} Max 128GB")) for number in (4, 5)]
+        assert [times.layer for times in now] == [1.0, 0.5]
+        assert [times.expert_layer for times in now] == [1.0, 0.5]
+    m4, m5 = (card(f"M{number} Max 128GB") for number in (4, 5))
+    assert (m5.fp16_flops, m4.fp16_flops) == (4 * 18.4e12, 18.4e12), "matrix units in the cores"
+
+
 def test_cards_and_builds_without_graphs_launch_every_kernel() -> None:
     """25 us a layer: builds before 2800, Turing before 9950, Pascal always; Vulkan never."""
     assert step_times(kernels(engine_version="b2799"), card("4090")).launch_seconds == 25e-6

@@ -23,6 +23,8 @@ SERVING = "serving"
 
 _GENERATIONS = ("Ada", "Ampere", "Blackwell", "Hopper")
 _XE = ("Alchemist", "Battlemage")
+_AS_MEASURED = {"m5": "m4"}
+"""Generations of one source, whose layers `kernels.py` reckons from those of another."""
 _EXPORT_FLOPS_PER_BYTE = 60
 """Fewer 16-bit operations per byte of bandwidth: chips cut down for export (H20), whose cores
 cannot draw it."""
@@ -61,7 +63,8 @@ def decode_classes(gpu: Gpu) -> Classes:
     if gpu.vendor == "NVIDIA":
         return (*_nvidia(gpu, "gddr", (*_GENERATIONS, "Turing")), ROOT)
     if gpu.vendor == "Apple":
-        kind = "ultra" if _tier(gpu) == "ultra" else gpu.architecture.split()[0].lower()
+        generation = gpu.architecture.split()[0].lower()
+        kind = "ultra" if _tier(gpu) == "ultra" else _AS_MEASURED.get(generation, generation)
         return (f"apple_{kind}", "apple", ROOT)
     wide = _other_vendors(gpu)
     return (*_generation(gpu, wide), *wide, ROOT)

@@ -76,6 +76,14 @@ took no more on Strix Halo, nor gpt-oss-20b on GeForce cards.
 """
 _SINKS_FUSED = 6900
 
+M5_LAYERS = 0.5
+"""Time per layer on an M5, in times of an M4's, whatever the engine.
+
+Llama-2-7B in Q4_0 takes 46 and 42 us a layer on an M5 Max and Pro beyond reading at 0.9 of the
+bandwidth, 86 on M4s (llama.cpp discussion 4167); Qwen3.5-35B-A3B in 4 bits under MLX 102 with its
+routing on an M5 Max (magicnight/Mac-MLX issue 24), 196 by what MLX takes on older chips.
+"""
+
 LAUNCH_SECONDS = 25e-6
 """Time per layer that launching kernels one by one adds on NVIDIA's cards.
 
@@ -229,8 +237,9 @@ class StepTimes(NamedTuple):
 def step_times(kernels: Kernels, gpu: Gpu) -> StepTimes:
     """Those of a card: geometric means over the backends that an answer may be about."""
     backends = backends_of(kernels, gpu)
-    layer = _mean([_times(kernels, gpu, backend) for backend in backends])
-    routing = _mean([_routing_times(kernels, gpu, backend) for backend in backends])
+    newer = M5_LAYERS if gpu.architecture.startswith("M5") else 1.0
+    layer = newer * _mean([_times(kernels, gpu, backend) for backend in backends])
+    routing = newer * _mean([_routing_times(kernels, gpu, backend) for backend in backends])
     sinks = _sinks_seconds(kernels, gpu) if kernels.llama_cpp else 0.0
     return StepTimes(layer, routing, _launch_seconds(kernels, gpu, backends), sinks)
 
