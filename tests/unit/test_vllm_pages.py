@@ -152,18 +152,37 @@ def test_recurrent_pages_make_room_for_drafts() -> None:
 
 
 def test_the_engine_keeps_compressors_states_for_a_whole_step() -> None:
-    """DeepSeek-V4-Flash, 912,128 tokens in steps of 8,192: issue 51041 reports 7.01 GiB for 1.11.
+    """DeepSeek-V4-Flash under 0.22 in steps of 16,384: 6.66 GiB for 30,000 tokens, and 13,528
+    tokens in 5.44 GiB (issue 44376).
 
-    Blocks of 64 entries of 584 bytes and 64 indexer keys of 132; windows of 128 + 8,192 tokens, of
-    compressor states 8 (blocks of 4, 21 layers) and 128 (blocks of 8, 20 layers).
+    21 layers share entries among 4 tokens, 20 among 128: pages of 64 entries of 584 bytes and 64
+    indexer keys of 132, or of 2 entries, in multiples of 576. 43 windows are dealt out to two
+    groups, so that 22 layers have a page of each size in every block. Windows reach 128 tokens and
+    a step (blocks of 64), states 8 (blocks of 4) and 128 (blocks of 8).
     """
     arch = architecture(embedded("deepseek-ai/DeepSeek-V4-Flash"))
-    page, keys, blocks = 64 * 584, 64 * 132, -(-912_128 // 256)
-    windows = 43 * (-(-(127 + 8192) // 64) + 1) * page
-    fours = 21 * (blocks + -(-(7 + 8192) // 4) + 1) * (page + keys)
-    rest = 20 * (blocks * 2 * 584 + (-(-(127 + 8192) // 8) + 1) * page)
-    found = sequence(arch, 912_128, "0.25.1")
-    assert found == windows + fours + rest
-    assert found == pytest.approx(7.01 * GIB / 1.11, rel=0.05)
-    # two batches in flight: 53.5 KiB a token of the 121,000 that then fit, by the same issue
-    assert sequence(arch, 121_000, "0.26.0") == pytest.approx(53.5 * 1024 * 121_000, rel=0.05)
+    entries, keys, few = 65 * 576, 15 * 576, 3 * 576
+    block = 22 * (entries + keys + few)
+
+    def blocks(context: int, step: int) -> int:
+        windows = 2 * (-(-min(127 + step, context) // 64) + 1)
+        fours = -(-min(7 + step, context) // 4) + 1
+        return -(-context // 256) + windows + fours + -(-min(127 + step, context) // 8) + 1
+
+    step = {"max_num_batched_tokens": 16_384}
+    assert sequence(arch, 30_000, "0.22.0", **step) == blocks(30_000, 16_384) * block
+    assert round(blocks(30_000, 16_384) * block / GIB, 2) == 6.66
+    assert round(blocks(13_528, 16_384) * block / GIB, 2) == 5.44
+    packed = 22 * entries + 21 * keys + 20 * few  # from 0.24 on no page is empty
+    assert sequence(arch, 912_128, "0.25.1") == blocks(912_128, 8192) * packed
+    # from 0.26 on two batches are in flight
+    assert sequence(arch, 121_344, "0.26.0") == blocks(121_344, 16_384) * packed
+    # the draft layer is one more window: 22 in both groups
+    assert sequence(arch, 121_344, "0.26.0", draft_tokens=1) == blocks(121_344, 16_384) * packed
+    # since 0.29 a block is the largest group's pages alone: those of the entries
+    lasting = 21 * (entries + keys) + 20 * few
+    assert sequence(arch, 121_344, "0.29.0") == blocks(121_344, 16_384) * lasting
+    # in 16 bits vectors have 1,024 bytes, indexer keys stay in 8
+    wide = 22 * 64 * 1024 + 21 * 17 * 512 + 20 * 2 * 1024
+    found = sequence(arch, 912_128, "0.25.1", kv_dtype="bf16")
+    assert found == blocks(912_128, 8192) * wide

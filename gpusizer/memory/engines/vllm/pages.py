@@ -112,7 +112,7 @@ def cache_of(
         layers = tuple(LayerRun(_with_drafts(r.layer, draft_tokens), r.count) for r in layers)
         lasting = [run.layer for run in layers if run.layer.lasts]
         draft = lasting[-1:] if own_drafts else []
-        layers += tuple(LayerRun(layer) for layer in draft)
+        layers += tuple(LayerRun(layer.as_draft()) for layer in draft)
         edges[-1] += len(draft)
     part_pages = PartPages.of(arch, kv_dtype, split.tensor, era)
     windows = era.grouped_pages and arch.model_type not in _WINDOW_IGNORED
@@ -120,7 +120,7 @@ def cache_of(
     stages: list[Cache | CompressedCache] = []
     for runs in kinds_between(layers, edges):
         if compresses(runs):
-            stages.append(CompressedCache(tuple(runs), kv_dtype, step_tokens))
+            stages.append(CompressedCache(tuple(runs), kv_dtype, step_tokens, era))
             continue
         kinds = _page_kinds(runs, part_pages, windows=windows)
         stages.append(Cache(kinds, _is_grouped(kinds), state_pages, step_tokens))

@@ -134,6 +134,10 @@ class Layer(ABC):
         """The same where an engine reads every token, and so needs no indexer."""
         return self
 
+    def as_draft(self) -> Layer:
+        """The layer that a model of such layers guesses tokens with."""
+        return self
+
     def as_heads(self) -> Layer:
         """The same where an engine keeps keys and values of every head for a latent."""
         return self

@@ -57,3 +57,7 @@ class CompressedAttention(LayerAndMore):
     def without_index(self) -> Layer:
         """Entries keep theirs, with which alone they are read."""
         return self if self.compress_ratio else replace(self, indexer_width=0)
+
+    def as_draft(self) -> Layer:
+        """A window alone: DeepSeek-V4's `compress_ratios` end with a 0 for it."""
+        return replace(self, compress_ratio=0, indexer_width=0)
