@@ -28,6 +28,13 @@ _NOT_SORTING = (3.5, 1.5, 0.08 * GIB)
 # (`Sampler.sample`, vllm/v1/worker/gpu/sample/sampler.py), so 6 bytes for each; beside them lie a
 # step's states and cuBLAS's workspace (aten/src/ATen/cuda/CublasHandlePool.cpp: 32 MiB).
 _SECOND_RUNNER = (1.5, 1.0, 32 * MIB)
+# Where tokens are guessed, the first runner also plays a rejection sampler with one guess for each
+# sequence (`_dummy_sampler_run`, vllm/v1/worker/gpu_model_runner.py, and `forward` and
+# `rejection_sample`, vllm/v1/sample/rejection_sampler.py, 0.18 to 0.28): 16-bit logits of both
+# tokens and of the second again, and in FP32 the second's raw logits, the guess's, their clone,
+# their probabilities, and the noise of the draw and its reciprocal.
+_REJECTING = 1.5 + 6
+_REJECTING_SINCE = (0, 18, 0)
 _IN_FP32 = ("f32", "fp32", "float32")
 _FLASHINFER = "flashinfer"
 _EMBEDS = ("feature-extraction", "sentence-similarity")
@@ -88,6 +95,9 @@ def peak_of(placement: Placement, arch: Architecture, limits: BatchLimits, era: 
 
     if second:
         only = while_sampling(*_SECOND_RUNNER)
+        return Peak(only, only)
+    if workload.draft_tokens and era.since >= _REJECTING_SINCE:
+        only = while_sampling(_REJECTING, *_NOT_SORTING[1:])
         return Peak(only, only)
     likely = _SORTING if era.sorts and workload.sampler != _FLASHINFER else _NOT_SORTING
     low = likely if workload.sampler != "auto" or era.profiles_whole_prompts else _NOT_SORTING
