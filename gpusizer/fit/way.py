@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpusizer.core.messages import Note
+from gpusizer.core.messages import Note, NoteValue
 from gpusizer.core.units import significant
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.placement.arrangement import Arranged
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
-from gpusizer.memory.engines import Engine
+from gpusizer.memory.engines import Engine, StartLimit
 from gpusizer.memory.estimate import CardRoom, MemoryEstimate
 
 
@@ -86,6 +86,24 @@ def pool_on(gpu: Gpu, estimate: MemoryEstimate) -> int:
     return estimate.pool_bytes(memory_of(estimate.engine, gpu), free_bytes=gpu.free_bytes)
 
 
+def start_limit_on(way: Way) -> StartLimit | None:
+    """What the engine has to be held to in order to start; None where layers are dealt out."""
+    if way.arranged is not None or not way.machine.gpus or not way.verdict.all_on_gpu:
+        return None
+    estimate = way.estimate
+    return estimate.engine.start_limit(estimate.placement, pool_on(way.gpu, estimate))
+
+
+def start_notes(way: Way) -> tuple[Note, ...]:
+    """With how many sequences the engine starts, where it may refuse those that it would run."""
+    limit, engine = start_limit_on(way), way.estimate.engine
+    if limit is None:
+        return ()
+    option = engine.abilities.sequences_option
+    told: dict[str, NoteValue] = {"asked": limit.asked, "most": limit.most, "sure": limit.sure}
+    return (Note("sequences_at_start", engine=engine.name, option=option, **told),)
+
+
 def statements_on(way: Way) -> tuple[Note, ...]:
     """What was stated about the card, and what its free memory changes for the engine."""
     estimate = way.estimate
@@ -109,4 +127,4 @@ def statements_on(way: Way) -> tuple[Note, ...]:
                 percent_default=significant(100 * estimate.utilization),
             )
         )
-    return tuple(notes)
+    return (*notes, *start_notes(way))

@@ -52,9 +52,14 @@ def test_vllm_is_held_to_the_sequences_that_it_starts_with() -> None:
     assert "  --max-num-seqs 939 \\\n" in text(replace(plan("vllm"), most_sequences=939))
     asked = replace(plan("vllm", {"max_num_seqs": 64}), most_sequences=939)
     assert "  --max-num-seqs 64 \\\n" in text(asked)
+    beyond = replace(plan("vllm", {"max_num_seqs": 2048}), most_sequences=939)
+    assert "  --max-num-seqs 939 \\\n" in text(beyond)
     fields = {"model": "Qwen/Qwen3.5-27B", "engine": "vllm", "quant": "native"}
     report = size(embedded_sizer(), {**fields, "gpu": "rtx-pro-6000"})
-    assert re.search(r"--max-num-seqs \d{3} ", command_of(report).text)
+    held = re.search(r"--max-num-seqs (\d{3}) ", command_of(report).text)
+    assert held
+    said = [n.fields for n in report.ranking[0].reasons if n.code == "sequences_at_start"]
+    assert [(fields["sure"], fields["asked"]) for fields in said] == [(int(held[1]), 1024)]
 
 
 def test_vllm_is_told_not_to_keep_prefixes() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gpusizer.core.units import GIB
-from gpusizer.memory.engines import Placement, Split
-from gpusizer.memory.engines.vllm import pages
+from gpusizer.memory.engines import Placement, Split, StartLimit
+from gpusizer.memory.engines.vllm import pages, version_defaults
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Architecture, LayerRun
 from gpusizer.model.architecture.layer_kinds import (
@@ -85,16 +85,24 @@ def test_a_batch_has_a_block_for_every_state() -> None:
     counted for Qwen3.8-27B in FP8 on 96 GB, hold no batch of 1,024."""
     block = 16 * 784 * 4096
 
-    def most(pool: int, arch: Architecture = QWEN_27B, card: int = BIG, **asked: Any) -> int | None:
+    def limit(
+        pool: int, arch: Architecture = QWEN_27B, card: int = BIG, **asked: Any
+    ) -> StartLimit | None:
         workload = Workload(**asked)
-        return VLLM.most_sequences(placed(arch, workload, device_class=card), pool)
+        return VLLM.start_limit(placed(arch, workload, device_class=card), pool)
 
-    assert most(939 * block + 5) == 939
-    assert most(1024 * block) is None
-    assert most(939 * block, card=0) is None  # 256 there
-    assert most(939 * block, max_num_seqs=1024) is None  # as asked for
-    assert most(939 * block, enforce_eager=True) is None
-    assert most(1, architecture(LLAMA_8B)) is None
+    # four fifths are sure, in steps of the sizes of graphs
+    assert limit(939 * block + 5) == StartLimit(asked=1024, most=939, sure=736)
+    assert limit(1144 * block) == StartLimit(asked=1024, most=1144, sure=912)
+    assert limit(1300 * block) is None  # 1,040 are sure
+    assert limit(939 * block, card=0) is None  # 256 there
+    assert limit(939 * block, max_num_seqs=736) is None
+    asked = limit(939 * block, max_num_seqs=2048)
+    assert asked == StartLimit(asked=2048, most=939, sure=736)
+    assert limit(939 * block, enforce_eager=True) is None
+    assert limit(939 * block, engine_version="0.19.1") is None  # captures fewer graphs
+    assert limit(939 * block, card=BIG + version_defaults.XPU) is None  # captures none
+    assert limit(1, architecture(LLAMA_8B)) is None
 
 
 def test_purely_recurrent_models_keep_their_states() -> None:

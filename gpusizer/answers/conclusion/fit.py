@@ -24,6 +24,7 @@ from gpusizer.core.units import significant
 from gpusizer.fit.advice.alternatives import is_priced_by_rent
 from gpusizer.fit.ranking import Alternative, Ranked
 from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.way import start_notes
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
@@ -146,6 +147,7 @@ def limits(workload: Workload, place: Ranked) -> Iterator[Note]:
         users=significant(held.max_concurrency),
         context=workload.context,
     )
+    yield from start_notes(held.way)
     if place.longest_context:
         yield Note("answer_longest", tokens=place.longest_context)
 

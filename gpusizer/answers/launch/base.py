@@ -12,7 +12,7 @@ from gpusizer.core.errors import InvalidModelId
 from gpusizer.core.messages import Note
 from gpusizer.core.tables import toml_of
 from gpusizer.fit.parallelism.platforms import setup_of
-from gpusizer.fit.way import Way, pool_on, room_on
+from gpusizer.fit.way import Way, room_on, start_limit_on
 from gpusizer.hub.model_ref import check_revision, is_repo_id
 from gpusizer.memory.engines import Split
 from gpusizer.memory.kv_cache import ALIASES
@@ -79,7 +79,8 @@ class LaunchPlan:
         workload: the workload that was sized, with the context within the model's limit.
         step_tokens: tokens in a step of one data-parallel rank, which the estimate sized buffers
             for; None where no option sets them.
-        most_sequences: that the engine has to be held to in order to start, None for its default.
+        most_sequences: that the engine has to be held to in order to start, None where it starts
+            as it is asked to.
         nodes: machines that the GPUs are in.
         draft: a second model that guesses tokens, None where the engine runs none.
         cpu_experts: layers, from the first, whose routed experts stay in system memory.
@@ -143,7 +144,7 @@ class LaunchPlan:
             utilization=room_on(way.gpu, estimate).utilization,
             workload=workload,
             step_tokens=estimate.engine.step_tokens(estimate.placement),
-            most_sequences=_most_sequences(way),
+            most_sequences=None if (limit := start_limit_on(way)) is None else limit.sure,
             nodes=setup_of(way.gpu, way.boards).nodes,
             draft=_draft_of(profile, way),
             cpu_experts=cpu_experts,
@@ -228,14 +229,6 @@ class LaunchPlan:
     def runs(self, text: str, *notes: Note) -> LaunchCommand:
         """The command of this plan in the words of a shell."""
         return LaunchCommand(self.engine, text, "bash", notes)
-
-
-def _most_sequences(way: Way) -> int | None:
-    """The limit of sequences that an engine needs to start, None where layers are dealt out."""
-    if way.arranged is not None:
-        return None
-    estimate = way.estimate
-    return estimate.engine.most_sequences(estimate.placement, pool_on(way.gpu, estimate))
 
 
 def _narrowed(profile: ModelProfile, way: Way) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     options: Options = {
         "--revision": plan.revision,
         "--max-model-len": load.context,
-        "--max-num-seqs": plan.sequences_above(_DEFAULT_SEQUENCES) or plan.most_sequences,
+        "--max-num-seqs": _sequences(plan),
         "--max-num-batched-tokens": load.max_num_batched_tokens,
         "--gpu-memory-utilization": f"{plan.utilization:g}",
         "--tensor-parallel-size": above_one(split.tensor),
@@ -60,6 +60,12 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     }
     text = command(("vllm", "serve", plan.repo_id), options)
     return plan.runs(text, *missing, *untold, *node_notes)
+
+
+def _sequences(plan: LaunchPlan) -> int | None:
+    """Return the most sequences, held to those that start; None for the default."""
+    asked, most = plan.sequences_above(_DEFAULT_SEQUENCES), plan.most_sequences
+    return asked if most is None else min(asked or most, most)
 
 
 def _speculation(plan: LaunchPlan) -> str:

@@ -14,6 +14,7 @@ from gpusizer.memory.engines.base import (
     Placement,
     Split,
     SplitBy,
+    StartLimit,
 )
 from gpusizer.memory.engines.diffusers import DIFFUSERS
 from gpusizer.memory.engines.llama_cpp import LLAMA_CPP, OLLAMA
@@ -64,6 +65,7 @@ __all__ = [
     "Placement",
     "Split",
     "SplitBy",
+    "StartLimit",
     "abilities_of",
     "find_engine",
 ]

@@ -59,6 +59,8 @@ class Abilities:
         speed_family: whose constants of speed apply.
         share_option: its option for the share of the card that it takes at once, whatever the model
             needs of it; "" where it has none, or one that means something else.
+        sequences_option: its option for the most sequences that it schedules, of which too many
+            may keep it from starting.
         launches_kernels: the host queues kernels one by one while the GPU works on earlier ones.
         numbered_builds: the number in its version decides about kernels.
         options: optional fields of a request that its estimate depends on.
@@ -88,6 +90,7 @@ class Abilities:
     default_context: int | None = None
     speed_family: SpeedFamily = "serving"
     share_option: str = ""
+    sequences_option: str = ""
     launches_kernels: bool = False
     numbered_builds: bool = False
     options: tuple[str, ...] = ()

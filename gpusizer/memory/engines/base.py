@@ -42,6 +42,21 @@ class FreeRule:
     start_bytes: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class StartLimit:
+    """Sequences beyond which an engine refuses to start.
+
+    Attributes:
+        asked: those that it would schedule.
+        most: about so many start.
+        sure: so many start for certain.
+    """
+
+    asked: int
+    most: int
+    sure: int
+
+
 _AUTO = "auto"
 SHARES_FREE_MEMORY = FreeRule()
 """The rule of engines that take what they need, or a share of what is free."""
@@ -261,9 +276,9 @@ class Engine(ABC):
             return limit
         return max(0, bisect_right(range(limit + 1), pool_bytes, key=needed) - 1)
 
-    def most_sequences(self, placement: Placement, pool_bytes: int) -> int | None:
-        """Sequences that it has to be held to where its default would keep it from starting; None
-        where it starts with a cache of so many bytes on each GPU.
+    def start_limit(self, placement: Placement, pool_bytes: int) -> StartLimit | None:
+        """What it has to be held to in order to start for certain with a cache of so many bytes on
+        each GPU; None where it starts as it is asked to.
         """
         return None
 

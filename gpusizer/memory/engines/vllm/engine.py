@@ -17,6 +17,7 @@ from gpusizer.memory.engines.base import (
     Overhead,
     Placement,
     SplitBy,
+    StartLimit,
 )
 from gpusizer.memory.engines.vllm.activations import peak_of
 from gpusizer.memory.engines.vllm.compressed_pages import CompressedCache
@@ -48,6 +49,12 @@ from gpusizer.memory.engines.vllm.version_defaults import (
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Part
+
+_STATES_CHECKED = (0, 20, 0)  # pull request 38270; before, fewer graphs were captured
+# What a flag or a release more may take of the blocks: on 96 GB there are 939 of Qwen3.8-27B-FP8
+# where the first runner guesses tokens (vllm-project/recipes pull request 831), 1,144 under 0.30.
+_SURE = 0.8
+_GRAPH_STEP = 16  # between the sizes of graphs
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -82,17 +89,18 @@ class VllmEngine(Engine):
     def sequence_bytes(self, placement: Placement, context: int) -> int:
         return max((cache.bytes_at(context) for cache in self._caches(placement)), default=0)
 
-    def most_sequences(self, placement: Placement, pool_bytes: int) -> int | None:
-        """Graphs of decoding need a block for each sequence's recurrent state (vLLM's "max_num_seqs
-        exceeds available Mamba cache blocks": 1,024 of Qwen3.8-27B do not start on 96 GB;
-        vllm-project/recipes pull request 831)."""
-        caches = self._caches(placement)
-        blocks = [size for cache in caches if (size := cache.state_block_bytes)]
-        if not blocks or placement.workload.max_num_seqs or placement.workload.enforce_eager:
+    def start_limit(self, placement: Placement, pool_bytes: int) -> StartLimit | None:
+        """Whole graphs of decoding need a block for each sequence's recurrent state: "max_num_seqs
+        exceeds available Mamba cache blocks" (`resolve_cudagraph_mode_and_sizes`,
+        vllm/config/compilation.py, since 0.20)."""
+        era, workload = self._era(placement.workload), placement.workload
+        blocks = [size for cache in self._caches(placement) if (size := cache.state_block_bytes)]
+        captures = not workload.enforce_eager and not is_xpu(placement.device_class)
+        if not blocks or not captures or era.since < _STATES_CHECKED:
             return None
-        most = pool_bytes // max(blocks)
-        scheduled = limits_of(placement, self._era(placement.workload)).sequences
-        return most if most < scheduled else None
+        most, asked = pool_bytes // max(blocks), limits_of(placement, era).sequences
+        sure = max(1, int(most * _SURE) // _GRAPH_STEP * _GRAPH_STEP)
+        return StartLimit(asked, most, sure) if asked > sure else None
 
     def _caches(self, placement: Placement) -> tuple[Cache | CompressedCache, ...]:
         """The cache of each pipeline stage, none where nothing is generated."""
