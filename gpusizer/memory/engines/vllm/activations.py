@@ -12,6 +12,7 @@ from gpusizer.core.units import GIB, MIB
 from gpusizer.memory.engines.base import Placement, Split
 from gpusizer.memory.engines.vllm.encoders import batch_bytes, embeddings_bytes, tower_bytes
 from gpusizer.memory.engines.vllm.eras import Era
+from gpusizer.memory.engines.vllm.sparse_buffers import shared_bytes, step_bytes, stream_bytes
 from gpusizer.memory.engines.vllm.version_defaults import BatchLimits
 from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import ModelProfile
@@ -58,8 +59,9 @@ def peak_of(placement: Placement, arch: Architecture, limits: BatchLimits, era: 
 
     forward = step tokens x width of a number x (3 x MLP width / TP + 3 x hidden, one under Model
     Runner V2), or the experts' workspace instead of the MLP; sampler = copies x 4 x sequences x
-    vocabulary, not divided by TP, plus hidden states that stay. Workspace and encoder outputs stay
-    as well. A tower of images runs before all that, and may need more.
+    vocabulary, not divided by TP, plus hidden states that stay. Encoder outputs and the workspace,
+    which sparse attention shares, stay as well. A tower of images runs before all that, and may
+    need more.
     """
     profile, split, workload = placement.profile, placement.split, placement.workload
     element = _F32 if workload.kv_dtype in _IN_FP32 else _WIDE
@@ -79,9 +81,11 @@ def peak_of(placement: Placement, arch: Architecture, limits: BatchLimits, era: 
         persistent = embeddings_bytes(profile, arch, limits.tokens)
         beforehand = tower_bytes(profile, arch, limits.tokens, split)
     # MXFP4 kernels allocate and free the buffers of experts at each call.
+    forward = max(forward, step_bytes(placement, arch, limits.tokens))
+    persistent += stream_bytes(placement, arch, limits.tokens)
     mxfp4 = profile.quantization is not None and profile.quantization.method == "mxfp4"
     if era.keeps_workspace and limits.samples and not mxfp4:
-        persistent += workspace
+        persistent += max(workspace, shared_bytes(arch, workload.context, limits.tokens))
     else:
         forward += workspace
     if not arch.generates or not limits.samples or is_pooled(profile):
