@@ -17,7 +17,7 @@ from gpusizer.memory.engines.vllm.version_defaults import (
 
 _CONTEXT_BYTES = (0.40 * GIB, 0.51 * GIB, 0.70 * GIB)
 _ROCM_CODE = (0.2 * GIB, 0.5 * GIB, 1.0 * GIB)
-_XPU_RUNTIME = (0.0, 0.0, 1.5 * GIB)  # that Level Zero holds more is known of one run alone
+_XPU_RUNTIME = (1.0 * GIB, 1.5 * GIB, 1.7 * GIB)
 _UNIFIED_HOST = (2.0 * GIB, 3.7 * GIB, 5.5 * GIB)
 
 
@@ -38,7 +38,9 @@ def beside_bytes(card: int) -> Amount:
     """Bytes of other memory outside PyTorch on one GPU, by the class of the card.
 
     HIP loads its libraries' kernels when they are first called, which is after vLLM's first
-    reading of free memory. Where CPU and GPU share their memory, "free" is what the system has
+    reading of free memory. Level Zero holds its own on the device, and start-up counts all that is
+    gone since that reading (`total_consumed`, vllm/v1/worker/gpu_worker.py, which Intel's worker
+    inherits): about 1.5 GiB. Where CPU and GPU share their memory, "free" is what the system has
     available, so that the host's own growth while it loads and compiles counts too
     (vllm/utils/mem_utils.py, `MemorySnapshot`): 2.0, 3.7, 4.0 and 5.0 GiB in four logs of the
     GB10.
