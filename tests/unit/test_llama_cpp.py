@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -272,6 +273,28 @@ def test_drafts_are_a_second_context() -> None:
     assert two.kv_cache.likely == dense.kv_cache.likely * 33 // 32
     assert two.activations.likely == 2 * dense.activations.likely
     assert estimate(gpu_layers=0, draft_tokens=2).per_gpu.kv_cache.likely == 0
+    eight, both = (
+        estimate(hybrid, context=256, draft_tokens=n, kv_dtype="q8_0").per_gpu for n in (0, 3)
+    )
+    assert (
+        both.kv_cache.likely == eight.kv_cache.likely + 3 * states + layer
+    )  # 16 bits all the same
+
+
+def test_slots_that_the_server_opens_unasked_have_states_of_their_own() -> None:
+    hybrid = build_profile(qwen3_next())
+    arch = hybrid.architecture
+    assert arch is not None
+    states = sum(run.count * run.layer.state.size * 4 for run in arch.layer_plan if run.layer.state)
+
+    def told(engine: str = "llama.cpp", **asked: Any) -> list[int]:
+        notes = ENGINES[engine].notes(hybrid, Workload(**asked))
+        return [int(note.fields["more_bytes"]) for note in notes if note.code == "server_slots"]
+
+    assert told() == told(engine_version="2025-11") == [3 * states]
+    assert told(concurrency=2, draft_tokens=2) == [2 * 3 * states]
+    assert told(concurrency=4) == told(engine_version="b6800") == told("ollama") == []
+    assert ENGINES["llama.cpp"].notes(build_profile(llama()), Workload()) == ()
 
 
 @each(

@@ -31,6 +31,7 @@ from gpusizer.memory.engines.llama_layers import (
     layer_bytes,
     place,
     sequence_bytes,
+    state_bytes,
 )
 from gpusizer.memory.engines.llama_versions import (
     BUILDS,
@@ -173,13 +174,25 @@ class LlamaCppEngine(Engine):
         return Overhead(inside=fitted(*runtime), outside=fitted(0, 0, 0))
 
     def notes(self, profile: ModelProfile, workload: Workload) -> tuple[Note, ...]:
-        """A context that the user has to name, because the engine would allocate another; and how
-        much more an older file of the model makes it cache."""
+        """A context or a number of slots that the user has to name, because the engine would
+        allocate others; and how much more an older file of the model makes it cache."""
         notes = older_file_notes(profile, workload)
         default = self.abilities.default_context
-        if default in (None, workload.context):
+        if default is None:
+            return (*self._slot_notes(profile, workload), *notes)
+        if default == workload.context:
             return notes
         return (Note("ollama_num_ctx", tokens=workload.context, default=default), *notes)
+
+    def _slot_notes(self, profile: ModelProfile, workload: Workload) -> tuple[Note, ...]:
+        """What the slots that llama-server opens unasked hold: they share the cells of the cache
+        but have recurrent states each."""
+        arch, slots = profile.architecture, self._rules(workload).slots
+        more = 0 if arch is None else state_bytes(arch, workload.draft_tokens)
+        users = workload.concurrency
+        if not more or users >= slots:
+            return ()
+        return (Note("server_slots", slots=slots, users=users, more_bytes=(slots - users) * more),)
 
 
 def _backend(placement: Placement) -> int:

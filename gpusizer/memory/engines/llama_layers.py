@@ -16,7 +16,7 @@ from gpusizer.core.tables import toml_of
 from gpusizer.hub.tensors import Indices
 from gpusizer.memory.engines.base import Loaded
 from gpusizer.memory.engines.llama_versions import BuildRules, as_cached
-from gpusizer.memory.kv_cache import STEPS, layer_cache
+from gpusizer.memory.kv_cache import STATE_BYTES, STEPS, layer_cache
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Architecture, LayerRun, kinds_between
@@ -30,6 +30,7 @@ DEFAULT_BATCH = 2048
 DEFAULT_UBATCH = 512
 CELLS = 256  # cells a cache is padded to; 32 before flash attention became the default
 _ON_HOST_FIRST = (Part.TEXT, Part.MTP, Part.ENCODER)
+_DRAFT_TYPE = "f16"
 _WINDOW_IGNORED = frozenset(toml_of(__file__)["window_ignored"])
 
 
@@ -201,12 +202,13 @@ def _with_room(layer: Layer, batch: int, drafts: int, *, ignored: bool) -> Layer
 
 def draft_cache(architecture: Architecture, workload: Workload, context: int) -> int:
     """Cache of one sequence in the draft layer, in 32nds of a byte: a context of its own, which
-    caches as the last layer of full attention does (pull request 22673).
+    caches as the last layer of full attention does (pull request 22673), in 16 bits whatever the
+    model's is kept in (`--spec-draft-type-k`, -v; load_model of tools/server/server-context.cpp).
     """
     full = [run.layer for run in architecture.layer_plan if run.layer.lasts]
     if not workload.own_draft_tokens or not full:
         return 0
-    return layer_cache(full[-1], workload.kv_dtype, context, CELLS)
+    return layer_cache(full[-1], _DRAFT_TYPE, context, CELLS)
 
 
 def cache_per_layer(
@@ -233,6 +235,12 @@ def sequence_bytes(
     if workload.gpu_layers != 0:
         amounts[-1] += draft_cache(as_built, workload, context)
     return -(-max(amounts) // STEPS)
+
+
+def state_bytes(architecture: Architecture, drafts: int) -> int:
+    """Recurrent states of one sequence in all layers, with those to return to."""
+    states = ((run.count, run.layer.state) for run in architecture.layer_plan)
+    return sum(count * state.size * STATE_BYTES * (1 + drafts) for count, state in states if state)
 
 
 @lru_cache(maxsize=256)

@@ -41,6 +41,7 @@ class BuildRules:
         windows: the cache of a sliding layer ends with its window.
         slot_logits: llama-server reserves logits for a token of each slot, not for a whole batch,
             and the mask of flash attention is 16-bit.
+        slots: that llama-server opens unasked.
     """
 
     since: int
@@ -48,6 +49,7 @@ class BuildRules:
     latent: Latent
     windows: bool
     slot_logits: bool = False
+    slots: int = 1
 
 
 BUILDS = (
@@ -56,11 +58,13 @@ BUILDS = (
     BuildRules(5140, "2025-04", Latent.TWICE, windows=False),
     # PR 13194, May 2025, "kv-cache : add SWA support"
     BuildRules(5430, "2025-05", Latent.TWICE, windows=True),
+    # PR 16736, November 2025, "server : support unified cache across slots"
+    BuildRules(6930, "2025-11", Latent.TWICE, windows=True, slots=4),
     # PR 19067, January 2026, "kv-cache : support V-less cache"
-    BuildRules(7830, "2026-01", Latent.ONCE, windows=True),
+    BuildRules(7830, "2026-01", Latent.ONCE, windows=True, slots=4),
     # PR 23861, "llama: limit max outputs of llama_context", and PR 23764, "llama: use f16 mask for
     # FA to save VRAM", 1 June 2026
-    BuildRules(9400, "2026-06", Latent.ONCE, windows=True, slot_logits=True),
+    BuildRules(9400, "2026-06", Latent.ONCE, windows=True, slot_logits=True, slots=4),
 )
 """Oldest first."""
 
