@@ -47,6 +47,7 @@ FACTS = ModelFacts(
     launched_layers=32,
     expert_layers=0,
     sink_layers=0,
+    delta_layers=0,
     hidden=4096,
     experts=0,
     experts_per_token=0,

@@ -210,6 +210,7 @@ def _part(work: Work, held: Held, load: Load) -> Work:
             launched_layers=facts.launched_layers * share,
             state_bytes=min(held.cache, round(facts.state_bytes * share)),
             sink_layers=facts.sink_layers * share,
+            delta_layers=facts.delta_layers * share,
             expert_layers=round(facts.expert_layers * held.expert_layers / load.layers),
             cache_bytes=held.cache,
             matrix_parameters=max(1, round(facts.matrix_parameters * share)),

@@ -89,6 +89,18 @@ def test_gpt_oss_took_longer_on_boards_with_one_memory_before_its_kernels_were_f
     assert 1 / old.likely - 1 / new.likely == pytest.approx(24 * 240e-6, rel=0.01)
 
 
+def test_vulkan_had_no_kernel_for_the_gated_delta_rule_at_first() -> None:
+    """440 us for each of 30 layers of Qwen3.6-35B-A3B until build 8350, under Vulkan alone."""
+    b70 = card("Arc Pro B70")
+    old, now, sycl = (
+        step_times(kernels(engine_version=build, backend=backend), b70).delta_seconds
+        for build, backend in (("b8349", "vulkan"), ("b8350", "vulkan"), ("b8349", "sycl"))
+    )
+    assert (old, now, sycl) == (440e-6, 0.0, 0.0)
+    facts = ModelFacts.of(load_profile("Qwen/Qwen3.6-35B-A3B"), Workload())
+    assert facts is not None and facts.delta_layers == 30
+
+
 def test_a_layer_takes_half_as_long_on_an_m5_as_on_an_m4() -> None:
     for engine in ("llama.cpp", "mlx"):
         now = [step_times(kernels(engine), card(f"M{number} Max 128GB")) for number in (4, 5)]

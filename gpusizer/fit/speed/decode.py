@@ -103,6 +103,7 @@ def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> St
         + facts.layers * exchange
         + facts.layers * times.launch_seconds
         + facts.sink_layers * times.sinks_seconds
+        + facts.delta_layers * times.delta_seconds
         + expert_launches(work)
         + unpacking_seconds(work.kernels, gpu, _weights(work), work.bits, work.quant) / cards
         + (work.pipeline - 1) * SECONDS_PER_HOP

@@ -76,6 +76,17 @@ took no more on Strix Halo, nor gpt-oss-20b on GeForce cards.
 """
 _SINKS_FUSED = 6900
 
+DELTA_SECONDS = 440e-6
+"""Time per layer with a gated delta rule that Vulkan took more before it had a kernel for its step.
+
+The step was a dozen kernels over whole states until pull request 20334 of March 2026: 134, 135 and
+226 us a layer of Qwen3.5-35B-A3B, Qwen3-Coder-Next and Qwen3.5-122B-A10B on Strix Halo (same pull
+request), 470 of Qwen3-Next-80B-A3B with build 7189 (PR 16095), 1,100 of Qwen3.5-27B in Q4_K_M on an
+Arc Pro B70 with build 8064 (PMZFX/intel-arc-pro-b70-benchmarks): the geometric mean of the three
+sources.
+"""
+_DELTA_KERNEL = 8350
+
 M5_LAYERS = 0.5
 """Time per layer on an M5, in times of an M4's, whatever the engine.
 
@@ -225,12 +236,14 @@ class StepTimes(NamedTuple):
         expert_layer: what routing adds to a layer likewise.
         launch_seconds: per layer, where a card has no CUDA graphs.
         sinks_seconds: per layer of gpt-oss, whose attention has sinks.
+        delta_seconds: per layer with a gated delta rule.
     """
 
     layer: float
     expert_layer: float
     launch_seconds: float
     sinks_seconds: float
+    delta_seconds: float
 
 
 @lru_cache(maxsize=4096)  # visitors describe cards of their own
@@ -241,7 +254,9 @@ def step_times(kernels: Kernels, gpu: Gpu) -> StepTimes:
     layer = newer * _mean([_times(kernels, gpu, backend) for backend in backends])
     routing = newer * _mean([_routing_times(kernels, gpu, backend) for backend in backends])
     sinks = _sinks_seconds(kernels, gpu) if kernels.llama_cpp else 0.0
-    return StepTimes(layer, routing, _launch_seconds(kernels, gpu, backends), sinks)
+    has_kernel = kernels.since(_DELTA_KERNEL) or backends != (VULKAN,)
+    delta = 0.0 if has_kernel else DELTA_SECONDS
+    return StepTimes(layer, routing, _launch_seconds(kernels, gpu, backends), sinks, delta)
 
 
 def _mean(factors: Sequence[float]) -> float:

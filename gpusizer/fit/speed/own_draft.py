@@ -66,6 +66,7 @@ class OwnDraft:
             running_layers=1.0,
             launched_layers=model.launched_layers / model.layers,
             sink_layers=0.0,
+            delta_layers=0.0,
             expert_layers=min(1, model.expert_layers) if self.expert_bytes else 0,
             matrix_parameters=max(1, self.dense_parameters + chosen),
             attention_flops=attention_flops(self.architecture, model.prompt),

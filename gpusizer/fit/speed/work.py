@@ -61,6 +61,7 @@ class ModelFacts:
             a layer of Llama.
         expert_layers: layers with routed experts.
         sink_layers: layers whose attention has sinks (gpt-oss).
+        delta_layers: layers that write a state by a gated delta rule.
         hidden: width of the residual stream, which tensor parallelism exchanges.
         experts, experts_per_token: routed experts of a layer and how many a token uses; 0 for
             dense models.
@@ -82,6 +83,7 @@ class ModelFacts:
     launched_layers: float
     expert_layers: int
     sink_layers: float
+    delta_layers: float
     hidden: int
     experts: int
     experts_per_token: int
@@ -137,18 +139,20 @@ class ModelFacts:
         latent = sum(run.count for run in plan if run.layer.latent)
         states = [(run.count, run.layer.state) for run in plan if run.layer.state]
         norms = _layers_of(profile, lambda group: group.kind is Kind.NORM)
+        deltas = _delta_layers(profile)
         further = (
             max(0.0, norms - 2 * running)
             + _LATENT * latent
             + _SHARED_EXPERT * len(feeding & experts)
             + _STATE * sum(count for count, _ in states)
-            + _DELTA_RULE * _delta_layers(profile)
+            + _DELTA_RULE * deltas
         )
         return cls(
             layers=arch.layers,
             running_layers=running,
             launched_layers=running + further / _KERNELS,
             expert_layers=min(arch.layers, len(experts) or arch.layers) if routed else 0,
+            delta_layers=deltas,
             sink_layers=_layers_of(profile, lambda group: is_sink(group.pattern)),
             hidden=arch.hidden_size or 0,
             experts=arch.experts or 0 if routed else 0,
