@@ -286,21 +286,6 @@ def test_buffers_for_nvlink_need_peers() -> None:
     assert inside("A100 SXM4 80GB") == inside("RTX 4090")  # no switches that add up
 
 
-def test_level_zero_holds_its_runtime_on_the_device() -> None:
-    """Beside the 0.25 GiB that grow on one card of either vendor since 0.18."""
-    catalogue = load_catalogue()
-
-    def inside(name: str) -> list[float]:
-        card = device_class_of(VLLM, catalogue.find(name))
-        found = VLLM.overhead(Placement(LLAMA_8B, Workload(), device_class=card)).inside
-        return [amount / GIB for amount in (found.low, found.likely, found.high)]
-
-    without = VLLM.overhead(Placement(LLAMA_8B, Workload(enforce_eager=True))).inside
-    beside = [amount / GIB for amount in (without.low, without.likely, without.high)]
-    more = [found - own for found, own in zip(inside("Arc Pro B60"), beside, strict=True)]
-    assert more == pytest.approx([1.0, 1.5, 1.7])
-
-
 @each("model", MODELS)
 def test_a_bigger_card_never_holds_less(model: ModelProfile) -> None:
     """Over the catalogue's cards in order of memory, with the defaults vLLM has on each.

@@ -113,15 +113,16 @@ def test_amd_cards_hold_kernels_and_larger_graphs_outside_the_budget() -> None:
     assert cuda.inside.likely > round(0.25 * GIB)
 
 
-def test_intel_cards_capture_no_graphs_and_hold_a_runtime_at_worst() -> None:
+def test_intel_cards_capture_no_graphs_and_hold_a_runtime() -> None:
     xpu = version_defaults.XPU
     assert VLLM.device_class(24 * GIB, "Arc Pro B60 24GB", "oneAPI") == xpu
     assert graphs("0.28.0", 256, xpu) == 0
     with_graphs, eager = overhead(xpu), overhead(xpu, enforce_eager=True)
     assert with_graphs == eager
     cuda = overhead(0, enforce_eager=True)
-    assert eager.inside.likely == cuda.inside.likely
-    assert eager.inside.high - cuda.inside.high == round(1.5 * GIB)
+    assert eager.inside.low - cuda.inside.low == round(1.0 * GIB)
+    assert eager.inside.likely - cuda.inside.likely == round(1.5 * GIB)
+    assert eager.inside.high - cuda.inside.high == round(1.7 * GIB)
 
 
 def test_experts_are_more_kernels() -> None:
