@@ -291,7 +291,8 @@ def test_a_bigger_card_never_holds_less(model: ModelProfile) -> None:
     """Over the catalogue's cards in order of memory, with the defaults vLLM has on each.
 
     A100s and the GB10 apart: they keep the defaults of small cards, and so hold more than others
-    of their size.
+    of their size. At the high end only where the model fits: the bands of the larger steps and
+    graphs of a card of 72 GB exceed what it has more than one of 64.
     """
     quant = find_quant("bf16")
     study = Study(model, Workload(), [(quant, False)])
@@ -303,4 +304,5 @@ def test_a_bigger_card_never_holds_less(model: ModelProfile) -> None:
             for memory, name in cards
         ]
         for smaller, larger in pairwise(rooms):
-            assert larger[0] >= smaller[0] and larger[1] >= smaller[1]
+            assert larger[0] >= smaller[0]
+            assert larger[1] >= smaller[1] or smaller[0] < 0

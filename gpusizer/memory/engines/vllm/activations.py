@@ -66,7 +66,6 @@ def peak_of(placement: Placement, arch: Architecture, limits: BatchLimits, era: 
     profile, split, workload = placement.profile, placement.split, placement.workload
     element = _F32 if workload.kv_dtype in _IN_FP32 else _WIDE
     hidden = float(limits.tokens * element * (arch.hidden_size or 0))
-    workspace = _workspace(arch, limits.tokens, split) * element
     second = era.runs_second(profile)
     together = era.profiles_whole_prompts and split.tensor > 1
     copies = _HIDDEN_COPIES_TOGETHER if together else _HIDDEN_COPIES
@@ -80,11 +79,13 @@ def peak_of(placement: Placement, arch: Architecture, limits: BatchLimits, era: 
     if arch.generates and not workload.text_only:
         persistent = embeddings_bytes(profile, arch, limits.tokens)
         beforehand = tower_bytes(profile, arch, limits.tokens, split)
-    # MXFP4 kernels allocate and free the buffers of experts at each call.
     forward = max(forward, step_bytes(placement, arch, limits.tokens))
     persistent += stream_bytes(placement, arch, limits.tokens)
+    # MXFP4 kernels allocate and free the buffers of experts at each call.
     mxfp4 = profile.quantization is not None and profile.quantization.method == "mxfp4"
-    if era.keeps_workspace and limits.samples and not mxfp4:
+    keeps = era.keeps_workspace and limits.samples and not mxfp4
+    workspace = _workspace(arch, limits.tokens, split, modular=keeps) * element
+    if keeps:
         persistent += max(workspace, shared_bytes(arch, workload.context, limits.tokens))
     else:
         forward += workspace
@@ -116,12 +117,14 @@ def is_pooled(profile: ModelProfile) -> bool:
     return profile.library == "sentence-transformers" or profile.pipeline_tag in _EMBEDS
 
 
-def _workspace(arch: Architecture, tokens: int, split: Split) -> float:
+def _workspace(arch: Architecture, tokens: int, split: Split, *, modular: bool) -> float:
     """Elements of the fused experts' buffers: tokens x experts each x (max(2 W, H) + W).
 
     W is the experts' width over TP. (vllm/model_executor/layers/fused_moe, intermediate caches)
-    With expert parallelism it is whole, and the tokens of all data-parallel ranks are gathered
-    and computed in chunks (VLLM_FUSED_MOE_CHUNK_SIZE).
+    `modular` kernels ask for max(2 W, H) + max(W, H) (`workspace_shapes` of `TritonExperts`,
+    `MarlinExperts` and `DeepGemmExperts`, 0.18 to 0.30). With expert parallelism W is whole, and
+    the tokens of all data-parallel ranks are gathered and computed in chunks
+    (VLLM_FUSED_MOE_CHUNK_SIZE).
     """
     if not arch.experts:
         return 0.0
@@ -129,4 +132,5 @@ def _workspace(arch: Architecture, tokens: int, split: Split) -> float:
     width = (arch.expert_width or arch.intermediate_size or 0) / (1 if whole else split.tensor)
     tokens = min(tokens * split.data, max(tokens, _CHUNK_TOKENS))
     routed = tokens * (arch.experts_per_token or 1)
-    return routed * (max(2 * width, arch.hidden_size or 0) + width)
+    hidden = arch.hidden_size or 0
+    return routed * (max(2 * width, hidden) + (max(width, hidden) if modular else width))
