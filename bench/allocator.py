@@ -7,7 +7,7 @@ CUDACachingAllocator.cpp of PyTorch 2.1): the smallest free block that is large 
 more than the smallest piece is left, else a new segment; neighbours are joined once both are free;
 nothing goes back to the device before it is full. Lengths are log-normal as in ms-swift's benchmark
 (docs/source_en/LLM/Benchmark.md: 3234.4 ± 2547.5 tokens, at least 91); longer ones than the cap are
-left out, as ms-swift does. Printed is what `_LEFT_BY_LENGTHS` of `gpusizer/training/memory.py` is.
+left out, as ms-swift does. Printed is what `LEFT` of `gpusizer/training/lengths.py` is.
 """
 
 from __future__ import annotations

@@ -244,6 +244,6 @@ def _lengths(
     varied = fitter.memory(plan.changed(packed=False))
     if device_bytes is not None:
         varied = varied.on(device_bytes)
-    if plan.packed or plan.fused_loss or not varied.reclaimable:
+    if plan.packed or plan.fused_loss or not varied.reclaimable.likely:
         return ()
     return (Note("training_lengths", shown_bytes=varied.total.likely),)

@@ -164,7 +164,7 @@ def _per_gpu_json(memory: TrainingMemory) -> Json:
         **ends("reserved", memory.reserved),
         **ends("loading", memory.loading),
         **ends("needed", memory.needed),
-        "reclaimable_bytes": memory.reclaimable,
+        "reclaimable_bytes": memory.reclaimable.likely,
     }
 
 

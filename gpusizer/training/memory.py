@@ -13,6 +13,7 @@ from gpusizer.model.profile import HEADERS, ModelProfile
 from gpusizer.model.tensor_roles import Part
 from gpusizer.training.activations import Kept, kept_by_token
 from gpusizer.training.frozen import base_of, dynamic_bytes, staging
+from gpusizer.training.lengths import left_by_lengths
 from gpusizer.training.logits import elastic_chunk, kept_outputs, logits_of_token
 from gpusizer.training.optimizers import find_optimizer
 from gpusizer.training.per_gpu import TrainingMemory
@@ -25,12 +26,6 @@ from gpusizer.training.state import State, state_of
 _CONTEXT_BELOW, _CONTEXT_ABOVE = int(0.2 * GIB), int(0.3 * GIB)
 """By how much a CUDA context with cuBLAS workspaces differs by driver and card."""
 
-_LEFT_BY_LENGTHS = 2.0
-"""Blocks that the allocator keeps where every step has another length, as a multiple of the logits
-and one layer of the longest: the median of 36 runs played by the rules of PyTorch's
-c10/cuda/CUDACachingAllocator.cpp (bench.allocator; half of them 1.7 to 3.3), 1.1 to 2.6 measured by
-ms-swift.
-"""
 _UNEXPLAINED = 0.06  # of all tensors: what nine of ten published runs hold beyond the estimate
 _FRAGMENTED = 0.3
 """Bytes of a parameter that bitsandbytes, quantizing at load, can leave in the allocator's pool: 5
@@ -85,7 +80,7 @@ class _Step:
     layer: float
     logits: float
     elastic: float
-    varied: float
+    varied: Amount
     update: float
     staging: float
     unpacked: float
@@ -184,25 +179,12 @@ def _step(
         layer=working / plan.tensor_parallel / together,
         logits=logits + kept_outputs(shape, plan, stack) * (tokens - tokens / together),
         elastic=elastic_chunk(shape, plan, stack),
-        varied=_varied(kept, shape, plan, stack, logits),
+        varied=left_by_lengths(kept, shape, plan, stack, logits),
         staging=staged,
         update=_update(shape, plan, stack, state, share),
         unpacked=_unpacked(shape, state),
         largest=_largest_gradient(shape, plan, state),
     )
-
-
-def _varied(
-    kept: Kept, shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack, logits: float
-) -> float:
-    """Bytes of blocks left behind where lengths are known to vary; `logits` of the longest step.
-
-    Scores of attention are not counted: a layer's are freed and taken again whole.
-    """
-    if plan.packed is not False or stack.expandable_segments:
-        return 0.0
-    layer = (kept.per_token(0) + kept.working_per_token(0)) / max(1, shape.layers)
-    return _LEFT_BY_LENGTHS * (logits + layer * plan.tokens / plan.tensor_parallel)
 
 
 def _largest_gradient(shape: TrainedShape, plan: TrainingPlan, state: State) -> float:
@@ -266,7 +248,7 @@ def _at_peak(
     if plan.shards > 1 and plan.sharding in ("fsdp", "zero3"):
         held += _GATHER_RESERVE * (share.weights + share.gathered)
     elastic = max(0.0, sum(first[1]) - step.logits + step.elastic - coming)
-    varied = step.varied + elastic
+    back = step.varied + Amount(0, round(elastic), round(elastic), Provenance.DERIVED)
     static = share.weights + states
     context = int(stack.context_gib * GIB)
     weights = _weights(profile, plan, stack, share.weights)
@@ -276,9 +258,8 @@ def _at_peak(
         most += _UNEXPLAINED * (share.weights + step.staging)
         banded = bands.high * (coming - moment.gradients)
         margin = max(margin, most - states - moment.gradients - banded)
-    high = varied + margin
     if staged.high:
-        high += _FRAGMENTED * state.frozen_parameters / plan.model_parallel
+        margin += _FRAGMENTED * state.frozen_parameters / plan.model_parallel
     held_at_once = round(moment.gradients)
     return TrainingMemory(
         weights=weights,
@@ -292,8 +273,8 @@ def _at_peak(
         activations=bands.of(moment.activations),
         logits=bands.of(moment.logits),
         buffers=bands.of(moment.buffers),
-        reserve=fitted(0, held + varied, high),
-        reclaimable=round(varied),
+        reserve=fitted(0, held, margin) + back,
+        reclaimable=back,
         elastic=round(elastic),
         context=fitted(context - _CONTEXT_BELOW, context, context + _CONTEXT_ABOVE),
         phase=phase,

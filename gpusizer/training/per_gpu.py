@@ -39,7 +39,7 @@ class TrainingMemory:
     logits: Amount
     buffers: Amount
     reserve: Amount
-    reclaimable: int
+    reclaimable: Amount
     elastic: int
     context: Amount
     paged: int
@@ -77,9 +77,7 @@ class TrainingMemory:
     @property
     def overhead(self) -> Amount:
         """Of what is needed, all but tensors: the allocator's reserve that stays, and CUDA."""
-        reserved, back = self.reserve + self.context, self.reclaimable
-        likely, high = reserved.likely - back, reserved.high - back
-        return Amount(reserved.low, likely, high, reserved.provenance)
+        return _less(self.reserve, self.reclaimable) + self.context
 
     @property
     def needed(self) -> Amount:
@@ -91,11 +89,22 @@ class TrainingMemory:
     def on(self, free_bytes: int) -> TrainingMemory:
         """The same on a device with so many bytes free: what is reclaimable takes what is left."""
         left = max(0, free_bytes - self.needed.likely)
-        excess = max(0, self.reclaimable - left)
-        held = self.reserve
+        held = self.reclaimable
+        low, likely, high = (min(end, left) for end in (held.low, held.likely, held.high))
+        taken = Amount(low, likely, high, held.provenance)
         return replace(
             self,
-            reserve=Amount(held.low, held.likely - excess, held.high - excess, held.provenance),
-            reclaimable=self.reclaimable - excess,
-            elastic=max(0, self.elastic - excess),
+            reserve=_less(self.reserve, held) + taken,
+            reclaimable=taken,
+            elastic=max(0, self.elastic - (held.likely - likely)),
         )
+
+
+def _less(whole: Amount, part: Amount) -> Amount:
+    """An amount without one of its parts."""
+    low, likely, high = (
+        whole.low - part.low,
+        whole.likely - part.likely,
+        whole.high - part.high,
+    )
+    return Amount(low, likely, high, whole.provenance)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 
 from bench.allocator import CachingAllocator, Decoder, left_by_lengths, step
-from gpusizer.training.memory import _LEFT_BY_LENGTHS
+from gpusizer.training.lengths import LEFT
 
 _MIB = 1 << 20
 
@@ -52,4 +52,4 @@ def test_varying_lengths_leave_about_twice_the_peak() -> None:
     """The constant of the estimate is the median of larger models and more steps."""
     model = Decoder(1024, 256, 2816, 6, 128_000, raises_logits=True)
     left = median(left_by_lengths(model, 2048, 120, seed) for seed in range(5))
-    assert _LEFT_BY_LENGTHS / 2 < left < 2 * _LEFT_BY_LENGTHS
+    assert LEFT / 2 < left < 2 * LEFT

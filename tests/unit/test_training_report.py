@@ -277,7 +277,7 @@ def test_varied_lengths_show_more_than_they_need() -> None:
     shown, packed = (
         answer(packed=p, framework="ms-swift").estimates[0].memory for p in (False, True)
     )
-    assert 2 * 2048 * 18 * 128_256 < shown.reclaimable < 1.3 * 2 * 2048 * 18 * 128_256
+    assert 2 * 2048 * 18 * 128_256 < shown.reclaimable.likely < 1.3 * 2 * 2048 * 18 * 128_256
     assert shown.needed.likely == packed.needed.likely == packed.total.likely
     assert shown.needed.low == packed.total.low
     notes = answer(packed=False, framework="ms-swift").notes
