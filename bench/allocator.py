@@ -5,9 +5,11 @@
 Steps of a decoder with checkpoints are played by the allocator's rules (c10/cuda/
 CUDACachingAllocator.cpp of PyTorch 2.1): the smallest free block that is large enough, split where
 more than the smallest piece is left, else a new segment; neighbours are joined once both are free;
-nothing goes back to the device before it is full. Lengths are log-normal as in ms-swift's benchmark
-(docs/source_en/LLM/Benchmark.md: 3234.4 ± 2547.5 tokens, at least 91); longer ones than the cap are
-left out, as ms-swift does. Printed is what `LEFT` of `gpusizer/training/lengths.py` is.
+nothing goes back to the device before it is full, and then segments without a live block do
+(release_cached_blocks). Lengths are log-normal as in ms-swift's benchmark (docs/source_en/LLM/
+Benchmark.md: 3234.4 ± 2547.5 tokens, at least 91), where longer ones than the cap are left out, as
+ms-swift does; or even between two bounds. Printed are the constants of
+`gpusizer/training/lengths.py`.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ from __future__ import annotations
 import bisect
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 _MIB = 1 << 20
 _UNIT = 512  # kMinBlockSize
@@ -24,6 +27,8 @@ _SMALL, _SMALL_SEGMENT = _MIB, 2 * _MIB  # kSmallSize, kSmallBuffer
 _MIDDLE, _MIDDLE_SEGMENT = 10 * _MIB, 20 * _MIB  # kMinLargeAlloc, kLargeBuffer
 _ROUND_LARGE = 2 * _MIB
 _SEGMENT_SPAN = 1 << 44  # addresses of one segment lie closer together than this
+_STEPS, _STEPS_OF_EQUALS = 200, 6
+_FOUND_WITHIN = 0.01  # of the peak
 _MEAN_TOKENS, _SPREAD_TOKENS, _SHORTEST = 3234.4, 2547.5, 91
 
 
@@ -39,15 +44,20 @@ class Block:
     after: Block | None = None
 
 
-class CachingAllocator:
-    """Bytes in use, their peak, and bytes that segments have taken from the device."""
+class OutOfMemory(Exception):
+    """A segment that the device cannot hold, after all that is free went back to it."""
 
-    def __init__(self) -> None:
+
+class CachingAllocator:
+    """Bytes in use, their peak, and bytes that segments have taken from a device of `capacity`."""
+
+    def __init__(self, capacity: float = math.inf) -> None:
+        self.capacity = capacity
         self.allocated = self.peak = self.reserved = self._segments = 0
         self._free: dict[bool, list[tuple[int, int, Block]]] = {True: [], False: []}
 
     def take(self, wanted: float) -> Block:
-        """Return a block of at least so many bytes."""
+        """Return a block of at least so many bytes. Raises OutOfMemory."""
         size = max(_UNIT, -(-int(wanted) // _UNIT) * _UNIT)
         small = size <= _SMALL
         pool = self._free[small]
@@ -84,8 +94,19 @@ class CachingAllocator:
         large = _MIDDLE_SEGMENT if size < _MIDDLE else rounded
         self._segments += 1
         taken = _SMALL_SEGMENT if small else large
+        if self.reserved + taken > self.capacity:
+            self._release()
+        if self.reserved + taken > self.capacity:
+            raise OutOfMemory
         self.reserved += taken
         return Block(self._segments * _SEGMENT_SPAN, taken, small)
+
+    def _release(self) -> None:
+        """Give segments without a live block back to the device."""
+        for small, pool in self._free.items():
+            whole = [entry for entry in pool if not (entry[2].before or entry[2].after)]
+            self.reserved -= sum(size for size, _, _ in whole)
+            self._free[small] = [entry for entry in pool if entry[2].before or entry[2].after]
 
     def _put(self, block: Block) -> None:
         bisect.insort(self._free[block.small], (block.size, block.address, block))
@@ -203,7 +224,7 @@ def _loss(pool: CachingAllocator, model: Decoder, tokens: int) -> Block:
 
 
 def lengths(cap: int, chance: random.Random) -> Iterator[int]:
-    """Yield lengths of at most `cap` tokens."""
+    """Yield log-normal lengths of at most `cap` tokens."""
     variance = math.log(1 + (_SPREAD_TOKENS / _MEAN_TOKENS) ** 2)
     middle = math.log(_MEAN_TOKENS) - variance / 2
     while True:
@@ -212,13 +233,46 @@ def lengths(cap: int, chance: random.Random) -> Iterator[int]:
             yield tokens
 
 
-def left_by_lengths(model: Decoder, cap: int, steps: int, seed: int = 0) -> float:
-    """Return bytes in segments beyond the peak in use, as a multiple of that peak."""
-    pool = CachingAllocator()
-    drawn = lengths(cap, random.Random(seed))
-    for _ in range(steps):
-        step(pool, model, next(drawn))
-    return pool.reserved / pool.peak - 1
+def between(low: int, high: int, chance: random.Random) -> Iterator[int]:
+    """Yield lengths of `low` to `high` tokens, each as likely as another."""
+    while True:
+        yield chance.randint(low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Bytes beyond the peak in use, as shares of that peak.
+
+    Attributes:
+        held: in segments on a device with room for all.
+        stays: what the smallest device has that the steps run on.
+    """
+
+    held: float
+    stays: float
+
+
+def left_by(model: Decoder, tokens: Sequence[int]) -> Left:
+    """What steps of these lengths leave behind."""
+    pool = played(model, tokens)
+    few, enough = pool.peak, pool.reserved
+    while enough - few > _FOUND_WITHIN * pool.peak:
+        middle = (few + enough) // 2
+        try:
+            played(model, tokens, middle)
+        except OutOfMemory:
+            few = middle
+        else:
+            enough = middle
+    return Left(pool.reserved / pool.peak - 1, enough / pool.peak - 1)
+
+
+def played(model: Decoder, tokens: Sequence[int], capacity: float = math.inf) -> CachingAllocator:
+    """The allocator after steps of these lengths. Raises OutOfMemory."""
+    pool = CachingAllocator(capacity)
+    for length in tokens:
+        step(pool, model, length)
+    return pool
 
 
 MODELS = {
@@ -230,11 +284,23 @@ MODELS = {
 
 
 def main() -> None:
-    """Print the multiple of each model and cap, of three orders of the same lengths."""
+    """Print for each model and cap what lengths leave, what stays, and what share that is beyond
+    what equal lengths do: of two orders of log-normal lengths, then of even ones."""
     for name, model in MODELS.items():
         for cap in (512, 2048, 8192):
-            values = [left_by_lengths(model, cap, 300, seed) for seed in range(3)]
-            print(f"{name:12}{cap:>6}" + "".join(f"{value:>7.2f}" for value in values))
+            equal = left_by(model, [cap] * _STEPS_OF_EQUALS)
+            for seed in range(2):
+                drawn = islice(lengths(cap, random.Random(seed)), _STEPS)
+                _show(f"{name:12}      up to {cap:>6}", left_by(model, list(drawn)), equal)
+        for low in (1024, 2007):
+            drawn = islice(between(low, cap := 2048, random.Random(0)), _STEPS)
+            equal = left_by(model, [cap] * _STEPS_OF_EQUALS)
+            _show(f"{name:12}{low:>6} to {cap:>6}", left_by(model, list(drawn)), equal)
+
+
+def _show(title: str, left: Left, equal: Left) -> None:
+    share = (left.stays - equal.stays) / (left.held - equal.held)
+    print(f"{title}{left.held:>7.2f}{left.stays:>7.2f}{share:>7.2f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from gpusizer.model.profile import HEADERS, ModelProfile
 from gpusizer.model.tensor_roles import Part
 from gpusizer.training.activations import Kept, kept_by_token
 from gpusizer.training.frozen import base_of, dynamic_bytes, staging
-from gpusizer.training.lengths import left_by_lengths
+from gpusizer.training.lengths import given_back, left_by_lengths
 from gpusizer.training.logits import elastic_chunk, kept_outputs, logits_of_token
 from gpusizer.training.optimizers import find_optimizer
 from gpusizer.training.per_gpu import TrainingMemory
@@ -248,7 +248,7 @@ def _at_peak(
     if plan.shards > 1 and plan.sharding in ("fsdp", "zero3"):
         held += _GATHER_RESERVE * (share.weights + share.gathered)
     elastic = max(0.0, sum(first[1]) - step.logits + step.elastic - coming)
-    back = step.varied + Amount(0, round(elastic), round(elastic), Provenance.DERIVED)
+    shrinks = Amount(0, round(elastic), round(elastic), Provenance.DERIVED)
     static = share.weights + states
     context = int(stack.context_gib * GIB)
     weights = _weights(profile, plan, stack, share.weights)
@@ -273,8 +273,8 @@ def _at_peak(
         activations=bands.of(moment.activations),
         logits=bands.of(moment.logits),
         buffers=bands.of(moment.buffers),
-        reserve=fitted(0, held, margin) + back,
-        reclaimable=back,
+        reserve=fitted(0, held, margin) + step.varied + shrinks,
+        reclaimable=given_back(step.varied) + shrinks,
         elastic=round(elastic),
         context=fitted(context - _CONTEXT_BELOW, context, context + _CONTEXT_ABOVE),
         phase=phase,

@@ -264,8 +264,8 @@ def test_varying_lengths_reserve_reclaimable_memory() -> None:
     plan = TrainingPlan(sequence_length=4096, packed=True, framework="ms-swift")
     packed, varied = (of().estimate(plan.changed(packed=p)) for p in (True, False))
     more = varied.total.likely - packed.total.likely
-    assert abs(more - varied.reclaimable.likely) <= 1
-    more_than_logits = varied.reclaimable.likely / 2 * 2**0.2 - 4096 * 128_256 * 18
+    assert abs(0.95 * more - varied.reclaimable.likely) <= 1
+    more_than_logits = more / 2 * 2**0.2 - 4096 * 128_256 * 18
     once, twice = (
         of().estimate(plan.changed(gradient_checkpointing="none", packed=True, sequence_length=n))
         for n in (4096, 8192)
@@ -275,26 +275,28 @@ def test_varying_lengths_reserve_reclaimable_memory() -> None:
     assert more_than_logits == pytest.approx(layer + gradients, rel=0.001)
     eager = of().estimate(plan.changed(packed=False, flash_attention=False))
     assert eager.reclaimable.likely == varied.reclaimable.likely
-    assert abs(varied.needed.likely - packed.needed.likely) <= 1
+    assert abs(varied.needed.likely - packed.needed.likely - 0.05 * more) <= 1
     assert of().estimate(plan.changed(packed=None)) == packed
 
 
 def test_what_lengths_leave_has_a_band_and_falls_beyond_lengths_that_are_common() -> None:
-    """0.3 to 1.5 times the likely bytes, none of which a device must have; less a token beyond
-    2,048 tokens, where 8,192 are four times as many: 4 ** 0.8 = 3.03 times the bytes."""
+    """0.3 to 1.5 times the likely bytes; less a token beyond 2,048 tokens, where 8,192 are four
+    times as many: 4 ** 0.8 = 3.03 times the bytes. A twentieth of it stays, 0.15 at most."""
     plan = TrainingPlan(packed=False, framework="ms-swift")
-    left = {n: of().estimate(plan.changed(sequence_length=n)) for n in (1024, 2048, 8192)}
-    likely = {n: memory.reclaimable.likely for n, memory in left.items()}
+    likely = {}
+    for length in (1024, 2048, 8192):
+        varied, equal = (
+            of().estimate(plan.changed(sequence_length=length, packed=p)) for p in (False, True)
+        )
+        left = likely[length] = varied.total.likely - equal.total.likely
+        assert varied.total.low - equal.total.low == pytest.approx(0.3 * left, abs=2)
+        assert varied.total.high - equal.total.high == pytest.approx(1.5 * left, abs=2)
+        assert varied.needed.low == equal.needed.low
+        assert varied.needed.likely - equal.needed.likely == pytest.approx(0.05 * left, abs=2)
+        most = 0.15 * 1.5 * left
+        assert varied.needed.high - equal.needed.high == pytest.approx(most, abs=2)
     assert likely[2048] == pytest.approx(2 * likely[1024])
     assert likely[8192] == pytest.approx(4**0.8 * likely[2048])
-    for length, memory in left.items():
-        back = memory.reclaimable
-        assert back.low == pytest.approx(0.3 * back.likely)
-        assert back.high == pytest.approx(1.5 * back.likely)
-        full = of().estimate(plan.changed(sequence_length=length, packed=True))
-        assert (memory.needed.low, memory.needed.high) == (full.needed.low, full.needed.high)
-        assert memory.total.high - full.total.high == back.high
-        assert memory.total.low - full.total.low == back.low
 
 
 def test_segments_that_grow_leave_nothing_behind() -> None:
