@@ -12,7 +12,7 @@ class TrainingMemory:
     """What one GPU holds at the peak of a step. Bytes.
 
     Attributes:
-        weights: frozen and trained, adapters included.
+        weights: frozen and trained, adapters and tables of rotary positions included.
         loading: weights and what is on its way to them while they are loaded and quantized.
         gradients, optimizer: of what is trained; FP32 copies and averages are the optimizer's.
         activations: kept by the forward pass, and those of one layer in its backward pass.

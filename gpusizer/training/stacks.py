@@ -123,13 +123,14 @@ def stacks() -> dict[str, TrainingStack]:
 def find_stack(text: str, version: str = "") -> TrainingStack:
     """The stack of this name as it was at a version or a date; without one, as it is today.
 
-    A library of a family that counts its own versions, such as TRL, needs a date or the version of
-    what the family is called by. Raises InvalidRequest.
+    A month is its last day, as its releases share its name. A library of a family that counts its
+    own versions, such as TRL, needs a date or the version of what the family is called by. Raises
+    InvalidRequest.
     """
     stack = _named(text)
     if not version:
         return stack
-    release = read_release(version)
+    release = _last_day(read_release(version))
     family = [s for s in stacks().values() if s.family == stack.slug]
     majors = [end[0] for row in family for end in row.until if not is_date(end)]
     if text.strip().lower() != stack.slug and release[0] < min(majors, default=0):
@@ -171,7 +172,7 @@ Release: TypeAlias = tuple[int, ...]
 
 FIELD = "framework_version"
 _FIRST_YEAR = 2000  # a version that begins with as much is a date, as Unsloth's are
-_LAST_MONTH = 12
+_LAST_MONTH, _LAST_DAY = 12, 31
 _NUMBERS = re.compile(r"\d{1,4}(?:[.-]\d{1,4}){0,3}")
 
 
@@ -185,6 +186,11 @@ def read_release(text: str) -> Release:
         raise InvalidRequest(field=FIELD, value=text[:40], reason="not_a_version")
     release = tuple(int(number) for number in re.split(r"[.-]", match[0]))
     return (*release, _LAST_MONTH) if is_date(release) and len(release) == 1 else release
+
+
+def _last_day(release: Release) -> Release:
+    """The last day of a month; other releases as they are."""
+    return (*release, _LAST_DAY) if is_date(release) and len(release) == 2 else release
 
 
 def is_date(release: Release) -> bool:

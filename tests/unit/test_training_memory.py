@@ -125,6 +125,8 @@ def test_a_known_dynamic_repository_has_the_bytes_of_its_file(
     "model, version, cache_bytes",
     [
         ("meta-llama/Llama-3.1-8B", "2024.6", 32 * 2 * 131_072 * 128 * 2),
+        ("meta-llama/Llama-3.1-8B", "2024-07-17", 32 * 2 * 131_072 * 128 * 2),
+        ("meta-llama/Llama-3.1-8B", "2024.7", 32 * 2 * 32_768 * 128 * 2),  # 18 July and later
         ("meta-llama/Llama-3.1-8B", "2024.10", 32 * 2 * 32_768 * 128 * 2),
         ("meta-llama/Llama-3.1-8B", "2024.12", 32 * 2 * 32_768 * 128 * 2),
         ("meta-llama/Llama-3.1-8B", "2025.1.5", 0),
