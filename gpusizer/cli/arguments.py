@@ -104,11 +104,13 @@ def _add_options(
 def _add_help(
     command: argparse.ArgumentParser, usual: Collection[str], *, everything: bool
 ) -> None:
-    """Add `--details` and `--help-all`; without the latter, help tells of the usual options."""
+    """Add `--details` and `--help-all`; without the latter, help tells of the usual options, and
+    last of it."""
     command.add_argument("--details", action="store_true", help="every table and figure")
     command.add_argument("--help-all", action="help", help="this help with every option")
     if everything:
         return
+    command.epilog = _TABLES["more"]
     for action in command._actions:
         names = {name.removeprefix("--").replace("-", "_") for name in action.option_strings}
         if names and not names & {*usual, "h", "help", "help_all", "details"}:

@@ -79,6 +79,14 @@ def test_help_tells_of_twenty_options(command: str) -> None:
     options = [set(re.findall(r"^  (?:-h, )?(--[a-z-]+)", shown, re.M)) for shown in (usual, every)]
     assert options[0] < options[1]
     assert len(options[0] - {"--help", "--help-all"}) <= 21
+    assert usual.rstrip().splitlines()[-1] == "more: --help-all"
+    assert "more:" not in every
+
+
+def test_help_tells_of_what_moves_memory_of_a_training_most() -> None:
+    """Lengths that vary, and the release of a framework: up to half of the memory each."""
+    usual = run("train", "--help").stdout
+    assert "--packed" in usual and "--framework-version" in usual
 
 
 CARD = """\
