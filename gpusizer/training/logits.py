@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from gpusizer.core.units import GIB
 from gpusizer.training.plan import TrainingPlan
@@ -22,6 +23,10 @@ _WHOLE_LOGITS_BYTES = 2 + 4
 """The same where a stack that cuts its logits does not: 16-bit ones, whose gradient takes their
 place, and accelerate's FP32 copy (unsloth/kernels/cross_entropy_loss.py).
 """
+_UNCUT_LOGITS_BYTES = 4 + 4 + 4
+"""The same under a stack with chunks of its own that is told not to cut: FP32 ones, their shifted
+copy and log-softmax (torchtune/modules/transformer.py and torch.nn.CrossEntropyLoss).
+"""
 _PLAIN_LOGITS_BYTES = 2 + 2 + 4 + 4
 """The same at most where a model's code leaves logits in 16 bits: they, their shifted copy, and in
 FP32 what autocast makes of it and log-softmax (torch.nn.functional.cross_entropy).
@@ -40,12 +45,44 @@ def logits_of_token(
         return _PARALLEL_LOGITS_BYTES * shape.vocabulary
     if plan.tokens <= stack.whole_logits_tokens:
         return _WHOLE_LOGITS_BYTES * shape.vocabulary
+    if stack.own_chunks and plan.fused_loss is False:
+        return _UNCUT_LOGITS_BYTES * shape.vocabulary
     each = stack.compiled_logits_bytes if plan.compiled else stack.logits_bytes
     if stack.upcast_rest and state.quantized:
         each = min(each, stack.quantized_logits_bytes)
     if shape.plain_logits:
         each = min(each, _PLAIN_LOGITS_BYTES)
     return each * shape.vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class HeadStep:
+    """Bytes at the moment in which a loss in chunks computes the head's gradient: its logits, and
+    that gradient."""
+
+    logits: float = 0.0
+    gradient: float = 0.0
+
+
+def head_step(
+    shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack, state: State
+) -> HeadStep:
+    """The moment of full training under a stack with chunks of its own; nothing for the others.
+
+    Autograd goes back through the chunks before the layers, and adds the head's gradient of each
+    to the sum so far (torch/csrc/autograd/input_buffer.cpp): both are whole. FSDP has one whole,
+    which it scatters as it comes.
+    """
+    cut = stack.own_chunks and plan.fused_loss is not False and plan.tensor_parallel == 1
+    if not cut or plan.adapted or plan.train_embeddings is False or not shape.generates:
+        return HeadStep()
+    each = stack.compiled_logits_bytes if plan.compiled else stack.logits_bytes
+    width = state.gradients / max(1, state.trainable)
+    at_once = 1 if plan.sharding == "fsdp" else 2
+    return HeadStep(
+        logits=min(each, stack.head_logits_bytes) * shape.vocabulary * plan.tokens,
+        gradient=at_once * width * shape.vocabulary * shape.hidden,
+    )
 
 
 def kept_outputs(shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack) -> float:

@@ -14,7 +14,13 @@ from gpusizer.model.tensor_roles import Part
 from gpusizer.training.activations import Kept, kept_by_token
 from gpusizer.training.frozen import base_of, dynamic_bytes, staging
 from gpusizer.training.lengths import given_back, left_by_lengths
-from gpusizer.training.logits import elastic_chunk, kept_outputs, logits_of_token
+from gpusizer.training.logits import (
+    HeadStep,
+    elastic_chunk,
+    head_step,
+    kept_outputs,
+    logits_of_token,
+)
 from gpusizer.training.optimizers import find_optimizer
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import TrainingPlan
@@ -85,6 +91,7 @@ class _Step:
     staging: float
     unpacked: float
     largest: float
+    head: HeadStep
 
 
 def is_measured_kind(profile: ModelProfile) -> bool:
@@ -184,6 +191,7 @@ def _step(
         update=_update(shape, plan, stack, state, share),
         unpacked=_unpacked(shape, state),
         largest=_largest_gradient(shape, plan, state),
+        head=head_step(shape, plan, stack, state),
     )
 
 
@@ -337,9 +345,10 @@ def _moments(
     # FSDP frees blocks on another stream: they are not yet reusable when the next are needed.
     wrapped = plan.sharding == "fsdp" or (stack.wraps_replicas and plan.sharding == "ddp")
     late = step.layer if wrapped and not stack.fsdp2 else 0.0
-    working = share.gathered + step.unpacked
+    working, head = share.gathered + step.unpacked, step.head
     return (
         ("loss", _Moment(accumulated, step.kept + late, step.logits, working)),
+        ("loss", _Moment(accumulated + head.gradient, step.kept + late, head.logits, working)),
         ("backward", _Moment(accumulated, step.kept + step.layer, 0.0, working)),
         ("backward", _Moment(gradients, step.layer, 0.0, working)),
         ("update", _Moment(updated, 0.0, 0.0, step.update)),

@@ -38,7 +38,7 @@ class TrainingPlan:
         gpus: of which tensor, pipeline and context parallelism take a part.
         offload: "model" are weights, gradients and states, as FSDP's CPUOffloadPolicy and
             DeepSpeed take them.
-        fused_loss: Liger, cut cross-entropy, chunked.
+        fused_loss: Liger, cut cross-entropy, chunked; None where the framework decides.
         compiled: norms and activation functions are fused.
         packed: blocks of memory are reused where all sequences have the full length.
         ema: in FP32.
@@ -63,7 +63,7 @@ class TrainingPlan:
     pipeline_parallel: int = 1
     context_parallel: int = 1
     offload: str = "none"
-    fused_loss: bool = False
+    fused_loss: bool | None = None
     flash_attention: bool = True
     compiled: bool = False
     packed: bool | None = None

@@ -46,7 +46,8 @@ class TrainingStack:
         elastic_gib: FP32 logits of one chunk of its loss, GiB; fewer where less memory is free, and
             `inf` where only that is their limit.
         whole_logits_tokens: steps of so many tokens at most do not cut their logits.
-        own_chunks: its own loss goes in chunks, and no fused one takes its place.
+        head_logits_bytes: of a logit while the head's gradient is computed, under a loss of its own
+            in chunks, whose place no fused one takes; 0 for none.
         expandable_segments: it switches on PyTorch's segments that grow, so that lengths that vary
             leave no blocks behind.
         keeps_gradients: they stay from step to step, filled with zeros.
@@ -95,7 +96,7 @@ class TrainingStack:
     quantized_logits_bytes: float
     elastic_gib: float
     whole_logits_tokens: int
-    own_chunks: bool
+    head_logits_bytes: float
     expandable_segments: bool
     keeps_gradients: bool
     offloads_activations: bool
@@ -112,6 +113,11 @@ class TrainingStack:
     context_gib: float
     reserve: float
     source: str
+
+    @property
+    def own_chunks(self) -> bool:
+        """Whether its own loss goes in chunks."""
+        return self.head_logits_bytes > 0
 
 
 @cache

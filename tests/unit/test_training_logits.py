@@ -75,3 +75,40 @@ def test_logits_of_torchtune_by_its_version() -> None:
         assert logits(version) == each * eager
         assert logits(version, compiled=True) == each * compiled
     assert logits("0.2.1", fused_loss=False) == each * 12
+    # Told not to cut: FP32 logits, their shifted copy and log-softmax.
+    for version in ("", "0.5"):
+        for compiled in (False, True):
+            assert logits(version, compiled=compiled, fused_loss=False) == each * 12
+        assert logits(version, fused_loss=None) == logits(version)
+
+
+@each(
+    "version, logit_bytes, sharding, at_once",
+    [("0.6", 2, "none", 2), ("", 2.5, "none", 2), ("0.6", 2, "fsdp", 1)],
+)
+def test_chunks_add_up_the_gradient_of_the_head_at_the_loss(
+    version: str, logit_bytes: float, sharding: str, at_once: int
+) -> None:
+    """2 bytes of 128,256 x 4,096 for the sum and for the chunk's own, beside 16-bit logits of all
+    12,288 tokens and a vector of 4,096 for each of 32 layers; FSDP has one at once."""
+    plan = TrainingPlan(method="full", precision="bf16", framework="torchtune", compiled=True)
+    plan = plan.changed(optimizer_in_backward=True, optimizer="paged_adamw", sequence_length=12_288)
+    plan = plan.changed(framework_version=version, sharding=sharding, packed=True)
+    plan = plan.changed(gpus=8 if sharding == "fsdp" else 1)
+    memory = of().estimate(plan)
+    assert memory.phase == "loss"
+    assert memory.gradients.likely == at_once * 2 * 128_256 * 4096
+    assert memory.logits.likely == 12_288 * 128_256 * logit_bytes
+    held = of().estimate(plan.changed(train_embeddings=False))
+    assert held.gradients.likely == 0  # a head that is not trained has none
+    whole = of().estimate(plan.changed(fused_loss=False))
+    assert (whole.phase, whole.gradients.likely) == ("loss", 0)
+
+
+def test_the_head_of_an_adapted_model_has_no_gradient() -> None:
+    """Eager, the forward pass holds 6.5 bytes of a logit: more than 2 and two gradients."""
+    plan = TrainingPlan(framework="torchtune", framework_version="0.6", sequence_length=16_384)
+    assert of().estimate(plan).gradients.likely == 0
+    full = plan.changed(method="full", optimizer_in_backward=True, optimizer="paged_adamw")
+    assert of().estimate(full).logits.likely == 16_384 * 128_256 * 6.5
+    assert of().estimate(full).gradients.likely == 0

@@ -93,7 +93,7 @@ class MemoryFields(RequestModel):
         str, OneOf(CHECKPOINTING, _SPELLINGS["gradient_checkpointing"])
     ] = "full"
     offload: Annotated[str, OneOf(OFFLOADS, _SPELLINGS["offload"])] = "none"
-    fused_loss: Flag = False
+    fused_loss: Flag | None = None
     flash_attention: Flag = True
     compiled: Flag = False
     packed: Flag | None = None
