@@ -273,17 +273,19 @@ def test_a_ranking_and_a_named_card_take_one_framework() -> None:
 
 
 def test_varied_lengths_show_more_than_they_need() -> None:
-    """More than twice 2,048 tokens' 18 bytes of 128,256 logits is given back."""
+    """About twice 2,048 tokens' 18 bytes of 128,256 logits and a layer, of which a twentieth stays
+    and the rest is given back."""
     shown, packed = (
         answer(packed=p, framework="ms-swift").estimates[0].memory for p in (False, True)
     )
     assert 2 * 2048 * 18 * 128_256 < shown.reclaimable.likely < 1.3 * 2 * 2048 * 18 * 128_256
-    assert shown.needed.likely == packed.needed.likely == packed.total.likely
+    assert packed.needed.likely == packed.total.likely
+    stays = shown.needed.likely - packed.needed.likely
+    assert stays == pytest.approx(shown.reclaimable.likely / 19, rel=0.001)
     assert shown.needed.low == packed.total.low
     notes = answer(packed=False, framework="ms-swift").notes
     noted = [note for note in notes if note.code == "training_lengths"]
     assert [note.fields["shown_bytes"] for note in noted] == [shown.total.likely]
-    assert abs(shown.needed.high - packed.total.high) <= 1
     card = answer(gpu="a10", gpu_count=1, packed=False)
     (note,) = [note for note in card.notes if note.code == "training_lengths"]
     assert note.fields["shown_bytes"] <= CARDS.find("a10").device_memory_bytes
