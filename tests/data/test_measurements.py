@@ -146,14 +146,27 @@ def test_facts_that_were_added_are_in_their_rows() -> None:
 
 
 def test_facts_of_loads_are_in_their_rows() -> None:
-    rows = {row["id"]: row for row in load([SERVING_LOAD])}
+    rows = {row["id"]: {**row, **row["measured"]} for row in load([SERVING_LOAD])}
     with (DATA_DIR / "measurements" / "serving_load_facts.csv").open(encoding="utf-8") as file:
         facts = list(csv.DictReader(file))
     for fact in facts:
         stated = rows[fact["id"]][fact["field"]]
         assert fact["value"] in (stated if fact["field"] == "flags" else [str(stated)])
         assert 0 < len(fact["where"]) < 80
-    assert len(facts) == 122
+    assert len(facts) == 202
+
+
+def test_every_run_under_load_has_a_client() -> None:
+    with (DATA_DIR / "measurements" / "serving_clients.csv").open(encoding="utf-8") as file:
+        clients = list(csv.DictReader(file))
+    known = {(client["source_group"], client["arrival"]) for client in clients}
+    assert {(row["source_group"], row["arrival"]) for row in load([SERVING_LOAD])} == known
+    assert len(known) == len(clients)
+    for client in clients:
+        assert client["start"] in {"", "at_once", "at_a_rate", "random"}
+        assert client["warm"] in {"", "no", "one_prompt", "yes"}
+        assert client["prompts_repeat"] in {"", "no", "in_run", "between_runs", "preamble"}
+        assert client["source"].startswith("https://")
 
 
 def test_the_parts_of_a_vllm_budget_add_up() -> None:
