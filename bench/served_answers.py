@@ -12,8 +12,14 @@ from gpusizer.fit.serving.constants import EACH, FIRST, RATE
 
 ENGINE = "speed"
 QUANTITIES = (RATE, EACH, FIRST)
-_FIRST_GENERATION = ("2025-03-18", "0.7.3")
-"""The day on which vLLM 0.8.0 came out, whose scheduler is another, and the release before."""
+_GENERATIONS = {
+    "vllm": (("2025-03-18", "0.7.3"),),
+    "tensorrt-llm": (("2025", "0.15.0"),),
+}
+"""Days up to which engines scheduled otherwise than today, and a release of then: vLLM up to 0.8.0,
+TensorRT-LLM in 2024 (`data/serving_schedulers.csv`)."""
+_TODAY = "9999"
+_STALLED = 3.0
 
 
 def fields_of(row: Row) -> dict[str, Any]:
@@ -50,9 +56,10 @@ def quant_of(row: Row) -> str:
 def version_of(row: Row) -> str | None:
     """The engine's release, of which a date alone says no more than its generation."""
     stated: str | None = row.get("engine_version")
-    day, before = _FIRST_GENERATION
-    old = row["engine"] == "vllm" and row.get("date", day) < day
-    return before if stated is None and old else stated
+    if stated is not None and not stated.startswith("NIM"):  # whose numbers are its own
+        return stated
+    date, days = row.get("date", _TODAY), _GENERATIONS.get(row["engine"], ())
+    return next((release for day, release in days if date < day), None)
 
 
 def prompt_of(row: Row) -> int:
@@ -66,15 +73,22 @@ def answer_of(row: Row) -> int:
 
 
 def first_token_of(row: Row) -> float | None:
-    """Mean seconds to the first token; the median where a source prints no mean.
+    """Mean seconds to the first token; the median where `is_median`.
 
     None where prompts were cached, or repeated to a server that keeps prefixes: how much of them
     was read again nobody says.
     """
     measured = row["measured"]
-    value: float | None = measured.get("ttft_seconds", measured.get("ttft_p50_seconds"))
+    value: float | None = measured.get("ttft_p50_seconds" if is_median(row) else "ttft_seconds")
     known = row["arrival"] != "decode_only" and not row.get("prefix_caching")
     return value if known else None
+
+
+def is_median(row: Row) -> bool:
+    """Whether a run's first tokens are compared by their median: where its source prints no mean,
+    or one that a few stalls of an engine which was not warm made, beyond three medians."""
+    mean, median = (row["measured"].get(name) for name in ("ttft_seconds", "ttft_p50_seconds"))
+    return median is not None and (mean is None or mean > _STALLED * median)
 
 
 def each_token_of(row: Row) -> float | None:

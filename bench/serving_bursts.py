@@ -49,18 +49,21 @@ def burst(server: Server, requests: float, spread: bool, longest: float | None =
     """
     count = max(1, min(_GROUPS, round(requests)))
     size = requests / count
-    answers = _lengths(server.answer, count, longest or _longest(server)) if spread else None
+    answers = (
+        answers_of_mean(server.answer, count, longest or longest_answer(server)) if spread else None
+    )
     run = _Run(server, size, answers or (float(server.answer),) * count)
     run.go()
     return Burst(requests * server.answer / run.now, run.gap / count, run.ttft / count)
 
 
-def _longest(server: Server) -> float:
+def longest_answer(server: Server) -> float:
+    """Tokens of the longest answer that clients take of texts."""
     return max(4.0 * server.answer, _LONGEST_IN_ALL - server.prompt)
 
 
 @cache
-def _lengths(mean: float, count: int, longest: float) -> tuple[float, ...]:
+def answers_of_mean(mean: float, count: int, longest: float) -> tuple[float, ...]:
     """Answers of that mean: quantiles of an exponential distribution that ends at the longest, in
     an order without a trend."""
     places = [-math.log(1 - (i + 0.5) / count) for i in range(count)]

@@ -16,12 +16,15 @@ from bench.served_answers import (
     each_token_of,
     fields_of,
     first_token_of,
+    is_median,
     prompt_of,
 )
 from bench.serving_bursts import burst
+from bench.serving_clients import client_of
 from gpusizer.fit.serving.constants import Constants, Key
 from gpusizer.fit.serving.facts import ServerFacts
 from gpusizer.fit.serving.server import Server
+from gpusizer.fit.serving.simulation import Sample, load_test_of, mean, percentile, simulated
 from gpusizer.fit.serving.steady import (
     ROUNDS,
     STATIC,
@@ -38,6 +41,7 @@ _STATIC = "static_batch"
 _DECODE_ONLY = "decode_only"
 ROOFLINE = Constants(1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0)
 """A server at the rates of data sheets, whose host and links take no time of their own."""
+_SIMULATED = frozenset({"closed_loop", "random"})
 _FEW_ROUNDS = 2.0  # up to which the median of a run is of its start
 
 
@@ -63,15 +67,40 @@ class Case:
         return str(self.row["source_group"])
 
     def predicted(self, factors: Mapping[Key, float] | None = None) -> dict[str, float]:
-        """Output tokens per second of the replica, and mean seconds of each and the first token."""
-        return self.on(Server.of(self.facts, factors))
+        """Output tokens per second of the replica, mean seconds of each token, and mean or median
+        seconds of the first, as they were measured, of the client's requests one by one."""
+        server = Server.of(self.facts, factors)
+        if self.row["arrival"] not in _SIMULATED or server.most < 1:
+            return self.on(server)
+        if self.rate is not None and random_arrivals(server, self.rate) is None:
+            return {}
+        ranks = self.facts.ranks
+        users = None if self.users is None else max(1, round(self.users))
+        client = client_of(self.row, server, self.users, self.row.get("replicas", 1) * ranks)
+        sample = simulated(server, users, self._made_per_second(), client)
+        if sample is None:
+            return {}
+        rate = sample.requests_per_second * server.answer * ranks
+        return {RATE: rate, EACH: mean(sample.each), FIRST: self._first_of(sample)}
+
+    def _made_per_second(self) -> float | None:
+        """Requests per second that the client makes of one rank, where it waits between them."""
+        stated = self.row.get("requests_per_second")
+        return stated and stated / self.row.get("replicas", 1) / self.facts.ranks
+
+    def _first_of(self, sample: Sample) -> float:
+        return percentile(sample.ttft, 0.5) if is_median(self.row) else mean(sample.ttft)
 
     def on(self, server: Server) -> dict[str, float]:
-        """The same on a server with other constants. Batches that wait for each other are given to
-        an engine by a program beside it, without a server's door."""
+        """The same by means of a steady state, on a server with other constants.
+
+        Batches that wait for each other are given to an engine by a program beside it, without a
+        server's door.
+        """
         ranks = self.facts.ranks
         if self.row["arrival"] == _STATIC:
-            server = replace(server, request=0.0)
+            alone = replace(server.scheduler, order="mixed")  # prompts are no answer's delay
+            server = replace(server, request=0.0, scheduler=alone)
         if self.row["arrival"] == _DECODE_ONLY:
             gap = self._of_a_shared_prompt(server)
             return {EACH: gap, RATE: (self.users or 1.0) * ranks / gap}
@@ -104,7 +133,22 @@ class Case:
             most, full = limit_of(server)
             return {RATE: most * tokens, EACH: full.gap}
         rate = state.requests_per_second(server.steps) * tokens
-        return {RATE: rate, EACH: state.gap, FIRST: state.ttft}
+        found = {RATE: rate, EACH: state.gap, FIRST: state.ttft}
+        users = None if self.rate is not None else max(1, math.ceil(self.users or 1.0))
+        sample = load_test_of(server, users, self.rate)
+        if sample is None:
+            return found
+        if users is not None:
+            first, each = mean(sample.ttft), mean(sample.each)
+            of_each = server.answer / (first + (server.answer - 1) * each)
+            found = {
+                RATE: (self.users or 1.0) * self.facts.ranks * of_each,
+                EACH: each,
+                FIRST: first,
+            }
+        if is_median(self.row):
+            found[FIRST] *= percentile(sample.ttft, 0.5) / mean(sample.ttft)
+        return found
 
     def is_possible(self) -> bool:
         """Whether a server at the rates of data sheets could keep up with the run.

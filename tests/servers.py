@@ -16,7 +16,7 @@ _H100 = Server(
     answer=256,
     ranks=1,
     stages=1,
-    scheduler=Scheduler("mixed", "middle", 8192, 256),
+    scheduler=Scheduler("mixed", "middle", 8192, 256, 512),
     dense=6e-3,
     experts=0.0,
     unused=0.0,
@@ -26,7 +26,7 @@ _H100 = Server(
     traffic=0.0,
     latency=0.0,
     host=2e-3,
-    prompt_host=1e-3,
+    launches=1e-3,
     sequence=1e-5,
     stream=0.0,
     request=5e-3,
@@ -44,7 +44,7 @@ def server(
     **fields: Any,
 ) -> Server:
     """About an 8B model in 16 bits on an H100."""
-    scheduler = Scheduler(order, "middle", step_tokens, most)
+    scheduler = Scheduler(order, "middle", step_tokens, most, 512)
     return replace(_H100, prompt=prompt, answer=answer, scheduler=scheduler, most=most, **fields)
 
 

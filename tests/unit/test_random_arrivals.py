@@ -26,7 +26,7 @@ SERVERS = st.builds(
     most=st.integers(1, 512),
 )
 SHARES = st.floats(0.01, 1.0)
-NOTHING = dict.fromkeys(("dense", "cache", "product", "attention", "prompt_host", "sequence"), 0.0)
+NOTHING = dict.fromkeys(("dense", "cache", "product", "attention", "launches", "sequence"), 0.0)
 
 
 def one_second_steps(**fields: Any) -> Server:
@@ -70,7 +70,7 @@ def test_pieces_of_a_long_prompt_pass_at_once() -> None:
     assert sample is not None
     assert (sample.ttft[0], sample.ttft[-1]) == (pytest.approx(5.0), pytest.approx(5.0))
     assert (sample.each[0], sample.each[-1]) == (pytest.approx(1.0), pytest.approx(1.0))
-    endless = one_second_steps(prompt=10_000_000, scheduler=Scheduler("mixed", "middle", 1, 1))
+    endless = one_second_steps(prompt=10_000_000, scheduler=Scheduler("mixed", "middle", 1, 1, 0))
     for order in ("mixed", "prompts_first"):
         scheduler = replace(endless.scheduler, order=order)
         read = simulated(replace(endless, scheduler=scheduler, most=1), 1, None)

@@ -11,7 +11,7 @@ from bench.serving_bursts import burst
 from bench.serving_cases import read_cases
 from tests.servers import server
 
-_NOTHING = dict.fromkeys(("cache", "product", "host", "prompt_host", "sequence", "request"), 0.0)
+_NOTHING = dict.fromkeys(("cache", "product", "host", "launches", "sequence", "request"), 0.0)
 _ONE = server(
     100, 101, order="prompts_first", step_tokens=1000, dense=0.01, attention=1e-4, **_NOTHING
 )

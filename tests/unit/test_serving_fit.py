@@ -35,6 +35,24 @@ def test_releases_of_one_generation_share_what_their_hosts_take(
     assert f"{generation} generation" not in classes_of(case.facts)["reading"]
 
 
+@pytest.mark.parametrize(
+    ("engine", "release", "order", "graphs"),
+    [
+        ("tensorrt-llm", "0.12.0", "prompts_first", 0),
+        ("tensorrt-llm", "1.0.0", "mixed", 0),
+        ("tensorrt-llm", None, "mixed", 0),
+        ("vllm", "0.7.3", "prompts_first", 0),
+        ("vllm", "0.11.0", "mixed", 512),
+    ],
+)
+def test_a_release_has_the_scheduler_of_its_time(
+    engine: str, release: str | None, order: str, graphs: int
+) -> None:
+    (case,) = read_cases([run_of(engine=engine, engine_version=release)])
+    assert case.facts.scheduler.order == order
+    assert case.facts.scheduler.graph_tokens == graphs
+
+
 def test_what_one_source_alone_measured_is_nobody_elses_constant() -> None:
     """Two sources have an H100; a third has A100s of its own. Without one of the two nobody but the
     other has H100s."""

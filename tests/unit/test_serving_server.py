@@ -205,7 +205,7 @@ def test_users_whose_answers_end_while_one_is_at_the_door_stand_in_line() -> Non
     """Prompts of twelve users fill a step each, and the door takes two decodes: 1, 2, and ten times
     3 full steps, 2.75 on average, and half of the one that runs."""
     one = replace(server(8192), cache=0.0, sequence=0.0)
-    full = math.hypot(6e-3, 8192 * 3e-5) + 8192 * 1e-6 + 3e-3
+    full = math.hypot(6e-3, 8192 * 3e-5) + 8192 * 1e-6 + 2e-3
     slow, quick = replace(one, request=2 * one.step(12)), replace(one, request=0.0)
     assert load_test(slow, 12, math.inf).ttft == pytest.approx(slow.request + 3.25 * full)
     assert load_test(quick, 12, math.inf).ttft == pytest.approx(1.5 * full)
@@ -219,6 +219,20 @@ def test_reading_and_products_overlap_in_part() -> None:
         math.hypot(6e-3, 6e-3) + 200 * 6e-5 + 2e-3 + 200 * 1e-5, rel=1e-6
     )
     assert one.parts(200).seconds == pytest.approx(one.step(200))
+
+
+def test_a_step_beyond_the_graphs_takes_the_launches_of_its_kernels_where_these_are_longer() -> (
+    None
+):
+    """512 tokens run as graphs; 513 take 50 ms of launches, 8,192 the GPU's 256 ms."""
+    one = server(launches=50e-3)
+    of_512 = math.hypot(6e-3, 512 * 3e-5) + 512 * 1e-6 + 2e-3
+    assert one.step(0, 512) == pytest.approx(of_512)
+    assert one.step(1, 511) == pytest.approx(of_512 + 6e-5 + 1e-5 - 1e-6)
+    assert one.step(0, 513) == one.step(2, 511) == 50e-3
+    assert one.step(0, 8192) == pytest.approx(math.hypot(6e-3, 8192 * 3e-5) + 8192 * 1e-6 + 2e-3)
+    quick = replace(one, cache=0.0)
+    assert quick.step(600) == pytest.approx(quick.parts(600).seconds)  # decodes alone
 
 
 def test_experts_are_read_as_tokens_choose_them() -> None:

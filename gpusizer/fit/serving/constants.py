@@ -44,8 +44,7 @@ class Constants:
         stream_seconds: of the server's front, which sends each token beside the next step.
         request_seconds: before a prompt is scheduled and after its first token; a user whose answer
             has ended is back with the next prompt after as long.
-        prompt_layer_seconds: of each layer in a step that reads prompts, which runs without
-            whole graphs.
+        launch_seconds: in which the host launches the kernels of a layer one by one.
     """
 
     reading: float
@@ -60,7 +59,7 @@ class Constants:
     sequence_seconds: float
     stream_seconds: float
     request_seconds: float
-    prompt_layer_seconds: float
+    launch_seconds: float
 
 
 NAMES = tuple(Constants.__dataclass_fields__)
@@ -89,7 +88,7 @@ def classes_of(facts: ServerFacts) -> dict[str, tuple[str, ...]]:
         "sequence_seconds": (engine, generation),
         "stream_seconds": (engine, generation),
         "request_seconds": (engine, generation),
-        "prompt_layer_seconds": (engine, generation, kind),
+        "launch_seconds": (engine, generation, kind),
     }
     return {name: (ROOT, *filter(None, of_name)) for name, of_name in classes.items()}
 

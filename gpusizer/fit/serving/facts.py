@@ -16,7 +16,7 @@ from gpusizer.fit.speed.classes import decode_classes, prefill_classes
 from gpusizer.fit.speed.decode import expert_launches
 from gpusizer.fit.speed.links import REDUCES_PER_LAYER
 from gpusizer.fit.speed.prefill import arithmetic_of
-from gpusizer.fit.speed.tables import host_of
+from gpusizer.fit.speed.tables import Release, host_of, release_of
 from gpusizer.fit.speed.work import Work, attention_flops
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import Engine, Split
@@ -171,6 +171,8 @@ def _link(gpu: Gpu, cards: int) -> tuple[str, float]:
     return kind, (gpu.pcie_bytes_per_second or _USUAL_PCIE) / 2
 
 
+AHEAD = "third"
+"""The generation of hosts that plan a step while the GPU works on the last (`speed_hosts.csv`)."""
 SCHEDULER_TABLE = DATA_DIR / "serving_schedulers.csv"
 Order = Literal["mixed", "prompts_first"]
 Holds = Literal["middle", "whole"]
@@ -190,12 +192,14 @@ class Scheduler:
             "middle" takes blocks as the answer grows.
         step_tokens: most tokens of one step.
         max_sequences: most sequences of one rank.
+        graph_tokens: tokens of the largest step with prompts that runs as captured graphs.
     """
 
     order: Order
     holds: Holds
     step_tokens: int
     max_sequences: int
+    graph_tokens: int
 
 
 def scheduler_of(profile: ModelProfile, workload: Workload, estimate: MemoryEstimate) -> Scheduler:
@@ -213,19 +217,36 @@ def _scheduler(
     if isinstance(engine, VllmEngine):
         era = era_of(workload.engine_version)
         limits = limits_of(placement, era)
-        order, holds, _ = _schedulers()[f"{slug}-v0" if era.profiles_whole_prompts else slug]
-        return Scheduler(order, holds, limits.tokens, limits.sequences)
-    order, holds, most = _schedulers()[slug]
-    tokens = engine.step_tokens(placement) or _USUAL_STEP_TOKENS
-    return Scheduler(order, holds, tokens, workload.max_num_seqs or most)
+        rules = _rules_of(f"{slug}-v0" if era.profiles_whole_prompts else slug, None)
+        tokens, sequences = limits.tokens, limits.sequences
+    else:
+        rules = _rules_of(slug, workload.engine_version)
+        tokens = engine.step_tokens(placement) or _USUAL_STEP_TOKENS
+        sequences = workload.max_num_seqs or rules.max_sequences
+    graphs = 0 if workload.enforce_eager else rules.graph_tokens
+    return replace(rules, step_tokens=tokens, max_sequences=sequences, graph_tokens=graphs)
+
+
+def _rules_of(name: str, version: str | None) -> Scheduler:
+    """Those of an engine's release; of the newest where none is named."""
+    release = release_of(version)
+    return next(
+        rules
+        for engine, until, rules in _rules()
+        if engine == name and (until is None or (release is not None and release < until))
+    )
 
 
 @cache
-def _schedulers() -> dict[str, tuple[Order, Holds, int]]:
-    return dict(read_table(SCHEDULER_TABLE, _row))
+def _rules() -> tuple[tuple[str, Release | None, Scheduler], ...]:
+    """Rules of every engine, the oldest releases of one first, and the release from which they no
+    longer hold, with the limits that hold where a request states none."""
+    return read_table(SCHEDULER_TABLE, _row)
 
 
-def _row(row: TableRow) -> tuple[str, tuple[Order, Holds, int]]:
+def _row(row: TableRow) -> tuple[str, Release | None, Scheduler]:
     order: Order = "mixed" if row.one_of("order", _ORDERS) == "mixed" else "prompts_first"
     holds: Holds = "whole" if row.one_of("holds", _HOLDS) == "whole" else "middle"
-    return row.text("engine"), (order, holds, row.optional("max_sequences", int) or 0)
+    most, graphs = (row.optional(name, int) or 0 for name in ("max_sequences", "graph_tokens"))
+    until = release_of(row.optional("until", str))
+    return row.text("engine"), until, Scheduler(order, holds, _USUAL_STEP_TOKENS, most, graphs)

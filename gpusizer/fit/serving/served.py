@@ -13,7 +13,7 @@ from gpusizer.fit.serving.constants import EACH, FIRST, RATE, regime_of, serving
 from gpusizer.fit.serving.facts import ServerFacts
 from gpusizer.fit.serving.guessing import with_draft
 from gpusizer.fit.serving.server import Server, local_server
-from gpusizer.fit.serving.simulation import mean, percentile, simulated
+from gpusizer.fit.serving.simulation import load_test_of, mean, percentile
 from gpusizer.fit.serving.steady import Steady, limit_of, load_test, random_arrivals
 from gpusizer.fit.speed.classes import SERVING
 from gpusizer.fit.speed.rate import Rate, RateBand
@@ -153,6 +153,13 @@ def _answered(server: Server, load: ServingLoad, state: Steady, percentiles: boo
     ranks, further = server.ranks, server.answer - 1
     users = load.users if load.users is not None else state.users * ranks
     ttft, gap = state.ttft, state.gap / server.tokens
+    sample = None
+    if percentiles:
+        of_rank = None if load.users is None else max(1, ceil(load.users / ranks))
+        coming = None if load.users is not None else (load.requests_per_second or 0.0) / ranks
+        sample = load_test_of(server, of_rank, coming)
+    if sample is not None and load.users is not None:
+        ttft, gap = mean(sample.ttft), mean(sample.each)
     e2e = ttft + further * gap
     output = users * server.answer / e2e
     regime = regime_of(load.users, load.requests_per_second, server.most * ranks)
@@ -161,11 +168,6 @@ def _answered(server: Server, load: ServingLoad, state: Steady, percentiles: boo
         (ttft * first.low + further * gap * each.low) / e2e,
         (ttft * first.high + further * gap * each.high) / e2e,
     )
-    sample = None
-    if percentiles:
-        of_rank = None if load.users is None else max(1, ceil(load.users / ranks))
-        coming = None if load.users is not None else (load.requests_per_second or 0.0) / ranks
-        sample = simulated(server, of_rank, coming)
     times = (sample.ttft, sample.each, sample.e2e) if sample else (None, None, None)
     total = output * (server.prompt + server.answer) / server.answer
     return Served(

@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass, replace
 from operator import add
 
 from gpusizer.fit.serving.constants import Constants, Key, constants_of
-from gpusizer.fit.serving.facts import Scheduler, ServerFacts
+from gpusizer.fit.serving.facts import AHEAD, Scheduler, ServerFacts
 from gpusizer.fit.speed.decode import pace_of, step_cost
 from gpusizer.fit.speed.kernels import cache_reads
 from gpusizer.fit.speed.links import exchange_seconds
@@ -19,7 +19,7 @@ from gpusizer.gpus import Gpu
 
 _SECONDS = (
     *("dense", "experts", "cache", "product", "attention", "traffic", "latency", "host"),
-    *("prompt_host", "sequence", "stream", "request"),
+    *("launches", "sequence", "stream", "request"),
 )
 
 
@@ -93,11 +93,12 @@ class Server:
         cache: reading one sequence's cache.
         product: a token's products; attention: what a prompt token adds.
         traffic: of one token over the links; latency: of a step over the links.
-        host: of a step; prompt_host: more of one with prompts in it.
+        host: of a step; launches: of launching the kernels of one beyond the engine's graphs.
         sequence: of the scheduler for a sequence in a step; stream: of the front for one, while
             the next step runs.
         request: at the door.
         most: sequences that a rank admits at once; 0 where not one fits.
+        ahead: whether a step is planned while the last one runs.
         guesses: the draft whose guesses a step judges; None for one token of a sequence.
     """
 
@@ -115,11 +116,12 @@ class Server:
     traffic: float
     latency: float
     host: float
-    prompt_host: float
+    launches: float
     sequence: float
     stream: float
     request: float
     most: int
+    ahead: bool = False
     guesses: Guesses | None = None
 
     @classmethod
@@ -145,11 +147,12 @@ class Server:
             traffic=facts.traffic / c.traffic,
             latency=facts.reduces * c.reduce_seconds,
             host=c.step_seconds + facts.layers * c.layer_seconds + facts.launching,
-            prompt_host=facts.layers * c.prompt_layer_seconds,
+            launches=facts.layers * c.launch_seconds,
             sequence=c.sequence_seconds,
             stream=c.stream_seconds * facts.ranks,
             request=c.request_seconds,
             most=admitted(facts),
+            ahead=facts.generation == AHEAD,
         )
 
     def at_speed(self, by: float) -> Server:
@@ -208,7 +211,9 @@ class Server:
         """Seconds of one pass over so many tokens of as many sequences, and of prompts.
 
         Each cache is read once for all tokens of its sequence, and a scheduler's time is for
-        sequences, as in `speed/speculation.py`.
+        sequences, as in `speed/speculation.py`. A step with prompts that is larger than the graphs
+        which its engine captured is launched kernel by kernel, while the GPU works on those that
+        were: it takes the longer of both.
         """
         sequences, judged = sequences / self.stages, judged / self.stages
         tokens = judged + prompt_tokens
@@ -221,9 +226,10 @@ class Server:
             + self.host
             + self.sequence * sequences
         )
-        if prompt_tokens:
-            seconds += self.attention * prompt_tokens + self.prompt_host
-        return seconds
+        if not prompt_tokens:
+            return seconds
+        seconds += self.attention * prompt_tokens
+        return seconds if tokens <= self.scheduler.graph_tokens else max(seconds, self.launches)
 
     def parts(self, decodes: float) -> StepParts:
         """What takes the seconds of a step without prompts; the overlap of reading and products is
@@ -297,7 +303,7 @@ def local_server(known: ServerFacts, work: Work, gpu: Gpu) -> Server | None:
         traffic=facts.layers * traffic,
         latency=facts.layers * alone,
         host=cost.in_layers(pace) + _besides(work, gpu),
-        prompt_host=0.0,
+        launches=0.0,
         sequence=engine_limits(work.engine).seconds_per_sequence,
         stream=0.0,
         request=0.0,
