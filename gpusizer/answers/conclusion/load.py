@@ -180,9 +180,13 @@ def _speed_of_all(place: Ranked, users: int) -> Iterator[Note]:
     }
     if first is None:
         yield Note("answer_users_speed", **fields)
-    else:
-        seconds = significant(first.likely)
+        return
+    seconds = significant(first.likely)
+    if first.p50 is None:
         yield Note("answer_users_speed_and_wait", **fields, seconds=seconds)
+    else:
+        median = significant(first.p50)
+        yield Note("answer_users_speed_and_waits", **fields, seconds=seconds, median=median)
 
 
 def _speed_in_turns(place: Ranked) -> Iterator[Note]:

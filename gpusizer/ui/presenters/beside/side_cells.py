@@ -135,8 +135,7 @@ def _with_users(speeds: Speeds, served: Served | None, words: Words) -> _Lines:
     if served is not None:
         total, users = _likely(served.output_tokens_per_second), round(served.users)
         if served.ttft_seconds is not None:
-            wait = _likely(served.ttft_seconds)
-            yield "first_token", _of_users(wait, _seconds(wait, words), users, words)
+            yield "first_token", _wait_of_users(served.ttft_seconds, users, words)
     elif wait is not None:
         prompt = words("spec.after_prompt", prompt=words.whole(speeds.prompt))
         yield "first_token", Cell(_seconds(wait, words), None, (prompt,), wait.likely)
@@ -153,6 +152,16 @@ def _likely(spread: Spread) -> Rate:
 
 def _seconds(wait: Rate, words: Words) -> str:
     return words("seconds", time=words.speed(wait.likely, 2))
+
+
+def _wait_of_users(waits: Spread, users: int, words: Words) -> Cell:
+    """Write the mean wait, and the median where requests were simulated."""
+    likely, median = _likely(waits), waits.p50
+    cell = _of_users(likely, _seconds(likely, words), users, words)
+    if median is None:
+        return cell
+    said = words("spec.median", time=words("seconds", time=words.speed(median, 2)))
+    return replace(cell, band=f"{said}; {cell.band}")
 
 
 def _of_users(rate: Rate, shown: str, users: int, words: Words) -> Cell:
