@@ -79,8 +79,8 @@ def test_no_stated_division_holds_what_an_open_one_does_not(
 
 
 def test_attention_is_replicated_where_ranks_would_repeat_its_cache() -> None:
-    """DeepSeek-R1 for 64 users of 32,768 tokens: tensor parallelism over eight H200 holds 20."""
-    fields = {"gpu": "h200", "gpu_count": 8, "context": 32_768, "concurrency": 64}
+    """DeepSeek-R1 for 64 users of 28,672 tokens: tensor parallelism over eight H200 holds 22."""
+    fields = {"gpu": "h200", "gpu_count": 8, "context": 28_672, "concurrency": 64}
     (place,) = report(model="deepseek-ai/DeepSeek-R1", **fields).ranking
     split = place.fit.estimate.split
     assert (split.tensor, split.data, split.expert) == (1, 8, 8)

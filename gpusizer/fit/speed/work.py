@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
+from typing import NamedTuple
 
 from gpusizer.fit.speed.classes import format_of
 from gpusizer.fit.speed.kernels import Kernels
@@ -15,7 +15,6 @@ from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tasks import writes_text
 from gpusizer.model.tensor_roles import Kind, Part, Slot, is_delta_gate, is_layer_table, is_sink
-from gpusizer.model.weights import WeightGroup
 
 PROMPT_SHARE = 0.75
 """Assumed: three quarters of a sequence are prompt, the rest is answer.
@@ -132,28 +131,27 @@ class ModelFacts:
         tables = [g for g in ends if not is_layer_table(g.pattern)]
         outputs = [group for group in tables if group.kind is Kind.OUTPUT] or tables
         routed = arch.experts and arch.experts_per_token
-        feeding, mixing, experts = _layers_by_purpose(profile)
+        purposes = _Purposes.of(profile)
+        feeding, mixing, experts = purposes.feeding, purposes.mixing, purposes.routed
         alternate = feeding and mixing and not (feeding | experts) & mixing
         running = arch.layers / 2 if alternate else arch.layers
         plan = arch.layer_plan
         latent = sum(run.count for run in plan if run.layer.latent)
         states = [(run.count, run.layer.state) for run in plan if run.layer.state]
-        norms = _layers_of(profile, lambda group: group.kind is Kind.NORM)
-        deltas = _delta_layers(profile)
         further = (
-            max(0.0, norms - 2 * running)
+            max(0.0, purposes.norms - 2 * running)
             + _LATENT * latent
             + _SHARED_EXPERT * len(feeding & experts)
             + _STATE * sum(count for count, _ in states)
-            + _DELTA_RULE * deltas
+            + _DELTA_RULE * len(purposes.deltas)
         )
         return cls(
             layers=arch.layers,
             running_layers=running,
             launched_layers=running + further / _KERNELS,
             expert_layers=min(arch.layers, len(experts) or arch.layers) if routed else 0,
-            delta_layers=deltas,
-            sink_layers=_layers_of(profile, lambda group: is_sink(group.pattern)),
+            delta_layers=len(purposes.deltas),
+            sink_layers=purposes.sinks,
             hidden=arch.hidden_size or 0,
             experts=arch.experts or 0 if routed else 0,
             experts_per_token=arch.experts_per_token or 0 if routed else 0,
@@ -254,37 +252,46 @@ class Work:
         return self.dense_bytes + experts + self.facts.cache_bytes * sequences
 
 
-def _layers_by_purpose(profile: ModelProfile) -> tuple[set[int], set[int], set[int]]:
-    """Layers of the decoder with a feed-forward for every token, with a mixer, and with routed
-    experts, by what the tensors' names say."""
-    feeding: set[int] = set()
-    mixing: set[int] = set()
-    routed: set[int] = set()
-    for group in profile.groups:
-        if group.layers is None or group.part in _NOT_TEXT:
-            continue
-        if group.kind is Kind.EXPERT:
-            routed.update(group.layers)
-        elif group.slot is Slot.DOWN and group.kind is Kind.LINEAR:
-            feeding.update(group.layers)
-        elif group.slot in _MIXERS or group.kind is Kind.CONV:
-            mixing.update(group.layers)
-    return feeding, mixing, routed
+class _Purposes(NamedTuple):
+    """What tensors of the decoder's layers are for, by their names.
 
+    Attributes:
+        feeding, mixing, routed, deltas: layers with a feed-forward for every token, with a mixer,
+            with routed experts, with a gated delta rule.
+        norms, sinks: norms with weights and vectors of sinks, over all layers.
+    """
 
-def _layers_of(profile: ModelProfile, is_one: Callable[[WeightGroup], bool]) -> int:
-    """Tensors of one kind that a token of text meets in the layers of the decoder."""
-    return sum(
-        len(group.layers)
-        for group in profile.groups
-        if group.layers and group.part not in _NOT_TEXT and is_one(group)
-    )
+    feeding: set[int]
+    mixing: set[int]
+    routed: set[int]
+    deltas: set[int]
+    norms: int
+    sinks: int
 
-
-def _delta_layers(profile: ModelProfile) -> int:
-    """Layers of the decoder that write their state by a gated delta rule."""
-    gates = [group for group in profile.groups if is_delta_gate(group.pattern)]
-    return len({layer for group in gates for layer in group.layers or ()})
+    @classmethod
+    def of(cls, profile: ModelProfile) -> _Purposes:
+        feeding: set[int] = set()
+        mixing: set[int] = set()
+        routed: set[int] = set()
+        deltas: set[int] = set()
+        norms = sinks = 0
+        for group in profile.groups:
+            if group.layers is None or group.part in _NOT_TEXT:
+                continue
+            kind, slot = group.kind, group.slot
+            if kind is Kind.NORM:
+                norms += len(group.layers)
+            elif kind is Kind.EXPERT:
+                routed.update(group.layers)
+            elif slot is Slot.DOWN and kind is Kind.LINEAR:
+                feeding.update(group.layers)
+            elif slot in _MIXERS or kind is Kind.CONV:
+                mixing.update(group.layers)
+            elif kind is Kind.VECTOR:
+                sinks += len(group.layers) if is_sink(group.pattern) else 0
+            elif slot is Slot.OTHER and is_delta_gate(group.pattern):
+                deltas.update(group.layers)
+        return cls(feeding, mixing, routed, deltas, norms, sinks)
 
 
 def _query_heads(arch: Architecture) -> float:
