@@ -132,15 +132,20 @@ def frozen_bytes(
 ) -> float:
     """Bytes of frozen weights, `outside` of them in embedding and head.
 
-    Quantized bases leave all but the matrices of layers and towers in 16 bits, or raised to FP32
-    as PEFT's prepare_model_for_kbit_training does with some (`is_raised`). Fused experts are no
-    linear layers, which is all that bitsandbytes replaces (its issue 1849).
+    Quantized bases leave all but the matrices of layers and towers in 16 bits, and what a stack
+    names of these (`TrainingStack.wide_modules`), or raise them to FP32 as PEFT's
+    prepare_model_for_kbit_training does with some (`is_raised`). Fused experts are no linear
+    layers, which is all that bitsandbytes replaces (its issue 1849).
     """
     dynamic = dynamic_bytes(profile, base, stack)
     if dynamic is not None:  # less what is trained instead
         return dynamic - _WIDE * (shape.embedding + shape.output - outside)
     skipped = not quantizes_fused(profile, stack)
-    inside = sum(m.parameters for m in shape.matrices if not (m.fused and skipped))
+    inside = sum(
+        m.parameters
+        for m in shape.matrices
+        if not (m.fused and skipped) and not any(name in m.pattern for name in stack.wide_modules)
+    )
     others = shape.parameters - inside - shape.embedding - shape.output
     untrained = BESIDE_BYTES * shape.beside
     raised = _RAISED if is_raised(profile, base, stack) else _WIDE

@@ -40,6 +40,7 @@ class TrainingStack:
             experts; 0 where they do not reach them.
         names_stored_experts: they also reach experts that files have in one parameter.
         quantized_experts: kinds of models whose fused experts a 4-bit base reaches, "*" for all.
+        wide_modules: parts of names of modules that a base quantized at load leaves in 16 bits.
         logits_bytes: peak per token and vocabulary entry, from logits to their gradient.
         compiled_logits_bytes, quantized_logits_bytes: the same under torch.compile, and with a
             quantized base.
@@ -91,6 +92,7 @@ class TrainingStack:
     fused_rank: int
     names_stored_experts: bool
     quantized_experts: tuple[str, ...]
+    wide_modules: tuple[str, ...]
     logits_bytes: float
     compiled_logits_bytes: float
     quantized_logits_bytes: float

@@ -121,6 +121,21 @@ def test_a_known_dynamic_repository_has_the_bytes_of_its_file(
     assert of(model).estimate(plan).loading == weights  # nothing is quantized while it is loaded
 
 
+def test_unsloth_leaves_towers_wide_since_february_2026() -> None:
+    """gemma-3n-E4B's audio tower: 681,050,112 parameters of 2 bytes in place of 0.516, and of its
+    projectors, 2,048 x 2,048 and 1,536 x 2,048, since June."""
+    plan = TrainingPlan(method="qlora", framework="unsloth", lora_rank=8)
+    now, spring, before = (
+        of("google/gemma-3n-E4B-it").estimate(plan.changed(framework_version=version))
+        for version in ("", "2026.4", "2025.12")
+    )
+    more = 2 - 0.5 - 1 / 64 - 4 / (64 * 256)
+    towers = 681_050_112 * more
+    projectors = 2048 * (2048 + 1536) * more
+    assert spring.weights.likely - before.weights.likely == pytest.approx(towers, rel=1e-6)
+    assert now.weights.likely - spring.weights.likely == pytest.approx(projectors, rel=1e-6)
+
+
 @each(
     "model, version, cache_bytes",
     [
