@@ -1,12 +1,20 @@
-"""What steps of varying lengths leave in PyTorch's caching allocator."""
+"""Lengths of sequences, and what steps of varying ones leave in PyTorch's caching allocator."""
 
 from __future__ import annotations
 
+import re
+
 from gpusizer.core.byte_ranges import Amount, Provenance, exactly, fitted
+from gpusizer.core.validation import Refused, read_text
 from gpusizer.training.activations import Kept
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import TrainedShape
 from gpusizer.training.stacks import TrainingStack
+
+FIXED, SPREAD = "fixed", "spread"
+MOST_TOKENS = 10_000_000
+"""The longest sequence of a request."""
+_BOUNDS = re.compile(r"([\d,_]{1,14}) *[-–] *([\d,_]{1,14})")
 
 LEFT = 2.0
 """Blocks that the allocator keeps where every step has another length, as a multiple of the logits
@@ -18,7 +26,9 @@ _LEFT_LOW, _LEFT_HIGH = 0.6, 3.0
 """The band around it: eight in ten of ms-swift's 51 runs on one GPU."""
 _MANY_SAMPLES_AS_LONG, _FEWER_BY_LENGTH = 2048, 0.2
 """Beyond so many tokens few samples are as long as the cap, and less is left behind: 2.7, 2.4, 1.7
-and 1.2 times for Qwen-7B and 1.8B at caps of 512, 2,048, 4,096 and 8,192 tokens (ms-swift).
+and 1.2 times for Qwen-7B and 1.8B at caps of 512, 2,048, 4,096 and 8,192 tokens (ms-swift). Between
+two bounds as many are of the longest as of others, and plays leave no less where they are as near
+as 2,007 and 2,048 tokens (bench.allocator: 1.1 to 2.1 there, 1.5 to 2.7 from 1,536 on).
 """
 _STAYS, _STAYS_AT_MOST = 0.05, 0.15
 """Share of that which the allocator cannot give back before an allocation fails, as it releases
@@ -26,6 +36,43 @@ segments without a live block alone (release_cached_blocks there). 24 plays on t
 that they run on need so much more than plays of equal lengths: 0.05 in the mean (median 0.025),
 0.15 at the most in nine of ten (bench.allocator).
 """
+
+
+def read_lengths(value: object) -> str:
+    """What is known of lengths: "fixed", "spread", or bounds as "512-4096". Raises Refused."""
+    text = read_text(value).lower()
+    if text in (FIXED, SPREAD):
+        return text
+    match = _BOUNDS.fullmatch(text)
+    if match is None:
+        raise Refused(text[:40], "lengths_form")
+    low, high = (int(digits.replace(",", "").replace("_", "") or 0) for digits in match.groups())
+    if not 1 <= low <= high <= MOST_TOKENS:
+        raise Refused(text[:40], "lengths_form")
+    return f"{low}-{high}"
+
+
+def bounds_of(lengths: str | None) -> tuple[int, int] | None:
+    """The shortest and the longest of `read_lengths`, in tokens; None where it names no bounds."""
+    low, dash, high = (lengths or "").partition("-")
+    return (int(low), int(high)) if dash else None
+
+
+def with_lengths(plan: TrainingPlan, lengths: str, cap: int | None) -> TrainingPlan:
+    """The plan for sequences of these lengths; longer ones are cut to `cap` tokens."""
+    bounds = bounds_of(lengths)
+    if bounds is None:
+        return plan.changed(lengths=lengths, packed=lengths == FIXED)
+    low, high = (min(bound, cap or bound) for bound in bounds)
+    return plan.changed(lengths=f"{low}-{high}", packed=low == high, sequence_length=high)
+
+
+def shortest_of(plan: TrainingPlan) -> int:
+    """Tokens of the shortest sequence that may come."""
+    if plan.packed:
+        return plan.sequence_length
+    bounds = bounds_of(plan.lengths)
+    return 1 if bounds is None else bounds[0]
 
 
 def left_by_lengths(
@@ -39,8 +86,9 @@ def left_by_lengths(
         return exactly(0, Provenance.DERIVED)
     layer = (kept.per_token(0) + kept.working_per_token(0)) / max(1, shape.layers)
     longest = logits + layer * plan.tokens / plan.tensor_parallel
-    beyond = max(1.0, plan.sequence_length / _MANY_SAMPLES_AS_LONG)
-    longest /= beyond**_FEWER_BY_LENGTH
+    if bounds_of(plan.lengths) is None:
+        beyond = max(1.0, plan.sequence_length / _MANY_SAMPLES_AS_LONG)
+        longest /= beyond**_FEWER_BY_LENGTH
     return fitted(_LEFT_LOW * longest, LEFT * longest, _LEFT_HIGH * longest)
 
 

@@ -13,7 +13,7 @@ from gpusizer.model.profile import HEADERS, ModelProfile
 from gpusizer.model.tensor_roles import Part
 from gpusizer.training.activations import Kept, kept_by_token
 from gpusizer.training.frozen import base_of, dynamic_bytes, staging
-from gpusizer.training.lengths import given_back, left_by_lengths
+from gpusizer.training.lengths import given_back, left_by_lengths, shortest_of
 from gpusizer.training.logits import (
     HeadStep,
     elastic_chunk,
@@ -131,7 +131,7 @@ class TrainingEstimator:
         """
         stack = find_stack(plan.framework, plan.framework_version)
         longest, short = self._estimate(plan, stack), stack.whole_logits_tokens // plan.micro_batch
-        if plan.packed or not 0 < short < plan.sequence_length:
+        if not shortest_of(plan) <= short < plan.sequence_length:
             return longest
         other = self._estimate(plan.changed(sequence_length=short), stack)
         return max(longest, other, key=lambda memory: memory.needed.likely)

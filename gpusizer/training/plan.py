@@ -41,6 +41,8 @@ class TrainingPlan:
         fused_loss: Liger, cut cross-entropy, chunked; None where the framework decides.
         compiled: norms and activation functions are fused.
         packed: blocks of memory are reused where all sequences have the full length.
+        lengths: "fixed", "spread" up to the sequence length, bounds as "512-4096", or None;
+            `packed` and `sequence_length` agree with it.
         ema: in FP32.
         framework: slug of `stacks.csv`, whose habits decide the copies that are made.
     """
@@ -67,6 +69,7 @@ class TrainingPlan:
     flash_attention: bool = True
     compiled: bool = False
     packed: bool | None = None
+    lengths: str | None = None
     optimizer_in_backward: bool = False
     ema: bool = False
     low_rank: int = 128

@@ -24,9 +24,11 @@ from gpusizer.core.validation import (
     Usd,
     fail,
     read_text,
+    written,
 )
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS
 from gpusizer.gpus.names import MAX_COUNT
+from gpusizer.training.lengths import MOST_TOKENS, bounds_of, read_lengths, with_lengths
 from gpusizer.training.optimizers import find_optimizer
 from gpusizer.training.plan import (
     ALL_LINEAR,
@@ -62,7 +64,7 @@ class RunFields(RequestModel):
     """How the model is trained."""
 
     method: Annotated[str, OneOf(METHODS, _SPELLINGS["method"])] = "lora"
-    sequence_length: Tokens = Field(DEFAULT_SEQUENCE, ge=1, le=10_000_000)
+    sequence_length: Tokens = Field(DEFAULT_SEQUENCE, ge=1, le=MOST_TOKENS)
     micro_batch: Count = Field(1, ge=1, le=100_000)
     gradient_accumulation: Count = Field(1, ge=1, le=100_000)
     optimizer: Annotated[Text, Unit("NAME")] = "adamw"
@@ -97,6 +99,7 @@ class MemoryFields(RequestModel):
     flash_attention: Flag = True
     compiled: Flag = False
     packed: Flag | None = None
+    lengths: Annotated[str, written(read_lengths), Unit("LENGTHS")] | None = None
     optimizer_in_backward: Flag = False
 
 
@@ -152,8 +155,13 @@ class TrainingRequest(ModelFields, GpuFields, RankingFields, PlanFields):
 
     @property
     def given(self) -> tuple[str, ...]:
-        """Names of plan fields that were given: what was not is free to be chosen."""
-        return tuple(name for name in PLAN_FIELDS if name in self.model_fields_set)
+        """Names of plan fields that were given, bounds of lengths being one of the sequence length:
+        what was not is free to be chosen.
+        """
+        named = set(self.model_fields_set)
+        if bounds_of(self.lengths):
+            named.add("sequence_length")
+        return tuple(name for name in PLAN_FIELDS if name in named)
 
     @cached_property
     def plan(self) -> TrainingPlan:
@@ -161,7 +169,7 @@ class TrainingRequest(ModelFields, GpuFields, RankingFields, PlanFields):
         gpus = self.gpu_count or 1
         settings = {name: getattr(self, name) for name in PLAN_FIELDS}
         stated = {name: value for name, value in settings.items() if value is not None}
-        plan = TrainingPlan(**stated, gpus=gpus)
+        plan = self._with_lengths(TrainingPlan(**stated, gpus=gpus))
         if gpus % plan.split:
             if gpus != 1:
                 raise fail("gpu_count", gpus, "cannot_be_split")
@@ -169,3 +177,15 @@ class TrainingRequest(ModelFields, GpuFields, RankingFields, PlanFields):
         optimizer = find_optimizer(plan.optimizer)
         framework = find_stack(plan.framework, plan.framework_version)
         return plan.changed(optimizer=optimizer.slug, framework=framework.slug)
+
+    def _with_lengths(self, plan: TrainingPlan) -> TrainingPlan:
+        """The plan for the lengths that were given. Raises InvalidRequest where `packed` denies
+        them.
+        """
+        if not self.lengths:
+            return plan
+        cap = self.sequence_length if "sequence_length" in self.model_fields_set else None
+        plan = with_lengths(plan, self.lengths, cap)
+        if self.packed is not None and self.packed is not plan.packed:
+            raise fail("lengths", self.lengths, "packed_differs")
+        return plan
