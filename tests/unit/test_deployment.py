@@ -100,7 +100,10 @@ def test_servers_hear_other_machines(engine: str) -> None:
 def test_a_replica_over_machines_is_a_group_of_pods() -> None:
     """Kimi K2 in FP8 takes two servers of eight H100; its first machine is named to the second."""
     report = planned(
-        model="moonshotai/Kimi-K2-Instruct-0905", gpu="h100-sxm-80gb", requests_per_second=1
+        model="moonshotai/Kimi-K2-Instruct-0905",
+        gpu="h100-sxm-80gb",
+        quant="native",
+        requests_per_second=1,
     )
     plan, deployment = report.serving_plan, deployed(report)
     assert plan is not None and plan.notes[0].code == "plan_over_machines"

@@ -93,7 +93,10 @@ class VllmEngine(Engine):
         """Whole graphs of decoding need a block for each sequence's recurrent state: "max_num_seqs
         exceeds available Mamba cache blocks" (`resolve_cudagraph_mode_and_sizes`,
         vllm/config/compilation.py, since 0.20)."""
-        era, workload = self._era(placement.workload), placement.workload
+        arch, workload = placement.arch, placement.workload
+        if arch is None or not any(run.layer.state for run in arch.layer_plan):
+            return None
+        era = self._era(workload)
         blocks = [size for cache in self._caches(placement) if (size := cache.state_block_bytes)]
         captures = not workload.enforce_eager and not is_xpu(placement.device_class)
         if not blocks or not captures or era.since < _STATES_CHECKED:

@@ -7,6 +7,8 @@ vllm/v1/attention/backends/mla, 0.20 to 0.30.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from gpusizer.core.units import MIB
 from gpusizer.memory.engines.base import Placement
 from gpusizer.memory.engines.vllm.part_pages import INDEX_SCALE, WIDE
@@ -27,19 +29,28 @@ def shared_bytes(arch: Architecture, context: int, step_tokens: int) -> int:
     indexer's keys of 40 contexts, or the widened entries of four with their windows.
     """
     asked = [0]
-    for run in arch.layer_plan:
-        window = run.layer.tokens.window or 0 if run.layer.tokens else 0
-        for part in run.layer.parts:
-            if isinstance(part, IndexPart):
-                asked.append(_GATHERED_CONTEXTS * context * (part.width + INDEX_SCALE))
-            if isinstance(part, EntryPart):
-                entries = -(-context // part.ratio)
-                rows = _PREFILLED_TOGETHER * (entries + window + step_tokens)
-                asked.append(rows * part.width * WIDE)
-                if part.index_width:
-                    keys = _GATHERED_CONTEXTS * context // part.ratio
-                    asked.append(keys * (part.index_width + INDEX_SCALE))
+    for part, window in _sparse_parts(arch):
+        if isinstance(part, IndexPart):
+            asked.append(_GATHERED_CONTEXTS * context * (part.width + INDEX_SCALE))
+        else:
+            entries = -(-context // part.ratio)
+            rows = _PREFILLED_TOGETHER * (entries + window + step_tokens)
+            asked.append(rows * part.width * WIDE)
+            if part.index_width:
+                keys = _GATHERED_CONTEXTS * context // part.ratio
+                asked.append(keys * (part.index_width + INDEX_SCALE))
     return max(asked)
+
+
+@lru_cache(maxsize=64)
+def _sparse_parts(arch: Architecture) -> frozenset[tuple[IndexPart | EntryPart, int]]:
+    """The kinds of indexers and entries in its layers, with the windows beside them."""
+    return frozenset(
+        (part, (run.layer.tokens.window or 0) if run.layer.tokens else 0)
+        for run in arch.layer_plan
+        for part in run.layer.parts
+        if isinstance(part, IndexPart | EntryPart)
+    )
 
 
 def step_bytes(placement: Placement, arch: Architecture, step_tokens: int) -> int:
@@ -48,15 +59,8 @@ def step_bytes(placement: Placement, arch: Architecture, step_tokens: int) -> in
     The streams, one hidden state, queries and outputs of whole heads, which FlashMLA pads to 64 or
     128, and the logits of an indexer.
     """
-    width = max(
-        (
-            part.width
-            for run in arch.layer_plan
-            for part in run.layer.parts
-            if isinstance(part, EntryPart)
-        ),
-        default=0,
-    )
+    entries = (part for part, _ in _sparse_parts(arch) if isinstance(part, EntryPart))
+    width = max((part.width for part in entries), default=0)
     if not width:
         return 0
     heads = -(-(arch.attention_heads or 0) // placement.split.tensor)
@@ -69,7 +73,7 @@ def step_bytes(placement: Placement, arch: Architecture, step_tokens: int) -> in
 def stream_bytes(placement: Placement, arch: Architecture, step_tokens: int) -> int:
     """The streams of a step that compressed attention keeps for a draft layer, whether there is one
     or not (`_mtp_hidden_buffer`); 0 for others."""
-    if not any(run.layer.compresses for run in arch.layer_plan):
+    if not any(isinstance(part, EntryPart) for part, _ in _sparse_parts(arch)):
         return 0
     return step_tokens * stream_width(placement.profile, arch) * WIDE
 
