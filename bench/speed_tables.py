@@ -46,7 +46,7 @@ CAUTION = (0.75, 1.3)
 """Hardware nobody measured gets less of the bandwidth or the peak, and more time per layer."""
 FEWEST = 6
 """Rows from which a class has a band of its own."""
-_TAIL = 0.10
+_TAIL = 0.06
 _TAIL_SERVING = 0.07
 _T_OVER_NORMAL = (2.4, 2.4, 1.47, 1.28, 1.20, 1.15, 1.12, 1.10, 1.09, 1.08, 1.07, 1.06)
 """Student's t of 1 to 11 degrees of freedom at nine tenths over the normal's 1.28, by sources. A

@@ -45,6 +45,7 @@ FACTS = ModelFacts(
     layers=32,
     running_layers=32,
     launched_layers=32,
+    small_layers=0,
     expert_layers=0,
     sink_layers=0,
     delta_layers=0,

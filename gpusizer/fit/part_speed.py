@@ -208,6 +208,7 @@ def _part(work: Work, held: Held, load: Load) -> Work:
             layers=held.layers,
             running_layers=facts.running_layers * share,
             launched_layers=facts.launched_layers * share,
+            small_layers=facts.small_layers * share,
             state_bytes=min(held.cache, round(facts.state_bytes * share)),
             sink_layers=facts.sink_layers * share,
             delta_layers=facts.delta_layers * share,

@@ -17,6 +17,7 @@ from gpusizer.fit.speed import (
 )
 from gpusizer.fit.speed.classes import prefill_classes
 from gpusizer.fit.speed.decode import step_cost, step_seconds
+from gpusizer.fit.speed.kernels import launches_small_kernels
 from gpusizer.fit.speed.links import exchange_seconds, link_of
 from gpusizer.fit.speed.prefill import prompt_cost, prompt_token_seconds
 from gpusizer.fit.speed.rate import RateBand
@@ -107,7 +108,10 @@ def test_layers_are_counted_by_the_kernels_that_are_launched_in_them() -> None:
     }
     for model, layers in models.items():
         facts = ModelFacts.of(load_profile(model), Workload())
-        assert facts is not None and facts.launched_layers == pytest.approx(layers), model
+        assert facts is not None
+        assert facts.launched_layers + facts.small_layers == pytest.approx(layers), model
+    small = {gpu: launches_small_kernels(card(gpu)) for gpu in ("7900 XTX", "M4 Max 128GB", "4090")}
+    assert small == {"7900 XTX": True, "M4 Max 128GB": True, "4090": False}
 
 
 def test_a_recurrent_state_is_read_and_written_back() -> None:

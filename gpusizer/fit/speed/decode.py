@@ -10,6 +10,7 @@ from gpusizer.fit.speed.kernels import (
     backends_of,
     cache_reads,
     expert_launch_seconds,
+    launches_small_kernels,
     reads_of_weights,
     step_times,
     unpacking_seconds,
@@ -90,7 +91,10 @@ def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> St
     grown = (facts.cache_bytes - facts.state_bytes) * filled
     cache = grown * cache_reads(work.kernels, gpu, facts.query_heads)
     cache += facts.state_bytes * _STATE_PASSES
-    layers = facts.launched_layers if work.kernels.llama_cpp else facts.running_layers
+    layers = facts.running_layers
+    if work.kernels.llama_cpp:
+        layers = facts.launched_layers
+        layers += facts.small_layers if launches_small_kernels(gpu) else 0.0
     host, times = host_of(work.engine, facts.workload.engine_version), step_times(work.kernels, gpu)
     reads = reads_of_weights(work.family, gpu, work.quant)
     return StepCost(

@@ -292,6 +292,15 @@ def _launch_seconds(kernels: Kernels, gpu: Gpu, backends: tuple[str, ...]) -> fl
     return 0.0 if graphs else LAUNCH_SECONDS
 
 
+def launches_small_kernels(gpu: Gpu) -> bool:
+    """Whether norms and recurrences take a launch each: on AMD's and Apple's GPUs.
+
+    On NVIDIA's they are parts of recorded graphs, and of Intel's runs those with a gated delta rule
+    take no more a layer than others (PMZFX/intel-arc-pro-b70-benchmarks).
+    """
+    return gpu.vendor in ("AMD", "Apple")
+
+
 def unpacking_seconds(kernels: Kernels, gpu: Gpu, weights: float, bits: float, quant: str) -> float:
     """Seconds in which a step unpacks so many weights, where nothing runs beside it."""
     if not (kernels.llama_cpp and bits < 16 and gpu.fp32_flops):

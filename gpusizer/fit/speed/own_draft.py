@@ -65,6 +65,7 @@ class OwnDraft:
             layers=1,
             running_layers=1.0,
             launched_layers=model.launched_layers / model.layers,
+            small_layers=model.small_layers / model.layers,
             sink_layers=0.0,
             delta_layers=0.0,
             expert_layers=min(1, model.expert_layers) if self.expert_bytes else 0,

@@ -31,14 +31,14 @@ _KERNELS = 15
 src/llama-graph.cpp; gate and up are one): two norms, six products, two rotations, keys and values
 written, attention, two sums.
 """
-_LATENT, _SHARED_EXPERT, _STATE, _DELTA_RULE = 4, 3, 5, 7
-"""Further kernels, norms apart. A layer with a latent (deepseek2.cpp) has two products, two joins
-and a copy more, and one write less; a shared expert two products and a sum. A recurrence has two
-products, and in place of rotations, writes and attention what its convolution remembers (read,
-joined, written), the convolution, its bias and activation, a sum, the step of the state, which is
-written back, a skip in two and a gated result (graph-context-mamba.cpp). A gated delta rule has
-three products more, a sigmoid, a softplus, a product and two norms without weights, and neither
-bias nor skip (qwen35moe.cpp, delta-net-base.cpp).
+_LATENT, _SHARED_EXPERT, _STATE, _DELTA_RULE = 6, 3, 5, 7
+"""Further kernels, other norms apart. A layer with a latent (deepseek2.cpp) has two products, two
+norms, two joins and a copy more, and one write less; a shared expert two products and a sum. A
+recurrence has two products, and in place of rotations, writes and attention what its convolution
+remembers (read, joined, written), the convolution, its bias and activation, a sum, the step of the
+state, which is written back, a skip in two and a gated result (graph-context-mamba.cpp). A gated
+delta rule has three products more, a sigmoid, a softplus, a product and two norms without weights,
+and neither bias nor skip (qwen35moe.cpp, delta-net-base.cpp).
 """
 _MIXERS = (Slot.Q, Slot.QKV, Slot.KV_A)
 
@@ -57,7 +57,8 @@ class ModelFacts:
         running_layers: the same, counted by what runs in each: a block of Nemotron-H holds one
             mixer (attention, Mamba or a feed-forward), half of what others hold.
         launched_layers: those, counted by the kernels that llama.cpp launches in each, in times of
-            a layer of Llama.
+            a layer of Llama; small_layers: small kernels beyond these, likewise: norms and what
+            recurrences launch.
         expert_layers: layers with routed experts.
         sink_layers: layers whose attention has sinks (gpt-oss).
         delta_layers: layers that write a state by a gated delta rule.
@@ -80,6 +81,7 @@ class ModelFacts:
     layers: int
     running_layers: float
     launched_layers: float
+    small_layers: float
     expert_layers: int
     sink_layers: float
     delta_layers: float
@@ -138,10 +140,9 @@ class ModelFacts:
         plan = arch.layer_plan
         latent = sum(run.count for run in plan if run.layer.latent)
         states = [(run.count, run.layer.state) for run in plan if run.layer.state]
-        further = (
-            max(0.0, purposes.norms - 2 * running)
-            + _LATENT * latent
-            + _SHARED_EXPERT * len(feeding & experts)
+        further = _LATENT * latent + _SHARED_EXPERT * len(feeding & experts)
+        small = (
+            max(0.0, purposes.norms - 2 * (running + latent))
             + _STATE * sum(count for count, _ in states)
             + _DELTA_RULE * len(purposes.deltas)
         )
@@ -149,6 +150,7 @@ class ModelFacts:
             layers=arch.layers,
             running_layers=running,
             launched_layers=running + further / _KERNELS,
+            small_layers=small / _KERNELS,
             expert_layers=min(arch.layers, len(experts) or arch.layers) if routed else 0,
             delta_layers=len(purposes.deltas),
             sink_layers=purposes.sinks,
