@@ -158,8 +158,6 @@ def _answered(server: Server, load: ServingLoad, state: Steady, percentiles: boo
         of_rank = None if load.users is None else max(1, ceil(load.users / ranks))
         coming = None if load.users is not None else (load.requests_per_second or 0.0) / ranks
         sample = load_test_of(server, of_rank, coming)
-    if sample is not None and load.users is not None:
-        ttft, gap = mean(sample.ttft), mean(sample.each)
     e2e = ttft + further * gap
     output = users * server.answer / e2e
     regime = regime_of(load.users, load.requests_per_second, server.most * ranks)
