@@ -125,8 +125,8 @@ Bands = Mapping[tuple[str, str], tuple[float, float, int]]
 
 
 def _residuals(columns: Columns, quantity: str) -> Iterator[tuple[str, str, float]]:
-    """Yield regime, source and measured over predicted, with the source left out."""
-    for case, predicted in zip(columns.cases, columns.blind, strict=True):
+    """Yield regime, source and measured over what a reader is told, with the source left out."""
+    for case, predicted in zip(columns.cases, columns.asked, strict=True):
         if quantity in case.measured and quantity in predicted:
             server = Server.of(case.facts, columns.factors)
             regime = regime_of(case.users, case.rate, server.most)

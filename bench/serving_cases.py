@@ -135,18 +135,8 @@ class Case:
         rate = state.requests_per_second(server.steps) * tokens
         found = {RATE: rate, EACH: state.gap, FIRST: state.ttft}
         users = None if self.rate is not None else max(1, math.ceil(self.users or 1.0))
-        sample = load_test_of(server, users, self.rate)
-        if sample is None:
-            return found
-        if users is not None:
-            first, each = mean(sample.ttft), mean(sample.each)
-            of_each = server.answer / (first + (server.answer - 1) * each)
-            found = {
-                RATE: (self.users or 1.0) * self.facts.ranks * of_each,
-                EACH: each,
-                FIRST: first,
-            }
-        if is_median(self.row):
+        sample = load_test_of(server, users, self.rate) if is_median(self.row) else None
+        if sample is not None:
             found[FIRST] *= percentile(sample.ttft, 0.5) / mean(sample.ttft)
         return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -17,9 +18,9 @@ NOTHING = dict.fromkeys(
 )
 
 
-def of_one_second(**fields: object) -> Server:
+def of_one_second(**fields: Any) -> Server:
     """Every step takes a second and holds one prompt of 100 tokens; answers have three tokens."""
-    return replace(server(100, 3, step_tokens=102, **NOTHING, host=1.0), **fields)  # type: ignore[arg-type]
+    return replace(server(100, 3, step_tokens=102, **NOTHING, host=1.0), **fields)
 
 
 def test_users_who_start_at_once_wait_for_each_others_prompts() -> None:

@@ -72,14 +72,8 @@ def select_quants(
         shown = [quant for quant in everything if _runs(quant, engine, profile)]
         rankable = [quant for quant in shown if _worth_ranking(quant, native, profile, demands)]
     else:
-        shown = [
-            native_under(engine, profile)
-            if slug == NATIVE_QUANT
-            else native
-            if slug.lower() == native.slug
-            else find_quant(slug)
-            for slug in wanted
-        ]
+        named = {NATIVE_QUANT: native_under(engine, profile), native.slug: native}
+        shown = [named.get(slug) or named.get(slug.lower()) or find_quant(slug) for slug in wanted]
         _refuse_mismatch(shown, engine)
         rankable = shown
     return QuantSelection(_paired(shown, native), _paired(rankable, native), native)

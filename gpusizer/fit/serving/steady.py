@@ -84,8 +84,12 @@ class _Work:
     saturated: bool
 
 
-def closed_loop(server: Server, users: float, together: float = SPREAD) -> Steady:
+def closed_loop(
+    server: Server, users: float, together: float = SPREAD, group: float = 1.0
+) -> Steady:
     """`users` of one rank, each of whom sends the next request when the last was answered.
+
+    `group`: prompts that come in the same step and are read in as few as hold them.
 
     `together`: `SPREAD` when prompts come one by one; `AT_ONCE` when all come at the same time,
     which moves half of the time that prompts take from the gaps to the first token; `STATIC` where
@@ -95,11 +99,11 @@ def closed_loop(server: Server, users: float, together: float = SPREAD) -> Stead
     in a line; the end that stays counts half each time, so that both ends move (Illinois).
     """
     admitted = min(users, float(server.most))
-    best = _steady(server, admitted, admitted, together)
+    best = _steady(server, admitted, admitted, together, group)
     low, few, high, many = 0.0, -admitted, admitted, best.users - admitted
     for _ in range(_ROUNDS if many > 0 else 0):
         middle = (low * many - high * few) / (many - few)
-        best = _steady(server, middle, admitted, together)
+        best = _steady(server, middle, admitted, together, group)
         over = best.users - admitted
         if abs(over) < _CLOSE * admitted:
             break
@@ -118,7 +122,10 @@ def load_test(server: Server, users: float, rounds: float = ROUNDS, alike: bool 
     decode in one step ends in one step. In mixed steps those do whose prompts filled one together;
     they stand in line again when they come back (`_lined_up`).
     """
-    start, later = closed_loop(server, users, AT_ONCE), closed_loop(server, users, SPREAD)
+    inside = min(users, float(server.most))
+    group = min(inside, _read_together(server)) if alike else 1.0
+    start = closed_loop(server, users, AT_ONCE, group)
+    later = closed_loop(server, users, SPREAD, group)
     if alike and server.scheduler.order == "prompts_first":
         later = start
     elif alike and not later.saturated:
@@ -133,6 +140,11 @@ def load_test(server: Server, users: float, rounds: float = ROUNDS, alike: bool 
     )
 
 
+def _read_together(server: Server) -> float:
+    """Prompts that a step takes: users whose prompts filled one end and come back together."""
+    return max(1.0, float(server.scheduler.step_tokens) // server.prompt)
+
+
 def _lined_up(server: Server, users: float) -> float:
     """Mean seconds to the first token of users who come back group after group.
 
@@ -143,11 +155,11 @@ def _lined_up(server: Server, users: float) -> float:
     """
     budget = float(server.scheduler.step_tokens)
     inside = min(users, float(server.most))
-    together = max(1.0, budget // server.prompt)
+    together = _read_together(server)
     groups = max(1.0, inside / together)
     pieces = ceil(server.prompt / budget)
     full = pieces * server.step(0.0, min(budget, min(inside, together) * server.prompt))
-    line = min(groups, 1 + server.request / server.step(inside))
+    line = min(groups, _planned(server) + server.request / server.step(inside))
     return full * (0.5 + line - line * (line - 1) / (2 * groups))
 
 
@@ -214,7 +226,7 @@ def _work_at_random(server: Server, decoding: float) -> _Work:
 
 
 def _at_random(server: Server, work: _Work, requests_per_second: float) -> Steady:
-    running = 0.5 * min(1.0, work.decoding) * work.gap
+    running = (_planned(server) - 0.5) * min(1.0, work.decoding) * work.gap
     wait = _random_wait(work.turn, requests_per_second * work.each)
     ttft = server.request + running + work.turn + wait
     users = requests_per_second * (ttft + (server.steps - 1) * work.gap)
@@ -271,14 +283,22 @@ def _random_wait(turn: float, busy: float) -> float:
     return busy * turn / (2 * (1 - busy))
 
 
-def _steady(server: Server, decoding: float, admitted: float, together: float) -> Steady:
+def _planned(server: Server) -> int:
+    """Steps that a prompt waits for which comes in one: that one, and the next where it is planned
+    while that one runs."""
+    return 2 if server.ahead else 1
+
+
+def _steady(
+    server: Server, decoding: float, admitted: float, together: float, group: float
+) -> Steady:
     """The state with so many decoding; its users are a result.
 
     Where users come one by one a prompt waits for its turn, and interrupts everybody else; where
     all come at the same time, whose prompts fill n steps, it waits for half of them and its own,
     (1 + 1 / n) / 2, which do not interrupt its answer.
     """
-    work = _work(server, decoding, max(0.0, decoding - 1))
+    work = _work(server, decoding, max(0.0, decoding - 1), group)
     extra = work.gap - work.plain
     prompts = extra * (server.steps - 1)
     first, gap = work.turn, work.gap
@@ -294,7 +314,7 @@ def _steady(server: Server, decoding: float, admitted: float, together: float) -
         wait = min(_random_wait(work.turn, work.busy), behind / 2 * work.turn)
     if work.saturated:
         first, wait, gap = work.turn, 0.0, work.gap
-    running = work.gap * behind / (behind + 1)
+    running = _planned(server) * work.gap * behind / (behind + 1)
     ttft = server.request + running + first + wait
     rate = work.decoding / (server.steps * work.gap)
     users = rate * (ttft + (server.steps - 1) * gap)
@@ -323,14 +343,15 @@ def _most_decoding(server: Server) -> float:
     return budget / (server.width + each)
 
 
-def _work(server: Server, decoding: float, others: float) -> _Work:
-    """Gap and turn with so many decoding; the prompts of so many others interrupt each."""
+def _work(server: Server, decoding: float, others: float, group: float = 1.0) -> _Work:
+    """Gap and turn with so many decoding; the prompts of so many others interrupt each, `group` of
+    them at a time."""
     plain = server.step(max(decoding, 1e-9))
     brought = decoding * server.prompt / server.steps  # prompt tokens for each decode step
     others *= server.prompt / server.steps
     budget = float(server.scheduler.step_tokens)
     if server.scheduler.order == "prompts_first":
-        piece = min(max(float(server.prompt), brought), budget)
+        piece = min(max(group * server.prompt, brought), budget)
         reading = server.step(0.0, piece)
         gap = plain + others / piece * reading
         each = server.prompt / budget * server.step(0.0, budget)
@@ -344,8 +365,8 @@ def _work(server: Server, decoding: float, others: float) -> _Work:
         others = brought
         plain = server.step(max(decoding, 1e-9))
     space = max(1.0, budget - decoding * server.width)
-    pieces = ceil(server.prompt / space)
-    piece = min(max(server.prompt / pieces, brought), space)
+    whole = min(group, space // server.prompt) * server.prompt
+    piece = min(max(server.prompt / ceil(server.prompt / space), whole, brought), space)
     mixed = server.step(decoding, piece)
     gap = plain + min(1.0, others / piece) * (mixed - plain)
     turn = ceil(server.prompt / piece) * mixed
