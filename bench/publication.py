@@ -16,7 +16,7 @@ import pandas as pd
 from bench import agreement, quality
 from bench.authors import author_rows
 from bench.errors import RivalSummary, Shared
-from bench.evaluation import APART, MEMORY, SPEED, Accuracy, Columns, Key, speed_scores
+from bench.evaluation import APART, MEMORY, SPEED, Accuracy, Columns, Key
 from bench.first_contact import not_fitted_on
 from bench.rivals import AUTO, NAMED, versions
 from bench.speed_left_out import KINDS, errors_left_out
@@ -57,7 +57,7 @@ def published(accuracy: Accuracy, as_of: str) -> dict[str, Any]:
         "hf_mem": versions(),
         "authors": author_rows(),
         "quality": quality_errors(),
-        "speeds_left_out": errors_left_out(speed_scores()) if SPEED in accuracy.sections else [],
+        "speeds_left_out": errors_left_out(accuracy) if SPEED in accuracy.sections else [],
         "sections": {
             name: _rows(accuracy.sections[name], _of_section(accuracy.comparisons, name))
             for name in _TITLES

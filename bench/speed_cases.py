@@ -13,6 +13,7 @@ from bench.measurements import SPEEDS, Row, load
 from bench.speed_answers import OFFLINE, fields_of, is_asked
 from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.speed import Work
+from gpusizer.fit.speed.classes import board_of, decode_classes
 from gpusizer.fit.speed.tables import DECODE, PREFILL, SERVING
 from gpusizer.fit.study import Study
 from gpusizer.fit.user_speed import work_at
@@ -47,6 +48,16 @@ class Case:
         """Tokens per second of "decode", "prefill" or "serving"."""
         value: float | None = self.row["measured"].get(f"{quantity}_tokens_per_second")
         return value
+
+    @property
+    def board(self) -> str:
+        """The card whatever its memory."""
+        return board_of(self.gpu)
+
+    @property
+    def belongs_to(self) -> frozenset[str]:
+        """Its source, its board and its narrowest class of decoding."""
+        return frozenset({self.source, self.board, decode_classes(self.gpu)[0]})
 
     @property
     def split(self) -> str:

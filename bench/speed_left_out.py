@@ -1,56 +1,73 @@
-"""Errors of speeds by constants fitted without a row's source, card, or generation.
+"""Errors of answers about speed without a row's source, its card, or its generation of cards.
 
 Cards are boards whatever their memory; a generation is the narrowest class of a card
-(`gpusizer.fit.speed.classes`), such as Radeons since RDNA 4. Errors are those of the fit, which
-public answers repeat but for what a request rounds; every source weighs the same.
+(`gpusizer.fit.speed.classes`), such as Radeons since RDNA 4. Constants and bands are fitted again
+without it, the row is asked for as a user would, and every source weighs the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import chain
 from typing import Any
 
 import pandas as pd
 
-from bench.errors import relative_errors, shared
-from bench.evaluation import COMPONENTS
-from bench.speed_answers import component_of
-from bench.speed_samples import Left, Sample
-from bench.speed_scores import Scores, decoded, prompted
-from gpusizer.fit.speed.tables import DECODE, PREFILL
+from bench import left_out
+from bench.errors import frame_of, one_per_group, shared
+from bench.evaluation import COMPONENTS, SPEED, Accuracy, compared, speed_scores
+from bench.front_door import catalogue
+from bench.measurements import SPEEDS, Row, load
+from bench.speed_tables import constants_without
+from gpusizer.fit.speed.classes import board_of, decode_classes
+from gpusizer.gpus import Gpu
 
 KINDS = ("source", "card", "generation")
 _DIGITS = 4
+_NOT_FITTED = "serving"
+"""Totals of servers, which stand on constants of other fits."""
 
 
-def errors_left_out(scores: Scores) -> list[dict[str, Any]]:
+def errors_left_out(accuracy: Accuracy) -> list[dict[str, Any]]:
     """Return a row per component: its count, and median and mean with each of KINDS left out."""
-    frame = pd.DataFrame(_lines(scores), columns=["component", "source_group", *KINDS])
-    rows = []
+    answers = accuracy.comparisons
+    answers = answers[(answers["engine"] == SPEED) & ~answers["apart"].astype(bool)]
+    names = answers[["row_id", "component", "source_group"]]
+    frame = names.assign(source=answers["left_out"])
+    for kind, name_of in (("card", board_of), ("generation", _generation_of)):
+        without = _answers_without(name_of).set_index(["row_id", "component"])["relative"]
+        frame = frame.join(without.rename(kind), on=["row_id", "component"])
+    return list(_rows(frame))
+
+
+def _rows(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
     for component in COMPONENTS:
         members = frame[frame["component"] == component]
-        if members.empty:
+        if members.empty or component == _NOT_FITTED:
             continue
         row: dict[str, Any] = {"component": component, "n": len(members)}
         for kind in KINDS:
             no_band = pd.Series(float("nan"), index=members.index)
             errors = shared(members[kind].astype(float), members["source_group"], no_band)
             row[kind] = [round(errors.median, _DIGITS), round(errors.mean, _DIGITS)]
-        rows.append(row)
-    return rows
+        yield row
 
 
-def _lines(scores: Scores) -> Iterator[tuple[Any, ...]]:
-    for quantity, predicted in ((DECODE, decoded), (PREFILL, prompted)):
-        for sample in scores.samples[quantity]:
-            fit, measured = scores.fits[sample.case.work.family], 1 / sample.measured
-            rates = [predicted(fit, sample, left) for left in _without(sample)]
-            errors = relative_errors(pd.Series(measured, range(len(rates))), pd.Series(rates))
-            component = component_of(sample.case.row, quantity)
-            yield component, sample.case.source, *errors
+def _generation_of(gpu: Gpu) -> str:
+    return decode_classes(gpu)[0]
 
 
-def _without(sample: Sample) -> Iterator[Left]:
-    """What is left out for each of KINDS."""
-    for name in (sample.case.source, sample.board, sample.classes[0]):
-        yield frozenset({name})
+@cache
+def _answers_without(name_of: Callable[[Gpu], str]) -> pd.DataFrame:
+    """Every row compared with an answer by constants without what its GPU is called."""
+    members: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in load((SPEEDS,)):
+        members[name_of(catalogue().find(row["gpu_slug"]))].append(row)
+    return one_per_group(pd.concat([_without(name, rows) for name, rows in members.items()]))
+
+
+def _without(name: str, rows: Sequence[Row]) -> pd.DataFrame:
+    with left_out.without(name, constants_without(speed_scores(), name)):
+        return frame_of(chain.from_iterable(map(compared, rows)))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bench.speed_cases import Case
-from gpusizer.fit.speed.classes import Classes, board_of, decode_classes, prefill_classes
+from gpusizer.fit.speed.classes import Classes, decode_classes, prefill_classes
 from gpusizer.fit.speed.decode import step_cost
 from gpusizer.fit.speed.prefill import prompt_cost
 
@@ -35,7 +35,7 @@ class Sample:
     @property
     def board(self) -> str:
         """The card whatever its memory."""
-        return board_of(self.case.gpu)
+        return self.case.board
 
     def left_out(self, without: Left) -> bool:
         """Whether a fit without these is one without this row."""
@@ -43,8 +43,8 @@ class Sample:
 
     @property
     def belongs_to(self) -> Left:
-        """Its source, its board and its narrowest class."""
-        return frozenset({self.case.source, self.board, self.classes[0]})
+        """Its source, its board and its narrowest class of decoding."""
+        return self.case.belongs_to
 
 
 def decode_samples(cases: Iterable[Case]) -> list[Sample]:

@@ -11,7 +11,7 @@ from bench.errors import relative_errors
 from bench.speed_cases import Case
 from bench.speed_fit import Fits, prompt_seconds, step_seconds
 from bench.speed_samples import NONE, Left, Sample, decode_samples, prefill_samples
-from gpusizer.fit.speed.classes import ROOT, Classes, board_of, decode_classes
+from gpusizer.fit.speed.classes import ROOT, Classes, decode_classes
 from gpusizer.fit.speed.links import TENSOR_PARALLEL_BAND
 from gpusizer.fit.speed.tables import DECODE, PREFILL, SERVING, band
 
@@ -167,7 +167,7 @@ def group_errors(predictions: Iterable[Prediction]) -> pd.DataFrame:
     lines = [
         [
             list(_group_names(p)),
-            board_of(p.case.gpu),
+            p.case.board,
             p.measured,
             p.blind,
             p.fitted,
@@ -200,7 +200,7 @@ def _in_band(prediction: Prediction) -> bool | None:
     if not prediction.blind:
         return None
     work = prediction.case.work
-    board = board_of(prediction.case.gpu)
+    board = prediction.case.board
     ends = band(prediction.quantity, work.family, prediction.classes, board, moe=work.is_moe)
     if work.tensor > 1:
         ends = ends.widened(TENSOR_PARALLEL_BAND)

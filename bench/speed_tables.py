@@ -16,7 +16,7 @@ from bench.speed_fit import DECODING, PROMPTS, Fits
 from bench.speed_samples import NONE, Left, Sample
 from bench.speed_scores import Prediction, Scores, decoded, prompted
 from bench.speed_support import StandsOn, stands_on
-from gpusizer.fit.speed.classes import ROOT, Classes, board_of
+from gpusizer.fit.speed.classes import ROOT, Classes
 from gpusizer.fit.speed.rate import RateBand
 from gpusizer.fit.speed.tables import (
     ANY_FORMAT,
@@ -122,14 +122,14 @@ class Constants:
     bands: dict[tuple[str, str, str, str], BoardBand]
 
 
-def constants_without(scores: Scores, source: str) -> Constants:
-    """The constants and bands that the runs of all other sources give."""
-    left = frozenset({source})
+def constants_without(scores: Scores, name: str) -> Constants:
+    """The constants and bands that the runs of all but one source, board or class give."""
+    left = frozenset({name})
     others = replace(
         scores,
-        predictions=tuple(p for p in scores.predictions if p.case.source != source),
+        predictions=tuple(p for p in scores.predictions if not p.case.belongs_to & left),
         samples={
-            quantity: tuple(s for s in samples if s.case.source != source)
+            quantity: tuple(s for s in samples if not s.left_out(left))
             for quantity, samples in scores.samples.items()
         },
     )
@@ -360,7 +360,7 @@ def _serving_lines(predictions: Iterable[Prediction]) -> Iterator[tuple[Any, ...
         if p.quantity == SERVING and p.blind:
             classes = sorted({p.wide_class, ROOT})
             ratio = math.log(p.measured / p.blind)
-            source, board = p.case.source, board_of(p.case.gpu)
+            source, board = p.case.source, p.case.board
             yield SERVING, p.case.work.family, classes, p.kind, source, board, ratio
 
 
