@@ -37,6 +37,11 @@ class Amount:
             self.low + other.low, self.likely + other.likely, self.high + other.high, worst
         )
 
+    def without(self, part: Amount) -> Amount:
+        """What is left of it beside one of its parts."""
+        low, likely, high = self.low - part.low, self.likely - part.likely, self.high - part.high
+        return Amount(low, likely, high, self.provenance)
+
     def times(self, count: int) -> Amount:
         """The same amount on each of `count` GPUs."""
         return Amount(self.low * count, self.likely * count, self.high * count, self.provenance)

@@ -77,7 +77,7 @@ class TrainingMemory:
     @property
     def overhead(self) -> Amount:
         """Of what is needed, all but tensors: the allocator's reserve that stays, and CUDA."""
-        return _less(self.reserve, self.reclaimable) + self.context
+        return self.reserve.without(self.reclaimable) + self.context
 
     @property
     def needed(self) -> Amount:
@@ -94,17 +94,7 @@ class TrainingMemory:
         taken = Amount(low, likely, high, held.provenance)
         return replace(
             self,
-            reserve=_less(self.reserve, held) + taken,
+            reserve=self.reserve.without(held) + taken,
             reclaimable=taken,
             elastic=max(0, self.elastic - (held.likely - likely)),
         )
-
-
-def _less(whole: Amount, part: Amount) -> Amount:
-    """An amount without one of its parts."""
-    low, likely, high = (
-        whole.low - part.low,
-        whole.likely - part.likely,
-        whole.high - part.high,
-    )
-    return Amount(low, likely, high, whole.provenance)
