@@ -57,7 +57,7 @@ class CachingAllocator:
         self._free: dict[bool, list[tuple[int, int, Block]]] = {True: [], False: []}
 
     def take(self, wanted: float) -> Block:
-        """Return a block of at least so many bytes. Raises OutOfMemory."""
+        """Return a block of at least `wanted` bytes. Raises OutOfMemory."""
         size = max(_UNIT, -(-int(wanted) // _UNIT) * _UNIT)
         small = size <= _SMALL
         pool = self._free[small]
@@ -253,7 +253,7 @@ class Left:
 
 
 def left_by(model: Decoder, tokens: Sequence[int]) -> Left:
-    """What steps of these lengths leave behind."""
+    """Return the blocks that steps of these lengths leave behind."""
     pool = played(model, tokens)
     few, enough = pool.peak, pool.reserved
     while enough - few > _FOUND_WITHIN * pool.peak:

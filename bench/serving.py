@@ -125,7 +125,7 @@ Bands = Mapping[tuple[str, str], tuple[float, float, int]]
 
 
 def _residuals(columns: Columns, quantity: str) -> Iterator[tuple[str, str, float]]:
-    """Yield regime, source and measured over what a reader is told, with the source left out."""
+    """Yield regime, source and measured over the public answer, with the source left out."""
     for case, predicted in zip(columns.cases, columns.asked, strict=True):
         if quantity in case.measured and quantity in predicted:
             server = Server.of(case.facts, columns.factors)

@@ -40,8 +40,8 @@ def _read(row: TableRow) -> tuple[tuple[str, str], _Protocol]:
 
 
 def client_of(row: Row, server: Server, users: float | None, replicas: int) -> Client | None:
-    """What the client of a run asks one of so many replicas or ranks, each with so many users; None
-    where it is not known how these start."""
+    """Return the requests of a run's client to one replica or rank, whose users these are; None if
+    their start is unknown."""
     protocol = _protocols().get((row["source_group"], row["arrival"]))
     if protocol is None or not protocol.start:
         return None

@@ -27,7 +27,7 @@ from gpusizer.gpus import Gpu
 KINDS = ("source", "card", "generation")
 _DIGITS = 4
 _NOT_FITTED = "serving"
-"""Totals of servers, which stand on constants of other fits."""
+"""Totals of servers, whose constants are fitted elsewhere."""
 
 
 def errors_left_out(accuracy: Accuracy) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What fitted constants stand on: runs, and the sources and boards that bear them out."""
+"""Runs behind fitted constants, and the sources and boards that bear them out."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from gpusizer.fit.speed.classes import ROOT
 
 
 class StandsOn(NamedTuple):
-    """What constants stand on: runs fitted on, and the sources and boards of all that bear them
-    out. `text` is "" where a class has too few for constants of its own."""
+    """Runs that constants were fitted on, and the sources and boards of all that bear them out.
+
+    `text` is "" if a class has too few for constants of its own.
+    """
 
     runs: int = 0
     sources: int = 0

@@ -96,8 +96,8 @@ def _price_json(item: Ranked) -> Json:
 
 
 def _basis_json(speeds: Speeds) -> Json:
-    """What all speeds assume; "fitted" on runs of some sources and cards, of this kind of engine on
-    this card, its generation or its kin, or "assumed" from others."""
+    """Assumptions of all speeds; "fitted" on runs of some sources and cards, of this kind of
+    engine on this card, its generation or its kin, or "assumed" from others."""
     return {
         **parts(speeds, "users", "serving_users"),
         "decode": _stands_on(speeds.decode_basis),

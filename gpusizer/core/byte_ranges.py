@@ -38,7 +38,7 @@ class Amount:
         )
 
     def without(self, part: Amount) -> Amount:
-        """What is left of it beside one of its parts."""
+        """Return the amount less one of its parts."""
         low, likely, high = self.low - part.low, self.likely - part.likely, self.high - part.high
         return Amount(low, likely, high, self.provenance)
 

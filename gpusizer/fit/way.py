@@ -87,7 +87,8 @@ def pool_on(gpu: Gpu, estimate: MemoryEstimate) -> int:
 
 
 def start_limit_on(way: Way) -> StartLimit | None:
-    """What the engine has to be held to in order to start; None where layers are dealt out."""
+    """Sequences that the engine has to be held to in order to start; None where layers are dealt
+    out."""
     if way.arranged is not None or not way.machine.gpus or not way.verdict.all_on_gpu:
         return None
     estimate = way.estimate

@@ -25,7 +25,7 @@ ms-swift.
 _LEFT_LOW, _LEFT_HIGH = 0.6, 3.0
 """The band around it: eight in ten of ms-swift's 51 runs on one GPU."""
 _MANY_SAMPLES_AS_LONG, _FEWER_BY_LENGTH = 2048, 0.2
-"""Beyond so many tokens few samples are as long as the cap, and less is left behind: 2.7, 2.4, 1.7
+"""Tokens beyond which few samples are as long as the cap, and less is left behind: 2.7, 2.4, 1.7
 and 1.2 times for Qwen-7B and 1.8B at caps of 512, 2,048, 4,096 and 8,192 tokens (ms-swift). Between
 two bounds as many are of the longest as of others, and plays leave no less where they are as near
 as 2,007 and 2,048 tokens (bench.allocator: 1.1 to 2.1 there, 1.5 to 2.7 from 1,536 on).
@@ -39,7 +39,7 @@ that they run on need so much more than plays of equal lengths: 0.05 in the mean
 
 
 def read_lengths(value: object) -> str:
-    """What is known of lengths: "fixed", "spread", or bounds as "512-4096". Raises Refused."""
+    """Read how lengths vary: "fixed", "spread", or bounds as "512-4096". Raises Refused."""
     text = read_text(value).lower()
     if text in (FIXED, SPREAD):
         return text

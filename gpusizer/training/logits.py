@@ -24,7 +24,7 @@ _WHOLE_LOGITS_BYTES = 2 + 4
 place, and accelerate's FP32 copy (unsloth/kernels/cross_entropy_loss.py).
 """
 _UNCUT_LOGITS_BYTES = 4 + 4 + 4
-"""The same under a stack with chunks of its own that is told not to cut: FP32 ones, their shifted
+"""The same under a stack with chunks of its own that is set not to cut: FP32 ones, their shifted
 copy and log-softmax (torchtune/modules/transformer.py and torch.nn.CrossEntropyLoss).
 """
 _PLAIN_LOGITS_BYTES = 2 + 2 + 4 + 4

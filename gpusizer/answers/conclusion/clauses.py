@@ -168,7 +168,7 @@ def facts_of(place: Ranked) -> Mapping[str, NoteValue | None]:
 
 
 def unmeasured(place: Ranked) -> Iterator[Note]:
-    """That no published run of such a card stands behind the speed."""
+    """Notes on a speed that no published run of such a card bears out."""
     if place.drawn is not None:
         yield Note("answer_picture_runs")
     if place.read is not None or place.heard is not None:

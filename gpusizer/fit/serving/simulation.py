@@ -1,6 +1,6 @@
 """A seeded simulation of a server's scheduler, request by request, for what means do not say.
 
-Requests come from so many users, each of whom sends the next when the last was answered, or at
+Requests come from a number of users, each of whom sends the next when the last was answered, or at
 random times. Steps hold what the engine's scheduler puts into them and take the seconds of the
 server model. Steps between two events are alike and pass at once. An engine that plans a step while
 the last one runs takes up a prompt which comes meanwhile in the step after.
@@ -95,7 +95,7 @@ def simulated(
 def load_test_of(
     server: Server, users: int | None, requests_per_second: float | None
 ) -> Sample | None:
-    """What a load test of usual rounds measures, or requests at random times, as in `steady`."""
+    """Simulate a load test of usual rounds, or requests at random times, as in `steady`."""
     client = None if users is None else Client("at_once", round(users * ROUNDS))
     return simulated(server, users, requests_per_second, client)
 
@@ -136,8 +136,8 @@ class _Run:
             self._begin_full(rate or 1.0)
 
     def _made(self, client: Client) -> deque[float]:
-        """Times at which a client makes its requests; of random ones so many lie evenly in the time
-        which they take at their rate, as those of a Poisson process whose number is known."""
+        """Times at which a client makes its requests; random ones lie evenly in the time which they
+        take at their rate, as those of a Poisson process whose number is known."""
         span = 0.0 if client.start == "at_once" else client.requests / (self.rate or 1.0)
         return deque(sorted(self.random.uniform(0.0, span) for _ in range(client.requests)))
 
@@ -169,8 +169,8 @@ class _Run:
             self.turns += 1
 
     def sample(self) -> Sample | None:
-        """What was counted: all of a client's; else answers after the first round of users, or the
-        first quarter."""
+        """Requests that count: all of a client's; else answers after the first round of users, or
+        after the first quarter."""
         answered = [number for number in self.order if number >= self.before]
         skipped = min(self.skipped, len(answered))
         if self.client is None and not self.skipped:

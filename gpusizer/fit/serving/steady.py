@@ -89,11 +89,10 @@ def closed_loop(
 ) -> Steady:
     """`users` of one rank, each of whom sends the next request when the last was answered.
 
-    `group`: prompts that come in the same step and are read in as few as hold them.
-
     `together`: `SPREAD` when prompts come one by one; `AT_ONCE` when all come at the same time,
     which moves half of the time that prompts take from the gaps to the first token; `STATIC` where
-    all prompts are read before any answer goes on.
+    all prompts are read before any answer goes on. `group`: prompts that come in the same step and
+    are read in as few as hold them.
 
     How many of them decode is found by false position: users grow with those that decode, nearly
     in a line; the end that stays counts half each time, so that both ends move (Illinois).
@@ -344,7 +343,7 @@ def _most_decoding(server: Server) -> float:
 
 
 def _work(server: Server, decoding: float, others: float, group: float = 1.0) -> _Work:
-    """Gap and turn with so many decoding; the prompts of so many others interrupt each, `group` of
+    """Gap and turn with `decoding` sequences; the prompts of `others` interrupt each, `group` of
     them at a time."""
     plain = server.step(max(decoding, 1e-9))
     brought = decoding * server.prompt / server.steps  # prompt tokens for each decode step

@@ -65,7 +65,7 @@ _T = TypeVar("_T", Pace, Throughput)
 
 
 class Basis(NamedTuple):
-    """Whose measurements stand behind a speed.
+    """Measurements behind a speed.
 
     Attributes:
         runs, sources, cards: how many, of how many publishers and boards; 0 for none.

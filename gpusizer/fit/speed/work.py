@@ -255,7 +255,7 @@ class Work:
 
 
 class _Purposes(NamedTuple):
-    """What tensors of the decoder's layers are for, by their names.
+    """Purposes of the tensors of the decoder's layers, by their names.
 
     Attributes:
         feeding, mixing, routed, deltas: layers with a feed-forward for every token, with a mixer,

@@ -48,8 +48,8 @@ class StartLimit:
 
     Attributes:
         asked: those that it would schedule.
-        most: about so many start.
-        sure: so many start for certain.
+        most: those that are likely to start.
+        sure: those that start for certain.
     """
 
     asked: int
@@ -277,8 +277,8 @@ class Engine(ABC):
         return max(0, bisect_right(range(limit + 1), pool_bytes, key=needed) - 1)
 
     def start_limit(self, placement: Placement, pool_bytes: int) -> StartLimit | None:
-        """What it has to be held to in order to start for certain with a cache of so many bytes on
-        each GPU; None where it starts as it is asked to.
+        """Sequences that it has to be held to in order to start for certain with a cache of
+        `pool_bytes` on each GPU; None where it starts as it is asked to.
         """
         return None
 

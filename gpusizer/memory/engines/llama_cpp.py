@@ -185,8 +185,8 @@ class LlamaCppEngine(Engine):
         return (Note("ollama_num_ctx", tokens=workload.context, default=default), *notes)
 
     def _slot_notes(self, profile: ModelProfile, workload: Workload) -> tuple[Note, ...]:
-        """What the slots that llama-server opens unasked hold: they share the cells of the cache
-        but have recurrent states each."""
+        """Recurrent states of the slots that llama-server opens unasked, which share the cells of
+        the cache."""
         arch, slots = profile.architecture, self._rules(workload).slots
         more = 0 if arch is None else state_bytes(arch, workload.draft_tokens)
         users = workload.concurrency
