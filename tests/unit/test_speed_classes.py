@@ -12,7 +12,9 @@ from gpusizer.fit.speed.tables import (
     find,
     prefill_table,
 )
+from tests.asking import size
 from tests.each import each
+from tests.sizers import embedded_sizer
 from tests.speed_cases import LLAMA, card, on
 
 
@@ -100,3 +102,19 @@ def test_others_of_a_class_of_one_card_have_what_their_kin_have() -> None:
     assert bases == ["card", "kin"]
     notes = [[note.code for note in unmeasured(place)] for place in said.values()]
     assert notes == [[], ["answer_kin_speed"]]
+
+
+@each(
+    "engine, users, kin",
+    [("vllm", 1, True), ("vllm", 8, False), ("llama.cpp", 8, True)],
+)
+def test_kin_are_named_where_the_speed_is_theirs(engine: str, users: int, kin: bool) -> None:
+    """The speed of many users rests on runs under load in an engine that has constants for them,
+    and on those of one user in others."""
+    gpu = "4090" if engine == "vllm" else "Ryzen AI Max 390 128GB"
+    asked = {"model": "Qwen/Qwen3-8B", "gpu": gpu, "engine": engine, "concurrency": users}
+    answer = size(embedded_sizer(), asked)
+    assert answer.conclusion is not None and answer.ranking[0].speeds is not None
+    codes = {note.code for note in answer.conclusion.weighed}
+    assert ("answer_kin_speed" in codes) is kin
+    assert answer.ranking[0].speeds.decode_basis.measured_on == "kin"

@@ -22,6 +22,7 @@ from gpusizer.core.units import significant
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Alternative, Ranked
 from gpusizer.fit.serving.serving_rows import Replicas, ServingPlan
+from gpusizer.fit.speed.classes import SERVING
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import PlanCosts
 from gpusizer.memory.estimate import MemoryEstimate
@@ -162,10 +163,17 @@ def users_served(
         *(_per_million(first, users) if has_price else ()),
         *first.weighed,
         *missed(first),
-        *unmeasured(first),
+        *_unmeasured(first),
         *others(alternatives),
     )
     return Conclusion("load", said, weighed, {**facts_of(first), "users": users})
+
+
+def _unmeasured(place: Ranked) -> Iterator[Note]:
+    """Notes on speeds of users that runs of one user bear out; engines that were measured under
+    load have constants of their own."""
+    if place.served is None or place.fit.estimate.engine.abilities.speed_family != SERVING:
+        yield from unmeasured(place)
 
 
 def _speed_of_all(place: Ranked, users: int) -> Iterator[Note]:
