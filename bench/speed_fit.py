@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bench.speed_samples import NONE, Left, Sample
 from gpusizer.fit.speed.classes import ROOT, Classes
@@ -37,6 +38,7 @@ _EFFICIENCIES = np.geomspace(0.1, _MOST_EFFICIENT, 20)
 _SECONDS = np.geomspace(5e-6, 3e-3, 26)
 _UTILIZATIONS = np.geomspace(0.01, 1.6, 54)
 _ZOOMS = 3
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ def fit_pace(rows: Sequence[Sample], prior: Pace | None) -> Pace:
             away = np.abs(np.log(share / prior.efficiency))
             away = away + np.abs(np.log(per_layer / prior.seconds_per_layer)) / 4
             loss = loss + PRIOR_SOURCES * away
-        i, j = np.unravel_index(loss.argmin(), loss.shape)
+        i, j = np.unravel_index(_first_least(loss), loss.shape)
         best, slow = shares[i], seconds[j]
         shares = np.minimum(_around(best, shares), _EFFICIENCIES[-1])
         seconds = _around(slow, seconds)
@@ -118,7 +120,7 @@ def fit_throughput(rows: Sequence[Sample], prior: Throughput | None) -> Throughp
         loss = (weights * np.abs(np.log(steps / measured))).sum(axis=0)
         if prior is not None:
             loss = loss + PRIOR_SOURCES * np.abs(np.log(shares / prior.utilization))
-        best = shares[loss.argmin()]
+        best = shares[_first_least(loss)]
         shares = _around(best, shares)
     return Throughput(float(best), 1.0, len(rows))
 
@@ -154,7 +156,7 @@ def fit_routing_share(rows: Sequence[tuple[Sample, Pace]], prior: float | None) 
             for s, pace in rows
         )
 
-    return min(ROUTING_SHARES, key=loss)
+    return ROUTING_SHARES[_first_least([loss(share) for share in ROUTING_SHARES])]
 
 
 def routed(pace: Pace, share: float) -> Pace:
@@ -173,7 +175,17 @@ def fit_moe_share(rows: Sequence[tuple[Sample, float]]) -> float:
     def loss(share: float) -> float:
         return sum(abs(math.log(prompt_seconds(s, dense, share) / s.measured)) for s, dense in rows)
 
-    return min(MOE_SHARES, key=loss)
+    return MOE_SHARES[_first_least([loss(share) for share in MOE_SHARES])]
+
+
+def _first_least(losses: ArrayLike) -> int:
+    """Index of the first loss that only rounding tells from the least.
+
+    Sums of absolute errors are level between two runs of one weight, and the last bit of a
+    logarithm differs by processor: the least alone would be another constant on another machine.
+    """
+    flat = np.ravel(np.asarray(losses, dtype=float))
+    return int(np.argmax(flat <= flat.min() + _ROUNDING))
 
 
 def _around(value: float, grid: Array) -> Array:
@@ -193,10 +205,10 @@ class Fits:
         self._prefill = [s for s in prefill if not s.case.work.is_moe]
         self._mixtures = [s for s in prefill if s.case.fitted and s.case.work.is_moe]
         self._behind_paces = _behind_classes(self._decode)
-        # Dense constants stand behind the fit of what routing takes.
+        # Dense constants lie behind the fits of what mixtures take and leave.
         self._behind_routing = _behind_classes([*self._routed, *self._decode])
         self._behind_reached = _behind_classes(self._prefill)
-        self._behind_shares = _behind_classes(self._mixtures)
+        self._behind_shares = _behind_classes([*self._mixtures, *self._prefill])
         self._found: dict[tuple[Classes, str, Left, str], Pace | None] = {}
         self._paces: dict[tuple[str, str, Left], Pace | None] = {}
         self._reached: dict[tuple[str, str, Left], Throughput | None] = {}
@@ -230,17 +242,18 @@ class Fits:
     def _dense(
         self, classes: Classes, weight_format: str, without: Left, board: str
     ) -> Pace | None:
-        pace = None
+        pace = wider = None
         touched = without & self._behind_paces[classes[-2:][0]]
         for name, kind in levels(classes, weight_format):
             key = (name, kind, touched)
             if key not in self._paces:
-                rows = supporting(self._decode, name, kind, without, DECODING)
-                measured = chosen(self._decode, name, kind, without)
+                rows = supporting(self._decode, name, kind, touched, DECODING)
+                measured = chosen(self._decode, name, kind, touched)
                 self._paces[key] = (
-                    replace(fit_pace(rows, pace), board=only_board(measured)) if rows else None
+                    replace(fit_pace(rows, wider), board=only_board(measured)) if rows else None
                 )
             own = self._paces[key]
+            wider = own or wider  # whatever the board, as fits are kept for all boards
             if own is None or (board and name != ROOT and own.board not in ("", board)):
                 own = self._by_kin(pace, classes, kind, without, board)
             pace = own
@@ -296,19 +309,20 @@ class Fits:
         self, classes: Classes, weight_format: str, without: Left = NONE, board: str = ""
     ) -> Throughput | None:
         """Constants of reading prompts likewise, fitted on dense models."""
-        throughput = None
+        throughput = wider = None
         touched = without & self._behind_reached[classes[-2:][0]]
         for name, kind in levels(classes, weight_format):
             key = (name, kind, touched)
             if key not in self._reached:
-                rows = supporting(self._prefill, name, kind, without, PROMPTS)
-                measured = chosen(self._prefill, name, kind, without)
+                rows = supporting(self._prefill, name, kind, touched, PROMPTS)
+                measured = chosen(self._prefill, name, kind, touched)
                 self._reached[key] = (
-                    replace(fit_throughput(rows, throughput), board=only_board(measured))
+                    replace(fit_throughput(rows, wider), board=only_board(measured))
                     if rows
                     else None
                 )
             own = self._reached[key]
+            wider = own or wider
             if own is not None and (not board or name == ROOT or own.board in ("", board)):
                 throughput = own
         return throughput
@@ -316,7 +330,7 @@ class Fits:
     def moe_share(self, classes: Classes, without: Left = NONE) -> float:
         """What mixtures of experts leave of it, for the vendor's memory or segment."""
         name = classes[-2] if len(classes) > 1 else ROOT
-        key = (name, without & self._behind_shares[name])
+        key = (name, without & self._behind_shares[ROOT])
         if key not in self._shares:
             self._shares[key] = self._fitted_share(name, without)
         return self._shares[key]

@@ -5,6 +5,7 @@ Bars that answers keep, and errors with each source left out, are held by `tests
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,13 +23,14 @@ from bench.speed_fit import (
     fit_moe_share,
     fit_pace,
     fit_routing_share,
+    fit_throughput,
 )
-from bench.speed_samples import Sample, decode_samples
+from bench.speed_samples import Left, Sample, decode_samples
 from bench.speed_scores import Scores, group_errors
 from bench.speed_tables import constants_without, tables
 from gpusizer.fit.speed.decode import step_cost, step_seconds
 from gpusizer.fit.speed.prefill import prompt_token_seconds
-from gpusizer.fit.speed.tables import DECODE, PREFILL, Pace, decode_table, prefill_table
+from gpusizer.fit.speed.tables import DECODE, PREFILL, Pace, Throughput, decode_table, prefill_table
 
 ROW: dict[str, Any] = {
     "kind": "throughput",
@@ -78,6 +80,51 @@ def test_the_tables_are_those_of_the_measurements(scored: Scores) -> None:
     """`python -m bench.throughput --write` after a change to formulas or rows."""
     for path, text in tables(scored).items():
         assert text == path.read_text("utf-8"), path.name
+
+
+@pytest.mark.parametrize("family", ["serving", "mlx", "llama.cpp"])
+def test_constants_do_not_depend_on_the_order_of_the_questions(scored: Scores, family: str) -> None:
+    """A fit is kept for all that ask for its class: the board, source or generation that another
+    question leaves out is no part of it."""
+    runs = {
+        quantity: [s for s in samples if s.case.work.family == family]
+        for quantity, samples in scored.samples.items()
+    }
+    asked = [
+        (quantity, sample, frozenset(left))
+        for quantity, samples in runs.items()
+        for sample in samples[:: max(1, len(samples) // 20)]
+        for left in ((), *((name,) for name in sorted(sample.belongs_to)))
+    ]
+
+    def answers(questions: Sequence[tuple[str, Sample, Left]]) -> list[Pace | Throughput | None]:
+        fits = Fits(runs[DECODE], runs[PREFILL])
+        return [
+            (fits.pace if quantity == DECODE else fits.throughput)(
+                s.classes, s.format, left, s.board
+            )
+            for quantity, s, left in questions
+        ]
+
+    assert answers(asked) == answers(asked[::-1])[::-1]
+
+
+def test_rounding_does_not_choose_a_constant() -> None:
+    """Two runs of one weight leave all constants between them level but for the last bit, which
+    differs by processor."""
+    (sample, *_) = made(Pace(0.8, 5e-5, 0), {"RTX 4090": "rtx-4090-24gb"})
+    prompt = replace(sample, varying=1.0, other=0.0, fixed=0.0)
+    found = set()
+    for bits in range(8):
+        reached = (0.3 * (1 + bits * 1e-15), 0.8)
+        rows = [
+            replace(prompt, measured=1 / share, case=replace(prompt.case, source=f"source/{share}"))
+            for share in reached
+        ]
+        found.add(fit_throughput(rows, None))
+    assert len(found) == 1
+    (one,) = found
+    assert 0.3 <= one.utilization <= 0.8
 
 
 def test_constants_without_a_source_are_of_the_others(scored: Scores) -> None:
