@@ -12,6 +12,7 @@ from bench.measurements import Row, load_profile
 from gpusizer.fit.speed.classes import decode_classes
 from gpusizer.fit.speed.tables import DECODE, PREFILL, SERVING
 from gpusizer.fit.speed.work import PROMPT_SHARE
+from gpusizer.gpus.gpu_cores import cores_sold
 
 ENGINE = "speed"
 """Stands for the engine in tables: answers name one rate for each quantity."""
@@ -85,13 +86,19 @@ def fields_of(row: Row, quantity: str = DECODE) -> dict[str, Any]:
         "engine": row["engine"],
         "engine_version": _version(row),
         "backend": _backend(row),
-        "gpu": row["gpu_slug"],
+        "gpu": _gpu(row),
         "gpu_count": row["gpu_count"],
         "context": context,
         "concurrency": None if offline else row.get("concurrency"),
         "tensor_parallel": row["gpu_count"] if several and split == "tensor" else None,
         "pipeline_parallel": row["gpu_count"] if several and split == "layer" else None,
     }
+
+
+def _gpu(row: Row) -> str:
+    """The card, of a chip sold with several numbers of GPU cores with its own."""
+    gpu, cores = catalogue().find(row["gpu_slug"]), row.get("gpu_cores")
+    return f"{gpu.slug} ({cores} cores)" if cores in cores_sold(gpu) else gpu.slug
 
 
 def _version(row: Row) -> str | None:

@@ -17,6 +17,7 @@ from gpusizer.core.messages import Note
 from gpusizer.gpus.catalogue import MAX_NAME_CHARS, Catalogue, computers_named
 from gpusizer.gpus.custom_card import custom_card, is_custom
 from gpusizer.gpus.gpu import Gpu
+from gpusizer.gpus.gpu_cores import cores_sold, split_cores, taken_cores, with_cores
 from gpusizer.gpus.names import MAX_COUNT
 from gpusizer.gpus.own_memory import NOTHING_STATED, OwnMemory, split_memory, with_memory
 
@@ -39,10 +40,11 @@ class OwnCards:
 
     def find(self, text: str) -> Gpu:
         """The GPU of the catalogue, or the card that the text describes ("custom:96GB@1800GB/s"),
-        with its free memory ("4090 (20.5 GB free)").
+        with its free memory ("4090 (20.5 GB free)"), and of a Mac with its GPU cores
+        ("M4 Pro 24GB (16 cores)").
 
         Raises UnknownGpu as the catalogue does, and InvalidRequest for a description or memory in
-        another form, and for more memory than a device has.
+        another form, for more memory than a device has, and for cores that a chip never had.
         """
         if len(text) > MAX_NAME_CHARS:
             return self.catalogue.find(text)
@@ -51,15 +53,25 @@ class OwnCards:
         return with_memory(gpu, memory if memory.is_stated else self.memory)
 
     def _listed(self, name: str) -> Gpu:
-        """The GPU of the catalogue; of a computer sold with several chips the newest one, and that
-        it was taken.
+        """The GPU of the catalogue with the cores that its name states; of a computer sold with
+        several chips the newest one, of a chip sold with several GPUs the largest one, and that it
+        was taken.
         """
-        gpu = self.catalogue.find(name)
-        others = [other.name for other in computers_named(name, self.catalogue.gpus)[1:]]
-        if not others:
-            return gpu
-        taken = Note("computer_taken", computer=name, gpu=gpu.name, others=", ".join(others))
-        return replace(gpu, statements=(*gpu.statements, taken))
+        unnumbered, cores = split_cores(name)
+        gpu = self.catalogue.match(unnumbered) if cores else None
+        if gpu is None or gpu.segment != "apple":  # "L40S-48C" is a vGPU profile
+            cores, gpu = (), self.catalogue.match(name) or self.catalogue.find(unnumbered)
+        chips = computers_named(unnumbered, self.catalogue.gpus)
+        with_these = [chip for chip in chips if cores and cores[-1] in cores_sold(chip)]
+        gpu, *others = with_these or chips or (gpu,)
+        if cores:
+            gpu = with_cores(gpu, cores[-1])
+        notes = [] if cores else [taken_cores(gpu)]
+        if others:
+            names = ", ".join(other.name for other in others)
+            notes.append(Note("computer_taken", computer=name, gpu=gpu.name, others=names))
+        stated = tuple(note for note in notes if note is not None)
+        return replace(gpu, statements=(*gpu.statements, *stated)) if stated else gpu
 
 
 @lru_cache(maxsize=8)
