@@ -35,15 +35,13 @@ from gpusizer.core.errors import ModelUnreadable
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.core.units import significant
-from gpusizer.fit.advice.policies import RankedCandidate
 from gpusizer.fit.advice.weighed import weighed_alike
-from gpusizer.fit.candidates import candidates_of
 from gpusizer.fit.filters import board_limits, most_boards, narrowed
 from gpusizer.fit.machine import Machine, build_machine
 from gpusizer.fit.machine_words import parse_rig
 from gpusizer.fit.preference import best_way, one_for_all
 from gpusizer.fit.ranking import Ranked, Ranking, describe, rank_gpus
-from gpusizer.fit.study import QuantPair, Study
+from gpusizer.fit.study import Study
 from gpusizer.gpus import Catalogue
 from gpusizer.gpus.own_cards import OwnCards, with_used_memory
 from gpusizer.hub.listed_models import Lister, QuantizedRepo
@@ -201,16 +199,6 @@ class Sizer:
         if unknown:
             notes.append(Note("unknown_figures_left_out", count=unknown))
         return ranking, tuple(notes)
-
-    def smallest(
-        self, question: Question, pairs: Sequence[QuantPair]
-    ) -> tuple[Study, list[RankedCandidate]]:
-        """The study of some quantizations, and every GPU that holds the model at one of them, the
-        least memory first."""
-        study = question.study.obeying(pairs)
-        catalogue = narrowed(self.catalogue, question.request.filters.groups)
-        offers = [(gpu, None) for gpu in catalogue.gpus]
-        return study, candidates_of(study, offers, "smallest")
 
     def _rig(self, question: Question) -> tuple[Ranked | None, tuple[Note, ...]]:
         """The best way on the machine that the request describes, None where it describes none."""

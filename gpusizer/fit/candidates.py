@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from gpusizer.fit.advice.policies import POLICIES, RankedCandidate, SortKey, total_memory
 from gpusizer.fit.advice.recommendation import bought_computer, computer_of
@@ -20,6 +21,7 @@ from gpusizer.fit.study import Study
 from gpusizer.fit.user_speed import SpeedEvidence, speed_evidence, user_speed
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way, pool_on
+from gpusizer.fit.ways import least_bytes
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
 
@@ -130,6 +132,35 @@ def _swift(study: Study, candidate: RankedCandidate) -> RankedCandidate:
     swift = _candidate_of(study, way, candidate.assumptions, candidate.enough)
     is_faster = (swift.speed or 0.0) > (candidate.speed or 0.0)
     return swift if is_faster else candidate
+
+
+def smallest_boards(study: Study, gpus: Iterable[Gpu]) -> RankedCandidate | None:
+    """Return the best way on the smallest of some GPUs that surely hold the model, None if none do.
+
+    GPUs are searched in the order of the least boards that their memory allows and of their labels,
+    until no other can be smaller.
+    """
+    weights = min(least_bytes(study, quant, native) for quant, native in study.quants)
+
+    def least(gpu: Gpu) -> tuple[int, float]:
+        return max(1, math.ceil(weights / gpu.memory_bytes)), gpu.memory_marketing_gb
+
+    possible = (gpu for gpu in gpus if least(gpu)[0] <= board_counts(gpu)[-1])
+    best: RankedCandidate | None = None
+    for (boards, label), alike in groupby(sorted(possible, key=least), least):
+        if best is not None and (boards, False, label) > _size(best)[:3]:
+            break
+        found = candidates_of(study, [(gpu, None) for gpu in alike], "smallest")
+        surely = [each for each in found if each.way.verdict is Verdict.FITS]
+        best = min([*([best] if best else []), *surely], key=_size, default=None)
+    return best
+
+
+def _size(candidate: RankedCandidate) -> tuple[int, bool, float, float]:
+    """Sort key: fewest boards, an engine made for serving, the smallest label, then the fastest."""
+    way = candidate.way
+    able, label = way.estimate.engine.abilities, way.gpu.memory_marketing_gb
+    return (way.boards, able.launches_kernels, label, -(candidate.speed or 0.0))
 
 
 def ways_to_rank(study: Study, offers: Offers) -> list[Way]:

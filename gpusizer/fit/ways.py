@@ -105,7 +105,7 @@ def _usual_options(study: Study, machine: Machine) -> Iterator[QuantOption]:
     for quant, native in study.quants:
         if _is_usual(study, machine, quant, native):
             for engine in engines_on(study, machine, quant)[:1]:
-                yield QuantOption(quant, native, engine, True, _least_bytes(study, quant, native))
+                yield QuantOption(quant, native, engine, True, least_bytes(study, quant, native))
 
 
 def _other_options(study: Study, machine: Machine) -> Iterator[QuantOption]:
@@ -113,7 +113,7 @@ def _other_options(study: Study, machine: Machine) -> Iterator[QuantOption]:
     for quant, native in study.quants:
         first = _is_usual(study, machine, quant, native)
         for engine in engines_on(study, machine, quant)[int(first) :]:
-            yield QuantOption(quant, native, engine, False, _least_bytes(study, quant, native))
+            yield QuantOption(quant, native, engine, False, least_bytes(study, quant, native))
 
 
 def engines_on(study: Study, machine: Machine, quant: Quant) -> tuple[Engine, ...]:
@@ -141,7 +141,7 @@ def _is_usual(study: Study, machine: Machine, quant: Quant, native: bool) -> boo
     return native or len(study.quants) == 1 or taken
 
 
-def _least_bytes(study: Study, quant: Quant, native: bool) -> float:
+def least_bytes(study: Study, quant: Quant, native: bool) -> float:
     """Weights that lie on devices whatever an engine leaves out of them; 0 where some may wait in
     system memory."""
     workload = study.workload

@@ -17,13 +17,13 @@ from gpusizer.answers.requests.question import Question
 from gpusizer.answers.requests.request import CompareRequest, SizeRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import GpusizerError, InvalidRequest
-from gpusizer.fit.ranking import describe
+from gpusizer.fit.filters import narrowed
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.page.picked_memory import on_possible_gpus
 from gpusizer.ui.presenters.beside.bars import shown_rows
 from gpusizer.ui.presenters.beside.side_by_side import Plans
-from gpusizer.ui.presenters.choices import PageAnswer, Tier, best_of_each_kind
+from gpusizer.ui.presenters.choices import PageAnswer, Tier, smallest_of_each_kind
 from gpusizer.ui.presenters.serving_plan import PLAN_ROWS
 from gpusizer.ui.questions.reading import attempt
 
@@ -167,18 +167,17 @@ def compare(
 
 def _tiers(sizer: Sizer, question: Question, report: Report) -> tuple[Tier, ...]:
     tiers = []
+    catalogue = narrowed(sizer.catalogue, question.request.filters.groups)
     for name, tier_slugs, bits_above, up_to in _TIERS:
         rows = [row for row in report.estimates if _belongs(row, tier_slugs, bits_above, up_to)]
         rows = _one_file(rows, int(name), (report.profile.variant or "").lower())
         if rows:
             slugs = {row.estimate.quant.slug for row in rows}
             pairs = [pair for pair in question.selection.shown if pair[0].slug in slugs]
-            study, candidates = sizer.smallest(question, pairs)
-            best = best_of_each_kind(candidates)
-            places = {kind: describe(study, found.way, rank=1) for kind, found in best.items()}
+            best = smallest_of_each_kind(question.study.obeying(pairs), catalogue.gpus)
             # The checkpoint itself, else the most faithful quantization.
             shown = next((row for row in rows if row.estimate.native), rows[0])
-            tiers.append(Tier(name, shown, places))
+            tiers.append(Tier(name, shown, best))
     return tuple(tiers)
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpusizer.answers.conclusion.clauses import Conclusion
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.answers.requests.question import Question
 from gpusizer.core.errors import GpusizerError
-from gpusizer.fit.advice.policies import RankedCandidate
-from gpusizer.fit.ranking import Ranked
-from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.candidates import smallest_boards
+from gpusizer.fit.ranking import Ranked, describe
+from gpusizer.fit.study import Study
 from gpusizer.gpus import Gpu
 
 MAX_PICKS = 4
@@ -55,26 +55,12 @@ KINDS: dict[str, Callable[[Gpu], bool]] = {
 """Kinds of hardware for which a tier names the best boards."""
 
 
-def best_of_each_kind(candidates: Iterable[RankedCandidate]) -> dict[str, RankedCandidate]:
-    """Choose for each kind the fewest, smallest and fastest boards that surely hold the model."""
-    best: dict[str, RankedCandidate] = {}
-    for candidate in candidates:
-        gpu = candidate.way.gpu
-        familiar = gpu.status in _ON_SALE and gpu.release_year >= _OLDEST_YEAR
-        if candidate.way.verdict is not Verdict.FITS or not familiar:
-            continue
-        for kind, belongs in KINDS.items():
-            least = best.get(kind)
-            if belongs(gpu) and (least is None or _effort(candidate) < _effort(least)):
-                best[kind] = candidate
-    return best
-
-
-def _effort(candidate: RankedCandidate) -> tuple[float, ...]:
-    """Sort key: fewest boards, an engine made for serving, the smallest label, then the fastest."""
-    way = candidate.way
-    able, label = way.estimate.engine.abilities, way.gpu.memory_marketing_gb
-    return (way.boards, able.launches_kernels, label, -(candidate.speed or 0.0))
+def smallest_of_each_kind(study: Study, gpus: Sequence[Gpu]) -> dict[str, Ranked]:
+    """Choose for each kind the fewest, smallest and fastest familiar boards that surely hold the
+    model."""
+    familiar = [g for g in gpus if g.status in _ON_SALE and g.release_year >= _OLDEST_YEAR]
+    best = {kind: smallest_boards(study, filter(of, familiar)) for kind, of in KINDS.items()}
+    return {kind: describe(study, one.way, rank=1) for kind, one in best.items() if one}
 
 
 def default_gpus(ranking: Sequence[Ranked]) -> tuple[str, ...]:
