@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gpusizer.answers.conclusion.clauses import Conclusion, with_doubts
-from gpusizer.answers.conclusion.fit import fit, need
-from gpusizer.answers.conclusion.load import requests_served, users_served
+from gpusizer.answers.conclusion.clauses import Conclusion
 from gpusizer.answers.contract.answers import SizeAnswer
 from gpusizer.answers.contract.objects import ComponentJson, ModelJson, VariantJson
 from gpusizer.answers.gpu_json import rig_json
@@ -74,13 +72,14 @@ class EstimateRow:
 @dataclass(frozen=True, slots=True)
 class Report(Answered[SizeAnswer]):
     """The answer to a size request; `alternatives` are to the first place of the ranking, `rig` is
-    the best way on the machine that the request describes."""
+    the best way on the machine that the request describes, `conclusion` the headline of it all."""
 
     request: SizeRequest
     profile: ModelProfile
     workload: Workload
     estimates: tuple[EstimateRow, ...]
     ranking: tuple[Ranked, ...]
+    conclusion: Conclusion
     notes: tuple[Note, ...] = ()
     quantized_repos: tuple[QuantizedRepo, ...] | None = None
     rig: Ranked | None = None
@@ -88,25 +87,6 @@ class Report(Answered[SizeAnswer]):
     alternatives: tuple[Alternative, ...] = ()
     serving_plan: ServingPlan | None = None
     sibling: Sibling | None = None
-
-    @property
-    def conclusion(self) -> Conclusion:
-        """The answer to the question that the request asks, with what of the model is not known."""
-        return with_doubts(self._concluded, self.profile)
-
-    @property
-    def _concluded(self) -> Conclusion:
-        profile, workload, kind = self.profile, self.workload, self.request.kind
-        places = self.ranking if self.rig is None else (self.rig,)
-        memory = [row.estimate for row in self.estimates]
-        if self.serving_plan is not None:
-            return requests_served(profile, self.serving_plan, memory)
-        if kind == "load":
-            return users_served(profile, workload, places, self.alternatives)
-        offered = self.sibling.notes if self.sibling else ()
-        if kind == "fit" and places:
-            return fit(profile, workload, places, offered)
-        return need(profile, workload, places, self.alternatives, memory, offered)
 
     @property
     def makings(self) -> tuple[Making, ...]:
@@ -264,6 +244,13 @@ def estimate_rows(question: Question, places: Sequence[Ranked]) -> tuple[Estimat
 def _fit(study: Study, machine: Machine, pair: QuantPair) -> Fit:
     alone = study.obeying([pair])
     return Fit.of(alone, best_way(alone, machine))
+
+
+def shown_estimates(question: Question) -> list[MemoryEstimate]:
+    """Return the memory at each quantization, on as many GPUs as the request asks for, under its
+    usual engine."""
+    devices = question.request.gpu_count or 1
+    return [_unfitted(question.study, pair, devices) for pair in question.selection.shown]
 
 
 def _unfitted(study: Study, pair: QuantPair, devices: int) -> MemoryEstimate:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from gpusizer.answers.comparison import ComparedGpu, Comparison, GpuListing, nothing_found
+from gpusizer.answers.conclusion.clauses import Conclusion
+from gpusizer.answers.conclusion.conclude import Found, conclude
 from gpusizer.answers.conclusion.fit import best_of
 from gpusizer.answers.model_card.asking import Asking
 from gpusizer.answers.model_card.card_answer import (
@@ -110,39 +112,54 @@ class Sizer:
 
     def report(self, question: Question) -> Report:
         """Everything that is said of a studied question. Raises as `size` does."""
-        request, study = question.request, question.study
-        named = find_named(request.gpus, request.gpu_count, self.catalogue, request.own_memory)
-        if named:
-            named_places = tuple(self.places(question, named))
-            beside = more_boards(study, named, named_places, request)
-            ranking, about = Ranking(named_places, beside), _NO_NOTES
-        else:
-            ranking, about = self._ranked(question)
+        request, found = question.request, self._found(question)
         published, problems = self._published(request, question.profile)
-        rig, about_rig = self._rig(question)
-        places = ranking.places if rig is None else (rig,)
-        rows = estimate_rows(question, ranking.places if named else ())
+        rows = estimate_rows(question, found.ranking.places if request.gpus else ())
         files = tuple(published_notes(published or (), rows))
         return Report(
             request=request,
             profile=question.profile,
-            workload=study.workload,
+            workload=question.study.workload,
             estimates=rows,
-            ranking=ranking.places,
-            alternatives=ranking.alternatives,
+            ranking=found.ranking.places,
+            conclusion=conclude(question, found),
+            alternatives=found.ranking.alternatives,
             notes=(
                 *files,
                 *question.notes,
-                *about_rig,
-                *about,
+                *found.notes,
                 *_stated_elsewhere(request),
                 *problems,
             ),
             quantized_repos=published,
+            rig=found.rig,
+            serving_plan=found.serving_plan,
+            sibling=found.sibling,
+            model_card=self._card(question),
+        )
+
+    def conclusion(self, question: Question) -> Conclusion:
+        """The headline of the report on a studied question. Raises as `size` does."""
+        return conclude(question, self._found(question))
+
+    def _found(self, question: Question) -> Found:
+        """Search the named GPUs or the catalogue, and the machine that the request describes."""
+        request = question.request
+        named = find_named(request.gpus, request.gpu_count, self.catalogue, request.own_memory)
+        if named:
+            named_places = tuple(self.places(question, named))
+            beside = more_boards(question.study, named, named_places, request)
+            ranking, about = Ranking(named_places, beside), _NO_NOTES
+        else:
+            ranking, about = self._ranked(question)
+        rig, about_rig = self._rig(question)
+        places = ranking.places if rig is None else (rig,)
+        return Found(
+            ranking=ranking,
             rig=rig,
             serving_plan=serving_plan(question, self.catalogue, named),
             sibling=self._sibling(question, places[: None if named else 1]),
-            model_card=self._card(question),
+            notes=(*about_rig, *about),
         )
 
     @suggesting_models()

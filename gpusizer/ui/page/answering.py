@@ -111,7 +111,7 @@ def _own(sizer: Sizer, state: PageState, question: Question) -> Conclusion | Gpu
         if not own.get("gpu"):
             return None
         request = SizeRequest.from_fields({**own, "card": False})
-        return sizer.report(question.asking(request)).conclusion
+        return sizer.conclusion(question.asking(request))
     except GpusizerError as error:
         return error if state.machines else None
 
