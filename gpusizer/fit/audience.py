@@ -12,7 +12,7 @@ from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import read_table, toml_of
 from gpusizer.fit.compatibility import runnable
 from gpusizer.fit.division import board_counts
-from gpusizer.fit.study import Study
+from gpusizer.fit.study import ScopedCache, Study
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs.rental import rental_quote
 from gpusizer.memory.quants import Quant
@@ -126,15 +126,17 @@ def audience_of(study: Study) -> str:
     return "many" if is_service or users >= _MANY_FROM else "one"
 
 
+_RULES: ScopedCache[tuple[str, int], Rule | None] = ScopedCache()
+
+
 def not_offered(study: Study, gpu: Gpu, boards: int) -> Rule | None:
     """The rule by which boards are not offered to who asks, those that take them from the
     alternatives, too, first; None where they are offered."""
-    key = ("not_offered", gpu.slug, boards)
-    if key not in study.kept:
-        audience, parameters = audience_of(study), study.profile.parameters
-        study.kept[key] = rule_against(gpu, boards, parameters, audience)
-    rule: Rule | None = study.kept[key]
-    return rule
+    return _RULES.get(
+        study.workload_scope,
+        (gpu.slug, boards),
+        lambda: rule_against(gpu, boards, study.profile.parameters, audience_of(study)),
+    )
 
 
 def rule_against(
@@ -199,13 +201,19 @@ def is_last_resort(study: Study, quant: Quant, place: int, *, native: bool) -> b
     return place >= _LAST_RESORT or (not native and _is_made_anew(study, quant))
 
 
+_SAME_WEIGHTS: ScopedCache[None, frozenset[str] | None] = ScopedCache()
+
+
 def _is_made_anew(study: Study, quant: Quant) -> bool:
-    if ("same_weights",) not in study.kept:
-        stored = [one for one, native in study.quants if native and one.bits < _FEW_BITS]
-        same = {slug for one in stored for slug in _TABLES["same_weights"].get(one.slug, ())}
-        study.kept["same_weights",] = same if stored else None
-    same_weights: set[str] | None = study.kept["same_weights",]
-    return same_weights is not None and quant.slug not in same_weights
+    same = _SAME_WEIGHTS.get(study.workload_scope, None, lambda: _same_weights(study))
+    return same is not None and quant.slug not in same
+
+
+def _same_weights(study: Study) -> frozenset[str] | None:
+    """Return quantizations with the weights of a checkpoint of few bits, None if it has more."""
+    stored = [one for one, native in study.quants if native and one.bits < _FEW_BITS]
+    same = (slug for one in stored for slug in _TABLES["same_weights"].get(one.slug, ()))
+    return frozenset(same) if stored else None
 
 
 def is_wide(quant: Quant, gpu: Gpu) -> bool:

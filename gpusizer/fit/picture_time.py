@@ -27,7 +27,7 @@ from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import read_table
 from gpusizer.core.units import TERA
 from gpusizer.fit.speed import Rate
-from gpusizer.fit.study import Study
+from gpusizer.fit.study import ScopedCache, Study
 from gpusizer.fit.way import Way
 from gpusizer.memory.engines.pipeline_steps import Canvas, canvas_of, latents_of, tokens_of_picture
 from gpusizer.model.pipeline_shape import Denoiser, PipelineShape
@@ -222,13 +222,13 @@ class PictureWork:
     starts: int
 
 
+_PICTURES: ScopedCache[None, PictureWork | None] = ScopedCache()
+
+
 def picture_work(study: Study) -> PictureWork | None:
     """What a picture takes; None for other models, where blocks or steps are not known, where the
     decoder takes much of the time, and where components are fetched from system memory."""
-    if ("picture",) not in study.kept:
-        study.kept["picture",] = _picture_work(study)
-    found: PictureWork | None = study.kept["picture",]
-    return found
+    return _PICTURES.get(study.workload_scope, None, lambda: _picture_work(study))
 
 
 def _picture_work(study: Study) -> PictureWork | None:

@@ -16,7 +16,7 @@ from gpusizer.fit.compatibility import runnable
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.parallelism.platforms import SERVER_BOARDS
 from gpusizer.fit.speed.classes import SERVING
-from gpusizer.fit.study import QuantOption, Study
+from gpusizer.fit.study import QuantOption, ScopedCache, Study
 from gpusizer.fit.user_speed import user_speed
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
@@ -151,18 +151,22 @@ class Suits(NamedTuple):
     misplaced: bool
 
 
+_SUITS: ScopedCache[tuple[object, ...], Suits] = ScopedCache()
+
+
 def suits(study: Study, machine: Machine, option: QuantOption) -> Suits:
     """How an option suits a machine, found once for all boards that it suits alike."""
     quant, engine = option.quant, option.engine
-    key = ("suits", quant.slug, option.native, engine.slug, option.is_usual, *_kind_of(machine))
-    if key not in study.kept:
-        study.kept[key] = Suits(
+    key = (quant.slug, option.native, engine.slug, option.is_usual, *_kind_of(machine))
+    return _SUITS.get(
+        study.workload_scope,
+        key,
+        lambda: Suits(
             not option.is_usual or is_for_fewer(study, engine),
             _precision(study, machine, quant, native=option.native),
             _is_out_of_place(study, machine, engine),
-        )
-    found: Suits = study.kept[key]
-    return found
+        ),
+    )
 
 
 def _kind_of(machine: Machine) -> tuple[object, ...]:
@@ -173,16 +177,18 @@ def _kind_of(machine: Machine) -> tuple[object, ...]:
     return gpu.kernel_class, gpu.segment, is_card(gpu), boards > 1, boards > SERVER_BOARDS
 
 
+_UNREADINESS: ScopedCache[tuple[str, bool, str], int] = ScopedCache()
+
+
 def unreadiness(study: Study, way: Way) -> int:
     """How far a way is from running, 0 where one command starts it."""
     estimate = way.estimate
-    key = ("readiness", estimate.quant.slug, estimate.native, estimate.engine.slug)
-    if key not in study.kept:
-        study.kept[key] = int(
-            readiness(study.profile, estimate.quant, estimate.engine, native=estimate.native)
-        )
-    found: int = study.kept[key]
-    return found
+    quant, native, engine = estimate.quant, estimate.native, estimate.engine
+    return _UNREADINESS.get(
+        study.workload_scope,
+        (quant.slug, native, engine.slug),
+        lambda: int(readiness(study.profile, quant, engine, native=native)),
+    )
 
 
 def suitability_of(study: Study, way: Way) -> Suitability:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.demands import DEFAULT_DEMANDS, NO_LIMIT, Demands
@@ -59,6 +59,44 @@ class QuantOption(NamedTuple):
     least_bytes: float = 0.0
 
 
+_Key = TypeVar("_Key", bound=Hashable)
+_Item = TypeVar("_Item")
+_Value = TypeVar("_Value")
+
+
+class CacheScope:
+    """The lifetime of cached values: they go with it."""
+
+    def __init__(self) -> None:
+        self.values: dict[object, dict[Any, Any]] = {}
+
+
+class ScopedCache(Generic[_Key, _Value]):
+    """Values by key, apart for each scope."""
+
+    def values(self, scope: CacheScope) -> dict[_Key, _Value]:
+        """Return the values of a scope, to read and to add to."""
+        return scope.values.setdefault(self, {})
+
+    def get(self, scope: CacheScope, key: _Key, make: Callable[[], _Value]) -> _Value:
+        """Return the value of a key, made when it is first asked for."""
+        values = self.values(scope)
+        if key not in values:
+            values[key] = make()
+        return values[key]
+
+
+class IdentityCache(Generic[_Item, _Value]):
+    """Values by the identity of an item, which is held: no other takes its identity over."""
+
+    def __init__(self) -> None:
+        self._known: ScopedCache[int, tuple[_Item, _Value]] = ScopedCache()
+
+    def get(self, scope: CacheScope, item: _Item, make: Callable[[], _Value]) -> _Value:
+        """Return the value of an item, made when it is first asked for."""
+        return self._known.get(scope, id(item), lambda: (item, make()))[1]
+
+
 class Study:
     """The profile, the resolved workload and the quantizations of one question.
 
@@ -87,15 +125,8 @@ class Study:
         self._engines: dict[tuple[str, ...], tuple[Engine, ...]] = {}
         self._splits: dict[tuple[str, int], Split | None] = {}
         self._whole: dict[tuple[str, bool, str, int, int], MemoryEstimate | None] = {}
-        self.options: dict[tuple[object, ...], tuple[QuantOption, ...]] = {}
-        """Quantizations and engines that run on a kind of device, as `ways` finds them."""
-        self.too_small: dict[tuple[object, ...], int] = {}
-        """Bytes of the largest devices of a kind, in some number, that hold none of the options."""
-        self.kept: dict[tuple[object, ...], Any] = {}
-        """What speeds of this workload stand on, as `user_speed` computes it."""
-        self.speeds: dict[int, tuple[object, float | None]] = {}
-        """Tokens/s of each user by the identity of a way, which is held here so that no other takes
-        it over."""
+        self.workload_scope, self.quants_scope = CacheScope(), CacheScope()
+        """Scopes of what other modules keep of the workload, and of its quantizations, too."""
         self._losses: dict[tuple[str, bool, str], int] = {}
 
     def under(self, **fields: Any) -> Study:
@@ -103,15 +134,15 @@ class Study:
         other = copy(self)
         other.workload = replace(self.workload, **fields)
         other._estimator = Estimator(self.profile, other.workload)
-        other._estimates, other._engines, other._splits, other.options = {}, {}, {}, {}
-        other._whole, other.kept, other._losses, other.speeds = {}, {}, {}, {}
-        other.too_small = {}
+        other._estimates, other._engines, other._splits = {}, {}, {}
+        other._whole, other._losses = {}, {}
+        other.workload_scope, other.quants_scope = CacheScope(), CacheScope()
         return other
 
     def among(self, quants: Sequence[QuantPair]) -> Study:
         """The same question with other quantizations to choose from."""
         other = copy(self)
-        other.quants, other.options, other.too_small = _by_faithfulness(quants), {}, {}
+        other.quants, other.quants_scope = _by_faithfulness(quants), CacheScope()
         other._size_files(quants)
         return other
 

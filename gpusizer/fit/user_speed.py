@@ -19,7 +19,7 @@ from gpusizer.fit.speed import (
 )
 from gpusizer.fit.speed.decode import step_seconds
 from gpusizer.fit.speed.prefill import flops_per_second, prompt_token_seconds
-from gpusizer.fit.study import Study
+from gpusizer.fit.study import IdentityCache, ScopedCache, Study
 from gpusizer.fit.way import Way
 from gpusizer.fit.ways import keeps_part_in_memory, load_of
 from gpusizer.memory.estimate import MemoryEstimate
@@ -27,14 +27,15 @@ from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tasks import kind_of, task_of
 from gpusizer.model.tensor_roles import Part
 
+_SPEEDS: IdentityCache[Way, float | None] = IdentityCache()
+_WORKS: IdentityCache[MemoryEstimate, Work | None] = IdentityCache()
+_FACTS: ScopedCache[None, ModelFacts | None] = ScopedCache()
+
 
 def user_speed(study: Study, way: Way) -> float | None:
     """Likely tokens/s of each user, None when unknown; of one user where layers lie on unlike
     devices."""
-    known = study.speeds.get(id(way))
-    if known is None:
-        known = study.speeds[id(way)] = way, _user_speed(study, way)
-    return known[1]
+    return _SPEEDS.get(study.workload_scope, way, lambda: _user_speed(study, way))
 
 
 def _user_speed(study: Study, way: Way) -> float | None:
@@ -50,16 +51,14 @@ def _user_speed(study: Study, way: Way) -> float | None:
 def work_at(study: Study, estimate: MemoryEstimate) -> Work | None:
     """What a step of an estimate reads and computes, computed once; None where nothing is generated
     or a part is left in system memory."""
-    key = ("work", id(estimate))
-    if key not in study.kept:
-        if ("facts",) not in study.kept:
-            study.kept["facts",] = ModelFacts.of(study.profile, study.workload)
-        facts: ModelFacts | None = study.kept["facts",]
-        in_part = keeps_part_in_memory(study.profile, study.workload, estimate)
-        work = None if facts is None or in_part else Work.of(facts, estimate)
-        study.kept[key] = estimate, work  # held, so that no other estimate takes its identity over
-    found: Work | None = study.kept[key][1]
-    return found
+    return _WORKS.get(study.workload_scope, estimate, lambda: _work_at(study, estimate))
+
+
+def _work_at(study: Study, estimate: MemoryEstimate) -> Work | None:
+    profile, workload = study.profile, study.workload
+    facts = _FACTS.get(study.workload_scope, None, lambda: ModelFacts.of(profile, workload))
+    in_part = keeps_part_in_memory(profile, workload, estimate)
+    return None if facts is None or in_part else Work.of(facts, estimate)
 
 
 Placed = tuple[Load, Arrangement]

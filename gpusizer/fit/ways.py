@@ -19,6 +19,7 @@ from gpusizer.fit.placement.device_shares import Load
 from gpusizer.fit.study import (
     EngineRecipe,
     QuantOption,
+    ScopedCache,
     Study,
     device_class_of,
     device_classes_of,
@@ -42,6 +43,13 @@ _SURELY_LOADED = 0.98
 leave towers and draft layers out, and keep embeddings in system memory."""
 
 
+_TOO_SMALL: ScopedCache[tuple[object, ...], int] = ScopedCache()
+"""Bytes of the largest devices of a kind, in some number, that hold none of the options."""
+_OPTIONS: ScopedCache[tuple[object, ...], tuple[QuantOption, ...]] = ScopedCache()
+_ENGINES_ON: ScopedCache[tuple[object, ...], tuple[Engine, ...]] = ScopedCache()
+_OTHER_SPLITS: ScopedCache[tuple[str, Split], tuple[Split, ...]] = ScopedCache()
+
+
 def ways(
     study: Study,
     machine: Machine,
@@ -59,7 +67,8 @@ def ways(
     """
     memory = sum([gpu.device_memory_bytes for gpu in machine.gpus])
     alike = _holding_alike(machine, usual=usual) if whole and machine.is_uniform else None
-    if alike is not None and _most_bytes(machine.gpu) <= study.too_small.get(alike, 0):
+    too_small = _TOO_SMALL.values(study.quants_scope)
+    if alike is not None and _most_bytes(machine.gpu) <= too_small.get(alike, 0):
         return
     holds_nothing = True
     for option in options(study, machine, usual=usual):
@@ -74,7 +83,7 @@ def ways(
     if alike is not None and holds_nothing:
         gpu = machine.gpu
         least = min(gpu.device_free_bytes, gpu.device_torch_memory_bytes)
-        study.too_small[alike] = max(least, study.too_small.get(alike, 0))
+        too_small[alike] = max(least, too_small.get(alike, 0))
 
 
 def _holding_alike(machine: Machine, *, usual: bool) -> tuple[object, ...]:
@@ -93,11 +102,8 @@ def options(study: Study, machine: Machine, *, usual: bool) -> tuple[QuantOption
     """Quantizations and engines that run the model on the machine's kinds of devices: the usual
     ones, or all others. They are found once for all devices that run the same."""
     key = (usual, machine.is_uniform, *[runnable(gpu.kernel_class) for gpu in machine.kinds])
-    found = study.options.get(key)
-    if found is None:
-        make = _usual_options if usual else _other_options
-        found = study.options[key] = tuple(make(study, machine))
-    return found
+    make = _usual_options if usual else _other_options
+    return _OPTIONS.get(study.quants_scope, key, lambda: tuple(make(study, machine)))
 
 
 def _usual_options(study: Study, machine: Machine) -> Iterator[QuantOption]:
@@ -120,17 +126,18 @@ def engines_on(study: Study, machine: Machine, quant: Quant) -> tuple[Engine, ..
     """Engines that run the quantization on the machine's devices, the usual one first."""
     engines = study.engines(quant)
     kinds = [runnable(gpu.kernel_class) for gpu in machine.kinds]
-    key = ("engines", engines, quant.needs, machine.is_uniform, *kinds)
-    found: tuple[Engine, ...] | None = study.kept.get(key)
-    if found is None:
-        found = study.kept[key] = tuple(
+    key = (engines, quant.needs, machine.is_uniform, *kinds)
+    return _ENGINES_ON.get(
+        study.workload_scope,
+        key,
+        lambda: tuple(
             engine
             for engine in engines
             if (machine.is_uniform or engine.abilities.offloads)
             and not refused_degrees(engine, study.workload, study.profile)
             and all(runs_on(quant, engine, gpu) for gpu in machine.kinds)
-        )
-    return found
+        ),
+    )
 
 
 def _is_usual(study: Study, machine: Machine, quant: Quant, native: bool) -> bool:
@@ -181,11 +188,12 @@ def _otherwise_divided(
     """Ways that surely fit where the engine's own division does not."""
     if len(machine.gpus) < 2:
         return ()
-    key = ("other_splits", estimate.engine.slug, estimate.split)
-    if key not in study.kept:
-        found = other_splits(estimate.engine, study.profile, study.workload, estimate.split)
-        study.kept[key] = tuple(found)
-    splits: tuple[Split, ...] = study.kept[key]
+    engine, split = estimate.engine, estimate.split
+    splits = _OTHER_SPLITS.get(
+        study.workload_scope,
+        (engine.slug, split),
+        lambda: tuple(other_splits(engine, study.profile, study.workload, split)),
+    )
     ways = [judged(study, machine, study.again(estimate, s), usual=usual) for s in splits]
     return [way for way in ways if way.verdict is Verdict.FITS]
 

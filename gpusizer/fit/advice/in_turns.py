@@ -17,7 +17,7 @@ from gpusizer.fit.machine import Machine
 from gpusizer.fit.preference import choose
 from gpusizer.fit.speed.classes import SERVING
 from gpusizer.fit.standing import Standing, standing
-from gpusizer.fit.study import Study
+from gpusizer.fit.study import ScopedCache, Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
 from gpusizer.fit.ways import judged
@@ -86,12 +86,11 @@ def _with_batch_of(
     return way if way.estimate.engine.abilities.speed_family == SERVING else None
 
 
+_BATCHES: ScopedCache[int | None, Study] = ScopedCache()
+
+
 def _with_batch(study: Study, limit: int | None) -> Study:
-    key = ("in_turns", limit)
-    if key not in study.kept:
-        study.kept[key] = study.under(max_num_seqs=limit)
-    found: Study = study.kept[key]
-    return found
+    return _BATCHES.get(study.quants_scope, limit, lambda: study.under(max_num_seqs=limit))
 
 
 def _is_as_good(study: Study, way: Way, taken: Way | None) -> bool:

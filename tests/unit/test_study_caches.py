@@ -1,0 +1,45 @@
+"""Caches of a scope: made once in each, apart from those of other modules and other scopes."""
+
+from __future__ import annotations
+
+import gc
+
+from gpusizer.fit.study import CacheScope, IdentityCache, ScopedCache
+
+
+def test_a_value_is_made_once_in_each_scope() -> None:
+    cache: ScopedCache[str, int] = ScopedCache()
+    one, other, made = CacheScope(), CacheScope(), []
+
+    def make() -> int:
+        made.append(0)
+        return len(made)
+
+    assert [cache.get(one, "a", make), cache.get(one, "a", make)] == [1, 1]
+    assert cache.get(other, "a", make) == 2
+    assert cache.values(one) == {"a": 1}
+
+
+def test_caches_of_one_scope_are_apart() -> None:
+    first: ScopedCache[str, int] = ScopedCache()
+    second: ScopedCache[str, str] = ScopedCache()
+    scope = CacheScope()
+    assert first.get(scope, "a", lambda: 1) == 1
+    assert second.get(scope, "a", lambda: "one") == "one"
+
+
+def test_none_is_a_value() -> None:
+    cache: ScopedCache[None, None] = ScopedCache()
+    scope, made = CacheScope(), []
+    for _ in range(2):
+        cache.get(scope, None, lambda: made.append(0))
+    assert len(made) == 1
+
+
+def test_an_item_keeps_its_identity() -> None:
+    """An object that is freed gives its address to the next: the cache holds what it knows."""
+    cache: IdentityCache[list[int], int] = IdentityCache()
+    scope = CacheScope()
+    for number in range(100):
+        assert cache.get(scope, [number], lambda: number) == number  # noqa: B023 called at once
+        gc.collect(0)
