@@ -157,6 +157,7 @@ def test_the_catalogue_is_whole_sorted_searched_and_picked_from(
     rows = str(len(gpus) + 1)
     expect(page.locator(f"{grid} [role=grid]")).to_have_attribute("aria-rowcount", rows)
     field.fill("H100 SXM5 80GB")
+    expect(page.locator(f"{grid} [role=grid]")).to_have_attribute("aria-rowcount", "2")
     page.locator(f"{grid} [role=gridcell] [data-pick='h100-sxm-80gb']").click()
     page.wait_for_url("**tab=compare**")
     expect(page.locator(".gs-side th[data-gpu]")).to_have_count(2)
