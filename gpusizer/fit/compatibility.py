@@ -1,4 +1,4 @@
-"""Which quantization runs on which GPU with which engine, and why others do not."""
+"""Which engine runs which model, and which quantization on which GPU, and why others do not."""
 
 from __future__ import annotations
 
@@ -7,9 +7,51 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from gpusizer.core.messages import Note
+from gpusizer.fit.division import refused_degrees
 from gpusizer.gpus import Gpu, KernelClass
 from gpusizer.memory.engines import ENGINES, Engine
+from gpusizer.memory.kv_cache import ALIASES
 from gpusizer.memory.quants import Quant
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile
+from gpusizer.model.tasks import kind_of
+
+_SIXTEEN_BITS = frozenset({"f16", "bf16"})
+
+
+class Support(NamedTuple):
+    """Whether an engine runs a model with a workload, apart from GPUs and quantizations.
+
+    Attributes:
+        kind: it runs this kind of model.
+        cache: its cache has the requested type.
+        refused: notes on requested degrees of parallelism that it refuses.
+    """
+
+    kind: bool
+    cache: bool
+    refused: tuple[Note, ...]
+
+    @classmethod
+    def of(cls, engine: Engine, profile: ModelProfile, workload: Workload) -> Support:
+        """Compare an engine's abilities with a model and what is asked of it."""
+        return cls(
+            kind_of(profile) in engine.abilities.kinds,
+            has_cache_type(engine, workload.kv_dtype),
+            refused_degrees(engine, workload, profile),
+        )
+
+    @property
+    def runs(self) -> bool:
+        """Whether nothing is against it."""
+        return self.kind and self.cache and not self.refused
+
+
+def has_cache_type(engine: Engine, kv_dtype: str) -> bool:
+    """Whether the engine's cache may have a type, or two of keys and of values."""
+    types = {ALIASES.get(part, part) for part in kv_dtype.split("/")}
+    return types - _SIXTEEN_BITS <= set(engine.abilities.cache_types)
+
 
 _MULTIPLIES: dict[str, Callable[[KernelClass], bool]] = {
     "": lambda kind: True,

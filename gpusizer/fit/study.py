@@ -9,26 +9,24 @@ from functools import lru_cache
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from gpusizer.core.time_budget import TimeBudget
+from gpusizer.fit.compatibility import Support
 from gpusizer.fit.demands import DEFAULT_DEMANDS, NO_LIMIT, Demands
-from gpusizer.fit.division import asked_split, refused_degrees, split_for
+from gpusizer.fit.division import asked_split, split_for
 from gpusizer.fit.losses import quality_at
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import ENGINES, Engine, Split, find_engine
 from gpusizer.memory.estimate import Estimator, MemoryEstimate
-from gpusizer.memory.kv_cache import ALIASES
 from gpusizer.memory.quants import Quant, find_quant
 from gpusizer.memory.quants.variants import is_variant
 from gpusizer.memory.weight_sizes import WeightSizes, all_weight_sizes, weight_sizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
-from gpusizer.model.tasks import kind_of
 
 QuantPair = tuple[Quant, bool]
 """A quantization, and whether it is the checkpoint as stored."""
 
 # What llama.cpp's converter makes of a checkpoint: plain widths, and released MXFP4 beside 16 bits.
 _CONVERTED = {"fp32": "gguf-f32", "bf16": "gguf-f16", "mxfp4": "gguf-f16"}
-_SIXTEEN_BITS = frozenset({"f16", "bf16"})
 
 
 class EngineRecipe(Protocol):
@@ -123,6 +121,7 @@ class Study:
         self._estimator = Estimator(profile, workload)
         self._estimates: dict[tuple[str, bool, str, Split, int], MemoryEstimate] = {}
         self._engines: dict[tuple[str, ...], tuple[Engine, ...]] = {}
+        self._support: dict[str, Support] = {}
         self._splits: dict[tuple[str, int], Split | None] = {}
         self._whole: dict[tuple[str, bool, str, int, int], MemoryEstimate | None] = {}
         self.workload_scope, self.quants_scope = CacheScope(), CacheScope()
@@ -135,7 +134,7 @@ class Study:
         other.workload = replace(self.workload, **fields)
         other._estimator = Estimator(self.profile, other.workload)
         other._estimates, other._engines, other._splits = {}, {}, {}
-        other._whole, other._losses = {}, {}
+        other._whole, other._losses, other._support = {}, {}, {}
         other.workload_scope, other.quants_scope = CacheScope(), CacheScope()
         return other
 
@@ -169,15 +168,15 @@ class Study:
             )
         if slugs not in self._engines:
             self._engines[slugs] = tuple(
-                ENGINES[slug] for slug in slugs if self._runs(ENGINES[slug])
+                ENGINES[slug] for slug in slugs if self.support(ENGINES[slug]).runs
             )
         return self._engines[slugs]
 
-    def _runs(self, engine: Engine) -> bool:
-        """Whether an engine runs the model, its cache and the requested parallelism."""
-        profile, workload = self.profile, self.workload
-        refused = refused_degrees(engine, workload, profile)
-        return runs_model(engine, profile, workload) and not refused
+    def support(self, engine: Engine) -> Support:
+        """Whether an engine runs the model with its workload, found once."""
+        if engine.slug not in self._support:
+            self._support[engine.slug] = Support.of(engine, self.profile, self.workload)
+        return self._support[engine.slug]
 
     def split(self, engine: Engine, devices: int) -> Split | None:
         """The requested parallelism, else the engine's default for so many devices."""
@@ -261,20 +260,6 @@ class Study:
 
 def _by_faithfulness(quants: Sequence[QuantPair]) -> tuple[QuantPair, ...]:
     return tuple(sorted(quants, key=lambda pair: pair[0].order))
-
-
-def runs_model(engine: Engine, profile: ModelProfile, workload: Workload) -> bool:
-    """Whether an engine runs this kind of model with the workload's type of cache."""
-    abilities = engine.abilities
-    if kind_of(profile) not in abilities.kinds:
-        return False
-    return has_cache_type(engine, workload.kv_dtype)
-
-
-def has_cache_type(engine: Engine, kv_dtype: str) -> bool:
-    """Whether the engine's cache may have a type, or two of keys and of values."""
-    types = {ALIASES.get(part, part) for part in kv_dtype.split("/")}
-    return types - _SIXTEEN_BITS <= set(engine.abilities.cache_types)
 
 
 @lru_cache(maxsize=8192)  # visitors describe cards of their own

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from gpusizer.core.messages import Note
 from gpusizer.fit.compatibility import has_units, runnable, runs_on, why_not
-from gpusizer.fit.division import asked_split, other_splits, refused_degrees
+from gpusizer.fit.division import asked_split, other_splits
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.placement.arrangement import Arranged, arrange
 from gpusizer.fit.placement.device_shares import Load
@@ -23,8 +23,6 @@ from gpusizer.fit.study import (
     Study,
     device_class_of,
     device_classes_of,
-    has_cache_type,
-    runs_model,
 )
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way, memory_of
@@ -134,7 +132,7 @@ def engines_on(study: Study, machine: Machine, quant: Quant) -> tuple[Engine, ..
             engine
             for engine in engines
             if (machine.is_uniform or engine.abilities.offloads)
-            and not refused_degrees(engine, study.workload, study.profile)
+            and study.support(engine).runs
             and all(runs_on(quant, engine, gpu) for gpu in machine.kinds)
         ),
     )
@@ -272,15 +270,17 @@ def _reasons(study: Study, machine: Machine) -> Iterator[Note]:
     """Why each quantization runs under none of its engines; the usual engine's word for each."""
     for quant, _ in study.quants:
         engine = engines_of(study, quant)[0]
-        refused = refused_degrees(engine, study.workload, study.profile)
+        support = study.support(engine)
         unsupported = (why_not(quant, engine, gpu) for gpu in machine.gpus)
         why = next((note for note in unsupported if note is not None), None)
-        if not runs_model(engine, study.profile, study.workload):
-            yield _why_not_the_model(engine, study)
+        if not support.cache:
+            yield Note("engine_lacks_cache", engine=engine.name, dtype=study.workload.kv_dtype)
+        elif not support.kind:
+            yield Note("engine_of_other_models", engine=engine.name)
         elif why is not None:
             yield why
-        elif refused:
-            yield from refused
+        elif support.refused:
+            yield from support.refused
         elif not machine.gpus and not engine.abilities.offloads:
             yield Note("engine_needs_a_gpu", engine=engine.name)
         elif not machine.is_uniform and not engine.abilities.offloads:
@@ -289,12 +289,6 @@ def _reasons(study: Study, machine: Machine) -> Iterator[Note]:
             yield Note("layers_unknown")
         else:
             yield Note("cannot_be_divided", engine=engine.name, devices=len(machine.gpus))
-
-
-def _why_not_the_model(engine: Engine, study: Study) -> Note:
-    if not has_cache_type(engine, study.workload.kv_dtype):
-        return Note("engine_lacks_cache", engine=engine.name, dtype=study.workload.kv_dtype)
-    return Note("engine_of_other_models", engine=engine.name)
 
 
 def _in_part(study: Study, machine: Machine, on_gpus: Way) -> Iterator[Way]:

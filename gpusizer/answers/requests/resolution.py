@@ -13,8 +13,8 @@ from gpusizer.core.errors import InvalidModelId, InvalidRequest, ModelUnreadable
 from gpusizer.core.loose_values import Arguments
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
-from gpusizer.fit.division import asked_split, refused_degrees, resolve_experts
-from gpusizer.fit.study import has_cache_type
+from gpusizer.fit.compatibility import Support
+from gpusizer.fit.division import asked_split, resolve_experts
 from gpusizer.gpus.names import MAX_COUNT
 from gpusizer.hub.model_ref import ParseRef, parse_model_ref
 from gpusizer.hub.snapshot import Fetch
@@ -26,7 +26,6 @@ from gpusizer.memory.workload import DEFAULT_CONTEXT, Workload
 from gpusizer.model.architecture.rotary import scaled_positions
 from gpusizer.model.draft import guesses_itself, with_draft
 from gpusizer.model.profile import DraftModel, ModelProfile
-from gpusizer.model.tasks import kind_of
 
 
 def _options_of(runs: Callable[[Abilities], bool]) -> Arguments:
@@ -62,7 +61,7 @@ def resolve_workload(
     _refuse_too_many(workload)
     notes = [*draft_notes, *expert_notes]
     if workload.engine is not None:
-        notes += refused_degrees(find_engine(workload.engine), workload, profile)
+        notes += Support.of(find_engine(workload.engine), profile, workload).refused
     pictures = _useless_for(profile, workload)
     if pictures:
         notes.append(Note("only_for_pipelines", facts=", ".join(pictures)))
@@ -92,9 +91,10 @@ def _refuse_too_many(workload: Workload) -> None:
 
 def _refuse_impossible(engine: Engine, workload: Workload, profile: ModelProfile) -> None:
     """Raise InvalidRequest for what the requested engine cannot do whatever it runs on."""
-    if kind_of(profile) not in engine.abilities.kinds:
+    support = Support.of(engine, profile, workload)
+    if not support.kind:
         raise InvalidRequest(field="engine", value=engine.slug, reason="not_its_models")
-    if not has_cache_type(engine, workload.kv_dtype):
+    if not support.cache:
         raise InvalidRequest(
             field="kv_dtype",
             value=workload.kv_dtype,

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from gpusizer.answers.requests.request_fields import ALL_QUANTS, NATIVE_QUANT
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.validation import fail
+from gpusizer.fit.compatibility import has_cache_type
 from gpusizer.fit.demands import DEFAULT_DEMANDS, Demands
-from gpusizer.fit.study import has_cache_type
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.quants import Quant, all_quants, find_quant

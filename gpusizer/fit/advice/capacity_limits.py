@@ -13,7 +13,6 @@ from typing import Any
 from gpusizer.core.bisection import largest_holding
 from gpusizer.core.messages import Note
 from gpusizer.fit.compatibility import runs_on
-from gpusizer.fit.division import refused_degrees
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.preference import best_way, choose
@@ -59,8 +58,10 @@ class Plan:
     def way(self) -> Way | None:
         """How it fits with all of the model on the GPUs, None when these cannot share it or the
         engine does not run it there."""
-        refused = refused_degrees(self.engine, self.workload, self.study.profile)
-        if refused or not all(runs_on(self.quant, self.engine, gpu) for gpu in self.machine.gpus):
+        supported = self.study.support(self.engine).runs
+        if not supported or not all(
+            runs_on(self.quant, self.engine, gpu) for gpu in self.machine.gpus
+        ):
             return None
         if self.machine.is_uniform:
             return whole_way(self.study, self.machine, self)
