@@ -16,7 +16,6 @@ from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.way import Way, headroom_on
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import PlanCosts, rental_quote
-from gpusizer.gpus.purchase import is_old
 from gpusizer.gpus.purpose import purpose_of
 from gpusizer.memory.breakdown import Breakdown
 from gpusizer.memory.workload import Workload
@@ -70,29 +69,19 @@ def price_json(costs: PlanCosts) -> Json:
 
 
 def bought_json(costs: PlanCosts) -> Json:
-    """The price to buy, what it stands on, and the prices in other conditions, of all boards."""
+    """The price to buy of all boards, and what it stands on."""
     buy, similar = costs.buy, costs.similar
     return {
         **parts(costs, "buy_usd", "buy_as_of"),
-        **parts(costs if buy else None, "buy_is_old", "buy_is_weak"),
+        **parts(costs if buy else None, "buy_is_old"),
         **{
             f"buy_{name}": value
-            for name, value in parts(buy, "basis", "source", "condition", "evidence").items()
+            for name, value in parts(buy, "basis", "source", "condition").items()
         },
         "buy_low_usd": costs.of_all(buy.low_usd) if buy else None,
         "buy_high_usd": costs.of_all(buy.high_usd) if buy else None,
         "buy_providers": buy.providers if buy else (),
         "buy_addresses": buy.addresses if buy else (),
-        "buy_conditions": [
-            {
-                **parts(price, "condition", "evidence"),
-                **{name: costs.of_all(getattr(price, name)) for name in _USD},
-                "as_of": price.date,
-                "is_old": is_old(price.date, costs.today),
-                "is_weak": price.weak,
-            }
-            for price in costs.market
-        ],
         **{f"similar_{name}": similar and costs.of_all(getattr(similar, name)) for name in _USD},
         "similar_gpus": similar.providers if similar else (),
     }

@@ -64,9 +64,8 @@ def price_cell(costs: PlanCosts) -> str:
     low, high = costs.of_all(buy.low_usd), costs.of_all(buy.high_usd)
     spread = "" if low is None or high is None or low == high else f"{low:,.0f}-{high:,.0f} "
     old = ", old" if costs.buy_is_old else ""
-    weak = ", weak" if costs.buy_is_weak else ""
     kind = buy.condition or buy.basis
-    return f"{costs.buy_usd:,.0f} ({spread}{kind} {costs.buy_as_of}{old}{weak})"
+    return f"{costs.buy_usd:,.0f} ({spread}{kind} {costs.buy_as_of}{old})"
 
 
 def rent_cell(costs: PlanCosts) -> str:

@@ -110,7 +110,7 @@ def _gpu(
         "software": stack or ASSUMED_STACK,
         "release_year": current_day().year,
         **{f"{name}_support": name in formats for name in FORMATS},
-        "market": () if usd is None else (Price(usd, "own", STATED, None),),
+        "street": None if usd is None else Price(usd, "own", STATED, None),
         "statements": _statements(memory, figures, stack, formats),
     }
     return Gpu(**values)

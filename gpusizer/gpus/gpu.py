@@ -11,7 +11,6 @@ from gpusizer.core.messages import Note
 MemoryBasis = Literal["observed", "rule", "nominal", "stated"]
 PriceBasis = Literal["street", "launch", "rent", "similar", "own"]
 Condition = Literal["new", "used", "system"]
-Evidence = Literal["ask", "sold", "guide", "mixed"]
 Support = Literal["yes", "partial", "no", "unknown"]
 Status = Literal["current", "eol", "export-only", "modified", "announced"]
 Confidence = Literal["high", "medium", "low"]
@@ -52,12 +51,9 @@ class Price:
         date: ISO date, month or bare year, as precise as the source; None for launch prices,
             which belong to `Gpu.release_year`, and for the reader's own.
         condition: "used" includes refurbished boards; "system" is a whole computer, new.
-        evidence: asking prices ("ask"), what buyers paid ("sold"), ranges and references of
-            guides ("guide"), or several of these ("mixed").
         low_usd, high_usd: least and highest of the figures that `usd` stands on.
         providers: whose figures these are; slugs of the similar boards where `basis` says so.
         addresses: where the figures are published.
-        weak: stands on figures that are contradicted or doubted.
     """
 
     usd: float
@@ -65,12 +61,10 @@ class Price:
     source: str
     date: str | None
     condition: Condition | None = None
-    evidence: Evidence | None = None
     low_usd: float | None = None
     high_usd: float | None = None
     providers: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
-    weak: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,7 +91,9 @@ class Gpu:
             its size is not known.
         devices_per_board: devices the software sees; they do not share memory.
         unified_memory: the CPU uses the same memory (or, on superchips, reaches it coherently).
-        market: today's price in each condition, the one that counts first.
+        street: today's price, None where none is known.
+        price_is_doubted: all figures behind `street` are contradicted or doubted. Orders by cost
+            put it last, and no recommendation goes by it.
         similar: what similar boards cost where nothing is known of this one. It is shown, but
             no order, sum or limit goes by it.
         free_bytes: what other programs leave of one device, in bytes, as whoever asks states it;
@@ -165,7 +161,8 @@ class Gpu:
     sources: str
     notes: str
     aliases: tuple[str, ...] = ()
-    market: tuple[Price, ...] = ()
+    street: Price | None = None
+    price_is_doubted: bool = False
     similar: Price | None = None
     free_bytes: int | None = None
     statements: tuple[Note, ...] = ()
@@ -224,12 +221,6 @@ class Gpu:
         matrix = [rate for rate in (self.fp16_tensor_flops, self.bf16_flops) if rate is not None]
         vector = [rate for rate in (self.fp16_vector_flops, self.fp32_flops) if rate is not None]
         return max(matrix or vector, default=None)
-
-    @property
-    def street(self) -> Price | None:
-        """Today's price; one on weak evidence only where the launch price is unknown, too."""
-        price = self.market[0] if self.market else None
-        return None if price is not None and price.weak and self.launch else price
 
     @property
     def buy(self) -> Price | None:

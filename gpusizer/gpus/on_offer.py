@@ -32,7 +32,7 @@ rebuilt after sale."""
 def firm_price(gpu: Gpu, today: date) -> Price | None:
     """Today's price to buy, None for one that is old, doubted, of launch or an estimate."""
     price = gpu.street
-    return None if price is None or price.weak or is_old(price.date, today) else price
+    return None if price is None or gpu.price_is_doubted or is_old(price.date, today) else price
 
 
 def is_sold(gpu: Gpu, today: date) -> bool:

@@ -1,4 +1,4 @@
-"""What boards cost to buy today: dated prices by condition, each with its sources and spread.
+"""What boards cost to buy today: a dated price of each, with its sources and spread.
 
 `data/purchase_prices.csv` holds rows that people edit, `data/generated/purchase_lists.csv` those
 that `python -m scrapers.prices` writes from published lists; `data/purchase_labels.csv` says which
@@ -6,7 +6,9 @@ board a label of such a list means and in which condition.
 
 A price is the median over its sources, each counted once with the median of its own figures, as
 rents are (`costs/rental.py`). Prices of 2026 rose within months (RTX 5090: $2,843 in July 2025,
-about $5,000 in September 2026), so only figures of the last 120 days before the newest count.
+about $5,000 in September 2026), so only figures of the last 120 days before the newest count. Rows
+that are contradicted or doubted (`weak`) count only for boards of which nothing else is known, a
+price of launch included.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from statistics import median
 
 from gpusizer.core.paths import DATA_DIR, GENERATED_DIR
 from gpusizer.core.tables import TableRow, read_table
-from gpusizer.gpus.gpu import Condition, Evidence, Gpu, Price
+from gpusizer.gpus.gpu import Condition, Gpu, Price
 
 WINDOW = timedelta(days=120)
 """How far before the newest figure of a board an older one still counts."""
@@ -34,7 +36,6 @@ _CONDITIONS: dict[str, Condition] = {
     "refurbished": "used",
     "system": "system",
 }
-_EVIDENCE = ("ask", "sold", "guide")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,6 @@ class PurchaseOffer:
     Attributes:
         condition: "used" includes refurbished boards; "system" is a whole computer, new.
         date: ISO date, or year and month where the source gives no day.
-        evidence: "ask" (an asking price), "sold" (what buyers paid) or "guide" (a range or
-            reference of an article or list).
         weak: contradicted or doubted; counts only for a board that has nothing better.
         provider: whose figure it is; a source counts once under this name.
         source: public address.
@@ -54,30 +53,28 @@ class PurchaseOffer:
     condition: Condition
     usd: float
     date: str
-    evidence: Evidence
     weak: bool
     provider: str
     source: str
 
 
-def market_prices(offers: Iterable[PurchaseOffer]) -> tuple[Price, ...]:
-    """The price in each condition that anything is known of; the one that counts first.
+def street_price(offers: Sequence[PurchaseOffer]) -> Price | None:
+    """Today's price of the board that these figures are of, None without any.
 
-    Weak figures count only where there is nothing else of the board. The cheapest condition
-    counts, of those whose figures are as recent as the board's newest.
+    Weak figures count only where there is nothing else. The cheapest condition counts, of those
+    whose figures are as recent as the board's newest.
     """
-    offers = tuple(offers)
     counted = [offer for offer in offers if not offer.weak] or offers
     by_condition: dict[Condition, list[PurchaseOffer]] = {}
     for offer in counted:
         by_condition.setdefault(offer.condition, []).append(offer)
-    prices = [_market_price(_recent(group)) for group in by_condition.values()]
+    prices = [_price(_recent(group)) for group in by_condition.values()]
     newest = max((last_day(price.date or "") for price in prices), default=date.min)
 
-    def place(price: Price) -> tuple[bool, float]:
-        return newest - last_day(price.date or "") > WINDOW, price.usd
+    def place(price: Price) -> tuple[bool, float, str]:
+        return newest - last_day(price.date or "") > WINDOW, price.usd, price.condition or ""
 
-    return tuple(sorted(prices, key=place))
+    return min(prices, key=place, default=None)
 
 
 @lru_cache(1024)
@@ -145,21 +142,35 @@ def read_boards(labels_csv: Path) -> dict[str, tuple[str, str]]:
 
 def with_prices(gpus: Iterable[Gpu]) -> tuple[Gpu, ...]:
     """GPUs with what they cost to buy, or an estimate where nothing is known of that."""
-    priced = tuple(replace(gpu, market=_prices().get(gpu.slug, ())) for gpu in gpus)
+    priced = tuple(map(_priced, gpus))
     return tuple(
         replace(gpu, similar=similar_price(gpu, priced)) if gpu.buy is None else gpu
         for gpu in priced
     )
 
 
+def _priced(gpu: Gpu) -> Gpu:
+    street, is_doubted = _prices().get(gpu.slug, (None, False))
+    if is_doubted and gpu.launch is not None:
+        return gpu
+    return replace(gpu, street=street, price_is_doubted=is_doubted)
+
+
 @cache
-def _prices() -> dict[str, tuple[Price, ...]]:
+def _prices() -> dict[str, tuple[Price | None, bool]]:
+    """Slug of a board -> its street price, and whether all its figures are weak."""
     edited = read_offers(DATA_DIR / "purchase_prices.csv")
     listed = read_listed_offers(
         GENERATED_DIR / "purchase_lists.csv", DATA_DIR / "purchase_labels.csv"
     )
-    slugs = edited.keys() | listed.keys()
-    return {slug: market_prices([*edited.get(slug, ()), *listed.get(slug, ())]) for slug in slugs}
+    offers = {
+        slug: (*edited.get(slug, ()), *listed.get(slug, ()))
+        for slug in edited.keys() | listed.keys()
+    }
+    return {
+        slug: (street_price(group), all(offer.weak for offer in group))
+        for slug, group in offers.items()
+    }
 
 
 def _recent(offers: Sequence[PurchaseOffer]) -> list[PurchaseOffer]:
@@ -167,43 +178,34 @@ def _recent(offers: Sequence[PurchaseOffer]) -> list[PurchaseOffer]:
     return [offer for offer in offers if newest - last_day(offer.date) <= WINDOW]
 
 
-def _market_price(offers: Sequence[PurchaseOffer]) -> Price:
+def _price(offers: Sequence[PurchaseOffer]) -> Price:
     """The price that figures for one board in one condition amount to."""
     by_provider: dict[str, list[float]] = {}
     for offer in offers:
         by_provider.setdefault(offer.provider, []).append(offer.usd)
-    evidence = {offer.evidence for offer in offers}
     return Price(
         usd=round(median(map(median, by_provider.values())), 2),
         basis="street",
         source=", ".join(sorted(by_provider)),
         date=max((offer.date for offer in offers), key=last_day),
         condition=offers[0].condition,
-        evidence=evidence.pop() if len(evidence) == 1 else "mixed",
         low_usd=min(offer.usd for offer in offers),
         high_usd=max(offer.usd for offer in offers),
         providers=tuple(sorted(by_provider)),
         addresses=tuple(sorted({offer.source for offer in offers})),
-        weak=any(offer.weak for offer in offers),
     )
 
 
 def _offer(row: TableRow) -> PurchaseOffer:
     row.one_of("condition", tuple(_CONDITIONS))
-    return row.record(
-        PurchaseOffer,
-        condition=_CONDITIONS[row.text("condition")],
-        evidence=row.one_of("evidence", _EVIDENCE),
-    )
+    return row.record(PurchaseOffer, condition=_CONDITIONS[row.text("condition")])
 
 
 def _listed_offer(row: TableRow, condition: Condition) -> PurchaseOffer:
-    """Lists print reference prices of their authors, neither asked for nor paid."""
     return PurchaseOffer(
         condition=condition,
         usd=row.number("usd"),
         date=row.text("date"),
-        evidence="guide",
         weak=False,
         provider=row.text("source"),
         source=row.text("address"),
@@ -222,17 +224,17 @@ FEWEST = 3
 def similar_price(gpu: Gpu, priced: Iterable[Gpu]) -> Price | None:
     """The median price of the boards among `priced` that are similar to this one.
 
-    Leaving out each board with a market price in turn, the median of the boards similar to it lies
+    Leaving out each board with a street price in turn, the median of the boards similar to it lies
     within a factor of 1.3 of its own price for half of them and of 2.4 for nine of ten, and the
     range holds its price for three of four (66 boards of November 2026). That is enough to tell
     hundreds from thousands of dollars, and too little to order boards by.
 
-    None where fewer than `FEWEST` are. Prices on weak evidence and of launch count nowhere.
+    None where fewer than `FEWEST` are. Doubted prices and those of launch count nowhere.
     """
     prices = {
-        board.slug: board.market[0]
+        board.slug: board.street
         for board in priced
-        if board.market and not board.market[0].weak and is_similar(gpu, board)
+        if board.street and not board.price_is_doubted and is_similar(gpu, board)
     }
     if len(prices) < FEWEST:
         return None

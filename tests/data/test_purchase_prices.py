@@ -21,7 +21,6 @@ from gpusizer.gpus.purchase import (
     read_offers,
     similar_price,
 )
-from tests.each import each
 
 CATALOGUE = load_catalogue()
 PRICES, LABELS = DATA_DIR / "purchase_prices.csv", DATA_DIR / "purchase_labels.csv"
@@ -38,7 +37,7 @@ def test_rows_are_of_boards_of_the_catalogue_and_say_where_they_stand() -> None:
     for row in rows(PRICES):
         assert row["slug"] in slugs, row
         assert row["condition"] in ("new", "used", "refurbished", "system"), row
-        assert row["evidence"] in ("ask", "sold", "guide") and row["weak"] in ("true", "false")
+        assert row["weak"] in ("true", "false")
         assert 20 <= float(row["usd"]) <= 100_000, row
         assert re.fullmatch(r"202\d-\d\d(-\d\d)?", row["date"]), row
         assert row["provider"]
@@ -80,41 +79,42 @@ def test_memory_on_a_label_is_that_of_its_board() -> None:
 
 def test_the_catalogue_shows_what_the_rows_say() -> None:
     edited, listed = read_offers(PRICES), read_listed_offers(LISTS, LABELS)
-    priced = {gpu.slug for gpu in CATALOGUE.gpus if gpu.market}
-    assert priced == edited.keys() | listed.keys()
+    priced = {gpu.slug: gpu.street for gpu in CATALOGUE.gpus if gpu.street is not None}
+    assert edited.keys() | listed.keys() == priced.keys() | {"apple-m2-ultra-192gb"}
     assert len(priced) > 120
-    for gpu in CATALOGUE.gpus:
-        for price in gpu.market:
-            figures = [
-                offer.usd
-                for offer in (*edited.get(gpu.slug, ()), *listed.get(gpu.slug, ()))
-                if offer.condition == price.condition
-            ]
-            assert {price.low_usd, price.high_usd} <= set(figures)
-            assert (price.low_usd or 0) <= price.usd <= (price.high_usd or 0)
-            assert price.addresses and price.providers and price.date
+    for slug, price in priced.items():
+        figures = [
+            offer.usd
+            for offer in (*edited.get(slug, ()), *listed.get(slug, ()))
+            if offer.condition == price.condition
+        ]
+        assert {price.low_usd, price.high_usd} <= set(figures)
+        assert (price.low_usd or 0) <= price.usd <= (price.high_usd or 0)
+        assert price.addresses and price.providers and price.date
 
 
 def test_a_doubted_catalogue_weighs_nothing_beside_others() -> None:
     """It has the RTX 3090 at $650 and the P40 at $130, under every tracker's least."""
     for name, least in (("RTX 3090", 990), ("P40", 210)):
-        market = CATALOGUE.find(name).market
-        assert market[0].low_usd == least
-        assert all("hardware-catalog-2026" not in price.providers for price in market)
+        street = CATALOGUE.find(name).street
+        assert street is not None and street.low_usd == least
+        assert "hardware-catalog-2026" not in street.providers
 
 
-@each(
-    "slug",
-    ["b200-sxm-180gb", "b300-sxm-288gb", "h20-96gb", "gaudi3-128gb", "instinct-mi300x-192gb"],
-)
-def test_boards_with_doubted_figures_alone_say_so(slug: str) -> None:
-    assert all(price.weak for price in CATALOGUE.find(slug).market)
-    assert CATALOGUE.find(slug).buy is CATALOGUE.find(slug).market[0]
+def test_boards_with_doubted_figures_alone_have_that_price_and_go_last() -> None:
+    doubted = {gpu.slug for gpu in CATALOGUE.gpus if gpu.price_is_doubted}
+    named = ["b200-sxm-180gb", "b300-sxm-288gb", "h20-96gb", "instinct-mi300x-192gb"]
+    others = ["instinct-mi300a-128gb", "gaudi2-96gb", "gaudi3-128gb", "mlu370-x8-48gb"]
+    assert doubted == {*named, *others, "atlas-350-112gb"}
+    for slug in doubted:
+        gpu = CATALOGUE.find(slug)
+        assert gpu.street is not None and gpu.buy is gpu.street and gpu.launch is None
 
 
 def test_a_launch_price_counts_before_a_doubted_one() -> None:
     mac = CATALOGUE.find("apple-m2-ultra-192gb")
-    assert mac.market[0].weak and mac.buy is mac.launch
+    assert all(offer.weak for offer in read_offers(PRICES)[mac.slug])
+    assert mac.street is None and mac.buy is mac.launch and not mac.price_is_doubted
 
 
 def test_estimates_stand_only_where_nothing_is_known() -> None:
@@ -124,7 +124,7 @@ def test_estimates_stand_only_where_nothing_is_known() -> None:
         assert gpu.buy is None and gpu.buy_usd is None and gpu.similar is not None
         similar = [CATALOGUE.find(slug) for slug in gpu.similar.providers]
         assert len(similar) >= FEWEST and all(is_similar(gpu, other) for other in similar)
-        prices = [other.market[0].usd for other in similar]
+        prices = [other.street.usd for other in similar if other.street is not None]
         assert gpu.similar.usd == pytest.approx(median(prices), abs=0.01)
         assert (gpu.similar.low_usd, gpu.similar.high_usd) == (min(prices), max(prices))
     assert not any(gpu.form_factor == "laptop" for gpu in estimated), "nobody sells them alone"
@@ -133,7 +133,7 @@ def test_estimates_stand_only_where_nothing_is_known() -> None:
 
 def test_estimates_are_as_close_as_their_module_says() -> None:
     """Half within a factor of 1.3, nine of ten within 2.4, three of four within the range."""
-    firm = [gpu for gpu in CATALOGUE.gpus if gpu.market and not gpu.market[0].weak]
+    firm = [gpu for gpu in CATALOGUE.gpus if gpu.street and not gpu.price_is_doubted]
     errors = sorted(error for gpu in firm if (error := _error(gpu, firm)) is not None)
     assert len(errors) > 50
     assert median(errors) == pytest.approx(1.3, abs=0.05)
@@ -144,25 +144,26 @@ def test_estimates_are_as_close_as_their_module_says() -> None:
 
 def test_a_cell_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     table = tmp_path / "prices.csv"
-    head = "slug,condition,usd,date,evidence,weak,provider,source,note\n"
-    table.write_text(head + "l4-24gb,broken,1,2026-01,ask,false,A,https://a.b,\n", "utf-8")
+    head = "slug,condition,usd,date,weak,provider,source,note\n"
+    table.write_text(head + "l4-24gb,broken,1,2026-01,false,A,https://a.b,\n", "utf-8")
     with pytest.raises(MalformedTable, match=r"line 2: field condition: 'broken'"):
         read_offers(table)
-    table.write_text(head + "l4-24gb,new,1,2026-01,heard,false,A,https://a.b,\n", "utf-8")
-    with pytest.raises(MalformedTable, match=r"field evidence: 'heard'"):
+    table.write_text(head + "l4-24gb,new,1,2026-01,perhaps,A,https://a.b,\n", "utf-8")
+    with pytest.raises(MalformedTable, match=r"field weak: 'perhaps'"):
         read_offers(table)
 
 
 def _error(gpu: Gpu, firm: list[Gpu]) -> float | None:
     estimate = similar_price(gpu, firm)
-    if estimate is None:
+    if estimate is None or gpu.street is None:
         return None
-    ratio = estimate.usd / gpu.market[0].usd
+    ratio = estimate.usd / gpu.street.usd
     return max(ratio, 1 / ratio)
 
 
 def _held(gpu: Gpu, firm: list[Gpu]) -> bool:
     estimate = similar_price(gpu, firm)
-    if estimate is None or estimate.low_usd is None or estimate.high_usd is None:
+    if estimate is None or gpu.street is None:
         return False
-    return estimate.low_usd <= gpu.market[0].usd <= estimate.high_usd
+    assert estimate.low_usd is not None and estimate.high_usd is not None
+    return estimate.low_usd <= gpu.street.usd <= estimate.high_usd

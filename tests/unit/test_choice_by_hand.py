@@ -54,10 +54,10 @@ def model(**sizes: int) -> ModelProfile:
 
 def card(name: str, gb: float, usd: float | None, gb_s: int, **facts: Any) -> Gpu:
     """A card of so many decimal GB, US dollars and GB/s that is otherwise one of the catalogue."""
-    market = () if usd is None else (Price(usd, "street", "made up", "2026-09"),)
+    street = None if usd is None else Price(usd, "street", "made up", "2026-09")
     memory = {"memory_bytes": round(gb * GB), "torch_memory_bytes": None}
     bandwidth = {"bandwidth_bytes_per_second": gb_s * GB}
-    own = {"market": market, "launch": None, "rent": None, **memory, **bandwidth, **facts}
+    own = {"street": street, "launch": None, "rent": None, **memory, **bandwidth, **facts}
     return replace(LISTED, slug=name, name=name, **own)
 
 

@@ -36,8 +36,8 @@ def costs_of(
 
 def costs_at_2200(speed: float = 50.0, **assumptions: float) -> PlanCosts:
     """Return the costs of an RTX 4090 at a round price, which no refresh of the data moves."""
-    price = Price(2200.0, "street", "somewhere", "2026", "used", "ask", 2000.0, 2400.0, ("A",))
-    card = replace(CATALOGUE.find("4090"), market=(price,))
+    price = Price(2200.0, "street", "somewhere", "2026", "used", 2000.0, 2400.0, ("A",))
+    card = replace(CATALOGUE.find("4090"), street=price)
     return plan_costs(card, 1, speed, CostAssumptions(**assumptions), TODAY)
 
 
@@ -146,7 +146,7 @@ def test_the_host_is_written_off_with_the_boards() -> None:
 
 
 def test_unknown_prices_and_speeds_give_unknown_costs() -> None:
-    unpriced = replace(CATALOGUE.find("L40S"), market=())
+    unpriced = replace(CATALOGUE.find("L40S"), street=None)
     costs = plan_costs(unpriced, 1, None, DEFAULT_ASSUMPTIONS)
     assert costs.buy_usd is None and costs.owned_usd_per_hour is None
     assert costs.usd_per_million_tokens is None and costs.cheaper is None
@@ -237,7 +237,7 @@ def test_break_even_is_where_both_have_cost_the_same(
         ("rtx a5000", 1, ["price_of_launch", "computer_not_counted", "power_is_rated"]),
         ("a10g", 1, ["price_of_similar", "power_is_rated"]),
         ("h100", 1, ["rent_label_not_exact", "power_is_rated"]),
-        ("b300", 1, ["price_is_weak", "power_is_rated"]),
+        ("b300", 1, ["power_is_rated"]),
         ("m2 ultra 192gb", 1, ["price_of_launch", "power_is_rated"]),
         ("Ascend 910B", 1, []),
     ],
@@ -258,7 +258,7 @@ def test_own_prices_replace_those_on_record() -> None:
     own = CostAssumptions(gpu_usd=1000.0, gpu_usd_per_hour=0.25)
     costs = plan_costs(CARD, 2, 100.0, own, TODAY)
     assert (costs.buy_usd, costs.rent_usd_per_hour) == (2000.0, 0.5)
-    assert costs.buy_as_of is None and costs.market == () and costs.similar is None
+    assert costs.buy_as_of is None and costs.similar is None
     # 0.5 USD an hour for 360,000 tokens.
     assert costs.usd_per_million_tokens == pytest.approx(1.39)
     document = price_json(costs)
@@ -279,7 +279,7 @@ def test_own_prices_are_named_in_cells_and_in_the_score() -> None:
     own = plan_costs(CARD, 2, None, CostAssumptions(gpu_usd=1000.0, gpu_usd_per_hour=0.25), TODAY)
     assert price_cell(own) == "2,000 (your price)"
     assert rent_cell(own) == "0.50 (your price)"
-    unpriced = replace(CARD, market=(), launch=None)
+    unpriced = replace(CARD, street=None, launch=None)
     assumed = CostAssumptions(gpu_usd=1000.0, gpu_usd_per_hour=9.0)
     bought = plan_costs(unpriced, 1, None, assumed, TODAY)
     assert firm_usd_per_hour(unpriced, bought) == (bought.owned_usd_per_hour, False)

@@ -75,13 +75,13 @@ def test_no_filter_is_the_catalogue_itself_and_filtered_ones_are_kept() -> None:
 )
 def test_boards_within_limits(limits: dict[str, float], boards: int) -> None:
     """An RTX 4090 at $2,200, $0.51/h, 450 W."""
-    price = Price(2200.0, "street", "somewhere", "2026", "used", "ask")
-    card = replace(CATALOGUE.find("4090"), market=(price,))
+    price = Price(2200.0, "street", "somewhere", "2026", "used")
+    card = replace(CATALOGUE.find("4090"), street=price)
     assert most_boards(card, GpuFilter(**limits)) == boards
 
 
 def test_a_figure_that_is_unknown_leaves_a_card_out() -> None:
-    unpriced_card = replace(CATALOGUE.find("L40S"), market=())
+    unpriced_card = replace(CATALOGUE.find("L40S"), street=None)
     assert most_boards(unpriced_card, GpuFilter(max_usd=1e6)) is None
     assert most_boards(unpriced_card, GpuFilter(max_watts=700)) == 2
     estimated = CATALOGUE.find("A10G")

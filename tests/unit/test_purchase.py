@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from gpusizer.answers.gpu_json import price_json
 from gpusizer.cli.summary import price_cell as price_table_cell
-from gpusizer.gpus import Gpu, load_catalogue
+from gpusizer.gpus import Gpu, Price, load_catalogue
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
-from gpusizer.gpus.purchase import PurchaseOffer, is_old, last_day, market_prices
+from gpusizer.gpus.purchase import PurchaseOffer, is_old, last_day, street_price
 from gpusizer.text import LANGUAGES, Language, say_note
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.prices import buy_cell, price_cell, price_text
@@ -25,19 +25,25 @@ ENGLISH = Words("en")
 
 
 def offer(provider: str, usd: float, when: str = "2026-09-01", **facts: object) -> PurchaseOffer:
-    base = PurchaseOffer("used", usd, when, "ask", False, provider, f"https://{provider}.example")
+    base = PurchaseOffer("used", usd, when, False, provider, f"https://{provider}.example")
     return replace(base, **facts)  # type: ignore[arg-type]
 
 
 def card(*offers: PurchaseOffer, **facts: object) -> Gpu:
     """Return an RTX 4090 with these offers alone."""
-    return replace(CATALOGUE.find("4090"), market=market_prices(offers), **facts)  # type: ignore[arg-type]
+    return replace(CATALOGUE.find("4090"), street=street_price(offers), **facts)  # type: ignore[arg-type]
+
+
+def priced(*offers: PurchaseOffer) -> Price:
+    price = street_price(offers)
+    assert price is not None
+    return price
 
 
 def said(
     gpu: Gpu, today: date = TODAY, words: Words = ENGLISH, boards: int = 1
 ) -> tuple[str, list[str]]:
-    """The cell side by side: prices in each condition, and what each stands on."""
+    """The cell side by side: the price, and what it stands on."""
     cell = buy_cell(plan_costs(gpu, boards, None, DEFAULT_ASSUMPTIONS, today), words)
     return str(cell.shown), [term.replace("\u2011", "-") for term in cell.terms]
 
@@ -45,47 +51,43 @@ def said(
 def test_the_price_is_the_median_of_sources_and_the_spread_that_of_figures() -> None:
     """A stands for 200, the median of its three; between A, B 300 and C 1,000 lies 300."""
     listings = [offer("A", usd) for usd in (100.0, 200.0, 900.0)]
-    (price,) = market_prices([*listings, offer("B", 300.0), offer("C", 1000.0, evidence="sold")])
+    price = priced(*listings, offer("B", 300.0), offer("C", 1000.0))
     assert (price.usd, price.low_usd, price.high_usd) == (300.0, 100.0, 1000.0)
-    assert (price.providers, price.evidence) == (("A", "B", "C"), "mixed")
-    assert (price.basis, price.condition, price.weak) == ("street", "used", False)
+    assert (price.providers, price.source) == (("A", "B", "C"), "A, B, C")
+    assert (price.basis, price.condition) == ("street", "used")
     assert len(price.addresses) == 3
 
 
 def test_two_sources_meet_in_the_middle() -> None:
-    (price,) = market_prices([offer("A", 100.0), offer("B", 251.0)])
-    assert (price.usd, price.evidence) == (175.5, "ask")
+    assert priced(offer("A", 100.0), offer("B", 251.0)).usd == 175.5
 
 
 def test_figures_of_more_than_120_days_before_the_newest_do_not_count() -> None:
     """3 May is 120 days before 31 August, and 2 May 121; a month counts to its last day."""
-    (price,) = market_prices(
-        [
-            offer("A", 500.0, "2026-08"),
-            offer("B", 300.0, "2026-05-03"),
-            offer("C", 1.0, "2026-05-02"),
-        ]
+    price = priced(
+        offer("A", 500.0, "2026-08"),
+        offer("B", 300.0, "2026-05-03"),
+        offer("C", 1.0, "2026-05-02"),
     )
     assert (price.usd, price.low_usd, price.date) == (400.0, 300.0, "2026-08")
 
 
 def test_weak_figures_count_for_boards_that_have_nothing_else() -> None:
     doubted = offer("A", 50.0, weak=True)
-    (price,) = market_prices([doubted, offer("B", 400.0, condition="new")])
-    assert (price.condition, price.usd, price.weak) == ("new", 400.0, False)
-    (alone,) = market_prices([doubted])
-    assert (alone.usd, alone.weak) == (50.0, True)
+    price = priced(doubted, offer("B", 400.0, condition="new"))
+    assert (price.condition, price.usd, price.low_usd) == ("new", 400.0, 400.0)
+    assert priced(doubted).usd == 50.0
 
 
 def test_the_cheaper_condition_counts_unless_its_figures_are_stale() -> None:
     fresh = [offer("A", 500.0), offer("B", 700.0, condition="new")]
-    assert [price.condition for price in market_prices(fresh)] == ["used", "new"]
+    assert priced(*fresh).condition == "used"
     stale = [offer("A", 500.0, "2026-01"), offer("B", 700.0, condition="new")]
-    assert [price.condition for price in market_prices(stale)] == ["new", "used"]
+    assert priced(*stale).condition == "new"
 
 
 def test_no_offers_make_no_price() -> None:
-    assert market_prices([]) == ()
+    assert street_price([]) is None
 
 
 @given(
@@ -104,15 +106,15 @@ def test_no_offers_make_no_price() -> None:
     st.randoms(),
 )
 def test_prices_hold_their_laws(offers: list[PurchaseOffer], shuffle: object) -> None:
-    """Within the spread, one for a condition, and the same in any order of the rows."""
-    prices = market_prices(offers)
-    assert len({price.condition for price in prices}) == len(prices) >= 1
-    for price in prices:
-        assert price.low_usd is not None and price.high_usd is not None
-        assert price.low_usd - 0.01 <= price.usd <= price.high_usd + 0.01
+    """Within the spread, of figures of its condition, and the same in any order of the rows."""
+    price = priced(*offers)
+    assert price.low_usd is not None and price.high_usd is not None
+    assert price.low_usd - 0.01 <= price.usd <= price.high_usd + 0.01
+    of_condition = {each.usd for each in offers if each.condition == price.condition}
+    assert {price.low_usd, price.high_usd} <= of_condition
     mixed = list(offers)
     shuffle.shuffle(mixed)  # type: ignore[attr-defined]
-    assert sorted(market_prices(mixed), key=repr) == sorted(prices, key=repr)
+    assert priced(*mixed) == price
 
 
 @pytest.mark.parametrize(
@@ -143,7 +145,6 @@ def test_an_old_price_says_so_in_notes_and_figures() -> None:
     assert old.notes()[0].code == "price_is_old"
     assert "2025-08" in say_note(old.notes()[0])
     assert price_json(old)["buy_is_old"] is True
-    assert price_json(old)["buy_conditions"][0]["is_old"] is True
     fresh = plan_costs(card(offer("A", 500.0)), 2, 10.0, DEFAULT_ASSUMPTIONS, TODAY)
     assert price_json(fresh)["buy_is_old"] is False
     assert (fresh.buy_usd, price_json(fresh)["buy_low_usd"]) == (1000.0, 1000.0)
@@ -158,29 +159,27 @@ def test_break_even_goes_by_the_price_that_counts() -> None:
 
 def test_a_doubted_price_yields_to_rent_where_both_are_known() -> None:
     """$50 would own a 4090 for less than a cent an hour; the doubted price does not count."""
-    costs = plan_costs(card(offer("A", 50.0, weak=True), launch=None), 1, 10.0, DEFAULT_ASSUMPTIONS)
+    doubted = card(offer("A", 50.0, weak=True), launch=None, price_is_doubted=True)
+    costs = plan_costs(doubted, 1, 10.0, DEFAULT_ASSUMPTIONS)
     assert costs.owned_usd_per_hour is not None and costs.rent_usd_per_hour is not None
     assert costs.owned_usd_per_hour < costs.lowest_usd_per_hour == costs.rent_usd_per_hour
 
 
-def test_a_card_says_new_or_used_the_date_the_spread_and_the_kind() -> None:
+def test_a_card_says_new_or_used_the_date_and_the_spread() -> None:
     gpu = card(
         offer("A", 990.0, "2026-10"),
         offer("B", 1350.0, "2026-09-12"),
-        offer("C", 1600.0, "2026-07", condition="new", evidence="sold"),
+        offer("C", 1600.0, "2026-07", condition="new"),
     )
-    terms = [
-        "used, 2026-10 · asking prices · $990–$1,350 (sources: 2)",
-        "new, 2026-07 · prices paid · $1,600 (sources: 1)",
-    ]
-    assert said(gpu) == ("$1,170 used · $1,600 new", terms)
-    assert said(gpu, boards=2) == ("$2,340 used · $3,200 new", terms), "all boards; terms of one"
+    terms = ["used, 2026-10 · $990–$1,350 (sources: 2)"]
+    assert said(gpu) == ("$1,170 used", terms)
+    assert said(gpu, boards=2) == ("$2,340 used", terms), "all boards; terms of one"
 
 
-def test_a_card_says_what_is_old_weak_or_of_launch() -> None:
-    old = card(offer("A", 500.0, "2025-08", weak=True), launch=None)
-    assert said(old)[1][0].endswith("· more than a year old · weak evidence")
-    launch = replace(CATALOGUE.find("4090"), market=())
+def test_a_card_says_what_is_old_or_of_launch() -> None:
+    old = card(offer("A", 500.0, "2025-08"), launch=None)
+    assert said(old)[1] == ["used, 2025-08 · $500 (sources: 1) · more than a year old"]
+    launch = replace(CATALOGUE.find("4090"), street=None)
     at_launch = "$1,599 at launch"
     assert said(launch) == (at_launch, ["launch price, 2022 · more than a year old"])
     assert said(launch, date(2023, 6, 1)) == (at_launch, ["launch price, 2022"])
@@ -215,5 +214,5 @@ def test_every_price_of_a_grid_says_its_condition_date_and_spread() -> None:
     unknown = plan_costs(CATALOGUE.find("A10G"), 1, None, DEFAULT_ASSUMPTIONS, TODAY)
     assert price_cell(unknown, ENGLISH) == price_text(unknown, ENGLISH) == "—"
     assert price_table_cell(unknown) == "unknown"
-    launch = plan_costs(replace(gpu, market=()), 1, None, DEFAULT_ASSUMPTIONS, TODAY)
+    launch = plan_costs(replace(gpu, street=None), 1, None, DEFAULT_ASSUMPTIONS, TODAY)
     assert price_table_cell(launch) == "1,599 (launch 2022, old)"

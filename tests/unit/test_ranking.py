@@ -179,9 +179,9 @@ def figure(item: Ranked, rank_by: str) -> float | None:
             return None if item.user_rate is None else -item.user_rate.likely
         case "cheapest_to_run":
             rented, owned = costs.usd_per_million_tokens, costs.usd_per_million_tokens_owned
-            return least(rented, owned, costs.buy_is_weak)
+            return least(rented, owned, costs.buy_is_doubted)
         case "cheapest_per_hour":
-            return least(costs.rent_usd_per_hour, costs.owned_usd_per_hour, costs.buy_is_weak)
+            return least(costs.rent_usd_per_hour, costs.owned_usd_per_hour, costs.buy_is_doubted)
         case "tokens_per_dollar":
             return None if not costs.buy_usd or not speed else costs.buy_usd / speed
         case "tokens_per_watt":
@@ -191,19 +191,19 @@ def figure(item: Ranked, rank_by: str) -> float | None:
     return float(-item.fit.headroom_bytes * devices)
 
 
-def least(rented: float | None, owned: float | None, weak: bool) -> float | None:
-    """Return the lesser cost; an owned one on weak evidence stands in for an unknown rent only."""
-    if weak and rented is not None:
+def least(rented: float | None, owned: float | None, is_doubted: bool) -> float | None:
+    """Return the lesser cost; one on a doubted price stands in for an unknown rent only."""
+    if is_doubted and rented is not None:
         return rented
     return min((usd for usd in (rented, owned) if usd is not None), default=None)
 
 
-def stands_on_weak_evidence(item: Ranked, rank_by: str) -> bool:
+def stands_on_a_doubted_price(item: Ranked, rank_by: str) -> bool:
     """Whether only a doubted price to buy says the figure that a policy orders by."""
     costs = item.costs
     if rank_by in ("cheapest_to_run", "cheapest_per_hour"):
-        return costs.buy_is_weak and costs.rent_usd_per_hour is None
-    return costs.buy_is_weak and rank_by in ("cheapest", "tokens_per_dollar")
+        return costs.buy_is_doubted and costs.rent_usd_per_hour is None
+    return costs.buy_is_doubted and rank_by in ("cheapest", "tokens_per_dollar")
 
 
 @each("rank_by, users", paired(BY_FIGURE, [1, 16]))
@@ -216,9 +216,9 @@ def test_policies_sort_by_their_figure(rank_by: str, users: int) -> None:
     known_figures = [value for value in figures if value is not None]
     assert len(known_figures) > 20
     assert figures[: len(known_figures)] == known_figures, "what is unknown comes last"
-    weak = [stands_on_weak_evidence(item, rank_by) for item in sure[: len(known_figures)]]
-    assert weak == sorted(weak), "what is doubted comes after what is well known"
-    firm = len(weak) - sum(weak)
+    doubted = [stands_on_a_doubted_price(item, rank_by) for item in sure[: len(known_figures)]]
+    assert doubted == sorted(doubted), "what is doubted comes after what is well known"
+    firm = len(doubted) - sum(doubted)
     for part in (known_figures[:firm], known_figures[firm:]):
         assert part == pytest.approx(sorted(part), rel=0.01)
 
@@ -232,7 +232,7 @@ def test_no_order_goes_by_an_estimate(rank_by: str, priced: bool) -> None:
     orders = []
     for similar in (None, estimate):
         gpus = tuple(
-            gpu if priced and gpu.buy else replace(gpu, market=(), launch=None, similar=similar)
+            gpu if priced and gpu.buy else replace(gpu, street=None, launch=None, similar=similar)
             for gpu in load_catalogue().gpus[::4]
         )
         ranking = rank_gpus(study, Catalogue(gpus), rank_by, 0).places
@@ -242,11 +242,11 @@ def test_no_order_goes_by_an_estimate(rank_by: str, priced: bool) -> None:
 
 
 def test_a_doubted_price_is_never_first() -> None:
-    """M2 Ultra 192 GB at a doubtful $2,800 would be the cheapest GPU of its memory."""
+    """MLU370-X8 at a doubted $6,500 would come before many boards of its memory."""
     places = [item for item in report(rank_by="cheapest").ranking if item.costs.buy_usd is not None]
-    first_weak = next(place for place, item in enumerate(places) if item.costs.buy_is_weak)
+    first_doubted = next(place for place, item in enumerate(places) if item.costs.buy_is_doubted)
     fits = [item for item in places if item.fit.verdict is Verdict.FITS]
-    assert first_weak >= sum(not item.costs.buy_is_weak for item in fits)
+    assert first_doubted >= sum(not item.costs.buy_is_doubted for item in fits)
 
 
 def test_training_sorts_by_level_then_throughput() -> None:

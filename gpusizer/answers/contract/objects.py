@@ -193,33 +193,19 @@ class ModelJson(TypedDict):
     variants: list[VariantJson]
 
 
-ConditionPriceJson = Annotated[
-    Written,
-    FieldsOf(
-        of(str, "condition", "evidence", "as_of"),
-        of(float, "usd"),
-        of(float | None, "low_usd", "high_usd"),
-        of(bool, "is_old", "is_weak"),
-    ),
-]
-
-
 class BoughtJson(TypedDict):
     """The price to buy of all boards of a place, with what it stands on."""
 
     buy_usd: float | None
     buy_as_of: str | None
     buy_is_old: bool | None
-    buy_is_weak: bool | None
     buy_basis: str | None
     buy_source: str | None
     buy_condition: str | None
-    buy_evidence: str | None
     buy_low_usd: float | None
     buy_high_usd: float | None
     buy_providers: list[str]
     buy_addresses: list[str]
-    buy_conditions: list[ConditionPriceJson]
     similar_usd: float | None
     similar_low_usd: float | None
     similar_high_usd: float | None
@@ -302,7 +288,6 @@ class GpuJson(TypedDict):
     launch_price: PriceJson | None
     launch_price_note: str
     rent_price_per_hour: PriceJson | None
-    market_prices: list[PriceJson]
     similar_price: PriceJson | None
     memory_bandwidth_gb_per_s: float | None
     pcie_gb_per_s: float | None

@@ -54,7 +54,7 @@ def is_priced_by_rent(kind: str, gpu: Gpu, costs: PlanCosts) -> bool:
     """Whether an alternative states its rent: it is one to rent, or nobody can buy it for one
     computer at a price of today, and somebody rents it out.
     """
-    bought = can_be_bought(gpu, costs.boards, costs.today) and not costs.buy_is_weak
+    bought = can_be_bought(gpu, costs.boards, costs.today)
     return kind == "rent" or costs.buy is None or (not bought and costs.rent is not None)
 
 

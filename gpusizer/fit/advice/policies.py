@@ -1,6 +1,6 @@
 """Policies: orders of a ranking, each a cost to minimise. Unknown costs go last.
 
-Costs that stand on a price of weak evidence go after all others and before the unknown. Estimates
+Costs that stand on a doubted price to buy go after all others and before the unknown. Estimates
 by similar boards are no prices: they order nothing.
 """
 
@@ -89,8 +89,9 @@ def total_memory(candidate: RankedCandidate) -> SortKey:
 
 def _price(candidate: RankedCandidate) -> SortKey | None:
     """US dollars of all boards."""
-    buy = candidate.way.gpu.buy
-    return None if buy is None else (float(buy.weak), buy.usd * candidate.way.boards)
+    gpu = candidate.way.gpu
+    usd = gpu.buy_usd
+    return None if usd is None else (float(gpu.price_is_doubted), usd * candidate.way.boards)
 
 
 def _slowness(candidate: RankedCandidate) -> SortKey | None:
@@ -166,9 +167,9 @@ def free_bytes(gpu: Gpu, boards: int, estimate: MemoryEstimate) -> int:
 
 
 def _least_cost(costs: PlanCosts, usd: float | None) -> SortKey | None:
-    """A least cost after all others where only a price of weak evidence says it."""
-    weak = costs.buy_is_weak and costs.rent_usd_per_hour is None
-    return None if usd is None else (float(weak), usd)
+    """A least cost after all others where only a doubted price says it."""
+    is_doubted = costs.buy_is_doubted and costs.rent_usd_per_hour is None
+    return None if usd is None else (float(is_doubted), usd)
 
 
 POLICIES: dict[str, Policy] = {

@@ -67,8 +67,8 @@ def pace_clause(
 
 
 def bought_clauses(costs: PlanCosts) -> tuple[Note, ...]:
-    """The price to buy with its condition and date, its spread, and why it deserves less trust."""
-    clauses = (_price(costs), _spread(costs), _doubt(costs))
+    """The price to buy with its condition and date, its spread, and whether it is old."""
+    clauses = (_price(costs), _spread(costs), Note("why_price_old") if costs.buy_is_old else None)
     return tuple(clause for clause in clauses if clause is not None)
 
 
@@ -115,13 +115,6 @@ def _spread(costs: PlanCosts) -> Note | None:
     if low is None or high is None or low == high:
         return None
     return Note("why_price_spread", low_usd=low * costs.boards, high_usd=high * costs.boards)
-
-
-def _doubt(costs: PlanCosts) -> Note | None:
-    """Why the price to buy deserves less trust."""
-    if costs.buy_is_weak:
-        return Note("why_price_weak")
-    return Note("why_price_old") if costs.buy_is_old else None
 
 
 def _output(fit: Fit, costs: PlanCosts) -> Note:

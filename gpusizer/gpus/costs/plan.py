@@ -4,9 +4,9 @@
     USD/1M tokens = USD/h / (tokens/s x 3600) x 1e6
     break-even    = (boards + host) / (rent per hour - kW x USD/kWh), in hours of work
 
-Break-even follows from prices of different dates; rent is paid for working hours only. A price
-on weak evidence counts among the least costs only of boards that nobody rents out; an estimate
-by similar boards counts nowhere.
+Break-even follows from prices of different dates; rent is paid for working hours only. A doubted
+price counts among the least costs only of boards that nobody rents out; an estimate by similar
+boards counts nowhere.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class PlanCosts:
 
     Attributes:
         buy_usd: price of the boards, from `buy` (one board, with its date, basis and source).
-        market: today's price of one board in each condition.
+        buy_is_doubted: all figures behind `buy` are contradicted or doubted.
         similar: what similar boards cost, where nothing is known of this one.
         today: the day by which a price is said to be old.
         rent: prices of one board-hour.
@@ -142,7 +142,7 @@ class PlanCosts:
     cards: bool
     power_supply_watts: int | None
     assumptions: CostAssumptions
-    market: tuple[Price, ...]
+    buy_is_doubted: bool
     similar: Price | None
     today: date
     seconds_per_picture: float | None = None
@@ -167,11 +167,6 @@ class PlanCosts:
     def buy_is_old(self) -> bool:
         """Whether the price to buy is more than a year old."""
         return is_old(self.buy_as_of, self.today)
-
-    @property
-    def buy_is_weak(self) -> bool:
-        """Whether the price to buy stands on figures that are contradicted or doubted."""
-        return self.buy is not None and self.buy.weak
 
     def of_all(self, usd: float | None) -> float | None:
         """The price of one board, times the boards."""
@@ -248,12 +243,12 @@ class PlanCosts:
     def lowest_usd_per_hour(self) -> float | None:
         """USD for an hour of work: the lesser of the rented and the owned price, of those known.
 
-        An owned price on weak evidence counts only where no rent is known.
+        A doubted price to buy counts only where no rent is known.
         """
         rented, owned = self.rent_usd_per_hour, self.owned_usd_per_hour
         if rented is None or owned is None:
             return owned if rented is None else rented
-        return rented if self.buy_is_weak else min(rented, owned)
+        return rented if self.buy_is_doubted else min(rented, owned)
 
     @property
     def lowest_usd_per_million_tokens(self) -> float | None:
@@ -302,8 +297,6 @@ class PlanCosts:
             notes.append(Note("price_of_launch", year=self.buy_year))
         elif self.buy_as_of is not None and self.buy_is_old:
             notes.append(Note("price_is_old", date=self.buy_as_of))
-        if self.buy_is_weak:
-            notes.append(Note("price_is_weak"))
         if self.similar is not None:
             notes.append(_similar_note(self.similar))
         if self.buy is not None and self.cards and not self.assumptions.host_usd:
@@ -345,7 +338,7 @@ def plan_costs(
         cards=is_card(gpu),
         power_supply_watts=power_supply_watts(gpu, boards),
         assumptions=assumptions,
-        market=() if is_own else gpu.market,
+        buy_is_doubted=gpu.price_is_doubted and not is_own,
         similar=None if is_own else gpu.similar,
         today=today or current_day(),
         seconds_per_picture=seconds_per_picture,

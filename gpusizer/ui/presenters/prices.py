@@ -31,56 +31,43 @@ def price_text(costs: PlanCosts, words: Words) -> str:
 
 
 def buy_cell(costs: PlanCosts, words: Words) -> Cell:
-    """Write what all boards cost in each condition, the one that counts first; each condition's
-    small print is one of the terms.
+    """Write what all boards cost; the small print is the term.
 
     Where no price is known, an estimate by similar cards stands with "≈" and says so.
     """
     price = costs.buy
     if price is None:
         return _similar(costs, words)
-    others = [other for other in costs.market if other is not price]
-    shown = [_of_all(item, costs, words) for item in (price, *others)]
-    terms = [_small_print(item, costs, words) for item in (price, *others)]
+    total = words.usd(price.usd * costs.boards)
+    shown = words(f"price_{price.condition or price.basis}", price=total)
     each = None
     if costs.boards > 1:
         each = words("spec.boards", count=costs.boards, amount=words.usd(price.usd))
-    return Cell(" · ".join(shown), each, tuple(terms), costs.buy_usd)
-
-
-def _of_all(price: Price, costs: PlanCosts, words: Words) -> str:
-    total = words.usd(price.usd * costs.boards)
-    return words(f"price_{price.condition or price.basis}", price=total)
+    return Cell(shown, each, (_small_print(price, costs, words),), costs.buy_usd)
 
 
 def _terms(costs: PlanCosts, words: Words) -> Iterator[str]:
-    """Yield condition and date of the price to buy, its spread, and whether it is old or weak."""
+    """Yield condition and date of the price to buy, its spread, and whether it is old."""
     price = costs.buy
     if price is None:
         return
     date_text = _unbroken(costs.buy_as_of or "")
     yield words(f"basis.{price.condition or price.basis}", date=date_text)
-    if price.evidence is not None and price.low_usd != price.high_usd:
+    if price.low_usd != price.high_usd:
         yield _range(costs.of_all(price.low_usd), costs.of_all(price.high_usd), words)
     if costs.buy_is_old:
         yield words("price.old")
-    if costs.buy_is_weak:
-        yield words("price.weak")
 
 
 def _small_print(price: Price, costs: PlanCosts, words: Words) -> str:
-    """Say the condition and date of one board's price, the kind of evidence, the spread, and what
-    is doubtful."""
+    """Say the condition and date of one board's price, the spread, and whether it is old."""
     as_of = price.date or str(costs.buy_year)
     parts = [words(f"basis.{price.condition or price.basis}", date=_unbroken(as_of))]
-    if price.evidence is not None:
-        parts.append(words(f"price.{price.evidence}"))
+    if price.basis == "street":
         count = words.whole(len(price.providers))
         parts.append(words("price.spread", spread=_spread(price, words), count=count))
     if price.basis != "own" and is_old(as_of, costs.today):
         parts.append(words("price.old"))
-    if price.weak:
-        parts.append(words("price.weak"))
     return " · ".join(parts)
 
 
