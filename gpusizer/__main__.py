@@ -17,21 +17,14 @@ from gpusizer.core.settings import Settings, serving_port
 
 EXIT_INTERRUPTED = 130
 _READING = ("batch", "log", "check")
-"""Commands whose input may name a checkpoint of this machine, or a server."""
+"""Commands whose input may name a checkpoint of this machine."""
 
 
 def main(argv: Sequence[str]) -> int:
     """Answer one command line; the exit code is that of `gpusizer.cli.run`."""
     log_printably()
     print_everywhere()
-    code = run(
-        argv,
-        Roots(
-            _make_sizer,
-            lambda address: part("composition.shell").read_metrics(address),
-            _serve,
-        ),
-    )
+    code = run(argv, Roots(_make_sizer, _serve))
     try:
         sys.stdout.flush()
     except BrokenPipeError:

@@ -1,4 +1,4 @@
-"""What benchmarks print, made up in the form of the programs: llama-bench, and vLLM's metrics."""
+"""Output of llama-bench, made up in its form."""
 
 from __future__ import annotations
 
@@ -56,44 +56,3 @@ def llama_bench(*tests: tuple[int, int, int, float], **changes: Any) -> str:
             | changes
         )
     return "[\n" + ",\n".join(json.dumps(row, indent=2) for row in rows) + "\n]\n"
-
-
-def vllm_metrics(
-    generated: float, waited_seconds: float, prompted: float = 0, ended: int = 0, **labels: str
-) -> str:
-    """A page of vLLM's metrics after so many tokens, which took their users so long."""
-    of = 'engine="0",model_name="Qwen/Qwen3-8B"'
-    cache = {
-        "block_size": "16",
-        "cache_dtype": "auto",
-        "enable_prefix_caching": "True",
-        "engine": "0",
-        "gpu_memory_utilization": "0.9",
-        "num_gpu_blocks": "2500",
-    } | labels
-    info = ",".join(f'{name}="{value}"' for name, value in cache.items())
-    between = "vllm:inter_token_latency_seconds"
-    return f"""# HELP python_info Python platform information
-# TYPE python_info gauge
-python_info{{implementation="CPython"}} 1.0
-# HELP vllm:num_requests_running Number of requests in model execution batches.
-# TYPE vllm:num_requests_running gauge
-vllm:num_requests_running{{{of}}} 4.0
-# HELP vllm:cache_config_info Information of the LLMEngine CacheConfig
-# TYPE vllm:cache_config_info gauge
-vllm:cache_config_info{{{info}}} 1.0
-# TYPE vllm:prompt_tokens_total counter
-vllm:prompt_tokens_total{{{of}}} {prompted}
-# TYPE vllm:generation_tokens_total counter
-vllm:generation_tokens_total{{{of}}} {generated}
-vllm:generation_tokens_created{{{of}}} 1.76e+09
-# TYPE {between} histogram
-{between}_bucket{{{of},le="0.01"}} 0.0
-{between}_bucket{{{of},le="+Inf"}} {generated}
-{between}_count{{{of}}} {generated}
-{between}_sum{{{of}}} {waited_seconds}
-vllm:request_prompt_tokens_count{{{of}}} {ended}
-vllm:request_prompt_tokens_sum{{{of}}} {3072 * ended}
-vllm:request_generation_tokens_count{{{of}}} {ended}
-vllm:request_generation_tokens_sum{{{of}}} {1024 * ended}
-"""

@@ -24,7 +24,7 @@ import requests
 
 from tests import engine_logs
 from tests.cli.test_cli import run
-from tests.engines_here import VllmServer, moving_clock, running_vllm, write_llama_bench
+from tests.engines_here import write_llama_bench
 from tests.hub_emulator import HubEmulator, llama_repo
 from tests.ports import wait_for
 from tests.scrapers.local_repos import GGUF, on_disk, write
@@ -72,7 +72,6 @@ STAND_INS: Mapping[str, str] = {
 """Words that a reader replaces, in the order of replacement, and those that tests put there."""
 LOCAL_ADDRESS = "http://127.0.0.1:7860"
 PUBLIC_ADDRESS = "https://ADDRESS"
-VLLM_ADDRESS = "http://127.0.0.1:8000"
 TIMEOUT_SECONDS = 120
 
 SNIPPETS = [snippet for document in DOCUMENTS for snippet in snippets(document)]
@@ -117,7 +116,7 @@ def test_what_is_left_out_or_replaced_is_in_a_document() -> None:
     written = {snippet.text for snippet in SNIPPETS}
     assert {*NOT_RUN, *SERVERS} <= written
     text = "\n".join(written)
-    for word in (*STAND_INS, LOCAL_ADDRESS, PUBLIC_ADDRESS, VLLM_ADDRESS):
+    for word in (*STAND_INS, LOCAL_ADDRESS, PUBLIC_ADDRESS):
         assert word in text, word
     assert len(COMMANDS) > 30 and BENCHES
 
@@ -145,13 +144,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def vllm() -> Iterator[VllmServer]:
-    """The server that `gpusizer check --vllm` reads."""
-    with running_vllm() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def hub() -> Iterator[HubEmulator]:
     """A Hub with the model that stands for a reader's own."""
     with HubEmulator([llama_repo(STAND_INS["ORG/NAME"])]) as running:
@@ -162,18 +154,14 @@ Shell = Callable[[str], "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def shell(
-    folder: Path, hub: HubEmulator, vllm: VllmServer, monkeypatch: pytest.MonkeyPatch
-) -> Shell:
+def shell(folder: Path, hub: HubEmulator, monkeypatch: pytest.MonkeyPatch) -> Shell:
     """Runs a command of ours in the folder."""
-    moving_clock(monkeypatch)
     monkeypatch.chdir(folder)
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
     emulated = {"HF_ENDPOINT": hub.endpoint, "GPUSIZER_CDN_ORIGINS": hub.cdn_endpoint}
 
     def run_line(text: str) -> subprocess.CompletedProcess[str]:
-        line = filled_in(text).replace(VLLM_ADDRESS, vllm.url)
-        words = shlex.split(line.removeprefix("python -m "))
+        words = shlex.split(filled_in(text).removeprefix("python -m "))
         # The address of `run`, where no server is; this time allows no second try.
         unreachable = {"GPUSIZER_TIMEOUT_SECONDS": "0.1"}
         return run(*words[1:], **(emulated if "ORG/NAME" in text else unreachable))

@@ -25,17 +25,15 @@ class Roots:
 
     Attributes:
         make_sizer: builds the Sizer that a command line asks for.
-        read_page: reads the metrics of a server of the reader's own, for the command `check`.
         serve: serves the page at a host and port, None for the usual ones, until interrupted.
     """
 
     make_sizer: Callable[[argparse.Namespace], Sizer]
-    read_page: Callable[[str], str]
     serve: Callable[[str | None, int | None], None]
 
 
 def run(argv: Sequence[str], roots: Roots) -> int:
-    """Answer one command line and return the exit code. `arguments.read_page` is the root's.
+    """Answer one command line and return the exit code.
 
     It is 0, 2 for bad input, 3 for a model that cannot be read, 1 for a bug, or what the command
     returns: 4 with `--check` where the answer is no.
@@ -47,7 +45,6 @@ def run(argv: Sequence[str], roots: Roots) -> int:
         if arguments.command == "serve":
             _run_serve(roots.serve, arguments)
             return 0
-        arguments.read_page = roots.read_page
         entry = COMMANDS[arguments.command]
         command = getattr(part(f"cli.{entry.module}"), entry.function)
         code: int | None = command(roots.make_sizer(arguments), arguments)

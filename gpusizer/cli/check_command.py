@@ -5,21 +5,9 @@ from __future__ import annotations
 import argparse
 import shutil
 import subprocess
-import time
-from collections.abc import Callable
 
-from gpusizer.answers.logs.log_checks import (
-    ComparedSpeed,
-    SpeedCheck,
-    check_llama_bench,
-    check_vllm,
-)
-from gpusizer.answers.logs.measured_here import (
-    MAX_CHARS,
-    parse_llama_bench,
-    parse_metrics,
-    served_between,
-)
+from gpusizer.answers.logs.llama_bench import MAX_CHARS, parse_llama_bench
+from gpusizer.answers.logs.log_checks import ComparedSpeed, SpeedCheck, check_llama_bench
 from gpusizer.answers.sizer import Sizer
 from gpusizer.cli.output import Columns, print_answer, span, table
 from gpusizer.core.errors import InvalidRequest
@@ -28,11 +16,7 @@ from gpusizer.core.validation import fail, read_integer
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.text import say_note
 
-ReadPage = Callable[[str], str]
-"""Reads the metrics of the server at an address; raises InvalidRequest."""
-
 PROGRAM = "llama-bench"
-_SECONDS = (1, 3600)
 _VERDICTS = {
     "in_band": "in the band",
     "below": "below the band",
@@ -43,8 +27,20 @@ _SHOWN_ERROR = 200  # characters of what a program wrote before it failed
 
 
 def run_check(sizer: Sizer, arguments: argparse.Namespace) -> None:
-    """Run `check MODEL`: measure, compare and print both."""
-    checked = _of_server(sizer, arguments) if arguments.vllm else _of_program(sizer, arguments)
+    """Run `check MODEL`: run llama-bench on the model, compare its tests and print both."""
+    source = _source(sizer.parse(arguments.model), arguments.weights)
+    numbers = {
+        option: _bounded(name, getattr(arguments, name), low, 2**24)
+        for option, name, low in (("-p", "prompt", 0), ("-n", "generate", 0), ("-d", "depth", 0))
+    }
+    options = [text for option, number in numbers.items() for text in (option, str(number))]
+    timeout = _bounded("timeout", arguments.timeout, 1, 24 * 3600)
+    program = arguments.llama_bench or PROGRAM
+    output = _output_of(program, [*source, *options, "-o", "json"], timeout)
+    bench = parse_llama_bench(output)
+    checked = check_llama_bench(
+        sizer, bench, arguments.model, arguments.gpu or "", arguments.quant or ""
+    )
     print_answer(arguments, checked, check_text)
 
 
@@ -65,41 +61,6 @@ _COMPARED: Columns[ComparedSpeed] = {
     "band": lambda speed: span(speed.predicted) if speed.predicted else "—",
     "": lambda speed: _VERDICTS[speed.verdict],
 }
-
-
-def _of_server(sizer: Sizer, arguments: argparse.Namespace) -> SpeedCheck:
-    """Read the metrics of a running vLLM twice, and compare what it did in between."""
-    if not arguments.gpu:
-        raise fail("gpu", "", "needed")
-    read: ReadPage = arguments.read_page
-    seconds = _bounded("seconds", arguments.seconds, *_SECONDS)
-    before, start = parse_metrics(read(arguments.vllm)), time.monotonic()
-    time.sleep(seconds)
-    after, end = parse_metrics(read(arguments.vllm)), time.monotonic()
-    load = served_between(before, after, end - start)
-    version = arguments.engine_version or ""
-    return check_vllm(
-        sizer, load, arguments.model or "", arguments.gpu, arguments.quant or "", version
-    )
-
-
-def _of_program(sizer: Sizer, arguments: argparse.Namespace) -> SpeedCheck:
-    """Run llama-bench on the model and compare its tests."""
-    if not arguments.model:
-        raise fail("model", "", "empty")
-    source = _source(sizer.parse(arguments.model), arguments.weights)
-    numbers = {
-        option: _bounded(name, getattr(arguments, name), low, 2**24)
-        for option, name, low in (("-p", "prompt", 0), ("-n", "generate", 0), ("-d", "depth", 0))
-    }
-    options = [text for option, number in numbers.items() for text in (option, str(number))]
-    timeout = _bounded("timeout", arguments.timeout, 1, 24 * 3600)
-    program = arguments.llama_bench or PROGRAM
-    output = _output_of(program, [*source, *options, "-o", "json"], timeout)
-    bench = parse_llama_bench(output)
-    return check_llama_bench(
-        sizer, bench, arguments.model, arguments.gpu or "", arguments.quant or ""
-    )
 
 
 def _source(ref: ModelRef, weights: str | None) -> list[str]:

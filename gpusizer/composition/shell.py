@@ -1,4 +1,4 @@
-"""Composition of the shell where a command reads: the Hub, checkpoints on a disk, servers."""
+"""Composition of the shell where a command reads: the Hub, and checkpoints on a disk."""
 
 from __future__ import annotations
 
@@ -12,14 +12,11 @@ from gpusizer.core.settings import Settings
 from gpusizer.core.time_budget import own_budget
 from gpusizer.gpus import load_catalogue
 from scrapers.cache.stored import EmbeddedSnapshots
-from scrapers.client.server_metrics import read_metrics
 from scrapers.fetcher import Fetcher
 from scrapers.listings import build_lister, build_trending
 from scrapers.repository.local_checkpoint import with_local_checkpoints
 from scrapers.repository.local_refs import parse_local_or_model_ref
 from scrapers.repository.tokens import own_token
-
-__all__ = ["make_sizer", "read_metrics"]
 
 
 def make_sizer(settings: Settings, token: str | None) -> Sizer:

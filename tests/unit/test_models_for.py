@@ -344,7 +344,7 @@ def test_the_shell_says_how_to_size_a_model_of_ones_own(capsys: pytest.CaptureFi
     def missing(*_: object) -> Sizer:
         raise ModelNotFound(repo_id="nobody/private")
 
-    roots = Roots(missing, lambda address: "", lambda host, port: None)
+    roots = Roots(missing, lambda host, port: None)
     assert run(["size", "nobody/private"], roots) == 3
     assert "--token" in capsys.readouterr().err
 

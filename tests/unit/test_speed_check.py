@@ -6,7 +6,6 @@ import json
 import math
 import re
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +15,16 @@ from hypothesis import strategies as st
 
 from gpusizer.answers.logs.contribution import issue_of
 from gpusizer.answers.logs.lines import MAX_CHARS, MAX_LINE_CHARS, clean
-from gpusizer.answers.logs.log_checks import SpeedCheck, check, check_llama_bench, check_vllm
+from gpusizer.answers.logs.llama_bench import parse_llama_bench
+from gpusizer.answers.logs.log_checks import SpeedCheck, check, check_llama_bench
 from gpusizer.answers.logs.log_comparison import Prediction, compare_log
-from gpusizer.answers.logs.measured_here import (
-    ServedLoad,
-    parse_llama_bench,
-    parse_metrics,
-    served_between,
-)
 from gpusizer.answers.logs.parse import parse_log
 from gpusizer.answers.logs.rules import ENGINE_LOGS, LogRule
 from gpusizer.core.errors import GpusizerError, InvalidRequest, UnknownGpu
-from gpusizer.fit.speed import Rate
 from gpusizer.text import say_note
 from tests import engine_logs
 from tests.asking import size
-from tests.bench_outputs import CARD, llama_bench, vllm_metrics
+from tests.bench_outputs import CARD, llama_bench
 from tests.counting import steps_of
 from tests.documents import document
 from tests.each import each
@@ -176,75 +169,6 @@ def test_the_row_has_the_form_of_the_measurements() -> None:
 def test_a_row_is_named_by_what_it_says() -> None:
     assert checked().row == checked().row
     assert checked().row["id"] != checked((0, 128, 0, 131.0)).row["id"]
-
-
-def load(**changes: Any) -> ServedLoad:
-    before = parse_metrics(vllm_metrics(1000, 10.0, 4000, 1))
-    after = parse_metrics(vllm_metrics(9000, 90.0, 28000, 9))
-    return replace(served_between(before, after, 20.0), **changes)
-
-
-def test_a_server_is_read_by_what_it_did_in_between() -> None:
-    did = load()
-    assert did.model == MODEL
-    assert did.total_tokens_per_second == 400.0
-    assert (did.user_tokens_per_second, did.users) == (100.0, 4.0)
-    assert (did.prompt_tokens, did.answer_tokens, did.cache_tokens) == (3072, 1024, 40_000)
-    assert (did.utilization, did.kv_dtype) == (0.9, "auto")
-
-
-def test_the_time_between_tokens_had_another_name() -> None:
-    pages = [
-        vllm_metrics(tokens, tokens / 50).replace("inter_token_latency", "time_per_output_token")
-        for tokens in (1000, 2000)
-    ]
-    did = served_between(*map(parse_metrics, pages), 10.0)
-    assert did.user_tokens_per_second == pytest.approx(50)
-    assert did.prompt_tokens is None
-
-
-def test_engines_of_one_server_are_added_up() -> None:
-    both = parse_metrics(vllm_metrics(100, 1.0) + vllm_metrics(200, 2.0).replace('"0"', '"1"'))
-    assert both.sums["vllm:generation_tokens_total"] == 300
-
-
-@pytest.mark.parametrize("page", ["", "<html>", "vllm:" * 10_000, "vllm:generation_tokens_total x"])
-def test_another_page_is_refused(page: str) -> None:
-    with pytest.raises(InvalidRequest) as caught:
-        parse_metrics(page)
-    assert caught.value.fields["reason"] == "not_vllm"
-
-
-@pytest.mark.parametrize("later", [vllm_metrics(1000, 10.0), vllm_metrics(5, 1.0)])
-def test_an_idle_or_restarted_server_is_not_compared(later: str) -> None:
-    before = parse_metrics(vllm_metrics(1000, 10.0))
-    with pytest.raises(InvalidRequest) as caught:
-        served_between(before, parse_metrics(later), 20.0)
-    assert caught.value.fields["reason"] == "no_traffic"
-
-
-def test_a_server_is_compared_with_as_many_users_of_its_lengths() -> None:
-    result = check_vllm(embedded_sizer(), load(), "", "h100", version="0.11")
-    each, together, held = result.compared
-    asked = {"model": MODEL, "engine": "vllm", "engine_version": "0.11", "gpu": "h100"}
-    lengths = {"context": 4096, "concurrency": 4, "memory_utilization": 0.9, "quant": "native"}
-    place = size(embedded_sizer(), {**asked, **lengths}).ranking[0]
-    speeds = place.speeds
-    assert speeds is not None and place.fit.max_concurrency is not None
-    assert (each.predicted, together.predicted) == (speeds.per_user, speeds.total)
-    assert held.measured == 40_000 / 4096 and isinstance(held.predicted, Rate)
-    assert held.predicted.likely == pytest.approx(place.fit.max_concurrency, rel=1e-3)
-    row = result.row
-    assert (row["concurrency"], row["prompt_tokens"], row["generated_tokens"]) == (4, 3072, 1024)
-    assert row["measured"] == {"serving_tokens_per_second": 400.0}
-    described = README.read_text("utf-8")
-    assert [name for name in row if f"`{name}`" not in described] == []
-
-
-def test_one_user_is_measured_by_the_time_between_tokens() -> None:
-    result = check_vllm(embedded_sizer(), load(users=1.2), MODEL, "2x h100")
-    assert result.row["measured"] == {"decode_tokens_per_second": 100.0}
-    assert result.count == 2
 
 
 def test_the_json_has_sentences() -> None:

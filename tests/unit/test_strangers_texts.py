@@ -47,12 +47,12 @@ CASES = [(name, path) for name, repo in REPOSITORIES.items() for path in texts(r
 
 
 def of(answering: Sizer) -> Roots:
-    """Roots with this Sizer; no command here reads a server or serves."""
+    """Roots with this Sizer; no command here serves."""
 
     def refuse(*arguments: object) -> NoReturn:
         raise AssertionError(arguments)
 
-    return Roots(lambda arguments: answering, refuse, refuse)
+    return Roots(lambda arguments: answering, refuse)
 
 
 def sizer(repo: RepoSnapshot) -> Sizer:

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpusizer.answers.logs.lines import clean
+from gpusizer.answers.logs.llama_bench import BenchReport
 from gpusizer.answers.logs.log_comparison import LogComparison
-from gpusizer.answers.logs.measured_here import BenchReport, ServedLoad
 from gpusizer.answers.logs.rules import ParsedLog
 from gpusizer.answers.logs.run_request import (
     SERVING,
@@ -197,24 +197,6 @@ def llama_row(bench: BenchReport, report: Report, gpu: str) -> Row:
         "split": bench.split,
     }
     about |= {**_of(report, gpu), **settings, "measured": measured}
-    return contributed("throughput", about, confidence="high")
-
-
-def vllm_row(load: ServedLoad, report: Report, users: int, gpu: str, version: str) -> Row:
-    """What a server did as a row: the speed of one user, or of all together."""
-    alone = users == 1
-    name = "decode_tokens_per_second" if alone else "serving_tokens_per_second"
-    rate = load.user_tokens_per_second if alone else load.total_tokens_per_second
-    about: Row = {
-        "engine": "vllm",
-        "front_end": "vllm /metrics",
-        "engine_version": version,
-        "kv_dtype": load.kv_dtype,
-        "prompt_tokens": load.prompt_tokens,
-        "generated_tokens": load.answer_tokens,
-        "concurrency": users,
-    }
-    about |= {**_of(report, gpu), "measured": {name: round(rate, 2)}}
     return contributed("throughput", about, confidence="high")
 
 

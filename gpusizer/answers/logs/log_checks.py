@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json, parts
 from gpusizer.answers.launch.benchmark import slowdown_notes
-from gpusizer.answers.logs.contribution import Issue, issue_of, llama_row, vllm_row
+from gpusizer.answers.logs.contribution import Issue, issue_of, llama_row
+from gpusizer.answers.logs.llama_bench import BenchReport, BenchTest
 from gpusizer.answers.logs.log_comparison import LogComparison, compare_log
-from gpusizer.answers.logs.measured_here import BenchReport, BenchTest, ServedLoad
 from gpusizer.answers.logs.parse import parse_log
-from gpusizer.answers.logs.prediction import granted_pool, grows_evenly, predictor
+from gpusizer.answers.logs.prediction import predictor
 from gpusizer.answers.logs.rules import ParsedLog
 from gpusizer.answers.report import Report
 from gpusizer.answers.requests.request import SizeRequest
@@ -28,8 +28,7 @@ from gpusizer.model.profile import ModelProfile
 
 Fields = Mapping[str, object]
 
-_LLAMA_CPP, _VLLM = "llama.cpp", "vllm"
-_SERVED_CACHES = ("auto", "fp8", "fp8_e4m3", "fp8_e5m2")
+_LLAMA_CPP = "llama.cpp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class ComparedSpeed:
 
     Attributes:
         name: the test as the benchmark calls it.
-        quantity: "decode", "prefill", "total": tokens per second; "max_concurrency": sequences.
+        quantity: "decode" or "prefill", in tokens per second.
         predicted: None where no speed is claimed.
     """
 
@@ -117,60 +116,23 @@ def check_llama_bench(
     is_whole = _is_whole(bench, report.profile)
     compared = tuple(_compared(test, about if is_whole else None) for test, about in known)
     row = llama_row(bench, report, name)
-    checked = _check(_LLAMA_CPP, report, compared, row)
+    checked = _check(report, compared, row)
     return checked if is_whole else replace(checked, when_less=(Note("look_layers_on_gpu"),))
 
 
-def check_vllm(
-    sizer: Sizer, load: ServedLoad, model: str, gpu: str, quant: str = "", version: str = ""
-) -> SpeedCheck:
-    """Compare what a server did with the answer for as many users of the same lengths.
-
-    Raises any GpusizerError of the question.
-    """
-    users = max(1, round(load.users))
-    context = (load.prompt_tokens or 0) + (load.answer_tokens or 0) or None
-    named = parse_kind(gpu)
-    count = named.boards or 1
-    settings = {
-        "model": model or load.model,
-        "engine": _VLLM,
-        "engine_version": version or None,
-        "quant": quant or NATIVE_QUANT,
-        "context": context,
-        "concurrency": users,
-        "memory_utilization": load.utilization,
-        "kv_dtype": load.kv_dtype if load.kv_dtype in _SERVED_CACHES else None,
-        "tensor_parallel": count if count > 1 else None,
-        "gpu": named.name,
-        "gpu_count": count,
-        "card": False,
-    }
-    stated = {key: value for key, value in settings.items() if value is not None}
-    report = sizer.size(SizeRequest.from_fields(stated))
-    speeds = report.ranking[0].speeds
-    each, together = (speeds.per_user, speeds.total) if speeds else (None, None)
-    compared = (
-        ComparedSpeed("tok/s of each user", "decode", load.user_tokens_per_second, each),
-        ComparedSpeed(f"tok/s of {users} users", "total", load.total_tokens_per_second, together),
-        *_capacity(load, context, report),
-    )
-    return _check(_VLLM, report, compared, vllm_row(load, report, users, gpu, version))
-
-
 def _check(
-    engine: str, report: Report, compared: tuple[ComparedSpeed, ...], row: dict[str, object]
+    report: Report, compared: tuple[ComparedSpeed, ...], row: dict[str, object]
 ) -> SpeedCheck:
     fit = report.ranking[0].fit
     is_slow = any(speed.verdict == "below" for speed in compared)
     return SpeedCheck(
-        engine=engine,
+        engine=_LLAMA_CPP,
         model=report.profile.repo_id,
         gpu=fit.gpu.slug,
         count=fit.count,
         compared=compared,
         row=row,
-        when_less=slowdown_notes(engine, fit.gpu, fit.count) if is_slow else (),
+        when_less=slowdown_notes(_LLAMA_CPP, fit.gpu, fit.count) if is_slow else (),
     )
 
 
@@ -226,19 +188,6 @@ def _compared(test: BenchTest, report: Report | None) -> ComparedSpeed:
         predicted = item.prefill if test.is_prompt else item.decode
     quantity = "prefill" if test.is_prompt else "decode"
     return ComparedSpeed(test.name, quantity, test.tokens_per_second, predicted)
-
-
-def _capacity(load: ServedLoad, context: int | None, report: Report) -> Iterator[ComparedSpeed]:
-    """How many sequences of the load's length the cache holds, where all tokens cost the same."""
-    fit = report.ranking[0].fit
-    sequence = fit.estimate.per_gpu.kv_cache.likely / report.workload.concurrency
-    if load.cache_tokens is None or not context or not sequence:
-        return
-    if grows_evenly(report.profile):
-        held = granted_pool(fit).over(sequence, "max_concurrency")
-        band = Rate(held.low, held.likely, held.high)
-        sequences = load.cache_tokens / context
-        yield ComparedSpeed("sequences in the cache", "max_concurrency", sequences, band)
 
 
 _NAMES = ("model", "gguf_repo", "repo")
