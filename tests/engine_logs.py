@@ -171,16 +171,17 @@ size="512.0 MiB"
 time=2025-10-01T10:00:04.000Z level=INFO source=device.go:272 msg="total memory" size="6.0 GiB"
 """
 
-OLLAMA_OLD = """\
-time=2024-08-30T04:40:18.460Z level=INFO source=server.go:104 msg="system memory" total="251.5 GiB"
-time=2024-08-30T04:40:18.461Z level=INFO source=memory.go:309 msg="offload to cuda" \
+OLLAMA_OFFLOAD = """\
+time=2025-03-05T04:40:18.460Z level=INFO source=server.go:105 msg="system memory" total="251.5 GiB"
+time=2025-03-05T04:40:18.461Z level=INFO source=server.go:138 msg=offload library=cuda \
 layers.requested=-1 layers.model=33 layers.offload=33 layers.split="" \
-memory.available="[14.6 GiB]" memory.required.full="6.0 GiB" memory.required.partial="6.0 GiB" \
-memory.required.kv="1.0 GiB" memory.weights.total="4.5 GiB" memory.graph.full="560.0 MiB"
-time=2024-08-30T04:40:18.463Z level=INFO source=server.go:391 msg="starting llama server" \
-cmd="/tmp/ollama1/runners/cuda_v12/ollama_llama_server --model /root/.ollama/models/blobs/\
+memory.available="[14.6 GiB]" memory.gpu_overhead="0 B" memory.required.full="6.0 GiB" \
+memory.required.partial="6.0 GiB" memory.required.kv="1.0 GiB" memory.weights.total="4.5 GiB" \
+memory.graph.full="560.0 MiB"
+time=2025-03-05T04:40:18.463Z level=INFO source=server.go:380 msg="starting llama server" \
+cmd="/usr/bin/ollama runner --model /root/.ollama/models/blobs/\
 sha256-8eeb52 --ctx-size 8192 --batch-size 512 --n-gpu-layers 33 --parallel 4 --port 39123"
-llm_load_tensors:      CUDA0 buffer size =  4155.75 MiB
+load_tensors:        CUDA0 model buffer size =  4155.75 MiB
 """
 
 ALL = {
@@ -192,5 +193,5 @@ ALL = {
     "llama.cpp": LLAMA_CPP,
     "llama.cpp old": LLAMA_CPP_OLD,
     "ollama": OLLAMA,
-    "ollama old": OLLAMA_OLD,
+    "ollama offload": OLLAMA_OFFLOAD,
 }

@@ -372,8 +372,8 @@ def test_ollama() -> None:
     }
 
 
-def test_older_ollama_prefers_the_buffers_of_its_runner() -> None:
-    parsed = parse_log(engine_logs.OLLAMA_OLD)
+def test_ollama_of_early_2025_prefers_the_buffers_of_its_runner() -> None:
+    parsed = parse_log(engine_logs.OLLAMA_OFFLOAD)
     assert facts(parsed, "context", "sequences", "layers_offered") == {
         "context": 8192,
         "sequences": 4,

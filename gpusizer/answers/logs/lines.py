@@ -24,11 +24,10 @@ _TERMINAL = re.compile(r"\x1b\[[0-9;?]{0,32}[ -/]?[@-~]|\x1b[@-Z\\-_]")
 _CONTROL = {code: None for code in (*range(32), *range(127, 160)) if code != 9}
 _DOCKER_JSON = '{"log":'
 # vLLM V1: "(Worker_PP0_TP1 pid=7)", "(VllmWorker rank=1 pid=7)"; V0: "(VllmWorkerProcess pid=7)";
-# SGLang: "[2025-01-01 00:00:00 DP0 TP1]", before 0.4 "[gpu=1]" and "[gpu_id=1]".
+# SGLang: "[2025-01-01 00:00:00 DP0 TP1]".
 _RANK = re.compile(
     r"Worker_((?:PP\d{1,3}_)?(?:DP\d{1,3}_)?TP\d{1,3})|\b((?:PP\d{1,3} )?TP\d{1,3})\b"
     r"|\b(rank=\d{1,3})\b|(?:VllmWorkerProcess|RayWorkerWrapper) (pid=\d{1,9})"
-    r"|\[(gpu(?:_id)?=\d{1,3})"
 )
 
 
