@@ -68,8 +68,10 @@ def test_a_run_of_llama_cpp_as_a_request() -> None:
         "batch_size": 2048,
         "ubatch_size": 512,
         "flash_attention": True,
+        "backend": "cuda",
+        "text_only": True,
     }
-    assert (request.quant, request.backend, request.gpus) == ("q4_k_m", "CUDA", 1)
+    assert (request.quant, request.gpus) == ("q4_k_m", 1)
 
 
 def test_a_run_without_a_gpu_is_told_from_one_without_layers_there() -> None:
@@ -296,6 +298,33 @@ def test_a_model_that_only_the_log_names_and_nobody_can_read() -> None:
     assert [note.code for note in log_check.notes] == ["log_model_not_read"]
     with pytest.raises(HubUnreachable):
         checked(log, "secret/project")
+
+
+def test_a_length_that_a_request_refuses_is_compared() -> None:
+    """By hand: GPT-2 is made for 1,024 tokens and ran with 4,096. A token takes 12 layers x 2 x 768
+    bytes in FP8, half of it on each of two cards."""
+    predicted = compared(checked(engine_logs.VLLM_V0, "gpt2")).prediction
+    for name, value in (("kv_per_token", 9216), ("kv_per_sequence", 4096 * 9216)):
+        amount = predicted.amount(name)
+        assert amount is not None and amount.likely == value
+
+
+def test_a_checkpoint_that_sglang_casts_is_compared() -> None:
+    """Gemma 2 2B is stored in FP32; two cards hold half of its 2,614,341,888 weights in 16 bits
+    each, and what they do not divide."""
+    predicted = compared(checked(engine_logs.SGLANG, "google/gemma-2-2b")).prediction
+    weights = predicted.amount("weights")
+    assert weights is not None and weights.likely == pytest.approx(2_614_341_888, rel=0.01)
+
+
+def test_a_part_of_a_card_is_a_card_of_its_memory() -> None:
+    """The log has 24 GiB: an engine chooses its defaults by that, not by the 80 GB of the card."""
+    unnamed, part, whole = (
+        compared(checked(engine_logs.VLLM_V0, "Qwen/Qwen3-8B", gpu)).prediction
+        for gpu in ("", "H100 80GB", "RTX 4090")
+    )
+    assert part.amounts == unnamed.amounts == whole.amounts
+    assert (unnamed.gpu, part.gpu, whole.gpu) == ("", "h100-sxm-80gb", "rtx-4090-24gb")
 
 
 def test_an_unknown_card_leaves_a_note() -> None:

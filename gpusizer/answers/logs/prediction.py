@@ -1,193 +1,214 @@
-"""Predictions for a run that a log describes, by the code that answers requests.
-
-The steps are those of bench/start_up_logs.py and bench/llama_cpp.py, which score published rows: a
-card of exactly the memory the engine saw, the checkpoint as stored, no candidate left out by a
-ranking.
-"""
+"""Predictions for a run that a log describes: the sizer's answer to the request that states it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from gpusizer.answers.logs.log_comparison import Predict, Predicted, Prediction
 from gpusizer.answers.logs.run_request import SERVING, LogRequest
+from gpusizer.answers.report import EstimateRow, estimate_rows
+from gpusizer.answers.requests.named_gpus import find_named
+from gpusizer.answers.requests.question import Question
 from gpusizer.answers.requests.request import SizeRequest
 from gpusizer.answers.requests.request_fields import NATIVE_QUANT
-from gpusizer.answers.requests.selection import select_quants
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.byte_ranges import Amount
 from gpusizer.core.errors import UnknownQuant
+from gpusizer.core.loose_values import Arguments
 from gpusizer.core.messages import Note
-from gpusizer.fit.fit import Fit
-from gpusizer.fit.machine import Machine
-from gpusizer.fit.study import QuantOption, QuantPair, Study
+from gpusizer.core.units import MIB
 from gpusizer.fit.way import memory_of
-from gpusizer.fit.ways import whole_way
 from gpusizer.gpus import Catalogue, Gpu
-from gpusizer.memory.engines import Split, find_engine
-from gpusizer.memory.engines.base import cache_bytes
-from gpusizer.memory.engines.llama_cpp import BACKEND_CLASSES
+from gpusizer.memory.engines import Split
+from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.quants import find_quant
-from gpusizer.memory.quants.table import as_published
-from gpusizer.memory.workload import Workload
+from gpusizer.memory.quants.native import native_quant
 from gpusizer.model.profile import ModelProfile
-from gpusizer.model.tensor_roles import Part
 
-# Supplies facts that a log does not state; the memory is always that of the log.
-_ANY_GPU = "h100-sxm-80gb"
 _CONVERTED = {"fp8": "fp8", "bitsandbytes": "bnb-nf4"}  # vLLM and SGLang, while loading
+_CAST = "bf16"
 _ANY_QUANT = "gguf-f16"  # cache and compute buffers do not depend on it
-_TEXT = (Part.TEXT, Part.MTP, Part.ENCODER)  # GGUF keeps towers in a file of their own
+_BIG_GPU = "h100-sxm-80gb"  # most cards of its memory have NVLink, which no description says
+_ALIKE = 0.1  # of a card's memory: what drivers and ECC take off is less
 
 
 def predictor(sizer: Sizer) -> Predict:
     """A function that predicts runs with this sizer's models and catalogue.
 
-    It raises any GpusizerError of reading the model or of values that no request may have.
+    It raises any GpusizerError of the question.
     """
 
     def predict(request: LogRequest) -> Prediction:
-        size_request = SizeRequest.from_fields(request.fields)
-        profile = sizer.profile(size_request)
-        workload = size_request.workload
-        if "context" not in request.fields and profile.max_context:
-            workload = replace(workload, context=profile.max_context)
-        make = _serving if request.engine in SERVING else _llama
-        return make(request, profile, workload, sizer.catalogue)
+        named = request.gpu_in(sizer.catalogue)
+        profile = sizer.profile(SizeRequest.from_fields(request.fields))
+        if request.engine in SERVING:
+            quant, card = _serving_quant(request, profile), _card(request, sizer.catalogue)
+            question = _question(sizer, request, profile, {"quant": quant, **card})
+            predicted = _serving(request, question, _row(sizer, question), named)
+        else:
+            quant = _gguf_quant(request, profile)
+            question = _question(sizer, request, profile, {"quant": quant or _ANY_QUANT})
+            predicted = _llama(request, question, _row(sizer, question), knows_quant=bool(quant))
+        return replace(predicted, gpu=named.slug if named else "", even=grows_evenly(profile))
 
     return predict
 
 
+def _question(
+    sizer: Sizer, request: LogRequest, profile: ModelProfile, about: Arguments
+) -> Question:
+    """The request as a question, at the length and the type of cache that ran.
+
+    An engine can be made to run what it refuses unasked (VLLM_ALLOW_LONG_MAX_MODEL_LEN), and with
+    it the request; a length that the log does not state is the model's.
+    """
+    ran = SizeRequest.from_fields(request.fields).workload
+    context = ran.context if "context" in request.fields else profile.max_context or ran.context
+    fields = {k: v for k, v in request.fields.items() if k not in ("context", "kv_dtype")}
+    question = sizer.question(SizeRequest.from_fields({**fields, **about, "card": False}))
+    return replace(question, study=question.study.under(context=context, kv_dtype=ran.kv_dtype))
+
+
+def _row(sizer: Sizer, question: Question) -> EstimateRow:
+    """The row of the answer, on the card that the request names."""
+    request = question.request
+    named = find_named(request.gpus, request.gpu_count, sizer.catalogue, request.own_memory)
+    (row,) = estimate_rows(question, list(sizer.places(question, named, advised=False)))
+    return row
+
+
+def _card(request: LogRequest, catalogue: Catalogue) -> Arguments:
+    """Fields of the card: its name, else the memory that the engine saw; none without either.
+
+    A part of a card (MIG) is described by its memory, by which engines choose their defaults.
+    """
+    seen, named = request.memory_bytes, request.gpu_in(catalogue)
+    if named is None and seen is not None:
+        named = catalogue.find(_BIG_GPU)
+    if named is not None and _is_whole(request, named):
+        return {"gpu": named.slug, "gpu_count": request.gpus // named.devices_per_board}
+    if seen is None:
+        return {}
+    return {"gpu": f"custom:{seen / MIB:.3f}MiB", "gpu_count": request.gpus}
+
+
+def _is_whole(request: LogRequest, card: Gpu) -> bool:
+    """Whether the run had whole boards of a card; of memory that is the system's any part is."""
+    seen, usual = request.memory_bytes, card.device_torch_memory_bytes
+    has_all = seen is None or card.is_integrated or abs(seen / usual - 1) < _ALIKE
+    return has_all and request.gpus % card.devices_per_board == 0
+
+
+def _serving_quant(request: LogRequest, profile: ModelProfile) -> str:
+    """Name the format that the engine loads: a plain checkpoint may be converted or cast."""
+    if profile.quantization is not None:
+        return NATIVE_QUANT
+    runs = request.engine in native_quant(profile).engines
+    stored = NATIVE_QUANT if runs else _CAST  # SGLang casts FP32 (srt/configs/model_config.py)
+    return _CONVERTED.get(request.quantization, stored)
+
+
 def _serving(
-    request: LogRequest, profile: ModelProfile, workload: Workload, catalogue: Catalogue
+    request: LogRequest, question: Question, row: EstimateRow, named: Gpu | None
 ) -> Prediction:
-    native = request.quantization not in _CONVERTED or profile.quantization is not None
-    quant = _stored(profile)[0] if native else find_quant(_CONVERTED[request.quantization])
-    named = request.gpu_in(catalogue)
-    study = Study(profile, workload, [(quant, native)])
-    split = Split(workload.tensor_parallel or 1, workload.pipeline_parallel or 1)
-    machine = Machine.of(_card(request, catalogue), split.gpus)
-    way = whole_way(study, machine, QuantOption(quant, native, find_engine(request.engine)), split)
-    assert way is not None  # the log states how the model is divided
-    fit = Fit.of(study, way)
-    knows_memory = named is not None or request.memory_bytes is not None
-    notes = [] if named else [Note("log_gpu_unknown", value=request.gpu or "—")]
-    if knows_memory and workload.memory_utilization is None:
-        notes.append(Note("log_default_utilization", share=fit.estimate.utilization))
-    amounts = [*_serving_amounts(study, fit), *(_pool_amounts(fit) if knows_memory else ())]
-    return Prediction(
-        repo=profile.repo_id,
-        quant=quant.slug,
-        native=native,
-        gpu=named.slug if named else "",
-        even=grows_evenly(profile),
-        amounts=tuple(amounts),
-        notes=tuple(notes),
-    )
+    estimate, notes = row.estimate, []
+    amounts = list(_serving_amounts(request, question, estimate))
+    if named is None:
+        notes.append(Note("log_gpu_unknown", value=request.gpu or "—"))
+    if row.fit is not None:
+        # The engine's share is one of what it saw, which a catalogue has for no card exactly.
+        memory = request.memory_bytes or memory_of(estimate.engine, row.fit.gpu)
+        amounts += _pool_amounts(estimate, memory)
+        if question.study.workload.memory_utilization is None:
+            notes.append(Note("log_default_utilization", share=estimate.utilization))
+    return _prediction(question, estimate, amounts, notes)
 
 
-def _card(request: LogRequest, catalogue: Catalogue) -> Gpu:
-    """One device of the card, with the memory that the log states; an unknown one has no other."""
-    gpu = request.gpu_in(catalogue)
-    if gpu is not None and request.memory_bytes is None:
-        memory, torch_memory = gpu.device_memory_bytes, gpu.device_torch_memory_bytes
-    else:
-        memory = torch_memory = request.memory_bytes or 0
-    gpu = gpu or catalogue.find(_ANY_GPU)
-    return replace(gpu, memory_bytes=memory, torch_memory_bytes=torch_memory, devices_per_board=1)
+def _serving_amounts(
+    request: LogRequest, question: Question, estimate: MemoryEstimate
+) -> Iterator[Predicted]:
+    """Amounts per GPU that do not depend on its memory; graphs are what they add to a run without.
 
-
-def _serving_amounts(study: Study, fit: Fit) -> Iterator[Predicted]:
-    """Amounts per GPU that do not depend on its memory."""
-    estimate, workload = fit.estimate, study.workload
-    per_gpu, engine, placement = estimate.per_gpu, estimate.engine, estimate.placement
+    SGLang's option `disable_cuda_graph` is heard here although its estimates do not depend on it.
+    """
+    workload, cells = question.study.workload, estimate.engine.kv_cell_multiple
     eager, captured = (
-        engine.overhead(replace(placement, workload=replace(workload, enforce_eager=enforced)))
+        question.study.under(enforce_eager=enforced).again(estimate).per_gpu
         for enforced in (True, False)
     )
-    sequence, cells = per_gpu.kv_cache.likely, engine.kv_cell_multiple
-    yield _of("weights", per_gpu.weights)
-    yield _of("weights_and_non_torch", per_gpu.weights + eager.inside)
-    yield _of("activations", per_gpu.activations)
-    yield _of("non_torch", eager.inside)
+    sequence = eager.kv_cache.likely
+    yield _of("weights", eager.weights)
+    yield _of("weights_and_non_torch", eager.weights + eager.overhead)
+    yield _of("activations", estimate.per_gpu.activations)
+    yield _of("non_torch", eager.overhead)
     yield _exact("kv_per_token", sequence / (-(-workload.context // cells) * cells))
     yield _exact("kv_per_sequence", sequence)
-    if not workload.enforce_eager:
-        with_graphs, without = (held.inside + held.outside for held in (captured, eager))
+    if not request.fields.get("enforce_eager"):
+        with_graphs, without = (held.overhead + held.outside for held in (captured, eager))
         yield _exact("graphs", with_graphs.likely - without.likely)
 
 
-def _pool_amounts(fit: Fit) -> Iterator[Predicted]:
-    """The pool of the KV cache on a card of known memory, and how many sequences it holds."""
-    granted, sequence = granted_pool(fit), fit.estimate.per_gpu.kv_cache.likely
+def _pool_amounts(estimate: MemoryEstimate, memory_bytes: int) -> Iterator[Predicted]:
+    """The pool of the KV cache on a card of such memory, and how many sequences it holds."""
+    pool, per_gpu = estimate.pool_bytes(memory_bytes), estimate.per_gpu
+    granted = _exact("kv_pool", pool)
+    if estimate.engine.budget_rule == "whole":  # with the band of what is in its share beside it
+        used = per_gpu.weights + per_gpu.activations + per_gpu.overhead
+        budget = int(memory_bytes * estimate.utilization)
+        granted = replace(granted, low=max(0, budget - used.high), high=max(0, budget - used.low))
     yield granted
-    if sequence:
-        yield granted.over(sequence, "max_concurrency")
-
-
-def granted_pool(fit: Fit) -> Predicted:
-    """The KV cache pool, with the band of what is in the engine's share beside it."""
-    estimate, per_gpu = fit.estimate, fit.estimate.per_gpu
-    if estimate.engine.budget_rule != "whole":
-        return _exact("kv_pool", fit.kv_pool_bytes)
-    budget = int(memory_of(estimate.engine, fit.gpu) * estimate.utilization)
-    used = per_gpu.weights + per_gpu.activations + per_gpu.overhead
-    low, high = (max(0, budget - part) for part in (used.high, used.low))
-    return Predicted("kv_pool", fit.kv_pool_bytes, low, high)
+    if per_gpu.kv_cache.likely:
+        yield granted.over(per_gpu.kv_cache.likely, "max_concurrency")
 
 
 def _llama(
-    request: LogRequest, profile: ModelProfile, workload: Workload, catalogue: Catalogue
+    request: LogRequest, question: Question, row: EstimateRow, *, knows_quant: bool
 ) -> Prediction:
+    estimate, study = row.estimate, question.study
+    # Tensors placed by name keep GPUs from working in a pipeline (llama-context.cpp).
+    computing = study.again(estimate, Split()) if study.workload.cpu_moe else estimate
+    everywhere = study.under(gpu_layers=None, cpu_moe=False).again(estimate, Split())
+    amounts = [
+        _exact("kv_cache", everywhere.per_gpu.kv_cache.likely),
+        _of("compute", computing.per_gpu.activations),
+    ]
+    if knows_quant:
+        amounts.append(_exact("weights", estimate.loaded_bytes))
+        amounts.append(_of("weights_on_gpus", estimate.all_gpus.weights))
+    unknown = Note("log_quant_unknown", value=request.quant or "—")
+    return _prediction(question, estimate, amounts, [] if knows_quant else [unknown])
+
+
+def _gguf_quant(request: LogRequest, profile: ModelProfile) -> str:
+    """The file of a GGUF repository, else the recipe that a label stands for, as the publisher
+    makes it where the log names one; "" for an unknown label."""
+    if profile.format == "gguf":
+        return NATIVE_QUANT
+    for slug in (f"{request.quant}@{request.publisher.lower()}", request.quant):
+        with suppress(UnknownQuant):
+            quant = find_quant(slug)
+            return quant.slug if request.engine in quant.engines else ""
+    return ""
+
+
+def _prediction(
+    question: Question, estimate: MemoryEstimate, amounts: list[Predicted], notes: list[Note]
+) -> Prediction:
+    profile = question.profile
     is_gguf = profile.format == "gguf"
-    if not is_gguf:
-        profile = _text_only(profile)
-    known_quant = _stored(profile) if is_gguf else _gguf_quant(request)
-    quant, native = known_quant or (find_quant(_ANY_QUANT), False)
-    engine, backend = find_engine(request.engine), BACKEND_CLASSES[request.backend.lower()]
-    study = Study(profile, workload, [(quant, native)])
-    on_one_gpu, shared = (
-        study.estimate(quant, native, engine, Split(pipeline=gpus), backend)
-        for gpus in (1, max(1, request.gpus))
-    )
-    anywhere = replace(workload, gpu_layers=None, cpu_moe=False)
-    placement = replace(on_one_gpu.placement, workload=anywhere)
-    compute = (on_one_gpu if workload.cpu_moe else shared).per_gpu.activations
-    amounts = [_exact("kv_cache", cache_bytes(engine, placement)), _of("compute", compute)]
-    if known_quant is not None:
-        amounts.append(_exact("weights", on_one_gpu.sizes.total))
-        amounts.append(_of("weights_on_gpus", on_one_gpu.per_gpu.weights))
     bases = profile.base_models if is_gguf else ()
-    named = request.gpu_in(catalogue)
     return Prediction(
         repo=bases[0] if bases else profile.repo_id,
-        quant=quant.slug,
-        native=native,
-        gpu=named.slug if named else "",
-        even=grows_evenly(profile),
+        quant=estimate.quant.slug,
+        native=estimate.native,
+        gpu="",
+        even=False,
         amounts=tuple(amounts),
         gguf_repo=profile.repo_id if is_gguf else "",
-        notes=() if known_quant else (Note("log_quant_unknown", value=request.quant or "—"),),
+        notes=tuple(notes),
     )
-
-
-def _gguf_quant(request: LogRequest) -> QuantPair | None:
-    """The recipe a label stands for, as the file's publisher makes it where the log names one."""
-    try:
-        quant = as_published(find_quant(request.quant), request.publisher)
-    except UnknownQuant:
-        return None
-    return (quant, False) if "llama.cpp" in quant.engines else None
-
-
-def _text_only(profile: ModelProfile) -> ModelProfile:
-    groups = tuple(group for group in profile.groups if group.part in _TEXT)
-    return replace(profile, groups=groups, parameters=sum(group.parameters for group in groups))
-
-
-def _stored(profile: ModelProfile) -> QuantPair:
-    return select_quants((NATIVE_QUANT,), profile).native, True
 
 
 def grows_evenly(profile: ModelProfile) -> bool:

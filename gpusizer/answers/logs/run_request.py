@@ -33,7 +33,6 @@ class LogRequest:
         gpu: the card's name, "" where the log has none.
         memory_bytes: of one card as the engine saw it, None when not printed.
         gpus: cards or devices that hold weights.
-        backend: llama.cpp's: "CUDA", "ROCm", "SYCL", "Metal" or "Vulkan".
         quantization: what a serving engine was told to do with the weights, "" for nothing.
         quant: slug of a GGUF file's type, "" when unknown.
         gguf_repo: Hub ID of the repository that the log says the file is from, "" when it does not.
@@ -45,7 +44,6 @@ class LogRequest:
     gpu: str = ""
     memory_bytes: int | None = None
     gpus: int = 1
-    backend: str = "CUDA"
     quantization: str = ""
     quant: str = ""
     gguf_repo: str = ""
@@ -123,6 +121,7 @@ def _llama(parsed: ParsedLog, model: str, gpu: str) -> LogRequest:
     devices, offload = gpu_devices(parsed), offload_of(parsed)
     # Without layers on a GPU, large batches still go to one that has a compute buffer.
     computing = any(r.device and not is_host(r.device) for r in parsed.all_of("compute_bytes"))
+    used = backend_of(devices).lower() if devices else None
     fields = {
         "model": _with_tag(model, parsed),
         "engine": parsed.engine,
@@ -135,7 +134,10 @@ def _llama(parsed: ParsedLog, model: str, gpu: str) -> LogRequest:
         "flash_attention": parsed.get("flash_attention"),
         "gpu_layers": {"partial": parsed.get("gpu_layers"), "none": 0}.get(offload),
         "cpu_moe": True if offload == "overrides" else None,
-        "backend": "cpu" if offload == "none" and not computing else None,
+        "pipeline_parallel": len(devices) if len(devices) > 1 else None,
+        "backend": "cpu" if offload == "none" and not computing else used,
+        # Files of GGUF keep towers apart; Ollama's bring theirs along.
+        "text_only": True if parsed.engine == "llama.cpp" else None,
     }
     return LogRequest(
         engine=parsed.engine,
@@ -144,7 +146,6 @@ def _llama(parsed: ParsedLog, model: str, gpu: str) -> LogRequest:
         gpu=gpu,
         memory_bytes=parsed.get("gpu_memory_bytes"),
         gpus=len(devices),
-        backend=backend_of(devices),
         quant=gguf_slug(parsed.text("file_type")),
         gguf_repo=parsed.text("gguf_repo").partition(":")[0],
     )

@@ -54,8 +54,8 @@ _LANGUAGE = (Part.TEXT, Part.ENCODER)
 BACKENDS = {"ROCm": ROCM, "oneAPI": SYCL, "Metal": METAL}
 """Software stack -> backend; the others take CUDA's numbers."""
 
-BACKEND_CLASSES = {"cuda": CUDA, "rocm": ROCM, "sycl": SYCL, "metal": METAL, "vulkan": VULKAN}
-"""Backends by the names that a request has for them."""
+# Backends by the names that a request has for them.
+_BACKEND_CLASSES = {"cuda": CUDA, "rocm": ROCM, "sycl": SYCL, "metal": METAL, "vulkan": VULKAN}
 
 # Memory that the runtime takes beside llama.cpp's buffers: 451-456 MiB on headless CUDA cards;
 # 140-225 MiB while generating and 330-915 after prefill under ROCm, by the largest matrix; 75-310
@@ -197,7 +197,7 @@ class LlamaCppEngine(Engine):
 
 def _backend(placement: Placement) -> int:
     """The backend that was asked for, else the card's own."""
-    return BACKEND_CLASSES.get(placement.workload.backend, placement.device_class)
+    return _BACKEND_CLASSES.get(placement.workload.backend, placement.device_class)
 
 
 def _largest(profile: ModelProfile, sizes: WeightSizes, arch: Architecture) -> HostWeights:
