@@ -19,7 +19,6 @@ from gpusizer.answers.training_report import (
 from gpusizer.core.messages import Note
 from gpusizer.core.validation import fail
 from gpusizer.fit.machine_words import parse_kind
-from gpusizer.fit.standing import SPARE_SHARE
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.own_cards import with_used_memory
@@ -153,15 +152,15 @@ def _ranked(
 
     Plans known to be slower than the request asks for are left out.
     """
-    spare_share = SPARE_SHARE if request.rank_by == "recommended" else 0.0
+    roomy = request.rank_by == "recommended"
     items = []
     for gpu in catalogue.gpus:
         if gpu.software not in SOFTWARE or gpu.status == "announced":
             continue
         if request.gpu_count:
-            fit = fitter.on(gpu, request.gpu_count, spare_share)
+            fit = fitter.on(gpu, request.gpu_count, roomy=roomy)
         else:
-            fit = fitter.smallest(gpu, spare_share)
+            fit = fitter.smallest(gpu, roomy=roomy)
         if fit is not None and fit.verdict is not Verdict.DOES_NOT_FIT:
             items.append(_described(fitter, request, fit, 0))
     least = request.min_tok_s or 0.0

@@ -10,6 +10,7 @@ from gpusizer.core.time_budget import TimeBudget
 from gpusizer.core.units import SECONDS_PER_HOUR, significant
 from gpusizer.fit.division import max_boards
 from gpusizer.fit.speed.rate import Rate
+from gpusizer.fit.standing import SPARE_SHARE
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import rent_usd_per_hour
@@ -66,6 +67,12 @@ class TrainingFit:
     def need(self) -> Amount:
         """What each device must have: of the training, or of the larger peak beside an engine."""
         return self.memory.needed if self.rollout is None else self.rollout.need
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it surely fits and leaves SPARE_SHARE of each device free."""
+        spare = self.headroom_bytes >= SPARE_SHARE * self.gpu.device_memory_bytes
+        return self.verdict is Verdict.FITS and spare
 
     @property
     def room_bytes(self) -> int:
@@ -130,16 +137,16 @@ class TrainingFitter:
         plans = (alone(self.plan.changed(gpus=devices, sharding=kind)) for kind in kinds)
         return tuple(with_precision(p, given="precision" in self.given) for p in plans)
 
-    def on(self, gpu: Gpu, count: int, spare_share: float = 0.0) -> TrainingFit | None:
+    def on(self, gpu: Gpu, count: int, *, roomy: bool = False) -> TrainingFit | None:
         """The best plan on `count` boards; None when the split does not divide them.
 
-        The first that leaves `spare_share` of each device free, else the first that holds it. If
-        none holds it and no framework is given, one card may hold it under `SPARING`.
+        With `roomy` the first that has room, else the first that holds it. If none holds it and no
+        framework is given, one card may hold it under `SPARING`.
         """
         best: TrainingFit | None = None
         for plan in self.plans(count * gpu.devices_per_board):
             fit = fit_of(gpu, count, plan, self.memory(plan), self._rollout(gpu, plan))
-            if fit.verdict.all_on_gpu and (not spare_share or has_room(fit, spare_share)):
+            if fit.verdict.all_on_gpu and (fit.has_room or not roomy):
                 return fit
             if best is None or not best.verdict.all_on_gpu:
                 best = fit
@@ -168,10 +175,10 @@ class TrainingFitter:
         parameters = self.estimator.shape.parameters
         return rollout_of(self.memory(plan), plan, stack, parameters, gpu.device_memory_bytes)
 
-    def smallest(self, gpu: Gpu, spare_share: float = 0.0) -> TrainingFit | None:
+    def smallest(self, gpu: Gpu, *, roomy: bool = False) -> TrainingFit | None:
         """The smallest number of these boards that holds the training, None when none does.
 
-        Up to four times as many boards count where only they leave `spare_share` of each free.
+        With `roomy` up to four times as many boards count where only they have room.
         """
         smallest: TrainingFit | None = None
         for count in COUNTS:
@@ -179,10 +186,10 @@ class TrainingFitter:
                 break
             if smallest is not None and count > smallest.count * _MOST_TIMES_FOR_ROOM:
                 break
-            fit = self.on(gpu, count, spare_share)
+            fit = self.on(gpu, count, roomy=roomy)
             if fit is None or not fit.verdict.all_on_gpu:
                 continue
-            if not spare_share or has_room(fit, spare_share):
+            if fit.has_room or not roomy:
                 return fit
             smallest = smallest or fit
         return smallest
@@ -230,12 +237,6 @@ def fit_of(
 def beside_update(rollout: Rollout | None) -> int:
     """Bytes of a device that a rollout engine holds while weights are updated."""
     return 0 if rollout is None else rollout.beside_update_bytes
-
-
-def has_room(fit: TrainingFit, share: float) -> bool:
-    """Whether it surely fits and leaves a share of each device free at the likely values."""
-    room = fit.headroom_bytes >= share * fit.gpu.device_memory_bytes
-    return fit.verdict is Verdict.FITS and room
 
 
 def cost_of(

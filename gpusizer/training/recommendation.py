@@ -29,10 +29,9 @@ from gpusizer.fit.advice.recommendation import Conditions, computer_of
 from gpusizer.fit.audience import Rule, rule_against
 from gpusizer.fit.parallelism.platforms import SERVER_BOARDS
 from gpusizer.fit.speed.rate import Rate
-from gpusizer.fit.standing import SPARE_SHARE
 from gpusizer.gpus.on_offer import ended_support, why_not_on_offer
 from gpusizer.gpus.purpose import training_flops
-from gpusizer.training.fit import TrainingCost, TrainingFit, has_room
+from gpusizer.training.fit import TrainingCost, TrainingFit
 from gpusizer.training.speed import is_measured
 
 HOURS_OF_A_WEEK = 7 * 24.0
@@ -119,7 +118,7 @@ def score_training(
     if cost.usd is not None and rate is not None and slow is not None:
         most_usd = significant(cost.usd * rate.likely / slow)
     return TrainingScore(
-        room=has_room(fit, SPARE_SHARE),
+        room=fit.has_room,
         ended_support=ended_support(gpu),
         not_on_offer=why_not_on_offer(gpu, today),
         release_year=gpu.release_year,
