@@ -231,7 +231,10 @@ def _score(score: Score, say: Say) -> Json:
 def _training_score(score: TrainingScore, say: Say) -> Json:
     return {
         **_conditions(score, say),
-        **parts(score, "trains", "linked", "measured", "usd", "most_usd"),
+        **parts(score, "trains", "linked"),
+        "measured": score.evident,
+        "usd": score.rent_usd,
+        "most_usd": score.value_usd,
         "min_tok_s": significant(score.enough),
     }
 

@@ -18,6 +18,7 @@ from gpusizer.answers.training_report import (
 )
 from gpusizer.core.messages import Note
 from gpusizer.core.validation import fail
+from gpusizer.fit.advice.policies import in_order
 from gpusizer.fit.machine_words import parse_kind
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Catalogue, Gpu
@@ -29,7 +30,7 @@ from gpusizer.training.frozen import leaves_experts_wide
 from gpusizer.training.ladder import ladder, most
 from gpusizer.training.memory import TrainingEstimator
 from gpusizer.training.plan import METHODS, TrainingPlan, with_precision, within
-from gpusizer.training.ranking import RankedTraining, alternatives_of, in_order
+from gpusizer.training.ranking import POLICIES, RankedTraining, alternatives_of
 from gpusizer.training.recommendation import score_training
 from gpusizer.training.shape import TOWERS
 
@@ -163,9 +164,10 @@ def _ranked(
             fit = fitter.smallest(gpu, roomy=roomy)
         if fit is not None and fit.verdict is not Verdict.DOES_NOT_FIT:
             items.append(_described(fitter, request, fit, 0))
-    least = request.min_tok_s or 0.0
-    fast = [item for item in items if item.rate is None or item.rate.likely >= least]
-    return in_order(fast, request.rank_by)
+    least = request.min_tok_s
+    fast = [item for item in items if not least or item.score.fast_enough is not False]
+    ordered = enumerate(in_order(fast, POLICIES[request.rank_by]), start=1)
+    return tuple(replace(item, rank=rank) for rank, item in ordered)
 
 
 def _cheapest(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from gpusizer.fit.advice.policies import POLICIES, RankedCandidate, SortKey, total_memory
+from gpusizer.fit.advice.policies import POLICIES, RankedCandidate, in_order
 from gpusizer.fit.advice.recommendation import bought_computer, computer_of
 from gpusizer.fit.audience import is_ever_offered
 from gpusizer.fit.demands import READING_SPEED
@@ -26,7 +26,6 @@ from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
 
 FASTEST = "fastest"
-_LAST: SortKey = (math.inf,)
 _MAY_BE_FASTEST = 10
 """GPUs of the most bandwidth, on one board and on many, among which the fastest is looked for."""
 
@@ -42,20 +41,12 @@ def candidates_of(
     assumptions: CostAssumptions = DEFAULT_ASSUMPTIONS,
     enough: float = READING_SPEED,
 ) -> list[RankedCandidate]:
-    """GPUs on which the model runs, best first, with what an order asks of them and no more.
-
-    What surely fits comes first; equal costs go by least memory, then fastest.
-    """
+    """GPUs on which the model runs, best first, with what an order asks of them and no more."""
     ways = ways_to_rank(study, offers)
     found = [_candidate_of(study, way, assumptions, enough) for way in ways]
     if rank_by == FASTEST:
         found = [_swift(study, candidate) for candidate in found]
-    return in_order(found, rank_by)
-
-
-def in_order(candidates: Iterable[RankedCandidate], rank_by: str) -> list[RankedCandidate]:
-    """The candidates in the order of a policy."""
-    return sorted(candidates, key=lambda candidate: _place(candidate, rank_by))
+    return in_order(found, POLICIES[rank_by])
 
 
 def offered_first(study: Study, offers: Offers) -> tuple[Offers, Offers]:
@@ -175,14 +166,6 @@ def ways_to_rank(study: Study, offers: Offers) -> list[Way]:
         if way is not None:
             found.append(way)
     return found
-
-
-def _place(candidate: RankedCandidate, rank_by: str) -> tuple[bool, SortKey, SortKey, float]:
-    """Sort key of a policy."""
-    cost = POLICIES[rank_by](candidate) or _LAST
-    slowness = candidate.slowness
-    is_tight = candidate.way.verdict is Verdict.TIGHT
-    return is_tight, cost, total_memory(candidate), 0.0 if slowness is None else slowness
 
 
 def evidence_of(

@@ -10,7 +10,7 @@ from gpusizer.core.messages import Note
 from gpusizer.fit.advice.alternatives import break_even_months, is_priced_by_rent, pick_alternatives
 from gpusizer.fit.advice.capacity_limits import Largest, users_held
 from gpusizer.fit.advice.next_steps import Suggestion
-from gpusizer.fit.advice.policies import RankedCandidate
+from gpusizer.fit.advice.policies import POLICIES, RankedCandidate, in_order
 from gpusizer.fit.advice.rank_reasons import pace_clause, why, why_alternative
 from gpusizer.fit.advice.recommendation import SUITS_ONE, Score, score_of
 from gpusizer.fit.advice.weighed import weighed
@@ -19,7 +19,6 @@ from gpusizer.fit.candidates import (
     FASTEST,
     candidates_of,
     evidence_of,
-    in_order,
     offered_first,
     served_users,
     swiftest,
@@ -232,7 +231,7 @@ class Alternative:
         item = self.item
         months = self.break_even_months if self.kind == "rent" else None
         rents = is_priced_by_rent(self.kind, item.fit.gpu, item.costs)
-        return why_alternative(item.pace, item.costs, rents, item.score.missed(), months)
+        return why_alternative((item.pace,), item.costs, rents, item.score.missed(), months)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +279,7 @@ def rank_gpus(
             break
     fast = [c for c in every if not min_tok_s or c.speed is None or c.speed >= min_tok_s]
     fair = [c for c in fast if not beyond(study, c.way)] or fast
-    candidates = in_order(fair, rank_by)
+    candidates = in_order(fair, POLICIES[rank_by])
     # GPUs that are never offered are not counted: not all of them are weighed.
     lossier = sum(_counts(c, rank_by) for c in fast) - sum(_counts(c, rank_by) for c in fair)
 

@@ -1,6 +1,6 @@
 """The recommendation of GPUs to train on: conditions in their order of weight, then the cost.
 
-    audience   offered for tuning (`gpusizer/fit/audience.toml`)
+    audience   offered for tuning (`gpusizer/fit/audience.toml`), then what may stand beside that
     room       surely fits, with at least a tenth of each device to spare
     support    the vendor's software has not left the architecture behind
     evidence   training was measured on such GPUs
@@ -25,11 +25,10 @@ from datetime import date
 
 from gpusizer.core.messages import Note
 from gpusizer.core.units import SECONDS_PER_HOUR, significant
-from gpusizer.fit.advice.recommendation import Conditions, computer_of
-from gpusizer.fit.audience import Rule, rule_against
+from gpusizer.fit.advice.recommendation import Conditions
+from gpusizer.fit.audience import Suitability, rule_against
 from gpusizer.fit.parallelism.platforms import SERVER_BOARDS
 from gpusizer.fit.speed.rate import Rate
-from gpusizer.gpus.on_offer import ended_support, why_not_on_offer
 from gpusizer.gpus.purpose import training_flops
 from gpusizer.training.fit import TrainingCost, TrainingFit
 from gpusizer.training.speed import is_measured
@@ -40,43 +39,41 @@ HOURS_OF_A_WEEK = 7 * 24.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingScore(Conditions):
-    """What a recommendation to train goes by, with the rent of the run.
-
-    Attributes:
-        trains: 16-bit matrix units and BF16; None when the catalogue does not say.
-        measured: whether training has been measured on GPUs of this class.
-        linked: one board, or boards that a fabric joins.
-        usd: rent of the run, None when unknown.
-        most_usd: the same at the low end of the speed.
-        kept_back: the rule by which such a GPU is not offered for tuning, None where it is.
-    """
-
-    trains: bool | None
-    measured: bool
-    boards: int
-    linked: bool
-    usd: float | None
-    most_usd: float | None
-    kept_back: Rule | None = None
+    """What a recommendation to train goes by: `rent_usd` is that of the run, `value_usd` the same
+    at the low end of the speed."""
 
     @property
     def evident(self) -> bool:
-        """Whether training was measured on such GPUs."""
-        return self.measured
+        """Whether training has been measured on GPUs of this class."""
+        return is_measured(self.gpu)
 
     @property
-    def key(self) -> tuple[float, ...]:
-        """Sort key, least for the best."""
-        is_kept_back = self.kept_back is not None
-        return (
-            float(is_kept_back),
-            *self._key(
-                self.trains, self.fast_enough, self.linked, self.boards == 1, cost=self.most_usd
-            ),
-        )
+    def trains(self) -> bool | None:
+        """16-bit matrix units and BF16; None when the catalogue does not say."""
+        flops = training_flops(self.gpu)
+        return False if not self.gpu.bf16_support else None if flops is None else flops > 0
+
+    @property
+    def linked(self) -> bool:
+        """One board, or boards that a fabric joins."""
+        return self.boards == 1 or self.gpu.fabric_joins(self.boards)
+
+    @property
+    def at_work(self) -> tuple[bool | None, ...]:
+        """Whether it trains, is fast enough, linked and alone."""
+        return self.trains, self.fast_enough, self.linked, self.boards == 1
+
+    def is_possible(self) -> bool:
+        """Whether it may be an alternative, which has to train well."""
+        return self.trains is not False and Conditions.is_possible(self)
+
+    @property
+    def meets_conditions(self) -> bool:
+        """Whether it meets every condition, the audience's too: a run is rented."""
+        return self.recommendable
 
     def _missed_at_work(self) -> Iterator[Note]:
-        if not self.measured:
+        if not self.evident:
             yield Note("why_unmeasured")
         if self.trains is False:
             yield Note("why_no_training")
@@ -84,21 +81,11 @@ class TrainingScore(Conditions):
         if not self.linked and self.boards <= SERVER_BOARDS:
             yield Note("why_pcie", count=self.boards)
 
-    def notes(self) -> tuple[Note, ...]:
-        """The conditions that it misses, or a note that it meets them all; then its cost."""
-        known = self.fast_enough is not None and self.trains is not None
-        return *self._verdict(known=known), self.cost_note
-
-    def missed(self) -> tuple[Note, ...]:
-        """Why it is not offered for tuning, then the conditions that it misses."""
-        rule = self.kept_back
-        why = () if rule is None else (Note(f"why_audience_{rule.code}"),)
-        return *why, *Conditions.missed(self)
-
     @property
     def cost_note(self) -> Note:
         """The rent of the run."""
-        return Note("why_cost_unknown") if self.usd is None else Note("why_run", usd=self.usd)
+        usd = self.rent_usd
+        return Note("why_cost_unknown") if usd is None else Note("why_run", usd=usd)
 
 
 def score_training(
@@ -111,25 +98,18 @@ def score_training(
     parameters: int,
 ) -> TrainingScore:
     """The score of one plan for so many tokens; without `min_tok_s` a week is long enough."""
-    gpu, boards = fit.gpu, fit.count
-    flops = training_flops(gpu)
-    slow = rate.low if rate and rate.low > 0 else None
     most_usd = None
-    if cost.usd is not None and rate is not None and slow is not None:
-        most_usd = significant(cost.usd * rate.likely / slow)
+    if cost.usd is not None and rate is not None and rate.low > 0:
+        most_usd = significant(cost.usd * rate.likely / rate.low)
     return TrainingScore(
+        gpu=fit.gpu,
+        boards=fit.count,
+        verdict=fit.verdict,
         room=fit.has_room,
-        ended_support=ended_support(gpu),
-        not_on_offer=why_not_on_offer(gpu, today),
-        release_year=gpu.release_year,
-        trains=False if not gpu.bf16_support else None if flops is None else flops > 0,
+        today=today,
         tokens_per_second=rate.likely if rate and rate.likely else None,
-        measured=is_measured(gpu),
         enough=min_tok_s or tokens / (HOURS_OF_A_WEEK * SECONDS_PER_HOUR),
-        boards=boards,
-        linked=boards == 1 or gpu.fabric_joins(boards),
-        computer=computer_of(gpu, boards),
-        usd=cost.usd,
-        most_usd=most_usd,
-        kept_back=rule_against(gpu, boards, parameters, "tuning"),
+        value_usd=most_usd,
+        rent_usd=cost.usd,
+        suitability=Suitability(rule_against(fit.gpu, fit.count, parameters, "tuning")),
     )

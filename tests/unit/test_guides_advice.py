@@ -189,7 +189,7 @@ def test_trainings_of_today() -> None:
     every = trained(LLAMA_70B, method="full").ranking[0]
     assert (every.fit.count, every.fit.gpu.memory_marketing_gb) == (8, 288)
     for item in (adapters, every):
-        assert item.score.usd is not None and item.fit.gpu.segment == "datacenter"
+        assert item.score.rent_usd is not None and item.fit.gpu.segment == "datacenter"
     alone = [item for item in trained(LLAMA_8B).ranking if item.fit.count == 1 and not missed(item)]
     assert alone[0].fit.gpu.slug == "rtx-4090-24gb" and alone[0].rank == 1
     assert min(item.fit.gpu.memory_marketing_gb for item in alone) >= 24
@@ -271,9 +271,9 @@ def test_training_is_ranked_by_conditions_then_by_rent(method: str) -> None:
     assert clean == ranking[: len(clean)]
     assert len(clean) > 3
     rented = [
-        (item.fit.count > 1, item.score.most_usd)
+        (item.fit.count > 1, item.score.value_usd)
         for item in clean
-        if item.score.most_usd is not None
+        if item.score.value_usd is not None
     ]
     assert rented == sorted(rented)
 

@@ -9,13 +9,14 @@ import pytest
 
 from gpusizer.answers.requests.training_request import TrainingRequest
 from gpusizer.core.errors import InvalidRequest
+from gpusizer.fit.advice.policies import in_order
 from gpusizer.fit.fit import Verdict
 from gpusizer.fit.speed.rate import Rate
 from gpusizer.gpus.costs.power import is_whole_computer
 from gpusizer.text import LANGUAGES, say_note, text
 from gpusizer.training.fit import fit_of, most_boards
 from gpusizer.training.plan import TrainingPlan, alone, with_precision
-from gpusizer.training.ranking import RankedTraining, in_order
+from gpusizer.training.ranking import POLICIES, RankedTraining
 from gpusizer.ui.presenters.training import stacks_of
 from tests.each import each
 from tests.training_reports import CARDS, answer, as_json, llama_estimator
@@ -187,12 +188,16 @@ def test_runs_that_cost_the_same_go_by_memory_and_then_by_speed() -> None:
 
     def run(slug: str, gb: int, tokens: float) -> RankedTraining:
         gpu = replace(item.fit.gpu, slug=slug, memory_bytes=gb * 10**9)
-        fit = replace(item.fit, gpu=gpu, count=1, verdict=Verdict.FITS)
+        score = replace(item.score, gpu=gpu, boards=1, verdict=Verdict.FITS)
         rate, cost = Rate(tokens, tokens, tokens), replace(item.cost, usd=10.0)
-        return replace(item, fit=fit, rate=rate, cost=cost)
+        return replace(item, score=score, rate=rate, cost=cost)
 
     runs = [run("a", 48, 3000), run("b", 24, 500), run("c", 24, 1000)]
-    assert [place.fit.gpu.slug for place in in_order(runs, "cheapest")] == ["c", "b", "a"]
+    assert [place.score.gpu.slug for place in in_order(runs, POLICIES["cheapest"])] == [
+        "c",
+        "b",
+        "a",
+    ]
 
 
 def test_words_of_what_is_left_are_in_gigabytes() -> None:

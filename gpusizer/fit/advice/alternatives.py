@@ -14,18 +14,16 @@ year old.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import date
 
-from gpusizer.fit.advice.policies import RankedCandidate, SortKey
+from gpusizer.fit.advice.policies import Candidate, SortKey
 from gpusizer.fit.advice.recommendation import can_be_bought, can_be_rented
-from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
-from gpusizer.gpus.costs import PlanCosts, rent_usd_per_hour
-from gpusizer.gpus.on_offer import ended_support, firm_price
+from gpusizer.gpus.costs import PlanCosts
+from gpusizer.gpus.on_offer import firm_price
 
 
 def pick_alternatives(
-    candidates: Sequence[RankedCandidate], swift: Sequence[RankedCandidate]
+    candidates: Sequence[Candidate], swift: Sequence[Candidate]
 ) -> dict[str, int]:
     """Kind -> position of its candidate; a kind is left out where no price or speed is known.
 
@@ -34,20 +32,11 @@ def pick_alternatives(
     picks: dict[str, int] = {}
     for kind, key_of in _KEYS.items():
         among = swift if kind == "fastest" else candidates
-        keys = [(key, place) for place, c in _possible(among) if (key := key_of(c)) is not None]
+        possible = ((place, c) for place, c in enumerate(among) if c.score.is_possible())
+        keys = [(key, place) for place, c in possible if (key := key_of(c)) is not None]
         if keys:
             picks[kind] = min(keys)[1]
     return picks
-
-
-def _possible(candidates: Sequence[RankedCandidate]) -> list[tuple[int, RankedCandidate]]:
-    return [
-        (place, candidate)
-        for place, candidate in enumerate(candidates)
-        if candidate.way.verdict is not Verdict.TIGHT
-        and ended_support(candidate.way.gpu) is None
-        and candidate.score.stands_beside
-    ]
 
 
 def is_priced_by_rent(kind: str, gpu: Gpu, costs: PlanCosts) -> bool:
@@ -67,28 +56,21 @@ def break_even_months(gpu: Gpu, bought: PlanCosts, rented: PlanCosts) -> float |
     return bought.months_until_cheaper_than(rented.rent_usd_per_hour)
 
 
-def _cheapest(candidate: RankedCandidate) -> SortKey | None:
-    """US dollars; of several users, after those that each of them has speed enough on, and then
-    those of unknown speed."""
-    way = candidate.way
-    price = price_to_buy(way.gpu, way.boards, candidate.costs.today)
-    several = way.estimate.placement.workload.concurrency > 1
-    slow = _SLOWNESS[candidate.score.fast_enough] if several else 0.0
-    return None if price is None else (slow, *price)
+def _cheapest(candidate: Candidate) -> SortKey | None:
+    """US dollars of all boards, sold today for one computer; of several users, after those that
+    each of them has speed enough on, and then those of unknown speed."""
+    score = candidate.score
+    price = firm_price(score.gpu, score.today)
+    if price is None or not can_be_bought(score.gpu, score.boards, score.today):
+        return None
+    slow = _SLOWNESS[score.fast_enough] if score.users > 1 else 0.0
+    return (slow, price.usd * score.boards)
 
 
 _SLOWNESS = {True: 0.0, None: 1.0, False: 2.0}
 
 
-def price_to_buy(gpu: Gpu, boards: int, today: date) -> SortKey | None:
-    """US dollars of all boards that are sold today for one computer."""
-    price = firm_price(gpu, today)
-    if price is None or not can_be_bought(gpu, boards, today):
-        return None
-    return (price.usd * boards,)
-
-
-def _fastest(candidate: RankedCandidate) -> SortKey | None:
+def _fastest(candidate: Candidate) -> SortKey | None:
     """Tokens/s, or seconds of a picture, of boards in one computer that somebody sells or rents."""
     slowness, score = candidate.slowness, candidate.score
     if slowness is None or score.computer or score.not_on_offer:
@@ -96,18 +78,17 @@ def _fastest(candidate: RankedCandidate) -> SortKey | None:
     return (slowness,)
 
 
-def _rent(candidate: RankedCandidate) -> SortKey | None:
-    """US dollars for an hour on demand; what misses a condition comes last, and for many users
-    cards for a desk after those for servers."""
-    gpu, boards = candidate.way.gpu, candidate.way.boards
-    at_a_desk = candidate.score.suitability.for_many and not gpu.is_for_servers
-    usd = rent_usd_per_hour(gpu)
-    if usd is None or not can_be_rented(gpu, boards):
+def _rent(candidate: Candidate) -> SortKey | None:
+    """US dollars on demand, for an hour or a training; what misses a condition comes last, and for
+    many users cards for a desk after those for servers."""
+    score = candidate.score
+    at_a_desk = score.suitability.for_many and not score.gpu.is_for_servers
+    if score.rent_usd is None or not can_be_rented(score.gpu, score.boards):
         return None
-    return (float(not candidate.score.meets_conditions), float(at_a_desk), usd * boards)
+    return (float(not score.meets_conditions), float(at_a_desk), score.rent_usd)
 
 
-_KEYS: dict[str, Callable[[RankedCandidate], SortKey | None]] = {
+_KEYS: dict[str, Callable[[Candidate], SortKey | None]] = {
     "cheapest": _cheapest,
     "fastest": _fastest,
     "rent": _rent,

@@ -1,5 +1,7 @@
 """Policies: orders of a ranking, each a cost to minimise. Unknown costs go last.
 
+What surely fits comes first; equal costs go by least memory, then fastest.
+
 Costs that stand on a doubted price to buy go after all others and before the unknown. Estimates
 by similar boards are no prices: they order nothing.
 """
@@ -7,20 +9,37 @@ by similar boards are no prices: they order nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol, TypeVar
 
-from gpusizer.fit.advice.recommendation import SUITS_ONE, Score, score_of
+from gpusizer.fit.advice.recommendation import SUITS_ONE, Conditions, Score, score_of
 from gpusizer.fit.audience import Suitability
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.user_speed import SpeedEvidence
+from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way, headroom_on
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import CostAssumptions, PlanCosts, plan_costs
 from gpusizer.gpus.costs.power import plan_watts
 from gpusizer.gpus.purpose import TRAINING_LEVELS, purpose_of, training_flops
 from gpusizer.memory.estimate import MemoryEstimate
+
+
+class Candidate(Protocol):
+    """Boards to order, to serve on or to train on."""
+
+    @property
+    def score(self) -> Conditions:
+        """What a recommendation goes by."""
+
+    @property
+    def slowness(self) -> float | None:
+        """The least for the fastest, None when unknown."""
+
+
+_Candidate = TypeVar("_Candidate", bound=Candidate)
 
 
 @dataclass(frozen=True)
@@ -80,11 +99,25 @@ SortKey = tuple[float, ...]
 """Compared from the first to the last; all keys of one policy have the same length."""
 
 Policy = Callable[[RankedCandidate], SortKey | None]
+_LAST: SortKey = (math.inf,)
 
 
-def total_memory(candidate: RankedCandidate) -> SortKey:
+def in_order(
+    candidates: Iterable[_Candidate], cost: Callable[[_Candidate], SortKey | None]
+) -> list[_Candidate]:
+    """The candidates in the order of a policy."""
+
+    def place(candidate: _Candidate) -> tuple[bool, SortKey, SortKey, float]:
+        is_tight = candidate.score.verdict is Verdict.TIGHT
+        slowness = candidate.slowness or 0.0
+        return is_tight, cost(candidate) or _LAST, _total_memory(candidate), slowness
+
+    return sorted(candidates, key=place)
+
+
+def _total_memory(candidate: Candidate) -> SortKey:
     """Memory of all boards, in bytes."""
-    return (candidate.way.gpu.memory_bytes * candidate.way.boards,)
+    return (candidate.score.gpu.memory_bytes * candidate.score.boards,)
 
 
 def _price(candidate: RankedCandidate) -> SortKey | None:
@@ -94,7 +127,7 @@ def _price(candidate: RankedCandidate) -> SortKey | None:
     return None if usd is None else (float(gpu.price_is_doubted), usd * candidate.way.boards)
 
 
-def _slowness(candidate: RankedCandidate) -> SortKey | None:
+def _slowness(candidate: Candidate) -> SortKey | None:
     return None if candidate.slowness is None else (candidate.slowness,)
 
 
@@ -172,11 +205,17 @@ def _least_cost(costs: PlanCosts, usd: float | None) -> SortKey | None:
     return None if usd is None else (float(is_doubted), usd)
 
 
-POLICIES: dict[str, Policy] = {
-    "recommended": lambda candidate: candidate.score.key,  # then US dollars for an hour
-    "smallest": total_memory,
-    "cheapest": _price,
+ORDERS: dict[str, Callable[[Candidate], SortKey | None]] = {
+    "recommended": lambda candidate: candidate.score.key,
+    "smallest": _total_memory,
     "fastest": _slowness,
+}
+"""Name -> cost to minimise, to serve and to train."""
+POLICIES: dict[str, Policy] = {
+    "recommended": ORDERS["recommended"],
+    "smallest": ORDERS["smallest"],
+    "cheapest": _price,
+    "fastest": ORDERS["fastest"],
     "cheapest_to_run": _usd_of_output,
     "cheapest_per_hour": _usd_per_hour,
     "tokens_per_dollar": _price_of_speed,
@@ -185,4 +224,4 @@ POLICIES: dict[str, Policy] = {
     "training": _for_training,
     "inference": _for_inference,
 }
-"""Name -> cost to minimise."""
+"""Name -> cost to minimise, to serve."""

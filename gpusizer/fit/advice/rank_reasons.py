@@ -32,22 +32,21 @@ def why(
 
 
 def why_alternative(
-    pace: Note,
+    pace: Sequence[Note],
     costs: PlanCosts,
     rents: bool,
     missed: Sequence[Note],
-    break_even_months: float | None,
+    break_even_months: float | None = None,
 ) -> tuple[Note, ...]:
     """Clauses in order: its speed, its rent or price, what it misses, and for rented boards after
     how many months the first place would have cost less.
     """
-    clauses: list[Note | None] = [pace]
-    clauses += (rented_clause(costs),) if rents else bought_clauses(costs)
-    clauses += missed
-    if break_even_months is not None:
-        hours = costs.assumptions.hours_per_day
-        clauses.append(Note("why_break_even", months=break_even_months, hours=hours))
-    return tuple(clause for clause in clauses if clause is not None)
+    prices = (_rented(costs),) if rents else bought_clauses(costs)
+    clauses = (*pace, *prices, *missed)
+    if break_even_months is None:
+        return clauses
+    hours = costs.assumptions.hours_per_day
+    return *clauses, Note("why_break_even", months=break_even_months, hours=hours)
 
 
 def pace_clause(
@@ -72,7 +71,7 @@ def bought_clauses(costs: PlanCosts) -> tuple[Note, ...]:
     return tuple(clause for clause in clauses if clause is not None)
 
 
-def rented_clause(costs: PlanCosts) -> Note:
+def _rented(costs: PlanCosts) -> Note:
     """The rent of an hour on demand, with the range of the providers and the date."""
     usd, low, high = (costs.rented(f"{name}_usd") for name in ("likely", "low", "high"))
     if costs.rent is None or usd is None or low is None or high is None:

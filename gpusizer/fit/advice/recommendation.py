@@ -17,6 +17,7 @@ is weighed against anything else. docs/recommendation.md says what each stands o
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -54,93 +55,156 @@ _PLACES = {True: 0.0, None: 1.0, False: 2.0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conditions:
-    """What a recommendation goes by, to serve or to train, before the cost.
+class Conditions(ABC):
+    """What a recommendation goes by, to serve or to train: who asks, conditions, then value.
 
     Attributes:
         room: surely fits with SPARE_SHARE to spare; a server's engine leaves that free itself.
-        ended_support: the release of its software that left it behind, None while supported.
-        not_on_offer: why it is neither sold nor commonly rented out today, "" where it is.
+        today: the day by which a price is old.
         tokens_per_second: of each user, or of a training; None when unknown.
         enough: tokens/s asked for.
-        computer: "" where one computer takes the boards or they are rented with one; else
-            "several", or "module" for one that is built into devices.
+        value_usd: US dollars by which those that meet the same conditions are ordered.
+        rent_usd: rent of an hour, or of a training; None when unknown.
+        users: how many share it.
+        suitability: how it suits who asks.
     """
 
+    gpu: Gpu
+    boards: int
+    verdict: Verdict
     room: bool
-    ended_support: EndedSupport | None
-    not_on_offer: str
-    release_year: int
+    today: date
     tokens_per_second: float | None
     enough: float
-    computer: str
+    value_usd: float | None
+    rent_usd: float | None
+    users: int = 1
+    suitability: Suitability = SUITS_ONE
 
     @property
+    @abstractmethod
     def evident(self) -> bool:
         """Whether measurements stand behind the speed, as far as they are asked for."""
-        return True
+
+    @property
+    @abstractmethod
+    def at_work(self) -> tuple[bool | None, ...]:
+        """The conditions between offer and computer, in order; None where it is unknown."""
+
+    @property
+    @abstractmethod
+    def cost_note(self) -> Note:
+        """What it costs."""
+
+    @property
+    def ended_support(self) -> EndedSupport | None:
+        """The release of its software that left it behind, None while supported."""
+        return ended_support(self.gpu)
+
+    @property
+    def not_on_offer(self) -> str:
+        """Why it is neither sold nor commonly rented out today, "" where it is."""
+        return why_not_on_offer(self.gpu, self.today)
+
+    @property
+    def computer(self) -> str:
+        """Nothing where one computer takes the boards or they are rented with one, else why not."""
+        return computer_of(self.gpu, self.boards)
 
     @property
     def fast_enough(self) -> bool | None:
         """Whether it does as many tokens/s as asked for; None when the speed is unknown."""
         return None if self.tokens_per_second is None else self.tokens_per_second >= self.enough
 
-    def missed(self) -> tuple[Note, ...]:
-        """The conditions that it misses."""
-        return *self._missed_by_gpu(), *self._missed_at_work(), *self._missed_by_computer()
+    @property
+    def stands_beside(self) -> bool:
+        """Whether who asks may be shown it beside the first place."""
+        rule = self.suitability.kept_back
+        return rule is None or rule.beside
 
-    def _missed_by_gpu(self) -> Iterator[Note]:
+    @property
+    def key(self) -> tuple[float, ...]:
+        """Sort key, least for the best."""
+        is_kept_back = self.suitability.kept_back is not None
+        supported, offered = self.ended_support is None, not self.not_on_offer
+        missed = (not self.room, not supported, not self.evident, not offered)
+        return (
+            float(is_kept_back) + float(not self.stands_beside),
+            float(self.suitability.to_be_made),
+            *map(float, missed),
+            *(_PLACES[met] for met in self.at_work),
+            float(self.computer != ""),
+            math.inf if self.value_usd is None else self.value_usd,
+        )
+
+    def is_possible(self) -> bool:
+        """Whether it may be an alternative: it surely fits, its software lives on, and it may stand
+        beside the first place."""
+        is_sure = self.verdict is Verdict.FITS
+        return is_sure and self.ended_support is None and self.stands_beside
+
+    def missed(self) -> tuple[Note, ...]:
+        """Why it is not offered to who asks, then the conditions that it misses."""
+        rule = self.suitability.kept_back
+        why = () if rule is None else (Note(f"why_audience_{rule.code}"),)
+        return *why, *self._missed()
+
+    @property
+    def meets_conditions(self) -> bool:
+        """Whether it meets every condition but the audience's."""
+        return not any(self._missed())
+
+    @property
+    def recommendable(self) -> bool:
+        """Whether it misses nothing that is known."""
+        return not self.missed()
+
+    def notes(self) -> tuple[Note, ...]:
+        """The conditions that it misses, or a note that it meets them all; then its cost."""
+        met = Note("why_recommended_but_speed" if None in self.at_work else "why_recommended")
+        return *(self.missed() or (met,)), self.cost_note
+
+    def _missed(self) -> Iterator[Note]:
         if not self.room:
             yield Note("why_little_room", percent=round(SPARE_SHARE * 100))
         if (ended := self.ended_support) is not None:
             yield Note("why_support_ended", release=ended.ended_with, since=ended.since)
-        if self.not_on_offer:
-            yield Note(f"why_offer_{self.not_on_offer}", year=self.release_year)
+        if why := self.not_on_offer:
+            yield Note(f"why_offer_{why}", year=self.gpu.release_year)
+        yield from self._missed_at_work()
+        if why := self.computer:
+            yield Note(f"why_computer_{why}")
 
     def _missed_at_work(self) -> Iterator[Note]:
         if self.fast_enough is False:
             yield Note("why_too_slow", tokens=significant(self.enough))
 
-    def _missed_by_computer(self) -> Iterator[Note]:
-        if self.computer:
-            yield Note(f"why_computer_{self.computer}")
-
-    def _key(self, *work: bool | None, cost: float | None) -> tuple[float, ...]:
-        """Sort key, least for the best; `work` are conditions between offer and computer."""
-        supported, offered = self.ended_support is None, not self.not_on_offer
-        missed = (not self.room, not supported, not self.evident, not offered)
-        places = (_PLACES[met] for met in work)
-        least = math.inf if cost is None else cost
-        return (*map(float, missed), *places, float(self.computer != ""), least)
-
-    def _verdict(self, *, known: bool) -> tuple[Note, ...]:
-        """The conditions that it misses, or a note that it meets them all."""
-        met = Note("why_recommended" if known else "why_recommended_but_speed")
-        return self.missed() or (met,)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score(Conditions):
-    """What a recommendation goes by, with the cost of an hour.
+    """What a recommendation to serve goes by, with the cost of an hour.
 
     Attributes:
         usd_per_hour: by a rent or a price of today, None when neither is known.
         rented: whether that is a rent.
         usd_per_thousand_pictures: what these cost so, None where none are drawn.
         evidence: what stands behind the speed, None where it is unknown or none is asked for.
-        suitability: how the way suits who asks.
     """
 
     usd_per_hour: float | None
     rented: bool
-    usd_per_thousand_pictures: float | None = None
-    evidence: SpeedEvidence | None = None
-    suitability: Suitability = SUITS_ONE
+    usd_per_thousand_pictures: float | None
+    evidence: SpeedEvidence | None
 
     @property
     def evident(self) -> bool:
         """Whether such cards were measured, and even the low end is as fast as was asked for."""
         return self.evidence is None or self.evidence.holds
+
+    @property
+    def at_work(self) -> tuple[bool | None, ...]:
+        """Whether it is fast enough."""
+        return (self.fast_enough,)
 
     def _missed_at_work(self) -> Iterator[Note]:
         if self.evidence is not None and not self.evidence.measured:
@@ -152,54 +216,8 @@ class Score(Conditions):
         yield from Conditions._missed_at_work(self)
 
     @property
-    def key(self) -> tuple[float, ...]:
-        """Sort key, least for the best."""
-        is_kept_back = self.suitability.kept_back is not None
-        return (
-            float(is_kept_back) + float(not self.stands_beside),
-            float(self.suitability.to_be_made),
-            *self._key(self.fast_enough, cost=self.value_usd),
-        )
-
-    @property
-    def value_usd(self) -> float | None:
-        """US dollars by which places that meet the same conditions are ordered: of a thousand
-        pictures; for one person of an hour for each token a second at the low end of the band; for
-        many users, and where no speed is known, of an hour."""
-        if self.usd_per_thousand_pictures is not None:
-            return self.usd_per_thousand_pictures
-        if self.suitability.for_many or self.usd_per_hour is None or not self.tokens_per_second:
-            return self.usd_per_hour
-        low = 1.0 if self.evidence is None else self.evidence.low_share
-        return self.usd_per_hour / (self.tokens_per_second * low)
-
-    @property
-    def stands_beside(self) -> bool:
-        """Whether who asks may be shown it beside the first place."""
-        rule = self.suitability.kept_back
-        return rule is None or rule.beside
-
-    def missed(self) -> tuple[Note, ...]:
-        """Why it is not offered to who asks, then the conditions that it misses."""
-        rule = self.suitability.kept_back
-        why = () if rule is None else (Note(f"why_audience_{rule.code}"),)
-        return *why, *Conditions.missed(self)
-
-    @property
-    def meets_conditions(self) -> bool:
-        """Whether it meets every condition but the audience's."""
-        return not Conditions.missed(self)
-
-    @property
-    def recommendable(self) -> bool:
-        """Whether it misses nothing that is known."""
-        return not self.missed()
-
-    def notes(self) -> tuple[Note, ...]:
-        """The conditions that it misses, or a note that it meets them all; then its cost."""
-        return *self._verdict(known=self.fast_enough is not None), self._cost()
-
-    def _cost(self) -> Note:
+    def cost_note(self) -> Note:
+        """The cost of an hour, or of a thousand pictures."""
         if self.usd_per_hour is None:
             return Note("why_cost_unknown")
         kind = "rented" if self.rented else "owned"
@@ -217,21 +235,30 @@ def score_of(
     suitability: Suitability = SUITS_ONE,
 ) -> Score:
     """The score of one way to run a model on boards of one GPU."""
-    gpu = way.gpu
-    usd_per_hour, rented = firm_usd_per_hour(gpu, costs)
+    usd_per_hour, rented = firm_usd_per_hour(way.gpu, costs)
+    of_pictures, value = costs.of_thousand_pictures(usd_per_hour), usd_per_hour
+    if of_pictures is not None:
+        value = of_pictures
+    elif usd_per_hour is not None and tokens_per_second and not suitability.for_many:
+        # One person pays for the tokens that are sure to come, many users for the hour.
+        low = 1.0 if evidence is None else evidence.low_share
+        value = usd_per_hour / (tokens_per_second * low)
     return Score(
+        gpu=way.gpu,
+        boards=way.boards,
+        verdict=way.verdict,
         room=way.verdict is Verdict.FITS and has_room(way, for_many=suitability.for_many),
-        ended_support=ended_support(gpu),
-        not_on_offer=why_not_on_offer(gpu, costs.today),
-        release_year=gpu.release_year,
+        today=costs.today,
         tokens_per_second=tokens_per_second,
         enough=enough,
-        computer=computer_of(gpu, costs.boards),
+        value_usd=value,
+        rent_usd=costs.rent_usd_per_hour,
+        users=way.estimate.placement.workload.concurrency,
+        suitability=suitability,
         usd_per_hour=usd_per_hour,
         rented=rented,
-        usd_per_thousand_pictures=costs.of_thousand_pictures(usd_per_hour),
+        usd_per_thousand_pictures=of_pictures,
         evidence=evidence,
-        suitability=suitability,
     )
 
 
