@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 import requests
@@ -238,12 +239,11 @@ def test_a_question_over_http_is_answered(text: str, app_url: str) -> None:
 
 @pytest.mark.parametrize("text", texts("markdown"))
 def test_addresses_in_markdown_are_served(text: str, app_url: str) -> None:
-    addresses = re.findall(rf"{PUBLIC_ADDRESS}/([^)\s]*)", text)
+    addresses = re.findall(rf"{PUBLIC_ADDRESS}/([^)\s]*)", unquote(text))
     assert addresses
     for path in addresses:
         answer = requests.get(app_url + path, timeout=TIMEOUT_SECONDS)
-        is_picture = path.startswith("badge")
-        kind = "image/svg+xml" if is_picture else "text/html; charset=utf-8"
+        kind = "application/json" if path.startswith("v1/") else "text/html; charset=utf-8"
         assert (answer.status_code, answer.headers["content-type"]) == (200, kind)
 
 

@@ -67,8 +67,8 @@ def _plainly(visitor: Visitor, model: str) -> str:
 
 
 def _by_badge(visitor: Visitor, model: str) -> str:
-    answer = visitor.get("badge", model=model, gpu="4090", quant="native")
-    assert answer.status_code == 200 and answer.text.startswith("<svg")
+    answer = visitor.get("v1/badge", model=model, gpu="4090", quant="native")
+    assert answer.status_code == 200 and answer.json()["isError"] is False
     return ""
 
 
@@ -294,7 +294,7 @@ def test_of_one_visitor_few_may_wait(
         assert refusal.json()["error"]["reason"] == "under_way"
         assert refusal.json()["detail"] == refusal.json()["error"]["message"]
         assert refusal.headers["retry-after"] == "5"
-        for path in ("v1/size", "badge"):
+        for path in ("v1/size", "v1/badge"):
             assert group.visitor.get(path, **fields_of(f"{LIGHT}x")).status_code == 429
         for door in DOORS:
             light.ask(door, f"{LIGHT}{calls.__name__}-{door}")

@@ -104,7 +104,7 @@ def functions(space: Space, kind: int) -> list[Function]:
 
 def test_the_application_tells_all_its_routes(space: Space) -> None:
     paths = {route.path for route in space.routes}
-    assert {"/v1/size", "/badge", "/llms.txt", "/healthz", "/", "/zh", "/endpoints"} <= paths
+    assert {"/v1/size", "/v1/badge", "/llms.txt", "/healthz", "/", "/zh", "/endpoints"} <= paths
     for page in space.pages:
         for path in ("queue/join", "call/{api_name}", "heartbeat/{session_hash}", "upload"):
             assert f"{page}/gradio_api/{path}" in paths

@@ -116,7 +116,7 @@ def test_elsewhere_the_header_is_not_read(
             assert HIDDEN not in space.ask("POST", address, json=asked, headers=bearer).text
         space.wait_for_answer(page, "header")
         assert HIDDEN not in space.ask("GET", f"{page}/", headers=bearer).text
-    badge = f"/badge?model={PRIVATE_MODEL}&gpu=4090"
+    badge = f"/v1/badge?model={PRIVATE_MODEL}&gpu=4090"
     assert HIDDEN not in space.ask("GET", badge, headers=bearer).text
     call = {"name": "size_model", "arguments": {"model": PRIVATE_MODEL}}
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}

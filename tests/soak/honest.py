@@ -77,8 +77,8 @@ class Honest:
         ):
             answer = await self._doors.get(f"v1/{question}", visitor, **stated)
             assert answer.status_code == 200, answer.text
-        badge = await self._doors.get("badge", visitor, model=fields["model"], gpu=gpus[0])
-        assert badge.text.startswith("<svg")
+        badge = await self._doors.get("v1/badge", visitor, model=fields["model"], gpu=gpus[0])
+        assert badge.json()["isError"] is False
 
     async def calls_endpoints(self) -> None:
         """Two endpoints by their streams, and a tool of MCP."""

@@ -113,7 +113,7 @@ class Rude:
         named = [text for text in _TEXTS if text.isprintable()]  # others have no form in a query
         texts = {"model": any_of(named), "gpu": any_of(named), any_of(named)[:50]: "x"}
         await self._doors.get("v1/size", visitor, **texts)
-        await self._doors.get("badge", visitor, **texts)
+        await self._doors.get("v1/badge", visitor, **texts)
         fields = {"model": any_of(_VALUES), "context": any_of(_VALUES), "options": any_of(_VALUES)}
         await self._doors.call("size_model", visitor, **fields)
         await self._doors.tool("size_model", visitor, **fields)

@@ -169,15 +169,6 @@ def test_whoever_has_many_questions_under_way_is_refused() -> None:
     assert run_in_thread(ask()) == [429, 200, "too_many_requests", None]
 
 
-def test_a_badge_that_is_refused_is_grey() -> None:
-    scopes = [{**request("/badge"), "query_string": b"model=a/b"}] * 2
-    messages = answered(Settings(questions_per_minute=1), scopes)
-    start, body = messages[-2:]
-    headers = dict(start["headers"])
-    assert (start["status"], headers[b"content-type"]) == (429, b"image/svg+xml")
-    assert b"retry-after" in headers and b"gpusizer" in body["body"]
-
-
 def test_an_unnamed_proxy_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     requests = [request(), *[request(forwarded="203.0.113.7")] * 3]
     statuses(Settings(), requests)

@@ -91,10 +91,9 @@ def test_a_token_is_nobody_before_the_hub_has_seen_it() -> None:
     [
         ("GET", "/v1/size", True),
         ("HEAD", "/v1/size", True),
-        ("GET", "/badge", True),
+        ("GET", "/v1/badge", True),
+        ("HEAD", "/v1/badge", True),
         ("GET", "/v1/docs", False),
-        ("GET", "/badge", True),
-        ("HEAD", "/badge", True),
         ("GET", "/", False),
         ("GET", "/healthz", False),
         ("GET", "/gradio_api/queue/data", False),

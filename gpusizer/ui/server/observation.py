@@ -10,10 +10,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.core.structured_log import FACTS
 from gpusizer.text import LANGUAGES
+from gpusizer.ui.presenters.badge import PATH as BADGE_PATH
 from gpusizer.ui.presenters.pieces.addresses import PAGE_PATHS
 from gpusizer.ui.presenters.pieces.frame import ENDPOINTS_PATH
 from gpusizer.ui.questions.metrics import Metrics
-from gpusizer.ui.server.badge_route import PATH as BADGE_PATH
 from gpusizer.ui.server.http_api import DOCS_PATH, OPENAPI_PATH, PATH
 
 LOGGER = "gpusizer.requests"
@@ -25,8 +25,8 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS"})
 _EXACT = frozenset(
     {
         *PAGE_PATHS.values(),
-        *(f"/{ENDPOINTS_PATH}", "/style.css", "/llms.txt", "/healthz", "/metrics", BADGE_PATH),
-        *(DOCS_PATH, OPENAPI_PATH, *(f"{PATH}/{question}" for question in USE_CASES)),
+        *(f"/{ENDPOINTS_PATH}", "/style.css", "/llms.txt", "/healthz", "/metrics"),
+        *(DOCS_PATH, OPENAPI_PATH, BADGE_PATH, *(f"{PATH}/{question}" for question in USE_CASES)),
     }
 )
 _BEGINNINGS = (

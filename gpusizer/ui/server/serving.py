@@ -4,8 +4,7 @@
 /en/, /zh/, /pt/     below these, events and files of the pages
 /gradio_api/         the public endpoints over HTTP and for gradio_client; MCP
 /endpoints           Gradio's own description of the endpoints
-/v1/                 the same questions over plain HTTP, without a session
-/badge               a picture for model cards
+/v1/                 the same questions over plain HTTP, without a session, and badges
 /llms.txt, /healthz  for programs
 /metrics             for Prometheus, where the settings say so
 """
@@ -42,11 +41,11 @@ from gpusizer.text import Language
 from gpusizer.ui import Application
 from gpusizer.ui.page.page_scripts import HEAD, STYLE
 from gpusizer.ui.page.sessions import keep_less
+from gpusizer.ui.presenters.badge import PATH as BADGE_PATH
 from gpusizer.ui.presenters.pieces.addresses import PAGE_PATHS
 from gpusizer.ui.questions.endpoints import PUBLIC
 from gpusizer.ui.questions.tools import JsonTools
 from gpusizer.ui.questions.work_pool import PLACES
-from gpusizer.ui.server.badge_route import PATH as BADGE_PATH
 from gpusizer.ui.server.badge_route import badge_route
 from gpusizer.ui.server.doors.answer_headers import AnswerHeaders
 from gpusizer.ui.server.doors.checked_calls import CheckedCalls, held_bytes
@@ -277,7 +276,7 @@ def _program_routes(application: Application) -> list[BaseRoute]:
     async def metrics(_: Request) -> Response:
         return Response(monitor.metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
-    routes: list[BaseRoute] = [Mount(PATH, api), badge, Route("/healthz", health)]
+    routes: list[BaseRoute] = [badge, Mount(PATH, api), Route("/healthz", health)]
     return [*routes, Route("/metrics", metrics)] if monitor.settings.metrics else routes
 
 

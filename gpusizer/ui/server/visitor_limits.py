@@ -17,8 +17,6 @@ from gpusizer.core.work_turns import TURNS, WorkTurns
 from gpusizer.text import LANGUAGES, say_error
 from gpusizer.ui.questions.asker import with_asker
 from gpusizer.ui.questions.work_pool import WorkPool
-from gpusizer.ui.server.badge_route import PATH as BADGE_PATH
-from gpusizer.ui.server.badge_route import error_response
 from gpusizer.ui.server.http_api import DOCS_PATH, OPENAPI_PATH, PATH
 from gpusizer.ui.server.http_status import error_headers, language_of, status_of
 from gpusizer.ui.server.question_counter import QuestionCounter, key_of
@@ -31,8 +29,8 @@ class VisitorLimits:
     """ASGI middleware that writes down who asks, and refuses a visitor's questions with 429 past
     the limits: of questions and of processor time in a minute, and of questions under way.
 
-    Questions are requests below /v1, badges, and the calls of Gradio's endpoints and pages, which
-    are its POST requests. Files, streams of answers, health and metrics are none.
+    Questions are requests below /v1, and the calls of Gradio's endpoints and pages, which are its
+    POST requests. Files, streams of answers, health and metrics are none.
     """
 
     def __init__(
@@ -109,17 +107,15 @@ def is_question(scope: Scope) -> bool:
     if scope["type"] != "http":
         return False
     path = scope["path"]
-    if path == BADGE_PATH or path.startswith(f"{PATH}/"):
+    if path.startswith(f"{PATH}/"):
         return path not in (DOCS_PATH, OPENAPI_PATH) and scope["method"] in ("GET", "HEAD")
     return bool(scope["method"] == "POST")
 
 
 def refusal(scope: Scope, error: GpusizerError) -> Response:
-    """The error object; Gradio's own clients show its `detail`. A badge is grey."""
+    """The error object; Gradio's own clients show its `detail`."""
     page = (name for name in LANGUAGES if scope["path"].startswith(f"/{name}/"))
     language = next(page, None) or language_of(Request(scope))
-    if scope["path"] == BADGE_PATH:
-        return error_response(error, language)
     message = say_error(error, language)
     body = {**error_json(error, message), "detail": message}
     return JSONResponse(body, status_of(error), error_headers(error, language))
