@@ -1,25 +1,21 @@
 """Refresh all data that ages, and test it: `python -m scripts.refresh [STEP …]`.
 
-Steps are models (embedded snapshots, read from the Hub again), prices (to rent and to buy), gpus
-(the catalogue is tested and dated) and accuracy (errors against measurements, written to the page
-and to docs/accuracy.md). A source that cannot be read or is refused keeps what it had, and the
-other steps go on. At the end the integrity tests must pass, else the exit status is 1 and nothing
-should be published. `--summary FILE` writes what happened in Markdown.
+Steps are models (embedded snapshots, read from the Hub again), prices (to rent and to buy) and
+accuracy (errors against measurements, written to the page and to docs/accuracy.md). A source that
+cannot be read or is refused keeps what it had, and the other steps go on. At the end the integrity
+tests must pass, else the exit status is 1 and nothing should be published. `--summary FILE` writes
+what happened in Markdown.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
-from gpusizer.answers.data_ages import DATED_TABLES, GPU_TABLE, fingerprint
 from gpusizer.core.paths import DATA_DIR
 
 Run = Callable[[Sequence[str]], tuple[int, str]]
@@ -27,16 +23,14 @@ Run = Callable[[Sequence[str]], tuple[int, str]]
 
 GATE = (
     *("-m", "pytest", "-q", "tests/data", "tests/unit/test_embedded.py"),
-    *("tests/unit/test_data_ages.py", "tests/test_accuracy.py", "tests/test_publication.py"),
+    *("tests/test_accuracy.py", "tests/test_publication.py"),
     *("tests/test_training_accuracy.py", "tests/test_documents.py"),
 )
 """The integrity tests: what is refreshed is whole, plausible, and predicts as well as before."""
-_CATALOGUE = ("-m", "pytest", "-q", "tests/data/test_gpu_catalogue.py")
 
 STEPS: Mapping[str, tuple[str, ...]] = {
     "models": ("-m", "scripts.add_model", "--all"),
     "prices": ("-m", "scrapers.prices"),
-    "gpus": ("-m", "scripts.refresh", "--date-gpus"),
     "accuracy": ("-m", "bench.accuracy", "--publish", "--write-docs"),
 }
 """The commands by step, in their order: errors are measured on refreshed snapshots."""
@@ -54,8 +48,6 @@ class StepResult:
 def main(argv: Sequence[str]) -> int:
     """Run the steps, then the integrity tests; return 1 when they fail, else 0."""
     arguments = _parser().parse_args(argv)
-    if arguments.date_gpus:
-        return date_gpus(_run, datetime.now(UTC).date().isoformat())
     unknown = sorted(set(arguments.steps) - set(STEPS))
     if unknown:
         _parser().error(f"no step {', '.join(unknown)}")
@@ -80,35 +72,12 @@ def refresh(run: Run, steps: Sequence[str]) -> list[StepResult]:
 
 def summary(results: Sequence[StepResult]) -> str:
     """Markdown: how each step ended, and what it said."""
-    sections = ["How old the data is now is on the page, under “How we know”.\n"]
+    sections = []
     for result in results:
         ending = "done" if result.status == 0 else f"exit status {result.status}"
         output = "\n".join(result.lines)
         sections.append(f"## {result.name}: {ending}\n\n```\n{output}\n```\n")
     return "\n".join(sections)
-
-
-def date_gpus(run: Run, today: str, table: Path = DATED_TABLES) -> int:
-    """Date the catalogue of GPUs if it has changed since it was dated and its tests pass.
-
-    Prices of cards that it lacks are named by `scrapers.prices`; rows are added by hand.
-    """
-    status, output = run(_CATALOGUE)
-    print(output)
-    if status == 0 and _dated(table).get(GPU_TABLE) != fingerprint(DATA_DIR / GPU_TABLE):
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(("table", "fingerprint", "date"))
-        writer.writerow((GPU_TABLE, fingerprint(DATA_DIR / GPU_TABLE), today))
-        table.write_text(text.getvalue(), "utf-8")
-    return status
-
-
-def _dated(table: Path) -> dict[str, str]:
-    if not table.is_file():
-        return {}
-    with table.open(encoding="utf-8", newline="") as file:
-        return {row["table"]: row["fingerprint"] for row in csv.DictReader(file)}
 
 
 def _run(arguments: Sequence[str]) -> tuple[int, str]:
@@ -127,7 +96,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m scripts.refresh", description=__doc__)
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)}")
     parser.add_argument("--summary", type=Path, help="file for what happened, in Markdown")
-    parser.add_argument("--date-gpus", action="store_true", help=argparse.SUPPRESS)
     return parser
 
 

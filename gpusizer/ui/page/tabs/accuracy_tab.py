@@ -1,5 +1,5 @@
 """The tab "How we know": errors against measurements, a pasted log against the predictions,
-methods, their limits, how old the data is, and the API."""
+methods, their limits, and the API."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 import gradio as gr
 
-from gpusizer.answers.data_ages import data_ages
 from gpusizer.ui.page import page_scripts as scripts
 from gpusizer.ui.page.other_tabs import Questions
 from gpusizer.ui.page.tabs.tab_fields import Listeners, Part, go_button, html, part_fold
@@ -22,12 +21,8 @@ def build(tab: gr.Tab, questions: Questions, listeners: Listeners) -> Mapping[st
     errors = html("", "gs-accuracy-block")
     tab.select(questions.accuracy, None, errors, **listeners("accuracy"))
     fold = _log_fold(questions, listeners)
-    texts = (
-        frame.method_html(words),
-        frame.data_ages_html(data_ages(), words),
-        frame.api_html(words),
-    )
-    html(join(texts), "gs-method-block", scripts.COPY)
+    texts = join((frame.method_html(words), frame.api_html(words)))
+    html(texts, "gs-method-block", scripts.COPY)
     return {"know.errors": errors, "log.fold": fold}
 
 

@@ -1,10 +1,9 @@
-"""The page around the answer: header, welcome, method, age of the data, and API."""
+"""The page around the answer: header, welcome, method, and API."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gpusizer.answers.data_ages import DataAge
 from gpusizer.core.tables import toml_of
 from gpusizer.hub.reading_steps import ReadingStep
 from gpusizer.text import LANGUAGES
@@ -124,21 +123,6 @@ def method_html(words: Words) -> Html:
             class_="gs-method",
         ),
     )
-
-
-def data_ages_html(ages: Sequence[DataAge], words: Words) -> Html:
-    """Write a list of dates, one line for each kind of data."""
-    listed = bullets(_age(age, words) for age in ages)
-    title = el("h3", words("ages.title"))
-    return section("ages", title, listed, class_="gs-section gs-small")
-
-
-def _age(age: DataAge, words: Words) -> str:
-    """Name the kind of data, and the day or the days between which it was read."""
-    dates = age.newest
-    if age.oldest != age.newest:
-        dates = words("ages.between", oldest=age.oldest, newest=age.newest)
-    return words(f"ages.{age.kind}", dates=dates)
 
 
 ENDPOINTS_PATH = "endpoints"
