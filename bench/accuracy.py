@@ -8,8 +8,8 @@ For every row of `data/measurements` (or of files in that form) it makes the req
 would make, reads the public JSON, and prints errors in three columns (`bench/evaluation.py`).
 `--training` prints the training runs alone, by framework and method. `--update-baseline` writes the
 errors that the tests allow at most, and refuses to raise any of them for the same rows. `--publish`
-writes `data/generated/accuracy.json`, which the page shows; `--write-docs` also writes
-`docs/accuracy.md` and the headline of the README.
+writes `data/generated/accuracy.json`; `--write-docs` also writes `docs/accuracy.md`, which the page
+shows, and the headline of the README.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ from datetime import date
 from pathlib import Path
 
 from bench.recommended_setups import Recommendation
-from gpusizer.answers.accuracy import percent_text
 from gpusizer.core.paths import GENERATED_DIR
 from gpusizer.core.tables import toml_of
+from gpusizer.core.units import percent_text
 
 FILE = GENERATED_DIR / "recommendations.json"
 ALL = "all"

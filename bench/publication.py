@@ -14,13 +14,7 @@ from typing import Any
 import pandas as pd
 
 from bench import agreement, quality
-from bench.authors import author_rows
-from bench.errors import RivalSummary, Shared
-from bench.evaluation import APART, MEMORY, SPEED, Accuracy, Columns, Key
-from bench.first_contact import not_fitted_on
-from bench.rivals import AUTO, NAMED, versions
-from bench.speed_left_out import KINDS, errors_left_out
-from gpusizer.answers.accuracy import (
+from bench.accuracy_table import (
     FILE,
     AccuracyTable,
     AuthorRow,
@@ -28,11 +22,17 @@ from gpusizer.answers.accuracy import (
     QualityErrors,
     SpeedsLeftOut,
     accuracy_from_json,
-    percent_text,
     rival_text,
 )
+from bench.authors import author_rows
+from bench.errors import RivalSummary, Shared
+from bench.evaluation import APART, MEMORY, SPEED, Accuracy, Columns, Key
+from bench.first_contact import not_fitted_on
+from bench.rivals import AUTO, NAMED, versions
+from bench.speed_left_out import KINDS, errors_left_out
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import toml_of
+from gpusizer.core.units import percent_text
 from gpusizer.quality.evidence import read_rows
 from gpusizer.text import say_note
 

@@ -23,11 +23,11 @@ from typing import Any
 import pandas as pd
 
 from bench import agreement
+from bench.accuracy_table import load_accuracy
 from bench.embedded_answers import offline_answers
 from bench.publication import DOCUMENT, document
 from bench.recommendation_rules import Advice, broken
 from bench.recommended_setups import FILE, Recommendation, Suggestion, read_recommendations
-from gpusizer.answers.accuracy import load_accuracy
 from gpusizer.core.errors import GpusizerError
 from gpusizer.ui.questions.answer_cache import Answers
 

@@ -1,10 +1,10 @@
 """Refresh all data that ages, and test it: `python -m scripts.refresh [STEP …]`.
 
 Steps are models (embedded snapshots, read from the Hub again), prices (to rent and to buy) and
-accuracy (errors against measurements, written to the page and to docs/accuracy.md). A source that
-cannot be read or is refused keeps what it had, and the other steps go on. At the end the integrity
-tests must pass, else the exit status is 1 and nothing should be published. `--summary FILE` writes
-what happened in Markdown.
+accuracy (errors against measurements, written to docs/accuracy.md). A source that cannot be read or
+is refused keeps what it had, and the other steps go on. At the end the integrity tests must pass,
+else the exit status is 1 and nothing should be published. `--summary FILE` writes what happened in
+Markdown.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import pytest
 
 from bench import accuracy, bands, baseline, first_contact, left_out, served_answers, start_up_logs
 from bench.accuracy import baseline_errors, report_lines, worst_rows
+from bench.accuracy_table import FILE
 from bench.errors import (
     Comparison,
     frame_of,
@@ -35,7 +36,6 @@ from bench.rivals import (
     naive_weights_bytes,
     versions,
 )
-from gpusizer.answers.accuracy import FILE
 from gpusizer.answers.requests.request import SizeRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.gpus import load_catalogue

@@ -16,13 +16,13 @@ import pytest
 import requests
 from packaging.requirements import Requirement
 
-from gpusizer.core.paths import DATA_DIR, PACKAGE_DIR, find_data
+from gpusizer.core.paths import DATA_DIR, DOCS_DIR, PACKAGE_DIR, find_folder
 from tests.ports import free_port
 from tests.test_architecture import MODULES, imports
 
 ROOT = Path(__file__).resolve().parents[1]
 _BENCHMARKS_ONLY = re.compile(
-    r"generated/(measured_models/|hf_mem|model_types|recommendations\.)"
+    r"generated/(accuracy\.|measured_models/|hf_mem|model_types|recommendations\.)"
     r"|measurements/(card_classes|gguf_sizes|pipelines|recommendations|training)\."
 )
 
@@ -105,6 +105,7 @@ def test_the_wheel_holds_every_table_that_answers_read(wheel: Path) -> None:
     }
     assert {name for name in tables - packed if not _BENCHMARKS_ONLY.search(name)} == set()
     assert {"gpusizer/text/pt.toml", "gpusizer/_scrapers/readme/arguments.toml"} <= packed
+    assert "gpusizer/docs/accuracy.md" in packed
     assert {name.split("/")[0] for name in packed} == {"gpusizer", "gpusizer-0.1.0.dist-info"}
 
 
@@ -125,7 +126,8 @@ def test_the_installed_program_serves_its_page(installed: Path, tmp_path: Path) 
         assert process.stdout
         assert any(str(port) in line for line in process.stdout), (tmp_path / "log").read_text()
         url = f"http://127.0.0.1:{port}"
-        assert "gpusizer" in requests.get(url, timeout=300).text
+        page = requests.get(url, timeout=300).text
+        assert "gpusizer" in page and "How near the answers are" in page
         answer = requests.get(f"{url}/v1/size?model=Qwen/Qwen3-8B&top=1", timeout=300).json()
         assert answer["model"]["parameters"] == 8_190_735_360
         process.terminate()
@@ -210,8 +212,9 @@ def test_the_build_uses_the_versions_that_tests_use() -> None:
 
 
 def test_a_checkout_has_its_tables_beside_the_package(tmp_path: Path) -> None:
-    assert find_data(PACKAGE_DIR) == ROOT / "data" == DATA_DIR
+    assert find_folder(PACKAGE_DIR, "data") == ROOT / "data" == DATA_DIR
+    assert ROOT / "docs" == DOCS_DIR
     package = tmp_path / "site-packages" / "gpusizer"
     (package / "data").mkdir(parents=True)
     (package.parent / "data").mkdir()
-    assert find_data(package) == package / "data"
+    assert find_folder(package, "data") == package / "data"

@@ -10,17 +10,20 @@ PACKAGE_DIR = Path(__file__).resolve().parents[1]
 """Folder of the package `gpusizer`."""
 
 
-def find_data(package: Path) -> Path:
-    """Return the folder of the tables: inside an installed package, beside that of a checkout.
+def find_folder(package: Path, name: str) -> Path:
+    """Return a folder that ships: inside an installed package, beside that of a checkout.
 
     The folder inside wins: what lies beside an installed package is some other package's.
     """
-    installed = package / "data"
-    return installed if installed.is_dir() else package.parent / "data"
+    installed = package / name
+    return installed if installed.is_dir() else package.parent / name
 
 
-DATA_DIR = find_data(PACKAGE_DIR)
+DATA_DIR = find_folder(PACKAGE_DIR, "data")
 """Tables that people edit."""
+
+DOCS_DIR = find_folder(PACKAGE_DIR, "docs")
+"""Documents, of which `accuracy.md` alone ships."""
 
 GENERATED_DIR = DATA_DIR / "generated"
 """Folder of files that commands write and that are not edited by hand."""

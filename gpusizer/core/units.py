@@ -9,6 +9,7 @@ KIB = 2**10
 TERA = 10**12
 SECONDS_PER_MINUTE = 60
 SECONDS_PER_HOUR = 3600
+_FAR = 9.995  # larger shares are printed as ">999%"
 
 
 def significant(value: float) -> float:
@@ -62,6 +63,25 @@ def format_count(count: float) -> str:
             value = count / limit
             return f"{value:.3g}{suffix}" if value < 1000 else f"{value:.0f}{suffix}"
     return f"{count:g}"
+
+
+def percent_text(share: float | None, *, signed: bool = False) -> str:
+    """A share as people read it: two digits below one percent, then one, then none.
+
+    >>> [percent_text(x) for x in (0.0, 0.0013, 0.0194, 0.3087, 39.92, None)]
+    ['0%', '0.13%', '1.9%', '31%', '>999%', '—']
+    >>> percent_text(-0.0119, signed=True)
+    '−1.2%'
+    """
+    if share is None:
+        return "—"
+    size = abs(share)
+    sign = ("−" if share < 0 else "+") if signed and round(size, 4) else ""
+    if size >= _FAR:
+        return f">{sign}999%"
+    value = size * 100
+    digits = 0 if value >= 9.95 or not round(value, 2) else 1 if value >= 0.995 else 2
+    return f"{sign}{value:.{digits}f}%"
 
 
 def _three_digits(value: float) -> str:

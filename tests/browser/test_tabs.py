@@ -27,7 +27,7 @@ TABS = {
     "train": ("&gpu=4090&method=qlora&model=" + LLAMA, "#gs-training .gs-ranked tbody tr"),
     "reverse": ("&gpu=3090%20%2B%203060%20%2B%2064gb%20ram", "#gs-reverse-grid [role=gridcell]"),
     "catalogue": ("", "#gs-catalogue-grid [role=gridcell]"),
-    "know": ("", "#gs-accuracy"),
+    "know": ("", "#gs-accuracy [lang=en] table"),
     "log": ("", "#gs-log-go"),
 }
 
@@ -92,9 +92,10 @@ def test_a_tab_by_its_address(visit: Open, tab: str, language: Language) -> None
         window.show(width, theme)
         assert serious(page) == []
         if tab == "know":
-            page.locator(".gs-errors").first.wait_for()
-            assert page.evaluate(_OVERLAPS, "#gs-accuracy > p, #gs-accuracy > .gs-scroll") == []
-            assert page.evaluate(_NARROW, "#gs-accuracy .gs-scroll, .gs-errors th") == []
+            assert page.evaluate(_OVERLAPS, "#gs-accuracy p, #gs-accuracy table") == []
+            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+            links = page.locator("#gs-accuracy a").evaluate_all("all => all.map(a => a.href)")
+            assert links and all(link.startswith("https://") for link in links)
     assert f"tab={tab}" in page.url
 
 

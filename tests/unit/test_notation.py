@@ -82,7 +82,6 @@ SHOWN: dict[str, Callable[[Language], str]] = {
     "training": _tab("train", FormCall(TRAINING)),
     "models": _tab("models_for", FormCall({"gpu": "RTX 3090 + 64GB RAM"})),
     "catalogue": _tab("catalogue"),
-    "accuracy": _tab("accuracy"),
     "log": _tab("check_log", engine_logs.VLLM_V1, "Qwen/Qwen3-8B", "H100"),
     "summary": _summary,
 }

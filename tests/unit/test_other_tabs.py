@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from urllib.parse import urlencode
 
@@ -15,6 +16,7 @@ from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.page.asked import FormCall, Wish
 from gpusizer.ui.page.forms import FORMS
 from gpusizer.ui.page.other_tabs import Questions
+from gpusizer.ui.page.tabs.know_tab import accuracy_markdown
 from gpusizer.ui.presenters.pieces.words import Words
 from tests.asking import listing
 from tests.pages import page_handlers
@@ -105,3 +107,12 @@ def test_the_catalogue_is_searched_as_in_the_shell(language: Language) -> None:
     assert "GeForce RTX 4090 24GB" in above
     table = questions.catalogue("")["catalogue.table"]
     assert len(table["value"]["data"]) == len(sizer.catalogue.gpus)
+
+
+def test_the_document_of_errors_is_below_the_pages_heading_and_links_to_sources_alone() -> None:
+    text = accuracy_markdown()
+    assert re.findall(r"^#+ How near.*", text, re.M) == ["## How near the answers are"]
+    assert not re.search(r"^# ", text, re.M)
+    links = re.findall(r"\]\(([^)]*)\)", text)
+    assert len(links) > 50 and all(link.startswith("https://") for link in links)
+    assert "constants listed in rule_sources.csv" in text

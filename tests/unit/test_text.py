@@ -287,8 +287,7 @@ def test_every_key_is_used() -> None:
 
     Codes of errors, notes and reasons stand there without their kind ("note."). What is put
     together is listed in FAMILIES; for the page it is read off the f-strings of its modules,
-    where whatever fills a blank has to stand somewhere in the code, or be a component that
-    `data/` publishes errors of.
+    where whatever fills a blank has to stand somewhere in the code.
     """
     tables = [toml_of(str(file)) for file in (ROOT / "gpusizer" / "ui").rglob("*.toml")]
     written = strings(*CODE) | set(words_in(tables))
@@ -301,10 +300,6 @@ def test_every_key_is_used() -> None:
             or (key.startswith(("error.", "reason.")) and set(key.split(".")[1:]) <= written)
         )
     }
-    published = "\n".join(
-        file.read_text(encoding="utf-8") for file in (ROOT / "data").rglob("accuracy.json")
-    )
-    blanks = written | set(re.findall(r'"component": "(\w+)"', published))
     patterns = {
         pattern_of(node)
         for module in modules(ROOT / "gpusizer" / "ui")
@@ -317,7 +312,7 @@ def test_every_key_is_used() -> None:
 
     def is_known(words: str) -> bool:
         matches = (re.fullmatch(pattern, words) for pattern in patterns)
-        return words in blanks or any(
+        return words in written or any(
             match and all(map(is_known, match.groups())) for match in matches
         )
 

@@ -10,7 +10,7 @@ from gradio.components.navbar import Navbar
 from gpusizer.text import LANGUAGES
 from gpusizer.ui.page import page_scripts as scripts
 from gpusizer.ui.page.handlers import Handlers
-from gpusizer.ui.page.tabs import accuracy_tab, answer_tabs, compare_tab, size_tab
+from gpusizer.ui.page.tabs import answer_tabs, compare_tab, know_tab, size_tab
 from gpusizer.ui.page.tabs.tab_fields import Listeners, Part, html, query_box
 from gpusizer.ui.page.tabs.tab_form import keep_same
 from gpusizer.ui.presenters.pieces import frame
@@ -42,11 +42,11 @@ def build_page(
             forms.append(answer_tabs.build_train(questions, tab, listeners))
         with _tab("reverse", words) as tab:
             forms.append(answer_tabs.build_reverse(questions, tab, listeners))
-        with _tab("know", words) as tab:
-            known = accuracy_tab.build(tab, questions, listeners)
+        with _tab("know", words):
+            log_fold = know_tab.build(questions, listeners)
     tabs.change(None, None, None, js=scripts.call("gsAddress.opened"), **listeners.quiet("tab"))
     keep_same(forms, listeners)
-    filled: dict[str, Part] = {"tabs": tabs, **listed, **known}
+    filled: dict[str, Part] = {"tabs": tabs, **listed, "log.fold": log_fold}
     for form in forms:
         filled |= form.filled
 

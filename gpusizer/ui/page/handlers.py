@@ -119,9 +119,7 @@ class Handlers(Listening):
             shown |= _own_fields(state)
         if state.tab == "catalogue":
             shown |= self.questions.catalogue()
-        if tab == "know":
-            shown["know.errors"] = self.questions.accuracy()
-        else:
+        if tab in FORMS:
             form = FORMS[tab]
             texts = form.read(query)
             if moved or tab == "compare" or form.first[0] in texts:

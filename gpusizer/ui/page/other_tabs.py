@@ -7,7 +7,6 @@ from functools import partial
 
 import gradio as gr
 
-from gpusizer.answers.accuracy import load_accuracy
 from gpusizer.answers.logs.log_checks import check
 from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.requests.request import ListingRequest
@@ -19,7 +18,6 @@ from gpusizer.core.errors import GpusizerError
 from gpusizer.hub.reading_steps import OnStep, watched
 from gpusizer.ui.page.asked import START, FormCall, Shown
 from gpusizer.ui.page.forms import FORMS, OF_NAMED_GPUS, Form, query_of
-from gpusizer.ui.presenters.accuracy import accuracy_html
 from gpusizer.ui.presenters.catalogue import COLUMNS as CATALOGUE_COLUMNS
 from gpusizer.ui.presenters.catalogue import catalogue_html, sold_first
 from gpusizer.ui.presenters.log import log_html
@@ -62,10 +60,6 @@ class Questions(Listening):
         gpus = listing.gpus if named else sold_first(listing.gpus)
         rows = grid_value(CATALOGUE_COLUMNS, gpus, self.words)
         return _listed(above, gr.update(value=rows, visible=True))
-
-    def accuracy(self) -> str:
-        """Return the table of prediction errors."""
-        return accuracy_html(load_accuracy(), self.words)
 
     def train(self, asked: FormCall) -> Iterator[Shown]:
         """Yield what is told while the model is read, then memory, time and price of fine-tuning,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpusizer.answers.accuracy import percent_text
 from gpusizer.core.byte_ranges import Amount
-from gpusizer.core.units import GIB, format_count, format_gb, format_gib
+from gpusizer.core.units import GIB, format_count, format_gb, format_gib, percent_text
 from gpusizer.fit.speed import Rate
 from gpusizer.text import NOTATIONS, Language
 

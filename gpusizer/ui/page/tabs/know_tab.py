@@ -1,29 +1,41 @@
-"""The tab "How we know": errors against measurements, a pasted log against the predictions,
-methods, their limits, and the API."""
+"""The tab "How we know": a pasted log against the predictions, methods, their limits, the API, and
+the document of errors against measurements."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
 
 import gradio as gr
 
+from gpusizer.core.paths import DOCS_DIR
 from gpusizer.ui.page import page_scripts as scripts
 from gpusizer.ui.page.other_tabs import Questions
-from gpusizer.ui.page.tabs.tab_fields import Listeners, Part, go_button, html, part_fold
+from gpusizer.ui.page.tabs.tab_fields import Listeners, go_button, html, part_fold
 from gpusizer.ui.presenters.pieces import frame
 from gpusizer.ui.presenters.pieces.html import join
 
+_HEADING = re.compile(r"^(?=#)", re.M)
+_RELATIVE_LINK = re.compile(r"\[([^\]]*)\]\((?!https://)[^)]*\)")
 
-def build(tab: gr.Tab, questions: Questions, listeners: Listeners) -> Mapping[str, Part]:
-    """Build the tab; return the component for the errors, which is filled when the tab opens, and
-    the fold for a log, by name."""
+
+def build(questions: Questions, listeners: Listeners) -> gr.Accordion:
+    """Build the tab; return the fold for a log."""
     words = questions.words
-    errors = html("", "gs-accuracy-block")
-    tab.select(questions.accuracy, None, errors, **listeners("accuracy"))
     fold = _log_fold(questions, listeners)
     texts = join((frame.method_html(words), frame.api_html(words)))
     html(texts, "gs-method-block", scripts.COPY)
-    return {"know.errors": errors, "log.fold": fold}
+    gr.Markdown(accuracy_markdown(), elem_id="gs-accuracy")
+    return fold
+
+
+def accuracy_markdown() -> str:
+    """Return the document of errors, which is in English, below the page's own heading.
+
+    Links to other files of the repository, which the page has not, are plain text.
+    """
+    text = (DOCS_DIR / "accuracy.md").read_text("utf-8")
+    shown = _RELATIVE_LINK.sub(r"\1", _HEADING.sub("#", text))
+    return f'<div lang="en">\n\n{shown}\n</div>'
 
 
 def _log_fold(questions: Questions, listeners: Listeners) -> gr.Accordion:

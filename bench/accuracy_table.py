@@ -10,10 +10,9 @@ from functools import cache
 from gpusizer.core.loose_values import StoredObject
 from gpusizer.core.messages import Note
 from gpusizer.core.paths import GENERATED_DIR
+from gpusizer.core.units import percent_text
 
 FILE = GENERATED_DIR / "accuracy.json"
-
-_FAR = 9.995  # larger shares are printed as ">999%"
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,22 +216,3 @@ def rival_text(errors: RivalErrors | None, *, named: bool = False) -> str:
     if named:
         mean, answered = errors.named_mean, errors.named_answered
     return f"{percent_text(mean)} ({answered}/{errors.asked})"
-
-
-def percent_text(share: float | None, *, signed: bool = False) -> str:
-    """A share as people read it: two digits below one percent, then one, then none.
-
-    >>> [percent_text(x) for x in (0.0, 0.0013, 0.0194, 0.3087, 39.92, None)]
-    ['0%', '0.13%', '1.9%', '31%', '>999%', '—']
-    >>> percent_text(-0.0119, signed=True)
-    '−1.2%'
-    """
-    if share is None:
-        return "—"
-    size = abs(share)
-    sign = ("−" if share < 0 else "+") if signed and round(size, 4) else ""
-    if size >= _FAR:
-        return f">{sign}999%"
-    value = size * 100
-    digits = 0 if value >= 9.95 or not round(value, 2) else 1 if value >= 0.995 else 2
-    return f"{sign}{value:.{digits}f}%"
