@@ -48,7 +48,7 @@ def _response(answer: Answer, headers: Headers, language: Language) -> Response:
 
 
 def _error_response(error: GpusizerError, language: Language, _: str | None) -> Response:
-    """The error's badge, which nobody keeps. shields.io reads no answer but one of status 200."""
+    """Build an uncached badge of the error. shields.io reads answers of status 200 alone."""
     return _json(error_badge(error, language), error_headers(error, language))
 
 
