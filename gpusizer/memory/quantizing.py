@@ -2,8 +2,7 @@
 
 GGUF files are made tensor by tensor on a CPU. AWQ, GPTQ, INT8 and NVFP4 calibrate: the model lies
 in system memory, and its layers pass through one GPU, one after the other, with what samples make
-of them (`calibrated`). `quantizing.toml` has the figures of llama.cpp's tools and where they are
-known from.
+of them (`calibrated`).
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from dataclasses import dataclass, replace
 
 from gpusizer.core.byte_ranges import Amount, fitted
 from gpusizer.core.messages import Note
-from gpusizer.core.tables import toml_of
 from gpusizer.memory.calibrated import Calibration, Method, calibrated_memory, largest, text_groups
+from gpusizer.memory.engines import LLAMA_CPP
 from gpusizer.memory.projector import projector_bytes
 from gpusizer.memory.quants.dynamic import is_own_mix
 from gpusizer.memory.quants.gguf import Gguf, header_bytes
@@ -25,7 +24,6 @@ from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tasks import writes_text
 from gpusizer.model.tensor_roles import Kind
 
-_GGUF = toml_of(__file__)
 _CALIBRATES = "llm-compressor"
 _WIDE_GGUF = "gguf-f16"
 _WIDE = 2  # bytes of a value
@@ -33,6 +31,25 @@ _NEED_A_MATRIX = ("iq1_", "iq2_", "iq3_xxs", "q2_k_s")  # tools/quantize/quantiz
 _WIDENED_BY_CONVERTER = "fp8"  # conversion/base.py, dequant_model
 _KEPT_BY_CONVERTER = ("mxfp4", "mxfp4_moe")  # GptOssModel.repack_mxfp4
 _BY_FAMILY: Mapping[str, Method] = {"awq": "awq", "gptq": "gptq", "int8": "int8", "nvfp4": "nvfp4"}
+
+# What the tools hold while they make a GGUF file, with the lines of their code or the runs that say
+# so. Three figures are a band: low, likely, high. Runs are known of one project for each tool, so
+# nothing is fitted on them: published peaks have to lie in the band.
+
+# conversion/base.py widens each tensor to FP32 before it writes 16 bits, and gguf-py/gguf/lazy.py
+# keeps every step of the one that is being written: at least 4 + 2 bytes, 2 + 4 + 4 + 2 where
+# experts are stacked to one tensor. Qwen3-30B-A3B peaked at 9.4 GB
+# (https://github.com/ggml-org/llama.cpp/pull/15648), 12 bytes for each parameter of a layer's
+# experts beside the process: those of a layer are freed together.
+_CONVERTED_BYTES = (6, 12, 24)
+_CONVERTER_BYTES = fitted(300_000_000, 800_000_000, 1_500_000_000)
+# src/llama-quant.cpp: an FP32 copy and a buffer of four bytes a value, and the source, of which two
+# are mapped. Qwen2.5-0.5B peaked at 1.42 GB (https://github.com/ggml-org/llama.cpp/pull/24631), ten
+# bytes for each value of its largest tensor; since
+# https://github.com/ggml-org/llama.cpp/pull/27795 the two buffers end at 8 GB.
+_QUANTIZED_BYTES, _MAPPED_BYTES = 8, 2
+_MOST_BUFFER_BYTES = 8_000_000_000
+_QUANTIZER_BYTES = fitted(20_000_000, 100_000_000, 300_000_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +104,7 @@ def quantizing(
     method, arch = method_of(quant), profile.architecture
     if method is None or arch is None or not arch.hidden_size or not writes_text(profile):
         return None
-    tool = _GGUF["tool"] if method == "gguf" else _CALIBRATES
+    tool = LLAMA_CPP.name if method == "gguf" else _CALIBRATES
     made = Quantizing(method, tool, quant)
     if not is_wide_enough(profile, quant):
         return replace(made, notes=(_needs_wide(profile, tool),))
@@ -164,19 +181,18 @@ def _gguf_file_bytes(profile: ModelProfile, quant: Quant) -> int:
 def converter_ram(profile: ModelProfile) -> Amount:
     """System memory of the converter: steps of the tensor that it writes."""
     values, experts = _gguf_tensors(profile)
-    low, likely, high = _GGUF["converted_bytes"]
-    process = fitted(*_GGUF["converter_bytes"])
+    low, likely, high = _CONVERTED_BYTES
     together = max(values, experts)
     most = max(high * values, likely * (values + experts))
-    return process + fitted(low * values, likely * together, most)
+    return _CONVERTER_BYTES + fitted(low * values, likely * together, most)
 
 
 def quantizer_ram(profile: ModelProfile) -> Amount:
     """System memory of llama-quantize: buffers for its largest tensor, and that tensor mapped."""
     values, _ = _gguf_tensors(profile)
-    whole, mapped = _GGUF["quantized_bytes"] * values, _GGUF["mapped_bytes"] * values
-    buffers = min(whole, _GGUF["most_buffer_bytes"])
-    return fitted(*_GGUF["quantizer_bytes"]) + fitted(buffers, buffers + mapped, whole + mapped)
+    whole, mapped = _QUANTIZED_BYTES * values, _MAPPED_BYTES * values
+    buffers = min(whole, _MOST_BUFFER_BYTES)
+    return _QUANTIZER_BYTES + fitted(buffers, buffers + mapped, whole + mapped)
 
 
 def _gguf_tensors(profile: ModelProfile) -> tuple[int, int]:

@@ -12,7 +12,6 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 
 from gpusizer.core.byte_ranges import Provenance, exactly
-from gpusizer.core.tables import toml_of
 from gpusizer.hub.tensors import Indices
 from gpusizer.memory.engines.base import Loaded
 from gpusizer.memory.engines.llama_versions import BuildRules, as_cached
@@ -31,7 +30,20 @@ DEFAULT_UBATCH = 512
 CELLS = 256  # cells a cache is padded to; 32 before flash attention became the default
 _ON_HOST_FIRST = (Part.TEXT, Part.MTP, Part.ENCODER)
 _DRAFT_TYPE = "f16"
-_WINDOW_IGNORED = frozenset(toml_of(__file__)["window_ignored"])
+_WINDOW_IGNORED = frozenset(
+    {
+        "mistral",
+        "mixtral",
+        "phi3",
+        "phimoe",
+        "qwen2",
+        "qwen2_moe",
+        "qwen3",
+        "qwen3_moe",
+        "starcoder2",
+    }
+)
+"""Models whose `sliding_window` llama.cpp does not read: their cache is of full length."""
 
 
 def ubatch(workload: Workload) -> int:

@@ -12,14 +12,17 @@ from enum import Enum
 from functools import lru_cache
 
 from gpusizer.core.messages import Note
-from gpusizer.core.tables import toml_of
 from gpusizer.core.units import significant
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Architecture, LayerRun
 from gpusizer.model.architecture.layer_kinds import Layer
 from gpusizer.model.profile import ModelProfile
 
-_OF_BEFORE = frozenset(toml_of(__file__)["latent_as_heads"])
+# LLM_ARCH_DEEPSEEK2 of src/llama-arch.cpp. Files of then are still handed out: that of
+# deepseek-v2:16b in Ollama's library is of 2024 (https://github.com/ollama/ollama/pull/17201).
+_LATENT_AS_HEADS = frozenset({"deepseek_v2", "deepseek_v3"})
+"""Types of models with a latent (MLA) that llama.cpp converted before pull request 12801 (April
+2025), without kv_b split up."""
 _NUMBER = re.compile(r"\d+")
 _MONTH = re.compile(r"20\d\d-[01]\d")
 
@@ -123,7 +126,7 @@ def older_file_notes(profile: ModelProfile, workload: Workload) -> tuple[Note, .
     request or the file itself says which it is, and of models that are younger."""
     arch = profile.architecture
     unsaid = workload.gguf_date is None and profile.format != "gguf"
-    if arch is None or not unsaid or arch.model_type not in _OF_BEFORE:
+    if arch is None or not unsaid or arch.model_type not in _LATENT_AS_HEADS:
         return ()
     heads, latents = (as_cached(arch, rules_of(None, made=made)) for made in ("", None))
     more = heads.growing_elements_per_token / (latents.growing_elements_per_token or 1)

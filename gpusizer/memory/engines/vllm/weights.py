@@ -24,13 +24,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from operator import mul
 
-from gpusizer.core.tables import toml_of
 from gpusizer.core.units import MIB
 from gpusizer.memory.engines.base import Split
 from gpusizer.memory.workload import Workload
@@ -55,7 +54,16 @@ _FUSED = {
     Slot.GATE: "gate_up",
     Slot.UP: "gate_up",
 }
-_FUSED_NAMES: Mapping[str, str] = toml_of(__file__)
+_FUSED_NAMES = {
+    "in_proj_qkv": "in_proj_qkvz",
+    "in_proj_z": "in_proj_qkvz",
+    "in_proj_a": "in_proj_ba",
+    "in_proj_b": "in_proj_ba",
+    "q_b_proj": "q_b_proj",
+    "q_a_proj": "qkv_a",
+    "kv_a_proj_with_mqa": "qkv_a",
+}
+"""Names of matrices -> the fused one that vLLM loads them into."""
 _SUFFIX = re.compile(r"(\.linear)?\.(weight|qweight|weight_packed)$")
 _ON_EVERY_RANK = re.compile(
     r"(q_a_proj|kv_a_proj_with_mqa|mm_input_projection_weight|patch_merger|patch_embed\w*"
