@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from gpusizer.core.errors import UnknownGpu
 from gpusizer.core.paths import DATA_DIR
-from gpusizer.core.tables import toml_of
 from gpusizer.gpus.gpu import Gpu
 from gpusizer.gpus.names import (
     NameKey,
@@ -232,7 +231,15 @@ _COMPUTER = re.compile(
     r"(?:apple )?(mac ?studio|mac ?book ?pro|mac ?book ?air|mac ?mini|mac ?pro|imac)"
     r" (?:with )?(\d{2,4}) ?(?:gb|gib|g)?"
 )
-_MODELS: Mapping[str, str] = toml_of(__file__)
+_MODELS = {
+    "macstudio": "Mac Studio",
+    "macbookpro": "MacBook Pro",
+    "macbookair": "MacBook Air",
+    "macmini": "Mac mini",
+    "macpro": "Mac Pro",
+    "imac": "iMac",
+}
+"""Computers of Apple, written without spaces -> their names."""
 
 
 def computers_named(text: str, gpus: Iterable[Gpu]) -> tuple[Gpu, ...]:

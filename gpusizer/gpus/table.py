@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from gpusizer.core.loose_values import Arguments
-from gpusizer.core.tables import TableRow, read_table, toml_of
+from gpusizer.core.tables import TableRow, read_table
 from gpusizer.core.units import GB, MIB, TERA
 from gpusizer.gpus.gpu import Confidence, Gpu, MemoryBasis, Price, PriceBasis, Status, Support
 
@@ -94,6 +94,10 @@ def _count(text: str) -> int:
     return value
 
 
+def _mib(text: str) -> int:
+    return _count(text) * MIB
+
+
 def _optional(parse: Parse) -> Parse:
     return lambda text: parse(text) if text else None
 
@@ -130,26 +134,66 @@ def _evidence(text: str) -> tuple[str, str]:
     return basis, _required(note)
 
 
-_PARSERS: Mapping[str, Parse] = {
-    "text": str,
-    "required": _required,
-    "count": _count,
-    "number": _number,
-    "optional_number": _optional(_number),
-    "integer": _optional(lambda text: int(_number(text))),
-    "giga": _optional(_times(GB)),
-    "tera": _optional(_times(TERA)),
-    "mib": lambda text: _count(text) * MIB,
-    "optional_mib": _optional(lambda text: _count(text) * MIB),
-    "evidence": _evidence,
-    "optional_evidence": _optional(_evidence),
-    "flag": _boolean,
-    "support": _support,
-    "ecc": _one_of("yes", "no", "optional"),
-    "status": _one_of(*get_args(Status)),
-    "confidence": _one_of(*get_args(Confidence)),
-}
+_integer = _optional(lambda text: int(_number(text)))
+_giga, _tera = _optional(_times(GB)), _optional(_times(TERA))
+# Not derived from the dataclass: a new field must not change the published file by accident.
 COLUMNS: Columns = {
-    column: (field, _PARSERS[parser]) for column, (field, parser) in toml_of(__file__).items()
+    "name": ("name", _required),
+    "vendor": ("vendor", _required),
+    "segment": ("segment", _required),
+    "architecture": ("architecture", _required),
+    "compute_capability": ("compute_capability", str),
+    "release_year": ("release_year", _count),
+    "memory_gb": ("memory_marketing_gb", _number),
+    "memory_usable_mib": ("memory_bytes", _mib),
+    "memory_usable_basis": ("memory_evidence", _evidence),
+    "memory_torch_mib": ("torch_memory_bytes", _optional(_mib)),
+    "memory_torch_basis": ("torch_memory_evidence", _optional(_evidence)),
+    "memory_type": ("memory_type", str),
+    "memory_bandwidth_gbs": ("bandwidth_bytes_per_second", _giga),
+    "bus_width_bits": ("bus_width_bits", _integer),
+    "ecc": ("ecc", _one_of("yes", "no", "optional")),
+    "unified_memory": ("unified_memory", _boolean),
+    "devices_per_board": ("devices_per_board", _count),
+    "fp32_tflops": ("fp32_flops", _tera),
+    "fp16_vector_tflops": ("fp16_vector_flops", _tera),
+    "fp16_tensor_tflops_dense": ("fp16_tensor_flops", _tera),
+    "fp16_tflops_fp16acc_dense": ("fp16_tensor_fp16acc_flops", _tera),
+    "bf16_tflops_dense": ("bf16_flops", _tera),
+    "tf32_tflops_dense": ("tf32_flops", _tera),
+    "int8_tops_dense": ("int8_ops", _tera),
+    "fp8_tflops_dense": ("fp8_flops", _tera),
+    "fp4_tflops_dense": ("fp4_flops", _tera),
+    "shader_cores": ("shader_cores", _integer),
+    "tensor_cores": ("tensor_cores", _integer),
+    "sm_or_cu": ("compute_units", _integer),
+    "boost_mhz": ("boost_mhz", _optional(_number)),
+    "tdp_w": ("power_watts", _optional(_number)),
+    "form_factor": ("form_factor", _required),
+    "slots": ("slots", _optional(_number)),
+    "pcie_gen": ("pcie_generation", _integer),
+    "pcie_lanes": ("pcie_lanes", _integer),
+    "pcie_gbs_bidirectional": ("pcie_bytes_per_second", _giga),
+    "nvlink": ("nvlink", _boolean),
+    "nvlink_gen": ("nvlink_generation", _integer),
+    "nvlink_gbs_total": ("nvlink_bytes_per_second", _giga),
+    "interconnect": ("interconnect", str),
+    "interconnect_gbs_total": ("interconnect_bytes_per_second", _giga),
+    "interconnect_domain": ("interconnect_domain", _integer),
+    "multi_gpu_note": ("multi_gpu_note", str),
+    "bf16_support": ("bf16_support", _boolean),
+    "fp8_support": ("fp8_support", _boolean),
+    "fp4_support": ("fp4_support", _boolean),
+    "int8_support": ("int8_support", _boolean),
+    "flash_attn2_support": ("flash_attention_2", _support),
+    "software": ("software", _required),
+    "status": ("status", _one_of(*get_args(Status))),
+    "confidence": ("confidence", _one_of(*get_args(Confidence))),
+    "launch_usd": ("launch_usd", _optional(_number)),
+    "launch_price_note": ("launch_note", str),
+    "rent_usd_hour": ("rent_usd", _optional(_number)),
+    "sources": ("sources", _required),
+    "notes": ("notes", str),
 }
+"""Columns of `data/gpus.csv`: the field of Gpu that each fills, and what reads its cell."""
 _PRICE_COLUMNS = ("rent_source", "rent_date")
