@@ -11,16 +11,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from gpusizer.core.tables import toml_of
 from gpusizer.model.tensor_roles import Kind, Part, Slot, stack_of
 from gpusizer.model.weights import WeightGroup
 
 HeadWidths = Mapping[int, tuple[int, int]]
 
 _OTHER_ATTENTION = re.compile("indexer|cross|encoder_attn|EncDec|controllers")
-_NAMES = {
-    name: re.compile("".join(pieces)) for name, pieces in toml_of(__file__)["recurrent"].items()
-}
+# Decays and gates of a state. Projections of the same module are the state's own, not attention's:
+# Mamba and gated delta nets (`A_log`), RWKV (`time_*`, `r_k`), RG-LRU, mLSTM, lightning attention.
+_DECAY = re.compile(
+    r"\.(A_log|time_decay|time_first|time_faaaa|r_k|rg_lru\.recurrent_param|[if]gate_preact"
+    r"|slope_rate|ssm_a)(\.|$)"
+)
+# Heads x width of a head of a state of one matrix for each head (RWKV-5 to 7).
+_BONUS = re.compile(r"\.(r_k|time_faaaa)$")
+# The inner vector of RWKV-4, which keeps three sums of it and two inputs.
+_VECTOR = re.compile(r"\.time_first$")
+# Modules that mix no tokens, although they call a matrix "key".
+_FEED_FORWARD = re.compile(r"(^|\.)(mlp|ffn|feed_forward|channel_mix)$")
 _LONGEST_KERNEL = 64
 _MOST_ATTENTIONS = 8  # of one layer
 _RWKV4_VECTORS = 5
@@ -56,7 +64,7 @@ class LayerStack:
 def stack_in(groups: Iterable[WeightGroup], layers: int | None, hidden: int | None) -> LayerStack:
     """The stack of `layers` layers of width `hidden`, as its tensors show it."""
     own = language_stack(groups, layers, hidden)
-    decays = [g for g in own if _NAMES["decay"].search(g.pattern)]
+    decays = [g for g in own if _DECAY.search(g.pattern)]
     attention = [g for g in _attention(own) if not _belongs_to_state(g, decays)]
     return LayerStack(
         widths=kv_widths(own),
@@ -114,7 +122,7 @@ def _attention(stack: Iterable[WeightGroup]) -> Iterator[WeightGroup]:
     for group in stack:
         mixes = group.slot in (Slot.K, Slot.V, Slot.QKV, Slot.KV_A) and group.kind is Kind.LINEAR
         other = _OTHER_ATTENTION.search(group.pattern)
-        if mixes and not other and not _NAMES["feed_forward"].search(_module(group.pattern)):
+        if mixes and not other and not _FEED_FORWARD.search(_module(group.pattern)):
             yield group
 
 
@@ -164,7 +172,7 @@ def _conv_elements(stack: Iterable[WeightGroup]) -> dict[int, int]:
     """(kernel - 1) inputs of every channel of each layer's short convolutions."""
     elements: dict[int, int] = {}
     for group in stack:
-        if group.kind is Kind.CONV and _NAMES["conv"].search(group.pattern) and group.layers:
+        if group.kind is Kind.CONV and "conv" in group.pattern and group.layers:
             kept = _remembered(group.shape) * group.count // len(group.layers)
             if kept:
                 for layer in group.layers:
@@ -191,9 +199,9 @@ def _state_elements(stack: Iterable[WeightGroup]) -> dict[int, int]:
         size = 0
         if group.pattern.endswith(".A_log") and len(group.shape) > 1 and group.shape[-1] > 1:
             size = prod(group.shape)
-        elif _NAMES["bonus"].search(group.pattern) and len(group.shape) == 2:
+        elif _BONUS.search(group.pattern) and len(group.shape) == 2:
             size = group.elements * group.shape[1]
-        elif _NAMES["vector"].search(group.pattern) and len(group.shape) == 1:
+        elif _VECTOR.search(group.pattern) and len(group.shape) == 1:
             size = _RWKV4_VECTORS * group.elements
         if size:
             elements.update(dict.fromkeys(group.layers or (), size))
