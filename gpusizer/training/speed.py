@@ -9,13 +9,12 @@ activations and 2 for those of trained weights, 2 again where activations are re
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
 from gpusizer.core.paths import DATA_DIR
-from gpusizer.core.tables import records_by, toml_of
+from gpusizer.core.tables import records_by
 from gpusizer.core.units import significant
 from gpusizer.fit.speed.rate import Rate
 from gpusizer.gpus import Gpu
@@ -30,7 +29,16 @@ _LINK_SHARE = 0.7  # of one direction of NVLink and the like, by large all-reduc
 _PCIE_SHARE = 0.3  # two RTX 3090 sharding a 7B model: about 10 of 32 GB/s
 _NETWORK_BYTES_PER_SECOND = 50e9  # 400 Gbit/s for each GPU: what training clusters have
 _EXPERT_SHARE = 0.4  # Megatron-Bridge on H100: Qwen3-30B-A3B against dense Llama 3
-_OFFLOAD_SHARE: Mapping[str, float] = toml_of(__file__)
+_OFFLOAD_SHARE = {
+    "none": 1.0,
+    "activations": 0.85,
+    "optimizer": 0.6,
+    "parameters": 0.95,
+    "model": 0.55,
+    "all": 0.5,
+    "nvme": 0.15,
+}
+"""Share of the speed that training keeps with what is offloaded."""
 _HIDDEN = 0.8  # of the shorter of computing and sending, where a fabric does not need the GPU
 _SMALL_STEP = 512  # tokens of a step whose kernels take as long to launch as to compute
 
