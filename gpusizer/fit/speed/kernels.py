@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from gpusizer.core.tables import toml_of
 from gpusizer.fit.speed.classes import SERVING
 from gpusizer.gpus import Gpu
+from gpusizer.memory.engines import VLLM
 from gpusizer.memory.engines.abilities import Abilities
 from gpusizer.memory.workload import Workload
 
@@ -152,7 +152,30 @@ of 48 and 94 x 128 x 2.
 """
 _EXPERT_PRODUCTS = 2  # gate and up together, and down
 _OF_MARLIN = ("awq-", "gptq-int")
-_LAUNCHED_TOGETHER = toml_of(__file__)["launched_together"]
+
+
+class ExpertLaunches(NamedTuple):
+    """Releases since which one launch is for all experts of a mixture in AWQ or GPTQ.
+
+    Attributes:
+        many: for more than `few` experts.
+        every: for any number of them.
+    """
+
+    many: tuple[int, int, int]
+    every: tuple[int, int, int]
+    few: int
+
+    def together(self, release: tuple[int, int, int], experts: int) -> bool:
+        """Whether a release launches a kernel once for so many experts."""
+        return release >= (self.many if experts > self.few else self.every)
+
+
+# Pull request 13236 of February 2025 took another kernel for more than 32, 14447 rewrote Marlin's.
+# SGLang ran vLLM 0.8.4's until sgl-kernel had its own (pull requests 7683 and 8112 of July 2025);
+# answers are about its present releases.
+_LAUNCHED_TOGETHER = {VLLM.slug: ExpertLaunches(many=(0, 7, 3), every=(0, 8, 5), few=32)}
+"""By the slug of an engine."""
 
 _FLASH_BY_DEFAULT = 6325  # PR 15434, August 2025: --flash-attn auto
 _READS_ON_GDDR = 2.0
@@ -327,8 +350,7 @@ def expert_launch_seconds(
     newest release where none is named."""
     if release is None or engine not in _LAUNCHED_TOGETHER or not quant.startswith(_OF_MARLIN):
         return 0.0
-    since = _LAUNCHED_TOGETHER[engine]
-    together = release >= tuple(since["many" if experts > since["few"] else "every"])
+    together = _LAUNCHED_TOGETHER[engine].together(release, experts)
     return 0.0 if together else experts * _EXPERT_PRODUCTS * EXPERT_LAUNCH_SECONDS
 
 
