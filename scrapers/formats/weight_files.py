@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from gpusizer.core.errors import NoWeights
 from gpusizer.core.loose_values import JsonObject
-from gpusizer.core.tables import toml_of
 from gpusizer.hub.snapshot import ADAPTER_COMPONENT, Format, Variant
 from scrapers.formats.gguf_files import choose_variant, first_incomplete, gguf_variants
 from scrapers.formats.weight_sets import (
@@ -30,11 +29,40 @@ ROOT_COMPONENT = "model"
 PIPELINE_INDEX = "model_index.json"
 MODULES_INDEX = "modules.json"
 
-_TABLES = toml_of(__file__)
-_FORMATS = {ending: name for name, endings in _TABLES["formats"].items() for ending in endings}
-_NO_WEIGHTS, _NOTHING, _MAIN_FOLDERS, _PICKLES = (
-    tuple(_TABLES["names"][name]) for name in ("no_weights", "nothing", "main_folders", "pickles")
+_FORMATS = {
+    ".safetensors": "safetensors",
+    ".gguf": "gguf",
+    ".bin": "pickle",
+    ".pt": "pickle",
+    ".pth": "pickle",
+    ".ckpt": "pickle",
+    ".pkl": "pickle",
+    ".h5": "keras",
+    ".keras": "keras",
+    ".msgpack": "flax",
+    ".onnx": "onnx",
+    ".pb": "tensorflow",
+    ".tflite": "tflite",
+    ".nemo": "nemo",
+    ".mlpackage": "coreml",
+}
+"""Endings of files of weights -> the name of their format in NoWeights."""
+_NO_WEIGHTS = (
+    "training_args.",
+    "optimizer.",
+    "scheduler.",
+    "rng_state",
+    "trainer_state",
+    "scaler.",
+    "tokenizer.",
+    "random_states",
 )
+"""Beginnings of files of trainers and tokenizers whose names end like those of weights."""
+_NOTHING = (".gitattributes", "README.md")
+"""Files of repositories that hold nothing."""
+# The denoiser of a pipeline comes first: profiles take their facts from the first component.
+_MAIN_FOLDERS = ("transformer", "unet", "transformer_2", "prior", "decoder")
+_PICKLES = (".bin", ".pth", ".pt", ".ckpt", ".pkl")
 # Meta's releases have one file for each rank of model parallelism.
 _CONSOLIDATED = re.compile(r"(?:.*/)?consolidated\.\d\d\.pth")
 

@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
 
-from gpusizer.core.tables import toml_of
 from scrapers.prices.rows import PriceRow, readable
 
 NAME = "gpu-pricing-tracker"
@@ -25,7 +23,29 @@ TAIL_BYTES = 2_000_000
 PATH = "/cherielilili/gpu-pricing-tracker/HEAD/data/observations.csv"
 
 _PROVIDERS = {"lambda": "Lambda", "crusoe": "Crusoe", "sfcompute": "SF Compute"}
-_LABELS: Mapping[str, str] = toml_of(__file__)
+_LABELS = {
+    "A100_PCIE_40GB": "A100 PCIe 40GB",
+    "A100_PCIE_80GB": "A100 PCIe 80GB",
+    "A100_SXM_40GB": "A100 SXM 40GB",
+    "A100_SXM_80GB": "A100 SXM 80GB",
+    "B200": "B200 180GB",
+    "B300": "B300 288GB",
+    "GB200": "GB200 186GB",
+    "GH200": "GH200 96GB",
+    "H100_NVL": "H100 94GB",
+    "H100_PCIE": "H100 PCIe 80GB",
+    "H100_SXM": "H100 SXM 80GB",
+    "H200": "H200 141GB",
+    "L40": "L40 48GB",
+    "L40S": "L40S 48GB",
+    "MI300X": "MI300X 192GB",
+    "MI325X": "MI325X 256GB",
+    "MI355X": "MI355X 288GB",
+    "RTX_4090": "RTX 4090 24GB",
+    "RTX_5090": "RTX 5090 32GB",
+    "RTX_PRO_6000": "RTX 6000 Pro 96GB",
+}
+"""The tracker's models, as data/rental_labels.csv names them; any other keeps its name."""
 
 
 def shape(body: bytes, today: str) -> list[PriceRow]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from gpusizer.core.tables import toml_of
 from scrapers.readme.words import LAST_TEXTS
 
 _NAMES = re.compile(
@@ -21,7 +19,19 @@ _NAMES = re.compile(
 )
 _MODEL_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{1,96}")
 _MODEL_SIZE = re.compile(r"(?:^|[-_x.])[A-Za-z]?\d+(?:\.\d+)?[BbMm](?:$|[-_.])")
-_SYNONYMS: Mapping[str, str] = toml_of(__file__)
+_SYNONYMS = {
+    "f16": "fp16",
+    "f32": "fp32",
+    "bfloat16": "bf16",
+    "float16": "fp16",
+    "float32": "fp32",
+    "half precision": "fp16",
+    "half-precision": "fp16",
+    "半精度": "fp16",
+    "meia precisão": "fp16",
+    "mxfp4_moe": "mxfp4",
+}
+"""How cards write a quantization, in small letters -> its name here."""
 
 
 @dataclass(frozen=True, slots=True)

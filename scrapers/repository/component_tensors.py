@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from gpusizer.core.errors import (
@@ -13,7 +13,6 @@ from gpusizer.core.errors import (
     ModelUnreadable,
     UnsupportedDtype,
 )
-from gpusizer.core.tables import toml_of
 from gpusizer.core.units import KIB
 from gpusizer.hub.snapshot import Component, Format, WeightFile
 from gpusizer.hub.tensors import TensorGroup, count_names, merge_groups
@@ -190,7 +189,16 @@ def _indexed_shards(reader: RepoFiles, plan: ComponentPlan, index: str) -> list[
     return shards
 
 
-_PREFIXES: Mapping[str, str] = toml_of(__file__)
+# The denoiser comes first: the pipeline's profile takes its facts from the first component.
+_PREFIXES = {
+    "model.diffusion_model.": "denoiser",
+    "first_stage_model.": "vae",
+    "vae.": "vae",
+    "cond_stage_model.": "text_encoder",
+    "conditioner.": "text_encoder",
+    "text_encoders.": "text_encoder",
+}
+"""Beginnings of tensors' names in a checkpoint of one file -> component."""
 _BARE_DENOISERS = ("double_blocks.{}.", "joint_blocks.{}.", "input_blocks.{}.")
 _OTHER = "other"
 _ORDER = ("denoiser", "text_encoder", "vae", _OTHER)

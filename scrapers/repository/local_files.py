@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -20,7 +20,6 @@ from yaml import YAMLError
 
 from gpusizer.core.errors import MalformedRepo, ModelUnreadable, RepoFileNotFound, UnsupportedDtype
 from gpusizer.core.loose_values import JsonObject, JsonValue
-from gpusizer.core.tables import toml_of
 from gpusizer.core.units import KIB
 from gpusizer.hub.tensors import Entries, group_entries
 from scrapers.client.hub_api import RepoInfo, is_plain_path, parse_info
@@ -35,7 +34,20 @@ from scrapers.repository.repo_files import RepoFiles
 
 _CARD_BYTES = 64 * KIB  # YAML takes a second for each megabyte
 _MAX_DEPTH = 6
-_SAFETENSORS_REASONS: Mapping[str, str] = toml_of(__file__)
+_SAFETENSORS_REASONS = {
+    "recursion limit": "too_deep",
+    "missing field": "tensor_entry",
+    "invalid value": "tensor_entry",
+    "overflow": "shape",
+    "header too small": "truncated",
+    "header too large": "header_length",
+    "UTF-8": "not_utf8",
+    "invalid JSON": "not_json",
+    "offset": "data_offsets",
+    "not fully covered": "beyond_end",
+    "incomplete metadata": "beyond_end",
+}
+"""Words in the safetensors library's errors -> reason of MalformedRepo; the first match counts."""
 _UNKNOWN_DTYPE = re.compile(r"unknown variant `([^`]{1,40})`")
 
 

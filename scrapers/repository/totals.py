@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from gpusizer.core.dtypes import DTYPE_BITS, stored_bytes
 from gpusizer.core.errors import GatedModel, LimitsExceeded
 from gpusizer.core.loose_values import JsonValue, object_in
-from gpusizer.core.tables import toml_of
 from gpusizer.hub.snapshot import Component, Config, Format, Totals, WeightFile
 from scrapers.client.hub_api import RepoInfo
 from scrapers.formats.shard_index import ShardIndex
@@ -23,7 +22,18 @@ from scrapers.limits import Limits
 Weights = tuple[Format, tuple[Component, ...], dict[str, Config]]
 """Format, components and small configurations of a repository."""
 
-_TORCH_DTYPES: Mapping[str, str] = toml_of(__file__)
+_TORCH_DTYPES = {
+    "float64": "F64",
+    "float32": "F32",
+    "float": "F32",
+    "bfloat16": "BF16",
+    "float16": "F16",
+    "half": "F16",
+    "float8_e4m3fn": "F8_E4M3",
+    "int8": "I8",
+}
+"""torch's dtype names in configurations (`torch_dtype`, since 2025 `dtype`) -> safetensors
+names."""
 _DEFAULT_DTYPE = "F32"  # the dtype that transformers saved before configurations stated it
 # Least and largest share of the file bytes that a plausible `total_size` has.
 _LEAST_SHARE, _LARGEST_SHARE = 0.9, 1.001
