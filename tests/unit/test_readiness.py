@@ -55,7 +55,7 @@ def test_what_a_repository_stores_is_ready() -> None:
 @each(
     "engine, flags",
     [
-        *base._TABLES["converted"].items(),
+        *base._CONVERTED.items(),
         ("transformers", {**snippets._BITS, "fp32": ""}),
         ("diffusers", {**snippets._BITS, **snippets._FLOATS, "fp32": ""}),
     ],

@@ -10,7 +10,6 @@ from typing import Literal
 
 from gpusizer.core.errors import InvalidModelId
 from gpusizer.core.messages import Note
-from gpusizer.core.tables import toml_of
 from gpusizer.fit.parallelism.platforms import setup_of
 from gpusizer.fit.way import Way, room_on, start_limit_on
 from gpusizer.hub.model_ref import check_revision, is_repo_id
@@ -29,7 +28,47 @@ Options = Mapping[str, str | float | tuple[str, ...] | None]
 HEAD_NODE = "HEAD_NODE"
 """Placeholder in a command for the address of the first of several machines."""
 
-_TABLES = toml_of(__file__)
+_CONVERTED: Mapping[str, Mapping[str, Flag]] = {
+    "vllm": {
+        "fp8": ("--quantization", "fp8"),
+        "bnb-nf4": ("--quantization", "bitsandbytes"),
+        "bnb-nf4-dq": ("--quantization", "bitsandbytes"),
+        "fp32": ("--dtype", "float32"),  # by default vLLM converts FP32 checkpoints to 16 bits
+    },
+    "sglang": {
+        "fp8": ("--quantization", "fp8"),
+        "fp32": ("--dtype", "float32"),
+    },
+    "tgi": {
+        "fp8": ("--quantize", "fp8"),
+        "bnb-int8": ("--quantize", "bitsandbytes"),
+        "bnb-nf4": ("--quantize", "bitsandbytes-nf4"),
+        "bnb-nf4-dq": ("--quantize", "bitsandbytes-nf4"),
+    },
+}
+"""The options by which engines quantize weights while they load them, by engine and quantization.
+"""
+_CACHES: Mapping[str, Mapping[str, str]] = {
+    "vllm": {
+        "fp8": "fp8",
+        "fp8_e4m3": "fp8_e4m3",
+        "fp8_e5m2": "fp8_e5m2",
+        "bf16": "bfloat16",
+        "bfloat16": "bfloat16",
+    },
+    "sglang": {
+        "fp8": "fp8_e4m3",
+        "fp8_e4m3": "fp8_e4m3",
+        "fp8_e5m2": "fp8_e5m2",
+        "bf16": "bf16",
+        "bfloat16": "bf16",
+    },
+    "tgi": {"fp8": "fp8_e4m3fn", "fp8_e4m3": "fp8_e4m3fn", "fp8_e5m2": "fp8_e5m2"},
+    "tensorrt-llm": {"fp8": "fp8", "fp8_e4m3": "fp8"},
+    "ollama": {"q8_0": "q8_0", "int8": "q8_0", "q4_0": "q4_0"},
+}
+"""Their words for types of the KV cache. What they lack is left out; 16 bits are the default of
+every engine."""
 _SPELLED_NODES = 4  # of more machines a note names only the first and the last
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@-]*")
 _BYTES_OF_16_BITS = 2
@@ -207,7 +246,7 @@ class LaunchPlan:
 
         For a type that the engine lacks, a note is returned instead.
         """
-        kind, spelled = self.workload.kv_dtype, _TABLES["caches"].get(self.engine, {})
+        kind, spelled = self.workload.kv_dtype, _CACHES.get(self.engine, {})
         if kind in spelled or ALIASES.get(kind, kind) in _SIXTEEN_BITS:
             return spelled.get(kind, ""), ()
         return "", (Note("launch_cache_type", engine=self.engine, kv_dtype=kind),)
@@ -218,7 +257,7 @@ class LaunchPlan:
         A checkpoint as stored needs none, unless the engine would narrow it. A quantization that
         the engine is not able to make needs another repository; a note says so.
         """
-        able = _TABLES["converted"].get(self.engine, {})
+        able = _CONVERTED.get(self.engine, {})
         loads_as_stored = self.stored and self.quant != "fp32"
         if self.quant in able and not self.quantized and not loads_as_stored:
             return dict([able[self.quant]]), ()

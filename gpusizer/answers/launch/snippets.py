@@ -3,16 +3,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from gpusizer.answers.launch.base import LaunchCommand, LaunchPlan, literal
 from gpusizer.core.messages import Note
-from gpusizer.core.tables import toml_of
 
-_TABLES = toml_of(__file__)
-_CLASSES: Mapping[str, str] = _TABLES["classes"]
-_BITS: Mapping[str, dict[str, str]] = _TABLES["bitsandbytes"]
-"""Settings of bitsandbytes by the quantization that it makes while it loads."""
+_CLASSES = {
+    "image-text-to-text": "AutoModelForImageTextToText",
+    "feature-extraction": "AutoModel",
+    "sentence-similarity": "AutoModel",
+    "text2text-generation": "AutoModelForSeq2SeqLM",
+    "translation": "AutoModelForSeq2SeqLM",
+    "summarization": "AutoModelForSeq2SeqLM",
+}
+"""Task -> transformers' class that loads the model, where it is not AutoModelForCausalLM."""
+_NF4 = {"load_in_4bit": "True", "bnb_4bit_quant_type": '"nf4"'}
+_COMPUTED = {"bnb_4bit_compute_dtype": "torch.bfloat16"}
+_BITS = {
+    "bnb-int8": {"load_in_8bit": "True"},
+    "bnb-nf4": {**_NF4, **_COMPUTED},
+    "bnb-nf4-dq": {**_NF4, "bnb_4bit_use_double_quant": "True", **_COMPUTED},
+}
+"""Settings of bitsandbytes, as Python, by the quantization that it makes while it loads."""
 _FLOATS = {"fp8": "Float8WeightOnlyConfig"}
 """Classes of torchao.quantization by what they make while a pipeline loads: weights in E4M3,
 products in 16 bits (docs/source/en/quantization/torchao.md of huggingface/diffusers). The

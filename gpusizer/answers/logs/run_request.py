@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpusizer.answers.logs.rules import ParsedLog, is_host
 from gpusizer.core.loose_values import Arguments
-from gpusizer.core.tables import toml_of
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.memory.kv_cache import ALIASES, BYTES_PER_ELEMENT
 
@@ -17,9 +15,20 @@ _BACKEND = re.compile(r"[A-Za-z]+?(?=\d|$|_)")
 BACKENDS = {"MTL": "Metal", **{name: name for name in ("CUDA", "ROCm", "SYCL", "Metal", "Vulkan")}}
 """llama.cpp's names of backends, as in the names of their devices and of a build."""
 
-_TABLES = toml_of(__file__)
-_SIZES: Mapping[str, str] = _TABLES["sizes"]
-_LABELS: Mapping[str, str] = _TABLES["labels"]
+# llama_model_ftype_name, src/llama-model-loader.cpp: "Q4_K - Medium", "IQ3_S mix - 3.66 bpw".
+_SIZES = {"Small": "_s", "Medium": "_m", "Large": "_l"}
+"""The end of a label -> that of its slug."""
+_LABELS = {
+    "f16": "gguf-f16",
+    "bf16": "gguf-f16",
+    "f32": "gguf-f32",
+    "all f32": "gguf-f32",
+    "mxfp4": "mxfp4_moe",
+    "mxfp4 moe": "mxfp4_moe",
+    "q2_k_m": "q2_k",
+    "iq3_s mix": "iq3_m",
+}
+"""A label in small letters -> slug, where these differ."""
 
 
 @dataclass(frozen=True, slots=True)
