@@ -8,7 +8,7 @@ from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, GIB, TERA
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs, rent_usd_per_hour
-from gpusizer.ui.presenters.pieces.grid import Column, gpu_cell, laid_out, marked, numbers
+from gpusizer.ui.presenters.pieces.grid import Column, gpu_cell, marked, numbers
 from gpusizer.ui.presenters.pieces.html import Html, el, section
 from gpusizer.ui.presenters.pieces.number_format import DASH
 from gpusizer.ui.presenters.pieces.words import Words
@@ -31,33 +31,42 @@ def sold_first(gpus: Sequence[Gpu]) -> list[Gpu]:
     return sorted(gpus, key=lambda gpu: (gpu.status != "current", -gpu.release_year))
 
 
-COLUMNS: tuple[Column[Gpu], ...] = laid_out(
-    __file__,
+COLUMNS: tuple[Column[Gpu], ...] = (
     marked(
         "gpu",
         lambda gpu: gpu.name,
         lambda gpu, words: gpu_cell(gpu.name, gpu.architecture, gpu.slug, words),
     ),
-    numbers("usable", lambda gpu: gpu.memory_bytes, Words.gib, GIB, 2),
+    numbers("usable", lambda gpu: gpu.memory_bytes, Words.gib, GIB, 2, width=118),
     numbers(
         "bandwidth",
         lambda gpu: gpu.bandwidth_bytes_per_second,
         lambda words, n: words.whole(n / GB),
         GB,
+        width=76,
     ),
     numbers(
-        "fp16", lambda gpu: gpu.fp16_flops, lambda words, n: words.number(n / TERA, ",.1f"), TERA
+        "fp16",
+        lambda gpu: gpu.fp16_flops,
+        lambda words, n: words.number(n / TERA, ",.1f"),
+        TERA,
+        width=102,
     ),
     marked(
-        "links", lambda gpu: gpu.interconnect, lambda gpu, _: el("span", gpu.interconnect or DASH)
+        "links",
+        lambda gpu: gpu.interconnect,
+        lambda gpu, _: el("span", gpu.interconnect or DASH),
+        width=112,
     ),
-    numbers("power", lambda gpu: gpu.power_watts, Words.whole),
-    Column("year", lambda gpu: gpu.release_year, lambda gpu, _: str(gpu.release_year)),
+    numbers("power", lambda gpu: gpu.power_watts, Words.whole, width=84, ascending=True),
+    Column("year", lambda gpu: gpu.release_year, lambda gpu, _: str(gpu.release_year), width=76),
     marked(
         "buy",
         lambda gpu: gpu.buy_usd,
         lambda gpu, words: price_cell(plan_costs(gpu, 1, None, DEFAULT_ASSUMPTIONS), words),
+        width=162,
+        ascending=True,
     ),
-    numbers("rent", rent_usd_per_hour, Words.usd),
+    numbers("rent", rent_usd_per_hour, Words.usd, width=106, ascending=True),
 )
 """The grid of GPUs."""

@@ -7,19 +7,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpusizer.core.tables import toml_of
-
-_TABLES = toml_of(__file__)
-
 Examples = Mapping[str, Mapping[str, str]]
 """By what a link says: the parameters of an address that is answered at one click."""
+
+_COMPARED_MODEL = "Qwen/Qwen3-32B"
+"""The model of comparisons where the tab has none."""
+_COMPARED = {
+    "RTX 3090 · RTX 4090 · RTX 5090": "rtx-3090-24gb,rtx-4090-24gb,rtx-5090-32gb",
+    "A100 · H100 · MI300X": "a100-sxm-80gb,h100-sxm-80gb,mi300x-192gb",
+    "M3 Max · DGX Spark · Strix Halo": "M3 Max 128GB,DGX Spark,Strix Halo 128GB",
+}
+TRAININGS: Examples = {
+    "QLoRA · Llama-3.1-8B-Instruct · RTX 4090": {
+        "tab": "train",
+        "model": "meta-llama/Llama-3.1-8B-Instruct",
+        "method": "qlora",
+        "gpu": "rtx-4090-24gb",
+    },
+    "LoRA · Qwen3-32B": {"tab": "train", "model": "Qwen/Qwen3-32B", "method": "lora"},
+    "Full · Qwen3-8B · 8 × H100": {
+        "tab": "train",
+        "model": "Qwen/Qwen3-8B",
+        "method": "full",
+        "gpu": "8x h100-sxm-80gb",
+    },
+}
+MACHINES: Examples = {
+    "RTX 4090": {"tab": "reverse", "gpu": "4090"},
+    "3090 + 3060 + 64 GB RAM": {"tab": "reverse", "gpu": "3090 + 3060 + 64gb ram"},
+    "M3 Max 128GB": {"tab": "reverse", "gpu": "M3 Max 128GB"},
+}
 
 
 def comparisons(model: str = "") -> Examples:
     """Return comparisons for a model: of desktop cards, of servers' cards, of one-box machines."""
-    about = {"tab": "compare", "model": model or _TABLES["compared_model"]}
-    return {name: {**about, "gpus": gpus} for name, gpus in _TABLES["compared"].items()}
-
-
-TRAININGS: Examples = _TABLES["trainings"]
-MACHINES: Examples = _TABLES["machines"]
+    about = {"tab": "compare", "model": model or _COMPARED_MODEL}
+    return {name: {**about, "gpus": gpus} for name, gpus in _COMPARED.items()}

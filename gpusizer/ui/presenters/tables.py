@@ -14,14 +14,7 @@ from gpusizer.fit.speed import Rate
 from gpusizer.ui.presenters.beside.bars import bars_html, shown_rows
 from gpusizer.ui.presenters.choices import Tier
 from gpusizer.ui.presenters.derivation import derivation_html
-from gpusizer.ui.presenters.pieces.grid import (
-    Column,
-    amount_cell,
-    gpu_cell,
-    laid_out,
-    marked,
-    numbers,
-)
+from gpusizer.ui.presenters.pieces.grid import Column, amount_cell, gpu_cell, marked, numbers
 from gpusizer.ui.presenters.pieces.html import Html, choices, el, fold, join, section
 from gpusizer.ui.presenters.pieces.losses import configuration, loss_cell, loss_sentence
 from gpusizer.ui.presenters.pieces.marks import (
@@ -151,24 +144,43 @@ def _estimates(words: Words) -> Columns[EstimateRow]:
     }
 
 
-_COLUMNS: tuple[Column[Ranked], ...] = laid_out(
-    __file__,
+_COLUMNS: tuple[Column[Ranked], ...] = (
     marked("gpu", lambda it: f"{boards_name(it.fit.gpu, it.fit.count)} {it.fit.gpu.slug}", _gpu),
     marked(
-        "speed", lambda it: _likely(_rate_of(it)), lambda it, words: _amount(_rate_of(it), words)
+        "speed",
+        lambda it: _likely(_rate_of(it)),
+        lambda it, words: _amount(_rate_of(it), words),
+        width=88,
     ),
-    marked("drawn", lambda it: _likely(it.drawn), lambda it, words: _amount(it.drawn, words)),
-    marked("buy", lambda it: it.costs.buy_usd, lambda it, words: price_cell(it.costs, words)),
     marked(
-        "rent", lambda it: it.costs.rent_usd_per_hour, lambda it, words: rent_cell(it.costs, words)
+        "drawn",
+        lambda it: _likely(it.drawn),
+        lambda it, words: _amount(it.drawn, words),
+        width=104,
+        ascending=True,
     ),
-    numbers("headroom", lambda it: it.fit.way.headroom_bytes, Words.gib, GIB, 2),
+    marked(
+        "buy",
+        lambda it: it.costs.buy_usd,
+        lambda it, words: price_cell(it.costs, words),
+        width=132,
+        ascending=True,
+    ),
+    marked(
+        "rent",
+        lambda it: it.costs.rent_usd_per_hour,
+        lambda it, words: rent_cell(it.costs, words),
+        width=112,
+        ascending=True,
+    ),
+    numbers("headroom", lambda it: it.fit.way.headroom_bytes, Words.gib, GIB, 2, width=104),
     marked(
         "verdict",
         lambda it: it.fit.verdict.place,
         lambda it, words: verdict_badge(it.fit.verdict, words),
+        width=112,
     ),
-    numbers("power", lambda it: it.power_watts, Words.whole),
+    numbers("power", lambda it: it.power_watts, Words.whole, width=90, ascending=True),
 )
 RANKING_COLUMNS = tuple(column for column in _COLUMNS if column.name != "drawn")
 """The grid of every GPU that runs a model, in the report's order."""

@@ -9,18 +9,42 @@ from http import HTTPStatus
 from starlette.requests import Request
 
 from gpusizer.core.errors import GpusizerError
-from gpusizer.core.tables import toml_of
 from gpusizer.text import LANGUAGES, Language
 
 LANGUAGE_FIELD = "lang"
 NOT_KEPT = "no-store"
 """Cache-Control of what nobody keeps."""
-CODES: Mapping[int, Sequence[str]] = {
-    int(HTTPStatus[name]): codes for name, codes in toml_of(__file__).items()
+CODES: Mapping[HTTPStatus, Sequence[str]] = {
+    HTTPStatus.BAD_REQUEST: (
+        "invalid_request",
+        "invalid_model_id",
+        "unknown_gpu",
+        "unknown_quant",
+        "unknown_engine",
+    ),
+    HTTPStatus.FORBIDDEN: ("gated_model",),
+    HTTPStatus.NOT_FOUND: (
+        "model_not_found",
+        "private_or_missing",
+        "revision_not_found",
+        "file_not_found",
+        "unknown_event",
+    ),
+    HTTPStatus.REQUEST_TIMEOUT: ("request_too_slow",),
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: ("request_too_large",),
+    HTTPStatus.UNPROCESSABLE_ENTITY: (
+        "no_weights",
+        "malformed_repo",
+        "limits_exceeded",
+        "unsupported_dtype",
+    ),
+    HTTPStatus.TOO_MANY_REQUESTS: ("too_many_requests", "hub_rate_limited"),
+    HTTPStatus.SERVICE_UNAVAILABLE: ("hub_unreachable", "server_busy", "sign_in_failed"),
+    HTTPStatus.INTERNAL_SERVER_ERROR: ("internal",),
 }
 """Errors by the status that they have."""
 STATUSES: Mapping[str, HTTPStatus] = {
-    code: HTTPStatus(status) for status, codes in CODES.items() for code in codes
+    code: status for status, codes in CODES.items() for code in codes
 }
 """By the error's code."""
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpusizer.answers.report import EstimateRow, Report
-from gpusizer.core.tables import toml_of
 from gpusizer.core.units import GIB
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
@@ -17,7 +16,26 @@ from gpusizer.ui.presenters.pieces.marks import PARTS, native_chip, parts_legend
 from gpusizer.ui.presenters.pieces.number_format import percent
 from gpusizer.ui.presenters.pieces.words import Words
 
-_TABLES = toml_of(__file__)
+_CARD_SIZES_GIB = (
+    *(1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 80, 96, 128, 192, 256),
+    *(384, 512, 640, 1024, 1536, 2048),
+)
+"""Sizes of common cards: ticks of the bars' scale."""
+_WELL_KNOWN = frozenset(
+    {
+        "bf16",
+        "fp8",
+        "q8_0",
+        "q6_k",
+        "q5_k_m",
+        "q4_k_m",
+        "awq-int4-g128",
+        "mlx-4bit",
+        "q3_k_m",
+        "q2_k",
+    }
+)
+"""Quantizations that people know by name; the table below the bars has all."""
 _CLOSEST_TICKS = 0.07  # share of the scale; closer labels would touch on a phone
 
 
@@ -46,7 +64,7 @@ def shown_rows(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
         row
         for row in rows
         if row.estimate.native
-        or (row.estimate.quant.slug in _TABLES["well_known"] and not row.needs_original_weights)
+        or (row.estimate.quant.slug in _WELL_KNOWN and not row.needs_original_weights)
     ]
     return well_known or list(rows)
 
@@ -55,7 +73,7 @@ def card_ticks(scale_bytes: float) -> list[int]:
     """Choose card sizes within the scale, from the largest down, whose labels do not touch."""
     ticks: list[int] = []
     next_place = float("inf")
-    for size in reversed(_TABLES["card_sizes_gib"]):
+    for size in reversed(_CARD_SIZES_GIB):
         place = size * GIB / scale_bytes
         if _CLOSEST_TICKS < place <= min(1, next_place - _CLOSEST_TICKS):
             ticks.append(size)

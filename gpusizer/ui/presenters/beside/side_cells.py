@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from gpusizer.answers.comparison import ComparedGpu
 from gpusizer.answers.conclusion import clauses
-from gpusizer.core.tables import toml_of
 from gpusizer.core.units import GB, GIB, TERA
 from gpusizer.fit.advice.capacity_limits import Largest
 from gpusizer.fit.fit import Fit
@@ -28,8 +27,34 @@ from gpusizer.ui.presenters.pieces.side_table import Best, Cell, Column
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.prices import break_even_cell, buy_cell, hour_cell, million_cell
 
-_BEST: Mapping[str, Best | None] = {"most": max, "least": min, "none": None}
-ROWS = {name: _BEST[best] for name, best in toml_of(__file__)["rows"].items()}
+ROWS: Mapping[str, Best | None] = {
+    "verdict": None,
+    "plan": None,
+    "quality": None,
+    "used": max,
+    "draft_memory": None,
+    "decode": max,
+    "guessed": None,
+    "prefill": max,
+    "read": max,
+    "heard": max,
+    "drawn": min,
+    "first_token": min,
+    "users_total": max,
+    "serving": max,
+    "max_context": max,
+    "max_users": max,
+    "best_quant": None,
+    "buy": min,
+    "rent": min,
+    "million": min,
+    "break_even": None,
+    "memory": max,
+    "bandwidth": max,
+    "fp16": max,
+    "power": min,
+    "links": None,
+}
 """The rows from top to bottom, each with which of its values is the best."""
 
 _Lines = Iterator[tuple[str, Cell]]

@@ -6,13 +6,37 @@ from collections.abc import Sequence
 
 from gpusizer.answers.near_models import suggested_models
 from gpusizer.core.errors import GpusizerError
-from gpusizer.core.tables import toml_of
 from gpusizer.ui.presenters.pieces.html import Html, button, el, join
 from gpusizer.ui.presenters.pieces.words import Words
 
-_TABLES = toml_of(__file__)
-_ADVICE = {code: advice for advice, codes in _TABLES["advised"].items() for code in codes}
-"""Error code -> key of the sentence with advice (`advice.<key>`)."""
+_ADVISED = {
+    "shape": ("invalid_model_id",),
+    "field": ("invalid_request", "unknown_engine", "unknown_quant", "request_too_large"),
+    "gpu": ("unknown_gpu",),
+    "spelling": ("model_not_found", "private_or_missing"),
+    "revision": ("revision_not_found", "file_not_found"),
+    "gated": ("gated_model",),
+    "weights": ("no_weights", "malformed_repo", "limits_exceeded", "unsupported_dtype"),
+    "later": (
+        "hub_unreachable",
+        "hub_rate_limited",
+        "server_busy",
+        "too_many_requests",
+        "request_too_slow",
+        "unknown_event",
+        "sign_in_failed",
+        "internal",
+    ),
+}
+"""Key of a sentence with advice (`advice.<key>`) -> codes of the errors that it is about."""
+_ADVICE = {code: advice for advice, codes in _ADVISED.items() for code in codes}
+_TITLES = {
+    "invalid_model_id": "error.title.id",
+    "model_not_found": "error.title.model",
+    "private_or_missing": "error.title.model",
+    "gated_model": "error.title.gated",
+}
+"""Error code -> key of the panel's heading; `error.title` for any other."""
 
 
 def error_html(error: GpusizerError, examples: Sequence[str], words: Words) -> Html:
@@ -25,7 +49,7 @@ def error_html(error: GpusizerError, examples: Sequence[str], words: Words) -> H
     fields = {name: value for name, value in error.fields.items() if name == "repo_id"}
     return el(
         "section",
-        el("h2", words(_TABLES["titles"].get(error.code, "error.title"))),
+        el("h2", words(_TITLES.get(error.code, "error.title"))),
         el("p", words.error(_without_suggestions(error) if near else error)),
         el("p", words(f"advice.{_ADVICE[error.code]}", **fields)),
         chips_html(near or examples, label) if examples else None,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Generic, Literal, TypedDict, TypeVar
 
 from gpusizer.core.printable import printable
-from gpusizer.core.tables import toml_of
 from gpusizer.ui.presenters.pieces.addresses import question_href
 from gpusizer.ui.presenters.pieces.html import Html, el, small
 from gpusizer.ui.presenters.pieces.number_format import DASH
@@ -34,7 +33,7 @@ class Column(Generic[_Row]):
         write: what is shown.
         datatype: type of the shown values.
         ascending: people look for the least values, so that unknown ones are sorted as largest.
-        width: pixels; 0 for a width by the contents of the widest cell. `laid_out` says both.
+        width: pixels; 0 for a width by the contents of the widest cell.
     """
 
     name: str
@@ -69,6 +68,9 @@ def numbers(
     write: Callable[[Words, float], str],
     unit: float = 1,
     digits: int | None = None,
+    *,
+    width: int = 0,
+    ascending: bool = False,
 ) -> Column[_Row]:
     """A column of amounts, sorted by how many units they are to so many digits; a dash stands for
     an unknown one."""
@@ -82,20 +84,19 @@ def numbers(
     def shown(row: _Row, words: Words) -> str:
         return known(amount(row), lambda known_amount: write(words, known_amount))
 
-    return Column(name, value, shown)
+    return Column(name, value, shown, ascending=ascending, width=width)
 
 
 def marked(
-    name: str, value: Callable[[_Row], Value], write: Callable[[_Row, Words], str]
+    name: str,
+    value: Callable[[_Row], Value],
+    write: Callable[[_Row, Words], str],
+    *,
+    width: int = 0,
+    ascending: bool = False,
 ) -> Column[_Row]:
     """A column of markup, which `el` has made, since that escapes."""
-    return Column(name, value, write, "html")
-
-
-def laid_out(module: str, *columns: Column[_Row]) -> tuple[Column[_Row], ...]:
-    """Return columns as the table `columns` beside a module says, which gives its `__file__`."""
-    layout = toml_of(module)["columns"]
-    return tuple(replace(column, **layout.get(column.name, {})) for column in columns)
+    return Column(name, value, write, "html", ascending, width)
 
 
 def grid_update(columns: Sequence[Column[_Row]], rows: Sequence[_Row], words: Words) -> GridUpdate:

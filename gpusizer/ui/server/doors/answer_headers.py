@@ -7,11 +7,23 @@ from collections.abc import Mapping
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gpusizer.core.tables import toml_of
-
-_HEADERS: Mapping[str, Mapping[str, str]] = toml_of(__file__)
-"""By the media type of an answer; of "any" for all."""
 _ANY = "any"
+_HEADERS: Mapping[str, Mapping[str, str]] = {
+    # Addresses of pages name models, which may be private: other sites are told none.
+    _ANY: {"x-content-type-options": "nosniff", "referrer-policy": "same-origin"},
+    # docs/embedding.md lets every site show pages in a frame. Gradio's pages have scripts inside
+    # and evaluate listeners' own, so that scripts are not restricted.
+    "text/html": {
+        "cache-control": "no-cache",
+        "content-security-policy": (
+            "base-uri 'self'; form-action 'self'; frame-ancestors *; object-src 'none'"
+        ),
+    },
+    # Descriptions of pages and endpoints hold the address that they were asked at.
+    "application/json": {"cache-control": "no-cache"},
+    "text/event-stream": {"cache-control": "no-store"},
+}
+"""Headers of answers that have none of the same name, by media type; of "any" for all."""
 
 
 class AnswerHeaders:

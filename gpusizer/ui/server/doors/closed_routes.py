@@ -7,16 +7,33 @@ Gradio (6.31, gradio/routes.py) serves them for every Blocks, whatever its compo
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from http import HTTPStatus
 
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gpusizer.core.tables import toml_of
 from gpusizer.text import LANGUAGES
 
-CLOSED: Sequence[str] = toml_of(__file__)["closed"]
+CLOSED = (
+    "api/",  # calls without the queue, which every listener of ours waits in
+    "component_server",  # calls methods of components; ours have none
+    "custom_component/",  # reads files of packages
+    "deep_link",  # writes a session's components to the disk
+    "dev/",  # reloads the program
+    "file/",
+    "file=",  # reads files, and streams any public address to any caller
+    "process_recording",  # takes files
+    "profiling/",
+    "proxy=",  # asks other Spaces with a token
+    "run-history/",
+    "run/",  # as "api/"
+    "runs",
+    "stream/",
+    "undo-vibe-edit",
+    "upload",  # takes files, a megabyte each and any number of them
+    "upload_progress",
+    "vibe-",
+)
 """Beginnings of routes below `/gradio_api/`."""
 _PATTERN = re.compile(
     rf"/gradio_api/(?:{'|'.join(map(re.escape, CLOSED))})|(?:^|/)(?:deep_link|monitoring)(?:/|$)"
