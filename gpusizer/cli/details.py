@@ -13,7 +13,6 @@ from typing import Any, TypeGuard
 from gpusizer.answers.json_shapes import Document
 from gpusizer.cli.output import UNKNOWN, gib, lines_text, padded
 from gpusizer.core.printable import printable
-from gpusizer.core.tables import toml_of
 from gpusizer.core.units import format_gib
 
 _UNSAID = frozenset({"answer", "schema_version", "code", "fields"})
@@ -26,9 +25,123 @@ _SCRIPTS = frozenset({"command", "compose", "kubernetes"})
 _MOST_LINES = 20
 """Lines that are shown of such a text; JSON has all."""
 
-_COLUMNS: Mapping[str, Sequence[str]] = toml_of(__file__)["columns"]
-"""By the name of a list: where the columns of its table stand in a row. Columns that no row has are
-left out, as is a second one of the same name; other lists have all values that fit a cell."""
+_RANKED = (
+    "rank",
+    "kind",
+    "count",
+    "gpu_name",
+    "quant",
+    "method",
+    "sharding",
+    "engine",
+    "quality.label",
+    "verdict",
+    "headroom_bytes",
+    "max_context",
+    "decode_tokens_per_second_per_user",
+    "serving_tokens_per_second",
+    "tokens_per_second",
+    "read_tokens_per_second",
+    "audio_seconds_per_second",
+    "picture_seconds",
+    "hours",
+    "energy_kwh",
+    "price.usd",
+    "price.buy_usd",
+    "price.buy_as_of",
+    "price.rent_usd_per_hour",
+    "price.as_of",
+)
+_COLUMNS: Mapping[str, Sequence[str]] = {
+    "estimates": (
+        "quant",
+        "method",
+        "native",
+        "asked",
+        "bits_per_weight",
+        "trainable_parameters",
+        "quality.label",
+        "quality.perplexity_increase",
+        "weights_bytes",
+        "kv_cache_bytes",
+        "activations_bytes",
+        "overhead_bytes",
+        "draft.total_bytes",
+        "per_gpu.weights_bytes",
+        "per_gpu.gradients_bytes",
+        "per_gpu.optimizer_bytes",
+        "per_gpu.activations_bytes",
+        "per_gpu.logits_bytes",
+        "per_gpu.buffers_bytes",
+        "per_gpu.needed_bytes",
+        "bytes_per_parameter.total",
+        "bytes_per_parameter.frozen",
+        "total_bytes",
+        "low_bytes",
+        "high_bytes",
+        "peak_phase",
+        "engine",
+    ),
+    "ranking": _RANKED,
+    "alternatives": _RANKED,
+    "cheapest": _RANKED,
+    "rows": (
+        "gpus",
+        "gpu_name",
+        "replicas",
+        "gpus_per_replica",
+        "quant",
+        "quality.label",
+        "engine",
+        "time_to_first_token_seconds",
+        "tokens_per_second_per_user",
+        "users_per_replica",
+        "most_users_per_replica",
+        "buy_usd",
+        "rent_usd_per_hour",
+        "token_prices.usd_per_million",
+    ),
+    "models": (
+        "rank",
+        "repo_id",
+        "task",
+        "parameters",
+        "created",
+        "downloads",
+        "family.downloads",
+        "kind",
+        "quant",
+        "quality.label",
+        "engine",
+        "verdict",
+        "how",
+        "headroom_bytes",
+        "max_context",
+        "decode_tokens_per_second",
+        "disk.most_tokens_per_second",
+    ),
+    "plans": (
+        "kind",
+        "verdict",
+        "count",
+        "gpu",
+        "nodes",
+        "quant",
+        "engine",
+        "parallelism.tensor",
+        "parallelism.pipeline",
+        "parallelism.data",
+        "parallelism.expert",
+        "interconnect.name",
+        "headroom_bytes",
+        "ram_bytes",
+        "decode_tokens_per_second",
+        "notes",
+    ),
+}
+"""By the name of a list: where the columns of its table stand in a row, by their names in the
+contract. Columns that no row has are left out, as is a second one of the same name; other lists
+have all values that fit a cell."""
 _WHOLE = frozenset({"gpus"})
 """Lists whose rows are told each by itself; so is a place on a GPU that the request names."""
 
