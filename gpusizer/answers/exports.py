@@ -8,11 +8,47 @@ from collections.abc import Iterable, Mapping
 
 from gpusizer.answers.contract.answers import SizeAnswer
 from gpusizer.core.printable import printable
-from gpusizer.core.tables import toml_of
 
-_TABLES = toml_of(__file__)
-ESTIMATE_COLUMNS: Mapping[str, str] = _TABLES["estimates"]
-RANKING_COLUMNS: Mapping[str, str] = _TABLES["ranking"]
+ESTIMATE_COLUMNS = {
+    "quant": "quant",
+    "engine": "engine",
+    "native": "native",
+    "bits_per_weight": "bits_per_weight",
+    "weights_bytes": "weights_bytes",
+    "kv_cache_bytes": "kv_cache_bytes",
+    "activations_bytes": "activations_bytes",
+    "overhead_bytes": "overhead_bytes",
+    "total_bytes": "total_bytes",
+    "low_bytes": "low_bytes",
+    "high_bytes": "high_bytes",
+    "quality": "quality.word",
+    "perplexity_increase": "quality.perplexity_increase.likely",
+}
+"""Name of a column -> where its value stands in an estimate of the contract; the first known of
+several. Totals are over all GPUs used."""
+RANKING_COLUMNS = {
+    "rank": "rank",
+    "gpu": "gpu_name",
+    "count": "count",
+    "quant": "quant",
+    "engine": "engine",
+    "verdict": "verdict",
+    "headroom_bytes": "headroom_bytes",
+    "per_gpu_bytes": "per_gpu_bytes",
+    "decode_tokens_per_second": "decode_tokens_per_second.likely",
+    "prefill_tokens_per_second": "prefill_tokens_per_second.likely",
+    "buy_usd": "price.buy_usd",
+    "rent_usd_per_hour": "price.rent_usd_per_hour",
+    "usd_per_million_tokens": "price.usd_per_million_tokens",
+    "power_watts": "power_watts",
+    "buy_condition": "price.buy_condition|price.buy_basis",
+    "buy_as_of": "price.buy_as_of",
+    "buy_low_usd": "price.buy_low_usd",
+    "buy_high_usd": "price.buy_high_usd",
+    "quality": "quality.word",
+    "perplexity_increase": "quality.perplexity_increase.likely",
+}
+"""The same of a place in the ranking."""
 
 # Spreadsheets take a cell that begins so for a formula, and run it.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")

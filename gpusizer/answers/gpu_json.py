@@ -7,7 +7,6 @@ from gpusizer.answers.contract.objects import GpuJson
 from gpusizer.answers.json_shapes import Json, parts, rounded, written
 from gpusizer.answers.launch.llama_cpp import machine_flags
 from gpusizer.core.byte_ranges import total
-from gpusizer.core.tables import toml_of
 from gpusizer.core.units import GB, TERA
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.machine import SYSTEM_BYTES, Machine
@@ -20,8 +19,6 @@ from gpusizer.gpus.purpose import purpose_of
 from gpusizer.memory.breakdown import Breakdown
 from gpusizer.memory.workload import Workload
 
-_TABLES = toml_of(__file__)
-
 
 def gpu_json(gpu: Gpu) -> Json:
     """One GPU: its facts, what it is good for and why, and what providers ask for it.
@@ -31,9 +28,30 @@ def gpu_json(gpu: Gpu) -> Json:
     return written(
         GpuJson,
         gpu,
-        **{name: getattr(gpu, attribute) for name, attribute in _TABLES["called"].items()},
-        **{name: _scaled(getattr(gpu, rate), GB) for name, rate in _TABLES["in_gb"].items()},
-        **{name: _scaled(getattr(gpu, rate), TERA) for name, rate in _TABLES["in_tera"].items()},
+        memory_gb=gpu.memory_marketing_gb,
+        memory_usable_bytes=gpu.memory_bytes,
+        memory_usable_basis=gpu.memory_basis,
+        memory_usable_note=gpu.memory_note,
+        device_memory_usable_bytes=gpu.device_memory_bytes,
+        device_memory_free_bytes=gpu.free_bytes,
+        street_price=gpu.street,
+        launch_price=gpu.launch,
+        launch_price_note=gpu.launch_note,
+        rent_price_per_hour=gpu.rent,
+        similar_price=gpu.similar,
+        memory_bandwidth_gb_per_s=_scaled(gpu.bandwidth_bytes_per_second, GB),
+        pcie_gb_per_s=_scaled(gpu.pcie_bytes_per_second, GB),
+        nvlink_gb_per_s=_scaled(gpu.nvlink_bytes_per_second, GB),
+        interconnect_gb_per_s=_scaled(gpu.interconnect_bytes_per_second, GB),
+        fp32_tflops=_scaled(gpu.fp32_flops, TERA),
+        fp16_tflops=_scaled(gpu.fp16_flops, TERA),
+        fp16_tensor_tflops_dense=_scaled(gpu.fp16_tensor_flops, TERA),
+        fp16_tensor_tflops_dense_fp16_accumulate=_scaled(gpu.fp16_tensor_fp16acc_flops, TERA),
+        bf16_tflops_dense=_scaled(gpu.bf16_flops, TERA),
+        tf32_tflops_dense=_scaled(gpu.tf32_flops, TERA),
+        int8_tops_dense=_scaled(gpu.int8_ops, TERA),
+        fp8_tflops_dense=_scaled(gpu.fp8_flops, TERA),
+        fp4_tflops_dense=_scaled(gpu.fp4_flops, TERA),
         compute_capability=gpu.compute_capability or None,
         interconnect=gpu.interconnect or None,
         memory_torch_bytes=gpu.torch_memory_bytes or gpu.memory_bytes,
