@@ -12,13 +12,13 @@ from email import message_from_bytes
 from pathlib import Path
 from zipfile import ZipFile
 
+import grimp
 import pytest
 import requests
 from packaging.requirements import Requirement
 
 from gpusizer.core.paths import DATA_DIR, DOCS_DIR, PACKAGE_DIR, find_folder
 from tests.ports import free_port
-from tests.test_architecture import MODULES, imports
 
 ROOT = Path(__file__).resolve().parents[1]
 _BENCHMARKS_ONLY = re.compile(
@@ -198,10 +198,10 @@ def test_every_package_that_is_imported_has_its_pin() -> None:
     files = ("requirements.txt", "requirements-redis.txt")
     lines = [line for file in files for line in pins(file) if "==" in line]
     pinned = {Requirement(line).name for line in lines}
-    modules = {one.module.split(".")[0] for module in MODULES for one in imports(module)}
-    # A module that is named by a pattern is one of our own.
-    others = {name for name in modules if name.isidentifier()} - sys.stdlib_module_names
-    imported = {name.replace("_", "-") for name in others - {"gpusizer", "scrapers"}}
+    ours = ("gpusizer", "scrapers")
+    graph = grimp.build_graph(*ours, include_external_packages=True, cache_dir=None)
+    others = {name.split(".")[0] for name in graph.modules} - sys.stdlib_module_names - set(ours)
+    imported = {name.replace("_", "-") for name in others}
     assert {ALIASES.get(name, name) for name in imported - PARTS_OF.keys()} == pinned
     assert PARTS_OF.keys() <= imported and set(PARTS_OF.values()) <= pinned
 
