@@ -7,50 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from bench.errors import RivalSummary, Shared
 from gpusizer.core.loose_values import StoredObject
 from gpusizer.core.messages import Note
 from gpusizer.core.paths import GENERATED_DIR
 from gpusizer.core.units import percent_text
 
 FILE = GENERATED_DIR / "accuracy.json"
-
-
-@dataclass(frozen=True, slots=True)
-class RivalErrors:
-    """hf-mem's mean error and how many rows it answered, of those it was asked about.
-
-    Attributes:
-        asked: rows whose component it can state at all.
-        median, mean, answered: of its errors with each row's own settings, and rows answered so.
-        named_mean, named_answered: the same with the cache type named instead of left to it.
-    """
-
-    asked: int
-    median: float | None
-    mean: float | None
-    answered: int
-    named_mean: float | None
-    named_answered: int
-
-
-@dataclass(frozen=True, slots=True)
-class SharedErrors:
-    """Errors in which every source weighs the same.
-
-    Attributes:
-        n, sources: rows, and sources of them.
-        median, mean, p95: of absolute errors.
-        bias: mean of signed errors.
-        in_band: share of rows inside the printed band, None where none is printed.
-    """
-
-    n: int
-    sources: int
-    median: float
-    mean: float
-    p95: float
-    bias: float
-    in_band: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +41,10 @@ class ErrorRow:
     bias: float
     p95: float
     mean_gib: float | None
-    left_out: SharedErrors
-    first_contact: SharedErrors | None
+    left_out: Shared
+    first_contact: Shared | None
     naive_mean: float | None
-    hf_mem: RivalErrors | None
+    hf_mem: RivalSummary | None
     worst: float
     worst_url: str
 
@@ -193,19 +156,19 @@ def accuracy_from_json(data: StoredObject) -> AccuracyTable:
 
 def _row(data: StoredObject) -> ErrorRow:
     read = {
-        "left_out": SharedErrors(**data["left_out"]),
-        "first_contact": SharedErrors(**data["first_contact"]) if data["first_contact"] else None,
-        "hf_mem": RivalErrors(**data["hf_mem"]) if data["hf_mem"] else None,
+        "left_out": Shared(**data["left_out"]),
+        "first_contact": Shared(**data["first_contact"]) if data["first_contact"] else None,
+        "hf_mem": RivalSummary(**data["hf_mem"]) if data["hf_mem"] else None,
         "worst": data["worst"]["relative"],
         "worst_url": data["worst"]["source_url"],
     }
     return ErrorRow(**{name: data[name] for name in ErrorRow.__slots__ if name not in read}, **read)
 
 
-def rival_text(errors: RivalErrors | None, *, named: bool = False) -> str:
+def rival_text(errors: RivalSummary | None, *, named: bool = False) -> str:
     """Mean error, and rows answered of those asked about; or with the cache type `named`.
 
-    >>> rival_text(RivalErrors(122, 0.0045, 0.0153, 121, 0.0153, 121))
+    >>> rival_text(RivalSummary(122, 121, 0.0153, 0.0045, 121, 0.0153))
     '1.5% (121/122)'
     >>> rival_text(None)
     '—'

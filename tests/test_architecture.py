@@ -1,4 +1,4 @@
-"""What holds of all modules beside the order of rooms, which `lint-imports` holds."""
+"""Rules of all modules. `lint-imports` holds the order of rooms."""
 
 from __future__ import annotations
 

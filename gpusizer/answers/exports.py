@@ -48,7 +48,7 @@ RANKING_COLUMNS = {
     "quality": "quality.word",
     "perplexity_increase": "quality.perplexity_increase.likely",
 }
-"""The same of a place in the ranking."""
+"""Name of a column -> where its value is in a place of the ranking."""
 
 # Spreadsheets take a cell that begins so for a formula, and run it.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")

@@ -1,4 +1,4 @@
-"""Which engine runs which model, and which quantization on which GPU, and why others do not."""
+"""Compatibility of engines with models, and of quantizations with GPUs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _MULTIPLIES: dict[str, Callable[[KernelClass], bool]] = {
 
 
 class Runnable(NamedTuple):
-    """What GPUs run. To quantizations and engines those that run the same are alike.
+    """Abilities of GPUs. To quantizations and engines those that run the same are alike.
 
     Attributes:
         multiplied: needs of quantizations in whose format they multiply.
@@ -79,7 +79,7 @@ class Runnable(NamedTuple):
 
 @lru_cache(maxsize=1024)  # visitors describe cards of their own
 def runnable(kind: KernelClass) -> Runnable:
-    """What the GPUs of a class run."""
+    """Return what the GPUs of a class run."""
     multiplied = frozenset(needs for needs, multiplies in _MULTIPLIES.items() if multiplies(kind))
     every = [(needs, engine) for needs in _MULTIPLIES for engine in ENGINES.values()]
     pairs = frozenset((n, engine.slug) for n, engine in every if _lacks(n, engine, kind) is None)

@@ -1,4 +1,4 @@
-"""What boards cost to buy today: a dated price of each, with its sources and spread.
+"""Prices of boards today: a dated price of each, with its sources and spread.
 
 `data/purchase_prices.csv` holds rows that people edit, `data/generated/purchase_lists.csv` those
 that `python -m scrapers.prices` writes from published lists; `data/purchase_labels.csv` says which

@@ -41,12 +41,12 @@ class RankedTraining:
 
     @property
     def costs(self) -> PlanCosts:
-        """What the boards cost to buy or rent."""
+        """Costs to buy or rent the boards."""
         return plan_costs(self.fit.gpu, self.fit.count, None, DEFAULT_ASSUMPTIONS)
 
     @property
     def why(self) -> tuple[Note, ...]:
-        """What puts it at its place, as clauses of one line."""
+        """Reasons of its place, as clauses of one line."""
         spare = significant(abs(self.fit.headroom_bytes) / GB)
         room = Note(f"why_train_{self.fit.verdict.value}", gb=spare)
         return (room, self.pace, *self.score.notes(), *bought_clauses(self.costs))
@@ -61,7 +61,7 @@ class RankedTraining:
 
 @dataclass(frozen=True, slots=True)
 class TrainingAlternative:
-    """What else one could choose: `kind` is "cheapest" (to buy), "fastest" or "rent"."""
+    """Another choice: `kind` is "cheapest" (to buy), "fastest" or "rent"."""
 
     kind: str
     item: RankedTraining
@@ -82,7 +82,7 @@ class TrainingAlternative:
 
 
 def alternatives_of(ranking: Sequence[RankedTraining]) -> tuple[TrainingAlternative, ...]:
-    """What else one could choose instead of the first place (`fit/advice/alternatives.py`)."""
+    """Return alternatives to the first place (`fit/advice/alternatives.py`)."""
     picks = pick_alternatives(ranking, ranking)
     return tuple(TrainingAlternative(kind, ranking[n], ranking[0]) for kind, n in picks.items())
 

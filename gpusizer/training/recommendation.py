@@ -39,7 +39,7 @@ HOURS_OF_A_WEEK = 7 * 24.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingScore(Conditions):
-    """What a recommendation to train goes by: `rent_usd` is that of the run, `value_usd` the same
+    """Facts that a recommendation to train goes by: `rent_usd` is that of the run, `value_usd` that
     at the low end of the speed."""
 
     @property

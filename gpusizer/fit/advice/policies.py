@@ -32,7 +32,7 @@ class Candidate(Protocol):
 
     @property
     def score(self) -> Conditions:
-        """What a recommendation goes by."""
+        """Facts that a recommendation goes by."""
 
     @property
     def slowness(self) -> float | None:
@@ -78,7 +78,7 @@ class RankedCandidate:
 
     @cached_property
     def costs(self) -> PlanCosts:
-        """What the plan costs."""
+        """Costs of the plan."""
         return plan_costs(
             self.way.gpu,
             self.way.boards,
@@ -89,7 +89,7 @@ class RankedCandidate:
 
     @cached_property
     def score(self) -> Score:
-        """What a recommendation goes by."""
+        """Facts that a recommendation goes by."""
         return score_of(
             self.way, self.speed, self.enough, self.costs, self.evidence, self.suitability
         )

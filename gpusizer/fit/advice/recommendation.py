@@ -56,7 +56,7 @@ _PLACES = {True: 0.0, None: 1.0, False: 2.0}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions(ABC):
-    """What a recommendation goes by, to serve or to train: who asks, conditions, then value.
+    """Facts that a recommendation goes by, to serve or to train: who asks, conditions, then value.
 
     Attributes:
         room: surely fits with SPARE_SHARE to spare; a server's engine leaves that free itself.
@@ -94,7 +94,7 @@ class Conditions(ABC):
     @property
     @abstractmethod
     def cost_note(self) -> Note:
-        """What it costs."""
+        """Note on the cost."""
 
     @property
     def ended_support(self) -> EndedSupport | None:
@@ -182,7 +182,7 @@ class Conditions(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score(Conditions):
-    """What a recommendation to serve goes by, with the cost of an hour.
+    """Facts that a recommendation to serve goes by, with the cost of an hour.
 
     Attributes:
         usd_per_hour: by a rent or a price of today, None when neither is known.

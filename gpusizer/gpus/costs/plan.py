@@ -5,7 +5,7 @@
     break-even    = (boards + host) / (rent per hour - kW x USD/kWh), in hours of work
 
 Break-even follows from prices of different dates; rent is paid for working hours only. A doubted
-price counts among the least costs only of boards that nobody rents out; an estimate by similar
+price counts among the least costs only of boards without a rent; an estimate by similar
 boards counts nowhere.
 """
 
