@@ -53,6 +53,12 @@ def _turn(item: pytest.Item) -> int:
 
 
 @pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """Event loops of asyncio alone: uvicorn's and Gradio's."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApp]:
     """The application with metrics and a log in JSON, stopped after the last test."""
     folder = tmp_path_factory.mktemp("app")

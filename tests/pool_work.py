@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,7 +13,6 @@ from starlette.requests import Request
 from gpusizer.core.work_turns import VISITOR
 from gpusizer.ui.questions.asker import with_asker
 from gpusizer.ui.questions.work_pool import WorkPool
-from tests.coroutines import run_in_thread
 from tests.visitors import PATIENCE_SECONDS
 
 
@@ -43,10 +42,11 @@ class Work:
 
 @asynccontextmanager
 async def working() -> AsyncIterator[Work]:
-    """Work that ends at the latest when the test does."""
+    """Work that ends at the latest when the test does, for which there is a time."""
     work = Work()
     try:
-        yield work
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            yield work
     finally:
         work.may_end.set()
 
@@ -61,14 +61,6 @@ async def a_while() -> None:
     """Let every task come as far as it comes by itself."""
     for _ in range(20):
         await asyncio.sleep(0)
-
-
-def run(test: Callable[[], Awaitable[None]]) -> None:
-    async def in_time() -> None:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            await test()
-
-    run_in_thread(in_time())
 
 
 def request_of(visitor: str | None) -> Request:

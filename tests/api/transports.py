@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
+import anyio
 import pytest
 import requests
 from gradio_client import Client
@@ -17,7 +18,6 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import Implementation, TextContent, Tool
 
 from gpusizer.ui.questions.endpoints import PUBLIC
-from tests.coroutines import run_in_thread
 
 TIMEOUT = 30
 ENDPOINTS = {endpoint.command: endpoint for endpoint in PUBLIC}
@@ -110,7 +110,7 @@ def mcp_server(app_url: str) -> Implementation:
         async with _session(app_url) as session:
             return (await session.initialize()).serverInfo
 
-    return run_in_thread(begin())
+    return anyio.run(begin)
 
 
 def _in_session(app_url: str, ask: Callable[[ClientSession], Awaitable[T]]) -> T:
@@ -119,7 +119,7 @@ def _in_session(app_url: str, ask: Callable[[ClientSession], Awaitable[T]]) -> T
             await session.initialize()
             return await ask(session)
 
-    return run_in_thread(talk())
+    return anyio.run(talk)
 
 
 @asynccontextmanager

@@ -58,7 +58,8 @@ class Held:
             route.fallback()
 
 
-@pytest.fixture(scope="session")
+# Playwright's event loop runs on in this thread until it is stopped, where no other can begin.
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
     """Chromium or Chrome of this machine under Playwright, or the one that CHROMIUM names."""
     try:
@@ -145,7 +146,7 @@ class Profiles:
         self.staying[self.contexts.index(context)].evaluate("() => localStorage.clear()")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def profiles(browser: Any, app_url: str) -> Profiles:
     return Profiles(browser, app_url)
 

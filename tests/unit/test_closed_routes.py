@@ -21,7 +21,6 @@ from starlette.testclient import TestClient
 
 from gpusizer.ui.server.doors.closed_routes import is_closed
 from gpusizer.ui.server.doors.foreign_sites import ForeignSites
-from tests.coroutines import run_in_thread
 
 REVIEWED = frozenset(
     {
@@ -43,15 +42,11 @@ REVIEWED = frozenset(
 
 
 @pytest.fixture(scope="module")
-def gradio_routes() -> set[str]:
+async def gradio_routes(anyio_backend: str) -> set[str]:
     """Paths of the routes that Gradio serves for a Blocks, without a slash at their end."""
-
-    async def described() -> set[str]:
-        with gr.Blocks() as blocks:
-            gr.Textbox()
-        return {path.rstrip("/") or "/" for path in App.create_app(blocks).openapi()["paths"]}
-
-    return run_in_thread(described())
+    with gr.Blocks() as blocks:
+        gr.Textbox()
+    return {path.rstrip("/") or "/" for path in App.create_app(blocks).openapi()["paths"]}
 
 
 def test_every_route_is_reviewed_or_closed(gradio_routes: set[str]) -> None:

@@ -20,8 +20,9 @@ from gpusizer.ui.questions.endpoints import (
     PUBLIC,
     TRAIN_MODEL,
 )
-from tests.coroutines import run_in_thread
 from tests.each import each
+
+pytestmark = pytest.mark.anyio
 
 
 def defaults(endpoint: Endpoint) -> dict[str, Any]:
@@ -69,7 +70,7 @@ def test_every_field_is_documented(endpoint: Endpoint) -> None:
         assert name in endpoint.parameters or name in meanings["options"]
 
 
-def test_arguments_become_fields() -> None:
+async def test_arguments_become_fields() -> None:
     calls: list[tuple[dict[str, Any], gr.OAuthToken | None]] = []
 
     async def call(
@@ -79,9 +80,9 @@ def test_arguments_become_fields() -> None:
         return {}
 
     function = TRAIN_MODEL.function(call)
-    run_in_thread(function("org/name", "qlora", options={"lora_rank": 64, "top": 3}))
+    await function("org/name", "qlora", options={"lora_rank": 64, "top": 3})
     ((fields, token),) = calls
     assert (fields["model"], fields["method"], fields["lora_rank"]) == ("org/name", "qlora", 64)
     assert (fields["gpu_count"], fields["top"], token) == (None, 3, None)
     with pytest.raises(InvalidRequest, match="not_an_object"):
-        run_in_thread(function("org/name", options=["top"]))
+        await function("org/name", options=["top"])

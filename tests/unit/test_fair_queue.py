@@ -11,7 +11,10 @@ from gradio.queueing import Queue
 
 from gpusizer.ui.page.fair_queue import FairQueue
 from gpusizer.ui.questions.work_pool import WorkPool
-from tests.pool_work import a_while, asking, nothing_used, request_of, run, working
+from tests.pool_work import a_while, asking, nothing_used, request_of, working
+from tests.visitors import PATIENCE_SECONDS
+
+pytestmark = pytest.mark.anyio
 
 
 class Calls:
@@ -40,51 +43,43 @@ class Calls:
         return asyncio.create_task(self._queue.process_events([event], False, 0.0, fn))
 
 
-def test_calls_of_pages_take_places_of_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def test() -> None:
-        pool = WorkPool(threads=8, waiting=8, used=nothing_used)
-        calls = Calls(pool, monkeypatch)
-        async with working() as work:
-            (other_door,) = asking(pool, "a", work)
-            tasks = [calls.call(name) for name in ("a1", "a2", "a3", "b1")]
-            await a_while()
-            assert calls.begun == ["a1", "b1"], "two of one visitor, through all doors"
-            work.may_end.set()
-            calls.may_end.set()
-            await asyncio.gather(other_door, *tasks)
-        assert [name for name, _ in calls.ended] == ["a1", "b1", "a2", "a3"]
-
-    run(test)
+async def test_calls_of_pages_take_places_of_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = WorkPool(threads=8, waiting=8, used=nothing_used)
+    calls = Calls(pool, monkeypatch)
+    async with working() as work:
+        (other_door,) = asking(pool, "a", work)
+        tasks = [calls.call(name) for name in ("a1", "a2", "a3", "b1")]
+        await a_while()
+        assert calls.begun == ["a1", "b1"], "two of one visitor, through all doors"
+        work.may_end.set()
+        calls.may_end.set()
+        await asyncio.gather(other_door, *tasks)
+    assert [name for name, _ in calls.ended] == ["a1", "b1", "a2", "a3"]
 
 
-def test_a_cancelled_call_gives_its_room_back_in_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cancelled_call_gives_its_room_back_in_its_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Gradio's end of a call takes it off its lists, so that it is always reached."""
-
-    async def test() -> None:
-        pool = WorkPool(threads=1, waiting=8, used=nothing_used)
-        calls = Calls(pool, monkeypatch)
-        tasks = [calls.call(name) for name in ("a1", "b1", "c1")]
-        await a_while()
-        for task in tasks[:2]:
-            task.cancel()
-        await asyncio.wait(tasks[:2])
-        assert (calls.begun, calls.ended) == (["a1"], [])
-        calls.may_end.set()
-        await tasks[2]
-        assert calls.ended == [("a1", False), ("b1", False), ("c1", True)]
-        await a_while()
-        assert not pool._under_way
-
-    run(test)
+    pool = WorkPool(threads=1, waiting=8, used=nothing_used)
+    calls = Calls(pool, monkeypatch)
+    tasks = [calls.call(name) for name in ("a1", "b1", "c1")]
+    await a_while()
+    for task in tasks[:2]:
+        task.cancel()
+    await asyncio.wait(tasks[:2], timeout=PATIENCE_SECONDS)
+    assert (calls.begun, calls.ended) == (["a1"], [])
+    calls.may_end.set()
+    await asyncio.wait_for(tasks[2], PATIENCE_SECONDS)
+    assert calls.ended == [("a1", False), ("b1", False), ("c1", True)]
+    await a_while()
+    assert not pool._under_way
 
 
-def test_calls_of_endpoints_wait_in_their_functions(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def test() -> None:
-        calls = Calls(None, monkeypatch)
-        tasks = [calls.call(f"a{number}") for number in range(5)]
-        await a_while()
-        assert len(calls.begun) == 5
-        calls.may_end.set()
-        await asyncio.gather(*tasks)
-
-    run(test)
+async def test_calls_of_endpoints_wait_in_their_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = Calls(None, monkeypatch)
+    tasks = [calls.call(f"a{number}") for number in range(5)]
+    await a_while()
+    assert len(calls.begun) == 5
+    calls.may_end.set()
+    await asyncio.wait_for(asyncio.gather(*tasks), PATIENCE_SECONDS)

@@ -34,9 +34,10 @@ from gpusizer.ui.server.doors.request_limits import MAX_BODY_BYTES, RequestLimit
 from gpusizer.ui.server.health import HubState
 from gpusizer.ui.server.http_api import http_api
 from gpusizer.ui.server.http_status import retry_after_seconds
-from tests.coroutines import run_in_thread
 from tests.each import each
 from tests.one_repository import Repository
+
+pytestmark = pytest.mark.anyio
 
 QUESTION = "/size?model=someone/tiny&gpu=4090&quant=native"
 
@@ -218,7 +219,7 @@ def test_right_names_are_not_refused(endpoint: str, body: dict[str, Any]) -> Non
     check_call(f"call/v2/{endpoint}", body, FUNCTIONS)
 
 
-def answer_to(response: Response | None, *pieces: bytes) -> tuple[int, dict[str, str]]:
+async def answer_to(response: Response | None, *pieces: bytes) -> tuple[int, dict[str, str]]:
     """Status and headers with which a body in pieces is answered; None answers with its length."""
     messages: list[Message] = [
         {"type": "http.request", "body": piece, "more_body": place < len(pieces)}
@@ -237,11 +238,7 @@ def answer_to(response: Response | None, *pieces: bytes) -> tuple[int, dict[str,
         await (response or PlainTextResponse(str(len(body))))(scope, receive, send)
 
     scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": []}
-
-    async def answer() -> None:
-        await RequestLimits(app, Settings())(scope, receive, send)
-
-    run_in_thread(answer())
+    await RequestLimits(app, Settings())(scope, receive, send)
     start = sent[0]
     return start["status"], {name.decode(): value.decode() for name, value in start["headers"]}
 
@@ -255,12 +252,12 @@ def answer_to(response: Response | None, *pieces: bytes) -> tuple[int, dict[str,
         (PlainTextResponse("fine", 200), None),
     ],
 )
-def test_who_must_wait_is_told_how_long(response: Response, seconds: str | None) -> None:
-    _, headers = answer_to(response, b"")
+async def test_who_must_wait_is_told_how_long(response: Response, seconds: str | None) -> None:
+    _, headers = await answer_to(response, b"")
     assert headers.get("retry-after") == seconds
 
 
-def test_a_body_is_counted_over_all_its_pieces() -> None:
+async def test_a_body_is_counted_over_all_its_pieces() -> None:
     half = bytes(MAX_BODY_BYTES // 2)
-    assert answer_to(None, half, half)[0] == 200
-    assert answer_to(None, half, half, b"x")[0] == 413
+    assert (await answer_to(None, half, half))[0] == 200
+    assert (await answer_to(None, half, half, b"x"))[0] == 413

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
 
+import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from gpusizer.core.settings import Settings
 from gpusizer.ui.server.doors.open_streams import OpenStreams, is_stream
-from tests.coroutines import run_in_thread
 from tests.each import each
+
+pytestmark = pytest.mark.anyio
 
 
 class Waiting:
@@ -57,75 +58,53 @@ async def begun(asked: list[Asked]) -> list[int]:
     return [each.status for each in asked]
 
 
-def in_loop(steps: Callable[[], Awaitable[None]]) -> None:
-    async def run() -> None:
-        await steps()
-
-    run_in_thread(run())
-
-
-def test_one_visitor_and_all_have_so_many() -> None:
-    async def steps() -> None:
-        waiting = Waiting()
-        app = OpenStreams(waiting, Settings(), most=5, most_of_one=3)
-        one = [Asked(app, "198.51.100.1") for _ in range(4)]
-        assert await begun(one) == [200, 200, 200, 503]
-        others = [Asked(app, f"198.51.100.{number}") for number in (2, 3, 4)]
-        assert await begun(others) == [200, 200, 503]
-        files = [Asked(app, "198.51.100.1", "/style.css")]
-        assert await begun(files) == [200], "is none"
-        one[0].task.cancel()  # a reader leaves
-        await asyncio.gather(one[0].task, return_exceptions=True)
-        assert await begun([Asked(app, "198.51.100.1"), Asked(app, "198.51.100.1")]) == [200, 503]
-        waiting.end.set()
-        await asyncio.gather(*(each.task for each in (*one[1:], *others, *files)))
-        assert one[1].sent[-1]["body"] == b"told"
-
-    in_loop(steps)
+async def test_one_visitor_and_all_have_so_many() -> None:
+    waiting = Waiting()
+    app = OpenStreams(waiting, Settings(), most=5, most_of_one=3)
+    one = [Asked(app, "198.51.100.1") for _ in range(4)]
+    assert await begun(one) == [200, 200, 200, 503]
+    others = [Asked(app, f"198.51.100.{number}") for number in (2, 3, 4)]
+    assert await begun(others) == [200, 200, 503]
+    files = [Asked(app, "198.51.100.1", "/style.css")]
+    assert await begun(files) == [200], "is none"
+    one[0].task.cancel()  # a reader leaves
+    await asyncio.gather(one[0].task, return_exceptions=True)
+    assert await begun([Asked(app, "198.51.100.1"), Asked(app, "198.51.100.1")]) == [200, 503]
+    waiting.end.set()
+    await asyncio.gather(*(each.task for each in (*one[1:], *others, *files)))
+    assert one[1].sent[-1]["body"] == b"told"
 
 
-def test_the_refusal_says_when_to_come_again() -> None:
-    async def steps() -> None:
-        refused = Asked(OpenStreams(Waiting(), Settings(), most=0), "198.51.100.1")
-        await refused.task
-        headers = dict(refused.sent[0]["headers"])
-        assert (refused.status, headers[b"retry-after"]) == (503, b"5")
-        body = json.loads(refused.sent[1]["body"])
-        assert body["error"]["code"] == "server_busy" and body["detail"]
-
-    in_loop(steps)
+async def test_the_refusal_says_when_to_come_again() -> None:
+    refused = Asked(OpenStreams(Waiting(), Settings(), most=0), "198.51.100.1")
+    await refused.task
+    headers = dict(refused.sent[0]["headers"])
+    assert (refused.status, headers[b"retry-after"]) == (503, b"5")
+    body = json.loads(refused.sent[1]["body"])
+    assert body["error"]["code"] == "server_busy" and body["detail"]
 
 
-def test_without_a_limit_of_questions_one_visitor_may_have_all() -> None:
-    async def steps() -> None:
-        app = OpenStreams(Waiting(), Settings(questions_per_minute=None), most=4, most_of_one=1)
-        assert await begun([Asked(app, "198.51.100.1") for _ in range(5)]) == [200] * 4 + [503]
-
-    in_loop(steps)
+async def test_without_a_limit_of_questions_one_visitor_may_have_all() -> None:
+    app = OpenStreams(Waiting(), Settings(questions_per_minute=None), most=4, most_of_one=1)
+    assert await begun([Asked(app, "198.51.100.1") for _ in range(5)]) == [200] * 4 + [503]
 
 
-def test_a_stream_that_lasts_is_ended_and_makes_room() -> None:
-    async def steps() -> None:
-        app = OpenStreams(Waiting(), Settings(), most=1, longest_seconds=0.05)
-        first = Asked(app, "198.51.100.1")
-        await first.task
-        end = {"type": "http.response.body", "body": b"", "more_body": False}
-        assert (first.status, first.sent[-1]) == (200, end)
-        assert await begun([Asked(app, "198.51.100.1")]) == [200]
-
-    in_loop(steps)
+async def test_a_stream_that_lasts_is_ended_and_makes_room() -> None:
+    app = OpenStreams(Waiting(), Settings(), most=1, longest_seconds=0.05)
+    first = Asked(app, "198.51.100.1")
+    await first.task
+    end = {"type": "http.response.body", "body": b"", "more_body": False}
+    assert (first.status, first.sent[-1]) == (200, end)
+    assert await begun([Asked(app, "198.51.100.1")]) == [200]
 
 
-def test_one_that_has_not_begun_is_refused() -> None:
+async def test_one_that_has_not_begun_is_refused() -> None:
     async def silent(scope: Scope, receive: Receive, send: Send) -> None:
         await asyncio.Event().wait()
 
-    async def steps() -> None:
-        asked = Asked(OpenStreams(silent, Settings(), longest_seconds=0.05), "198.51.100.1")
-        await asked.task
-        assert asked.status == 503
-
-    in_loop(steps)
+    asked = Asked(OpenStreams(silent, Settings(), longest_seconds=0.05), "198.51.100.1")
+    await asked.task
+    assert asked.status == 503
 
 
 @each(

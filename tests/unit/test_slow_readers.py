@@ -19,8 +19,9 @@ from starlette.types import Message, Receive, Scope, Send
 
 from gpusizer.ui.questions.unread_answers import UNREAD_SECONDS
 from gpusizer.ui.server.doors.slow_readers import SlowReaders, close_unread
-from tests.coroutines import run_in_thread
 from tests.each import each
+
+pytestmark = pytest.mark.anyio
 
 SCOPE = {"type": "http", "method": "GET", "path": "/"}
 
@@ -87,13 +88,6 @@ class Asked:
         return self.connection.body
 
 
-def in_loop(steps: Callable[[], Awaitable[None]]) -> None:
-    async def run() -> None:
-        await steps()
-
-    run_in_thread(run())
-
-
 @each("length", [0, 1, 32_768, 32_769, 65_536, 1_000_001])
 def test_an_answer_is_what_it_was(length: int) -> None:
     def plain(_: Request) -> Response:
@@ -111,93 +105,78 @@ def test_an_answer_is_what_it_was(length: int) -> None:
         assert client.get("/none").status_code == 404
 
 
-def test_an_application_is_done_before_a_slow_connection_is() -> None:
-    async def steps() -> None:
-        bodies = [text(1), b"small", text(2), b""]
-        readers = SlowReaders(answering(*bodies))
-        asked = Asked(readers)
-        await asked.done.wait()
-        assert not asked.task.done() and asked.connection.body == b""
-        assert 300_000 < readers.size_bytes < 450_000, "half of the texts, and what uvicorn holds"
-        assert await asked.taken() == b"".join(bodies)
-        assert [message.get("more_body") for message in asked.connection.taken[-2:]] == [
-            True,
-            False,
-        ]
-        assert readers.size_bytes == 0
-
-    in_loop(steps)
+async def test_an_application_is_done_before_a_slow_connection_is() -> None:
+    bodies = [text(1), b"small", text(2), b""]
+    readers = SlowReaders(answering(*bodies))
+    asked = Asked(readers)
+    await asked.done.wait()
+    assert not asked.task.done() and asked.connection.body == b""
+    assert 300_000 < readers.size_bytes < 450_000, "half of the texts, and what uvicorn holds"
+    assert await asked.taken() == b"".join(bodies)
+    assert [message.get("more_body") for message in asked.connection.taken[-2:]] == [
+        True,
+        False,
+    ]
+    assert readers.size_bytes == 0
 
 
-def test_what_is_left_of_an_answer_is_packed() -> None:
-    async def steps() -> None:
-        readers, rest = SlowReaders(answering(text(1))), Connection(is_open=False)
-        pieces: list[Message] = []
+async def test_what_is_left_of_an_answer_is_packed() -> None:
+    readers, rest = SlowReaders(answering(text(1))), Connection(is_open=False)
+    pieces: list[Message] = []
 
-        async def send(message: Message) -> None:
-            if len(pieces) == 4:
-                await rest.opened.wait()
-            pieces.append(message)
+    async def send(message: Message) -> None:
+        if len(pieces) == 4:
+            await rest.opened.wait()
+        pieces.append(message)
 
-        done = asyncio.Event()
-        request = asyncio.create_task(readers({**SCOPE, "done": done}, rest.receive, send))
-        await done.wait()
-        assert len(pieces) == 4 and readers.size_bytes > 0
-        rest.opened.set()
-        await request
-        assert b"".join(piece.get("body", b"") for piece in pieces) == text(1)
-
-    in_loop(steps)
+    done = asyncio.Event()
+    request = asyncio.create_task(readers({**SCOPE, "done": done}, rest.receive, send))
+    await done.wait()
+    assert len(pieces) == 4 and readers.size_bytes > 0
+    rest.opened.set()
+    await request
+    assert b"".join(piece.get("body", b"") for piece in pieces) == text(1)
 
 
-def test_past_the_bound_those_go_that_have_been_slow_for_longest() -> None:
-    async def steps() -> None:
-        readers = SlowReaders(answering(text(1)), max_bytes=1_000_000)
-        asked = [Asked(readers) for _ in range(6)]
-        ends = [asyncio.create_task(each_asked.done.wait()) for each_asked in asked]
-        for end, each_asked in zip(ends, asked, strict=True):
-            await asyncio.wait({end, each_asked.task}, return_when="FIRST_COMPLETED")
-        await asyncio.sleep(0.01)  # in which those that are to go do so
-        assert 0 < readers.size_bytes <= 1_000_000
-        closed = [each_asked.task.done() for each_asked in asked]
-        gone = sum(closed)
-        assert 0 < gone < 6 and closed == [True] * gone + [False] * (6 - gone)
-        left = [await each_asked.taken() for each_asked in asked[gone:]]
-        assert left == [text(1)] * len(left) and readers.size_bytes == 0
-        await asyncio.gather(*(each_asked.task for each_asked in asked[:gone]))
-        assert asked[0].connection.body == b""
-
-    in_loop(steps)
+async def test_past_the_bound_those_go_that_have_been_slow_for_longest() -> None:
+    readers = SlowReaders(answering(text(1)), max_bytes=1_000_000)
+    asked = [Asked(readers) for _ in range(6)]
+    ends = [asyncio.create_task(each_asked.done.wait()) for each_asked in asked]
+    for end, each_asked in zip(ends, asked, strict=True):
+        await asyncio.wait({end, each_asked.task}, return_when="FIRST_COMPLETED")
+    await asyncio.sleep(0.01)  # in which those that are to go do so
+    assert 0 < readers.size_bytes <= 1_000_000
+    closed = [each_asked.task.done() for each_asked in asked]
+    gone = sum(closed)
+    assert 0 < gone < 6 and closed == [True] * gone + [False] * (6 - gone)
+    left = [await each_asked.taken() for each_asked in asked[gone:]]
+    assert left == [text(1)] * len(left) and readers.size_bytes == 0
+    await asyncio.gather(*(each_asked.task for each_asked in asked[:gone]))
+    assert asked[0].connection.body == b""
 
 
-def test_a_request_that_is_cancelled_leaves_nothing() -> None:
-    async def steps() -> None:
-        readers = SlowReaders(answering(text(1)))
-        asked = Asked(readers)
-        await asked.done.wait()
-        assert readers.size_bytes > 0
-        asked.task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await asked.task
-        assert readers.size_bytes == 0
-
-    in_loop(steps)
+async def test_a_request_that_is_cancelled_leaves_nothing() -> None:
+    readers = SlowReaders(answering(text(1)))
+    asked = Asked(readers)
+    await asked.done.wait()
+    assert readers.size_bytes > 0
+    asked.task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked.task
+    assert readers.size_bytes == 0
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="needs Linux")
-def test_connections_that_take_nothing_are_the_systems_to_close() -> None:
-    async def steps() -> None:
-        options: asyncio.Queue[int] = asyncio.Queue()
+async def test_connections_that_take_nothing_are_the_systems_to_close() -> None:
+    options: asyncio.Queue[int] = asyncio.Queue()
 
-        def connected(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            accepted: Any = writer.get_extra_info("socket")
-            options.put_nowait(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT))
-            writer.close()
+    def connected(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted: Any = writer.get_extra_info("socket")
+        options.put_nowait(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT))
+        writer.close()
 
-        async with await asyncio.start_server(connected, "127.0.0.1", 0) as server:
-            close_unread(server.sockets)
-            _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-            assert await options.get() == UNREAD_SECONDS * 1000
-            writer.close()
-
-    in_loop(steps)
+    async with await asyncio.start_server(connected, "127.0.0.1", 0) as server:
+        close_unread(server.sockets)
+        _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        assert await options.get() == UNREAD_SECONDS * 1000
+        writer.close()

@@ -16,8 +16,9 @@ from gpusizer.ui.server.question_counter import QuestionCounter
 from gpusizer.ui.server.shared_counter import SharedCounter
 from gpusizer.ui.server.visitor_limits import is_question, refusal
 from gpusizer.ui.server.visitors import visitor_of
-from tests.coroutines import run_in_thread
 from tests.each import each
+
+pytestmark = pytest.mark.anyio
 
 
 def scope_of(
@@ -110,62 +111,52 @@ def test_other_than_http_is_no_question() -> None:
     assert not is_question({"type": "websocket", "path": "/v1/size"})
 
 
-def asked(counter: QuestionCounter, visitors: list[str]) -> list[bool]:
+async def asked(counter: QuestionCounter, visitors: list[str]) -> list[bool]:
     """Whether each of some questions, asked one after another, is answered."""
-
-    async def ask() -> list[bool]:
-        answered = [await counter.seconds_to_wait(visitor) is None for visitor in visitors]
-        await counter.close()
-        return answered
-
-    return run_in_thread(ask())
+    answered = [await counter.seconds_to_wait(visitor) is None for visitor in visitors]
+    await counter.close()
+    return answered
 
 
-def test_each_visitor_has_a_count_of_their_own() -> None:
-    answered = asked(QuestionCounter(3), ["a"] * 5 + ["b"] * 2)
+async def test_each_visitor_has_a_count_of_their_own() -> None:
+    answered = await asked(QuestionCounter(3), ["a"] * 5 + ["b"] * 2)
     assert answered == [True] * 3 + [False] * 2 + [True] * 2
 
 
-def test_seconds_to_wait() -> None:
-    async def ask() -> int | None:
-        counter = QuestionCounter(1)
-        assert await counter.seconds_to_wait("a") is None
-        return await counter.seconds_to_wait("a")
-
-    seconds = run_in_thread(ask())
+async def test_seconds_to_wait() -> None:
+    counter = QuestionCounter(1)
+    assert await counter.seconds_to_wait("a") is None
+    seconds = await counter.seconds_to_wait("a")
     assert seconds is not None and 1 <= seconds <= 60
 
 
-def test_processes_share_a_count(redis_url: str) -> None:
-    async def ask() -> list[bool]:
-        counters = [SharedCounter(3, redis_url) for _ in range(2)]
-        waits = [await counter.seconds_to_wait("a") for counter in counters * 3]
-        for counter in counters:
-            await counter.close()
-        return [wait is None for wait in waits]
-
-    assert run_in_thread(ask()) == [True] * 3 + [False] * 3
+async def test_processes_share_a_count(redis_url: str) -> None:
+    counters = [SharedCounter(3, redis_url) for _ in range(2)]
+    waits = [await counter.seconds_to_wait("a") for counter in counters * 3]
+    for counter in counters:
+        await counter.close()
+    assert [wait is None for wait in waits] == [True] * 3 + [False] * 3
 
 
-def test_without_redis_each_process_counts(caplog: pytest.LogCaptureFixture) -> None:
-    answered = asked(SharedCounter(2, "redis://:canary-password@127.0.0.1:1/0"), ["a"] * 4)
+async def test_without_redis_each_process_counts(caplog: pytest.LogCaptureFixture) -> None:
+    answered = await asked(SharedCounter(2, "redis://:canary-password@127.0.0.1:1/0"), ["a"] * 4)
     assert answered == [True] * 2 + [False] * 2
     lines = [record.message for record in caplog.records]
     assert len(lines) == 1 and "away" in lines[0]
     assert "canary-password" not in caplog.text
 
 
-def test_visitors_without_number_share_windows() -> None:
+async def test_visitors_without_number_share_windows() -> None:
     counter = QuestionCounter(per_minute=2, most_windows=10)
-    asked(counter, [f"address 2001:db8:{number:x}::/64" for number in range(5_000)])
+    await asked(counter, [f"address 2001:db8:{number:x}::/64" for number in range(5_000)])
     assert counter.windows <= 10 + 4_096
-    assert asked(counter, ["new"] * 3)[-1] is False
+    assert (await asked(counter, ["new"] * 3))[-1] is False
 
 
-def test_visitors_who_came_first_keep_their_own_windows() -> None:
+async def test_visitors_who_came_first_keep_their_own_windows() -> None:
     counter = QuestionCounter(per_minute=2, most_windows=100)
     visitors = [f"address 198.51.100.{number}" for number in range(50)]
-    assert asked(counter, visitors * 3) == [True] * 100 + [False] * 50
+    assert await asked(counter, visitors * 3) == [True] * 100 + [False] * 50
 
 
 @pytest.mark.parametrize(
