@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 from gradio_client import Client
 
 from tests.api.test_transports import EXAMPLES, FAILURES, four_ways
 from tests.api.transports import TIMEOUT
-from tests.certificates import self_signed
 from tests.deployment import nginx_command, nginx_configuration
 from tests.nightly import some
 from tests.ports import free_port, wait_for
@@ -57,13 +57,17 @@ http {{
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A certificate that node, and all that use OpenSSL, trust while this module is tested."""
-    path = self_signed(tmp_path_factory.mktemp("tls"))
+    """A certificate of 127.0.0.1 and its key, which node, and all that use OpenSSL, trust while
+    this module is tested."""
+    authority, folder = trustme.CA(), tmp_path_factory.mktemp("tls")
+    certificate, trusted = folder / "certificate.pem", folder / "authority.pem"
+    authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(certificate)
+    authority.cert_pem.write_to_path(trusted)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SSL_CERT_FILE", str(path))
-        patch.setenv("CURL_CA_BUNDLE", str(path))
-        patch.setenv("NODE_EXTRA_CA_CERTS", str(path))
-        yield path
+        patch.setenv("SSL_CERT_FILE", str(trusted))
+        patch.setenv("CURL_CA_BUNDLE", str(trusted))
+        patch.setenv("NODE_EXTRA_CA_CERTS", str(trusted))
+        yield certificate
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import trustme
 
 from gpusizer.core.errors import HubUnreachable
 from gpusizer.hub.model_ref import ModelRef
@@ -22,7 +23,6 @@ from scrapers.client.hub_api import info_url
 from scrapers.client.read_budget import ReadBudget
 from scrapers.limits import PARALLEL_READS, PROCESS_READS, Limits
 from scrapers.repository.hub import fetch_snapshot
-from tests.certificates import self_signed
 from tests.hub_emulator import Fault, HubEmulator, llama_repo, sharded_repo
 from tests.scrapers.conftest import AMPLE, Fetch
 
@@ -102,24 +102,32 @@ class TestProxies:
 
 
 @pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A self-signed certificate of 127.0.0.1, with its key."""
-    return self_signed(tmp_path_factory.mktemp("tls"))
+def authority() -> trustme.CA:
+    return trustme.CA()
 
 
 @pytest.fixture
-def tls_hub(certificate: Path) -> Iterator[HubEmulator]:
+def trusted(authority: trustme.CA, tmp_path: Path) -> Path:
+    """The file that says whom to trust."""
+    path = tmp_path / "authority.pem"
+    authority.cert_pem.write_to_path(path)
+    return path
+
+
+@pytest.fixture
+def tls_hub(authority: trustme.CA) -> Iterator[HubEmulator]:
+    """A Hub with a certificate of 127.0.0.1."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
     with HubEmulator([llama_repo("org/name")], tls=context) as emulator:
         yield emulator
 
 
 class TestCertificates:
     def test_a_trusted_hub_is_read_over_reused_connections(
-        self, tls_hub: HubEmulator, certificate: Path, monkeypatch: pytest.MonkeyPatch
+        self, tls_hub: HubEmulator, trusted: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(trusted))
         with HubSession(tls_hub.endpoint, cdn_origins=(tls_hub.cdn_endpoint,)) as session:
             assert fetch_snapshot(REF, session, AMPLE).components[0].tensors
             tls_hub.reset_log()
@@ -135,9 +143,9 @@ class TestCertificates:
         assert tls_hub.requests == []
 
     def test_a_certificate_of_another_host_is_not_trusted(
-        self, tls_hub: HubEmulator, certificate: Path, monkeypatch: pytest.MonkeyPatch
+        self, tls_hub: HubEmulator, trusted: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(trusted))
         with (
             HubSession(tls_hub.endpoint.replace("127.0.0.1", "localhost")) as session,
             pytest.raises(HubUnreachable, match="connection"),
