@@ -44,7 +44,6 @@ from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.quants import find_quant
 from gpusizer.text import say_note
 from gpusizer.training.stacks import find_stack, stacks
-from tests.each import each
 
 GIB = 2**30
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
@@ -96,7 +95,7 @@ def test_no_error_has_grown(measured: Accuracy) -> None:
     assert worse == [], "\n".join([*worse, *report_lines(measured, 3)])
 
 
-@each("component", BARS)
+@pytest.mark.parametrize("component", BARS)
 def test_bars_are_met_and_bands_hold_for_strangers(measured: Accuracy, component: str) -> None:
     """With the source left out of constants and bands, every source weighing the same: four of
     five runs lie in the band."""

@@ -9,7 +9,6 @@ import pytest
 
 from scripts import audit
 from scripts.audit import NotAudited, findings_of
-from tests.each import each
 
 SOUND = {"name": "sound", "version": "1.0", "vulns": []}
 MENDED = {
@@ -58,7 +57,9 @@ def test_a_service_that_is_away_fails_where_it_is_required(
     assert audit.main(["--required"]) == 1
 
 
-@each("report", ["", "no JSON", "[]", "{}", '{"dependencies": [{"vulns": [{}]}]}'])
+@pytest.mark.parametrize(
+    "report", ["", "no JSON", "[]", "{}", '{"dependencies": [{"vulns": [{}]}]}']
+)
 def test_another_report_is_none(report: str) -> None:
     with pytest.raises(NotAudited):
         findings_of(report)
@@ -79,7 +80,7 @@ def test_a_program_that_does_not_end_is_stopped(monkeypatch: pytest.MonkeyPatch)
         audit.ask(0.2)
 
 
-@each(
+@pytest.mark.parametrize(
     "script, why",
     [("echo broken >&2; exit 1", "broken"), ("exit 1", "says nothing"), ("echo '{}'", "")],
 )

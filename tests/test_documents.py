@@ -12,6 +12,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from gpusizer import __version__
@@ -29,7 +30,6 @@ from gpusizer.ui.questions.endpoints import PUBLIC
 from gpusizer.ui.server.http_status import STATUSES
 from scrapers.cache.stored import EmbeddedSnapshots
 from scripts.write_contract import PAGE, updated
-from tests.each import each
 from tests.snippets import snippets
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,7 +54,7 @@ def anchors(document: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-@each("name", DOCUMENTS)
+@pytest.mark.parametrize("name", DOCUMENTS)
 def test_links_lead_somewhere(name: str) -> None:
     document = ROOT / name
     for path, anchor in _LINK.findall(document.read_text("utf-8")):
@@ -76,7 +76,7 @@ def test_the_page_is_current() -> None:
     assert updated(TEXT) == TEXT
 
 
-@each("name", USE_CASES)
+@pytest.mark.parametrize("name", USE_CASES)
 def test_every_field_has_a_meaning_and_a_row(name: str) -> None:
     for field in described_fields(USE_CASES[name].request).values():
         assert field.meaning and not field.meaning.endswith("."), field.name
@@ -186,7 +186,7 @@ MODULES = [
 ]
 
 
-@each("name", MODULES)
+@pytest.mark.parametrize("name", MODULES)
 def test_examples_are_right(name: str) -> None:
     results = doctest.testmod(importlib.import_module(name))
     assert results.attempted > 0

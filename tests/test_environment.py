@@ -11,7 +11,6 @@ import pytest
 
 from scripts import environment
 from scripts.environment import ROOT, CannotPrepare, make, prepare, refuse_other_pythons
-from tests.each import each
 
 
 @pytest.fixture
@@ -60,13 +59,13 @@ def test_an_interrupted_start_is_made_anew(
     assert made == [folder]
 
 
-@each("version", [(3, 10), (3, 15), (4, 0)])
+@pytest.mark.parametrize("version", [(3, 10), (3, 15), (4, 0)])
 def test_other_versions_of_python_are_refused_in_a_sentence(version: tuple[int, int]) -> None:
     with pytest.raises(CannotPrepare, match=r"3\.11 to 3\.14"):
         refuse_other_pythons(version)
 
 
-@each("version", [(3, 11), (3, 12), (3, 13), (3, 14)])
+@pytest.mark.parametrize("version", [(3, 11), (3, 12), (3, 13), (3, 14)])
 def test_versions_with_wheels_are_taken(version: tuple[int, int]) -> None:
     refuse_other_pythons(version)
 

@@ -14,11 +14,10 @@ from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.ui.server.http_status import RETRY_AFTER_SECONDS
 from scrapers.fetcher import Fetcher
-from tests.each import each
 from tests.hub_emulator.faults import Fault
 
 
-@each(
+@pytest.mark.parametrize(
     "outcome, kind",
     [
         (Outcome(0.1, 200), "ok"),

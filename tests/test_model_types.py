@@ -14,7 +14,6 @@ from bench.model_types.cases import KEPT_CASES, Case, CaseSet, Truth, read_cases
 from bench.model_types.comparison import Fault, Verdict, right_of, verdict_on
 from bench.model_types.report import report_of
 from tests.builders import Config, tiny
-from tests.each import each
 
 KEPT = (608, 604)
 """Cases of the kept set, and those answered rightly."""
@@ -47,7 +46,7 @@ def test_the_kept_set_stays_small() -> None:
     assert KEPT_CASES.stat().st_size < _LARGEST_SET
 
 
-@each(
+@pytest.mark.parametrize(
     "truth, config, faults",
     [
         (TRUTH, {}, ()),

@@ -29,7 +29,6 @@ from bench.recommended_setups import (
     read_recommendations,
 )
 from gpusizer.ui.questions.answer_cache import Answers
-from tests.each import each
 
 OPTION = {
     "classes": ["h80", "mac:96"],
@@ -47,7 +46,7 @@ ROW: dict[str, Any] = {
 H100 = Suggestion("headline", "h100-sxm-80gb", 2, "fp8", "vllm")
 
 
-@each(
+@pytest.mark.parametrize(
     "quant, words, bits",
     [
         ("bf16", {"16"}, 16),
@@ -74,7 +73,7 @@ def test_words_of_a_quantization(quant: str, words: set[str], bits: int) -> None
     assert (set(item.precision), item.bits) == (words, bits)
 
 
-@each(
+@pytest.mark.parametrize(
     "changed, missed",
     [
         ({}, ()),
@@ -106,7 +105,7 @@ def test_the_nearest_of_several_set_ups_counts() -> None:
     assert Recommendation.of({**ROW, "recommended": tied[::-1]}).missed_by(H100) == ("boards",)
 
 
-@each(
+@pytest.mark.parametrize(
     "row, command, fields",
     [
         (
@@ -243,13 +242,13 @@ PASSES = [
 ]
 
 
-@each("rule", RULES)
+@pytest.mark.parametrize("rule", RULES)
 def test_a_rule_is_broken_alone(rule: Any) -> None:
     for case in BREACHES[rule.__name__]:
         assert broken(case) == (rule.__name__,), case
 
 
-@each("case", PASSES)
+@pytest.mark.parametrize("case", PASSES)
 def test_what_breaks_no_rule(case: Advice) -> None:
     assert broken(case) == ()
 
@@ -357,7 +356,7 @@ WRITTEN = {
 }
 
 
-@each("name", WRITTEN)
+@pytest.mark.parametrize("name", WRITTEN)
 def test_some_rows_come_out_as_written(answers: Answers, name: str) -> None:
     (wanted,) = (row for row in read_recommendations() if row.id == name)
     judged = asked(answers, wanted)

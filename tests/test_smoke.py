@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import sys
 
+import pytest
+
 from gpusizer.core.printable import PrintableFormatter
 from gpusizer.core.structured_log import JsonFormatter
 from scripts.smoke import fault_in
-from tests.each import each
 
 START = "* Running on local URL:  http://127.0.0.1:7860\n"
 
@@ -23,17 +24,21 @@ def logged(formatter: logging.Formatter) -> str:
     return formatter.format(record)
 
 
-@each("formatter", [PrintableFormatter(), JsonFormatter()])
+@pytest.mark.parametrize("formatter", [PrintableFormatter(), JsonFormatter()])
 def test_an_exception_fails_the_smoke(formatter: logging.Formatter) -> None:
     fault = fault_in(f"{START}{logged(formatter)}\n")
     assert "AssertionError" in fault and START not in fault
 
 
-@each("line", ['{"error": {"code": "internal"}}', '"GET /v1" 500 Internal Server Error'])
+@pytest.mark.parametrize(
+    "line", ['{"error": {"code": "internal"}}', '"GET /v1" 500 Internal Server Error']
+)
 def test_an_answer_without_a_cause_fails_the_smoke(line: str) -> None:
     assert fault_in(f"{START}{line}\n") == f"{line}\n"
 
 
-@each("log", ["", START, '{"message": "request", "status": 200}\n', "internally redirected\n"])
+@pytest.mark.parametrize(
+    "log", ["", START, '{"message": "request", "status": 200}\n', "internally redirected\n"]
+)
 def test_a_server_that_only_starts_is_well(log: str) -> None:
     assert fault_in(log) == ""

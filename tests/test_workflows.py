@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.each import each
-
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 WORKFLOWS: dict[str, Any] = {file.stem: yaml.safe_load(file.read_text("utf-8")) for file in FILES}
@@ -43,7 +41,7 @@ def test_new_versions_of_actions_are_proposed() -> None:
     assert update["schedule"] == {"interval": "weekly"}
 
 
-@each("name", WORKFLOWS)
+@pytest.mark.parametrize("name", WORKFLOWS)
 def test_a_workflow_only_reads(name: str) -> None:
     assert WORKFLOWS[name]["permissions"] == {"contents": "read"}
     assert WORKFLOWS[name]["concurrency"]["group"]
@@ -51,7 +49,7 @@ def test_a_workflow_only_reads(name: str) -> None:
     assert WORKFLOWS[name][_ON].keys().isdisjoint({"pull_request_target", "workflow_run"})
 
 
-@each("name, job", JOBS)
+@pytest.mark.parametrize("name, job", JOBS)
 def test_a_job_ends_and_keeps_its_rights_to_itself(name: str, job: dict[str, Any]) -> None:
     assert 0 < job["timeout-minutes"] <= 120
     assert "permissions" not in job or name in WRITES
@@ -61,7 +59,7 @@ def test_a_job_ends_and_keeps_its_rights_to_itself(name: str, job: dict[str, Any
             assert step["with"]["persist-credentials"] is False
 
 
-@each("command", [line for line in COMMANDS if "pip install" in line])
+@pytest.mark.parametrize("command", [line for line in COMMANDS if "pip install" in line])
 def test_packages_are_pinned(command: str) -> None:
     pinned = re.search(r"pip install (\S+==\S+|.*-r \S*requirements\S*)$", command)
     assert pinned or command == NEWEST
@@ -79,7 +77,9 @@ def test_what_is_not_pinned_runs_without_a_token() -> None:
     assert not [step for step in jobs["tell"]["steps"] if "uses" in step]
 
 
-@each("open_issue, told", [("", "issue create --title"), ("7", "issue edit 7 --body-file")])
+@pytest.mark.parametrize(
+    "open_issue, told", [("", "issue create --title"), ("7", "issue edit 7 --body-file")]
+)
 def test_what_is_wrong_of_model_types_stays_one_issue(
     tmp_path: Path, open_issue: str, told: str
 ) -> None:

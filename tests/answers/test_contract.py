@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Annotated, Any
 
+import pytest
 from pydantic import TypeAdapter
 
 from gpusizer.answers.contract.objects import FieldsOf, Written
@@ -22,7 +23,6 @@ from gpusizer.hub.listed_models import QuantizedRepo
 from gpusizer.text import say_note
 from tests.answers.forms import check_answer, check_error
 from tests.carded import CARDED_MODEL, carded_snapshot
-from tests.each import each
 from tests.sizers import embedded_sizer
 
 LLAMA, QWEN, SMALL = "meta-llama/Llama-3.1-8B", "Qwen/Qwen3-32B", "Qwen/Qwen3-0.6B"
@@ -69,7 +69,7 @@ def check(sizer: Sizer, question: str, fields: Mapping[str, Any]) -> dict[str, A
     return dict(answer)
 
 
-@each("name", QUESTIONS)
+@pytest.mark.parametrize("name", QUESTIONS)
 def test_an_answer_has_the_form_of_its_question(name: str) -> None:
     check(embedded_sizer(), *QUESTIONS[name])
 

@@ -30,7 +30,6 @@ from tests.answers.questions import QUESTIONS
 from tests.answers.test_questions import fields_of, shown_by_the_shell
 from tests.api.plain_http import ask
 from tests.api.transports import ENDPOINTS, arguments_of, call, mcp_texts
-from tests.each import each
 from tests.nightly import some
 from tests.pages import Page
 from tests.sizers import embedded_sizer
@@ -71,7 +70,7 @@ def tools(app_url: str) -> Mapping[str, Any]:
     return dict(zip(ASKED, map(json.loads, mcp_texts(app_url, calls)), strict=True))
 
 
-@each("name", ASKED)
+@pytest.mark.parametrize("name", ASKED)
 def test_every_door_says_the_same_sentence(
     name: str, app_url: str, client: Client, tools: Mapping[str, Any]
 ) -> None:

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import pytest
+
 from gpusizer.cli.arguments import build_parser, request_fields
 from tests.answers.questions import QUESTIONS, Typed
 from tests.cli.test_cli import run
-from tests.each import each
 from tests.nightly import some
 
 FIRST_LINES = 3
@@ -29,7 +30,7 @@ def shown_by_the_shell(typed: Typed) -> Sequence[str]:
     return shown.stdout.splitlines()
 
 
-@each("name", QUESTIONS)
+@pytest.mark.parametrize("name", QUESTIONS)
 def test_the_first_lines_answer_the_question(name: str) -> None:
     typed = QUESTIONS[name]
     first = "\n".join(shown_by_the_shell(typed)[:FIRST_LINES])
@@ -37,7 +38,7 @@ def test_the_first_lines_answer_the_question(name: str) -> None:
     assert [text for text in typed.lacks if re.search(text, first)] == [], first
 
 
-@each("name", some(list(QUESTIONS), of=4))
+@pytest.mark.parametrize("name", some(list(QUESTIONS), of=4))
 def test_forty_lines_answer_and_more_are_one_option_away(name: str) -> None:
     brief = shown_by_the_shell(QUESTIONS[name])
     details = run(*QUESTIONS[name].words, "--offline", "--details").stdout.splitlines()

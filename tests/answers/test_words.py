@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 from gpusizer.answers.near_models import known_models
 from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.cli.summary import SUMMARIES
@@ -15,7 +17,6 @@ from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.pieces.words import Words
 from tests.answers.forbidden import FORBIDDEN, found
-from tests.each import each
 from tests.nightly import some
 from tests.sizers import embedded_sizer
 
@@ -75,21 +76,21 @@ def on_the_page(model: str, language: Language) -> str:
     return re.sub(r"<[^>]*>", "\n", shown)
 
 
-@each("model", MODELS)
+@pytest.mark.parametrize("model", MODELS)
 def test_an_answer_about_a_model_is_in_words(model: str) -> None:
     assert problems("size", {"model": model, "card": False}) == []
     for language in LANGUAGES:
         assert list(found(on_the_page(model, language), language)) == []
 
 
-@each("question", some(OTHER_QUESTIONS, of=4))
+@pytest.mark.parametrize("question", some(OTHER_QUESTIONS, of=4))
 def test_answers_to_other_questions_are_in_words(question: tuple[str, dict[str, Any]]) -> None:
     command, fields = question
     for model in some(("Qwen/Qwen3-30B-A3B", "openai/gpt-oss-20b"), of=1):
         assert problems(command, {**fields, "model": model}) == []
 
 
-@each("model", MODELS)
+@pytest.mark.parametrize("model", MODELS)
 def test_bits_of_a_plain_format_are_its_own(model: str) -> None:
     """Sixteen bits for each weight are sixteen, whatever is stored beside them."""
     for row in (
@@ -99,7 +100,7 @@ def test_bits_of_a_plain_format_are_its_own(model: str) -> None:
             assert row["bits_per_weight"] <= {"bf16": 16.0, "fp32": 32.0}[row["quant"]], model
 
 
-@each("name", EXAMPLES)
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_each_pattern_finds_what_it_is_for(name: str) -> None:
     of_languages = {"English": "pt", "two words for one": "zh"}
     assert EXAMPLES.keys() == {*FORBIDDEN, *of_languages}

@@ -15,7 +15,6 @@ import pytest
 
 from gpusizer.cli.command_list import COMMANDS
 from tests.cli.test_cli import ENVIRONMENT, ROOT, run, run_process
-from tests.each import each
 from tests.priced_day import priced_day
 
 pytestmark = pytest.mark.usefixtures(priced_day.__name__)
@@ -228,13 +227,13 @@ def checked(*words: str) -> subprocess.CompletedProcess[str]:
     return run(*words, "--offline", "--check")
 
 
-@each("name", YES)
+@pytest.mark.parametrize("name", YES)
 def test_yes(name: str) -> None:
     result = checked(*YES[name])
     assert (result.returncode, result.stderr) == (0, "")
 
 
-@each("name", NO)
+@pytest.mark.parametrize("name", NO)
 def test_no_with_its_reason(name: str) -> None:
     words, reason = NO[name]
     result = checked(*words)
@@ -243,8 +242,10 @@ def test_no_with_its_reason(name: str) -> None:
     assert line.startswith("gpusizer: check failed: ") and re.search(reason, line), line
 
 
-@each("name", ["too large", "a plan that misses its target", "training too large"])
-@each("form", ["--json", "--details", ""])
+@pytest.mark.parametrize(
+    "name", ["too large", "a plan that misses its target", "training too large"]
+)
+@pytest.mark.parametrize("form", ["--json", "--details", ""])
 def test_the_answer_stays_what_it_is(name: str, form: str) -> None:
     words = (*NO[name][0], *([form] if form else []))
     plain = run(*words, "--offline")
@@ -252,7 +253,7 @@ def test_the_answer_stays_what_it_is(name: str, form: str) -> None:
     assert checked(*words).stdout == plain.stdout
 
 
-@each(
+@pytest.mark.parametrize(
     "words, code",
     [
         (("size", "org/unknown", *CARD), 3),
@@ -269,15 +270,15 @@ def test_errors_keep_their_codes(words: Sequence[str], code: int) -> None:
     assert "error" in json.loads(result.stdout) and "check failed" not in result.stderr
 
 
-@each("command", COMMANDS.keys() - {"size", "train"})
+@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - {"size", "train"}))
 def test_no_other_command_takes_it(command: str) -> None:
     result = run(command, *(["4090"] if command in ("compare", "log", "check") else []), "--check")
     assert result.returncode == 2
     assert "unrecognized arguments: --check" in result.stderr
 
 
-@each("command", ["size", "train"])
-@each("help_option", ["--help", "--help-all"])
+@pytest.mark.parametrize("command", ["size", "train"])
+@pytest.mark.parametrize("help_option", ["--help", "--help-all"])
 def test_help_tells_of_it(command: str, help_option: str) -> None:
     told = " ".join(run(command, help_option).stdout.split())
     assert "--check exit with 4 where the answer is no: each GPU" in told
@@ -293,7 +294,7 @@ def test_a_process_ends_with_the_code() -> None:
     assert (yes.returncode, yes.stderr) == (0, "")
 
 
-@each("form", ["--json", "--details"])
+@pytest.mark.parametrize("form", ["--json", "--details"])
 def test_who_closes_the_pipe_still_reads_the_code(form: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -330,7 +331,7 @@ def test_the_code_is_what_the_document_says() -> None:
         assert both.returncode == expected, (model, one, other)
 
 
-@each("method", ["full", "qlora"])
+@pytest.mark.parametrize("method", ["full", "qlora"])
 def test_the_code_is_what_the_document_says_of_training(method: str) -> None:
     codes = set()
     for model, gpu in product((GPT2, QWEN), ("1x gtx 1060", "4090", "8x h100")):

@@ -24,7 +24,6 @@ from gpusizer.cli.arguments import USUAL
 from gpusizer.core.request_model import RequestModel
 from gpusizer.gpus import load_catalogue
 from tests import engine_logs
-from tests.each import each
 from tests.hub_emulator import llama_repo
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,7 +123,7 @@ def test_a_checkpoint_on_disk(tmp_path: Path) -> None:
     assert "no such file or folder" in result.stderr
 
 
-@each(
+@pytest.mark.parametrize(
     "arguments, exit_code, code",
     [
         (("size", "a model with spaces"), 2, "invalid_model_id"),
@@ -342,7 +341,7 @@ def test_training_offline() -> None:
     assert methods[:4] == ["full", "lora", "qlora", "dora"]
 
 
-@each("command", ["size", "train", "gpus", "compare", "models-for"])
+@pytest.mark.parametrize("command", ["size", "train", "gpus", "compare", "models-for"])
 def test_help_names_every_field_with_its_default(command: str) -> None:
     text = run(command, "--help-all" if command in USUAL else "--help").stdout
     request = REQUESTS[command]

@@ -13,7 +13,6 @@ import pytest
 
 from gpusizer.cli.arguments import USUAL
 from tests.cli.test_cli import ROOT, checkpoint, run
-from tests.each import each
 from tests.hub_emulator import HubEmulator, llama_repo
 
 TARGET = ("--requests-per-second", "5", "--prompt-tokens", "1000", "--answer-tokens", "300")
@@ -73,7 +72,7 @@ def test_licences_in_both_spellings() -> None:
     assert batch["models"] == json.loads(american.stdout)["models"]
 
 
-@each("command", USUAL)
+@pytest.mark.parametrize("command", USUAL)
 def test_help_tells_of_twenty_options(command: str) -> None:
     usual, every = (run(command, name).stdout for name in ("--help", "--help-all"))
     options = [set(re.findall(r"^  (?:-h, )?(--[a-z-]+)", shown, re.M)) for shown in (usual, every)]

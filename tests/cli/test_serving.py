@@ -16,7 +16,6 @@ import pytest
 import requests
 
 from tests.cli.test_cli import ENVIRONMENT, ROOT
-from tests.each import each
 from tests.hub_emulator import HubEmulator, llama_repo
 from tests.ports import free_port, wait_for
 
@@ -109,7 +108,7 @@ def failing(*arguments: str, **variables: str) -> str:
     return done.stderr
 
 
-@each(
+@pytest.mark.parametrize(
     "variable, value",
     [("PORT", "abc"), ("PORT", "70000"), ("GRADIO_SERVER_PORT", "0x10"), ("PORT", "0")],
 )

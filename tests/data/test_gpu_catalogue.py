@@ -9,12 +9,11 @@ import pytest
 from gpusizer.core.units import GB, MIB
 from gpusizer.gpus import Catalogue, load_catalogue
 from tests.data.gpu_invariants import INVARIANTS, Invariant
-from tests.each import each
 
 CATALOGUE = load_catalogue()
 
 
-@each("invariant", INVARIANTS)
+@pytest.mark.parametrize("invariant", INVARIANTS)
 def test_invariant(invariant: Invariant) -> None:
     applicable = [gpu for gpu in CATALOGUE.gpus if invariant.applies(gpu)]
     broken = {gpu.slug for gpu in applicable if not invariant.holds(gpu)}
@@ -46,7 +45,7 @@ CHECKED = {
 }
 
 
-@each("slug", CHECKED)
+@pytest.mark.parametrize("slug", CHECKED)
 def test_hand_checked(slug: str) -> None:
     usable_mib, bandwidth_gb, fp16_tflops, watts = CHECKED[slug]
     gpu = CATALOGUE.find(slug)
@@ -93,7 +92,7 @@ GUIDES = {
 }
 
 
-@each("name", GUIDES)
+@pytest.mark.parametrize("name", GUIDES)
 def test_guides_are_covered(name: str) -> None:
     assert CATALOGUE.find(name).memory_marketing_gb == GUIDES[name]
 

@@ -16,7 +16,6 @@ from gpusizer.model.profile import build_profile
 from scrapers.cache.stored import EmbeddedSnapshots
 from scrapers.repository.completion import mirrors_of
 from scripts.requirements import requirement_files
-from tests.each import each
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = (ROOT / "requirements.lock").read_text("utf-8")
@@ -182,7 +181,7 @@ COUNTS = {
 }
 
 
-@each("repo_id", COUNTS)
+@pytest.mark.parametrize("repo_id", COUNTS)
 def test_published_counts(repo_id: str) -> None:
     snapshot = EmbeddedSnapshots(SNAPSHOTS_DIR).get(repo_id)
     assert snapshot is not None

@@ -25,7 +25,6 @@ from gpusizer.memory.kv_cache import element_bytes
 from gpusizer.memory.quants import find_quant
 from gpusizer.training.plan import BASES, CHECKPOINTING, OFFLOADS, PRECISIONS, SHARDINGS
 from gpusizer.training.stacks import stacks
-from tests.each import each
 
 GIB = 2**30
 LARGEST_BYTES = 2_000 * GIB  # more than DeepSeek-R1 in 16 bits
@@ -122,7 +121,7 @@ def test_no_field_is_null_or_a_long_text() -> None:
                 assert len(value) < LONGEST_TEXT and "\n" not in value, (row["id"], name)
 
 
-@each("row", rows_of("serving"))
+@pytest.mark.parametrize("row", rows_of("serving"))
 def test_serving_settings_are_ones_we_understand(row: Row) -> None:
     assert row["engine"] in ENGINES
     assert row["quant"] == "native" or find_quant(row["quant"])
@@ -186,7 +185,7 @@ def test_the_parts_of_a_vllm_budget_add_up() -> None:
     assert checked >= 60
 
 
-@each("row", rows_of("llama_cpp"))
+@pytest.mark.parametrize("row", rows_of("llama_cpp"))
 def test_llama_cpp_rows_are_ones_we_understand(row: Row) -> None:
     assert row["measure_kind"] in {"buffers", "process", "breakdown", "engine_log", "weights"}
     assert row["program"] in {"llama.cpp", "ik_llama.cpp", "ollama"}
@@ -196,7 +195,7 @@ def test_llama_cpp_rows_are_ones_we_understand(row: Row) -> None:
     assert row["gpu_count"] >= 0
 
 
-@each("row", rows_of("pipeline"))
+@pytest.mark.parametrize("row", rows_of("pipeline"))
 def test_pipeline_rows_are_ones_we_understand(row: Row) -> None:
     assert row["scope"] in {"pipeline", "denoiser", "decoder"}
     assert row["weight_dtype"] in {"F32", "F16", "BF16"}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+import pytest
+
 from bench.measurements import Row, load
 from bench.recommended_setups import (
     ANY,
@@ -22,7 +24,6 @@ from gpusizer.gpus import load_catalogue
 from gpusizer.hub.model_ref import is_repo_id
 from gpusizer.memory.quants.table import all_quants
 from scrapers.cache.stored import EmbeddedSnapshots
-from tests.each import each
 
 ROWS = load([FILE])
 EMBEDDED = frozenset(EmbeddedSnapshots(SNAPSHOTS_DIR).ids())
@@ -52,7 +53,7 @@ def test_ids_are_unique() -> None:
     assert [name for name, n in Counter(row["id"] for row in ROWS).items() if n > 1] == []
 
 
-@each("row", ROWS)
+@pytest.mark.parametrize("row", ROWS)
 def test_a_row_states_facts_with_an_address(row: Row) -> None:
     assert set(row) <= FIELDS
     assert all(row[name] for name in (*REQUIRED, "recommended"))
@@ -63,7 +64,7 @@ def test_a_row_states_facts_with_an_address(row: Row) -> None:
     assert all(len(text) < LONGEST_TEXT and "\n" not in text for text in texts(row))
 
 
-@each("row", ROWS)
+@pytest.mark.parametrize("row", ROWS)
 def test_a_row_can_be_asked_offline(row: Row) -> None:
     """A model has a snapshot; if it has none, another is asked about in its place."""
     assert is_repo_id(row["model"])
@@ -79,7 +80,7 @@ PRECISIONS = {
 }
 
 
-@each("row", ROWS)
+@pytest.mark.parametrize("row", ROWS)
 def test_a_set_up_has_known_words(row: Row) -> None:
     for option in row["recommended"]:
         assert set(option) == {"classes", "boards", "precision", "engine"}

@@ -10,7 +10,6 @@ import pytest
 from gpusizer.core.paths import DATA_DIR, GENERATED_DIR
 from gpusizer.gpus import load_catalogue
 from gpusizer.gpus.costs.rental import read_labels, read_offers
-from tests.each import each
 
 PRICES, LABELS = GENERATED_DIR / "rental_prices.csv", DATA_DIR / "rental_labels.csv"
 CATALOGUE = load_catalogue()
@@ -30,7 +29,9 @@ def test_every_label_of_the_prices_is_known() -> None:
     assert {row["label"] for row in ROWS} <= read_labels(LABELS).keys()
 
 
-@each("label", ["A40 16GB", "RTX 6000 Pro 24GB", "RTX 6000 Pro 48GB", "GB200 186GB", "GB300 288GB"])
+@pytest.mark.parametrize(
+    "label", ["A40 16GB", "RTX 6000 Pro 24GB", "RTX 6000 Pro 48GB", "GB200 186GB", "GB300 288GB"]
+)
 def test_labels_wrong_at_the_source_are_excluded(label: str) -> None:
     assert read_labels(LABELS)[label] == ()
 

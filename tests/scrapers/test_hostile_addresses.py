@@ -25,7 +25,6 @@ from scrapers.client.redirects import is_allowed_target, origin_of, redirect_tar
 from scrapers.formats.weight_sets import RepoFile
 from scrapers.repository.hub import fetch_snapshot
 from tests.any_json import any_json
-from tests.each import each
 from tests.hub_emulator import Fault, HubEmulator, llama_repo
 from tests.scrapers.conftest import AMPLE, Fetch
 
@@ -73,7 +72,7 @@ def test_a_description_in_the_hubs_own_shape() -> None:
     )
 
 
-@each(
+@pytest.mark.parametrize(
     "siblings",
     [
         None,
@@ -110,7 +109,7 @@ def test_a_list_with_two_entries_of_one_file_is_refused(other: dict[str, Any]) -
         parse_tree([ENTRY, ENTRY | other], "org/name")
 
 
-@each("answer", [None, [], "org/name", 1, {}, {"modelId": "org/name"}])
+@pytest.mark.parametrize("answer", [None, [], "org/name", 1, {}, {"modelId": "org/name"}])
 def test_no_description_at_all(answer: Any) -> None:
     with pytest.raises(HubUnreachable, match="unexpected_answer"):
         parse_info(answer, "org/name")
@@ -251,7 +250,7 @@ def test_any_long_link_is_read(piece: str) -> None:
         assert "next" in piece
 
 
-@each(
+@pytest.mark.parametrize(
     "link, cursor",
     [
         ("", None),

@@ -34,7 +34,6 @@ from scrapers.readme.text import (
     card_blocks,
 )
 from scrapers.repository.hub import fetch_snapshot
-from tests.each import each
 from tests.hub_emulator import FakeRepo, Fault, HubEmulator, literal_file, llama_repo
 from tests.scrapers.conftest import AMPLE, Fetch, settings_of
 
@@ -259,14 +258,14 @@ def test_a_card_of_many_cells_is_read_in_part(hub: HubEmulator, fetch: Fetch) ->
     assert sum(len(row.cells) for row in rows) == MOST_CARD_CELLS
 
 
-@each("name", LONG)
+@pytest.mark.parametrize("name", LONG)
 def test_a_card_beyond_a_limit_is_read_in_part(name: str) -> None:
     text, longer = LONG[name]
     assert not read_card(text.encode(), "org/name", "").is_partial
     assert read_card(longer.encode(), "org/name", "").is_partial
 
 
-@each("name", HOSTILE)
+@pytest.mark.parametrize("name", HOSTILE)
 def test_blocks_are_few_and_short(name: str) -> None:
     blocks = card_blocks(HOSTILE[name]).blocks
     assert len(blocks) <= MOST_BLOCKS

@@ -15,7 +15,6 @@ from scrapers.formats.json_files import load_json, values_bytes
 from scrapers.formats.json_members import MAX_MEMBERS, members
 from scrapers.formats.shard_index import ShardIndex, parse_index
 from scrapers.limits import Limits
-from tests.each import each
 from tests.hub_emulator import HubEmulator
 from tests.nightly import some
 from tests.scrapers.hostile_json import CROWDS, REPOS, crowd
@@ -24,7 +23,7 @@ from tests.scrapers.long_headers import memory_of_reading
 MOST_MB = 300
 
 
-@each("name", some(list(REPOS), of=8))
+@pytest.mark.parametrize("name", some(list(REPOS), of=8))
 def test_memory_of_reading_it(name: str) -> None:
     make, ended = REPOS[name]
     repo = make()
@@ -93,7 +92,7 @@ def test_long_values_and_brackets_in_texts() -> None:
     assert values_by_name(json.dumps(value)) == value
 
 
-@each(
+@pytest.mark.parametrize(
     "data, reason",
     [
         (b'{"a":1,"a":2}', "duplicate_key"),
@@ -112,7 +111,7 @@ def test_malformed_json_is_refused(data: bytes, reason: str) -> None:
         values_by_name(data)
 
 
-@each("kind", CROWDS)
+@pytest.mark.parametrize("kind", CROWDS)
 def test_no_memory_is_left_uncounted(kind: str) -> None:
     data = crowd(kind, 2**19)
     tracemalloc.start()

@@ -20,7 +20,6 @@ from scrapers.client.allowance import HubAllowance, Window, kind_of, parse_windo
 from scrapers.fetcher import Fetcher
 from scrapers.listings import build_lister
 from tests.clock import Clock
-from tests.each import each
 from tests.hub_emulator import Fault, HubEmulator, llama_repo
 from tests.scrapers.conftest import settings_of
 
@@ -28,7 +27,7 @@ HUB = "https://huggingface.co"
 MIRROR = "http://mirror.test:81/hub"
 
 
-@each(
+@pytest.mark.parametrize(
     "url, endpoint, kind",
     [
         (f"{HUB}/api/models/a/b?blobs=true", HUB, "api"),
@@ -93,7 +92,7 @@ def headers(name: str, remaining: int, seconds: int, quota: int = 500) -> dict[s
     return {"RateLimit": f'"{name}";r={remaining};t={seconds}', "RateLimit-Policy": policy}
 
 
-@each(
+@pytest.mark.parametrize(
     "sent, read",
     [
         (headers("api", 499, 295), ("api", Window(499, 500, 1295.0))),

@@ -27,7 +27,6 @@ from scrapers.listings import (
 )
 from scripts import refresh_model_use
 from tests.any_json import any_json
-from tests.each import each
 from tests.hub_emulator import FakeRepo, Fault, HubEmulator, sparse_file
 from tests.scrapers.conftest import settings_of
 
@@ -244,7 +243,7 @@ def test_offline_nothing_is_listed() -> None:
         lister(BASE, False)
 
 
-@each(
+@pytest.mark.parametrize(
     "entry, form",
     [
         ({"id": "u/Llama-3.1-8B-bnb-4bit"}, "bitsandbytes"),

@@ -8,7 +8,6 @@ import pytest
 
 from gpusizer.hub.card_statements import ModelCard, ModelCardStatement
 from scrapers.readme.model_card import card_text, read_card
-from tests.each import each
 
 
 def said(markdown: str, repo_id: str = "org/name-7B") -> list[dict[str, Any]]:
@@ -98,7 +97,7 @@ NEEDS = {
 }
 
 
-@each("name", NEEDS)
+@pytest.mark.parametrize("name", NEEDS)
 def test_needs(name: str) -> None:
     markdown, expected = NEEDS[name]
     (read,) = said(markdown)
@@ -163,7 +162,7 @@ NO_NEEDS = {
 }
 
 
-@each("name", NO_NEEDS)
+@pytest.mark.parametrize("name", NO_NEEDS)
 def test_no_needs(name: str) -> None:
     assert said(NO_NEEDS[name]) == []
 
@@ -228,7 +227,7 @@ COMMANDS = {
 }
 
 
-@each("name", COMMANDS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_commands(name: str) -> None:
     source, expected = COMMANDS[name]
     markdown = source if source.startswith("```") else f"```bash\n{source}\n```"

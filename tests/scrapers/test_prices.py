@@ -31,7 +31,6 @@ from scrapers.prices.rows import (
     write_rows,
 )
 from scrapers.prices.sources import SOURCES, fetch
-from tests.each import each
 
 TODAY = "2026-11-20"
 ROW = PriceRow("RTX 4090 24GB", "A", False, "on-demand", 1, 0.5, False, "2026-11-01", "s")
@@ -170,7 +169,7 @@ def test_valid_rows_replace_old_ones_and_others_are_reported() -> None:
     assert (result.unknown_labels, result.unbelievable) == (("RTX 4095 24GB",), 1)
 
 
-@each(
+@pytest.mark.parametrize(
     "before, after, reason",
     [
         ([], [], "no rows"),

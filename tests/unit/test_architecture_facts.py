@@ -14,7 +14,6 @@ from gpusizer.model.architecture.layer_kinds import LayerWord, RecurrentLayer
 from gpusizer.model.architecture.rotary import Rotary
 from gpusizer.model.profile import build_profile
 from tests.builders import Config, group, llama, snapshot, tiny, without_keys
-from tests.each import each
 from tests.families import deepseek_r1, gemma3_1b, gpt2, gpt_oss_20b, mixtral, qwen3_moe, qwen3_next
 
 
@@ -32,12 +31,12 @@ def of_config(config: Config) -> Architecture:
 SMALL = {"num_hidden_layers": 4, "hidden_size": 256, "num_attention_heads": 4}
 
 
-@each("fact, key", [(f, key) for f in SYNONYMS for key in SYNONYMS[f]])
+@pytest.mark.parametrize("fact, key", [(f, key) for f in SYNONYMS for key in SYNONYMS[f]])
 def test_every_spelling_of_a_fact_is_read(fact: str, key: str) -> None:
     assert view({"model_type": "new_model", key: 48}).integer(fact) == 48
 
 
-@each(
+@pytest.mark.parametrize(
     "config",
     [
         {"text_config": SMALL},
@@ -54,7 +53,7 @@ def test_the_language_model_is_found_where_it_is_nested(config: Config) -> None:
     assert (facts.layers, facts.hidden_size, facts.attention_heads) == (4, 256, 4)
 
 
-@each(
+@pytest.mark.parametrize(
     "value",
     [None, True, "32", -1, 0, 2.5, float("nan"), float("inf"), 10**308, [], [1, 2], {"a": 1}],
 )
@@ -75,7 +74,7 @@ FULL, SLIDING, CHUNKED = "full", "sliding", "chunked"
 RECURRENT, NONE, CROSS = "recurrent", "none", "cross"
 
 
-@each(
+@pytest.mark.parametrize(
     "config, kinds",
     [
         ({}, [FULL] * 4),
@@ -158,7 +157,7 @@ def test_equal_neighbours_are_one_run() -> None:
     assert runs == [(SLIDING, 5), (FULL, 1)] * 4 + [(SLIDING, 2)]
 
 
-@each(
+@pytest.mark.parametrize(
     "repo, elements",
     [
         (llama(), 32 * 2 * 8 * 128),
@@ -211,8 +210,8 @@ RECOVERABLE = {
 FACT = {"num_hidden_layers": "layers", "num_key_value_heads": "kv_heads"}
 
 
-@each("key, value", RECOVERABLE.items())
-@each("model_type", ["llama", "new_model"])
+@pytest.mark.parametrize("key, value", RECOVERABLE.items())
+@pytest.mark.parametrize("model_type", ["llama", "new_model"])
 def test_an_omitted_fact_is_read_off_the_shapes(key: str, value: int, model_type: str) -> None:
     complete = tiny(model_type=model_type)
     component = complete.components[0]
@@ -223,7 +222,7 @@ def test_an_omitted_fact_is_read_off_the_shapes(key: str, value: int, model_type
     assert fact not in facts.defaulted
 
 
-@each(
+@pytest.mark.parametrize(
     "settings, tables",
     [
         ({}, (Rotary(64, 4096),)),
@@ -287,7 +286,7 @@ def test_class_defaults_come_last_and_are_named() -> None:
     assert (unknown.max_context, unknown.defaulted) == (None, ())
 
 
-@each(
+@pytest.mark.parametrize(
     "config, kv_heads",
     [
         ({"model_type": "falcon", "multi_query": True, "num_kv_heads": 71}, 1),
@@ -314,7 +313,7 @@ def test_head_dim_defaults_to_an_equal_share() -> None:
     assert of_config({**SMALL, "head_dim": 128}).head_dim == 128
 
 
-@each(
+@pytest.mark.parametrize(
     "config, generates",
     [
         ({"architectures": ["LlamaForCausalLM"]}, True),
@@ -333,7 +332,7 @@ def test_without_layers_there_is_no_architecture(config: Config) -> None:
     assert build_profile(snapshot([group("other.weight", (2, 2))], config)).architecture is None
 
 
-@each("model_type", sorted(class_defaults()))
+@pytest.mark.parametrize("model_type", sorted(class_defaults()))
 def test_class_defaults_name_their_source(model_type: str) -> None:
     defaults = class_defaults()[model_type]
     assert "configuration" in defaults["source"]

@@ -17,7 +17,6 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import build_profile
 from tests.asking import size
 from tests.builders import llama
-from tests.each import each
 from tests.priced_day import priced_day
 from tests.sizers import embedded_sizer
 
@@ -34,7 +33,7 @@ def study(profile: Any = SMALL, users: int = 1, **demands: Any) -> Study:
     return Study(profile, Workload(concurrency=users), BF16, demands=Demands(**demands))
 
 
-@each(
+@pytest.mark.parametrize(
     "users, load, audience",
     [
         (1, None, "one"),
@@ -49,7 +48,7 @@ def test_who_asks(users: int, load: ServingLoad | None, audience: str) -> None:
     assert audience_of(study(users=users, load=load)) == audience
 
 
-@each(
+@pytest.mark.parametrize(
     "profile, users, slug, boards, code",
     [
         (SMALL, 1, "rtx-3060-12gb", 1, None),
@@ -94,7 +93,7 @@ def test_every_rule_says_who_says_so() -> None:
         assert rule.audience in ("", "one", "many", "tuning")
 
 
-@each(
+@pytest.mark.parametrize(
     "slug, places",
     [
         ("b200-sxm-180gb", {"nvfp4": 0, "fp8": 1, "bf16": 2, "gptq-int4-g128": 4}),
@@ -125,8 +124,10 @@ def test_a_checkpoint_of_eight_bits_is_served_as_it_is_on_one_node() -> None:
     assert said(place) == ("h200-sxm-141gb", 8, "fp8", "vllm")
 
 
-@each("model", ["meta-llama/Llama-3.1-8B-Instruct", "Qwen/Qwen3-32B", "openai/gpt-oss-120b"])
-@each("users", [1, 64])
+@pytest.mark.parametrize(
+    "model", ["meta-llama/Llama-3.1-8B-Instruct", "Qwen/Qwen3-32B", "openai/gpt-oss-120b"]
+)
+@pytest.mark.parametrize("users", [1, 64])
 def test_nothing_is_recommended_that_is_kept_back(model: str, users: int) -> None:
     fields = {"concurrency": users, **LENGTHS} if users > 1 else {}
     asked = report(model, top=0, **fields)

@@ -31,7 +31,6 @@ from gpusizer.ui.server.badge_route import badge_route
 from gpusizer.ui.server.http_api import PUBLIC_CACHE
 from gpusizer.ui.server.http_status import STATUSES
 from tests.asking import size
-from tests.each import each
 from tests.one_repository import Repository
 from tests.pages import ENGLISH
 from tests.sizers import embedded_sizer
@@ -70,7 +69,7 @@ def test_it_says_whether_the_model_runs_on_the_gpu() -> None:
     assert badge("4090", "pt", quant="q4_k_m")["message"] == "cabe · GGUF Q4_K_M"
 
 
-@each(
+@pytest.mark.parametrize(
     "gpu, quant, verdict, colour",
     [
         ("4090", "q4_k_m", "fits", "brightgreen"),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -36,7 +37,6 @@ from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.text import say_note
 from tests.asking import size
 from tests.builders import llama, llama_70b
-from tests.each import each
 from tests.families import deepseek_r1, gemma3_1b, qwen3_moe
 from tests.sizers import embedded_sizer, unlimited_budget
 
@@ -293,7 +293,7 @@ def test_every_suggestion_really_fits(data: st.DataObject) -> None:
         assert suggestion.saving_bytes == then.headroom_bytes - before.headroom_bytes
 
 
-@each(
+@pytest.mark.parametrize(
     "arguments",
     [
         {"model": "meta-llama/Llama-3.1-8B-Instruct", "quant": "bf16", "context": 98304},

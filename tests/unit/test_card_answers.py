@@ -23,7 +23,6 @@ from gpusizer.ui.presenters.model_card import model_card_html
 from gpusizer.ui.presenters.pieces.words import Words
 from scrapers.readme.model_card import read_card
 from tests.asking import size
-from tests.each import each
 from tests.gguf_snapshots import file_variant
 from tests.sizers import embedded_sizer
 
@@ -74,7 +73,9 @@ VERDICTS = {
 }
 
 
-@each("verdict, text", [(verdict, text) for verdict in VERDICTS for text in VERDICTS[verdict]])
+@pytest.mark.parametrize(
+    "verdict, text", [(verdict, text) for verdict in VERDICTS for text in VERDICTS[verdict]]
+)
 def test_verdicts(verdict: str, text: str) -> None:
     card = report(text).model_card
     assert card is not None
@@ -178,7 +179,7 @@ NAMES = [
 ]
 
 
-@each("model, repo_id, expected", NAMES)
+@pytest.mark.parametrize("model, repo_id, expected", NAMES)
 def test_which_model_a_statement_is_about(model: str | None, repo_id: str, expected: bool) -> None:
     statement = ModelCardStatement("min_vram", 1, 1, "", model=model)
     assert is_about(statement, repo_id) is expected

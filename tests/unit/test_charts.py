@@ -31,7 +31,6 @@ from gpusizer.ui.presenters.charts.scale import round_up, spread, ticks
 from gpusizer.ui.presenters.charts.scatter import price_plot
 from gpusizer.ui.presenters.charts.stacked import memory_picture, styles, training_picture
 from gpusizer.ui.presenters.pieces.words import Words
-from tests.each import each
 from tests.hostile import ATTACKS
 from tests.nightly import paired
 from tests.pages import LLAMA, OF_EACH_KIND, Page, contrast, inert
@@ -253,8 +252,8 @@ def markup_around(plot: Plot | None) -> str:
     return plot.above + plot.below
 
 
-@each("attack", ATTACKS)
-@each("name", list(sample("")))
+@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("name", list(sample("")))
 def test_names_in_pictures_are_escaped(name: str, attack: str) -> None:
     markup = sample(attack)[name]()
     assert markup
@@ -281,14 +280,14 @@ def test_bars_are_named_described_and_have_their_numbers(name: str) -> None:
     assert references <= set(ids)
 
 
-@each("name", list(sample("")))
+@pytest.mark.parametrize("name", list(sample("")))
 def test_every_picture_has_a_title_and_its_numbers(name: str) -> None:
     markup = sample("a name")[name]()
     assert markup
     assert markup.count("<h3>") == markup.count("<table") == markup.count("<details") >= 1
 
 
-@each("model, language", paired(OF_EACH_KIND, LANGUAGES))
+@pytest.mark.parametrize("model, language", paired(OF_EACH_KIND, LANGUAGES))
 def test_every_kind_of_model_is_drawn_in_its_window(model: str, language: Language) -> None:
     state = PageState(model).picking(("4090", "2x3090"))
     words, picture_data = Words(language), pictures(embedded_sizer(), state)
@@ -337,7 +336,7 @@ def test_colours_stand_out_in_light_and_in_dark(block: int, back: str) -> None:
         assert contrast(colours_of_block[name], back) >= least, name
 
 
-@each("colour", [*COLOURS, MUTED])
-@each("back", ["#ffffff", "#0b0f19"])
+@pytest.mark.parametrize("colour", [*COLOURS, MUTED])
+@pytest.mark.parametrize("back", ["#ffffff", "#0b0f19"])
 def test_colours_of_plots_stand_out_in_light_and_in_dark(colour: str, back: str) -> None:
     assert contrast(colour, back) >= 3

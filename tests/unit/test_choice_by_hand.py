@@ -40,7 +40,6 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.quality.quality import WORDS, LossWord
 from tests.builders import llama
-from tests.each import each
 
 LISTED = replace(load_catalogue().find("rtx-4090-24gb"), segment="workstation")
 """What one person at home prefers besides is held by the last tests."""
@@ -109,7 +108,7 @@ SMALL_1, WIDE_1, SLOW_1 = "1 small q4_0", "1 wide q8_0", "1 slow q8_0"
 LARGE_1, UNPRICED_1 = "1 large bf16", "1 unpriced bf16"
 
 
-@each(
+@pytest.mark.parametrize(
     "rank_by, expected",
     [
         # 12, 24, 24, 48, 96 GB; of two with 24 GB the faster
@@ -254,7 +253,7 @@ def test_announced_cards_and_forbidden_counts_are_left_out() -> None:
     assert ranking.slower == 2
 
 
-@each(
+@pytest.mark.parametrize(
     "heads, kv_heads, expected",
     [
         (32, 8, Split(8, 1)),
@@ -311,8 +310,12 @@ def test_what_is_named_is_obeyed() -> None:
     assert said(best_on_boards(named, SMALL), named) == []
 
 
-@each("model_id", ["meta-llama/Llama-3.1-8B-Instruct", "Qwen/Qwen3-0.6B", "Qwen/Qwen3-32B"])
-@each("slug, boards", [("rtx-3060-12gb", 1), ("rtx-4090-24gb", 2), ("gtx-1060-6gb", 1)])
+@pytest.mark.parametrize(
+    "model_id", ["meta-llama/Llama-3.1-8B-Instruct", "Qwen/Qwen3-0.6B", "Qwen/Qwen3-32B"]
+)
+@pytest.mark.parametrize(
+    "slug, boards", [("rtx-3060-12gb", 1), ("rtx-4090-24gb", 2), ("gtx-1060-6gb", 1)]
+)
 def test_a_stricter_word_never_yields_a_lossier_way(model_id: str, slug: str, boards: int) -> None:
     """And none loses more than its word where any other that fits does not."""
     profile = load_profile(model_id)

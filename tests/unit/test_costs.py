@@ -22,7 +22,6 @@ from gpusizer.gpus.costs import (
 )
 from gpusizer.gpus.costs.power import SUPPLY_WATTS, plan_watts, power_supply_watts
 from gpusizer.gpus.costs.rental import RentalOffer, quote_of, rental_quote
-from tests.each import each
 
 CATALOGUE = load_catalogue()
 TODAY = date(2026, 11, 22)
@@ -156,7 +155,7 @@ def test_unknown_prices_and_speeds_give_unknown_costs() -> None:
     assert known_fields == {"assumptions", "tokens_per_second"}
 
 
-@each(
+@pytest.mark.parametrize(
     "gpu, boards, watts",
     [
         ("4090", 1, 600),
@@ -192,7 +191,7 @@ RECOMMENDED = {
 }
 
 
-@each("gpu, recommended", RECOMMENDED.items())
+@pytest.mark.parametrize("gpu, recommended", RECOMMENDED.items())
 def test_one_card_gets_the_supply_its_vendor_recommends(gpu: str, recommended: int) -> None:
     allowed = [size for size in SUPPLY_WATTS if size >= recommended][:2]
     assert power_supply_watts(CATALOGUE.find(gpu), 1) in allowed
@@ -228,7 +227,7 @@ def test_break_even_is_where_both_have_cost_the_same(
     assert costs.cheaper == ("own" if after <= given_.lifetime_hours else "rent")
 
 
-@each(
+@pytest.mark.parametrize(
     "gpu, boards, codes",
     [
         ("4090", 1, ["computer_not_counted", "power_is_rated"]),

@@ -32,7 +32,6 @@ from gpusizer.ui.page.page_state import PageState
 from tests.any_json import any_json
 from tests.asking import size
 from tests.documents import document
-from tests.each import each
 from tests.fits import fit_on
 from tests.sizers import embedded_sizer
 from tests.vllm_models import LLAMA_8B
@@ -83,7 +82,7 @@ def test_what_is_not_stated_is_said() -> None:
     ]
 
 
-@each(
+@pytest.mark.parametrize(
     "text",
     [
         "custom:",
@@ -113,8 +112,8 @@ def test_figures_are_bounded(text: str) -> None:
     assert refused.value.fields["reason"] == "out_of_range"
 
 
-@each("slug", ["rtx-4090-24gb", "rtx-3090-24gb", "rtx-pro-6000-blackwell-96gb"])
-@each("quant", ["bf16", "fp8", "q4_k_m", "awq", "nvfp4"])
+@pytest.mark.parametrize("slug", ["rtx-4090-24gb", "rtx-3090-24gb", "rtx-pro-6000-blackwell-96gb"])
+@pytest.mark.parametrize("quant", ["bf16", "fp8", "q4_k_m", "awq", "nvfp4"])
 def test_a_card_described_as_the_catalogue_has_it_holds_the_same(slug: str, quant: str) -> None:
     """Same memory, stack and formats: the same headroom and verdict under every engine that takes
     the driver's total; those that take PyTorch's get the driver's, as no other was stated.
@@ -298,7 +297,7 @@ def test_the_primary_gpu_comes_first() -> None:
     assert saved_gpus(items, CATALOGUE, 1) == ("a100-sxm-80gb",)
 
 
-@each(
+@pytest.mark.parametrize(
     "item",
     [
         _item("Ryzen 9 7950X", 64),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from gpusizer.answers.misses import find_misses
 from gpusizer.answers.report import Report
 from gpusizer.answers.sizer import Sizer
@@ -15,7 +17,6 @@ from gpusizer.model.profile import build_profile
 from gpusizer.text import LANGUAGES, say_note, text
 from tests.asking import size
 from tests.builders import Config, group, llama, snapshot
-from tests.each import each
 
 EXPERTS = group("model.layers.{}.mlp.experts.{}.down_proj.weight", (64, 64), range(4), range(8))
 STACKED = group("model.layers.{}.mlp.input_linear.weight", (8, 64, 64), range(4))
@@ -36,7 +37,7 @@ def architecture(config: Config, *tensors: Any) -> Architecture:
     return facts
 
 
-@each(
+@pytest.mark.parametrize(
     "config, parts",
     [
         ({}, ()),
@@ -65,7 +66,7 @@ def test_a_part_that_no_reader_knows_is_named(config: Config, parts: tuple[str, 
     assert found.confidence == ("unknown_parts" if parts else "known")
 
 
-@each(
+@pytest.mark.parametrize(
     "config, tensor, known",
     [
         ({"num_experts": 8, "num_experts_per_tok": 2}, EXPERTS, True),
@@ -121,7 +122,7 @@ def test_the_confidence_is_in_the_answer() -> None:
     assert (facts["confidence"], facts["unknown_parts"]) == ("unknown_parts", ["keys: inner_loops"])
 
 
-@each("language", LANGUAGES)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_parts_of_layers_are_said_with_their_numbers(language: Any) -> None:
     note = Note("unknown_layers", count=12, layers=48, kind="indexed_attention")
     said = text(f"note.{note.code}", language, **note.fields)

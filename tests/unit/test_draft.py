@@ -22,7 +22,6 @@ from gpusizer.text import LANGUAGES, say_note
 from scrapers.readme.model_card import read_card
 from tests.asking import size
 from tests.drafts import EAGLE3, eagle3, fetching
-from tests.each import each
 from tests.sizers import embedded_sizer
 
 MODEL, SIBLING = "Qwen/Qwen3-8B", "Qwen/Qwen3-0.6B"
@@ -55,8 +54,10 @@ def test_a_sibling_adds_its_weights_and_its_cache() -> None:
     assert estimate.host_bytes == plain.host_bytes == 0
 
 
-@each("gpus", [1, 2, 4])
-@each("engine, quant", [("vllm", "bf16"), ("sglang", "bf16"), ("llama.cpp", "q4_k_m")])
+@pytest.mark.parametrize("gpus", [1, 2, 4])
+@pytest.mark.parametrize(
+    "engine, quant", [("vllm", "bf16"), ("sglang", "bf16"), ("llama.cpp", "q4_k_m")]
+)
 def test_a_draft_adds_bytes_to_every_card(engine: str, quant: str, gpus: int) -> None:
     fields = {"engine": engine, "quant": quant, "gpu_count": gpus, "gpu": "a100 sxm4 80gb"}
     plain, drafted = (report(**fields, draft_model=draft).ranking[0].fit for draft in ("", SIBLING))

@@ -14,7 +14,6 @@ from gpusizer.memory.quants.dynamic import all_mixes, mix_of, mixes
 from gpusizer.memory.quants.table import all_quants
 from gpusizer.text import say_note
 from tests.asking import size
-from tests.each import each
 from tests.sizers import embedded_sizer
 
 
@@ -24,7 +23,7 @@ def row(model: str, quant: str) -> EstimateRow:
     return found
 
 
-@each(
+@pytest.mark.parametrize(
     "model, quant, gib",
     [
         # https://github.com/Nathanw1014/strix-halo-llamacpp/issues/5

@@ -22,7 +22,6 @@ from scrapers.cache.single_flight import memory_bytes
 from scrapers.cache.stored import INDEX_FILE, EmbeddedSnapshots
 from tests.any_json import any_json
 from tests.builders import group, llama, snapshot
-from tests.each import each
 
 FOLDER = SNAPSHOTS_DIR
 EMBEDDED = EmbeddedSnapshots(FOLDER)
@@ -42,7 +41,7 @@ def embedded(repo_id: str) -> RepoSnapshot:
     return snapshot
 
 
-@each("repo_id", EMBEDDED.ids())
+@pytest.mark.parametrize("repo_id", EMBEDDED.ids())
 def test_snapshot_can_be_profiled(repo_id: str) -> None:
     snapshot = embedded(repo_id)
     assert snapshot.repo_id == repo_id
@@ -142,7 +141,7 @@ def test_another_version_is_refused(version: Any) -> None:
         RepoSnapshot.from_json(with_change({"snapshot_version": version}))
 
 
-@each("field", sorted(snapshot([], {}).to_json().keys() - {"variants"}))
+@pytest.mark.parametrize("field", sorted(snapshot([], {}).to_json().keys() - {"variants"}))
 def test_a_missing_field_is_an_error(field: str) -> None:
     data = with_change({})
     del data[field]

@@ -20,7 +20,6 @@ from gpusizer.ui.questions.endpoints import (
     PUBLIC,
     TRAIN_MODEL,
 )
-from tests.each import each
 
 pytestmark = pytest.mark.anyio
 
@@ -57,7 +56,7 @@ async def nothing(*_: object) -> dict[str, Any]:
     return {}
 
 
-@each("endpoint", PUBLIC)
+@pytest.mark.parametrize("endpoint", PUBLIC)
 def test_every_field_is_documented(endpoint: Endpoint) -> None:
     """Gradio reads one line for each parameter; the other fields are named under `options`."""
     function = endpoint.function(nothing)

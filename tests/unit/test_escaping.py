@@ -17,7 +17,6 @@ from gpusizer.ui.presenters.pieces.errors import chips_html, error_html
 from gpusizer.ui.presenters.pieces.grid import gpu_cell
 from gpusizer.ui.presenters.pieces.html import Html, el, escape, join
 from gpusizer.ui.presenters.pieces.words import Words
-from tests.each import each
 from tests.hostile import ATTACKS
 from tests.pages import ENGLISH, cells, hostile_sizer, inert, page_markup
 from tests.sizers import embedded_sizer
@@ -42,8 +41,8 @@ def test_text_of_a_hostile_repository_is_escaped(language: Language) -> None:
     assert "window.pwned" in page.text  # shown as text, not lost
 
 
-@each("attack", ATTACKS)
-@each(
+@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize(
     "render",
     [
         lambda text: error_html(InvalidModelId(value=text, reason=text), [text], ENGLISH),

@@ -34,7 +34,6 @@ from gpusizer.model.architecture.layer_kinds import (
 from gpusizer.model.profile import ModelProfile, build_profile
 from scrapers.cache.stored import EmbeddedSnapshots
 from tests.builders import llama
-from tests.each import each
 from tests.families import deepseek_r1, gemma3_1b, gpt2, gpt_oss_20b, qwen3_moe, qwen3_next
 from tests.packed_layouts import LAYOUTS
 from tests.vllm_models import placed
@@ -105,7 +104,7 @@ def test_recurrent_layers_keep_a_fixed_state() -> None:
     assert kv_cache_bytes(hybrid, 1000, 3, "auto") == 3 * (state + 1000 * token)
 
 
-@each(
+@pytest.mark.parametrize(
     "run, context, cached",
     [
         (LayerRun(FullAttention(8, 8), 3), 100_000, 3 * 100_000 * 16 * 2),
@@ -273,7 +272,7 @@ def packed(layout: str) -> ModelProfile:
     return build_profile(llama(linear=linear, config={"quantization_config": config}))
 
 
-@each(
+@pytest.mark.parametrize(
     "profile, slug, loaded_bytes",
     [
         (LLAMA_8B, "bf16", 16_060_522_496),

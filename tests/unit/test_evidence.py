@@ -19,7 +19,6 @@ from gpusizer.answers.report import Report
 from gpusizer.fit.ranking import Ranked
 from gpusizer.text import say_note
 from tests.asking import compare, size
-from tests.each import each
 from tests.sizers import embedded_sizer
 
 MODEL = "Qwen/Qwen3-8B"
@@ -72,7 +71,7 @@ def test_a_run_of_exactly_this_stands_beside_the_estimate() -> None:
     assert run.settings == {"context": 4096}
 
 
-@each(
+@pytest.mark.parametrize(
     "change",
     [
         {"profile": "Qwen/Qwen3-4B"},

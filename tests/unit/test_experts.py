@@ -27,7 +27,6 @@ from gpusizer.model.profile import build_profile
 from gpusizer.model.tensor_roles import is_expert
 from tests.asking import size
 from tests.builders import llama
-from tests.each import each
 from tests.families import qwen3_moe
 from tests.sizers import embedded_sizer
 
@@ -77,7 +76,7 @@ def test_data_ranks_repeat_all_but_the_experts() -> None:
     assert eight[0] - sixteen[0] == pytest.approx(experts / 8 - experts / 16, rel=0.005)
 
 
-@each(
+@pytest.mark.parametrize(
     "degrees, split",
     [
         ({"expert_parallel": 8}, Split(8, 1, 1, 8)),
@@ -120,7 +119,7 @@ def test_a_refused_degree_leaves_a_note() -> None:
     assert refused_degrees(vllm, Workload(tensor_parallel=4), dense) == ()
 
 
-@each(
+@pytest.mark.parametrize(
     "tensor, pipeline, allowed",
     [(1024, 1, True), (8, 128, True), (1000, 1024, False), (2, 1024, False)],
 )

@@ -29,7 +29,6 @@ from gpusizer.ui.presenters.derivation import derivation_html
 from gpusizer.ui.presenters.markdown import markdown, plain
 from gpusizer.ui.presenters.pieces.words import Words
 from tests.asking import size
-from tests.each import each
 from tests.sizers import embedded_sizer
 
 SIZER = embedded_sizer()
@@ -106,7 +105,7 @@ def test_the_summary_in_markdown(report: Report, language: str) -> None:
 HOSTILE = ["[x](javascript:alert(1))", "<img src=x onerror=1>", "a | b", "![](x)", "`code`", "# h"]
 
 
-@each("text", HOSTILE)
+@pytest.mark.parametrize("text", HOSTILE)
 def test_names_are_escaped_in_markdown(text: str) -> None:
     escaped = plain(text)
     assert "<" not in escaped and "](" not in escaped
@@ -147,8 +146,8 @@ def _value(formula: str) -> float:
     return float(eval(arithmetic))  # digits and operators only, as checked above
 
 
-@each("fields", [{}, {"concurrency": 7, "kv_dtype": "q8_0", "context": 5000}])
-@each("model", MODELS)
+@pytest.mark.parametrize("fields", [{}, {"concurrency": 7, "kv_dtype": "q8_0", "context": 5000}])
+@pytest.mark.parametrize("model", MODELS)
 def test_lines_sum_to_the_estimate(model: str, fields: dict[str, object]) -> None:
     if model in ("black-forest-labs/FLUX.1-dev", "BAAI/bge-large-en-v1.5"):
         fields = {}
@@ -166,7 +165,7 @@ def test_lines_sum_to_the_estimate(model: str, fields: dict[str, object]) -> Non
             assert sum(lines) == amount, (row.estimate.quant.slug, part)
 
 
-@each("model", MODELS[:5])
+@pytest.mark.parametrize("model", MODELS[:5])
 def test_a_formula_worked_out_is_its_amount(model: str) -> None:
     report = _report(model, concurrency=3)
     for row in report.estimates:
@@ -206,8 +205,8 @@ def test_windows_and_states_have_lines_of_their_own() -> None:
     assert {"state", "layers"} <= hybrid
 
 
-@each("language", LANGUAGES)
-@each("model", MODELS)
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("model", MODELS)
 def test_the_page_says_every_rule_in_words(model: str, language: Language) -> None:
     report = _report(model)
     page = derivation_html(shown_rows(report.estimates), Words(language))

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gpusizer.core.fair_line import FairLine, Ticket
 from gpusizer.core.spent_seconds import SpentSeconds
 from tests.clock import Clock
-from tests.each import each
 
 
 class Room:
@@ -149,7 +149,7 @@ def test_with_several_threads_within_the_questions_under_way(
             assert abs(given_seconds[one] - given_seconds[other]) <= 3 * longest
 
 
-@each("used", [1.0, 30.0, 1000.0])
+@pytest.mark.parametrize("used", [1.0, 30.0, 1000.0])
 def test_nobody_waits_longer_than_the_minute_that_is_looked_at(used: float) -> None:
     """New visitors come without end, as fast as they are answered: each has used nothing."""
     room = Room()

@@ -18,7 +18,6 @@ from gpusizer.gpus.purpose import Criterion, purpose_of, training_flops
 from gpusizer.text import say_note
 from tests.asking import listing, size
 from tests.documents import document
-from tests.each import each
 from tests.sizers import embedded_sizer
 
 CATALOGUE = load_catalogue()
@@ -61,7 +60,7 @@ def test_no_filter_is_the_catalogue_itself_and_filtered_ones_are_kept() -> None:
     assert narrowed(CATALOGUE, GpuFilter(vendors=("AMD",))) is once
 
 
-@each(
+@pytest.mark.parametrize(
     "limits, boards",
     [
         ({"max_usd": 2200}, 1),
@@ -127,7 +126,9 @@ def test_named_gpus_are_answered_despite_filters() -> None:
     assert [note.code for note in filtered.notes] == ["filters_not_applied"]
 
 
-@each("field, value", [("vendor", "Voodoo"), ("segment", "toaster"), ("software", "DirectX")])
+@pytest.mark.parametrize(
+    "field, value", [("vendor", "Voodoo"), ("segment", "toaster"), ("software", "DirectX")]
+)
 def test_groups_that_the_catalogue_lacks_name_their_field(field: str, value: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         report(**{field: value})
@@ -181,7 +182,7 @@ VERDICTS = {
 }
 
 
-@each("gpu, verdict", VERDICTS.items())
+@pytest.mark.parametrize("gpu, verdict", VERDICTS.items())
 def test_verdicts(gpu: str, verdict: tuple[str, str | None, str | None]) -> None:
     purpose = purpose_of(CATALOGUE.find(gpu))
     assert (purpose.label, purpose.training, purpose.inference) == verdict
@@ -192,7 +193,7 @@ def criterion(gpu: str, level: str, name: str) -> Criterion:
     return next(item for item in criteria if (item.level, item.name) == (level, name))
 
 
-@each(
+@pytest.mark.parametrize(
     "gpu, level, name, value, met",
     [
         ("h100", "training.several_boards", "matrix_rate", 989.4, True),
@@ -248,7 +249,7 @@ def test_criteria_of_memory_count_gib() -> None:
         assert purpose_of(card).inference == use
 
 
-@each("gpu", CATALOGUE.gpus)
+@pytest.mark.parametrize("gpu", CATALOGUE.gpus)
 def test_a_purpose_has_json_and_a_sentence(gpu: Gpu) -> None:
     purpose = purpose_of(gpu)
     assert document(purpose, say_note)["label"] == purpose.label

@@ -23,7 +23,6 @@ from gpusizer.ui.presenters.models_for import columns
 from gpusizer.ui.presenters.pieces.words import Words
 from tests.asking import compare, models_for, size
 from tests.builders import llama, llama_70b
-from tests.each import each
 from tests.families import qwen3_moe
 from tests.machines import Planned, machine
 from tests.machines import planned as on_machine
@@ -151,7 +150,7 @@ def test_named_gpus_with_stated_memory_are_judged_as_their_machine() -> None:
     assert "try_offload" not in [suggestion.note.code for suggestion in stated[0].advice]
 
 
-@each(
+@pytest.mark.parametrize(
     "asked, boards",
     [
         ({"gpu": "3090"}, 1),

@@ -23,7 +23,6 @@ from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.pieces.words import Words
 from tests.asking import size
-from tests.each import each
 from tests.gguf_snapshots import HEADER_BYTES, SIZES_8B, file_variant, gguf_snapshot, tensor_bytes
 from tests.hub_emulator.gguf_models import Shaped, llama_metadata, llama_tensors
 
@@ -143,7 +142,7 @@ def test_narrow_files_are_ranked_where_there_are_no_others() -> None:
     assert {item.fit.estimate.quant.slug for item in sized.ranking} == {"q2_k"}
 
 
-@each(
+@pytest.mark.parametrize(
     "fields, slugs",
     [
         ({"quant": "q8_0"}, ["q8_0"]),

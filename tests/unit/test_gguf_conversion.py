@@ -28,7 +28,6 @@ from gpusizer.model.weights import WeightGroup
 from gpusizer.text import say_note
 from tests.asking import size
 from tests.builders import llama
-from tests.each import each
 from tests.families import gpt_oss_20b, qwen3_next
 from tests.gguf_rows import DENSE, ROW, block_row
 from tests.gguf_snapshots import file_variant, gguf_profile, gguf_snapshot
@@ -44,7 +43,7 @@ def fused(name: str, rows: int = 1) -> WeightGroup:
     return block_row(Slot.QKV, pattern=pattern, shape=(rows, ROW))
 
 
-@each(
+@pytest.mark.parametrize(
     "slug, early, now",
     [
         ("q5_k_m", Q6_K, Q5_K),  # layer 10 of 32 is not widened
@@ -136,7 +135,7 @@ RULES = [
 ]
 
 
-@each("model_type, architecture, rule", RULES)
+@pytest.mark.parametrize("model_type, architecture, rule", RULES)
 def test_rules_hold_for_both_spellings(model_type: str, architecture: str, rule: str) -> None:
     as_gguf = gguf_profile(llama_metadata(arch=architecture), llama_tensors())
     shapes = [
@@ -193,7 +192,7 @@ def test_what_gpt_oss_was_released_in_runs_on_llama_cpp(engine: str) -> None:
         assert row["weights_bytes"] + row["host_bytes"] == 13_779_630_336
 
 
-@each(
+@pytest.mark.parametrize(
     "model_type, gguf_date, kept",
     [
         ("qwen3_5_text", None, True),
@@ -229,7 +228,7 @@ def test_fused_attention_by_the_date_of_the_file(gguf_date: str | None, early: b
     assert shape.early_qkv == early
 
 
-@each("text", ["2026", "2026-13", "2026-02-32", "b7900", "26-02"])
+@pytest.mark.parametrize("text", ["2026", "2026-13", "2026-02-32", "b7900", "26-02"])
 def test_a_date_is_a_month_or_a_day(text: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         SizeRequest.from_fields({"model": "org/model", "gguf_date": text})

@@ -24,7 +24,6 @@ from scrapers.formats.gguf_files import (
 from scrapers.formats.gguf_pieces import Piece, piece_of
 from scrapers.formats.weight_sets import RepoFile
 from tests.builders import llama, quantized_bytes, tiny
-from tests.each import each
 from tests.families import deepseek_r1
 from tests.gguf_rows import DENSE, ROW, block_row, llama_8b, tied
 
@@ -37,7 +36,7 @@ def names(listed: tuple[Variant, ...], kind: str = "quantization") -> list[str]:
     return sorted(variant.name for variant in listed if variant.kind == kind)
 
 
-@each(
+@pytest.mark.parametrize(
     "stem, label",
     [
         ("llama-2-7b-chat.Q4_K_M", "Q4_K_M"),
@@ -66,7 +65,7 @@ def test_label(stem: str, label: str | None) -> None:
     assert label_of(stem) == label
 
 
-@each(
+@pytest.mark.parametrize(
     "stem, kind",
     [
         ("mmproj-F16", "projector"),
@@ -131,7 +130,7 @@ def test_missing_shards() -> None:
     assert first_incomplete([RepoFile("m-Q8_0.gguf", 1)]) is None
 
 
-@each(
+@pytest.mark.parametrize(
     "path, piece",
     [
         ("m.Q6_K.gguf-split-a", Piece("m.Q6_K.gguf", "split a", 0, None)),
@@ -159,7 +158,7 @@ def test_pieces_are_joined_in_the_order_of_their_numbers() -> None:
     assert not variants("m-Q8_0.gguf")[0].raw_pieces
 
 
-@each(
+@pytest.mark.parametrize(
     "present",
     [
         ("m.Q4_0.gguf-split-b", "m.Q4_0.gguf-split-c"),
@@ -175,7 +174,7 @@ def test_missing_pieces(present: tuple[str, ...]) -> None:
     assert first_incomplete([RepoFile(path, 1) for path in present]) == present[0]
 
 
-@each(
+@pytest.mark.parametrize(
     "labels, file, tag, expected",
     [
         (("Q8_0", "Q4_K_M", "Q4_K_S"), None, None, "Q4_K_M"),

@@ -25,7 +25,6 @@ from gpusizer.core.errors import (
 from scrapers.formats.gguf_header import GgufHeader, read_header
 from scrapers.limits import MIB, Limits
 from tests.counting import steps_of
-from tests.each import each
 from tests.hub_emulator.files import FakeFile, sparse_file
 from tests.hub_emulator.gguf_files import (
     Raw,
@@ -103,7 +102,7 @@ def test_file_of_the_gguf_package_is_read_back(tmp_path: Path) -> None:
     assert len(data) - header.data_start == 384 + 1440
 
 
-@each("dtype", GGML_BLOCKS)
+@pytest.mark.parametrize("dtype", GGML_BLOCKS)
 def test_every_type_fills_its_file(dtype: str) -> None:
     tensors = {"a": (dtype, (3, 512)), "b": (dtype, (2, 5, 256)), "c": ("F32", (7,))}
     file = gguf_file(LLAMA, tensors)
@@ -112,7 +111,7 @@ def test_every_type_fills_its_file(dtype: str) -> None:
     assert header.data_start <= file.size
 
 
-@each("first", [24, 25, 100, 1000, 5000, MIB])
+@pytest.mark.parametrize("first", [24, 25, 100, 1000, 5000, MIB])
 def test_no_byte_is_read_twice(first: int) -> None:
     file = gguf_file({**LLAMA, **tokenizer(500, 700)}, {"a": ("F32", (4,))})
     source = Source(file, file.size)
@@ -223,7 +222,7 @@ MALFORMED: dict[str, tuple[bytes, str]] = {
 }
 
 
-@each("name", MALFORMED)
+@pytest.mark.parametrize("name", MALFORMED)
 def test_malformed(name: str) -> None:
     data, reason = MALFORMED[name]
     with pytest.raises(MalformedRepo) as caught:
@@ -231,14 +230,14 @@ def test_malformed(name: str) -> None:
     assert caught.value.fields == {"repo_id": "org/name", "file": "m.gguf", "reason": reason}
 
 
-@each("length", [0, 3, 23, 24, 40, 150])
+@pytest.mark.parametrize("length", [0, 3, 23, 24, 40, 150])
 def test_files_that_end_early(length: int) -> None:
     whole = tensors_header(GOOD)
     with pytest.raises(MalformedRepo, match="truncated"):
         read(FakeFile(whole[:length], length))
 
 
-@each("kind", [4, 31, 36, 38, 42, 2**31])
+@pytest.mark.parametrize("kind", [4, 31, 36, 38, 42, 2**31])
 def test_unknown_types_are_named(kind: int) -> None:
     with pytest.raises(UnsupportedDtype) as caught:
         read_bytes(tensors_header(tensor_info("a", (4,), kind, 0)))

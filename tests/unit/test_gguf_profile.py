@@ -23,7 +23,6 @@ from gpusizer.model.tensor_roles import Kind, Part, Slot, kind_of, part_of, slot
 from gpusizer.text import say_note
 from tests.builders import llama, quantized_bytes, qwen3_06b
 from tests.documents import document
-from tests.each import each
 from tests.families import qwen3_moe
 from tests.gguf_snapshots import SIZES_8B, file_variant, gguf_profile, gguf_snapshot, llama_gguf
 from tests.hub_emulator.gguf_models import Shaped, llama_metadata, llama_tensors
@@ -103,8 +102,8 @@ def test_same_model_as_its_safetensors(name: str) -> None:
     assert (gguf.architecture.recovered, gguf.architecture.defaulted) == ((), ())
 
 
-@each("name", PAIRS)
-@each("slug", RECIPES)
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("slug", RECIPES)
 def test_recipes_see_the_same_tensors(name: str, slug: str) -> None:
     gguf, expected = PAIRS[name]
     assert quantized_bytes(slug, gguf) == quantized_bytes(slug, expected)
@@ -119,7 +118,7 @@ def widened(*layers: int) -> dict[str, str]:
 MORE_BITS = (0, 1, 2, 3, 6, 9, 12, 15, 18, 21, 24, 27, 28, 29, 30, 31)
 
 
-@each(
+@pytest.mark.parametrize(
     "slug, tensors",
     [
         ("q8_0", llama_8b("Q8_0")),
@@ -199,7 +198,7 @@ ROLES = [
 ]
 
 
-@each("name, part, kind, slot", ROLES)
+@pytest.mark.parametrize("name, part, kind, slot", ROLES)
 def test_roles(name: str, part: Part, kind: Kind, slot: Slot) -> None:
     assert (part_of(name), kind_of(name, (64, 64)), slot_of(name)) == (part, kind, slot)
 
@@ -264,7 +263,7 @@ LAYERS: list[tuple[str, Mapping[str, Any], str]] = [
 ]
 
 
-@each("arch, facts, expected", LAYERS)
+@pytest.mark.parametrize("arch, facts, expected", LAYERS)
 def test_layers(arch: str, facts: Mapping[str, Any], expected: str) -> None:
     assert plan(resolved(arch, **facts)) == expected
 
@@ -315,7 +314,7 @@ def test_state_of_qwen3_next_is_what_llama_cpp_logs() -> None:
     assert state / MIB == pytest.approx(75.38, abs=0.01)
 
 
-@each(
+@pytest.mark.parametrize(
     "arch, facts, elements",
     [
         ("lfm2", {"kv_heads": [0, 2], "shortconv.l_cache": 3, "hidden": 256}, 2 * 256),

@@ -17,12 +17,11 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import build_profile
 from gpusizer.model.tensor_roles import Kind, Part, Slot
 from tests.builders import llama, quantized_bytes, qwen3_06b
-from tests.each import each
 from tests.families import deepseek_r1, gpt_oss_20b
 from tests.gguf_rows import DENSE, ROW, block_row, llama_8b, tied
 
 
-@each(
+@pytest.mark.parametrize(
     "slug, bits_per_weight",
     [
         ("q8_0", 8.5008),
@@ -110,7 +109,7 @@ X128 = replace(DENSE, experts=128)
 FALCON = replace(DENSE, wide_head=True)
 
 
-@each(
+@pytest.mark.parametrize(
     "slug, slot, layer, model, expected",
     [
         ("q4_k_m", Slot.Q, 0, DENSE, "Q4_K"),
@@ -182,7 +181,7 @@ def test_type_of_a_tensor(
     assert type_of(slug, slot, layer, model) == expected
 
 
-@each(
+@pytest.mark.parametrize(
     "row, recipe_type, block_type",
     [
         (512, "Q4_K", "Q4_K"),
@@ -203,7 +202,7 @@ def test_odd_rows_fall_back_to_smaller_blocks(row: int, recipe_type: str, block_
     assert tensor_bytes(block_row(Slot.UP, shape=(3, row)), recipe_type) == 3 * row // block * size
 
 
-@each("slug", RECIPES)
+@pytest.mark.parametrize("slug", RECIPES)
 def test_embedding_and_head(slug: str) -> None:
     layout, recipe = Gguf(RECIPES[slug]), RECIPES[slug]
     outside: dict[str, Any] = {"layers": None, "shape": (1000, ROW)}
@@ -222,7 +221,7 @@ def test_a_head_with_odd_rows_is_q8_0() -> None:
     assert Gguf(RECIPES["q4_k_m"]).group_bytes(head, DENSE) == 10 * 90 * 34
 
 
-@each("kind", [Kind.NORM, Kind.BIAS, Kind.ROUTER, Kind.CONV, Kind.VECTOR])
+@pytest.mark.parametrize("kind", [Kind.NORM, Kind.BIAS, Kind.ROUTER, Kind.CONV, Kind.VECTOR])
 def test_small_tensors_are_32_bit(kind: Kind) -> None:
     assert Gguf(RECIPES["q2_k"]).group_bytes(block_row(Slot.OTHER, kind=kind), DENSE) == 4 * ROW
 
@@ -318,7 +317,7 @@ def test_experts_released_in_mxfp4_stay_so(slug: str) -> None:
     assert size == sum(g.stored_bytes for g in (*released, *scales)) == 10_152_345_600
 
 
-@each(
+@pytest.mark.parametrize(
     "slug, plain, embedding_bits",
     [
         ("q6_k_l", "q6_k", 6.5625),

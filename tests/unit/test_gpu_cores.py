@@ -9,14 +9,13 @@ from gpusizer.gpus import load_catalogue
 from gpusizer.gpus.gpu_cores import cores_sold, split_cores, with_cores
 from gpusizer.gpus.own_cards import OwnCards
 from gpusizer.text import LANGUAGES, say_error, say_note
-from tests.each import each
 from tests.speed_cases import LLAMA, likely, speeds_on
 
 CATALOGUE = load_catalogue()
 CARDS = OwnCards(CATALOGUE)
 
 
-@each(
+@pytest.mark.parametrize(
     "text, slug, cores",
     [
         ("M4 Pro 24GB (16 cores)", "apple-m4-pro-24gb", 16),
@@ -51,7 +50,9 @@ def test_rates_follow_the_cores_and_bandwidth_does_not() -> None:
     assert with_cores(large, 20) is large
 
 
-@each("text", ["m4 pro 24gb (14 cores)", "M3 Max 48GB 30-core GPU", "M3 Ultra 512GB 60 cores"])
+@pytest.mark.parametrize(
+    "text", ["m4 pro 24gb (14 cores)", "M3 Max 48GB 30-core GPU", "M3 Ultra 512GB 60 cores"]
+)
 def test_a_number_that_was_not_sold_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         CARDS.find(text)

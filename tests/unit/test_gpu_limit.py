@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from gpusizer.core.units import GIB
 from gpusizer.gpus import load_catalogue
 from gpusizer.gpus.gpu_limit import larger_limit
 from gpusizer.gpus.own_memory import OwnMemory, with_memory
 from gpusizer.text import say_note
 from tests.asking import size
-from tests.each import each
 from tests.sizers import embedded_sizer
 
 
-@each(
+@pytest.mark.parametrize(
     "gpu, gib, setting",
     [
         ("ryzen-ai-max-395-128gb", 112, "linux"),  # guides: 105, 115 and 124

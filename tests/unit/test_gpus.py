@@ -16,7 +16,6 @@ from gpusizer.gpus import Catalogue, Gpu, load_catalogue
 from gpusizer.gpus.names import candidate_keys, name_key
 from gpusizer.text import say_note
 from tests.documents import document
-from tests.each import each
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +129,7 @@ SPELLINGS = {
 }
 
 
-@each("spelling, slug", SPELLINGS.items())
+@pytest.mark.parametrize("spelling, slug", SPELLINGS.items())
 def test_find_accepts_common_spellings(catalogue: Catalogue, spelling: str, slug: str) -> None:
     assert catalogue.find(spelling).slug == slug
 
@@ -156,7 +155,7 @@ def test_an_ambiguous_name_gets_suggestions(
     assert caught.value.fields["value"] == text
 
 
-@each(
+@pytest.mark.parametrize(
     "text, near",
     [
         ("gfx1151", "Ryzen AI Max+ 395 (Radeon 8060S) 128GB"),  # several products and sizes
@@ -183,7 +182,7 @@ def test_numbers_alike_suggest_no_card_of_another_kind(catalogue: Catalogue) -> 
     assert not any("Ti" in name for name in catalogue.suggestions("Arc 155T"))
 
 
-@each(
+@pytest.mark.parametrize(
     "text, reason",
     [
         ("Groq LPU", "accelerator"),
@@ -222,7 +221,7 @@ def test_a_number_that_goes_on_is_another_product(catalogue: Catalogue) -> None:
     assert {gpu.vendor for gpu in catalogue.search("rtx 40")} == {"NVIDIA"}  # a series
 
 
-@each("text", ["", "  ", "gpu", "NVIDIA", "😀", "(", "4" * 5000])
+@pytest.mark.parametrize("text", ["", "  ", "gpu", "NVIDIA", "😀", "(", "4" * 5000])
 def test_an_unrecognisable_name_gets_no_suggestions(catalogue: Catalogue, text: str) -> None:
     with pytest.raises(UnknownGpu) as caught:
         catalogue.find(text)
@@ -256,7 +255,7 @@ def test_search_lists_the_exact_match_first(catalogue: Catalogue) -> None:
             assert catalogue.search(name)[0] is catalogue.find(name), name
 
 
-@each(
+@pytest.mark.parametrize(
     "query, first",
     [
         ("L4", ["l4-24gb", "l40-48gb", "l40s-48gb"]),
@@ -360,7 +359,7 @@ def test_alias_file_must_fit(table: Path) -> None:
         load_catalogue(table)
 
 
-@each(
+@pytest.mark.parametrize(
     "name, boards, joined",
     [
         ("rtx-3090-24gb", 2, True),

@@ -13,7 +13,6 @@ from gpusizer.core.units import GB, GIB
 from gpusizer.fit.fit import Verdict
 from gpusizer.fit.ranking import Ranked
 from tests.asking import size
-from tests.each import each
 from tests.sizers import embedded_sizer
 
 DISTILL = "deepseek-ai/DeepSeek-R1-Distill-"
@@ -30,7 +29,7 @@ def on(model: str, quant: str, gpu: str, **fields: object) -> Ranked:
     return size(embedded_sizer(), request).ranking[0]
 
 
-@each(
+@pytest.mark.parametrize(
     "model, nominal_billions, printed_gib, real_parameters, our_weights_gib",
     [
         # Pure 4 bits of the nominal count is what they print; the real checkpoint has more
@@ -82,7 +81,7 @@ def test_deepseek_r1_at_sixteen_bits() -> None:
     assert 684_489_845_504 - int(draft.fields["parameters"]) == pytest.approx(671e9, rel=0.001)
 
 
-@each(
+@pytest.mark.parametrize(
     "quant, gpu, verdict, split",
     [
         # 16 bits, if anybody makes them again: 1,359 GB on 16 cards of 85.9 GB leave nothing.
@@ -159,7 +158,7 @@ def test_qwen2_72b_int4() -> None:
     assert gptq.estimate.all_gpus.weights.likely > 72_706_203_648 * 0.5 * 1.1
 
 
-@each(
+@pytest.mark.parametrize(
     "model, quant, gpu, count, verdict",
     [
         # Guides: 7B and 8B at 4 bits on an 8 GB RTX 3070. Agreed, with 2 GiB to spare.

@@ -25,7 +25,6 @@ from gpusizer.training.ranking import RankedTraining
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.training import training_html
 from tests.asking import size
-from tests.each import each
 from tests.pages import Page
 from tests.priced_day import priced_day
 from tests.sizers import embedded_sizer
@@ -69,7 +68,7 @@ def hourly(items: Iterable[Ranked]) -> list[float]:
     return [item.score.usd_per_hour or 0 for item in items]
 
 
-@each(
+@pytest.mark.parametrize(
     "model, slug, boards, misses",
     [
         # Nine cards: "infer on A6000, L40S", "L4 for efficiency", "A4000 and RTX 4000 for small".
@@ -108,7 +107,7 @@ def test_advised_cards_run_it_and_one_of_better_value_does_too(
     assert misses or (value and first.value_usd and first.value_usd <= value)
 
 
-@each(
+@pytest.mark.parametrize(
     "model, method, slug, boards, misses",
     [
         # Nine cards: "train on H100, A100". Agreed, for LoRA and for all weights of an 8B.

@@ -34,7 +34,6 @@ from gpusizer.ui.server.doors.request_limits import MAX_BODY_BYTES, RequestLimit
 from gpusizer.ui.server.health import HubState
 from gpusizer.ui.server.http_api import http_api
 from gpusizer.ui.server.http_status import retry_after_seconds
-from tests.each import each
 from tests.one_repository import Repository
 
 pytestmark = pytest.mark.anyio
@@ -128,7 +127,7 @@ def test_who_finds_the_line_full_is_told_when_to_come_again(
     assert error["message"] == say_error(ServerBusy(retry_after_seconds=2), language)
 
 
-@each(
+@pytest.mark.parametrize(
     "status, state",
     [
         (200, "reached"),
@@ -149,7 +148,7 @@ def test_the_last_request_counts(status: int | None, state: str) -> None:
     assert hub.to_json() == {"state": state, "seconds_ago": 7}
 
 
-@each(
+@pytest.mark.parametrize(
     "error, seconds",
     [
         (HubRateLimited(repo_id="a/b", retry_after_seconds=0.2), 1),

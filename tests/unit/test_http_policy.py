@@ -22,7 +22,6 @@ from scrapers.client.failures import HubResource, pause_seconds, retry_after_sec
 from scrapers.client.read_budget import ReadBudget
 from scrapers.client.redirects import is_allowed_target
 from scrapers.limits import Limits
-from tests.each import each
 
 HUB = "https://huggingface.co"
 LOCAL = "http://127.0.0.1:8000"
@@ -82,7 +81,7 @@ TARGETS = [
 ]
 
 
-@each("endpoint, target, allowed", TARGETS)
+@pytest.mark.parametrize("endpoint, target, allowed", TARGETS)
 def test_redirect_targets(endpoint: str, target: str, allowed: bool) -> None:
     assert is_allowed_target(target, endpoint) is allowed
 
@@ -131,7 +130,7 @@ REFUSALS: list[tuple[int, dict[str, str], HubResource, GpusizerError]] = [
 ]
 
 
-@each("status, headers, asked, expected", REFUSALS)
+@pytest.mark.parametrize("status, headers, asked, expected", REFUSALS)
 def test_refusals(
     status: int, headers: dict[str, str], asked: HubResource, expected: GpusizerError
 ) -> None:
@@ -140,7 +139,7 @@ def test_refusals(
     assert error.fields == expected.fields
 
 
-@each(
+@pytest.mark.parametrize(
     "status, headers, seconds",
     [
         (429, {"Retry-After": "12"}, 12.0),

@@ -12,7 +12,6 @@ from gpusizer.fit.advice.in_turns import FEWEST_AT_ONCE
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.text import say_note
 from tests.asking import size
-from tests.each import each
 from tests.priced_day import priced_day
 from tests.sizers import embedded_sizer
 
@@ -26,7 +25,7 @@ def report(model: str = MISTRAL, users: int = 64, **fields: Any) -> Report:
     return size(embedded_sizer(), {"model": model, "concurrency": users, **LENGTHS, **fields})
 
 
-@each(
+@pytest.mark.parametrize(
     "model, gpu, boards, all_at_once",
     [
         (MISTRAL, "a10g", 1, 2),
@@ -74,7 +73,7 @@ def test_fewer_sequences_are_what_the_command_starts() -> None:
     assert f"--max-num-seqs {at_once}" in launch_command(profile, way, found.workload).text
 
 
-@each("boards", [1, 2])
+@pytest.mark.parametrize("boards", [1, 2])
 def test_stated_boards_serve_as_many_at_once_as_they_hold(boards: int) -> None:
     """One A10G keeps vLLM and lets users wait: it takes no engine that is made for one user."""
     (place,) = report(gpu="a10g", gpu_count=boards).ranking

@@ -19,12 +19,11 @@ from gpusizer.fit.fit import Verdict
 from gpusizer.memory.engines import ENGINES, Split
 from tests.asking import size
 from tests.drafts import EAGLE3, eagle3, fetching
-from tests.each import each
 from tests.launch_plans import GGUF, codes, command_of, flat, plan, text
 from tests.sizers import embedded_sizer
 
 
-@each("engine", sorted(LAUNCHERS))
+@pytest.mark.parametrize("engine", sorted(LAUNCHERS))
 def test_a_revision_is_loaded_or_gets_a_note(engine: str) -> None:
     for changes in (GGUF, {}, {"stored": False, "quant": "mlx-4bit", "quant_name": "MLX 4-bit"}):
         launch_plan = plan(engine, **{**changes, "revision": "v2"})
@@ -35,7 +34,7 @@ def test_a_revision_is_loaded_or_gets_a_note(engine: str) -> None:
         assert "launch_no_revision" not in codes(replace(launch_plan, revision=None))
 
 
-@each("engine", ["vllm", "sglang", "tgi", "tensorrt-llm", "transformers"])
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "tgi", "tensorrt-llm", "transformers"])
 def test_a_quantization_that_engines_cannot_make_needs_another_repository(engine: str) -> None:
     launch_plan = plan(engine, stored=False, quant="awq-int4-g128", quant_name="AWQ INT4 g128")
     assert codes(launch_plan) == ["launch_needs_repository"]
@@ -48,7 +47,7 @@ def test_a_quantized_checkpoint_needs_no_option() -> None:
     assert "--quantization" not in text(launch_plan) and codes(launch_plan) == []
 
 
-@each("engine", ["vllm", "sglang", "tgi", "tensorrt-llm", "ollama", "mlx"])
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "tgi", "tensorrt-llm", "ollama", "mlx"])
 def test_a_cache_type_that_the_engine_lacks_leaves_a_note(engine: str) -> None:
     assert "launch_cache_type" in codes(plan(engine, {"kv_dtype": "q5_1"}))
 
@@ -261,7 +260,7 @@ def test_nodes_that_an_engine_cannot_divide_evenly(engine: str, split: Split, no
     assert codes(launch_plan) == ["launch_one_node"]
 
 
-@each("engine", sorted(set(LAUNCHERS) - {"vllm", "sglang"}))
+@pytest.mark.parametrize("engine", sorted(set(LAUNCHERS) - {"vllm", "sglang"}))
 def test_a_command_for_one_node_gets_a_note(engine: str) -> None:
     launch_plan = plan(engine, split=Split(pipeline=16), nodes=2, **GGUF)
     notes = [

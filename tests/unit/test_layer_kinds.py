@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from gpusizer.model.architecture import LayerRun, kinds_between
 from gpusizer.model.architecture.layer_kinds import (
     AttentionWithState,
@@ -27,7 +29,6 @@ from gpusizer.model.architecture.layer_kinds.parts import (
     Widths,
 )
 from gpusizer.model.architecture.model import merge_runs
-from tests.each import each
 
 BYTES = Widths(keys=2, values=1, state=4)
 """Keys in 16 bits, values in 8, states in FP32."""
@@ -43,7 +44,7 @@ STATE = RecurrentLayer(9000, conv_elements=1000, wide_state=True)
 BOTH = AttentionWithState(SLIDING, STATE)
 
 
-@each(
+@pytest.mark.parametrize(
     "layer, parts, kept",
     [
         (FULL, (TokenPart(1024, 512, 8),), 1000 * (1024 * 2 + 512)),
@@ -81,7 +82,7 @@ def test_what_a_sequence_of_1000_tokens_keeps(
     assert layer.amount(1000, BYTES) == kept
 
 
-@each(
+@pytest.mark.parametrize(
     "layer, cells",
     [
         (FULL, 1024),  # 1,000 tokens in cells of 256
@@ -99,7 +100,7 @@ def test_entries_and_states_are_not_padded() -> None:
     assert STATE.amount(1000, BYTES, 256) == STATE.amount(1, BYTES) == 36_000
 
 
-@each(
+@pytest.mark.parametrize(
     "layer, elements",
     [
         (FULL, 1536),
@@ -115,7 +116,7 @@ def test_elements_of_a_new_token(layer: Layer, elements: int) -> None:
     assert layer.elements_per_token == elements
 
 
-@each(
+@pytest.mark.parametrize(
     "layer, lasts, evenly",
     [
         (FULL, True, True),
@@ -171,7 +172,7 @@ def test_shares_of_tensor_parallel_gpus() -> None:
     assert [part.share(4) for part in COMPRESSED.parts] == [(1, 1), (1, 1)]
 
 
-@each(
+@pytest.mark.parametrize(
     "layer, everything",
     [
         (FULL, FULL),

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from gpusizer.hub.tensors import TensorGroup
 from gpusizer.memory.engines.base import Split
 from gpusizer.memory.engines.vllm.eras import era_of
@@ -18,7 +20,6 @@ from gpusizer.model.architecture import Architecture
 from gpusizer.model.architecture.layer_kinds import CompressedAttention, SlidingAttention
 from gpusizer.model.profile import ModelProfile, build_profile
 from tests.builders import Config, group, snapshot
-from tests.each import each
 
 SMALL: Config = {
     "architectures": ["NewForCausalLM"],
@@ -99,7 +100,7 @@ def test_projections_beside_a_decay_are_no_attention() -> None:
     assert read.unknown_parts == ()
 
 
-@each(
+@pytest.mark.parametrize(
     "config, elements",
     [
         # Kimi-Linear, as transformers saves it and as it was published.
@@ -170,7 +171,7 @@ def test_what_controls_keys_is_none() -> None:
     assert layers(facts({}, [*attention([0, 1, 2, 3]), controls])) == [("full", 512, None, 0)] * 4
 
 
-@each(
+@pytest.mark.parametrize(
     "config, kinds",
     [
         ({"layer_group_size": 3}, ["recurrent", "recurrent", "full", "full"]),
@@ -266,7 +267,7 @@ def test_an_indexer_beside_ordinary_heads() -> None:
     assert kv_cache_bytes(read, 1000, 1, "f16") == 1000 * 2 * (4 * 512 + 128)
 
 
-@each(
+@pytest.mark.parametrize(
     "config, caches",
     [
         ({"total_ut_steps": 4}, 16),
@@ -339,7 +340,7 @@ def test_widths_are_those_of_the_stack_that_writes() -> None:
     assert "mtp_layers_counted" not in [note.code for note in read.caveats]
 
 
-@each(
+@pytest.mark.parametrize(
     "outer, inner, tied",
     [(False, True, False), (True, False, False), (True, True, True), (None, True, True)],
 )

@@ -22,7 +22,6 @@ from gpusizer.memory.engines.llama_versions import rules_of
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import build_profile
 from tests.builders import group, llama, qwen3_06b, with_tensors
-from tests.each import each
 from tests.families import deepseek_r1, gpt_oss_20b, qwen3_moe
 from tests.llama_cpp_models import LLAMA_8B, estimate
 
@@ -62,7 +61,7 @@ def test_a_tied_head_in_the_file_goes_to_the_gpu_and_its_embedding_stays() -> No
     assert result.per_gpu.weights.likely == whole.per_gpu.weights.likely
 
 
-@each(
+@pytest.mark.parametrize(
     "layers, gpu_layers, gpus, expected",
     [
         # 33 slots over two GPUs: floor(j x 2 / 33) turns 1 at j = 17
@@ -147,7 +146,7 @@ def test_queries_of_a_latent_fill_the_buffer(build: str | None, values: int) -> 
     assert result.per_gpu.activations.likely == values * 512 * 4
 
 
-@each(
+@pytest.mark.parametrize(
     "fields, tokens",
     [
         ({}, 512),
@@ -185,7 +184,7 @@ def test_a_server_reserves_logits_for_its_slots() -> None:
     assert estimate(engine="ollama").per_gpu.activations.likely < bench.per_gpu.activations.likely
 
 
-@each(
+@pytest.mark.parametrize(
     "version, slots",
     [("b9399", False), ("b9400", True), ("2026-05", False), ("2026-06-02", True), (None, True)],
 )

@@ -13,7 +13,6 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import build_profile
 from tests.asking import size
 from tests.builders import llama
-from tests.each import each
 from tests.families import deepseek_r1, gpt_oss_20b, qwen3_next
 from tests.llama_cpp_models import estimate
 from tests.sizers import embedded_sizer
@@ -33,7 +32,7 @@ def test_a_window_that_llama_cpp_ignores_becomes_full_attention() -> None:
     assert all(run.layer.lasts for run in cached(arch, 512, BUILDS[-1]).layer_plan)
 
 
-@each(
+@pytest.mark.parametrize(
     "build, per_token",
     [
         ("b4905", 61 * 128 * (192 + 128) * 2),  # every head; 9760 MiB logged for 2048 tokens
@@ -53,7 +52,7 @@ def test_a_latent_is_cached_as_the_build_did(build: str | None, per_token: int) 
     assert ollama.per_gpu.kv_cache.likely == 2048 * 61 * 576 * 2
 
 
-@each(
+@pytest.mark.parametrize(
     "made, build, engine, per_token",
     [
         ("2024-06", None, "ollama", 27 * 16 * (192 + 128) * 2),  # 8640 MiB of 32,768 tokens
@@ -76,7 +75,7 @@ def test_a_file_of_before_the_latent_was_cached_keeps_every_head(
     assert [note.fields for note in told] == [{"month": "2025-04", "times": 8.89}] * (made is None)
 
 
-@each("model", ["Qwen/Qwen3-8B", "moonshotai/Kimi-K2-Instruct"])
+@pytest.mark.parametrize("model", ["Qwen/Qwen3-8B", "moonshotai/Kimi-K2-Instruct"])
 def test_no_file_of_a_younger_model_is_older_than_its_cache(model: str) -> None:
     report = size(embedded_sizer(), {"model": model, "engine": "llama.cpp", "top": 1})
     assert "older_file_caches_heads" not in {note.code for note in report.notes}

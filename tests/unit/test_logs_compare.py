@@ -22,7 +22,6 @@ from gpusizer.core.errors import HubUnreachable, InvalidRequest, UnknownGpu
 from gpusizer.core.messages import Note
 from gpusizer.text import say_note
 from tests import engine_logs
-from tests.each import each
 from tests.log_facts import TABLE
 from tests.sizers import embedded_sizer
 
@@ -181,7 +180,7 @@ BENCHES: list[tuple[str, str, str, Callable[[Any], Iterator[Comparison]]]] = [
 ]
 
 
-@each("log, model, gpu, bench", BENCHES)
+@pytest.mark.parametrize("log, model, gpu, bench", BENCHES)
 def test_the_benchmark_predicts_the_row_equally(
     log: str, model: str, gpu: str, bench: Callable[[Any], Iterator[Comparison]]
 ) -> None:
@@ -363,7 +362,7 @@ def test_an_impossible_setting_is_a_typed_error() -> None:
         check(embedded_sizer(), 7)  # type: ignore[arg-type]
 
 
-@each(
+@pytest.mark.parametrize(
     "file_type, slug",
     [
         ("Q4_K - Medium", "q4_k_m"),

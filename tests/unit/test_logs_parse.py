@@ -12,7 +12,6 @@ from gpusizer.core.errors import InvalidRequest
 from gpusizer.text import say_note
 from tests import engine_logs
 from tests.documents import document
-from tests.each import each
 from tests.log_facts import GIB, MIB, TABLE, amounts, facts
 
 PREFIXES = {
@@ -23,8 +22,8 @@ PREFIXES = {
 }
 
 
-@each("log", engine_logs.ALL.values())
-@each("prefix", PREFIXES.values())
+@pytest.mark.parametrize("log", engine_logs.ALL.values())
+@pytest.mark.parametrize("prefix", PREFIXES.values())
 def test_prefixes_change_nothing(prefix: str, log: str) -> None:
     plain = parse_log(log)
     prefixed = parse_log("".join(f"{prefix}{line}\r\n" for line in log.splitlines()))
@@ -40,7 +39,7 @@ def test_json_lines_of_docker() -> None:
     assert amounts(parse_log(wrapped)) == amounts(parse_log(engine_logs.OLLAMA))
 
 
-@each("log", engine_logs.ALL.values())
+@pytest.mark.parametrize("log", engine_logs.ALL.values())
 def test_readings_as_json(log: str) -> None:
     parsed = parse_log(log)
     data = document(parsed, say_note)
@@ -49,7 +48,7 @@ def test_readings_as_json(log: str) -> None:
     ]
 
 
-@each(
+@pytest.mark.parametrize(
     "line, engine",
     [
         ("Model loading took 15.25 GiB and 6.1 seconds", "vllm"),
@@ -89,7 +88,7 @@ def test_out_of_memory_is_an_outcome() -> None:
     }
 
 
-@each(
+@pytest.mark.parametrize(
     "text, expected",
     [
         ("Qwen/Qwen3-8B", "Qwen/Qwen3-8B"),
@@ -106,7 +105,7 @@ def test_hub_ids(text: str, expected: str | None) -> None:
     assert hub_id_of(text) == expected
 
 
-@each(
+@pytest.mark.parametrize(
     "text, expected",
     [
         ("hf_abcdefghijklmnopqrst", "[secret]"),

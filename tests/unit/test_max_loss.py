@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from gpusizer.answers.conclusion.clauses import Conclusion
 from gpusizer.answers.requests.request import SizeRequest
 from gpusizer.answers.requests.selection import select_quants
@@ -15,7 +17,6 @@ from gpusizer.memory.quants import all_quants
 from gpusizer.quality.quality import WORDS, LossWord
 from gpusizer.text import say_note
 from tests.asking import compare, models_for, size
-from tests.each import each
 from tests.sizers import embedded_sizer
 
 SIZER = embedded_sizer()
@@ -30,7 +31,7 @@ def place(gpu: str, max_loss: LossWord) -> Ranked:
     ).ranking[0]
 
 
-@each("word", WORDS)
+@pytest.mark.parametrize("word", WORDS)
 def test_narrow_rows_may_be_picked_beyond_the_usual_word(word: LossWord) -> None:
     question = SIZER.question(SizeRequest.from_fields({"model": MODEL, "card": False}))
     pickable = select_quants(("all",), question.profile, None, Demands(word)).rankable
@@ -70,7 +71,7 @@ def weighed(**fields: Any) -> list[str]:
     return [note.code for note in said.weighed if note.code.startswith(("weighed_", "beyond_"))]
 
 
-@each(
+@pytest.mark.parametrize(
     "fields, codes",
     [
         # 32.8 billion weights take 65.5 GB in BF16: a card of 24 GB holds a quarter, so do users.

@@ -27,7 +27,6 @@ from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.text import say_error, say_note
 from tests.asking import size
 from tests.builders import llama, llama_70b
-from tests.each import each
 from tests.families import gemma3_1b, qwen3_moe
 from tests.machines import Planned, planned
 from tests.sizers import embedded_sizer
@@ -46,7 +45,7 @@ def plan(rig: str, profile: ModelProfile = LLAMA_8B, quant: str = "q8_0", **fiel
     return planned(Study(profile, Workload(**fields), [(find_quant(quant), False)]), rig)
 
 
-@each(
+@pytest.mark.parametrize(
     "text, cards, ram_gib",
     [
         ("rtx 3090 + 2x rtx 3060 + 64gb ram", ("rtx 3090", "rtx 3060", "rtx 3060"), 64),
@@ -72,7 +71,7 @@ def test_mixed_gpus_and_memory_are_a_machine() -> None:
     assert not is_rig("m3 max 128gb")
 
 
-@each(
+@pytest.mark.parametrize(
     "text, error, reason",
     [
         ("", InvalidRequest, "rig_empty"),

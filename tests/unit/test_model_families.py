@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpusizer.answers.models_for.families import KINDS, Kind, Member, fold, read_name
-from tests.each import each
 from tests.sizers import embedded_sizer
 
 LLAMA = (32, 4096)
@@ -28,7 +27,7 @@ def folded(*members: Member) -> list[list[str]]:
     return [[item.repo_id for item in family] for family in fold(members, lambda item: item)]
 
 
-@each(
+@pytest.mark.parametrize(
     "repo_id, stem, kind",
     [
         ("Qwen/Qwen3-8B", "qwen3-8b", "plain"),
@@ -57,7 +56,7 @@ def test_what_names_say(repo_id: str, stem: str, kind: Kind) -> None:
     assert (read_name(repo_id).stem, read_name(repo_id).kind) == (stem, kind)
 
 
-@each("suffix", PACKED)
+@pytest.mark.parametrize("suffix", PACKED)
 def test_a_copy_has_the_stem_of_its_original(suffix: str) -> None:
     """For every embedded original: the name with a packing behind it is a copy of the same stem."""
     for candidate in embedded_sizer().library.candidates:

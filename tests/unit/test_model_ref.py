@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from gpusizer.core.errors import InvalidModelId, InvalidRequest
 from gpusizer.hub.model_ref import ModelRef, check_revision, is_repo_id, parse_model_ref
-from tests.each import each
 
 ACCEPTED = {
     "org/name": ModelRef("org/name"),
@@ -132,12 +131,12 @@ REFUSED = {
 }
 
 
-@each("text", [text for text, ref in ACCEPTED.items() if ref != InvalidModelId])
+@pytest.mark.parametrize("text", [text for text, ref in ACCEPTED.items() if ref != InvalidModelId])
 def test_accepted(text: str) -> None:
     assert parse_model_ref(text) == ACCEPTED[text]
 
 
-@each("text", REFUSED)
+@pytest.mark.parametrize("text", REFUSED)
 def test_refused(text: str) -> None:
     with pytest.raises(InvalidModelId) as caught:
         parse_model_ref(text)
@@ -152,12 +151,12 @@ def test_echoed_value_is_short_and_printable() -> None:
     assert len(value) == 120
 
 
-@each("revision", ["main", "v1.0", "refs/pr/1", "0" * 40, "feature/x"])
+@pytest.mark.parametrize("revision", ["main", "v1.0", "refs/pr/1", "0" * 40, "feature/x"])
 def test_revision_accepted(revision: str) -> None:
     assert check_revision(revision) == revision
 
 
-@each("revision", ["", "a..b", "a b", "a\x00", "/a", "a/", "a//b", "a:b", "^a"])
+@pytest.mark.parametrize("revision", ["", "a..b", "a b", "a\x00", "/a", "a/", "a//b", "a:b", "^a"])
 def test_revision_refused(revision: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         check_revision(revision)

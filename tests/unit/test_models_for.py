@@ -48,7 +48,6 @@ from gpusizer.ui.presenters.pieces.words import Words
 from tests.asking import models_for
 from tests.builders import llama
 from tests.counting import steps_of
-from tests.each import each
 from tests.families import deepseek_r1, qwen3_moe
 from tests.shelf import MadeUpShelf
 from tests.sizers import embedded_sizer
@@ -187,7 +186,7 @@ def test_nothing_fits() -> None:
     assert (answer.rows, answer.to_json(say_note)["by_task"]) == ((), {})
 
 
-@each(
+@pytest.mark.parametrize(
     "fields, reason",
     [
         ({}, "empty"),
@@ -349,7 +348,7 @@ def test_the_shell_says_how_to_size_a_model_of_ones_own(capsys: pytest.CaptureFi
     assert "--token" in capsys.readouterr().err
 
 
-@each(
+@pytest.mark.parametrize(
     "asked, first",
     [
         ("Qwen/Qwen3-Coder-500B", "Qwen/Qwen3-Coder-480B-A35B-Instruct"),

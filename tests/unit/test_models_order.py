@@ -33,7 +33,6 @@ from gpusizer.ui.presenters.models_for import columns, copies_html, models_for_h
 from gpusizer.ui.presenters.pieces.grid import grid_value
 from gpusizer.ui.presenters.pieces.words import Words
 from tests.asking import models_for
-from tests.each import each
 from tests.sizers import embedded_sizer
 
 TODAY = date(2026, 11, 20)
@@ -89,7 +88,7 @@ def test_order_goes_by_verdict_age_use_and_size() -> None:
     assert len({key[1] for key in keys}) == 4, "recent, last year, old and unknown ones all run"
 
 
-@each(
+@pytest.mark.parametrize(
     "created, level",
     [
         (date(2026, 11, 20), 0),
@@ -105,7 +104,7 @@ def test_ages(created: date | None, level: int) -> None:
     assert age_level(created, TODAY) == level
 
 
-@each(
+@pytest.mark.parametrize(
     "downloads, likes, place, level",
     [
         (1_000_000, 0, None, 0),

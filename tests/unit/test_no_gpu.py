@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from gpusizer.answers.misses import find_misses
 from gpusizer.cli.details import details_text
 from gpusizer.cli.summary import SUMMARIES
@@ -14,7 +16,6 @@ from gpusizer.ui.presenters.markdown import markdown
 from gpusizer.ui.presenters.pieces.words import Words
 from tests.answers.test_contract import check
 from tests.asking import size
-from tests.each import each
 from tests.nightly import paired
 from tests.sizers import embedded_sizer
 
@@ -41,7 +42,7 @@ def test_what_stays_free_is_of_the_memory_that_the_system_leaves() -> None:
     assert facts["tokens_per_second"] is not None
 
 
-@each("model, load", paired(MODELS, LOADS))
+@pytest.mark.parametrize("model, load", paired(MODELS, LOADS))
 def test_every_door_has_an_answer(model: str, load: dict[str, Any]) -> None:
     fields = {"model": model, "rig": RIG, "top": 1, **load}
     assert details_text(check(embedded_sizer(), "size", fields))
@@ -50,7 +51,7 @@ def test_every_door_has_an_answer(model: str, load: dict[str, Any]) -> None:
     assert isinstance(find_misses(report), tuple)
 
 
-@each("model, engine", [(FLUX, "diffusers"), (WHISPER, "vLLM")])
+@pytest.mark.parametrize("model, engine", [(FLUX, "diffusers"), (WHISPER, "vLLM")])
 def test_what_llama_cpp_does_not_run_needs_a_gpu(model: str, engine: str) -> None:
     report = asked(model)
     assert say_note(report.conclusion.said[1]).startswith(f"{engine} is planned on GPUs alone")
@@ -58,7 +59,7 @@ def test_what_llama_cpp_does_not_run_needs_a_gpu(model: str, engine: str) -> Non
     assert (data["verdict"], data["max_context"]) == ("not_supported", None)
 
 
-@each("rig", [RIG, "3090 + 3060 + 64gb ram"])
+@pytest.mark.parametrize("rig", [RIG, "3090 + 3060 + 64gb ram"])
 def test_prices_of_unlike_devices_are_not_added_up(rig: str) -> None:
     """Not even as twice the price of the faster one."""
     for users in (1, 8):

@@ -22,7 +22,6 @@ from gpusizer.ui.presenters.pieces.html import Html, el, join
 from gpusizer.ui.presenters.pieces.number_format import NumberFormat
 from gpusizer.ui.presenters.pieces.words import Words
 from tests import engine_logs
-from tests.each import each
 from tests.nightly import some
 from tests.pages import Page, page_handlers, page_markup
 from tests.sizers import embedded_sizer
@@ -115,7 +114,7 @@ def test_marks_of_each_language() -> None:
     assert amounts == {"en": "9.98 GiB", "zh": "9.98 GiB", "pt": "9,98 GiB"}
 
 
-@each(
+@pytest.mark.parametrize(
     "formatted, portuguese",
     [
         ("0.5", "0,5"),
@@ -135,13 +134,13 @@ def test_only_the_marks_change(formatted: str, portuguese: str) -> None:
     assert written == {"en": formatted, "zh": formatted, "pt": portuguese}
 
 
-@each("value", [2.675, 0.125, 1.005, 1e22 / 3, -0.0])
+@pytest.mark.parametrize("value", [2.675, 0.125, 1.005, 1e22 / 3, -0.0])
 def test_digits_are_those_of_json_and_the_shell(value: float) -> None:
     for specification in (",.2f", ".2f", "g", ","):
         assert NumberFormat("en").number(value, specification) == format(value, specification)
 
 
-@each("shown", some(list(SHOWN), of=2))
+@pytest.mark.parametrize("shown", some(list(SHOWN), of=2))
 def test_a_page_says_the_same_numbers_in_every_language(shown: str) -> None:
     pages = {language: numbers(SHOWN[shown](language)) for language in LANGUAGES}
     assert pages["en"].total() > 10, "nothing to compare"

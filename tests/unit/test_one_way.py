@@ -12,7 +12,6 @@ from gpusizer.ui.page.answering import answer
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.answer import answer_html
 from tests.asking import size
-from tests.each import each
 from tests.nightly import paired, some
 from tests.one_way import DOORS, FAMOUS, GPUS, PLACES, ranking, tiers_agree
 from tests.pages import ENGLISH, Page
@@ -21,7 +20,7 @@ from tests.sizers import embedded_sizer
 SIZER = embedded_sizer()
 
 
-@each("number, model", list(enumerate(FAMOUS)))
+@pytest.mark.parametrize("number, model", list(enumerate(FAMOUS)))
 def test_every_door_tells_one_way(number: int, model: str) -> None:
     """The boards of the ranking, or one board of a GPU that it leaves out, asked about at every
     door: quantization, engine, boards, verdict, bytes and speed."""
@@ -35,7 +34,7 @@ def test_every_door_tells_one_way(number: int, model: str) -> None:
         assert len(different) == 1, (model, gpu, told)
 
 
-@each("model", FAMOUS)
+@pytest.mark.parametrize("model", FAMOUS)
 def test_every_door_tells_one_context_and_one_number_of_users(model: str) -> None:
     """What surely fits on one board of a GPU, where the model does."""
     for gpu in GPUS:
@@ -48,7 +47,7 @@ def test_every_door_tells_one_context_and_one_number_of_users(model: str) -> Non
         assert len(told) <= 1, (gpu, places)
 
 
-@each("model, gpu", list(zip(FAMOUS, GPUS, strict=True)))
+@pytest.mark.parametrize("model, gpu", list(zip(FAMOUS, GPUS, strict=True)))
 def test_the_page_and_the_sentence_tell_what_the_ranking_does(model: str, gpu: str) -> None:
     fields = {"model": model, "gpu": gpu, "card": False}
     report = size(SIZER, fields)
@@ -64,7 +63,7 @@ def test_the_page_and_the_sentence_tell_what_the_ranking_does(model: str, gpu: s
         assert ENGLISH.whole(place.longest_context) in text
 
 
-@each("model, order", paired(FAMOUS[:3], sorted({*POLICIES} - {"fastest"})))
+@pytest.mark.parametrize("model, order", paired(FAMOUS[:3], sorted({*POLICIES} - {"fastest"})))
 def test_orders_sort_the_same_places(model: str, order: str) -> None:
     assert ranking(SIZER, model, order) == ranking(SIZER, model)
 

@@ -10,7 +10,6 @@ from starlette.types import Message, Receive, Scope, Send
 
 from gpusizer.core.settings import Settings
 from gpusizer.ui.server.doors.open_streams import OpenStreams, is_stream
-from tests.each import each
 
 pytestmark = pytest.mark.anyio
 
@@ -107,7 +106,7 @@ async def test_one_that_has_not_begun_is_refused() -> None:
     assert asked.status == 503
 
 
-@each(
+@pytest.mark.parametrize(
     "method, path, waits",
     [
         ("GET", "/gradio_api/queue/data", True),

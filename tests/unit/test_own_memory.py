@@ -32,7 +32,6 @@ from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.workload import Workload
 from gpusizer.text import LANGUAGES, say_error, say_note
 from tests.asking import size
-from tests.each import each
 from tests.fits import fit_on
 from tests.launch_plans import command_of
 from tests.sizers import embedded_sizer
@@ -44,7 +43,7 @@ RTX_4090 = CARDS.find("4090")  # 24,564 MiB, of which PyTorch sees less
 CONTEXT_BYTES = round(0.70 * GIB)  # the most that a CUDA context takes
 
 
-@each(
+@pytest.mark.parametrize(
     "text, name, memory",
     [
         ("4090", "4090", NOTHING_STATED),

@@ -20,7 +20,6 @@ from gpusizer.model.tensor_roles import Kind, Part
 from gpusizer.model.unpacking import Neighbours, logical_shape
 from gpusizer.model.weights import mark_tied_output, split_mtp_layers, weight_groups, with_layers
 from tests.builders import group, llama, llama_70b, qwen2_14b, tiny, with_tensors
-from tests.each import each
 from tests.newer_layouts import ALL_LAYOUTS
 from tests.packed_layouts import (
     Axes,
@@ -43,7 +42,7 @@ def quantized(build: Any, name: str) -> Any:
     return build_profile(build(linear=linear, config={"quantization_config": settings}))
 
 
-@each("name", ALL_LAYOUTS)
+@pytest.mark.parametrize("name", ALL_LAYOUTS)
 def test_packing_does_not_change_the_parameters(name: str) -> None:
     profile = quantized(llama, name)
     assert profile.parameters == LLAMA_8B == 8_030_261_248
@@ -56,7 +55,7 @@ SIDES_LOST = ("bnb-nf4", "hqq-", "torchao-tiles")
 SIDES_KEPT = [name for name in ALL_LAYOUTS if not name.startswith(SIDES_LOST)]
 
 
-@each("name", SIDES_KEPT)
+@pytest.mark.parametrize("name", SIDES_KEPT)
 def test_packed_matrices_have_their_sides_back(name: str) -> None:
     profile = quantized(llama, name)
     shapes = {g.pattern.split(".")[4]: g.shape for g in profile.groups if g.kind is Kind.LINEAR}
@@ -71,7 +70,7 @@ def test_packed_matrices_have_their_sides_back(name: str) -> None:
     }
 
 
-@each(
+@pytest.mark.parametrize(
     "name, build, published",
     [
         ("w8a8-int8", llama, 9_083_953_152),
@@ -108,7 +107,7 @@ def dtypes(*groups: TensorGroup) -> dict[str, str]:
     return {g.pattern: g.dtype for g in groups}
 
 
-@each(
+@pytest.mark.parametrize(
     "suffix, dtype, weight, is_aux",
     [
         (".weight_scale_inv", "F32", ("p.weight", "F8_E4M3"), True),
@@ -141,7 +140,7 @@ def test_auxiliary_tensors_of_quantizers_are_recognised(
 Q4 = StoredQuantization("gptq", 4, 128)
 
 
-@each(
+@pytest.mark.parametrize(
     "stored, companions, quantization, shape",
     [
         (("p.qweight", (512, 1024), "I32"), (), Q4, (1024, 4096)),
@@ -198,8 +197,8 @@ def honest_parameters(name: str) -> int:
     return build_profile(tiny(linear=linear, config={"quantization_config": settings})).parameters
 
 
-@each("shape", ODD_SHAPES)
-@each(
+@pytest.mark.parametrize("shape", ODD_SHAPES)
+@pytest.mark.parametrize(
     "name, companion",
     [(name, companion) for name in ALL_LAYOUTS for companion in companions(name)],
 )
@@ -220,7 +219,7 @@ def test_an_odd_scale_shape_gets_a_note_or_changes_nothing(
     assert profile.parameters == honest_parameters(name) or note_codes & TOLD
 
 
-@each(
+@pytest.mark.parametrize(
     "suffix, shape, dtype",
     [
         (".qweight", (8,), "I32"),
@@ -243,7 +242,7 @@ LINEARS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down
 GPTQ = {"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128}}
 
 
-@each(
+@pytest.mark.parametrize(
     "facts, real",
     [
         ({}, ""),

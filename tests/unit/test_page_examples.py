@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import parse_qs, urlencode
 
+import pytest
+
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import LANGUAGES
 from gpusizer.ui.page.answering import answer, sample_answer
@@ -16,14 +18,13 @@ from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.tab_examples import MACHINES, TRAININGS, comparisons
 from tests.asking import compare
 from tests.builders import tiny
-from tests.each import each
 from tests.pages import LLAMA, Page, page_handlers
 from tests.sizers import embedded_sizer
 
 EXAMPLES = {**comparisons(), **TRAININGS, **MACHINES}
 
 
-@each("name", EXAMPLES)
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_answered(name: str) -> None:
     questions, example = page_handlers().questions, EXAMPLES[name]
     _, query = question_href(example, "zh").split("?")

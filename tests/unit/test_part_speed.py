@@ -19,7 +19,6 @@ from gpusizer.fit.ranking import Ranked
 from gpusizer.text import say_note
 from tests.asking import size
 from tests.documents import document
-from tests.each import each
 from tests.speed_cases import LLAMA, SIZER, card, likely, on
 
 MIXTURE = "Qwen/Qwen3-30B-A3B"
@@ -77,7 +76,7 @@ def test_of_experts_in_memory_a_token_reads_those_it_chose() -> None:
     assert 1 / likely(endless.decode) > 48 * HAND_OVER_SECONDS
 
 
-@each(
+@pytest.mark.parametrize(
     "model, gpu, fields, measured",
     [
         # experts of 36 layers in memory, quad-channel DDR4 measured at 102 GB/s
@@ -121,7 +120,7 @@ def test_what_is_read_from_the_disk_is_slower_than_its_bound() -> None:
     assert item.prefill is None
 
 
-@each(
+@pytest.mark.parametrize(
     "words, kind",
     [
         ("4090 + 64 GB", "desktop"),

@@ -29,7 +29,6 @@ from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.text import say_note
 from tests.asking import size
 from tests.builders import group, llama, profile_of, snapshot, with_tensors
-from tests.each import each
 from tests.sizers import embedded_sizer
 
 SIZER = embedded_sizer()
@@ -179,7 +178,7 @@ WIDE: dict[str, Any] = {
 VIDEO_VAE = {"_class_name": "AutoencoderKLLTX2Video", "block_out_channels": [128, 256, 512]}
 
 
-@each(
+@pytest.mark.parametrize(
     "name, known",
     [
         ("FluxPipeline", True),

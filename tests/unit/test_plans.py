@@ -25,7 +25,6 @@ from gpusizer.ui.presenters.beside.side_by_side import side_by_side_html
 from gpusizer.ui.presenters.pieces.words import Words
 from tests.asking import compare, size
 from tests.builders import llama
-from tests.each import each
 from tests.sizers import embedded_sizer
 
 CATALOGUE = load_catalogue()
@@ -72,7 +71,7 @@ def test_every_platform_is_readable_and_names_a_gpu() -> None:
     assert all(row.source and row.interconnect for row in rows)
 
 
-@each(
+@pytest.mark.parametrize(
     "gpu, boards, platform, nodes, link",
     [
         ("h100-sxm-80gb", 8, "DGX H100", 1, "fabric"),
@@ -199,7 +198,7 @@ def test_an_engine_that_does_not_run_on_a_gpu() -> None:
     assert verdicts == ["not_supported", "fits"]
 
 
-@each(
+@pytest.mark.parametrize(
     "fields, code",
     [
         ({"engine": "vllm", "gpu": "m3 max 128gb"}, "answer_engine_not_supported"),

@@ -33,7 +33,6 @@ from gpusizer.ui.presenters.tables import (
     ranking_html,
 )
 from gpusizer.ui.presenters.tiles import ways_to_get_html
-from tests.each import each
 from tests.nightly import paired
 from tests.pages import ENGLISH, LLAMA, OF_EACH_KIND, Page, cards, cells, column_of, page_markup
 from tests.sizers import embedded_sizer
@@ -44,7 +43,7 @@ def llama() -> PageAnswer:
     return answer(embedded_sizer(), PageState(LLAMA))
 
 
-@each("model, language", paired(OF_EACH_KIND, LANGUAGES))
+@pytest.mark.parametrize("model, language", paired(OF_EACH_KIND, LANGUAGES))
 def test_every_kind_of_model_renders(model: str, language: Language) -> None:
     page = Page(page_markup(embedded_sizer(), model, Words(language)))
     assert model in page.text
@@ -172,8 +171,8 @@ def test_an_empty_grid_has_its_headings() -> None:
     assert empty["data"] == [] and empty["headers"][0] == "GPU"
 
 
-@each("verdict", list(Verdict))
-@each("language", LANGUAGES)
+@pytest.mark.parametrize("verdict", list(Verdict))
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_verdicts_are_shown_in_words(verdict: Verdict, language: Language) -> None:
     badge = Page(verdict_badge(verdict, Words(language)))
     assert badge.text.strip()

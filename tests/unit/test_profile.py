@@ -27,7 +27,6 @@ from tests.builders import (
     tiny,
     with_tensors,
 )
-from tests.each import each
 from tests.families import deepseek_r1, gemma3_1b, gpt2, gpt_oss_20b, mixtral, qwen3_moe, qwen3_next
 
 # Parameters, stored bytes, tensors, 16-bit cache bytes per token: the Hub's own totals.
@@ -48,7 +47,7 @@ MODELS = {
 }
 
 
-@each("name", MODELS)
+@pytest.mark.parametrize("name", MODELS)
 def test_totals_are_those_of_the_published_model(name: str) -> None:
     repo, parameters, size, tensors, cache = MODELS[name]
     profile = build_profile(repo)
@@ -56,7 +55,7 @@ def test_totals_are_those_of_the_published_model(name: str) -> None:
     assert (profile.tensor_count, profile.kv_cache_bytes_per_token) == (tensors, cache)
 
 
-@each("name", MODELS)
+@pytest.mark.parametrize("name", MODELS)
 def test_parts_add_up_to_the_whole(name: str) -> None:
     profile = build_profile(MODELS[name][0])
     assert sum(c.parameters for c in profile.components) == profile.parameters
@@ -265,7 +264,7 @@ def test_experts_and_fp8() -> None:
     assert profile.parameters == 2 * 64
 
 
-@each(
+@pytest.mark.parametrize(
     "name, shape, kind, part",
     [
         ("layers.{}.gate.weight", (8, 4096), Kind.ROUTER, Part.TEXT),

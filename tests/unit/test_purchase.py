@@ -17,7 +17,6 @@ from gpusizer.gpus.purchase import PurchaseOffer, is_old, last_day, street_price
 from gpusizer.text import LANGUAGES, Language, say_note
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.prices import buy_cell, price_cell, price_text
-from tests.each import each
 
 CATALOGUE = load_catalogue()
 TODAY = date(2026, 11, 22)
@@ -125,7 +124,7 @@ def test_dates_reach_to_their_last_day(text: str, last: str) -> None:
     assert last_day(text).isoformat() == last
 
 
-@each(
+@pytest.mark.parametrize(
     "text, old",
     [
         ("2025-11-22", False),

@@ -8,6 +8,8 @@ import re
 from functools import partial
 from typing import Any
 
+import pytest
+
 from gpusizer.answers.exports import estimates_csv, ranking_csv
 from gpusizer.answers.figures.memory import loss_points
 from gpusizer.answers.report import Report
@@ -25,7 +27,6 @@ from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.tables import RANKING_COLUMNS, memory_html
 from gpusizer.ui.questions.short_answers import shortened
 from tests.asking import size
-from tests.each import each
 from tests.pages import ENGLISH, Page, column_of
 from tests.sizers import embedded_sizer
 
@@ -50,7 +51,7 @@ def rows(report: Report, language: Language = "en") -> dict[str, dict[str, Any]]
     return {row["quant"]: row["quality"] for row in data["estimates"]}
 
 
-@each("model", MODELS)
+@pytest.mark.parametrize("model", MODELS)
 def test_every_row_and_place_has_a_loss(model: str) -> None:
     data = ask(model).to_json(say_note)
     for entry in (*data["estimates"], *data["ranking"], *data["alternatives"]):
@@ -65,7 +66,7 @@ def test_every_row_and_place_has_a_loss(model: str) -> None:
             assert 0 <= quality["tokens_changed"] < 1
 
 
-@each("model", MODELS)
+@pytest.mark.parametrize("model", MODELS)
 def test_a_place_says_what_the_row_of_its_quantization_says(model: str) -> None:
     data = ask(model, top=0).to_json(say_note)
     of_rows = {row["quant"]: row["quality"] for row in data["estimates"]}
@@ -73,14 +74,14 @@ def test_a_place_says_what_the_row_of_its_quantization_says(model: str) -> None:
         assert place["quality"] == of_rows[place["quant"]], place["gpu"]
 
 
-@each("language", LANGUAGES)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_percentages_have_one_digit_in_the_language(language: Language) -> None:
     message = rows(ask(LLAMA), language)["fp8"]["message"]
     point = "," if language == "pt" else "."
     assert f"0{point}7" in message and f"1{point}0" not in message
 
 
-@each("language", LANGUAGES)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_every_door_says_the_same_words(language: Language) -> None:
     """JSON, the page's bars and table, cards, Markdown and, in English, the shell and MCP."""
     words = Words(language)
@@ -160,7 +161,7 @@ def test_the_knee_is_the_smallest_with_a_small_loss() -> None:
     assert smaller and all(point.quality.word.rank > LossWord.SMALL.rank for point in smaller)
 
 
-@each("model", MODELS)
+@pytest.mark.parametrize("model", MODELS)
 def test_a_point_stands_in_the_row_of_its_word(model: str) -> None:
     points = sorted(loss_points(ask(model).estimates), key=lambda point: height_of(point.quality))
     ranks = [point.quality.word.rank for point in points]

@@ -10,7 +10,6 @@ from gpusizer.model.packing import StoredQuantization
 from gpusizer.model.profile import build_profile
 from gpusizer.model.quantization import detect_quantization, quantization_of_tensors
 from tests.builders import group, llama, tiny
-from tests.each import each
 from tests.newer_layouts import ALL_LAYOUTS
 
 
@@ -29,7 +28,7 @@ HQQ_PARAMS = {"weight_quant_params": {"nbits": 2, "group_size": 16}}
 NVFP4 = {**compressed(num_bits=4, group_size=16), "format": "nvfp4-pack-quantized"}
 
 
-@each(
+@pytest.mark.parametrize(
     "settings, method, bits, group_size",
     [
         ({"quant_method": "gptq", "bits": 4, "group_size": 128}, "gptq", 4, 128),
@@ -92,12 +91,12 @@ def test_quantization_config(
     assert detect(settings) == StoredQuantization(method, bits, group_size)
 
 
-@each("name", ALL_LAYOUTS)
+@pytest.mark.parametrize("name", ALL_LAYOUTS)
 def test_every_layout_is_announced(name: str) -> None:
     assert detect(ALL_LAYOUTS[name][1]) is not None
 
 
-@each(
+@pytest.mark.parametrize(
     "settings",
     [
         None,
@@ -159,7 +158,7 @@ def modelopt(**settings: Any) -> dict[str, Any]:
     return {"hf_quant_config.json": {"quantization": settings}}
 
 
-@each(
+@pytest.mark.parametrize(
     "config, files, expected",
     [
         (None, {}, None),

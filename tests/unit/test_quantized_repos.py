@@ -29,7 +29,6 @@ from gpusizer.memory.quants.native import native_under
 from gpusizer.text import say_error, say_note
 from tests.asking import size
 from tests.builders import tiny
-from tests.each import each
 from tests.sizers import embedded_sizer
 
 _MODEL = "Qwen/Qwen3-8B"
@@ -96,7 +95,7 @@ def report(model: str, **fields: str) -> Report:
     return size(embedded_sizer(), {"model": model, "top": 0, **fields})
 
 
-@each(
+@pytest.mark.parametrize(
     "model, formats",
     [
         ("Qwen/Qwen3-8B", {"exl2", "exl3"}),

@@ -30,7 +30,6 @@ from gpusizer.ui.presenters.beside.gpu_folds import gpu_folds_html
 from gpusizer.ui.presenters.pieces.words import Words
 from tests.asking import compare, size
 from tests.builders import group, llama, tiny, with_tensors
-from tests.each import each
 from tests.sizers import embedded_sizer
 
 DENSE, EXPERTS = "meta-llama/Meta-Llama-3-8B", "Qwen/Qwen3-30B-A3B"
@@ -170,7 +169,7 @@ def test_buffers_of_llama_quantize_end_at_eight_gigabytes() -> None:
     assert need.high == 10 * values + 300_000_000
 
 
-@each("row", PEAKS)
+@pytest.mark.parametrize("row", PEAKS)
 def test_a_published_peak_lies_in_the_band(row: dict[str, Any]) -> None:
     model, measured = profile(row["profile"]), row["measured"]
     if row["step"] in ("gptq", "awq"):
@@ -185,7 +184,9 @@ def test_a_published_peak_lies_in_the_band(row: dict[str, Any]) -> None:
     assert need.likely + beside == pytest.approx(peak, rel=0.15)
 
 
-@each("model, quant", [(model, quant) for model in (DENSE, EXPERTS) for quant in (GPTQ, AWQ)])
+@pytest.mark.parametrize(
+    "model, quant", [(model, quant) for model in (DENSE, EXPERTS) for quant in (GPTQ, AWQ)]
+)
 def test_more_samples_and_longer_ones_never_take_less(model: str, quant: str) -> None:
     steps = [(32, 512), (128, 512), (128, 1024), (512, 2048), (512, 8192)]
     answers = [made(profile(model), quant, *step) for step in steps]
@@ -203,7 +204,7 @@ def test_wider_layers_and_vocabularies_never_take_less() -> None:
             assert less is more is None or less.likely < more.likely
 
 
-@each("quant", ["native", "fp8", "mxfp4", "mlx-4bit", "q4_k_m@unsloth"])
+@pytest.mark.parametrize("quant", ["native", "fp8", "mxfp4", "mlx-4bit", "q4_k_m@unsloth"])
 def test_what_is_stored_or_made_otherwise_is_not_offered(quant: str) -> None:
     for row in asked(model=DENSE, quant=quant).estimates:
         assert making_of(profile(DENSE), row.estimate) is None
@@ -231,7 +232,7 @@ def named(gpu: str, quant: str, model: str = DENSE) -> Making:
     return making
 
 
-@each(
+@pytest.mark.parametrize(
     "gpu, verdict",
     [
         ("4090", Verdict.FITS),

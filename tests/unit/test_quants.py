@@ -27,7 +27,6 @@ from tests.builders import (
     qwen3_06b,
     tiny,
 )
-from tests.each import each
 from tests.families import deepseek_r1, gemma3_1b, gpt2, gpt_oss_20b, mixtral, qwen3_moe, qwen3_next
 from tests.gguf_rows import DENSE, block_row
 from tests.packed_layouts import LAYOUTS
@@ -54,7 +53,7 @@ def profile(name: str) -> ModelProfile:
     return build_profile(builder())
 
 
-@each(
+@pytest.mark.parametrize(
     "slug, model, published",
     [
         ("bf16", "llama", 16_060_522_496),
@@ -69,7 +68,7 @@ def test_published_sizes_to_the_byte(slug: str, model: str, published: int) -> N
     assert quantized_bytes(slug, profile(model)) == published
 
 
-@each(
+@pytest.mark.parametrize(
     "slug, stored_as",
     [
         ("gptq-int4-g128", "gptq-4"),
@@ -81,7 +80,7 @@ def test_published_sizes_to_the_byte(slug: str, model: str, published: int) -> N
         ("nvfp4", "nvfp4"),
     ],
 )
-@each("build", [llama, qwen2_14b])
+@pytest.mark.parametrize("build", [llama, qwen2_14b])
 def test_a_predicted_size_is_the_size_of_such_a_file(slug: str, stored_as: str, build: Any) -> None:
     """Whose bytes are those of published files (`test_packing.py`)."""
     linear, settings = LAYOUTS[stored_as]
@@ -89,7 +88,7 @@ def test_a_predicted_size_is_the_size_of_such_a_file(slug: str, stored_as: str, 
     assert quantized_bytes(slug, build_profile(build())) == stored.weight_bytes
 
 
-@each("slug", SLUGS)
+@pytest.mark.parametrize("slug", SLUGS)
 def test_a_quantized_checkpoint_is_judged_by_its_parameters(slug: str) -> None:
     linear, settings = LAYOUTS["awq"]
     packed = build_profile(llama(linear=linear, config={"quantization_config": settings}))
@@ -111,8 +110,8 @@ FAMILIES = {
 }
 
 
-@each("model", BUILDERS)
-@each("family", FAMILIES)
+@pytest.mark.parametrize("model", BUILDERS)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_fewer_bits_never_need_more(family: str, model: str) -> None:
     sizes = [quantized_bytes(slug, profile(model)) for slug in FAMILIES[family]]
     assert sizes == sorted(sizes, reverse=True)
@@ -144,7 +143,7 @@ def test_every_slug_finds_its_own_row() -> None:
     assert [quant.order for quant in all_quants()] == list(range(len(SLUGS)))
 
 
-@each("alias, slug", aliases().items())
+@pytest.mark.parametrize("alias, slug", aliases().items())
 def test_aliases(alias: str, slug: str) -> None:
     assert find_quant(f" {alias.upper()} ").slug == slug
     assert alias not in SLUGS
@@ -186,7 +185,7 @@ def test_any_exl_width(text: str, slug: str, bits: float, after: str, recommende
     assert quant.layout == Exl(bits)
 
 
-@each("text", ["", "q4_k_x", "exl2-9.0", "exl2-0.5", "exl2-4.125", "exl4-4.0"])
+@pytest.mark.parametrize("text", ["", "q4_k_x", "exl2-9.0", "exl2-0.5", "exl2-4.125", "exl4-4.0"])
 def test_unknown_quantizations_are_refused(text: str) -> None:
     with pytest.raises(UnknownQuant) as caught:
         find_quant(text)
@@ -232,12 +231,12 @@ MATRIX = {
 }
 
 
-@each("slug, size", MATRIX.items())
+@pytest.mark.parametrize("slug, size", MATRIX.items())
 def test_one_matrix(slug: str, size: int) -> None:
     assert find_quant(slug).layout.group_bytes(linear(256, 512), DENSE) == size
 
 
-@each(
+@pytest.mark.parametrize(
     "layout, rows, columns, size",
     [
         (gptq(4, 128), 8, 130, 17 * 8 * 4 + 2 * 4 + 2 * 8 * 2 + 130 * 4),  # a last, short group
@@ -261,8 +260,8 @@ KEPT = [
 WEIGHT_ONLY = ["fp8", "int8", "gptq-int4-g128", "awq-int4-g128", "bnb-nf4", "mxfp4", "nvfp4"]
 
 
-@each("slug", WEIGHT_ONLY)
-@each("name, shape", KEPT)
+@pytest.mark.parametrize("slug", WEIGHT_ONLY)
+@pytest.mark.parametrize("name, shape", KEPT)
 def test_quantizers_leave_some_tensors_in_16_bits(
     slug: str, name: str, shape: tuple[int, ...]
 ) -> None:
@@ -270,13 +269,13 @@ def test_quantizers_leave_some_tensors_in_16_bits(
     assert find_quant(slug).layout.group_bytes(weight_group, DENSE) == 2 * weight_group.parameters
 
 
-@each("slug", [*WEIGHT_ONLY, "exl2-4.0"])
+@pytest.mark.parametrize("slug", [*WEIGHT_ONLY, "exl2-4.0"])
 def test_embeddings_stay_16_bit(slug: str) -> None:
     (table,) = weight_groups("model", [group("model.embed_tokens.weight", (1024, 512))], None)
     assert find_quant(slug).layout.group_bytes(table, DENSE) == 2 * 1024 * 512
 
 
-@each(
+@pytest.mark.parametrize(
     "slug, head_bits",
     [
         ("bf16", 16),
@@ -292,7 +291,7 @@ def test_output_head(slug: str, head_bits: float) -> None:
     assert find_quant(slug).layout.group_bytes(head, DENSE) == 1024 * 512 * head_bits / 8
 
 
-@each("slug", SLUGS)
+@pytest.mark.parametrize("slug", SLUGS)
 def test_second_copies_buffers_and_scales_take_nothing(slug: str) -> None:
     layout = find_quant(slug).layout
     unloaded = {"duplicate": True}, {"kind": Kind.BUFFER}, {"kind": Kind.QUANT_AUX}
@@ -307,7 +306,7 @@ def test_mxfp4_quantizes_experts_alone_where_there_are_any() -> None:
     assert mxfp4.group_bytes(fused, moe) == 32 * 256 * (256 + 16)
 
 
-@each("slug", SLUGS)
+@pytest.mark.parametrize("slug", SLUGS)
 def test_fused_experts_take_what_separate_ones_do(slug: str) -> None:
     layout, moe = find_quant(slug).layout, replace(DENSE, experts=16)
     fused = linear(256, 512, shape=(16, 256, 512), kind=Kind.EXPERT)

@@ -23,7 +23,6 @@ from gpusizer.memory.quants import find_quant
 from gpusizer.memory.workload import Workload
 from gpusizer.text import say_note
 from tests.asking import compare, size
-from tests.each import each
 from tests.nightly import paired
 from tests.sizers import embedded_sizer
 
@@ -126,7 +125,7 @@ def test_requested_parallelism_is_used() -> None:
     assert (item.fit.count, item.fit.estimate.split) == (2, Split(tensor=2))
 
 
-@each(
+@pytest.mark.parametrize(
     "engine, gpus, split",
     [
         ("vllm", 1, Split()),
@@ -206,7 +205,7 @@ def stands_on_a_doubted_price(item: Ranked, rank_by: str) -> bool:
     return costs.buy_is_doubted and rank_by in ("cheapest", "tokens_per_dollar")
 
 
-@each("rank_by, users", paired(BY_FIGURE, [1, 16]))
+@pytest.mark.parametrize("rank_by, users", paired(BY_FIGURE, [1, 16]))
 def test_policies_sort_by_their_figure(rank_by: str, users: int) -> None:
     """Speeds and costs are shown with three digits, the order is exact: ties within 1 %. Of users
     at once it is what they are served, prompts read in between."""
@@ -223,7 +222,7 @@ def test_policies_sort_by_their_figure(rank_by: str, users: int) -> None:
         assert part == pytest.approx(sorted(part), rel=0.01)
 
 
-@each("rank_by, priced", paired(RANKINGS, [True, False]))
+@pytest.mark.parametrize("rank_by, priced", paired(RANKINGS, [True, False]))
 def test_no_order_goes_by_an_estimate(rank_by: str, priced: bool) -> None:
     """An estimate of a dollar changes no place, also where nobody's price is known."""
     profile = size(SIZER, {"model": LLAMA_8B, "top": 1}).profile

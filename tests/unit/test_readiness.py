@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pytest
+
 from bench.measurements import load_profile
 from gpusizer.answers.launch import base, snippets
 from gpusizer.answers.requests.request import SizeRequest
@@ -11,7 +13,6 @@ from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.readiness import Readiness, readiness
 from gpusizer.text import say_note
-from tests.each import each
 from tests.launch_plans import command_of
 from tests.sizers import embedded_sizer
 
@@ -20,7 +21,7 @@ PLAIN, FP8 = "Qwen/Qwen3-8B", "Qwen/Qwen3-235B-A22B-FP8"
 W4A16, OSS = "RedHatAI/Llama-3.3-70B-Instruct-quantized.w4a16", "openai/gpt-oss-20b"
 
 
-@each(
+@pytest.mark.parametrize(
     "model, quant, engine, expected",
     [
         (PLAIN, "bf16", "vllm", LOADED),
@@ -52,7 +53,7 @@ def test_what_a_repository_stores_is_ready() -> None:
     assert readiness(profile, find_quant("mxfp4"), ENGINES["vllm"], native=True) is LOADED
 
 
-@each(
+@pytest.mark.parametrize(
     "engine, flags",
     [
         *base._CONVERTED.items(),

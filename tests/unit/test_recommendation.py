@@ -41,7 +41,6 @@ from gpusizer.ui.presenters.markdown import markdown, plain
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.training import training_html
 from tests.asking import size
-from tests.each import each
 from tests.pages import Page
 from tests.priced_day import PRICED_DAY, priced_day, set_day
 from tests.sizers import embedded_sizer
@@ -126,7 +125,7 @@ def test_every_row_of_ended_support_names_cards_of_the_catalogue() -> None:
     assert ended_support(GPUS["rtx-2060-12gb"]) is None, "CUDA 13 runs Turing"
 
 
-@each(
+@pytest.mark.parametrize(
     "slug, sold, reason",
     [
         ("rtx-3090-24gb", True, ""),
@@ -175,7 +174,7 @@ def test_an_unknown_speed_is_said_and_kept() -> None:
     assert "fast enough" not in "; ".join(map(say_note, first.why))
 
 
-@each(
+@pytest.mark.parametrize(
     "slug, boards, where",
     [
         ("rtx-3060-12gb", 2, ""),
@@ -191,7 +190,7 @@ def test_what_goes_into_one_computer(slug: str, boards: int, where: str) -> None
     assert computer_of(GPUS[slug], boards) == where
 
 
-@each("model", (*MODELS, QWEN_235B))
+@pytest.mark.parametrize("model", (*MODELS, QWEN_235B))
 def test_three_alternatives_are_the_extremes_of_their_kind(model: str) -> None:
     sized = report(model)
     alternatives = {alternative.kind: alternative for alternative in sized.alternatives}
@@ -222,7 +221,7 @@ def test_three_alternatives_are_the_extremes_of_their_kind(model: str) -> None:
         assert alternative.is_first is (alternative.item == sized.ranking[0])
 
 
-@each("users, enough", [(16, True), (50, True), (1, None)])
+@pytest.mark.parametrize("users, enough", [(16, True), (50, True), (1, None)])
 def test_the_cheapest_carries_several_users_and_one_at_any_speed(
     users: int, enough: bool | None
 ) -> None:
@@ -247,7 +246,7 @@ def test_the_cheapest_carries_several_users_and_one_at_any_speed(
         assert "why_too_slow" not in {note.code for note in cheapest.why}
 
 
-@each("model", (*MODELS, QWEN_235B, "google/gemma-3-27b-it"))
+@pytest.mark.parametrize("model", (*MODELS, QWEN_235B, "google/gemma-3-27b-it"))
 def test_one_can_act_on_every_alternative_today(model: str) -> None:
     """For DeepSeek R1 32 Tesla T4 were the cheapest, two RTX 3080 of one provider the rent of a
     27B: nobody builds the one or finds the other in a second place.

@@ -6,9 +6,10 @@ import importlib.util
 import re
 from collections.abc import Sequence
 
+import pytest
+
 from gpusizer.core.paths import DATA_DIR
 from scripts.refresh import GATE, STEPS, refresh, summary
-from tests.each import each
 
 ROOT = DATA_DIR.parent
 WORKFLOW = (ROOT / ".github" / "workflows" / "refresh.yml").read_text("utf-8")
@@ -44,7 +45,7 @@ def test_a_refused_source_stops_nothing() -> None:
     assert "## tests: done" in text
 
 
-@each("command", [*STEPS.values(), GATE])
+@pytest.mark.parametrize("command", [*STEPS.values(), GATE])
 def test_modules_and_tests_of_the_steps_exist(command: tuple[str, ...]) -> None:
     assert command[0] == "-m"
     assert importlib.util.find_spec(command[1]) is not None

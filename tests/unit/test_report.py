@@ -14,7 +14,6 @@ from gpusizer.gpus import load_catalogue
 from gpusizer.text import say_note
 from tests.asking import size
 from tests.builders import llama
-from tests.each import each
 from tests.sizers import embedded_sizer
 
 SIZER = embedded_sizer()
@@ -156,7 +155,7 @@ def test_the_version_of_an_engine_that_has_versions_is_used() -> None:
     assert {row["engine_version"] for row in build["estimates"]} == {"b4905"}
 
 
-@each(
+@pytest.mark.parametrize(
     "quants, slugs",
     [
         ("native", ["bf16"]),
@@ -229,7 +228,7 @@ def test_vllms_first_scheduler_is_not_modelled_for_every_model() -> None:
     assert codes("meta-llama/Llama-3.1-8B", "0.7.3") == []
 
 
-@each(
+@pytest.mark.parametrize(
     "model, gpu, engine, code",
     [
         ("Qwen/Qwen3-8B", "h100", "vllm", "answer_taken_one"),
@@ -252,7 +251,9 @@ def test_an_engine_that_takes_a_share_says_so(model: str, gpu: str, engine: str,
     assert 0.8 * memory < taken <= memory and free == memory - taken
 
 
-@each("gpu, engine", [("1x h100", "vllm"), ("2x 3090", "sglang"), ("1x h100", "tensorrt-llm")])
+@pytest.mark.parametrize(
+    "gpu, engine", [("1x h100", "vllm"), ("2x 3090", "sglang"), ("1x h100", "tensorrt-llm")]
+)
 def test_the_share_that_is_said_to_be_enough_is_the_least_that_is(gpu: str, engine: str) -> None:
     model = "meta-llama/Llama-3.1-8B-Instruct"
     asked = {"model": model, "gpu": gpu, "engine": engine, "context": 100_000}

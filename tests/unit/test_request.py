@@ -21,7 +21,6 @@ from gpusizer.gpus.names import GpuRequest, parse_gpu_request
 from gpusizer.memory.workload import Workload
 from gpusizer.text import say_error
 from tests.any_json import any_json
-from tests.each import each
 
 
 def test_defaults_are_made_visible() -> None:
@@ -60,7 +59,7 @@ def test_equal_requests_are_one_key() -> None:
     assert with_nulls == SizeRequest.from_fields({"model": "org/name"})
 
 
-@each(
+@pytest.mark.parametrize(
     "field, value, parsed",
     [
         ("context", "32768", 32768),
@@ -78,7 +77,7 @@ def test_values_are_read_as_people_write_them(field: str, value: Any, parsed: An
     assert getattr(SizeRequest.from_fields({field: value}).workload, field) == parsed
 
 
-@each(
+@pytest.mark.parametrize(
     "field, value",
     [
         ("context", -1),
@@ -137,7 +136,7 @@ def refusal(request: type[RequestModel], fields: dict[str, Any]) -> dict[str, An
     return caught.value.fields
 
 
-@each(
+@pytest.mark.parametrize(
     "request_model, field, value, shown, reason, more",
     [
         (SizeRequest, "context", "10,000,001", "10000001", "out_of_range", (1, 10_000_000)),
@@ -199,7 +198,7 @@ def test_any_json_object_is_answered(fields: dict[str, Any]) -> None:
         assert request.workload.context > 0
 
 
-@each(
+@pytest.mark.parametrize(
     "text, name, count",
     [
         ("4090", "4090", None),

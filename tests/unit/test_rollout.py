@@ -9,7 +9,6 @@ from gpusizer.core.errors import InvalidRequest
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.rollout import Rollout, rollout_of
 from gpusizer.training.stacks import find_stack
-from tests.each import each
 from tests.training_cases import GIB, of
 from tests.unit.test_training_report import answer, as_json
 
@@ -64,7 +63,9 @@ def test_without_a_share_there_is_no_engine_on_the_card() -> None:
     assert rollout_of(of().estimate(plan), plan, find_stack("trl"), PARAMETERS, CARD) is None
 
 
-@each("share, sleeps, verdict", [(0.3, False, "fits"), (0.9, False, "does_not_fit")])
+@pytest.mark.parametrize(
+    "share, sleeps, verdict", [(0.3, False, "fits"), (0.9, False, "does_not_fit")]
+)
 def test_a_card_holds_both_or_not(share: float, sleeps: bool, verdict: str) -> None:
     report = answer(gpu="h100 sxm", gpu_count=1, rollout_share=share, rollout_sleeps=sleeps)
     (place,) = report.ranking
@@ -102,7 +103,7 @@ def test_a_share_smaller_than_the_shared_weights_takes_nothing_beside_them() -> 
     assert as_json(report)["ranking"][0]["rollout"]["engine_bytes"] > 0
 
 
-@each("share", [0, 1, -0.2])
+@pytest.mark.parametrize("share", [0, 1, -0.2])
 def test_a_share_is_between_nothing_and_all(share: float) -> None:
     with pytest.raises(InvalidRequest):
         answer(rollout_share=share)

@@ -23,7 +23,6 @@ from scrapers.formats.safetensors_header import header_end, parse_header
 from scrapers.limits import Limits
 from scrapers.repository.header_turns import HeaderTurns
 from tests.any_json import any_json
-from tests.each import each
 from tests.hub_emulator import raw_safetensors_file, safetensors_file
 
 FILE = "model.safetensors"
@@ -99,7 +98,7 @@ MALFORMED: dict[str, tuple[Any, str]] = {
 }
 
 
-@each("name", MALFORMED)
+@pytest.mark.parametrize("name", MALFORMED)
 def test_malformed(name: str) -> None:
     header, reason = MALFORMED[name]
     with pytest.raises(MalformedRepo) as caught:
@@ -118,7 +117,7 @@ def test_unknown_dtype_is_named() -> None:
     assert caught.value.fields["dtype"] == "F7"
 
 
-@each(
+@pytest.mark.parametrize(
     "start, file_bytes, reason",
     [
         (b"", 0, "truncated"),

@@ -21,7 +21,6 @@ from gpusizer.fit.speed import ModelFacts, Work
 from gpusizer.fit.speed.own_draft import OwnDraft
 from gpusizer.fit.speed.speculation import expected_tokens
 from tests.asking import size
-from tests.each import each
 from tests.servers import served_by_first, server
 from tests.sizers import embedded_sizer
 
@@ -146,9 +145,11 @@ def of_one_user(fields: dict[str, Any]) -> Served:
     return found
 
 
-@each("asked", [OWN, SECOND, {"model": "deepseek-ai/DeepSeek-R1", "draft_tokens": 1}])
-@each("gpu", ["h100 sxm", "8x h200", "mi300x", "rtx pro 6000"])
-@each("engine", ["vllm", "sglang"])
+@pytest.mark.parametrize(
+    "asked", [OWN, SECOND, {"model": "deepseek-ai/DeepSeek-R1", "draft_tokens": 1}]
+)
+@pytest.mark.parametrize("gpu", ["h100 sxm", "8x h200", "mi300x", "rtx pro 6000"])
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_one_user_of_a_server_gains_what_the_one_user_answer_says(
     asked: dict[str, Any], gpu: str, engine: str
 ) -> None:
@@ -168,7 +169,7 @@ def test_one_user_of_a_server_gains_what_the_one_user_answer_says(
     assert 1 / guessed.low >= answer.speculation.decode.low
 
 
-@each("asked", [OWN, SECOND])
+@pytest.mark.parametrize("asked", [OWN, SECOND])
 def test_every_place_serves_with_its_draft(asked: dict[str, Any]) -> None:
     """Faster where it accepts much, slower where it accepts nothing; Little's law holds."""
     users = {"concurrency": 8, "prompt_tokens": 512, "answer_tokens": 256, "engine": "vllm"}

@@ -23,7 +23,6 @@ from gpusizer.fit.serving.steady import (
     most_at_random,
     random_arrivals,
 )
-from tests.each import each
 from tests.servers import server
 
 ORDERS = st.sampled_from(("mixed", "prompts_first"))
@@ -205,7 +204,7 @@ def test_answers_of_one_length_keep_users_together_where_prompts_go_first() -> N
     assert unlike.ttft < alike.ttft < closed_loop(mixed, 64, AT_ONCE).ttft
 
 
-@each(
+@pytest.mark.parametrize(
     "order, within",
     [("prompts_first", 0.02), ("mixed", 0.09)],
 )

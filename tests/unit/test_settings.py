@@ -15,7 +15,6 @@ from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.settings import Settings
 from gpusizer.core.tables import MalformedTable, TableRow, read_table
 from scrapers.cache.single_flight import SingleFlight
-from tests.each import each
 
 
 def test_defaults() -> None:
@@ -76,7 +75,7 @@ def test_cache_folder(
     assert cache_folder == (None if folder is None else Path(folder))
 
 
-@each(
+@pytest.mark.parametrize(
     "variable, value",
     [
         ("HF_ENDPOINT", "huggingface.co"),

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from gpusizer.answers.models_for.families import read_name
 from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.report import Report
@@ -21,7 +23,6 @@ from gpusizer.quality.quality import Increase, Quality, gains_more, word_of
 from gpusizer.text import say_note
 from tests.asking import size
 from tests.builders import llama
-from tests.each import each
 from tests.nightly import some
 from tests.shelf import MadeUpShelf
 from tests.sizers import embedded_sizer
@@ -36,7 +37,7 @@ def loss(likely: float) -> Quality:
     return Quality(word_of(likely), Increase(0.0, likely, 3 * likely), None, "estimated")
 
 
-@each(
+@pytest.mark.parametrize(
     "larger, bits, likely, better",
     [
         # Twice the parameters: perplexity falls by a factor of 2^0.15 = 1.1096 at least. A
@@ -64,7 +65,7 @@ def test_a_model_that_writes_no_text_has_no_number_to_weigh() -> None:
     assert not gains_more(80, 8, 16.0, Quality(word_of(0.0), None, None, "class"))
 
 
-@each(
+@pytest.mark.parametrize(
     "name, series, tuning",
     [
         ("Qwen/Qwen3-30B-A3B-Instruct-2507", "qwen3", "instruct"),

@@ -19,7 +19,6 @@ from starlette.types import Message, Receive, Scope, Send
 
 from gpusizer.ui.questions.unread_answers import UNREAD_SECONDS
 from gpusizer.ui.server.doors.slow_readers import SlowReaders, close_unread
-from tests.each import each
 
 pytestmark = pytest.mark.anyio
 
@@ -88,7 +87,7 @@ class Asked:
         return self.connection.body
 
 
-@each("length", [0, 1, 32_768, 32_769, 65_536, 1_000_001])
+@pytest.mark.parametrize("length", [0, 1, 32_768, 32_769, 65_536, 1_000_001])
 def test_an_answer_is_what_it_was(length: int) -> None:
     def plain(_: Request) -> Response:
         return Response(text(1, length))

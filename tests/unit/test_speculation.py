@@ -20,7 +20,6 @@ from gpusizer.fit.speed.speculation import (
 )
 from tests.asking import size
 from tests.drafts import EAGLE3, eagle3, fetching
-from tests.each import each
 from tests.speed_cases import WORK, card
 
 CARDS = ("4090", "h100 sxm", "mi300x", "2x3090")
@@ -68,8 +67,8 @@ def test_expected_tokens_lie_between_one_and_all(acceptance: float, guessed: int
     assert 1 <= expected_tokens(acceptance, guessed) <= guessed + 1
 
 
-@each("gpu", CARDS)
-@each("users", [1, 16])
+@pytest.mark.parametrize("gpu", CARDS)
+@pytest.mark.parametrize("users", [1, 16])
 def test_no_acceptance_is_never_faster(gpu: str, users: int) -> None:
     item = ranked(gpu=gpu, gpu_count=2, acceptance_rate=0, concurrency=users, context=1024)[1]
     assert item.speculation.decode.likely < item.decode.likely

@@ -27,7 +27,6 @@ from tests.asking import size
 from tests.bench_outputs import CARD, llama_bench
 from tests.counting import steps_of
 from tests.documents import document
-from tests.each import each
 from tests.nightly import some
 from tests.sizers import embedded_sizer
 
@@ -49,7 +48,7 @@ def test_settings_of_llama_bench_are_read() -> None:
     assert [test.name for test in bench.tests] == ["pp512", "tg128", "tg128 @ d8000"]
 
 
-@each(
+@pytest.mark.parametrize(
     "change, field, value",
     [
         ({"flash_attn": False}, "flash_attention", False),
@@ -70,7 +69,7 @@ def test_older_and_newer_builds(change: dict[str, Any], field: str, value: Any) 
     assert getattr(parse_llama_bench(llama_bench(*TESTS, **change)), field) == value
 
 
-@each(
+@pytest.mark.parametrize(
     "output",
     [
         "",
@@ -277,7 +276,9 @@ def test_every_repetition_is_bounded() -> None:
     assert most_repeats(re._parser.parse("(?:a{1,30}){1,30}")) == 900  # type: ignore[attr-defined]
 
 
-@each("filler", some(["a", " ", "1", "CUDA0 ", ".", "'", "= ", "/a", "x=1, ", "0.0"], of=4))
+@pytest.mark.parametrize(
+    "filler", some(["a", " ", "1", "CUDA0 ", ".", "'", "= ", "/a", "x=1, ", "0.0"], of=4)
+)
 def test_long_lines_take_few_steps(filler: str) -> None:
     """Each word of a rule on a line of its own, with as much around it as a line may have."""
     half = (filler * MAX_LINE_CHARS)[: MAX_LINE_CHARS // 2 - 100]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gpusizer.answers.conclusion.clauses import unmeasured
 from gpusizer.answers.ranked_json import ranked_json
 from gpusizer.fit.speed.classes import board_of, decode_classes, format_class, prefill_classes
@@ -13,12 +15,11 @@ from gpusizer.fit.speed.tables import (
     prefill_table,
 )
 from tests.asking import size
-from tests.each import each
 from tests.sizers import embedded_sizer
 from tests.speed_cases import LLAMA, card, on
 
 
-@each(
+@pytest.mark.parametrize(
     "gpu, decode, prefill",
     [
         ("4090", ("nvidia_gddr_ada", "nvidia_gddr"), ("nvidia_geforce_ada", "nvidia_geforce")),
@@ -104,7 +105,7 @@ def test_others_of_a_class_of_one_card_have_what_their_kin_have() -> None:
     assert notes == [[], ["answer_kin_speed"]]
 
 
-@each(
+@pytest.mark.parametrize(
     "engine, users, kin",
     [("vllm", 1, True), ("vllm", 8, False), ("llama.cpp", 8, True)],
 )

@@ -23,7 +23,6 @@ from gpusizer.ui.page.handlers import Handlers
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.pieces.errors import error_html
 from gpusizer.ui.presenters.pieces.words import Words
-from tests.each import each
 from tests.nightly import some
 from tests.poison import (
     POISON,
@@ -155,8 +154,8 @@ def test_typed_texts_are_printed_without_control_characters(
     assert set(hidden(output)) <= {"\n"}
 
 
-@each("name", REPOSITORIES)
-@each("language", LANGUAGES)
+@pytest.mark.parametrize("name", REPOSITORIES)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_the_page_has_no_control_characters(name: str, language: Language) -> None:
     """Each listener of the page, as Gradio calls it."""
     hostile = sizer(every_text_poisoned(REPOSITORIES[name]))
@@ -176,8 +175,8 @@ def test_the_page_has_no_control_characters(name: str, language: Language) -> No
     assert [text for text in shown if set(hidden(text)) - {"\n"}] == []
 
 
-@each("name", REPOSITORIES)
-@each("kind", ["json", "csv", "memory", "markdown"])
+@pytest.mark.parametrize("name", REPOSITORIES)
+@pytest.mark.parametrize("kind", ["json", "csv", "memory", "markdown"])
 def test_files_of_an_answer_have_no_control_characters(name: str, kind: str) -> None:
     hostile = sizer(every_text_poisoned(REPOSITORIES[name]))
     handlers = Handlers(hostile, lambda token: hostile.fetch, "en", (MODEL,))

@@ -20,7 +20,6 @@ from scrapers.repository.totals import gated_component, pickled_component, torch
 from tests.any_json import any_json
 from tests.asking import size
 from tests.builders import llama, quantized_bytes, snapshot
-from tests.each import each
 
 REAL = llama()
 CONFIG = REAL.components[0].config
@@ -43,7 +42,7 @@ def test_totals_lay_out_the_model_its_configuration_describes() -> None:
     assert profile.weights_basis == "index"
 
 
-@each("slug", ["bf16", "fp8", "q8_0", "bnb-nf4", "awq-int4-g128"])
+@pytest.mark.parametrize("slug", ["bf16", "fp8", "q8_0", "bnb-nf4", "awq-int4-g128"])
 def test_quantized_sizes_are_near_those_of_the_tensors(slug: str) -> None:
     estimated = totals_profile(Totals({"BF16": PARAMETERS}, 2 * PARAMETERS, "files"))
     real = quantized_bytes(slug, build_profile(REAL))
@@ -92,7 +91,7 @@ def test_layout_neither_adds_nor_loses(
     assert stored == {name: count for name, count in parameters.items() if count}
 
 
-@each(
+@pytest.mark.parametrize(
     "config, dtype",
     [
         ({"torch_dtype": "float16"}, "F16"),

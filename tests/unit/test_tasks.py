@@ -9,7 +9,6 @@ import pytest
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.model.tasks import kind_of, task_of, writes_text
 from tests.builders import Config, group, snapshot
-from tests.each import each
 
 SMALL: Config = {
     "model_type": "new_model",
@@ -27,7 +26,7 @@ def profile(config: Config, tag: str | None = None) -> ModelProfile:
     return build_profile(replace(repository, pipeline_tag=tag))
 
 
-@each(
+@pytest.mark.parametrize(
     "name, tag, kind",
     [
         ("NewForCausalLM", None, "decoder"),
@@ -61,7 +60,7 @@ def test_what_a_model_does_follows_from_its_class_and_then_its_tag(
     assert writes_text(found) is (kind == "decoder" and task_of(found) != "embedding")
 
 
-@each(
+@pytest.mark.parametrize(
     "keys, generates",
     [
         ({}, False),
@@ -85,7 +84,7 @@ def test_a_base_class_without_a_tag_is_told_by_its_keys(keys: Config, generates:
     assert arch.generates is generates
 
 
-@each(
+@pytest.mark.parametrize(
     "keys, reads",
     [
         ({}, "text"),

@@ -15,7 +15,6 @@ from gpusizer.core.dtypes import DTYPE_BITS, stored_bytes
 from gpusizer.hub.tensors import RawTensor, TensorGroup, group_tensors, merge_groups
 from gpusizer.model.tensor_roles import Kind, Part, Slot, kind_of, layer_axis, part_of, slot_of
 from tests.builders import group
-from tests.each import each
 
 # Components that tempt a grouper: indices, near-indices, placeholders, other scripts' digits.
 COMPONENTS = st.one_of(
@@ -116,7 +115,7 @@ def test_any_set_of_experts_is_kept(pairs: list[tuple[int, int]], word: str) -> 
     assert {g.pattern for g in groups} == {f"layers.{{}}.experts.{word}{{}}.w"}
 
 
-@each(
+@pytest.mark.parametrize(
     "experts",
     [
         range(12),
@@ -164,7 +163,7 @@ def test_layers_with_different_experts_are_separate_groups() -> None:
     ]
 
 
-@each(
+@pytest.mark.parametrize(
     "name, pattern, indices",
     [
         ("model.layers.12.mlp.w", "model.layers.{}.mlp.w", ((12,),)),
@@ -314,7 +313,7 @@ KINDS: list[tuple[str, tuple[int, ...], Kind]] = [
 ]
 
 
-@each("name, shape, kind", KINDS)
+@pytest.mark.parametrize("name, shape, kind", KINDS)
 def test_kind(name: str, shape: tuple[int, ...], kind: Kind) -> None:
     assert kind_of(name, shape) is kind
 
@@ -349,7 +348,7 @@ PARTS = [
 ]
 
 
-@each("name, part", PARTS)
+@pytest.mark.parametrize("name, part", PARTS)
 def test_part(name: str, part: Part) -> None:
     assert part_of(name) is part
 
@@ -381,12 +380,12 @@ SLOTS = [
 ]
 
 
-@each("name, slot", SLOTS)
+@pytest.mark.parametrize("name, slot", SLOTS)
 def test_slot(name: str, slot: Slot) -> None:
     assert slot_of(name) is slot
 
 
-@each(
+@pytest.mark.parametrize(
     "name, axis",
     [
         ("model.layers.{}.mlp.experts.{}.w1.weight", 0),

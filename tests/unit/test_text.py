@@ -27,7 +27,6 @@ from gpusizer.quality.quality import WORDS as LOSS_WORDS
 from gpusizer.text import LANGUAGES, Language, say_error, sentences
 from gpusizer.text.languages import file_of, read_sentences
 from gpusizer.training.plan import METHODS, SHARDINGS
-from tests.each import each
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = (ROOT / "gpusizer", ROOT / "scrapers")
@@ -356,7 +355,7 @@ def test_no_field_of_an_answer_is_called_path() -> None:
     assert calls_with_path == []
 
 
-@each("key", sorted(ENGLISH))
+@pytest.mark.parametrize("key", sorted(ENGLISH))
 def test_nothing_is_left_untranslated(key: str) -> None:
     chinese, portuguese = WORDS["zh"][key], WORDS["pt"][key]
     if key not in UNIVERSAL:

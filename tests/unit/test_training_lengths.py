@@ -9,7 +9,6 @@ import pytest
 from gpusizer.answers.requests.training_request import TrainingRequest
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.training.plan import TrainingPlan
-from tests.each import each
 from tests.training_cases import of
 
 
@@ -17,7 +16,7 @@ def plan_of(**fields: Any) -> TrainingPlan:
     return TrainingRequest.from_fields({"model": "meta-llama/Llama-3.1-8B", **fields}).plan
 
 
-@each(
+@pytest.mark.parametrize(
     "lengths, given, resolved, packed, longest",
     [
         ("fixed", None, "fixed", True, 2048),
@@ -42,7 +41,7 @@ def test_bounds_count_as_a_sequence_length_that_was_given() -> None:
     assert "sequence_length" not in TrainingRequest.from_fields({"lengths": "spread"}).given
 
 
-@each(
+@pytest.mark.parametrize(
     "fields, reason",
     [
         ({"lengths": "about 500"}, "lengths_form"),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from gpusizer.training.plan import TrainingPlan
-from tests.each import each
 from tests.training_cases import GIB, PLAN, of
 
 
-@each(
+@pytest.mark.parametrize(
     "version, whole, elastic, chunks",
     [
         ("2024.3", 6, 0, 1),
@@ -82,7 +83,7 @@ def test_logits_of_torchtune_by_its_version() -> None:
         assert logits(version, fused_loss=None) == logits(version)
 
 
-@each(
+@pytest.mark.parametrize(
     "version, logit_bytes, sharding, at_once",
     [("0.6", 2, "none", 2), ("", 2.5, "none", 2), ("0.6", 2, "fsdp", 1)],
 )

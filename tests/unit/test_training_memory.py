@@ -13,7 +13,6 @@ from gpusizer.training.memory import TrainingEstimator
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.sharding import adds_up_whole
 from gpusizer.training.stacks import find_stack, stacks
-from tests.each import each
 from tests.training_cases import GIB, PLAN, of, share_on
 
 
@@ -96,7 +95,7 @@ def test_a_plain_name_may_load_a_dynamic_repository() -> None:
     assert before.high == before.likely == weights.likely + rotary
 
 
-@each(
+@pytest.mark.parametrize(
     "model, wide_parameters, file_bytes",
     [
         # model.layers.1.mlp stays wide
@@ -136,7 +135,7 @@ def test_unsloth_leaves_towers_wide_since_february_2026() -> None:
     assert now.weights.likely - spring.weights.likely == pytest.approx(projectors, rel=1e-6)
 
 
-@each(
+@pytest.mark.parametrize(
     "model, version, cache_bytes",
     [
         ("meta-llama/Llama-3.1-8B", "2024.6", 32 * 2 * 131_072 * 128 * 2),
@@ -358,7 +357,7 @@ def test_a_context_held_all_kernels_before_they_were_loaded_lazily() -> None:
     assert then.context.likely == int(1.31 * GIB) == pytest.approx(1343 * 2**20, rel=0.002)
 
 
-@each(
+@pytest.mark.parametrize(
     "framework, version, bytes_each",
     [
         ("transformers", "", 12),

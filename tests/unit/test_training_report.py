@@ -18,7 +18,6 @@ from gpusizer.training.fit import fit_of, most_boards
 from gpusizer.training.plan import TrainingPlan, alone, with_precision
 from gpusizer.training.ranking import POLICIES, RankedTraining
 from gpusizer.ui.presenters.training import stacks_of
-from tests.each import each
 from tests.training_reports import CARDS, answer, as_json, llama_estimator
 
 
@@ -35,7 +34,7 @@ def test_defaults_are_visible() -> None:
     assert request.plan == TrainingPlan()
 
 
-@each(
+@pytest.mark.parametrize(
     "field, value, parsed",
     [
         ("method", "QLoRA", "qlora"),
@@ -57,7 +56,7 @@ def test_spellings(field: str, value: Any, parsed: Any) -> None:
     assert getattr(TrainingRequest.from_fields({field: value}).plan, field) == parsed
 
 
-@each(
+@pytest.mark.parametrize(
     "field, value, reason",
     [
         ("method", "magic", "not_one_of"),
@@ -245,7 +244,7 @@ def test_a_named_gpu_says_how_much_more_it_holds() -> None:
     assert verdict(micro_batch=item.largest.micro_batch + 1) == "does_not_fit"
 
 
-@each(
+@pytest.mark.parametrize(
     "fields, framework",
     [
         ({"gpu": "3060 12gb"}, "unsloth"),

@@ -25,7 +25,6 @@ from gpusizer.training.speed import (
 )
 from gpusizer.training.stacks import find_stack
 from gpusizer.training.state import State
-from tests.each import each
 from tests.training_cases import PLAN, of, share_on
 from tests.training_reports import CARDS, answer, llama_estimator, llama_shape
 
@@ -232,7 +231,7 @@ def test_traffic_by_hand() -> None:
     assert sent(state, sharded) == 0.75 * 3 * 2 * 8_030_261_248
 
 
-@each(
+@pytest.mark.parametrize(
     "changes, each",
     [
         ({"sharding": "zero1"}, (2 + 2) / 8),  # gradients out and weights back, once in 8 steps

@@ -23,7 +23,6 @@ from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import Matrix
 from gpusizer.training.sharding import share_of
 from gpusizer.training.stacks import find_stack
-from tests.each import each
 
 LLAMA = "meta-llama/Llama-2-7b-hf"
 PARAMETERS = 6_738_415_616
@@ -34,7 +33,7 @@ def estimator(model: str = LLAMA) -> TrainingEstimator:
     return TrainingEstimator(load_profile(model))
 
 
-@each(
+@pytest.mark.parametrize(
     "changes, total",
     [
         ({}, 8),  # torchao ladder: 51.6 GiB measured, 50.2 of it static
@@ -152,7 +151,7 @@ def test_a_native_base_without_quantization_is_not_treated_as_quantized() -> Non
     assert raised.frozen == packed.profile.weight_bytes + 2 * 2 * 151_936 * 4096
 
 
-@each(
+@pytest.mark.parametrize(
     "method, raised",
     [
         ("bitsandbytes", True),
@@ -301,7 +300,7 @@ def test_adafactor_factors_adapters_too() -> None:
     assert muon == 4 * (8 * 2 * 4096 + 2 * 4096) * 2 * 32
 
 
-@each("optimizer", ["adamw", "adamw_8bit", "lion", "galore_adamw", "sgd"])
+@pytest.mark.parametrize("optimizer", ["adamw", "adamw_8bit", "lion", "galore_adamw", "sgd"])
 def test_other_optimizers_remember_the_same_of_every_adapter_parameter(optimizer: str) -> None:
     plan = TrainingPlan(method="lora", lora_rank=8, lora_targets=("q_proj", "v_proj"))
     rule = OPTIMIZERS[optimizer]
@@ -309,7 +308,7 @@ def test_other_optimizers_remember_the_same_of_every_adapter_parameter(optimizer
     assert estimator().state(plan.changed(optimizer=optimizer)).optimizer == expected
 
 
-@each(
+@pytest.mark.parametrize(
     "text, slug",
     [
         ("AdamW", "adamw"),

@@ -39,11 +39,10 @@ from gpusizer.core.errors import (
 from gpusizer.core.messages import Note
 from gpusizer.core.printable import REPLACEMENT, PrintableFormatter, json_text, printable
 from gpusizer.core.units import GB, GIB, MIB, format_count, format_gb, format_gib, significant
-from tests.each import each
 from tests.poison import POISON, SIGN, hidden
 
 
-@each(
+@pytest.mark.parametrize(
     "amount, gb, gib",
     [
         (16_060_522_496, "16.1 GB", "15.0 GiB"),  # Llama-3.1-8B in BF16
@@ -72,7 +71,7 @@ def test_three_digits(value: float, shown: float) -> None:
     assert significant(value) == shown
 
 
-@each(
+@pytest.mark.parametrize(
     "count, text",
     [
         (8_030_261_248, "8.03B"),
@@ -141,7 +140,7 @@ def test_every_error_has_its_own_code() -> None:
     assert "internal" not in codes
 
 
-@each("error", ERRORS)
+@pytest.mark.parametrize("error", ERRORS)
 def test_exit_codes_tell_bad_questions_from_bad_repositories(error: type[GpusizerError]) -> None:
     expected = 2 if issubclass(error, InvalidRequest) else 3
     never_in_the_shell = (
@@ -187,7 +186,7 @@ def test_both_formats_agree_where_they_share_a_name() -> None:
         assert GGML_BLOCKS[dtype] == (1, DTYPE_BITS[dtype] // 8)
 
 
-@each(
+@pytest.mark.parametrize(
     "dtype, elements, size",
     [
         ("Q4_K", 4096 * 14336, 4096 * 14336 * 144 // 256),
@@ -215,7 +214,7 @@ def test_an_unknown_dtype_is_an_error_not_a_guess() -> None:
         stored_bytes("F12", 1)
 
 
-@each(
+@pytest.mark.parametrize(
     "dtype, bits, nominal",
     [("Q4_K", 4.5, 4), ("Q6_K", 6.5625, 6), ("TQ1_0", 1.6875, 1), ("BF16", 16, 16), ("F4", 4, 4)],
 )

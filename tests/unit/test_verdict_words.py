@@ -8,7 +8,6 @@ import pytest
 
 from gpusizer.text import say_note
 from tests.asking import size
-from tests.each import each
 from tests.priced_day import priced_day
 from tests.sizers import embedded_sizer
 
@@ -17,7 +16,7 @@ pytestmark = pytest.mark.usefixtures(priced_day.__name__)
 LARGE = "meta-llama/Llama-3.3-70B-Instruct"
 
 
-@each(
+@pytest.mark.parametrize(
     "model, fields, code",
     [
         ("Qwen/Qwen3-8B", {"gpu": "4090"}, "answer_fits"),

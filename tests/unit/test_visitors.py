@@ -16,7 +16,6 @@ from gpusizer.ui.server.question_counter import QuestionCounter
 from gpusizer.ui.server.shared_counter import SharedCounter
 from gpusizer.ui.server.visitor_limits import is_question, refusal
 from gpusizer.ui.server.visitors import visitor_of
-from tests.each import each
 
 pytestmark = pytest.mark.anyio
 
@@ -28,7 +27,7 @@ def scope_of(
     return {"type": "http", "client": (peer, 5000), "headers": headers, **more}
 
 
-@each(
+@pytest.mark.parametrize(
     "proxies, forwarded, visitor",
     [
         (0, (), "198.51.100.9"),
@@ -74,7 +73,7 @@ def test_a_signed_in_user_is_the_same_from_everywhere() -> None:
     assert one != visitor_of(scope_of("203.0.113.1", session=session("you")), 0)
 
 
-@each(
+@pytest.mark.parametrize(
     "value", [{}, {"oauth_info": None}, {"oauth_info": {"userinfo": []}}, session(""), session(7)]
 )
 def test_a_session_without_a_user(value: dict[str, Any]) -> None:
@@ -87,7 +86,7 @@ def test_a_token_is_nobody_before_the_hub_has_seen_it() -> None:
     assert visitor_of(scope, 0) == "address 198.51.100.9"
 
 
-@each(
+@pytest.mark.parametrize(
     "method, path, counts",
     [
         ("GET", "/v1/size", True),
@@ -184,20 +183,22 @@ def test_the_refusal_is_a_typed_error_in_the_callers_language(
     assert word in text and "300" in text and '"detail":' in text
 
 
-@each("value, number", [("", 300), ("off", None), ("0", None), ("7", 7), ("1000000", 10**6)])
+@pytest.mark.parametrize(
+    "value, number", [("", 300), ("off", None), ("0", None), ("7", 7), ("1000000", 10**6)]
+)
 def test_settings(value: str, number: int | None) -> None:
     settings = Settings.from_environment({"GPUSIZER_QUESTIONS_PER_MINUTE": value})
     assert settings.questions_per_minute == number
 
 
-@each(
+@pytest.mark.parametrize(
     "variable",
     [
         *("GPUSIZER_QUESTIONS_PER_MINUTE", "GPUSIZER_SECONDS_PER_MINUTE"),
         "GPUSIZER_TRUSTED_PROXIES",
     ],
 )
-@each("value", ["-1", "1.5", "many", "99999999"])
+@pytest.mark.parametrize("value", ["-1", "1.5", "many", "99999999"])
 def test_impossible_settings(variable: str, value: str) -> None:
     with pytest.raises(InvalidRequest):
         Settings.from_environment({variable: value})
@@ -208,13 +209,13 @@ def test_no_proxy_is_trusted_unless_the_operator_says_so() -> None:
     assert Settings.from_environment({"GPUSIZER_TRUSTED_PROXIES": "2"}).trusted_proxies == 2
 
 
-@each("value, number", [("", 40), ("off", None), ("0", None), ("7", 7)])
+@pytest.mark.parametrize("value, number", [("", 40), ("off", None), ("0", None), ("7", 7)])
 def test_seconds(value: str, number: int | None) -> None:
     settings = Settings.from_environment({"GPUSIZER_SECONDS_PER_MINUTE": value})
     assert settings.seconds_per_minute == number
 
 
-@each(
+@pytest.mark.parametrize(
     "questions, seconds, apart",
     [(1, 1, True), (None, 1, True), (1, None, True), (None, None, False)],
 )
@@ -243,7 +244,7 @@ def test_facts_are_entries_and_arguments_are_left_out() -> None:
     assert entry["time"].endswith("+00:00")
 
 
-@each(
+@pytest.mark.parametrize(
     "private",
     [
         "hf_abcDEF123",

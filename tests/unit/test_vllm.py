@@ -21,7 +21,6 @@ from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
-from tests.each import each
 from tests.families import gemma3_1b, qwen3_moe, qwen3_next
 from tests.fits import fit_on
 from tests.vllm_models import (
@@ -37,7 +36,7 @@ from tests.vllm_models import (
 )
 
 
-@each(
+@pytest.mark.parametrize(
     "version, since, generation",
     [
         (None, (0, 29, 0), "V1"),
@@ -195,7 +194,7 @@ def graphs_in_budget(model: ModelProfile, version: str) -> int:
     return inside_budget(model, version) - inside_budget(model, version, enforce_eager=True)
 
 
-@each(
+@pytest.mark.parametrize(
     "version, llama, packed, mixture, hybrid_model",
     [
         ("0.22.0", False, False, False, False),
@@ -286,7 +285,7 @@ def test_buffers_for_nvlink_need_peers() -> None:
     assert inside("A100 SXM4 80GB") == inside("RTX 4090")  # no switches that add up
 
 
-@each("model", MODELS)
+@pytest.mark.parametrize("model", MODELS)
 def test_a_bigger_card_never_holds_less(model: ModelProfile) -> None:
     """Over the catalogue's cards in order of memory, with the defaults vLLM has on each.
 

@@ -15,7 +15,6 @@ from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.engines.vllm.graphs import captured_sizes, graph_bytes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
-from tests.each import each
 from tests.families import qwen3_moe, qwen3_next
 from tests.vllm_models import BIG, DEEPSEEK, GPT_OSS, LLAMA_8B, VLLM, architecture, embedded, peak
 
@@ -38,7 +37,7 @@ def graphs(
     return graph_bytes(placement, architecture(model), limits, era)
 
 
-@each(
+@pytest.mark.parametrize(
     "largest, step, count",
     [
         (2, 16, 2),

@@ -19,7 +19,6 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture.rotary import Rotary
 from gpusizer.model.profile import build_profile
 from gpusizer.model.tensor_roles import Kind, Part
-from tests.each import each
 from tests.families import qwen3_moe
 from tests.vllm_models import (
     BIG,
@@ -101,7 +100,7 @@ def test_mxfp4_experts_are_padded(version: str, card: int, split: int, share: fl
     assert extra == pytest.approx(experts * (share - 1) / split, rel=1e-6)
 
 
-@each(
+@pytest.mark.parametrize(
     "rotary, rows",
     [
         (Rotary(128, 8192), 8192),

@@ -10,7 +10,6 @@ from gpusizer.core.errors import NoWeights
 from scrapers.formats.weight_files import Selection, select_weights, uncounted, weight_format
 from scrapers.formats.weight_sets import RepoFile, is_complete
 from tests.counting import steps_of
-from tests.each import each
 
 
 def files(*paths: str) -> list[RepoFile]:
@@ -91,7 +90,7 @@ ROOTS: dict[str, tuple[str, list[str]]] = {
 }
 
 
-@each("name", ROOTS)
+@pytest.mark.parametrize("name", ROOTS)
 def test_root(name: str) -> None:
     form, marked = ROOTS[name]
     counted, indices = ([path[1:] for path in marked if path[0] == mark] for mark in "+@")
