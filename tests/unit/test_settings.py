@@ -104,7 +104,9 @@ def test_a_space_has_one_proxy_unless_it_says_otherwise() -> None:
     space = {"SYSTEM": "spaces"}
     assert Settings.from_environment({}).trusted_proxies == 0
     assert Settings.from_environment(space).trusted_proxies == 1
-    assert Settings.from_environment(space | {"GPUSIZER_TRUSTED_PROXIES": "0"}).trusted_proxies == 0
+    for number in ("0", "2"):
+        told = Settings.from_environment(space | {"GPUSIZER_TRUSTED_PROXIES": number})
+        assert told.trusted_proxies == int(number)
 
 
 def write(folder: Path, *lines: str) -> Path:
