@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -17,9 +17,11 @@ from gpusizer.core.errors import LimitsExceeded
 from gpusizer.core.messages import Note
 from gpusizer.core.settings import Settings
 from gpusizer.core.time_budget import TimeBudget, own_budget
+from gpusizer.fit import ways
 from gpusizer.fit.candidates import ways_to_rank
 from gpusizer.fit.compatibility import runnable
-from gpusizer.fit.study import Study
+from gpusizer.fit.machine import Machine
+from gpusizer.fit.study import QuantOption, Study
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.snapshot import Component, RepoSnapshot, Totals
 from gpusizer.memory.quants import find_quant
@@ -232,15 +234,21 @@ def test_a_command_on_ones_own_machine_has_a_minute(monkeypatch: pytest.MonkeyPa
         assert caught.value.fields["allowed"] == seconds
 
 
-def test_cards_that_run_the_same_share_their_options() -> None:
+def test_cards_that_run_the_same_share_their_options(monkeypatch: pytest.MonkeyPatch) -> None:
     """A ranking looks for engines once for each group of them, however many classes there are."""
+    made, make = [], ways._usual_options
+
+    def counted(study: Study, machine: Machine) -> Iterator[QuantOption]:
+        made.append(machine)
+        return make(study, machine)
+
+    monkeypatch.setattr(ways, "_usual_options", counted)
     study = Study(build_profile(llama()), Workload(), [(find_quant("q4_k_m"), False)])
     ways_to_rank(study, [(gpu, None) for gpu in CATALOGUE.gpus])
     ranked = [gpu for gpu in CATALOGUE.gpus if gpu.status != "announced"]
     alike = {runnable(gpu.kernel_class) for gpu in ranked}
     assert len(alike) < len({gpu.kernel_class for gpu in ranked})
-    usual = [key for key in study.options if key[0] is True]
-    assert 0 < len(usual) <= len(alike)
+    assert 0 < len(made) <= len(alike)
 
 
 def test_pictures_of_cards_reckon_no_advice(monkeypatch: pytest.MonkeyPatch) -> None:
