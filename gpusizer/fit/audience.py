@@ -205,7 +205,7 @@ _SAME_WEIGHTS: ScopedCache[None, frozenset[str] | None] = ScopedCache()
 
 
 def _is_made_anew(study: Study, quant: Quant) -> bool:
-    same = _SAME_WEIGHTS.get(study.workload_scope, None, lambda: _same_weights(study))
+    same = _SAME_WEIGHTS.get(study.quants_scope, None, lambda: _same_weights(study))
     return same is not None and quant.slug not in same
 
 

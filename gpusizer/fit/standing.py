@@ -159,7 +159,7 @@ def suits(study: Study, machine: Machine, option: QuantOption) -> Suits:
     quant, engine = option.quant, option.engine
     key = (quant.slug, option.native, engine.slug, option.is_usual, *_kind_of(machine))
     return _SUITS.get(
-        study.workload_scope,
+        study.quants_scope,
         key,
         lambda: Suits(
             not option.is_usual or is_for_fewer(study, engine),

@@ -179,7 +179,7 @@ def estimate(
     found_quant = find_quant(quant)
     native = native_quant(profile).slug == quant
     sizes = weight_sizes(profile, found_quant, native=native)
-    estimator = Estimator(profile, Workload(**workload))  # type: ignore[arg-type]
+    estimator = Estimator(profile, Workload(**workload))
     return estimator.estimate(
         found_quant,
         ENGINES[engine],

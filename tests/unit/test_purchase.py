@@ -30,7 +30,7 @@ def offer(provider: str, usd: float, when: str = "2026-09-01", **facts: object) 
 
 def card(*offers: PurchaseOffer, **facts: object) -> Gpu:
     """Return an RTX 4090 with these offers alone."""
-    return replace(CATALOGUE.find("4090"), street=street_price(offers), **facts)  # type: ignore[arg-type]
+    return replace(CATALOGUE.find("4090"), street=street_price(offers), **facts)
 
 
 def priced(*offers: PurchaseOffer) -> Price:

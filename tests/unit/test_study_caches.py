@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import gc
 
+from gpusizer.answers.requests.request import SizeRequest
+from gpusizer.fit.audience import is_last_resort
 from gpusizer.fit.study import CacheScope, IdentityCache, ScopedCache
+from gpusizer.memory.quants import find_quant
+from tests.sizers import embedded_sizer
 
 
 def test_a_value_is_made_once_in_each_scope() -> None:
@@ -41,5 +45,20 @@ def test_an_item_keeps_its_identity() -> None:
     cache: IdentityCache[list[int], int] = IdentityCache()
     scope = CacheScope()
     for number in range(100):
-        assert cache.get(scope, [number], lambda: number) == number  # noqa: B023 called at once
+        assert cache.get(scope, [number], lambda made=number: made) == number
         gc.collect(0)
+
+
+def test_other_quantizations_are_no_part_of_an_answer() -> None:
+    """Eight bits of a checkpoint of four are a last resort, whether a study of eight bits alone,
+    which knows no checkpoint, was asked before or not."""
+    eight = find_quant("q8_0")
+
+    def resorts(*, alone_first: bool) -> list[bool]:
+        request = SizeRequest.from_fields({"model": "openai/gpt-oss-20b"})
+        study = embedded_sizer().question(request).study.under()  # with caches of its own
+        studies = [study.among([(eight, False)]), study][:: 1 if alone_first else -1]
+        found = [is_last_resort(one, eight, 0, native=False) for one in studies]
+        return found[:: 1 if alone_first else -1]
+
+    assert resorts(alone_first=True) == resorts(alone_first=False) == [False, True]

@@ -58,10 +58,8 @@ class Plan:
     def way(self) -> Way | None:
         """How it fits with all of the model on the GPUs, None when these cannot share it or the
         engine does not run it there."""
-        supported = self.study.support(self.engine).runs
-        if not supported or not all(
-            runs_on(self.quant, self.engine, gpu) for gpu in self.machine.gpus
-        ):
+        runs_there = all(runs_on(self.quant, self.engine, gpu) for gpu in self.machine.gpus)
+        if not runs_there or not self.study.support(self.engine).runs:
             return None
         if self.machine.is_uniform:
             return whole_way(self.study, self.machine, self)
