@@ -126,5 +126,6 @@ def test_the_structured_log_has_nothing_of_a_callers(app: RunningApp) -> None:
     assert {"/v1/size", "other"} <= {line["route"] for line in requests_of}
     assert {200, 404, 503, 500} <= {line["status"] for line in requests_of}
     assert all(line["milliseconds"] >= 0 for line in requests_of)
-    last_frames = [line["exception"]["frames"][-1] for line in lines if "exception" in line]
-    assert any(re.fullmatch(r"__main__:\d+ fetch", frame) for frame in last_frames)
+    frames = [line["exception"]["frames"] for line in lines if "exception" in line]
+    # An exception that no code raised, as of a cancelled connection, has no frames.
+    assert any(re.fullmatch(r"__main__:\d+ fetch", raised[-1]) for raised in frames if raised)
