@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from bench.measurements import load_profile
-from gpusizer.answers.model_card.asking import Asking
-from gpusizer.answers.model_card.verdicts import judge
-from gpusizer.answers.requests.request import SizeRequest
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.card_statements import ModelCardStatement
+from gpusizer.usecases.model_card.asking import Asking
+from gpusizer.usecases.model_card.verdicts import judge
+from gpusizer.usecases.requests.request import SizeRequest
 
 CLAIMS = DATA_DIR / "card_claims.jsonl"
 _FACTS = {"line": 0, "last_line": 0, "quote": "", "is_requirement": True}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gpusizer.answers.models_for.live_use import embedded_use
-from gpusizer.answers.models_for.model_library import ModelLibrary
-from gpusizer.answers.sizer import Sizer
 from gpusizer.core.settings import Settings
 from gpusizer.gpus import load_catalogue
-from gpusizer.ui.questions.answer_cache import AnswerCache, Answers
+from gpusizer.ui.server.answer_cache import AnswerCache, Answers
+from gpusizer.usecases.models_for.live_use import embedded_use
+from gpusizer.usecases.models_for.model_library import ModelLibrary
+from gpusizer.usecases.sizer import Sizer
 from scrapers.cache.stored import EmbeddedSnapshots
 from scrapers.fetcher import Fetcher
 from scrapers.listings import build_trending

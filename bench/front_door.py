@@ -14,20 +14,20 @@ from functools import cache, cached_property
 from typing import Any
 
 from bench.measurements import Row, load_profile, load_snapshot
-from gpusizer.answers.report import Report
-from gpusizer.answers.requests.named_gpus import NamedGpu
-from gpusizer.answers.requests.question import Question
-from gpusizer.answers.requests.request import SizeRequest
-from gpusizer.answers.requests.training_request import TrainingRequest
-from gpusizer.answers.sizer import Sizer
-from gpusizer.answers.trainer import train
+from gpusizer.advice.ranking import Ranked
 from gpusizer.core.errors import GpusizerError, UnknownGpu
-from gpusizer.fit.ranking import Ranked
 from gpusizer.gpus import Catalogue, load_catalogue
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.model.profile import ModelProfile
 from gpusizer.text import say_note
+from gpusizer.usecases.report import Report
+from gpusizer.usecases.requests.named_gpus import NamedGpu
+from gpusizer.usecases.requests.question import Question
+from gpusizer.usecases.requests.request import SizeRequest
+from gpusizer.usecases.requests.training_request import TrainingRequest
+from gpusizer.usecases.sizer import Sizer
+from gpusizer.usecases.trainer import train
 
 Fields = Mapping[str, Any]
 Answer = dict[str, Any]

@@ -20,9 +20,9 @@ from bench import front_door
 from bench.measurements import FOLDER
 from bench.speed_tables import Constants
 from gpusizer.core.tables import read_table
-from gpusizer.fit.speed import tables
 from gpusizer.memory.engines.vllm import eras
 from gpusizer.memory.quants import publishers
+from gpusizer.speed import tables
 from gpusizer.training.stacks import TrainingStack, stacks
 
 FILE = FOLDER / "rule_sources.csv"

@@ -26,10 +26,6 @@ from pydantic import ValidationError
 from starlette.testclient import TestClient
 
 from bench.embedded_answers import offline_answers
-from gpusizer.answers.models_for.models_request import LICENSES
-from gpusizer.answers.near_models import known_models
-from gpusizer.answers.requests.request_docs import FieldDescription, described_fields
-from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.fit.filters import IN_PRODUCTION, STATUSES
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.engines import ENGINES
@@ -39,9 +35,13 @@ from gpusizer.model.tasks import TASKS
 from gpusizer.text import LANGUAGES
 from gpusizer.training.optimizers import OPTIMIZERS
 from gpusizer.training.stacks import stacks
-from gpusizer.ui.questions.endpoints import PUBLIC
-from gpusizer.ui.questions.metrics import Metrics
+from gpusizer.ui.server.endpoints import PUBLIC
 from gpusizer.ui.server.http_api import http_api
+from gpusizer.ui.server.metrics import Metrics
+from gpusizer.usecases.models_for.models_request import LICENSES
+from gpusizer.usecases.near_models import known_models
+from gpusizer.usecases.requests.request_docs import FieldDescription, described_fields
+from gpusizer.usecases.use_cases import USE_CASES
 from tests.answers.forms import check_answer, check_error
 
 COMMANDS = {"size": 6, "compare": 2, "train": 3, "models-for": 1, "gpus": 1}

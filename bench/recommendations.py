@@ -29,7 +29,7 @@ from bench.publication import DOCUMENT, document
 from bench.recommendation_rules import Advice, broken
 from bench.recommended_setups import FILE, Recommendation, Suggestion, read_recommendations
 from gpusizer.core.errors import GpusizerError
-from gpusizer.ui.questions.answer_cache import Answers
+from gpusizer.ui.server.answer_cache import Answers
 
 _REFUSED = ("does_not_fit", "not_supported")
 _CARDS = 3

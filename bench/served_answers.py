@@ -8,7 +8,7 @@ from typing import Any
 from bench.errors import Comparison
 from bench.front_door import Answer, catalogue, size
 from bench.measurements import Row
-from gpusizer.fit.serving.constants import EACH, FIRST, RATE
+from gpusizer.serving.constants import EACH, FIRST, RATE
 
 ENGINE = "speed"
 QUANTITIES = (RATE, EACH, FIRST)

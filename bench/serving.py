@@ -34,13 +34,13 @@ from bench.serving_fit import (
     linearize,
     medians,
 )
-from gpusizer.fit.serving.constants import (
+from gpusizer.serving.constants import (
     BAND_TABLE,
     CONSTANT_TABLE,
     EVERY,
     regime_of,
 )
-from gpusizer.fit.serving.server import Server
+from gpusizer.serving.server import Server
 
 _NAMES = {RATE: "output tokens/s", EACH: "each token", FIRST: "first token"}
 _OTHERS = ("asked", "fitted", "roofline")  # columns beside that with the source left out

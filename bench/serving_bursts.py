@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from functools import cache
 
-from gpusizer.fit.serving.server import Server
+from gpusizer.serving.server import Server
 
 _GROUPS = 40
 """A run is followed as so many groups at most, whose requests have one length and go together."""

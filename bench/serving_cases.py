@@ -21,11 +21,11 @@ from bench.served_answers import (
 )
 from bench.serving_bursts import burst
 from bench.serving_clients import client_of
-from gpusizer.fit.serving.constants import Constants, Key
-from gpusizer.fit.serving.facts import ServerFacts
-from gpusizer.fit.serving.server import Server
-from gpusizer.fit.serving.simulation import Sample, load_test_of, mean, percentile, simulated
-from gpusizer.fit.serving.steady import (
+from gpusizer.serving.constants import Constants, Key
+from gpusizer.serving.facts import ServerFacts
+from gpusizer.serving.server import Server
+from gpusizer.serving.simulation import Sample, load_test_of, mean, percentile, simulated
+from gpusizer.serving.steady import (
     ROUNDS,
     STATIC,
     Steady,
@@ -34,7 +34,7 @@ from gpusizer.fit.serving.steady import (
     load_test,
     random_arrivals,
 )
-from gpusizer.fit.speed.work import ModelFacts, Work
+from gpusizer.speed.work import ModelFacts, Work
 
 _AT_ONCE = frozenset({"all_at_once", "offline"})
 _STATIC = "static_batch"
@@ -120,7 +120,7 @@ class Case:
 
     def asked(self, factors: Mapping[Key, float]) -> dict[str, float]:
         """The same as a reader can ask: of users, or of a rate, whatever the client did with them
-        (`fit/serving/served.py`)."""
+        (`serving/served.py`)."""
         server = Server.of(self.facts, factors)
         if server.most < 1:
             return {}

@@ -10,9 +10,9 @@ from typing import cast
 from bench.measurements import FOLDER, Row
 from bench.serving_bursts import answers_of_mean, longest_answer
 from gpusizer.core.tables import TableRow, read_table
-from gpusizer.fit.serving.server import Server
-from gpusizer.fit.serving.simulation import Client, Start
-from gpusizer.fit.serving.steady import ROUNDS
+from gpusizer.serving.server import Server
+from gpusizer.serving.simulation import Client, Start
+from gpusizer.serving.steady import ROUNDS
 
 CLIENT_TABLE = FOLDER / "serving_clients.csv"
 _SEED = 20261129

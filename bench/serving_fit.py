@@ -1,6 +1,6 @@
 """Fits the constants of servers on published runs.
 
-A constant is a product of factors by class (`gpusizer/fit/serving/constants.py`). All factors are
+A constant is a product of factors by class (`gpusizer/serving/constants.py`). All factors are
 fitted together: the sum of atan |log(predicted / measured)| over rates, times of each token and
 first tokens, every source with the same weight whatever its number of runs, plus how far each
 factor is from its prior, so that a class with few runs stays near its kin. The arc tangent is the
@@ -21,9 +21,9 @@ import numpy as np
 
 from bench.served_answers import EACH, FIRST, RATE
 from bench.serving_cases import Case
-from gpusizer.fit.serving.constants import GENERATION_CLASSES, NAMES, Key, classes_of
-from gpusizer.fit.serving.server import Server
-from gpusizer.fit.speed.classes import ROOT
+from gpusizer.serving.constants import GENERATION_CLASSES, NAMES, Key, classes_of
+from gpusizer.serving.server import Server
+from gpusizer.speed.classes import ROOT
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Factors = dict[Key, float]

@@ -9,10 +9,10 @@ from typing import Any
 from bench.errors import Comparison
 from bench.front_door import Answer, catalogue, size
 from bench.measurements import Row, load_profile
-from gpusizer.fit.speed.classes import decode_classes
-from gpusizer.fit.speed.tables import DECODE, PREFILL, SERVING
-from gpusizer.fit.speed.work import PROMPT_SHARE
 from gpusizer.gpus.gpu_cores import cores_sold
+from gpusizer.speed.classes import decode_classes
+from gpusizer.speed.tables import DECODE, PREFILL, SERVING
+from gpusizer.speed.work import PROMPT_SHARE
 
 ENGINE = "speed"
 """Stands for the engine in tables: answers name one rate for each quantity."""

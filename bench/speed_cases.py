@@ -11,13 +11,13 @@ from bench import front_door
 from bench.first_contact import not_fitted_on
 from bench.measurements import SPEEDS, Row, load
 from bench.speed_answers import OFFLINE, fields_of, is_asked
-from gpusizer.fit.ranking import Ranked
-from gpusizer.fit.speed import Work
-from gpusizer.fit.speed.classes import board_of, decode_classes
-from gpusizer.fit.speed.tables import DECODE, PREFILL, SERVING
+from gpusizer.advice.ranking import Ranked
 from gpusizer.fit.study import Study
 from gpusizer.fit.user_speed import work_at
 from gpusizer.gpus import Gpu
+from gpusizer.speed import Work
+from gpusizer.speed.classes import board_of, decode_classes
+from gpusizer.speed.tables import DECODE, PREFILL, SERVING
 
 
 @dataclass(frozen=True, slots=True)

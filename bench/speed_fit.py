@@ -1,4 +1,4 @@
-"""Fits the constants of `gpusizer.fit.speed` on measured runs, class within class.
+"""Fits the constants of `gpusizer.speed` on measured runs, class within class.
 
 A class is fitted on its own rows with the wider class's constants as a prior, so that one odd card
 does not make a class, and a class of one format stays near its kin. In decoding a source weighs the
@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bench.speed_samples import NONE, Left, Sample
-from gpusizer.fit.speed.classes import ROOT, Classes
-from gpusizer.fit.speed.tables import ANY_FORMAT, Pace, Throughput
+from gpusizer.speed.classes import ROOT, Classes
+from gpusizer.speed.tables import ANY_FORMAT, Pace, Throughput
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -1,7 +1,7 @@
 """Errors of answers about speed without a row's source, its card, or its generation of cards.
 
 Cards are boards whatever their memory; a generation is the narrowest class of a card
-(`gpusizer.fit.speed.classes`), such as Radeons since RDNA 4. Constants and bands are fitted again
+(`gpusizer.speed.classes`), such as Radeons since RDNA 4. Constants and bands are fitted again
 without it, the row is asked for as a user would, and every source weighs the same.
 """
 
@@ -21,8 +21,8 @@ from bench.evaluation import COMPONENTS, SPEED, Accuracy, compared, speed_scores
 from bench.front_door import catalogue
 from bench.measurements import SPEEDS, Row, load
 from bench.speed_tables import constants_without
-from gpusizer.fit.speed.classes import board_of, decode_classes
 from gpusizer.gpus import Gpu
+from gpusizer.speed.classes import board_of, decode_classes
 
 KINDS = ("source", "card", "generation")
 _DIGITS = 4

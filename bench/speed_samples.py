@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bench.speed_cases import Case
-from gpusizer.fit.speed.classes import Classes, decode_classes, prefill_classes
-from gpusizer.fit.speed.decode import step_cost
-from gpusizer.fit.speed.prefill import prompt_cost
+from gpusizer.speed.classes import Classes, decode_classes, prefill_classes
+from gpusizer.speed.decode import step_cost
+from gpusizer.speed.prefill import prompt_cost
 
 Left = frozenset[str]
 """Sources, boards and classes that a fit leaves out."""

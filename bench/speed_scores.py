@@ -11,9 +11,9 @@ from bench.errors import relative_errors
 from bench.speed_cases import Case
 from bench.speed_fit import Fits, prompt_seconds, step_seconds
 from bench.speed_samples import NONE, Left, Sample, decode_samples, prefill_samples
-from gpusizer.fit.speed.classes import ROOT, Classes, decode_classes
-from gpusizer.fit.speed.links import TENSOR_PARALLEL_BAND
-from gpusizer.fit.speed.tables import DECODE, PREFILL, SERVING, band
+from gpusizer.speed.classes import ROOT, Classes, decode_classes
+from gpusizer.speed.links import TENSOR_PARALLEL_BAND
+from gpusizer.speed.tables import DECODE, PREFILL, SERVING, band
 
 _MEMORY_NAMES = {
     "nvidia_gddr": "NVIDIA GDDR",

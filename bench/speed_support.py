@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from bench.speed_fit import Support, chosen, only_board, supporting
 from bench.speed_samples import Left, Sample
-from gpusizer.fit.speed.classes import ROOT
+from gpusizer.speed.classes import ROOT
 
 
 class StandsOn(NamedTuple):

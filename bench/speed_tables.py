@@ -1,4 +1,4 @@
-"""Writes the constants and bands that `gpusizer.fit.speed` reads."""
+"""Writes the constants and bands that `gpusizer.speed` reads."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from bench.speed_fit import DECODING, PROMPTS, Fits
 from bench.speed_samples import NONE, Left, Sample
 from bench.speed_scores import Prediction, Scores, decoded, prompted
 from bench.speed_support import StandsOn, stands_on
-from gpusizer.fit.speed.classes import ROOT, Classes
-from gpusizer.fit.speed.rate import RateBand
-from gpusizer.fit.speed.tables import (
+from gpusizer.speed.classes import ROOT, Classes
+from gpusizer.speed.rate import RateBand
+from gpusizer.speed.tables import (
     ANY_FORMAT,
     BAND_TABLE,
     DECODE,
@@ -115,7 +115,7 @@ def tables(scores: Scores) -> dict[Path, str]:
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """Contents of the three tables as `gpusizer.fit.speed.tables` holds them."""
+    """Contents of the three tables as `gpusizer.speed.tables` holds them."""
 
     decode: dict[Key, Pace]
     prefill: dict[Key, Throughput]

@@ -10,7 +10,7 @@ from bench import rivals
 from bench.errors import Comparison
 from bench.front_door import AnsweredRow, estimate_of, gpu_of, size
 from bench.measurements import Row, load_profile
-from gpusizer.answers.logs.prediction import grows_evenly
+from gpusizer.logs.prediction import grows_evenly
 from gpusizer.memory.quants import Quant, find_quant
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.model.profile import ModelProfile

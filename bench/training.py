@@ -13,8 +13,8 @@ import pandas as pd
 from bench.errors import Comparison, nearest_rank
 from bench.front_door import Answer, gpu_of, train_report
 from bench.measurements import Row
-from gpusizer.answers.requests.training_request import PLAN_FIELDS
 from gpusizer.core.units import GIB
+from gpusizer.usecases.requests.training_request import PLAN_FIELDS
 
 METHODS = frozenset({"full", "lora", "qlora", "dora", "galore"})
 """Methods that a request can state; rows of others (prefix tuning, LISA, …) are left out."""

@@ -30,7 +30,7 @@ GATE = (
 
 STEPS: Mapping[str, tuple[str, ...]] = {
     "models": ("-m", "scripts.add_model", "--all"),
-    "prices": ("-m", "scrapers.prices"),
+    "prices": ("-m", "scripts.prices"),
     "accuracy": ("-m", "bench.accuracy", "--publish", "--write-docs"),
 }
 """The commands by step, in their order: errors are measured on refreshed snapshots."""

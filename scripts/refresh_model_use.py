@@ -17,11 +17,11 @@ from datetime import date
 from pathlib import Path
 from urllib.parse import urlencode
 
-from gpusizer.answers.models_for.live_use import COLUMNS, ModelUse, embedded_use
 from gpusizer.core.errors import HubUnreachable, ModelUnreadable
 from gpusizer.core.paths import GENERATED_DIR
 from gpusizer.core.settings import Settings
 from gpusizer.text import say_error
+from gpusizer.usecases.models_for.live_use import COLUMNS, ModelUse, embedded_use
 from scrapers.cache.stored import EmbeddedSnapshots
 from scrapers.client.failures import HubResource
 from scrapers.client.http import HubSession

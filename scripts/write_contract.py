@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gpusizer.answers.requests.request_docs import FieldDescription, described_groups
-from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.core.paths import DATA_DIR
+from gpusizer.usecases.requests.request_docs import FieldDescription, described_groups
+from gpusizer.usecases.use_cases import USE_CASES
 
 PAGE = DATA_DIR.parent / "docs" / "contract.md"
 BEGIN = "<!-- requests: written by `python -m scripts.write_contract` -->"

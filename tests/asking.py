@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpusizer.answers.comparison import Comparison, GpuListing
-from gpusizer.answers.models_for.models_answer import ModelsFor
-from gpusizer.answers.models_for.models_request import ModelsRequest
-from gpusizer.answers.report import Report
-from gpusizer.answers.requests.request import CompareRequest, ListingRequest, SizeRequest
-from gpusizer.answers.requests.training_request import TrainingRequest
-from gpusizer.answers.sizer import Sizer
-from gpusizer.answers.trainer import train
-from gpusizer.answers.training_report import TrainingReport
+from gpusizer.usecases.comparison import Comparison, GpuListing
+from gpusizer.usecases.models_for.models_answer import ModelsFor
+from gpusizer.usecases.models_for.models_request import ModelsRequest
+from gpusizer.usecases.report import Report
+from gpusizer.usecases.requests.request import CompareRequest, ListingRequest, SizeRequest
+from gpusizer.usecases.requests.training_request import TrainingRequest
+from gpusizer.usecases.sizer import Sizer
+from gpusizer.usecases.trainer import train
+from gpusizer.usecases.training_report import TrainingReport
 
 Fields = Mapping[str, Any]
 

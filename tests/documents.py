@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from gpusizer.answers.json_shapes import shape
 from gpusizer.core.messages import Say
+from gpusizer.usecases.json_shapes import shape
 
 
 def document(value: object, say: Say) -> dict[str, Any]:

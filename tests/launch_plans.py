@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gpusizer.answers.launch import LAUNCHERS, LaunchCommand, LaunchPlan, launch_command
-from gpusizer.answers.report import Report
+from gpusizer.launch import LAUNCHERS, LaunchCommand, LaunchPlan, launch_command
 from gpusizer.memory.engines import Split
 from gpusizer.memory.workload import Workload
+from gpusizer.usecases.report import Report
 
 PLAN = LaunchPlan(
     repo_id="org/model",

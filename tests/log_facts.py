@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpusizer.answers.logs.rules import ParsedLog
+from gpusizer.logs.rules import ParsedLog
 
 GIB, MIB = 2**30, 2**20
 TABLE = (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gpusizer.answers.gpu_json import rig_json
-from gpusizer.answers.launch.llama_cpp import machine_flags
+from gpusizer.advice.ranking import Ranked, describe
 from gpusizer.core.messages import Note
 from gpusizer.fit.machine import Machine, build_machine
 from gpusizer.fit.machine_words import parse_rig
@@ -14,14 +13,15 @@ from gpusizer.fit.placement.arrangement import Arranged
 from gpusizer.fit.placement.device_shares import Load
 from gpusizer.fit.placement.from_disk import DiskReading
 from gpusizer.fit.preference import best_way
-from gpusizer.fit.ranking import Ranked, describe
-from gpusizer.fit.speed import Rate
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.ways import load_of
 from gpusizer.gpus import load_catalogue
+from gpusizer.launch.llama_cpp import machine_flags
 from gpusizer.memory.estimate import MemoryEstimate
+from gpusizer.speed import Rate
 from gpusizer.text import say_note
+from gpusizer.usecases.gpu_json import rig_json
 from tests.documents import document
 
 

@@ -7,10 +7,6 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from gpusizer.answers.model_card.asking import Asking
-from gpusizer.answers.requests.request import SizeRequest
-from gpusizer.answers.sizer import Sizer
-from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.cli.batch import answer_line
 from gpusizer.fit.machine_words import MOST_CARDS
 from gpusizer.fit.way import Way
@@ -18,7 +14,11 @@ from gpusizer.hub.card_statements import ModelCardStatement
 from gpusizer.text import say_note
 from gpusizer.ui.page.answering import answer
 from gpusizer.ui.page.page_state import PageState
-from gpusizer.ui.questions.answer_cache import AnswerCache
+from gpusizer.ui.server.answer_cache import AnswerCache
+from gpusizer.usecases.model_card.asking import Asking
+from gpusizer.usecases.requests.request import SizeRequest
+from gpusizer.usecases.sizer import Sizer
+from gpusizer.usecases.use_cases import USE_CASES
 from tests.sizers import unlimited_budget
 
 Json = Mapping[str, Any]

@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from html.parser import HTMLParser
 from typing import Any
 
-from gpusizer.answers.sizer import Sizer
 from gpusizer.text import Language
 from gpusizer.ui.page.answering import answer, compare
 from gpusizer.ui.page.handlers import Handlers
@@ -19,6 +18,7 @@ from gpusizer.ui.presenters.pieces.grid import Column, grid_value
 from gpusizer.ui.presenters.pieces.html import Html, el, join
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.tables import RANKING_COLUMNS, memory_html, ranking_html
+from gpusizer.usecases.sizer import Sizer
 from tests.hostile import hostile_snapshot
 from tests.sizers import embedded_sizer
 

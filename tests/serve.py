@@ -11,7 +11,6 @@ from dataclasses import replace
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
-from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import HubRateLimited
 from gpusizer.core.settings import Settings
 from gpusizer.core.structured_log import log_as_json
@@ -20,7 +19,8 @@ from gpusizer.hub.snapshot import Fetch, RepoSnapshot
 from gpusizer.ui import build_application
 from gpusizer.ui.server.health import Monitor
 from gpusizer.ui.server.observation import LOGGER
-from gpusizer.ui.server.serving import launch
+from gpusizer.ui.serving import launch
+from gpusizer.usecases.sizer import Sizer
 from scrapers.cache.stored import EmbeddedSnapshots
 from tests.builders import tiny
 from tests.carded import CARDED_MODEL, carded_snapshot

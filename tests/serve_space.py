@@ -19,7 +19,7 @@ from starlette.routing import Mount
 from gpusizer.composition.server import compose_from_environment
 from gpusizer.ui import Application
 from gpusizer.ui.server.doors import request_limits
-from gpusizer.ui.server.serving import PagePath, launch
+from gpusizer.ui.serving import PagePath, launch
 from scrapers.fetcher import BoundFetch, Fetcher
 from tests.ports import free_port
 from tests.space import PRIVATE_MODEL

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gpusizer.answers.report import Report
 from gpusizer.fit.demands import ServingLoad
-from gpusizer.fit.serving import Served, served
-from gpusizer.fit.serving.facts import Order, Scheduler
-from gpusizer.fit.serving.server import Server
+from gpusizer.serving import Served, served
+from gpusizer.serving.facts import Order, Scheduler
+from gpusizer.serving.server import Server
+from gpusizer.usecases.report import Report
 
 _H100 = Server(
     prompt=1024,

@@ -8,16 +8,16 @@ from typing import Any
 
 from cachetools import LRUCache
 
-from gpusizer.answers.models_for.live_use import embedded_use
-from gpusizer.answers.models_for.model_library import ModelLibrary
-from gpusizer.answers.report import Report
-from gpusizer.answers.requests.question import Question
-from gpusizer.answers.requests.request import SizeRequest
-from gpusizer.answers.sizer import Sizer
 from gpusizer.core.settings import Settings
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.gpus import load_catalogue, purchase
 from gpusizer.hub.snapshot import Fetch
+from gpusizer.usecases.models_for.live_use import embedded_use
+from gpusizer.usecases.models_for.model_library import ModelLibrary
+from gpusizer.usecases.report import Report
+from gpusizer.usecases.requests.question import Question
+from gpusizer.usecases.requests.request import SizeRequest
+from gpusizer.usecases.sizer import Sizer
 from scrapers.cache.stored import EmbeddedSnapshots
 from scrapers.fetcher import Fetcher
 from scrapers.listings import build_trending

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpusizer.fit.ranking import Ranked
-from gpusizer.fit.speed import ModelFacts, Rate, Speeds, Work
-from gpusizer.fit.speed.kernels import (
-    Kernels,
-)
-from gpusizer.fit.speed.tables import (
-    Pace,
-)
+from gpusizer.advice.ranking import Ranked
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.workload import Workload
+from gpusizer.speed import ModelFacts, Rate, Speeds, Work
+from gpusizer.speed.kernels import (
+    Kernels,
+)
+from gpusizer.speed.tables import (
+    Pace,
+)
 from tests.asking import size
 from tests.sizers import embedded_sizer
 

@@ -36,14 +36,14 @@ from bench.rivals import (
     naive_weights_bytes,
     versions,
 )
-from gpusizer.answers.requests.request import SizeRequest
-from gpusizer.answers.sizer import Sizer
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.engines.bands import TABLE
 from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.quants import find_quant
 from gpusizer.text import say_note
 from gpusizer.training.stacks import find_stack, stacks
+from gpusizer.usecases.requests.request import SizeRequest
+from gpusizer.usecases.sizer import Sizer
 
 GIB = 2**30
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"

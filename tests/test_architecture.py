@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # Modules with rules, commands and logs name engines; others ask `Engine.abilities`. Two slugs also
 # mean a format of repositories and a training framework.
-NAMES_ENGINES = ("gpusizer/memory/engines/", "gpusizer/answers/launch/", "gpusizer/answers/logs/")
+NAMES_ENGINES = ("gpusizer/memory/engines/", "gpusizer/launch/", "gpusizer/logs/")
 ENGINE_SLUGS = ENGINES.keys() - {"diffusers", "transformers"}
 
 ROOMS = sorted({*(ROOT / "gpusizer").glob("[a-z]*/"), ROOT / "scrapers"})

@@ -16,8 +16,6 @@ import pytest
 import yaml
 
 from gpusizer import __version__
-from gpusizer.answers.requests.request_docs import described_fields
-from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.cli.command_list import COMMANDS
 from gpusizer.core import errors
 from gpusizer.core.paths import SNAPSHOTS_DIR
@@ -26,8 +24,10 @@ from gpusizer.ui.page.forms import FORMS
 from gpusizer.ui.page.handlers import PARTS
 from gpusizer.ui.page.page_scripts import TAB_ID
 from gpusizer.ui.page.page_state import PageState
-from gpusizer.ui.questions.endpoints import PUBLIC
+from gpusizer.ui.server.endpoints import PUBLIC
 from gpusizer.ui.server.http_status import STATUSES
+from gpusizer.usecases.requests.request_docs import described_fields
+from gpusizer.usecases.use_cases import USE_CASES
 from scrapers.cache.stored import EmbeddedSnapshots
 from scripts.write_contract import PAGE, updated
 from tests.snippets import snippets

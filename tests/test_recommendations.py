@@ -28,7 +28,7 @@ from bench.recommended_setups import (
     Suggestion,
     read_recommendations,
 )
-from gpusizer.ui.questions.answer_cache import Answers
+from gpusizer.ui.server.answer_cache import Answers
 
 OPTION = {
     "classes": ["h80", "mac:96"],

@@ -28,9 +28,9 @@ from bench.speed_fit import (
 from bench.speed_samples import Left, Sample, decode_samples
 from bench.speed_scores import Scores, group_errors
 from bench.speed_tables import constants_without, tables
-from gpusizer.fit.speed.decode import step_cost, step_seconds
-from gpusizer.fit.speed.prefill import prompt_token_seconds
-from gpusizer.fit.speed.tables import DECODE, PREFILL, Pace, Throughput, decode_table, prefill_table
+from gpusizer.speed.decode import step_cost, step_seconds
+from gpusizer.speed.prefill import prompt_token_seconds
+from gpusizer.speed.tables import DECODE, PREFILL, Pace, Throughput, decode_table, prefill_table
 
 ROW: dict[str, Any] = {
     "kind": "throughput",

@@ -6,10 +6,10 @@ import json
 from functools import cache
 from typing import Any
 
-from gpusizer.answers.training_report import TrainingReport
 from gpusizer.text import say_note
 from gpusizer.training.memory import TrainingEstimator
 from gpusizer.training.shape import TrainedShape
+from gpusizer.usecases.training_report import TrainingReport
 from tests.asking import training
 from tests.sizers import embedded_sizer
 

@@ -10,7 +10,7 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # Gradio reads it when it is i
 import gradio as gr
 from gradio.events import api
 
-from gpusizer.ui.server.serving import page_options
+from gpusizer.ui.serving import page_options
 
 
 def echo(value: Any) -> Any:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.model_types.cases import Case, Row, Truth
-from gpusizer.answers.json_shapes import shape
 from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import ModelProfile, build_profile
+from gpusizer.usecases.json_shapes import shape
 
 CONTEXTS = (1, 8_192, 131_072)
 """Tokens at which caches are compared."""

@@ -13,7 +13,7 @@ from gpusizer.cli.command_list import COMMANDS, listing_parser
 from gpusizer.core.errors import GpusizerError, InvalidRequest
 
 if TYPE_CHECKING:
-    from gpusizer.answers.sizer import Sizer
+    from gpusizer.usecases.sizer import Sizer
 
 _log = logging.getLogger(__name__)
 _PORTS = range(1, 65_536)

@@ -6,17 +6,17 @@ import argparse
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from gpusizer.answers.models_for.models_request import ModelsRequest
-from gpusizer.answers.requests.request import CompareRequest, ListingRequest, SizeRequest
-from gpusizer.answers.requests.request_docs import (
+from gpusizer.cli.command_list import COMMANDS, program_parser
+from gpusizer.core.request_model import RequestModel, fields_of
+from gpusizer.core.tables import toml_of
+from gpusizer.usecases.models_for.models_request import ModelsRequest
+from gpusizer.usecases.requests.request import CompareRequest, ListingRequest, SizeRequest
+from gpusizer.usecases.requests.request_docs import (
     FieldDescription,
     described_fields,
     described_groups,
 )
-from gpusizer.answers.requests.training_request import TrainingRequest
-from gpusizer.cli.command_list import COMMANDS, program_parser
-from gpusizer.core.request_model import RequestModel, fields_of
-from gpusizer.core.tables import toml_of
+from gpusizer.usecases.requests.training_request import TrainingRequest
 
 _TABLES = toml_of(__file__)
 USUAL: Mapping[str, Sequence[str]] = _TABLES["usual"]

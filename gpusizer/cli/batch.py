@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from typing import Any, TextIO
 
-from gpusizer.answers.json_shapes import Document
-from gpusizer.answers.report import error_json
-from gpusizer.answers.sizer import Sizer
-from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.cli.output import print_json
 from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.text import say_error, say_note
+from gpusizer.usecases.json_shapes import Document
+from gpusizer.usecases.report import error_json
+from gpusizer.usecases.sizer import Sizer
+from gpusizer.usecases.use_cases import USE_CASES
 
 _MAX_LINE_CHARS = 1_000_000
 _log = logging.getLogger(__name__)

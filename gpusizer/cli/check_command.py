@@ -6,15 +6,15 @@ import argparse
 import shutil
 import subprocess
 
-from gpusizer.answers.logs.llama_bench import MAX_CHARS, parse_llama_bench
-from gpusizer.answers.logs.log_checks import ComparedSpeed, SpeedCheck, check_llama_bench
-from gpusizer.answers.sizer import Sizer
 from gpusizer.cli.output import Columns, print_answer, span, table
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.printable import json_text, printable
 from gpusizer.core.validation import fail, read_integer
 from gpusizer.hub.model_ref import ModelRef
+from gpusizer.logs.llama_bench import MAX_CHARS, parse_llama_bench
+from gpusizer.logs.log_checks import ComparedSpeed, SpeedCheck, check_llama_bench
 from gpusizer.text import say_note
+from gpusizer.usecases.sizer import Sizer
 
 PROGRAM = "llama-bench"
 _VERDICTS = {

@@ -10,10 +10,7 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from gpusizer.answers.conclusion.clauses import told
-from gpusizer.answers.misses import find_misses
-from gpusizer.answers.sizer import Sizer
-from gpusizer.answers.use_cases import USE_CASES
+from gpusizer.advice.conclusion.clauses import told
 from gpusizer.cli.arguments import request_fields
 from gpusizer.cli.details import details_text
 from gpusizer.cli.output import print_json, print_text
@@ -21,6 +18,9 @@ from gpusizer.cli.summary import SUMMARIES
 from gpusizer.core.errors import EXIT_ANSWER_IS_NO
 from gpusizer.core.printable import printable
 from gpusizer.text import say_note
+from gpusizer.usecases.misses import find_misses
+from gpusizer.usecases.sizer import Sizer
+from gpusizer.usecases.use_cases import USE_CASES
 
 
 def run_request(sizer: Sizer, arguments: argparse.Namespace) -> int:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 
-from gpusizer.answers.logs.lines import MAX_CHARS
-from gpusizer.answers.logs.log_checks import LogCheck, check
-from gpusizer.answers.logs.log_comparison import ComparedAmount
-from gpusizer.answers.logs.rules import LogReading
-from gpusizer.answers.sizer import Sizer
 from gpusizer.cli.output import Columns, print_answer, table
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.printable import printable
 from gpusizer.core.units import GIB
+from gpusizer.logs.lines import MAX_CHARS
+from gpusizer.logs.log_checks import LogCheck, check
+from gpusizer.logs.log_comparison import ComparedAmount
+from gpusizer.logs.rules import LogReading
 from gpusizer.text import say_note
+from gpusizer.usecases.sizer import Sizer
 
 _COUNTS = frozenset({"max_concurrency", "kv_tokens", "kv_blocks"})
 

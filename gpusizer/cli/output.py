@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from gpusizer.answers.report import error_json
 from gpusizer.core.errors import GatedModel, GpusizerError, ModelNotFound, PrivateOrMissing
 from gpusizer.core.messages import Say
 from gpusizer.core.printable import encodable, json_text, printable
@@ -15,6 +14,7 @@ from gpusizer.core.units import GIB
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
 from gpusizer.text import say_error, say_note, text
+from gpusizer.usecases.report import error_json
 
 UNKNOWN = "unknown"
 _WITHOUT_ACCESS = (ModelNotFound, PrivateOrMissing, GatedModel)

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from gpusizer.answers.comparison import Comparison, GpuListing
-from gpusizer.answers.conclusion.clauses import Conclusion, is_text
-from gpusizer.answers.models_for.models_answer import ModelsFor, RunsOn
-from gpusizer.answers.quantizing import Making
-from gpusizer.answers.report import EstimateRow, Report
-from gpusizer.answers.training_report import TrainingEstimateRow, TrainingReport
+from gpusizer.advice.conclusion.clauses import Conclusion, is_text
+from gpusizer.advice.ranking import Ranked
 from gpusizer.cli.output import (
     UNKNOWN,
     Columns,
@@ -24,15 +20,19 @@ from gpusizer.cli.output import (
 )
 from gpusizer.core.messages import Note
 from gpusizer.fit.losses import quality_at
-from gpusizer.fit.ranking import Ranked
-from gpusizer.fit.serving.serving_rows import Replicas
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, PlanCosts, plan_costs
 from gpusizer.gpus.purpose import purpose_of
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.model.profile import ModelProfile
+from gpusizer.serving.serving_rows import Replicas
 from gpusizer.text import say_note, text
 from gpusizer.training.ranking import RankedTraining
+from gpusizer.usecases.comparison import Comparison, GpuListing
+from gpusizer.usecases.models_for.models_answer import ModelsFor, RunsOn
+from gpusizer.usecases.quantizing import Making
+from gpusizer.usecases.report import EstimateRow, Report
+from gpusizer.usecases.training_report import TrainingEstimateRow, TrainingReport
 
 _QUANTS = 6
 _ROWS = 10

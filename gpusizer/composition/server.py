@@ -9,9 +9,6 @@ import time
 # Gradio reads this variable when it is imported: it sends no analytics.
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
-from gpusizer.answers.models_for.live_use import embedded_use
-from gpusizer.answers.models_for.model_library import ModelLibrary
-from gpusizer.answers.sizer import Sizer
 from gpusizer.composition.shared import open_access, shared_counter
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.settings import Settings
@@ -20,7 +17,10 @@ from gpusizer.gpus import load_catalogue
 from gpusizer.ui import Application, build_application
 from gpusizer.ui.server.health import Monitor
 from gpusizer.ui.server.observation import LOGGER
-from gpusizer.ui.server.serving import drain, launch
+from gpusizer.ui.serving import drain, launch
+from gpusizer.usecases.models_for.live_use import embedded_use
+from gpusizer.usecases.models_for.model_library import ModelLibrary
+from gpusizer.usecases.sizer import Sizer
 from scrapers.cache.stored import EmbeddedSnapshots
 from scrapers.fetcher import Fetcher
 from scrapers.listings import build_lister, build_trending

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
-from gpusizer.answers.models_for.live_use import embedded_use
-from gpusizer.answers.models_for.model_library import ModelLibrary
-from gpusizer.answers.sizer import Sizer
 from gpusizer.composition.shared import open_access
 from gpusizer.core.settings import Settings
 from gpusizer.core.time_budget import own_budget
 from gpusizer.gpus import load_catalogue
+from gpusizer.usecases.models_for.live_use import embedded_use
+from gpusizer.usecases.models_for.model_library import ModelLibrary
+from gpusizer.usecases.sizer import Sizer
 from scrapers.cache.stored import EmbeddedSnapshots
 from scrapers.fetcher import Fetcher
 from scrapers.listings import build_lister, build_trending

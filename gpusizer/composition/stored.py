@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from gpusizer.answers.models_for.live_use import embedded_use
-from gpusizer.answers.models_for.model_library import ModelLibrary
-from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import HubUnreachable
 from gpusizer.core.settings import Settings
 from gpusizer.core.time_budget import own_budget
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.listed_models import Listing, QuantizedRepo
+from gpusizer.usecases.models_for.live_use import embedded_use
+from gpusizer.usecases.models_for.model_library import ModelLibrary
+from gpusizer.usecases.sizer import Sizer
 from scrapers.cache.stored import EmbeddedSnapshots, StoredSnapshots, cache_on_disk
 from scrapers.repository.local_refs import parse_local_or_model_ref
 

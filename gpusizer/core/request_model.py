@@ -2,7 +2,7 @@
 
 A request is a frozen pydantic model. Its fields say type, default, bounds and choices, a table what
 they mean, and nothing else repeats them: validation, the shell's options, the endpoints'
-documentation and `docs/contract.md` come from there (`gpusizer.answers.requests.request_docs`).
+documentation and `docs/contract.md` come from there (`gpusizer.usecases.requests.request_docs`).
 """
 
 from __future__ import annotations

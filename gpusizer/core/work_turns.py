@@ -35,7 +35,7 @@ READING = 24
 """Models that may be read at the same time: each may take the memory of `scrapers/limits.py`."""
 WAITING = 28
 """Threads that may wait for the Hub, those that read and those that wait for what another one is
-reading: fewer than the places of questions (`gpusizer/ui/questions/work_pool.py`)."""
+reading: fewer than the places of questions (`gpusizer/ui/server/work_pool.py`)."""
 _RETRY_AFTER_SECONDS = 5
 """A model is usually read within a second or two, and within 30 seconds or not at all."""
 _PATIENCE_SECONDS = 3.0

@@ -19,13 +19,13 @@ from gpusizer.core.units import GB, GIB, significant
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.placement.device_shares import Arrangement, Load
 from gpusizer.fit.placement.from_disk import disk_reading
-from gpusizer.fit.speed import ModelFacts, Rate, Work, decode_bands, serving_bands
-from gpusizer.fit.speed.decode import pace_of, step_cost
-from gpusizer.fit.speed.links import SECONDS_PER_HOP
-from gpusizer.fit.speed.prefill import prompt_token_seconds
-from gpusizer.fit.speed.rate import RateBand
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines.llama_layers import Stage, shared_stages, ubatch
+from gpusizer.speed import ModelFacts, Rate, Work, decode_bands, serving_bands
+from gpusizer.speed.decode import pace_of, step_cost
+from gpusizer.speed.links import SECONDS_PER_HOP
+from gpusizer.speed.prefill import prompt_token_seconds
+from gpusizer.speed.rate import RateBand
 
 MEMORY_EFFICIENCY = 0.67
 """Share of the modules' nominal bandwidth at which a processor reads dense layers.

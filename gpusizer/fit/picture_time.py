@@ -26,11 +26,11 @@ from statistics import median, quantiles
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import read_table
 from gpusizer.core.units import TERA
-from gpusizer.fit.speed import Rate
 from gpusizer.fit.study import ScopedCache, Study
 from gpusizer.fit.way import Way
 from gpusizer.memory.engines.pipeline_steps import Canvas, canvas_of, latents_of, tokens_of_picture
 from gpusizer.model.pipeline_shape import Denoiser, PipelineShape
+from gpusizer.speed import Rate
 
 _AS_FAST_AS_BF16 = frozenset({"bf16", "fp8", "bnb-nf4", "bnb-nf4-dq"})
 """Quantizations whose pictures take as long: FP8 in the table's runs of BenchmarkFlux, NF4 in

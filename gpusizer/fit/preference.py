@@ -27,7 +27,6 @@ from functools import lru_cache
 from gpusizer.fit.audience import is_wide
 from gpusizer.fit.division import board_counts
 from gpusizer.fit.machine import CPU, Machine
-from gpusizer.fit.speed.classes import SERVING
 from gpusizer.fit.standing import (
     Standing,
     beyond,
@@ -44,6 +43,7 @@ from gpusizer.fit.ways import not_supported, ways
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import Engine
 from gpusizer.memory.quants import Quant
+from gpusizer.speed.classes import SERVING
 
 
 class _Search:

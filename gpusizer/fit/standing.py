@@ -14,8 +14,7 @@ from gpusizer.fit.audience import (
 )
 from gpusizer.fit.compatibility import runnable
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.parallelism.platforms import SERVER_BOARDS
-from gpusizer.fit.speed.classes import SERVING
+from gpusizer.fit.platforms import SERVER_BOARDS
 from gpusizer.fit.study import QuantOption, ScopedCache, Study
 from gpusizer.fit.user_speed import user_speed
 from gpusizer.fit.verdict import Verdict
@@ -25,6 +24,7 @@ from gpusizer.memory.engines import Engine
 from gpusizer.memory.quants import Quant
 from gpusizer.memory.readiness import readiness
 from gpusizer.quality.quality import LossWord
+from gpusizer.speed.classes import SERVING
 
 SPARE_SHARE = 0.1
 """Share of each device to spare at the likely values: longer prompts, a desktop, updates."""

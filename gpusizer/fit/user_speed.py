@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 
 from gpusizer.fit.part_speed import part_decode_rate, part_prefill_rate
 from gpusizer.fit.placement.device_shares import Arrangement, Load
-from gpusizer.fit.speed import (
+from gpusizer.fit.study import IdentityCache, ScopedCache, Study
+from gpusizer.fit.way import Way
+from gpusizer.fit.ways import keeps_part_in_memory, load_of
+from gpusizer.memory.estimate import MemoryEstimate
+from gpusizer.model.profile import ModelProfile
+from gpusizer.model.tasks import kind_of, task_of
+from gpusizer.model.tensor_roles import Part
+from gpusizer.speed import (
     ModelFacts,
     Rate,
     Work,
@@ -17,15 +24,8 @@ from gpusizer.fit.speed import (
     serving_bands,
     tokens_per_second,
 )
-from gpusizer.fit.speed.decode import step_seconds
-from gpusizer.fit.speed.prefill import flops_per_second, prompt_token_seconds
-from gpusizer.fit.study import IdentityCache, ScopedCache, Study
-from gpusizer.fit.way import Way
-from gpusizer.fit.ways import keeps_part_in_memory, load_of
-from gpusizer.memory.estimate import MemoryEstimate
-from gpusizer.model.profile import ModelProfile
-from gpusizer.model.tasks import kind_of, task_of
-from gpusizer.model.tensor_roles import Part
+from gpusizer.speed.decode import step_seconds
+from gpusizer.speed.prefill import flops_per_second, prompt_token_seconds
 
 _SPEEDS: IdentityCache[Way, float | None] = IdentityCache()
 _WORKS: IdentityCache[MemoryEstimate, Work | None] = IdentityCache()

@@ -1,7 +1,7 @@
 """Prices of boards today: a dated price of each, with its sources and spread.
 
 `data/purchase_prices.csv` holds rows that people edit, `data/generated/purchase_lists.csv` those
-that `python -m scrapers.prices` writes from published lists; `data/purchase_labels.csv` says which
+that `python -m scripts.prices` writes from published lists; `data/purchase_labels.csv` says which
 board a label of such a list means and in which condition.
 
 A price is the median over its sources, each counted once with the median of its own figures, as

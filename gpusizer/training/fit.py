@@ -9,11 +9,11 @@ from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.core.units import SECONDS_PER_HOUR, significant
 from gpusizer.fit.division import max_boards
-from gpusizer.fit.speed.rate import Rate
 from gpusizer.fit.standing import SPARE_SHARE
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import rent_usd_per_hour
+from gpusizer.speed.rate import Rate
 from gpusizer.training.memory import TrainingEstimator
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import TrainingPlan, alone, with_precision

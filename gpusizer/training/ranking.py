@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from gpusizer.advice.alternatives import is_priced_by_rent, pick_alternatives
+from gpusizer.advice.policies import ORDERS, SortKey
+from gpusizer.advice.rank_reasons import bought_clauses, why_alternative
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, significant
-from gpusizer.fit.advice.alternatives import is_priced_by_rent, pick_alternatives
-from gpusizer.fit.advice.policies import ORDERS, SortKey
-from gpusizer.fit.advice.rank_reasons import bought_clauses, why_alternative
-from gpusizer.fit.speed.rate import Rate
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, PlanCosts, plan_costs
+from gpusizer.speed.rate import Rate
 from gpusizer.training.fit import TrainingCost, TrainingFit
 from gpusizer.training.ladder import Most
 from gpusizer.training.recommendation import TrainingScore
@@ -82,7 +82,7 @@ class TrainingAlternative:
 
 
 def alternatives_of(ranking: Sequence[RankedTraining]) -> tuple[TrainingAlternative, ...]:
-    """Return alternatives to the first place (`fit/advice/alternatives.py`)."""
+    """Return alternatives to the first place (`advice/alternatives.py`)."""
     picks = pick_alternatives(ranking, ranking)
     return tuple(TrainingAlternative(kind, ranking[n], ranking[0]) for kind, n in picks.items())
 

@@ -12,7 +12,7 @@
     computer   goes into one ordinary computer, is one, or is rented with one
     cost       US dollars for the run, rented, at the low end of its speed
 
-The order and the first three are those of serving (`fit/advice/recommendation.py`). A run is a
+The order and the first three are those of serving (`fit/recommendation.py`). A run is a
 matter of hours, so that renting is what it costs; boards that nobody rents out come after those
 that somebody does. The low end, because a speed that nobody has measured has the wider band.
 """
@@ -25,11 +25,11 @@ from datetime import date
 
 from gpusizer.core.messages import Note
 from gpusizer.core.units import SECONDS_PER_HOUR, significant
-from gpusizer.fit.advice.recommendation import Conditions
 from gpusizer.fit.audience import Suitability, rule_against
-from gpusizer.fit.parallelism.platforms import SERVER_BOARDS
-from gpusizer.fit.speed.rate import Rate
+from gpusizer.fit.platforms import SERVER_BOARDS
+from gpusizer.fit.recommendation import Conditions
 from gpusizer.gpus.purpose import training_flops
+from gpusizer.speed.rate import Rate
 from gpusizer.training.fit import TrainingCost, TrainingFit
 from gpusizer.training.speed import is_measured
 

@@ -16,8 +16,8 @@ from typing import Literal
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import records_by
 from gpusizer.core.units import significant
-from gpusizer.fit.speed.rate import Rate
 from gpusizer.gpus import Gpu
+from gpusizer.speed.rate import Rate
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import TrainedShape
 from gpusizer.training.sharding import adds_up_whole

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import gradio as gr
 
-from gpusizer.answers.sizer import Sizer
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.page.answering import Reports, Stored, sample_answer
 from gpusizer.ui.page.blocks import build_endpoints_page, build_page, sign_in_button
@@ -15,11 +14,12 @@ from gpusizer.ui.page.handlers import Handlers
 from gpusizer.ui.page.served_blocks import ServedBlocks
 from gpusizer.ui.presenters.pieces.frame import ENDPOINTS_PATH
 from gpusizer.ui.presenters.pieces.words import Words
-from gpusizer.ui.questions.answer_cache import AnswerCache, Answers, ForVisitor
-from gpusizer.ui.questions.endpoints import register_endpoints
-from gpusizer.ui.questions.unread_answers import UnreadAnswers
-from gpusizer.ui.questions.work_pool import WorkPool
+from gpusizer.ui.server.answer_cache import AnswerCache, Answers, ForVisitor
+from gpusizer.ui.server.endpoints import register_endpoints
 from gpusizer.ui.server.health import Monitor
+from gpusizer.ui.server.unread_answers import UnreadAnswers
+from gpusizer.ui.server.work_pool import WorkPool
+from gpusizer.usecases.sizer import Sizer
 
 FAMOUS = (
     "Qwen/Qwen3.5-9B",

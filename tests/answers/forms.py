@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 
-from gpusizer.answers.contract.answers import ANSWERS, ErrorAnswer
+from gpusizer.usecases.contract.answers import ANSWERS, ErrorAnswer
 
 _ERROR = TypeAdapter(ErrorAnswer)
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import cycle, product
 from typing import Any
 
-from gpusizer.answers.near_models import known_models
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.quants.table import all_quants
 from gpusizer.training.optimizers import OPTIMIZERS
 from gpusizer.training.plan import METHODS, OFFLOADS, SHARDINGS
 from gpusizer.training.stacks import stacks
+from gpusizer.usecases.near_models import known_models
 
 Case = tuple[str, Mapping[str, Any]]
 """The name of a question, and its fields."""

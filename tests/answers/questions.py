@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gpusizer.answers.conclusion.clauses import Kind
+from gpusizer.advice.conclusion.clauses import Kind
 
 
 @dataclass(frozen=True)

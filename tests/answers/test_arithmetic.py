@@ -9,9 +9,9 @@ import random
 
 import pytest
 
-from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.core.errors import GpusizerError
 from gpusizer.text import say_error, say_note
+from gpusizer.usecases.use_cases import USE_CASES
 from tests.answers.forms import check_answer
 from tests.answers.matrix import PARTS, Case
 from tests.nightly import NIGHTLY

@@ -1,4 +1,4 @@
-"""What answers hold is what `gpusizer.answers.contract` says: the same names, and values of its
+"""What answers hold is what `gpusizer.usecases.contract` says: the same names, and values of its
 types."""
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import Annotated, Any
 import pytest
 from pydantic import TypeAdapter
 
-from gpusizer.answers.contract.objects import FieldsOf, Written
-from gpusizer.answers.report import error_json
-from gpusizer.answers.sizer import Sizer
-from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.core.errors import UnknownGpu
 from gpusizer.core.printable import json_bytes
-from gpusizer.fit.serving.served import Served
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.listed_models import QuantizedRepo
+from gpusizer.serving.served import Served
 from gpusizer.text import say_note
+from gpusizer.usecases.contract.objects import FieldsOf, Written
+from gpusizer.usecases.report import error_json
+from gpusizer.usecases.sizer import Sizer
+from gpusizer.usecases.use_cases import USE_CASES
 from tests.answers.forms import check_answer, check_error
 from tests.carded import CARDED_MODEL, carded_snapshot
 from tests.sizers import embedded_sizer

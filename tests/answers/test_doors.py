@@ -11,10 +11,7 @@ from urllib.parse import urlencode
 import pytest
 from gradio_client import Client
 
-from gpusizer.answers.comparison import Comparison
-from gpusizer.answers.conclusion.clauses import Conclusion
-from gpusizer.answers.report import Report
-from gpusizer.answers.use_cases import USE_CASES
+from gpusizer.advice.conclusion.clauses import Conclusion
 from gpusizer.core.units import significant
 from gpusizer.text import LANGUAGES, say_note
 from gpusizer.ui.page.answering import answer
@@ -26,6 +23,9 @@ from gpusizer.ui.presenters.markdown import markdown, plain
 from gpusizer.ui.presenters.models_for import models_for_html
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.training import training_html
+from gpusizer.usecases.comparison import Comparison
+from gpusizer.usecases.report import Report
+from gpusizer.usecases.use_cases import USE_CASES
 from tests.answers.questions import QUESTIONS
 from tests.answers.test_questions import fields_of, shown_by_the_shell
 from tests.api.plain_http import ask

@@ -14,7 +14,7 @@ from itertools import islice
 import pytest
 
 from bench.random_questions import Asked, Question, Wrong, questions
-from gpusizer.ui.questions import answer_cache
+from gpusizer.ui.server import answer_cache
 from tests.nightly import NIGHTLY
 
 COUNT = 3_000 if NIGHTLY else 40

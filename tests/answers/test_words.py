@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.near_models import known_models
-from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.cli.summary import SUMMARIES
 from gpusizer.text import LANGUAGES, Language, say_note
 from gpusizer.ui.page.answering import answer
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.near_models import known_models
+from gpusizer.usecases.use_cases import USE_CASES
 from tests.answers.forbidden import FORBIDDEN, found
 from tests.nightly import some
 from tests.sizers import embedded_sizer

@@ -7,7 +7,7 @@ from typing import Any
 
 import requests
 
-from gpusizer.ui.questions.endpoints import PUBLIC
+from gpusizer.ui.server.endpoints import PUBLIC
 from tests.api.transports import TIMEOUT
 
 COMMANDS = {f"/{endpoint.name}": endpoint.command for endpoint in PUBLIC}

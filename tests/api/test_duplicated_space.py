@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from gpusizer.ui.questions.endpoints import PUBLIC
-from gpusizer.ui.questions.work_pool import PLACES
+from gpusizer.ui.server.endpoints import PUBLIC
+from gpusizer.ui.server.work_pool import PLACES
 from tests.running_app import ROOT
 
 ON_A_SPACE = {
@@ -33,7 +33,7 @@ made, create = [], App.create_app
 App.create_app = staticmethod(lambda *given, **named: made.append(1) or create(*given, **named))
 from gpusizer.composition.server import compose_from_environment
 application = compose_from_environment()
-from gpusizer.ui.server.serving import launch
+from gpusizer.ui.serving import launch
 from tests.ports import free_port
 url = launch(application, quiet=True, server_name="127.0.0.1", server_port=free_port())
 size = requests.get(f"{{url}}v1/size?model=Qwen/Qwen3-8B&top=1").json()

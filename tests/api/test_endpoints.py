@@ -16,7 +16,7 @@ from gradio_client import Client
 
 from gpusizer import __version__
 from gpusizer.ui.presenters.pieces.frame import CURL_EXAMPLE, ORIGIN, PYTHON_EXAMPLE
-from gpusizer.ui.questions.short_answers import MAX_CHARACTERS
+from gpusizer.ui.server.short_answers import MAX_CHARACTERS
 from tests.api.transports import (
     TIMEOUT,
     call,

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import requests
 
-from gpusizer.answers.requests.request_docs import described_fields
 from gpusizer.core import errors
 from gpusizer.text import LANGUAGES, Language, say_error
-from gpusizer.ui.questions.endpoints import PUBLIC
 from gpusizer.ui.server.doors.request_limits import MAX_BODY_BYTES, MAX_QUERY_BYTES
+from gpusizer.ui.server.endpoints import PUBLIC
 from gpusizer.ui.server.http_api import PUBLIC_CACHE
 from gpusizer.ui.server.http_status import STATUSES
+from gpusizer.usecases.requests.request_docs import described_fields
 from tests.api.plain_http import COMMANDS, ask, query_of
 from tests.api.test_transports import EXAMPLES
 from tests.api.transports import TIMEOUT

@@ -12,8 +12,8 @@ from gpusizer.ui.page.asked import FormCall
 from gpusizer.ui.page.handlers import Handlers
 from gpusizer.ui.presenters.pieces.html import escape
 from gpusizer.ui.presenters.training import method_name
-from gpusizer.ui.questions.reading import RANKED
 from gpusizer.ui.server.http_status import STATUSES
+from gpusizer.ui.server.reading import RANKED
 from tests.api.plain_http import COMMANDS, ask, query_of
 from tests.api.transports import call, through_curl, through_mcp
 from tests.cli.test_cli import POSITIONAL, run

@@ -17,7 +17,7 @@ from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import Implementation, TextContent, Tool
 
-from gpusizer.ui.questions.endpoints import PUBLIC
+from gpusizer.ui.server.endpoints import PUBLIC
 
 TIMEOUT = 30
 ENDPOINTS = {endpoint.command: endpoint for endpoint in PUBLIC}

@@ -16,13 +16,13 @@ from unittest.mock import patch
 import pytest
 
 from gpusizer.__main__ import main
-from gpusizer.answers.models_for.models_request import ModelsRequest
-from gpusizer.answers.requests.request import CompareRequest, ListingRequest, SizeRequest
-from gpusizer.answers.requests.request_docs import described_fields
-from gpusizer.answers.requests.training_request import TrainingRequest
 from gpusizer.cli.arguments import USUAL
 from gpusizer.core.request_model import RequestModel
 from gpusizer.gpus import load_catalogue
+from gpusizer.usecases.models_for.models_request import ModelsRequest
+from gpusizer.usecases.requests.request import CompareRequest, ListingRequest, SizeRequest
+from gpusizer.usecases.requests.request_docs import described_fields
+from gpusizer.usecases.requests.training_request import TrainingRequest
 from tests import engine_logs
 from tests.hub_emulator import llama_repo
 

@@ -18,13 +18,13 @@ from bench.measurements import (
     load,
     load_profile,
 )
-from gpusizer.answers.requests.training_request import PLAN_FIELDS
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.kv_cache import element_bytes
 from gpusizer.memory.quants import find_quant
 from gpusizer.training.plan import BASES, CHECKPOINTING, OFFLOADS, PRECISIONS, SHARDINGS
 from gpusizer.training.stacks import stacks
+from gpusizer.usecases.requests.training_request import PLAN_FIELDS
 
 GIB = 2**30
 LARGEST_BYTES = 2_000 * GIB  # more than DeepSeek-R1 in 16 bits

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.answers.models_for.live_use import embedded_use
 from gpusizer.core.errors import HubRateLimited, HubUnreachable, ModelUnreadable
 from gpusizer.core.paths import GENERATED_DIR
 from gpusizer.core.settings import Settings
 from gpusizer.hub.listed_models import ListTrending, QuantizedRepo
+from gpusizer.usecases.models_for.live_use import embedded_use
 from scrapers.client.allowance import OnCall, ignore_call
 from scrapers.listings import (
     LISTED_MODELS,

@@ -11,9 +11,6 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.requests.training_request import TrainingRequest
-from gpusizer.answers.sizer import Sizer
-from gpusizer.answers.trainer import train
 from gpusizer.core.errors import (
     InvalidModelId,
     LimitsExceeded,
@@ -26,6 +23,9 @@ from gpusizer.gpus import load_catalogue
 from gpusizer.hub.model_ref import ModelRef, parse_model_ref
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import say_note
+from gpusizer.usecases.requests.training_request import TrainingRequest
+from gpusizer.usecases.sizer import Sizer
+from gpusizer.usecases.trainer import train
 from scrapers.repository.local_checkpoint import read_checkpoint, with_local_checkpoints
 from scrapers.repository.local_refs import LocalRef, parse_local_or_model_ref
 from tests.asking import compare, models_for, size, training

@@ -20,17 +20,17 @@ from gpusizer.gpus.costs.rental import read_offers
 from gpusizer.gpus.purchase import read_listed_offers
 from scrapers.client.http import HubSession
 from scrapers.limits import Limits
-from scrapers.prices import dashboard, llmdev, skypilot, tracker
-from scrapers.prices.__main__ import main
-from scrapers.prices.checks import PURCHASE_BOUNDS_USD, PricesRefused, checked
-from scrapers.prices.rows import (
+from scripts.prices import dashboard, llmdev, skypilot, tracker
+from scripts.prices.__main__ import main
+from scripts.prices.checks import PURCHASE_BOUNDS_USD, PricesRefused, checked
+from scripts.prices.rows import (
     PriceRow,
     PurchaseRow,
     read_labels,
     read_rows,
     write_rows,
 )
-from scrapers.prices.sources import SOURCES, fetch
+from scripts.prices.sources import SOURCES, fetch
 
 TODAY = "2026-11-20"
 ROW = PriceRow("RTX 4090 24GB", "A", False, "on-demand", 1, 0.5, False, "2026-11-01", "s")

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import GatedModel, HubUnreachable, InvalidRequest
 from gpusizer.core.paths import code_version, data_version
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import say_note
-from gpusizer.ui.questions.answer_cache import AnswerCache
+from gpusizer.ui.server.answer_cache import AnswerCache
+from gpusizer.usecases.sizer import Sizer
 from tests.asking import size as sized
 from tests.builders import tiny
 

@@ -10,15 +10,13 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.requests import named_gpus
-from gpusizer.answers.sizer import Sizer
+from gpusizer.advice.candidates import ways_to_rank
 from gpusizer.composition import stored
 from gpusizer.core.errors import LimitsExceeded
 from gpusizer.core.messages import Note
 from gpusizer.core.settings import Settings
 from gpusizer.core.time_budget import TimeBudget, own_budget
 from gpusizer.fit import ways
-from gpusizer.fit.candidates import ways_to_rank
 from gpusizer.fit.compatibility import runnable
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.study import QuantOption, Study
@@ -30,6 +28,8 @@ from gpusizer.model.profile import build_profile
 from gpusizer.text import LANGUAGES, say_error, say_note
 from gpusizer.ui.page.answering import pictures
 from gpusizer.ui.page.page_state import PageState
+from gpusizer.usecases.requests import named_gpus
+from gpusizer.usecases.sizer import Sizer
 from tests.asking import compare, models_for, size, training
 from tests.builders import group, llama, snapshot, tiny
 from tests.counting import steps_of

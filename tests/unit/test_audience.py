@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.report import Report
+from gpusizer.advice.ranking import Ranked
 from gpusizer.fit.audience import audience_of, not_offered, precision_place, rules
 from gpusizer.fit.demands import Demands, ServingLoad
-from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.study import Study
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import build_profile
+from gpusizer.usecases.report import Report
 from tests.asking import size
 from tests.builders import llama
 from tests.priced_day import priced_day

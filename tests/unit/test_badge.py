@@ -11,7 +11,6 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import (
     GatedModel,
     GpusizerError,
@@ -25,11 +24,12 @@ from gpusizer.gpus import load_catalogue
 from gpusizer.text import LANGUAGES, say_note
 from gpusizer.ui.presenters.badge import ORIGIN, PATH, Badge, badge_markdown, badge_of
 from gpusizer.ui.presenters.badge import __file__ as badge_file
-from gpusizer.ui.questions.answer_cache import AnswerCache, Answers
-from gpusizer.ui.questions.metrics import Metrics
+from gpusizer.ui.server.answer_cache import AnswerCache, Answers
 from gpusizer.ui.server.badge_route import badge_route
 from gpusizer.ui.server.http_api import PUBLIC_CACHE
 from gpusizer.ui.server.http_status import STATUSES
+from gpusizer.ui.server.metrics import Metrics
+from gpusizer.usecases.sizer import Sizer
 from tests.asking import size
 from tests.one_repository import Repository
 from tests.pages import ENGLISH

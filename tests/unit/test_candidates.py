@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from gpusizer.answers.requests.request import SizeRequest
-from gpusizer.fit import candidates
-from gpusizer.fit.candidates import candidates_of, smallest_boards
+from gpusizer.advice import candidates
+from gpusizer.advice.candidates import candidates_of, smallest_boards
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
 from gpusizer.gpus import Gpu, load_catalogue
 from gpusizer.memory.quants import find_quant
+from gpusizer.usecases.requests.request import SizeRequest
 from tests.sizers import embedded_sizer
 
 GPUS = [gpu for gpu in load_catalogue().gpus if gpu.segment in ("consumer", "datacenter")]

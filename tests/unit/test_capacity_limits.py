@@ -10,16 +10,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from gpusizer.answers.requests.selection import every_quant
-from gpusizer.core.byte_ranges import Amount, fitted
-from gpusizer.core.units import GB, GIB
-from gpusizer.fit.advice.capacity_limits import (
+from gpusizer.advice.capacity_limits import (
     Plan,
     largest,
     longest_context,
     most_users,
 )
-from gpusizer.fit.advice.next_steps import Suggestion, advise
+from gpusizer.advice.next_steps import Suggestion, advise
+from gpusizer.core.byte_ranges import Amount, fitted
+from gpusizer.core.units import GB, GIB
 from gpusizer.fit.fit import Fit, Verdict
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.standing import standing
@@ -35,6 +34,7 @@ from gpusizer.memory.quants import find_quant
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.text import say_note
+from gpusizer.usecases.requests.selection import every_quant
 from tests.asking import size
 from tests.builders import llama, llama_70b
 from tests.families import deepseek_r1, gemma3_1b, qwen3_moe

@@ -7,12 +7,6 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.model_card.asking import Asking
-from gpusizer.answers.model_card.own_terms import is_about, taken_command
-from gpusizer.answers.model_card.verdicts import MOST_ASKED, CardVerdict, judge
-from gpusizer.answers.report import Report
-from gpusizer.answers.requests.request import SizeRequest
-from gpusizer.answers.sizer import Sizer
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.hub.card_statements import ModelCard, ModelCardStatement
 from gpusizer.hub.model_ref import ModelRef
@@ -21,6 +15,12 @@ from gpusizer.text import LANGUAGES, say_note
 from gpusizer.ui.presenters.markdown import markdown
 from gpusizer.ui.presenters.model_card import model_card_html
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.model_card.asking import Asking
+from gpusizer.usecases.model_card.own_terms import is_about, taken_command
+from gpusizer.usecases.model_card.verdicts import MOST_ASKED, CardVerdict, judge
+from gpusizer.usecases.report import Report
+from gpusizer.usecases.requests.request import SizeRequest
+from gpusizer.usecases.sizer import Sizer
 from scrapers.readme.model_card import read_card
 from tests.asking import size
 from tests.gguf_snapshots import file_variant

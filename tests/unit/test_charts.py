@@ -8,16 +8,6 @@ from itertools import pairwise
 
 import pytest
 
-from gpusizer.answers.figures.memory import Capacity, Curve, Point, Stack, StackPart
-from gpusizer.answers.figures.pictures import Pictures
-from gpusizer.answers.figures.speeds import (
-    Offer,
-    PriceSpeed,
-    UserSpeed,
-    limit,
-    mark_frontier,
-    user_speed,
-)
 from gpusizer.core.units import GIB
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.page.answering import pictures
@@ -31,6 +21,16 @@ from gpusizer.ui.presenters.charts.scale import round_up, spread, ticks
 from gpusizer.ui.presenters.charts.scatter import price_plot
 from gpusizer.ui.presenters.charts.stacked import memory_picture, styles, training_picture
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.figures.memory import Capacity, Curve, Point, Stack, StackPart
+from gpusizer.usecases.figures.pictures import Pictures
+from gpusizer.usecases.figures.speeds import (
+    Offer,
+    PriceSpeed,
+    UserSpeed,
+    limit,
+    mark_frontier,
+    user_speed,
+)
 from tests.hostile import ATTACKS
 from tests.nightly import paired
 from tests.pages import LLAMA, OF_EACH_KIND, Page, contrast, inert

@@ -13,18 +13,15 @@ from typing import Any
 import pytest
 
 from bench.measurements import load_profile
-from gpusizer.answers.requests.selection import select_quants
+from gpusizer.advice.parallelism_plans import run_plans
+from gpusizer.advice.ranking import rank_gpus
+from gpusizer.advice.weighed import weighed
 from gpusizer.core.units import GB, GIB
-from gpusizer.fit.advice.recommendation import score_of
-from gpusizer.fit.advice.weighed import weighed
 from gpusizer.fit.demands import Demands
 from gpusizer.fit.division import split_for
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.parallelism.parallelism_plans import run_plans
 from gpusizer.fit.preference import best_on_boards, best_way
-from gpusizer.fit.ranking import rank_gpus
-from gpusizer.fit.serving.replicas import ServingTarget
-from gpusizer.fit.serving.serving_plan import plan_serving
+from gpusizer.fit.recommendation import score_of
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
@@ -39,6 +36,9 @@ from gpusizer.memory.quants import find_quant
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.quality.quality import WORDS, LossWord
+from gpusizer.serving.replicas import ServingTarget
+from gpusizer.serving.serving_plan import plan_serving
+from gpusizer.usecases.requests.selection import select_quants
 from tests.builders import llama
 
 LISTED = replace(load_catalogue().find("rtx-4090-24gb"), segment="workstation")

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.answers.report import Report
-from gpusizer.answers.requests.request import SizeRequest
+from gpusizer.advice.ranking import Ranked
 from gpusizer.fit.division import other_splits
 from gpusizer.fit.preference import best_on_boards
-from gpusizer.fit.ranking import Ranked
-from gpusizer.fit.speed.classes import SERVING
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.engines import ENGINES, Split
+from gpusizer.speed.classes import SERVING
+from gpusizer.usecases.report import Report
+from gpusizer.usecases.requests.request import SizeRequest
 from tests.asking import size
 from tests.priced_day import priced_day
 from tests.sizers import embedded_sizer

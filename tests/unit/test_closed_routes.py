@@ -72,8 +72,8 @@ def test_names_of_calls_close_nothing() -> None:
 
 ROOT = Path(__file__).parents[2]
 OWN_WORDS = {
-    "gpusizer.answers.requests.request_docs.described_fields": "models of requests",
-    "gpusizer.answers.requests.request_docs.described_groups": "models of requests",
+    "gpusizer.usecases.requests.request_docs.described_fields": "models of requests",
+    "gpusizer.usecases.requests.request_docs.described_groups": "models of requests",
     "gpusizer.fit.picture_time._speed": "kinds of denoisers, on fast cards and others",
     "gpusizer.memory.engines.bands.band": "engines, families of their versions, components",
     "gpusizer.memory.quants.recipes._condition": "conditions of the table of recipes",

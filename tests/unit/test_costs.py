@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.answers.gpu_json import price_json
 from gpusizer.cli.summary import price_cell, rent_cell
-from gpusizer.fit.advice.recommendation import firm_usd_per_hour
+from gpusizer.fit.recommendation import firm_usd_per_hour
 from gpusizer.gpus import Gpu, Price, load_catalogue
 from gpusizer.gpus.costs import (
     DEFAULT_ASSUMPTIONS,
@@ -22,6 +21,7 @@ from gpusizer.gpus.costs import (
 )
 from gpusizer.gpus.costs.power import SUPPLY_WATTS, plan_watts, power_supply_watts
 from gpusizer.gpus.costs.rental import RentalOffer, quote_of, rental_quote
+from gpusizer.usecases.gpu_json import price_json
 
 CATALOGUE = load_catalogue()
 TODAY = date(2026, 11, 22)

@@ -9,16 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.answers.gpu_json import gpu_json
-from gpusizer.answers.models_for.models_request import ModelsRequest
-from gpusizer.answers.ranked_json import ranked_json
-from gpusizer.answers.requests.request import CompareRequest, SizeRequest
-from gpusizer.answers.requests.training_request import TrainingRequest
-from gpusizer.answers.trainer import train
+from gpusizer.advice.ranking import Ranked
 from gpusizer.core.errors import GpusizerError, InvalidRequest, UnknownGpu
 from gpusizer.core.units import GB, GIB, MIB, TERA
 from gpusizer.fit.machine_words import KindWords, is_rig, parse_kind, parse_rig, split_machines
-from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.study import Study, device_class_of
 from gpusizer.gpus import Gpu, load_catalogue, saved_gpus
 from gpusizer.gpus.costs.power import plan_watts
@@ -29,6 +23,12 @@ from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.workload import Workload
 from gpusizer.text import say_error, say_note
 from gpusizer.ui.page.page_state import PageState
+from gpusizer.usecases.gpu_json import gpu_json
+from gpusizer.usecases.models_for.models_request import ModelsRequest
+from gpusizer.usecases.ranked_json import ranked_json
+from gpusizer.usecases.requests.request import CompareRequest, SizeRequest
+from gpusizer.usecases.requests.training_request import TrainingRequest
+from gpusizer.usecases.trainer import train
 from tests.any_json import any_json
 from tests.asking import size
 from tests.documents import document

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from gpusizer.answers.launch.containers import CONTAINERS
-from gpusizer.answers.launch.deployment import Deployment, deployment_of
-from gpusizer.answers.report import Report
+from gpusizer.launch.containers import CONTAINERS
+from gpusizer.launch.deployment import Deployment, deployment_of
+from gpusizer.usecases.report import Report
 from tests.asking import size
 from tests.sizers import embedded_sizer
 

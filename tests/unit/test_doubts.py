@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.misses import find_misses
-from gpusizer.answers.report import Report
-from gpusizer.answers.sizer import Sizer
 from gpusizer.core.messages import Note
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import build_profile
 from gpusizer.text import LANGUAGES, say_note, text
+from gpusizer.usecases.misses import find_misses
+from gpusizer.usecases.report import Report
+from gpusizer.usecases.sizer import Sizer
 from tests.asking import size
 from tests.builders import Config, group, llama, snapshot
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.derivation import derivation
-from gpusizer.answers.report import Report
 from gpusizer.core.byte_ranges import Provenance
 from gpusizer.core.errors import ModelUnreadable
 from gpusizer.hub.model_ref import ModelRef
@@ -19,6 +17,8 @@ from gpusizer.memory.engines import ENGINES, Split
 from gpusizer.model.draft import method_of
 from gpusizer.model.profile import DraftModel, build_profile
 from gpusizer.text import LANGUAGES, say_note
+from gpusizer.usecases.derivation import derivation
+from gpusizer.usecases.report import Report
 from scrapers.readme.model_card import read_card
 from tests.asking import size
 from tests.drafts import EAGLE3, eagle3, fetching

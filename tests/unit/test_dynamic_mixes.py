@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from gpusizer.answers.report import EstimateRow
 from gpusizer.core.byte_ranges import Provenance
 from gpusizer.core.errors import UnknownQuant
 from gpusizer.core.units import GIB
@@ -13,6 +12,7 @@ from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.dynamic import all_mixes, mix_of, mixes
 from gpusizer.memory.quants.table import all_quants
 from gpusizer.text import say_note
+from gpusizer.usecases.report import EstimateRow
 from tests.asking import size
 from tests.sizers import embedded_sizer
 

@@ -10,16 +10,16 @@ import gradio as gr
 import pytest
 from gradio.utils import get_function_description
 
-from gpusizer.answers.requests.request_docs import described_fields
 from gpusizer.core.errors import InvalidRequest
-from gpusizer.ui.questions.endpoint import Endpoint
-from gpusizer.ui.questions.endpoints import (
+from gpusizer.ui.server.endpoint import Endpoint
+from gpusizer.ui.server.endpoints import (
     COMPARE_GPUS,
     LIST_GPUS,
     MODELS_FOR_GPU,
     PUBLIC,
     TRAIN_MODEL,
 )
+from gpusizer.usecases.requests.request_docs import described_fields
 
 pytestmark = pytest.mark.anyio
 

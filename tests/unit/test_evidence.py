@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.launch.benchmark import Benchmark
-from gpusizer.answers.published_runs import (
+from gpusizer.advice.ranking import Ranked
+from gpusizer.launch.benchmark import Benchmark
+from gpusizer.text import say_note
+from gpusizer.usecases.published_runs import (
     PublishedRun,
     build_index,
     find_runs,
     published_runs,
 )
-from gpusizer.answers.ranked_json import benchmark_of
-from gpusizer.answers.report import Report
-from gpusizer.fit.ranking import Ranked
-from gpusizer.text import say_note
+from gpusizer.usecases.ranked_json import benchmark_of
+from gpusizer.usecases.report import Report
 from tests.asking import compare, size
 from tests.sizers import embedded_sizer
 

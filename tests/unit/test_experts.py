@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.requests.resolution import resolve_workload
+from gpusizer.advice.capacity_limits import Plan
+from gpusizer.advice.remedies import RULES
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.units import MIB
-from gpusizer.fit.advice.capacity_limits import Plan
-from gpusizer.fit.advice.remedies import RULES
 from gpusizer.fit.division import asked_split, refused_degrees, resolve_experts
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.study import Study
@@ -25,6 +24,7 @@ from gpusizer.memory.weight_sizes import weight_sizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import build_profile
 from gpusizer.model.tensor_roles import is_expert
+from gpusizer.usecases.requests.resolution import resolve_workload
 from tests.asking import size
 from tests.builders import llama
 from tests.families import qwen3_moe

@@ -12,15 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.answers.derivation import DerivationStep, derivation
-from gpusizer.answers.exports import (
-    ESTIMATE_COLUMNS,
-    RANKING_COLUMNS,
-    estimates_csv,
-    inert,
-    ranking_csv,
-)
-from gpusizer.answers.report import Report
 from gpusizer.core.byte_ranges import Provenance
 from gpusizer.core.printable import printable
 from gpusizer.text import LANGUAGES, Language, say_note
@@ -28,6 +19,15 @@ from gpusizer.ui.presenters.beside.bars import shown_rows
 from gpusizer.ui.presenters.derivation import derivation_html
 from gpusizer.ui.presenters.markdown import markdown, plain
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.derivation import DerivationStep, derivation
+from gpusizer.usecases.exports import (
+    ESTIMATE_COLUMNS,
+    RANKING_COLUMNS,
+    estimates_csv,
+    inert,
+    ranking_csv,
+)
+from gpusizer.usecases.report import Report
 from tests.asking import size
 from tests.sizers import embedded_sizer
 

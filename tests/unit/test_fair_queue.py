@@ -10,7 +10,7 @@ import pytest
 from gradio.queueing import Queue
 
 from gpusizer.ui.page.fair_queue import FairQueue
-from gpusizer.ui.questions.work_pool import WorkPool
+from gpusizer.ui.server.work_pool import WorkPool
 from tests.pool_work import a_while, asking, nothing_used, request_of, working
 from tests.visitors import PATIENCE_SECONDS
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpusizer.answers.figures.memory import (
+from gpusizer.fit.study import Study
+from gpusizer.usecases.figures.memory import (
     Point,
     capacities,
     context_curves,
@@ -12,7 +13,7 @@ from gpusizer.answers.figures.memory import (
     few_levels,
     stacks,
 )
-from gpusizer.answers.figures.speeds import (
+from gpusizer.usecases.figures.speeds import (
     Offer,
     limit,
     mark_frontier,
@@ -20,8 +21,7 @@ from gpusizer.answers.figures.speeds import (
     user_speed,
     user_speeds,
 )
-from gpusizer.answers.report import Report
-from gpusizer.fit.study import Study
+from gpusizer.usecases.report import Report
 from tests.asking import size
 from tests.counting import steps_of
 from tests.sizers import embedded_sizer

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gpusizer.answers.report import Report
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.fit.filters import GpuFilter, board_limits, most_boards, narrowed
 from gpusizer.gpus import Gpu, Price, load_catalogue
 from gpusizer.gpus.costs import rental_quote
 from gpusizer.gpus.purpose import Criterion, purpose_of, training_flops
 from gpusizer.text import say_note
+from gpusizer.usecases.report import Report
 from tests.asking import listing, size
 from tests.documents import document
 from tests.sizers import embedded_sizer

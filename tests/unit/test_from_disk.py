@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.cli.details import details_text
 from gpusizer.core.units import GB, GIB
 from gpusizer.fit.machine import SYSTEM_BYTES
@@ -21,6 +20,7 @@ from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.text import LANGUAGES, say_note
 from gpusizer.ui.presenters.models_for import columns
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.models_for.models_answer import ModelsFor
 from tests.asking import compare, models_for, size
 from tests.builders import llama, llama_70b
 from tests.families import qwen3_moe

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.report import Report
-from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import InvalidRequest, UnknownQuant
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.model_ref import ModelRef
@@ -22,6 +20,8 @@ from gpusizer.ui.page.answering import answer
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.report import Report
+from gpusizer.usecases.sizer import Sizer
 from tests.asking import size
 from tests.gguf_snapshots import HEADER_BYTES, SIZES_8B, file_variant, gguf_snapshot, tensor_bytes
 from tests.hub_emulator.gguf_models import Shaped, llama_metadata, llama_tensors

@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 from gguf.constants import MODEL_ARCH_NAMES
 
-from gpusizer.answers.requests.request import SizeRequest
-from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import InvalidRequest, UnknownQuant
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.gpus import load_catalogue
@@ -26,6 +24,8 @@ from gpusizer.model.profile import build_profile
 from gpusizer.model.tensor_roles import Kind, Part, Slot
 from gpusizer.model.weights import WeightGroup
 from gpusizer.text import say_note
+from gpusizer.usecases.requests.request import SizeRequest
+from gpusizer.usecases.sizer import Sizer
 from tests.asking import size
 from tests.builders import llama
 from tests.families import gpt_oss_20b, qwen3_next

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from gpusizer.answers.gpu_json import gpu_json
 from gpusizer.core.errors import UnknownGpu
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.units import MIB
 from gpusizer.gpus import Catalogue, Gpu, load_catalogue
 from gpusizer.gpus.names import candidate_keys, name_key
 from gpusizer.text import say_note
+from gpusizer.usecases.gpu_json import gpu_json
 from tests.documents import document
 
 

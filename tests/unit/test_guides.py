@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import pytest
 
-from gpusizer.answers.report import EstimateRow
+from gpusizer.advice.ranking import Ranked
 from gpusizer.core.units import GB, GIB
 from gpusizer.fit.fit import Verdict
-from gpusizer.fit.ranking import Ranked
+from gpusizer.usecases.report import EstimateRow
 from tests.asking import size
 from tests.sizers import embedded_sizer
 

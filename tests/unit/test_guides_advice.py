@@ -13,17 +13,17 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.report import Report
-from gpusizer.answers.requests.training_request import TrainingRequest
-from gpusizer.answers.trainer import train
-from gpusizer.answers.training_report import TrainingReport
+from gpusizer.advice.ranking import Ranked
 from gpusizer.cli.summary import train_summary
 from gpusizer.fit.fit import Verdict
-from gpusizer.fit.ranking import Ranked
 from gpusizer.text import say_note
 from gpusizer.training.ranking import RankedTraining
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.training import training_html
+from gpusizer.usecases.report import Report
+from gpusizer.usecases.requests.training_request import TrainingRequest
+from gpusizer.usecases.trainer import train
+from gpusizer.usecases.training_report import TrainingReport
 from tests.asking import size
 from tests.pages import Page
 from tests.priced_day import priced_day

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gpusizer.answers.sizer import Sizer
 from gpusizer.core.dtypes import DTYPE_BITS
 from gpusizer.core.errors import GpusizerError
 from gpusizer.gpus import load_catalogue
@@ -25,6 +24,7 @@ from gpusizer.model.architecture.config import SYNONYMS
 from gpusizer.model.packing import WEIGHT_SUFFIXES
 from gpusizer.model.profile import build_profile
 from gpusizer.text import say_note
+from gpusizer.usecases.sizer import Sizer
 from tests.asking import compare, models_for, size, training
 from tests.builders import group, snapshot, tiny
 from tests.nightly import NIGHTLY

@@ -13,7 +13,6 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
 
-from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import (
     GatedModel,
     GpusizerError,
@@ -25,15 +24,16 @@ from gpusizer.core.errors import (
 from gpusizer.core.settings import Settings
 from gpusizer.gpus import load_catalogue
 from gpusizer.text import LANGUAGES, Language, say_error
-from gpusizer.ui.questions.answer_cache import AnswerCache, Answers
-from gpusizer.ui.questions.endpoints import PUBLIC
-from gpusizer.ui.questions.metrics import Metrics
-from gpusizer.ui.questions.work_pool import WorkPool
+from gpusizer.ui.server.answer_cache import AnswerCache, Answers
 from gpusizer.ui.server.doors.call_validation import Functions, check_call
 from gpusizer.ui.server.doors.request_limits import MAX_BODY_BYTES, RequestLimits
+from gpusizer.ui.server.endpoints import PUBLIC
 from gpusizer.ui.server.health import HubState
 from gpusizer.ui.server.http_api import http_api
 from gpusizer.ui.server.http_status import retry_after_seconds
+from gpusizer.ui.server.metrics import Metrics
+from gpusizer.ui.server.work_pool import WorkPool
+from gpusizer.usecases.sizer import Sizer
 from tests.one_repository import Repository
 
 pytestmark = pytest.mark.anyio

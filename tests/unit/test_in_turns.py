@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.launch import launch_command
-from gpusizer.answers.report import Report
-from gpusizer.fit.advice.in_turns import FEWEST_AT_ONCE
+from gpusizer.advice.in_turns import FEWEST_AT_ONCE
 from gpusizer.fit.demands import READING_SPEED
+from gpusizer.launch import launch_command
 from gpusizer.text import say_note
+from gpusizer.usecases.report import Report
 from tests.asking import size
 from tests.priced_day import priced_day
 from tests.sizers import embedded_sizer

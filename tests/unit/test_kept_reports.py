@@ -9,13 +9,13 @@ from typing import Any
 import gradio as gr
 import pytest
 
-from gpusizer.answers.report import Report
-from gpusizer.answers.requests.question import Question
-from gpusizer.answers.sizer import Sizer
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import Fetch, RepoSnapshot
 from gpusizer.ui.page.asked import FormCall, Wish
 from gpusizer.ui.page.handlers import Handlers
+from gpusizer.usecases.report import Report
+from gpusizer.usecases.requests.question import Question
+from gpusizer.usecases.sizer import Sizer
 from tests.builders import tiny
 from tests.hostile import VISITORS_TOKEN
 from tests.sizers import embedded_sizer

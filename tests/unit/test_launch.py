@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusizer.answers.launch import LAUNCHERS, LaunchPlan, launch_command
-from gpusizer.answers.launch.base import LaunchDraft
 from gpusizer.core.errors import InvalidModelId
 from gpusizer.core.messages import Note
 from gpusizer.fit.fit import Verdict
+from gpusizer.launch import LAUNCHERS, LaunchPlan, launch_command
+from gpusizer.launch.base import LaunchDraft
 from gpusizer.memory.engines import ENGINES, Split
 from tests.asking import size
 from tests.drafts import EAGLE3, eagle3, fetching

@@ -13,13 +13,13 @@ import pytest
 from bench import llama_cpp as bench_llama_cpp
 from bench import start_up_logs
 from bench.errors import Comparison
-from gpusizer.answers.logs.contribution import row_of
-from gpusizer.answers.logs.log_checks import LogCheck, check
-from gpusizer.answers.logs.log_comparison import LogComparison, Predicted, Prediction, compare_log
-from gpusizer.answers.logs.parse import parse_log
-from gpusizer.answers.logs.run_request import LogRequest, gguf_slug, request_of
 from gpusizer.core.errors import HubUnreachable, InvalidRequest, UnknownGpu
 from gpusizer.core.messages import Note
+from gpusizer.logs.contribution import row_of
+from gpusizer.logs.log_checks import LogCheck, check
+from gpusizer.logs.log_comparison import LogComparison, Predicted, Prediction, compare_log
+from gpusizer.logs.parse import parse_log
+from gpusizer.logs.run_request import LogRequest, gguf_slug, request_of
 from gpusizer.text import say_note
 from tests import engine_logs
 from tests.log_facts import TABLE

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from gpusizer.answers.logs.lines import MAX_CHARS, MAX_LINES, clean, hub_id_of, read_text
-from gpusizer.answers.logs.parse import parse_log
 from gpusizer.core.errors import InvalidRequest
+from gpusizer.logs.lines import MAX_CHARS, MAX_LINES, clean, hub_id_of, read_text
+from gpusizer.logs.parse import parse_log
 from gpusizer.text import say_note
 from tests import engine_logs
 from tests.documents import document

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.conclusion.clauses import Conclusion
-from gpusizer.answers.requests.request import SizeRequest
-from gpusizer.answers.requests.selection import select_quants
+from gpusizer.advice.conclusion.clauses import Conclusion
+from gpusizer.advice.ranking import Ranked
 from gpusizer.fit.demands import DEFAULT_MAX_LOSS, Demands
 from gpusizer.fit.losses import quality_at
-from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.verdict import Verdict
 from gpusizer.memory.quants import all_quants
 from gpusizer.quality.quality import WORDS, LossWord
 from gpusizer.text import say_note
+from gpusizer.usecases.requests.request import SizeRequest
+from gpusizer.usecases.requests.selection import select_quants
 from tests.asking import compare, models_for, size
 from tests.sizers import embedded_sizer
 

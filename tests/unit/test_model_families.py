@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.answers.models_for.families import KINDS, Kind, Member, fold, read_name
+from gpusizer.usecases.models_for.families import KINDS, Kind, Member, fold, read_name
 from tests.sizers import embedded_sizer
 
 LLAMA = (32, 4096)

@@ -7,23 +7,6 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.models_for.live_use import months_of
-from gpusizer.answers.models_for.model_library import CandidateModel, ModelLibrary
-from gpusizer.answers.models_for.models_answer import ModelsFor
-from gpusizer.answers.models_for.ordering import _least_bytes, place_of
-from gpusizer.answers.near_models import (
-    by_loose_names,
-    known_models,
-    meant_model,
-    models_alike,
-    near_models,
-    suggesting_models,
-)
-from gpusizer.answers.requests.request import SizeRequest
-from gpusizer.answers.requests.selection import select_quants
-from gpusizer.answers.requests.training_request import TrainingRequest
-from gpusizer.answers.sizer import Sizer
-from gpusizer.answers.trainer import train
 from gpusizer.cli import Roots, run
 from gpusizer.core.errors import (
     GatedModel,
@@ -45,6 +28,23 @@ from gpusizer.model.tasks import TASKS, task_of
 from gpusizer.text import LANGUAGES, say_error, say_note
 from gpusizer.ui.presenters.pieces.errors import error_html
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.models_for.live_use import months_of
+from gpusizer.usecases.models_for.model_library import CandidateModel, ModelLibrary
+from gpusizer.usecases.models_for.models_answer import ModelsFor
+from gpusizer.usecases.models_for.ordering import _least_bytes, place_of
+from gpusizer.usecases.near_models import (
+    by_loose_names,
+    known_models,
+    meant_model,
+    models_alike,
+    near_models,
+    suggesting_models,
+)
+from gpusizer.usecases.requests.request import SizeRequest
+from gpusizer.usecases.requests.selection import select_quants
+from gpusizer.usecases.requests.training_request import TrainingRequest
+from gpusizer.usecases.sizer import Sizer
+from gpusizer.usecases.trainer import train
 from tests.asking import models_for
 from tests.builders import llama
 from tests.counting import steps_of

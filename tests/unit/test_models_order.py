@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.answers.models_for.live_use import (
+from gpusizer.cli.details import details_text
+from gpusizer.core.errors import HubRateLimited, HubUnreachable
+from gpusizer.hub.listed_models import ListedModel, Listing
+from gpusizer.text import LANGUAGES, say_note
+from gpusizer.ui.presenters.models_for import columns, copies_html, models_for_html
+from gpusizer.ui.presenters.pieces.grid import grid_value
+from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.models_for.live_use import (
     ModelUse,
     age_level,
     embedded_use,
@@ -20,18 +27,11 @@ from gpusizer.answers.models_for.live_use import (
     use_now,
     with_listing,
 )
-from gpusizer.answers.models_for.model_library import ModelLibrary
-from gpusizer.answers.models_for.models_answer import ModelsFor
-from gpusizer.answers.models_for.models_request import LICENSES
-from gpusizer.answers.models_for.ordering import FamilyUse
-from gpusizer.answers.sizer import Sizer
-from gpusizer.cli.details import details_text
-from gpusizer.core.errors import HubRateLimited, HubUnreachable
-from gpusizer.hub.listed_models import ListedModel, Listing
-from gpusizer.text import LANGUAGES, say_note
-from gpusizer.ui.presenters.models_for import columns, copies_html, models_for_html
-from gpusizer.ui.presenters.pieces.grid import grid_value
-from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.models_for.model_library import ModelLibrary
+from gpusizer.usecases.models_for.models_answer import ModelsFor
+from gpusizer.usecases.models_for.models_request import LICENSES
+from gpusizer.usecases.models_for.ordering import FamilyUse
+from gpusizer.usecases.sizer import Sizer
 from tests.asking import models_for
 from tests.sizers import embedded_sizer
 

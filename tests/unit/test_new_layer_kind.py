@@ -11,8 +11,6 @@ from typing import ClassVar
 
 import pytest
 
-from gpusizer.answers.derivation import derivation
-from gpusizer.fit.speed.work import attention_flops
 from gpusizer.memory.engines.base import Split
 from gpusizer.memory.engines.llama_layers import sequence_bytes
 from gpusizer.memory.engines.llama_versions import BUILDS
@@ -27,7 +25,9 @@ from gpusizer.model.architecture.layer_kinds import Layer, LayerWord
 from gpusizer.model.architecture.layer_kinds.parts import CachePart, TokenPart
 from gpusizer.model.architecture.layer_source import LayerKind, LayerSource
 from gpusizer.model.profile import build_profile
+from gpusizer.speed.work import attention_flops
 from gpusizer.text import say_note
+from gpusizer.usecases.derivation import derivation
 from tests.asking import size
 from tests.builders import tiny
 from tests.drafts import fetching

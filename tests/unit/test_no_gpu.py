@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.misses import find_misses
 from gpusizer.cli.details import details_text
 from gpusizer.cli.summary import SUMMARIES
 from gpusizer.core.units import GIB
@@ -14,6 +13,7 @@ from gpusizer.fit.machine import SYSTEM_BYTES
 from gpusizer.text import LANGUAGES, say_note
 from gpusizer.ui.presenters.markdown import markdown
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.misses import find_misses
 from tests.answers.test_contract import check
 from tests.asking import size
 from tests.nightly import paired

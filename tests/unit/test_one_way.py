@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from gpusizer.fit.advice.policies import POLICIES
+from gpusizer.advice.policies import POLICIES
 from gpusizer.fit.verdict import Verdict
 from gpusizer.ui.page.answering import answer
 from gpusizer.ui.page.page_state import PageState

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.report import Report
-from gpusizer.fit.speed.prefill import flops_per_second
-from gpusizer.fit.speed.work import ModelFacts, Work
+from gpusizer.speed.prefill import flops_per_second
+from gpusizer.speed.work import ModelFacts, Work
 from gpusizer.text import say_note
+from gpusizer.usecases.report import Report
 from tests.asking import size
 from tests.sizers import embedded_sizer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpusizer.answers.ranked_json import ranked_json
+from gpusizer.advice.ranking import Ranked
 from gpusizer.core.units import GB, GIB
 from gpusizer.fit.fit import Verdict
 from gpusizer.fit.machine import Machine
@@ -15,8 +15,8 @@ from gpusizer.fit.part_speed import (
     MEMORY_EFFICIENCY,
     system_memory,
 )
-from gpusizer.fit.ranking import Ranked
 from gpusizer.text import say_note
+from gpusizer.usecases.ranked_json import ranked_json
 from tests.asking import size
 from tests.documents import document
 from tests.speed_cases import LLAMA, SIZER, card, likely, on

@@ -12,8 +12,8 @@ import pytest
 from bench.front_door import report
 from bench.measurements import load_profile, load_snapshot
 from bench.pictures import predictions
+from gpusizer.advice.ranking import Ranked
 from gpusizer.fit.picture_time import kind_of_denoiser, picture_runs, step_flops
-from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.snapshot import Component

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.requests.question import Question
-from gpusizer.answers.requests.request import SizeRequest
-from gpusizer.answers.sizer import Sizer
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.page.answering import answer, compare, rank
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.beside.side_by_side import side_by_side_html
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.serving_plan import serving_plan_html
+from gpusizer.usecases.requests.question import Question
+from gpusizer.usecases.requests.request import SizeRequest
+from gpusizer.usecases.sizer import Sizer
 from tests.sizers import embedded_sizer
 
 QUESTION = PageState(

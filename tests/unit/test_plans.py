@@ -8,21 +8,21 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.launch import launch_command
-from gpusizer.answers.requests.request import CompareRequest, SizeRequest
+from gpusizer.advice.parallelism_plans import RunPlan
+from gpusizer.advice.ranking import Ranked
 from gpusizer.core.units import GB
 from gpusizer.fit.division import costs, divides, obstacles
 from gpusizer.fit.fit import Verdict
-from gpusizer.fit.parallelism.parallelism_plans import RunPlan
-from gpusizer.fit.parallelism.platforms import BoardLink, platforms, setup_of
-from gpusizer.fit.ranking import Ranked
+from gpusizer.fit.platforms import BoardLink, platforms, setup_of
 from gpusizer.gpus import load_catalogue
+from gpusizer.launch import launch_command
 from gpusizer.memory.engines import Split
 from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import build_profile
 from gpusizer.text import LANGUAGES, say_note
 from gpusizer.ui.presenters.beside.side_by_side import side_by_side_html
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.requests.request import CompareRequest, SizeRequest
 from tests.asking import compare, size
 from tests.builders import llama
 from tests.sizers import embedded_sizer

@@ -8,7 +8,6 @@ from itertools import pairwise
 import gradio as gr
 import pytest
 
-from gpusizer.answers.figures.speeds import price_speed
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.units import GIB
 from gpusizer.fit.fit import Verdict
@@ -33,6 +32,7 @@ from gpusizer.ui.presenters.tables import (
     ranking_html,
 )
 from gpusizer.ui.presenters.tiles import ways_to_get_html
+from gpusizer.usecases.figures.speeds import price_speed
 from tests.nightly import paired
 from tests.pages import ENGLISH, LLAMA, OF_EACH_KIND, Page, cards, cells, column_of, page_markup
 from tests.sizers import embedded_sizer

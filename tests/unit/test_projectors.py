@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.sizer import Sizer
 from gpusizer.core.units import MIB
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.projector import projector_buffer
 from gpusizer.model.profile import build_profile
 from gpusizer.text import say_note
+from gpusizer.usecases.sizer import Sizer
 from tests.asking import size
 from tests.builders import group, llama, with_tensors
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.answers.gpu_json import price_json
 from gpusizer.cli.summary import price_cell as price_table_cell
 from gpusizer.gpus import Gpu, Price, load_catalogue
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
@@ -17,6 +16,7 @@ from gpusizer.gpus.purchase import PurchaseOffer, is_old, last_day, street_price
 from gpusizer.text import LANGUAGES, Language, say_note
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.prices import buy_cell, price_cell, price_text
+from gpusizer.usecases.gpu_json import price_json
 
 CATALOGUE = load_catalogue()
 TODAY = date(2026, 11, 22)

@@ -10,9 +10,6 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.exports import estimates_csv, ranking_csv
-from gpusizer.answers.figures.memory import loss_points
-from gpusizer.answers.report import Report
 from gpusizer.cli.details import details_text
 from gpusizer.cli.summary import size_summary
 from gpusizer.quality.quality import LIMITS, WORDS, LossWord
@@ -25,7 +22,10 @@ from gpusizer.ui.presenters.charts.loss_scatter import height_of, loss_picture
 from gpusizer.ui.presenters.markdown import markdown
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.tables import RANKING_COLUMNS, memory_html
-from gpusizer.ui.questions.short_answers import shortened
+from gpusizer.ui.server.short_answers import shortened
+from gpusizer.usecases.exports import estimates_csv, ranking_csv
+from gpusizer.usecases.figures.memory import loss_points
+from gpusizer.usecases.report import Report
 from tests.asking import size
 from tests.pages import ENGLISH, Page, column_of
 from tests.sizers import embedded_sizer

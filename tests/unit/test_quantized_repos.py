@@ -9,13 +9,6 @@ from typing import Any
 import pytest
 
 from bench.measurements import load_profile
-from gpusizer.answers.models_for.models_request import ModelsRequest
-from gpusizer.answers.report import Report
-from gpusizer.answers.requests.request import CompareRequest, SizeRequest
-from gpusizer.answers.requests.selection import select_quants
-from gpusizer.answers.requests.training_request import TrainingRequest
-from gpusizer.answers.sizer import Sizer
-from gpusizer.answers.trainer import train
 from gpusizer.cli.details import details_text
 from gpusizer.core.errors import HubRateLimited, InvalidRequest, UnknownQuant
 from gpusizer.core.messages import Note
@@ -27,6 +20,13 @@ from gpusizer.hub.listed_models import QuantizedRepo
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.memory.quants.native import native_under
 from gpusizer.text import say_error, say_note
+from gpusizer.usecases.models_for.models_request import ModelsRequest
+from gpusizer.usecases.report import Report
+from gpusizer.usecases.requests.request import CompareRequest, SizeRequest
+from gpusizer.usecases.requests.selection import select_quants
+from gpusizer.usecases.requests.training_request import TrainingRequest
+from gpusizer.usecases.sizer import Sizer
+from gpusizer.usecases.trainer import train
 from tests.asking import size
 from tests.builders import tiny
 from tests.sizers import embedded_sizer

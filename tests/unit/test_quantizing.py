@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.quantizing import Making, making_of
-from gpusizer.answers.report import Report
 from gpusizer.cli.summary import size_summary
 from gpusizer.core.byte_ranges import Amount
 from gpusizer.core.messages import Note
@@ -28,6 +26,8 @@ from gpusizer.model.tensor_roles import Kind
 from gpusizer.text import say_note
 from gpusizer.ui.presenters.beside.gpu_folds import gpu_folds_html
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.quantizing import Making, making_of
+from gpusizer.usecases.report import Report
 from tests.asking import compare, size
 from tests.builders import group, llama, tiny, with_tensors
 from tests.sizers import embedded_sizer

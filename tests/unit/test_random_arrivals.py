@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.fit.serving import replicas
-from gpusizer.fit.serving.facts import Scheduler
-from gpusizer.fit.serving.replicas import Promise, borne, pace_of
-from gpusizer.fit.serving.server import Server
-from gpusizer.fit.serving.simulation import simulated
-from gpusizer.fit.serving.steady import limit_of, most_at_random, random_arrivals
+from gpusizer.serving import replicas
+from gpusizer.serving.facts import Scheduler
+from gpusizer.serving.replicas import Promise, borne, pace_of
+from gpusizer.serving.server import Server
+from gpusizer.serving.simulation import simulated
+from gpusizer.serving.steady import limit_of, most_at_random, random_arrivals
 from tests.servers import server
 
 SERVERS = st.builds(

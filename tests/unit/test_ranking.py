@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.report import Report
-from gpusizer.answers.requests.request import RANKINGS
+from gpusizer.advice.ranking import Ranked, rank_gpus
 from gpusizer.core.units import GIB
 from gpusizer.fit.compatibility import runs_on
 from gpusizer.fit.division import COUNTS, max_boards, split_for
 from gpusizer.fit.fit import Verdict
-from gpusizer.fit.ranking import Ranked, rank_gpus
 from gpusizer.fit.study import Study
 from gpusizer.gpus import Catalogue, Price, load_catalogue
 from gpusizer.gpus.purpose import purpose_of, training_flops
@@ -22,6 +20,8 @@ from gpusizer.memory.engines import ENGINES, Split
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.workload import Workload
 from gpusizer.text import say_note
+from gpusizer.usecases.report import Report
+from gpusizer.usecases.requests.request import RANKINGS
 from tests.asking import compare, size
 from tests.nightly import paired
 from tests.sizers import embedded_sizer

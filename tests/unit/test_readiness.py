@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import pytest
 
 from bench.measurements import load_profile
-from gpusizer.answers.launch import base, snippets
-from gpusizer.answers.requests.request import SizeRequest
+from gpusizer.launch import base, snippets
 from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.readiness import Readiness, readiness
 from gpusizer.text import say_note
+from gpusizer.usecases.requests.request import SizeRequest
 from tests.launch_plans import command_of
 from tests.sizers import embedded_sizer
 

@@ -9,19 +9,18 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.conclusion.fit import others
-from gpusizer.answers.report import Report
+from gpusizer.advice.alternatives import break_even_months
+from gpusizer.advice.conclusion.fit import others
 from gpusizer.cli.summary import size_summary
-from gpusizer.fit.advice.alternatives import break_even_months
-from gpusizer.fit.advice.recommendation import (
+from gpusizer.fit.demands import READING_SPEED
+from gpusizer.fit.fit import Verdict
+from gpusizer.fit.recommendation import (
     SPARE_SHARE,
     Score,
     can_be_bought,
     can_be_rented,
     computer_of,
 )
-from gpusizer.fit.demands import READING_SPEED
-from gpusizer.fit.fit import Verdict
 from gpusizer.gpus import load_catalogue
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
 from gpusizer.gpus.on_offer import (
@@ -40,6 +39,7 @@ from gpusizer.ui.presenters.conclusion import unbroken
 from gpusizer.ui.presenters.markdown import markdown, plain
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.training import training_html
+from gpusizer.usecases.report import Report
 from tests.asking import size
 from tests.pages import Page
 from tests.priced_day import PRICED_DAY, priced_day, set_day

@@ -36,7 +36,7 @@ def test_steps_run_in_their_order_and_tests_at_last() -> None:
 
 
 def test_a_refused_source_stops_nothing() -> None:
-    run = Recorder("scrapers.prices")
+    run = Recorder("scripts.prices")
     results = refresh(run, list(STEPS))
     assert len(run.commands) == len(STEPS) + 1
     assert [result.name for result in results if result.status] == ["prices"]

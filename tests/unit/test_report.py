@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import load_catalogue
 from gpusizer.text import say_note
+from gpusizer.usecases.sizer import Sizer
 from tests.asking import size
 from tests.builders import llama
 from tests.sizers import embedded_sizer

@@ -10,8 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.answers.requests import request_docs
-from gpusizer.answers.requests.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.core.request_model import RequestModel, fields_of
 from gpusizer.core.tables import toml_of
@@ -20,6 +18,8 @@ from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS
 from gpusizer.gpus.names import GpuRequest, parse_gpu_request
 from gpusizer.memory.workload import Workload
 from gpusizer.text import say_error
+from gpusizer.usecases.requests import request_docs
+from gpusizer.usecases.requests.request import CompareRequest, ListingRequest, SizeRequest
 from tests.any_json import any_json
 
 

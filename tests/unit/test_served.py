@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from bench import front_door
-from gpusizer.answers.requests.request import CompareRequest, SizeRequest
 from gpusizer.core.units import significant
 from gpusizer.fit.demands import ServingLoad
-from gpusizer.fit.serving import Served
 from gpusizer.memory.workload import DEFAULT_CONTEXT
+from gpusizer.serving import Served
 from gpusizer.text import say_note
+from gpusizer.usecases.requests.request import CompareRequest, SizeRequest
 from tests.servers import served_by_first
 
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"

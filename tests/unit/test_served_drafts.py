@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench import front_door
+from gpusizer.advice.ranking import Ranked
 from gpusizer.fit.demands import ServingLoad
-from gpusizer.fit.ranking import Ranked
-from gpusizer.fit.serving import Served
-from gpusizer.fit.serving.server import Guesses, Server
-from gpusizer.fit.serving.simulation import mean, simulated
-from gpusizer.fit.serving.steady import SPREAD, closed_loop, limit_of, random_arrivals
-from gpusizer.fit.speed import ModelFacts, Work
-from gpusizer.fit.speed.own_draft import OwnDraft
-from gpusizer.fit.speed.speculation import expected_tokens
+from gpusizer.serving import Served
+from gpusizer.serving.server import Guesses, Server
+from gpusizer.serving.simulation import mean, simulated
+from gpusizer.serving.steady import SPREAD, closed_loop, limit_of, random_arrivals
+from gpusizer.speed import ModelFacts, Work
+from gpusizer.speed.own_draft import OwnDraft
+from gpusizer.speed.speculation import expected_tokens
 from tests.asking import size
 from tests.servers import served_by_first, server
 from tests.sizers import embedded_sizer

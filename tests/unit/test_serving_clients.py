@@ -9,8 +9,8 @@ import pytest
 
 from bench.measurements import Row
 from bench.served_answers import first_token_of, is_median, version_of
-from gpusizer.fit.serving.server import Server
-from gpusizer.fit.serving.simulation import Client, mean, percentile, simulated
+from gpusizer.serving.server import Server
+from gpusizer.serving.simulation import Client, mean, percentile, simulated
 from tests.servers import server
 
 NOTHING = dict.fromkeys(

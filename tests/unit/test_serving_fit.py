@@ -9,8 +9,8 @@ import pytest
 from bench.serving import narrowest
 from bench.serving_cases import read_cases
 from bench.serving_fit import Problem
-from gpusizer.fit.serving.constants import CONSTANT_TABLE, classes_of
-from gpusizer.fit.speed.classes import ROOT
+from gpusizer.serving.constants import CONSTANT_TABLE, classes_of
+from gpusizer.speed.classes import ROOT
 from tests.unit.test_serving_bursts import run_of
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.report import Report
 from gpusizer.core.errors import InvalidRequest
-from gpusizer.fit.advice.recommendation import firm_usd_per_hour
-from gpusizer.fit.serving.serving_rows import Replicas, ServingPlan
-from gpusizer.fit.speed.classes import SERVING
+from gpusizer.fit.recommendation import firm_usd_per_hour
 from gpusizer.gpus.on_offer import ended_support, why_not_on_offer
+from gpusizer.serving.serving_rows import Replicas, ServingPlan
+from gpusizer.speed.classes import SERVING
 from gpusizer.text import LANGUAGES, say_note
+from gpusizer.usecases.report import Report
 from tests.asking import size
 from tests.nightly import some
 from tests.sizers import embedded_sizer

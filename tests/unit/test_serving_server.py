@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusizer.fit.serving.facts import Order
-from gpusizer.fit.serving.replicas import Promise, borne, replicas_in_time
-from gpusizer.fit.serving.simulation import load_test_of, mean, percentile, simulated
-from gpusizer.fit.serving.steady import (
+from gpusizer.serving.facts import Order
+from gpusizer.serving.replicas import Promise, borne, replicas_in_time
+from gpusizer.serving.simulation import load_test_of, mean, percentile, simulated
+from gpusizer.serving.steady import (
     AT_ONCE,
     SPREAD,
     STATIC,

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.core.printable import json_text
 from gpusizer.text import say_note
-from gpusizer.ui.questions.short_answers import MAX_CHARACTERS, SHORT_FORMS, shortened
+from gpusizer.ui.server.short_answers import MAX_CHARACTERS, SHORT_FORMS, shortened
+from gpusizer.usecases.use_cases import USE_CASES
 from tests.sizers import embedded_sizer
 
 MODELS = (

@@ -9,11 +9,6 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.models_for.families import read_name
-from gpusizer.answers.models_for.model_library import ModelLibrary
-from gpusizer.answers.report import Report
-from gpusizer.answers.requests.request import CompareRequest, SizeRequest
-from gpusizer.answers.siblings import Sibling
 from gpusizer.core.units import significant
 from gpusizer.fit.demands import DEFAULT_DEMANDS, READING_SPEED
 from gpusizer.fit.losses import quality_at
@@ -21,6 +16,11 @@ from gpusizer.fit.verdict import Verdict
 from gpusizer.model.profile import build_profile
 from gpusizer.quality.quality import Increase, Quality, gains_more, word_of
 from gpusizer.text import say_note
+from gpusizer.usecases.models_for.families import read_name
+from gpusizer.usecases.models_for.model_library import ModelLibrary
+from gpusizer.usecases.report import Report
+from gpusizer.usecases.requests.request import CompareRequest, SizeRequest
+from gpusizer.usecases.siblings import Sibling
 from tests.asking import size
 from tests.builders import llama
 from tests.nightly import some

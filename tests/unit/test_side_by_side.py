@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from gpusizer.answers.requests.request import CompareRequest
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.page.answering import compare
 from gpusizer.ui.page.page_state import PageState
@@ -16,6 +15,7 @@ from gpusizer.ui.presenters.pieces.html import el, escape
 from gpusizer.ui.presenters.pieces.number_format import DASH
 from gpusizer.ui.presenters.pieces.side_table import Cell, side_table_html
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.requests.request import CompareRequest
 from tests.pages import ENGLISH
 from tests.sizers import embedded_sizer
 

@@ -17,8 +17,8 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
 
-from gpusizer.ui.questions.unread_answers import UNREAD_SECONDS
 from gpusizer.ui.server.doors.slow_readers import SlowReaders, close_unread
+from gpusizer.ui.server.unread_answers import UNREAD_SECONDS
 
 pytestmark = pytest.mark.anyio
 

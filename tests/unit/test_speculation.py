@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.fit.speed import ModelFacts, Work
-from gpusizer.fit.speed.decode import step_seconds
-from gpusizer.fit.speed.speculation import (
+from gpusizer.speed import ModelFacts, Work
+from gpusizer.speed.decode import step_seconds
+from gpusizer.speed.speculation import (
     Speculation,
     SpeculativeSpeeds,
     expected_tokens,

@@ -7,21 +7,23 @@ from dataclasses import asdict, replace
 import pytest
 
 from bench.measurements import load_profile
-from gpusizer.answers.ranked_json import ranked_json
-from gpusizer.fit.speed import (
+from gpusizer.memory.quants import find_quant
+from gpusizer.memory.weight_sizes import weight_sizes
+from gpusizer.memory.workload import Workload
+from gpusizer.speed import (
     ModelFacts,
     Rate,
     served_sequences,
     serving_tokens_per_second,
     tokens_per_second,
 )
-from gpusizer.fit.speed.classes import prefill_classes
-from gpusizer.fit.speed.decode import step_cost, step_seconds
-from gpusizer.fit.speed.kernels import launches_small_kernels
-from gpusizer.fit.speed.links import exchange_seconds, link_of
-from gpusizer.fit.speed.prefill import prompt_cost, prompt_token_seconds
-from gpusizer.fit.speed.rate import RateBand
-from gpusizer.fit.speed.tables import (
+from gpusizer.speed.classes import prefill_classes
+from gpusizer.speed.decode import step_cost, step_seconds
+from gpusizer.speed.kernels import launches_small_kernels
+from gpusizer.speed.links import exchange_seconds, link_of
+from gpusizer.speed.prefill import prompt_cost, prompt_token_seconds
+from gpusizer.speed.rate import RateBand
+from gpusizer.speed.tables import (
     Host,
     Throughput,
     engine_limits,
@@ -29,9 +31,7 @@ from gpusizer.fit.speed.tables import (
     host_of,
     prefill_table,
 )
-from gpusizer.memory.quants import find_quant
-from gpusizer.memory.weight_sizes import weight_sizes
-from gpusizer.memory.workload import Workload
+from gpusizer.usecases.ranked_json import ranked_json
 from tests.asking import size
 from tests.documents import document
 from tests.speed_cases import FACTS, LLAMA, MOE, PACE, SIZER, WORK, card, likely, on, speeds_on

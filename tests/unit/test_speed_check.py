@@ -13,14 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpusizer.answers.logs.contribution import issue_of
-from gpusizer.answers.logs.lines import MAX_CHARS, MAX_LINE_CHARS, clean
-from gpusizer.answers.logs.llama_bench import parse_llama_bench
-from gpusizer.answers.logs.log_checks import SpeedCheck, check, check_llama_bench
-from gpusizer.answers.logs.log_comparison import Prediction, compare_log
-from gpusizer.answers.logs.parse import parse_log
-from gpusizer.answers.logs.rules import ENGINE_LOGS, LogRule
 from gpusizer.core.errors import GpusizerError, InvalidRequest, UnknownGpu
+from gpusizer.logs.contribution import issue_of
+from gpusizer.logs.lines import MAX_CHARS, MAX_LINE_CHARS, clean
+from gpusizer.logs.llama_bench import parse_llama_bench
+from gpusizer.logs.log_checks import SpeedCheck, check, check_llama_bench
+from gpusizer.logs.log_comparison import Prediction, compare_log
+from gpusizer.logs.parse import parse_log
+from gpusizer.logs.rules import ENGINE_LOGS, LogRule
 from gpusizer.text import say_note
 from tests import engine_logs
 from tests.asking import size

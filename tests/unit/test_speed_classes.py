@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from gpusizer.answers.conclusion.clauses import unmeasured
-from gpusizer.answers.ranked_json import ranked_json
-from gpusizer.fit.speed.classes import board_of, decode_classes, format_class, prefill_classes
-from gpusizer.fit.speed.tables import (
+from gpusizer.advice.conclusion.clauses import unmeasured
+from gpusizer.speed.classes import board_of, decode_classes, format_class, prefill_classes
+from gpusizer.speed.tables import (
     band,
     band_table,
     decode_table,
     find,
     prefill_table,
 )
+from gpusizer.usecases.ranked_json import ranked_json
 from tests.asking import size
 from tests.sizers import embedded_sizer
 from tests.speed_cases import LLAMA, card, on

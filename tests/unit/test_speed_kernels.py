@@ -9,10 +9,12 @@ import pytest
 
 from bench import front_door
 from bench.measurements import load_profile
-from gpusizer.fit.speed import ModelFacts
-from gpusizer.fit.speed.classes import SERVING
-from gpusizer.fit.speed.decode import step_cost
-from gpusizer.fit.speed.kernels import (
+from gpusizer.memory.engines import ENGINES
+from gpusizer.memory.workload import Workload
+from gpusizer.speed import ModelFacts
+from gpusizer.speed.classes import SERVING
+from gpusizer.speed.decode import step_cost
+from gpusizer.speed.kernels import (
     Kernels,
     cache_reads,
     expert_launch_seconds,
@@ -21,11 +23,9 @@ from gpusizer.fit.speed.kernels import (
     step_times,
     unpacking_seconds,
 )
-from gpusizer.fit.speed.tables import (
+from gpusizer.speed.tables import (
     Pace,
 )
-from gpusizer.memory.engines import ENGINES
-from gpusizer.memory.workload import Workload
 from tests.speed_cases import LLAMA, WORK, card, speeds_on
 
 GPT_OSS = "openai/gpt-oss-20b"

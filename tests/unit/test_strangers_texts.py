@@ -9,8 +9,6 @@ from typing import Any, NoReturn
 import pandas as pd
 import pytest
 
-from gpusizer.answers.models_for.model_library import ModelLibrary
-from gpusizer.answers.sizer import Sizer
 from gpusizer.cli import Roots, run
 from gpusizer.core.errors import GpusizerError, MalformedRepo, UnsupportedDtype
 from gpusizer.gpus import load_catalogue
@@ -23,6 +21,8 @@ from gpusizer.ui.page.handlers import Handlers
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.pieces.errors import error_html
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.models_for.model_library import ModelLibrary
+from gpusizer.usecases.sizer import Sizer
 from tests.nightly import some
 from tests.poison import (
     POISON,

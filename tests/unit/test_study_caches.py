@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gc
 
-from gpusizer.answers.requests.request import SizeRequest
 from gpusizer.fit.audience import is_last_resort
 from gpusizer.fit.study import CacheScope, IdentityCache, ScopedCache
 from gpusizer.memory.quants import find_quant
+from gpusizer.usecases.requests.request import SizeRequest
 from tests.sizers import embedded_sizer
 
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.answers.sizer import Sizer
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.snapshot import Component, Config, Totals
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.model.tensor_roles import Kind
+from gpusizer.usecases.sizer import Sizer
 from scrapers.formats.shard_index import ShardIndex
 from scrapers.formats.weight_sets import RepoFile
 from scrapers.repository.totals import gated_component, pickled_component, torch_dtype

@@ -15,7 +15,6 @@ from typing import get_args
 
 import pytest
 
-from gpusizer.answers.models_for.ordering import How
 from gpusizer.core.errors import GpusizerError, HubUnreachable, MalformedRepo, NoWeights
 from gpusizer.core.tables import toml_of
 from gpusizer.fit.audience import rules
@@ -27,6 +26,7 @@ from gpusizer.quality.quality import WORDS as LOSS_WORDS
 from gpusizer.text import LANGUAGES, Language, say_error, sentences
 from gpusizer.text.languages import file_of, read_sentences
 from gpusizer.training.plan import METHODS, SHARDINGS
+from gpusizer.usecases.models_for.ordering import How
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = (ROOT / "gpusizer", ROOT / "scrapers")

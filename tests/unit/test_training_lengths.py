@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.requests.training_request import TrainingRequest
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.training.plan import TrainingPlan
+from gpusizer.usecases.requests.training_request import TrainingRequest
 from tests.training_cases import of
 
 

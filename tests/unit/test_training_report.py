@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.requests.training_request import TrainingRequest
+from gpusizer.advice.policies import in_order
 from gpusizer.core.errors import InvalidRequest
-from gpusizer.fit.advice.policies import in_order
 from gpusizer.fit.fit import Verdict
-from gpusizer.fit.speed.rate import Rate
 from gpusizer.gpus.costs.power import is_whole_computer
+from gpusizer.speed.rate import Rate
 from gpusizer.text import LANGUAGES, say_note, text
 from gpusizer.training.fit import fit_of, most_boards
 from gpusizer.training.plan import TrainingPlan, alone, with_precision
 from gpusizer.training.ranking import POLICIES, RankedTraining
 from gpusizer.ui.presenters.training import stacks_of
+from gpusizer.usecases.requests.training_request import TrainingRequest
 from tests.training_reports import CARDS, answer, as_json, llama_estimator
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from bench.measurements import load_profile
-from gpusizer.fit.speed.rate import Rate
 from gpusizer.gpus.costs import rent_usd_per_hour
+from gpusizer.speed.rate import Rate
 from gpusizer.training.fit import cost_of
 from gpusizer.training.memory import TrainingEstimator
 from gpusizer.training.plan import TrainingPlan

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from bench.measurements import load_profile
-from gpusizer.answers.trainer import bytes_per_parameter
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.model.packing import StoredQuantization
 from gpusizer.training.frozen import BASE_BYTES
@@ -23,6 +22,7 @@ from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import Matrix
 from gpusizer.training.sharding import share_of
 from gpusizer.training.stacks import find_stack
+from gpusizer.usecases.trainer import bytes_per_parameter
 
 LLAMA = "meta-llama/Llama-2-7b-hf"
 PARAMETERS = 6_738_415_616

@@ -19,8 +19,8 @@ from gradio.server_messages import EstimationMessage, ProcessCompletedMessage
 
 from gpusizer.ui.page.served_blocks import ServedBlocks
 from gpusizer.ui.page.sessions import Sessions, keep_less
-from gpusizer.ui.questions.unread_answers import UNREAD_SECONDS, Mailbox, UnreadAnswers
-from gpusizer.ui.questions.work_pool import PLACES
+from gpusizer.ui.server.unread_answers import UNREAD_SECONDS, Mailbox, UnreadAnswers
+from gpusizer.ui.server.work_pool import PLACES
 from tests.clock import Clock
 
 pytestmark = pytest.mark.anyio

@@ -15,10 +15,10 @@ from starlette.types import Message, Receive, Scope, Send
 
 from gpusizer.core.settings import Settings
 from gpusizer.core.work_turns import VISITOR, WorkTurns
-from gpusizer.ui.questions.asker import asker_of
-from gpusizer.ui.questions.work_pool import WorkPool
+from gpusizer.ui.server.asker import asker_of
 from gpusizer.ui.server.question_counter import QuestionCounter, key_of
 from gpusizer.ui.server.visitor_limits import VisitorLimits
+from gpusizer.ui.server.work_pool import WorkPool
 from tests.clock import Clock
 
 pytestmark = pytest.mark.anyio

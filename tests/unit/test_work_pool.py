@@ -15,11 +15,11 @@ from gpusizer.core.work_turns import OF_ONE_VISITOR, READING, TURNS, VISITOR, Wo
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.reading_steps import OnStep, ReadingStep
 from gpusizer.hub.snapshot import RepoSnapshot
-from gpusizer.ui.questions import answer_cache
-from gpusizer.ui.questions.answer_cache import Answer, AnswerCache, Answers
-from gpusizer.ui.questions.asker import asker_of, with_asker
-from gpusizer.ui.questions.reading import Reading
-from gpusizer.ui.questions.work_pool import WorkPool
+from gpusizer.ui.server import answer_cache
+from gpusizer.ui.server.answer_cache import Answer, AnswerCache, Answers
+from gpusizer.ui.server.asker import asker_of, with_asker
+from gpusizer.ui.server.reading import Reading
+from gpusizer.ui.server.work_pool import WorkPool
 from scrapers.cache.single_flight import SingleFlight
 from tests.builders import tiny
 from tests.pool_work import Work, a_while, asking, nothing_used, request_of, working

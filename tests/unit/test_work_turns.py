@@ -13,7 +13,7 @@ from gpusizer.core import time_budget
 from gpusizer.core.errors import ServerBusy
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.core.work_turns import READING, WAITING, WorkTurns
-from gpusizer.ui.questions.work_pool import PLACES
+from gpusizer.ui.server.work_pool import PLACES
 from scrapers.cache.single_flight import SingleFlight
 from tests.clock import Clock
 from tests.visitors import PATIENCE_SECONDS, Crowd, crowd

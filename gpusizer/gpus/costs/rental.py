@@ -1,6 +1,6 @@
 """Rental prices of a board: what providers ask, and what is likely to be paid.
 
-Offers are rows of `data/generated/rental_prices.csv`, which `python -m scrapers.prices` writes;
+Offers are rows of `data/generated/rental_prices.csv`, which `python -m scripts.prices` writes;
 `data/rental_labels.csv` says which boards a provider's label names. One label may name several
 boards ("H100 80GB": SXM or PCIe); then the quote of each counts it and is not exact.
 """

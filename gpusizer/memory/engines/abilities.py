@@ -38,7 +38,7 @@ class Abilities:
         amd_attention: its AMD kernels need a target that has a FlashAttention build.
         kinds: models that it runs.
         converts: quantizations that it makes of 16 bits while it loads, or by a program of its own;
-            its launcher (`answers/launch/`) has the words. GGUF files are made by llama.cpp's.
+            its launcher (`launch/`) has the words. GGUF files are made by llama.cpp's.
         loads_made: its command loads what llm-compressor leaves in a folder of the machine.
         reads: the files that it loads; a checkpoint has to be converted for engines of GGUF files.
         methods: methods whose quantized checkpoints it reads at any width and group, beside the

@@ -9,13 +9,7 @@ from functools import cache
 
 from cachetools import LRUCache
 
-from gpusizer.answers.comparison import ComparedGpu, Comparison
-from gpusizer.answers.conclusion.clauses import Conclusion
-from gpusizer.answers.figures.pictures import Pictures, pictures_of
-from gpusizer.answers.report import EstimateRow, Report
-from gpusizer.answers.requests.question import Question
-from gpusizer.answers.requests.request import CompareRequest, SizeRequest
-from gpusizer.answers.sizer import Sizer
+from gpusizer.advice.conclusion.clauses import Conclusion
 from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.fit.filters import narrowed
 from gpusizer.hub.snapshot import RepoSnapshot
@@ -25,7 +19,13 @@ from gpusizer.ui.presenters.beside.bars import shown_rows
 from gpusizer.ui.presenters.beside.side_by_side import Plans
 from gpusizer.ui.presenters.choices import PageAnswer, Tier, smallest_of_each_kind
 from gpusizer.ui.presenters.serving_plan import PLAN_ROWS
-from gpusizer.ui.questions.reading import attempt
+from gpusizer.ui.server.reading import attempt
+from gpusizer.usecases.comparison import ComparedGpu, Comparison
+from gpusizer.usecases.figures.pictures import Pictures, pictures_of
+from gpusizer.usecases.report import EstimateRow, Report
+from gpusizer.usecases.requests.question import Question
+from gpusizer.usecases.requests.request import CompareRequest, SizeRequest
+from gpusizer.usecases.sizer import Sizer
 
 Stored = Callable[[str], RepoSnapshot | None]
 """Returns the embedded snapshot of a model, without a request to the Hub; None where it is not

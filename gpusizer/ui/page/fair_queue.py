@@ -9,8 +9,8 @@ from typing import Any
 from gradio.block_function import BlockFunction
 from gradio.queueing import Event, Queue
 
-from gpusizer.ui.questions.asker import asker_of
-from gpusizer.ui.questions.work_pool import PLACES, WAITING, WorkPool
+from gpusizer.ui.server.asker import asker_of
+from gpusizer.ui.server.work_pool import PLACES, WAITING, WorkPool
 
 _UNDER_WAY = PLACES + WAITING
 """Calls that leave Gradio's line, which is one for all visitors, to wait in the pool's."""

@@ -12,14 +12,14 @@ from urllib.parse import parse_qsl, urlencode
 
 from pydantic import TypeAdapter, ValidationError
 
-from gpusizer.answers.models_for.models_request import LICENSES, ModelsRequest
-from gpusizer.answers.requests.request import SizeRequest
-from gpusizer.answers.requests.request_docs import described_fields
-from gpusizer.answers.requests.training_request import TrainingRequest
 from gpusizer.core.request_model import RequestModel, fields_of
 from gpusizer.memory.engines import ENGINES
 from gpusizer.model.tasks import TASKS
 from gpusizer.quality.quality import WORDS
+from gpusizer.usecases.models_for.models_request import LICENSES, ModelsRequest
+from gpusizer.usecases.requests.request import SizeRequest
+from gpusizer.usecases.requests.request_docs import described_fields
+from gpusizer.usecases.requests.training_request import TrainingRequest
 
 _MEMORY = ("used_gb", "usable_gb")
 _MACHINE = (*_MEMORY, "ram_gb", "ram_gb_per_s", "disk_gb_per_s")

@@ -10,12 +10,7 @@ from uuid import uuid4
 
 import gradio as gr
 
-from gpusizer.answers.comparison import Comparison
-from gpusizer.answers.conclusion.clauses import Conclusion
-from gpusizer.answers.model_card.own_terms import terms_of
-from gpusizer.answers.report import Report
-from gpusizer.answers.requests.question import Question
-from gpusizer.answers.sizer import Sizer
+from gpusizer.advice.conclusion.clauses import Conclusion
 from gpusizer.core.errors import GpusizerError
 from gpusizer.fit.machine_words import is_mixed, split_machines
 from gpusizer.gpus import saved_gpus
@@ -48,8 +43,13 @@ from gpusizer.ui.presenters.serving_plan import serving_plan_html
 from gpusizer.ui.presenters.share import download
 from gpusizer.ui.presenters.tab_examples import comparisons
 from gpusizer.ui.presenters.tables import memory_html, ranking_columns, ranking_html
-from gpusizer.ui.questions.answer_cache import ForVisitor
-from gpusizer.ui.questions.reading import RANKED, Reading, attempt, told
+from gpusizer.ui.server.answer_cache import ForVisitor
+from gpusizer.ui.server.reading import RANKED, Reading, attempt, told
+from gpusizer.usecases.comparison import Comparison
+from gpusizer.usecases.model_card.own_terms import terms_of
+from gpusizer.usecases.report import Report
+from gpusizer.usecases.requests.question import Question
+from gpusizer.usecases.sizer import Sizer
 
 _TABS = (*FORMS, "know")
 PARTS = {"catalogue": "compare", "log": "know"}

@@ -7,15 +7,9 @@ from functools import partial
 
 import gradio as gr
 
-from gpusizer.answers.logs.log_checks import check
-from gpusizer.answers.models_for.models_request import ModelsRequest
-from gpusizer.answers.requests.request import ListingRequest
-from gpusizer.answers.requests.training_request import TrainingRequest
-from gpusizer.answers.sizer import Sizer
-from gpusizer.answers.trainer import train
-from gpusizer.answers.training_report import TrainingReport
 from gpusizer.core.errors import GpusizerError
 from gpusizer.hub.reading_steps import OnStep, watched
+from gpusizer.logs.log_checks import check
 from gpusizer.ui.page.asked import START, FormCall, Shown
 from gpusizer.ui.page.forms import FORMS, OF_NAMED_GPUS, Form, query_of
 from gpusizer.ui.presenters.catalogue import COLUMNS as CATALOGUE_COLUMNS
@@ -27,9 +21,15 @@ from gpusizer.ui.presenters.pieces.frame import waiting_html
 from gpusizer.ui.presenters.pieces.grid import grid_value
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.training import training_html
-from gpusizer.ui.questions.answer_cache import ForVisitor
-from gpusizer.ui.questions.endpoints import with_rights
-from gpusizer.ui.questions.reading import RANKED, Reading, attempt, told
+from gpusizer.ui.server.answer_cache import ForVisitor
+from gpusizer.ui.server.endpoints import with_rights
+from gpusizer.ui.server.reading import RANKED, Reading, attempt, told
+from gpusizer.usecases.models_for.models_request import ModelsRequest
+from gpusizer.usecases.requests.request import ListingRequest
+from gpusizer.usecases.requests.training_request import TrainingRequest
+from gpusizer.usecases.sizer import Sizer
+from gpusizer.usecases.trainer import train
+from gpusizer.usecases.training_report import TrainingReport
 
 
 class Listening:

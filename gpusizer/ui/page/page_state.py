@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl
 
-from gpusizer.answers.requests.request import RANKINGS
 from gpusizer.fit.machine_words import split_machines
 from gpusizer.ui.page.forms import FORMS, OF_NAMED_GPUS, FieldValue, number_text, query_of
+from gpusizer.usecases.requests.request import RANKINGS
 
 _FORM = FORMS["size"]
 _MAX_QUERY_CHARS = 4000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpusizer.answers.requests.request import CompareRequest
 from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.core.units import GB, GIB
 from gpusizer.fit.machine_words import parse_kind
@@ -12,6 +11,7 @@ from gpusizer.gpus import Catalogue
 from gpusizer.gpus.own_cards import OwnCards
 from gpusizer.gpus.own_memory import OwnMemory, split_memory
 from gpusizer.ui.page.page_state import PageState
+from gpusizer.usecases.requests.request import CompareRequest
 
 _BEYOND = "free_memory_beyond"
 _MEMORY = ("used_gb", "usable_gb")

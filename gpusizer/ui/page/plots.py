@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gradio as gr
 
-from gpusizer.answers.figures.pictures import Pictures
 from gpusizer.core.printable import printable
 from gpusizer.ui.page.asked import Shown
 from gpusizer.ui.presenters.charts.pictures import memory_html, plots
 from gpusizer.ui.presenters.charts.plot import PLOTS, Plot
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.figures.pictures import Pictures
 
 
 def pictures_shown(pictures: Pictures | None, words: Words) -> Shown:

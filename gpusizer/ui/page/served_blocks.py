@@ -13,8 +13,8 @@ from gradio.data_classes import PredictBodyInternal
 from gradio.server_messages import EventMessage
 
 from gpusizer.ui.page.fair_queue import FairQueue
-from gpusizer.ui.questions.unread_answers import Mailbox, UnreadAnswers
-from gpusizer.ui.questions.work_pool import PLACES, WorkPool
+from gpusizer.ui.server.unread_answers import Mailbox, UnreadAnswers
+from gpusizer.ui.server.work_pool import PLACES, WorkPool
 
 _MAX_UNREAD = PLACES
 """Answers that a session has to read before it may ask again."""

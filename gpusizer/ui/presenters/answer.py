@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from gpusizer.answers.conclusion.clauses import Conclusion
-from gpusizer.answers.conclusion.fit import others
+from gpusizer.advice.conclusion.clauses import Conclusion
+from gpusizer.advice.conclusion.fit import others
 from gpusizer.core.errors import GpusizerError
 from gpusizer.ui.presenters.choices import PageAnswer
 from gpusizer.ui.presenters.conclusion import conclusion_html, first_sentence

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TypedDict
 from urllib.parse import quote, urlencode
 
-from gpusizer.answers.contract.answers import SizeAnswer
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.tables import toml_of
 from gpusizer.hub.model_ref import is_repo_id
 from gpusizer.text import Language
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.contract.answers import SizeAnswer
 
 ORIGIN = "https://ORIGIN/"
 """Placeholder in the Markdown, which the page's script replaces by its own address."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpusizer.answers.conclusion.clauses import Conclusion
-from gpusizer.answers.report import EstimateRow, Report
-from gpusizer.answers.requests.question import Question
+from gpusizer.advice.candidates import smallest_boards
+from gpusizer.advice.conclusion.clauses import Conclusion
+from gpusizer.advice.ranking import Ranked, describe
 from gpusizer.core.errors import GpusizerError
-from gpusizer.fit.candidates import smallest_boards
-from gpusizer.fit.ranking import Ranked, describe
 from gpusizer.fit.study import Study
 from gpusizer.gpus import Gpu
+from gpusizer.usecases.report import EstimateRow, Report
+from gpusizer.usecases.requests.question import Question
 
 MAX_PICKS = 4
 _LANDMARKS = ("rtx-4090-24gb", "a100-sxm-80gb", "apple-m3-max-128gb", "rtx-3060-12gb")

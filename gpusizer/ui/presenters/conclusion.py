@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from gpusizer.answers.conclusion.clauses import Conclusion, told
+from gpusizer.advice.conclusion.clauses import Conclusion, told
 from gpusizer.core.messages import Note
 from gpusizer.ui.presenters.pieces.html import Html, bullets, el, join
 from gpusizer.ui.presenters.pieces.words import Words

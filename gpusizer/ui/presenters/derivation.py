@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gpusizer.answers.derivation import DerivationStep, derivation
-from gpusizer.answers.report import EstimateRow
 from gpusizer.ui.presenters.pieces.html import Html, el, fold, join
 from gpusizer.ui.presenters.pieces.marks import provenance_legend, provenance_mark
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.derivation import DerivationStep, derivation
+from gpusizer.usecases.report import EstimateRow
 
 
 def derivation_html(rows: list[EstimateRow], words: Words) -> Html:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpusizer.answers.conclusion.clauses import boards_name
+from gpusizer.advice.conclusion.clauses import boards_name
 from gpusizer.ui.presenters.choices import KINDS, PageAnswer, Tier
 from gpusizer.ui.presenters.conclusion import first_sentence
 from gpusizer.ui.presenters.pieces.addresses import question_href

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gpusizer.answers.logs.log_checks import LogCheck
-from gpusizer.answers.logs.log_comparison import ComparedAmount
+from gpusizer.logs.log_checks import LogCheck
+from gpusizer.logs.log_comparison import ComparedAmount
 from gpusizer.ui.presenters.pieces.html import Html, el, fold, join, section
 from gpusizer.ui.presenters.pieces.table import Columns, table_html
 from gpusizer.ui.presenters.pieces.words import Words

@@ -6,16 +6,16 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
-from gpusizer.answers.conclusion.clauses import boards_name
-from gpusizer.answers.report import EstimateRow, Report
+from gpusizer.advice.conclusion.clauses import boards_name
+from gpusizer.advice.ranking import Ranked
 from gpusizer.core.printable import printable
 from gpusizer.fit.losses import quality_at
-from gpusizer.fit.ranking import Ranked
 from gpusizer.ui.presenters.model_card import statement_lines
 from gpusizer.ui.presenters.pieces.losses import loss_label, loss_sentence, loss_text
 from gpusizer.ui.presenters.pieces.number_format import DASH
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.prices import price_text, rent_terms
+from gpusizer.usecases.report import EstimateRow, Report
 
 _RANKED = 10
 _SPECIAL = re.compile(r"([\\`*_\[\]()#+!|~>-])")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpusizer.answers.model_card.card_answer import ModelCardAnswer
-from gpusizer.answers.model_card.verdicts import CardVerdict, JudgedStatement
 from gpusizer.ui.presenters.pieces.html import Html, bullets, el, fold, join, outside, section
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.model_card.card_answer import ModelCardAnswer
+from gpusizer.usecases.model_card.verdicts import CardVerdict, JudgedStatement
 
 MOST_SHOWN = 40
 _DIFFERING = (CardVerdict.NEEDS_MORE, CardVerdict.NEEDS_LESS)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gpusizer.answers.models_for.live_use import UseNow
-from gpusizer.answers.models_for.models_answer import ModelsFor, RunsOn
-from gpusizer.answers.models_for.ordering import Runs
 from gpusizer.core.units import GIB
 from gpusizer.hub.listed_models import ListedModel
 from gpusizer.memory.workload import DEFAULT_CONTEXT
@@ -18,6 +15,9 @@ from gpusizer.ui.presenters.pieces.losses import configuration
 from gpusizer.ui.presenters.pieces.marks import verdict_badge
 from gpusizer.ui.presenters.pieces.number_format import DASH
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.models_for.live_use import UseNow
+from gpusizer.usecases.models_for.models_answer import ModelsFor, RunsOn
+from gpusizer.usecases.models_for.ordering import Runs
 
 _BILLION = 10**9
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpusizer.answers.launch.deployment import cheapest_deployment
-from gpusizer.fit.serving.serving_rows import Replicas, ServingPlan
+from gpusizer.launch.deployment import cheapest_deployment
 from gpusizer.model.profile import ModelProfile
+from gpusizer.serving.serving_rows import Replicas, ServingPlan
 from gpusizer.ui.presenters.pieces.grid import known
 from gpusizer.ui.presenters.pieces.html import Html, el, fold, join, section, small
 from gpusizer.ui.presenters.pieces.losses import configuration

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from gpusizer.answers.contract.answers import SizeAnswer
-from gpusizer.answers.exports import estimates_csv, ranking_csv
-from gpusizer.answers.report import Report
 from gpusizer.core.printable import json_text
 from gpusizer.text import say_note
 from gpusizer.ui.presenters.markdown import markdown
 from gpusizer.ui.presenters.pieces.html import Html, button, el, fold, join
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.contract.answers import SizeAnswer
+from gpusizer.usecases.exports import estimates_csv, ranking_csv
+from gpusizer.usecases.report import Report
 
 _KINDS = ("link", "json", "csv", "memory", "markdown")
 _UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")

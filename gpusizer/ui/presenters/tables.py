@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from gpusizer.answers.conclusion.clauses import boards_name
-from gpusizer.answers.report import EstimateRow, Report
-from gpusizer.answers.requests.request import RANKINGS
+from gpusizer.advice.conclusion.clauses import boards_name
+from gpusizer.advice.ranking import Ranked
 from gpusizer.core.units import GIB
 from gpusizer.fit.losses import quality_at
-from gpusizer.fit.ranking import Ranked
-from gpusizer.fit.speed import Rate
+from gpusizer.speed import Rate
 from gpusizer.ui.presenters.beside.bars import bars_html, shown_rows
 from gpusizer.ui.presenters.choices import Tier
 from gpusizer.ui.presenters.derivation import derivation_html
@@ -28,6 +26,8 @@ from gpusizer.ui.presenters.pieces.table import Columns, table_html
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.prices import price_cell, rent_cell
 from gpusizer.ui.presenters.tiles import tiers_html
+from gpusizer.usecases.report import EstimateRow, Report
+from gpusizer.usecases.requests.request import RANKINGS
 
 _ORDERS = ("recommended", "cheapest", "fastest", "tokens_per_dollar", "smallest")
 """The orders that most people ask for; the others are folded."""

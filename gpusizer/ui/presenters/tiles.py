@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from gpusizer.answers.conclusion.clauses import boards_name
-from gpusizer.answers.report import Report
-from gpusizer.fit.advice.alternatives import is_priced_by_rent
+from gpusizer.advice.alternatives import is_priced_by_rent
+from gpusizer.advice.conclusion.clauses import boards_name
+from gpusizer.advice.ranking import Alternative, Ranked
 from gpusizer.fit.losses import quality_at
-from gpusizer.fit.ranking import Alternative, Ranked
 from gpusizer.ui.presenters.choices import KINDS, Tier
 from gpusizer.ui.presenters.pieces.html import Html, defined, el, join
 from gpusizer.ui.presenters.pieces.losses import loss_mark
 from gpusizer.ui.presenters.pieces.marks import native_chip
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.report import Report
 
 _OFFERED = ("cheapest", "rent")
 """Kinds of alternatives that have a row: what costs least to buy, and to rent."""

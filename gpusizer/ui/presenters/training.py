@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpusizer.answers.conclusion.clauses import boards_name
-from gpusizer.answers.figures.memory import Capacity, Stack, StackPart
-from gpusizer.answers.training_report import TrainingEstimateRow, TrainingReport, method_name
+from gpusizer.advice.conclusion.clauses import boards_name
 from gpusizer.training.fit import SPARING_NAME
 from gpusizer.training.ladder import Rung
 from gpusizer.training.per_gpu import TrainingMemory
@@ -20,6 +18,8 @@ from gpusizer.ui.presenters.pieces.number_format import DASH
 from gpusizer.ui.presenters.pieces.table import Columns, table_html
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.prices import rent_terms
+from gpusizer.usecases.figures.memory import Capacity, Stack, StackPart
+from gpusizer.usecases.training_report import TrainingEstimateRow, TrainingReport, method_name
 
 _RANKED = 20
 

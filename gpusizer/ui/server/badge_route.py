@@ -13,16 +13,16 @@ from collections.abc import Mapping
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
-from gpusizer.answers.contract.answers import SizeAnswer
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.printable import json_bytes
 from gpusizer.text import Language
 from gpusizer.ui.presenters.badge import Badge, badge_of, error_badge
-from gpusizer.ui.questions.answer_cache import Answer, Answers
-from gpusizer.ui.questions.endpoints import SIZE_MODEL
-from gpusizer.ui.questions.metrics import Metrics
+from gpusizer.ui.server.answer_cache import Answer, Answers
+from gpusizer.ui.server.endpoints import SIZE_MODEL
 from gpusizer.ui.server.http_api import QueryFields, Respond, cached, responder
 from gpusizer.ui.server.http_status import error_headers
+from gpusizer.ui.server.metrics import Metrics
+from gpusizer.usecases.contract.answers import SizeAnswer
 
 _ONE_PLACE = {"top": 1, "card": False, "quantized_repos": ""}
 

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from gpusizer.answers.json_shapes import Json
 from gpusizer.core.paths import code_version, data_version
 from gpusizer.core.settings import Settings
-from gpusizer.ui.questions.answer_cache import AnswerCache
-from gpusizer.ui.questions.metrics import Metrics
+from gpusizer.ui.server.answer_cache import AnswerCache
+from gpusizer.ui.server.metrics import Metrics
+from gpusizer.usecases.json_shapes import Json
 
 _TOO_MANY_REQUESTS = 429
 _FIRST_SERVER_ERROR = 500

@@ -11,18 +11,14 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from gpusizer.answers.json_shapes import Document
-from gpusizer.answers.report import error_json
-from gpusizer.answers.requests.request_docs import described_fields
 from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.core.printable import json_bytes
 from gpusizer.core.tokens import check_token
 from gpusizer.core.validation import fail
 from gpusizer.text import LANGUAGES, Language, say_error
-from gpusizer.ui.questions.answer_cache import Answer, Answers
-from gpusizer.ui.questions.asker import asker_of
-from gpusizer.ui.questions.endpoint import Endpoint
-from gpusizer.ui.questions.metrics import Metrics
+from gpusizer.ui.server.answer_cache import Answer, Answers
+from gpusizer.ui.server.asker import asker_of
+from gpusizer.ui.server.endpoint import Endpoint
 from gpusizer.ui.server.http_docs import answer_schemas, docs_page, operation
 from gpusizer.ui.server.http_status import (
     LANGUAGE_FIELD,
@@ -31,6 +27,10 @@ from gpusizer.ui.server.http_status import (
     language_of,
     status_of,
 )
+from gpusizer.ui.server.metrics import Metrics
+from gpusizer.usecases.json_shapes import Document
+from gpusizer.usecases.report import error_json
+from gpusizer.usecases.requests.request_docs import described_fields
 
 PATH = "/v1"
 DOCS_PATH, OPENAPI_PATH = f"{PATH}/docs", f"{PATH}/openapi.json"

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 
 from pydantic import TypeAdapter
 
-from gpusizer.answers.contract.answers import ANSWERS, AnyForm, ErrorAnswer, ErrorJson
-from gpusizer.answers.json_shapes import Document, Json
-from gpusizer.answers.requests.request_docs import FieldDescription, described_groups
 from gpusizer.text import LANGUAGES
 from gpusizer.ui.presenters.pieces.html import Html, el, join
-from gpusizer.ui.questions.endpoint import Endpoint
+from gpusizer.ui.server.endpoint import Endpoint
 from gpusizer.ui.server.http_status import CODES, RETRY_AFTER_SECONDS, STATUSES
+from gpusizer.usecases.contract.answers import ANSWERS, AnyForm, ErrorAnswer, ErrorJson
+from gpusizer.usecases.json_shapes import Document, Json
+from gpusizer.usecases.requests.request_docs import FieldDescription, described_groups
 
 _TYPES = {int: "integer", float: "number", bool: "boolean", str: "string", tuple: "array"}
 _EXAMPLES = {

@@ -7,14 +7,14 @@ import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.core.structured_log import FACTS
 from gpusizer.text import LANGUAGES
 from gpusizer.ui.presenters.badge import PATH as BADGE_PATH
 from gpusizer.ui.presenters.pieces.addresses import PAGE_PATHS
 from gpusizer.ui.presenters.pieces.frame import ENDPOINTS_PATH
-from gpusizer.ui.questions.metrics import Metrics
 from gpusizer.ui.server.http_api import DOCS_PATH, OPENAPI_PATH, PATH
+from gpusizer.ui.server.metrics import Metrics
+from gpusizer.usecases.use_cases import USE_CASES
 
 LOGGER = "gpusizer.requests"
 """Name of the logger that every request is told to, at INFO."""

@@ -10,17 +10,17 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gpusizer.answers.report import error_json
 from gpusizer.core.errors import GpusizerError, TooManyRequests
 from gpusizer.core.settings import Settings
 from gpusizer.core.work_turns import TURNS, WorkTurns
 from gpusizer.text import LANGUAGES, say_error
-from gpusizer.ui.questions.asker import with_asker
-from gpusizer.ui.questions.work_pool import WorkPool
+from gpusizer.ui.server.asker import with_asker
 from gpusizer.ui.server.http_api import DOCS_PATH, OPENAPI_PATH, PATH
 from gpusizer.ui.server.http_status import error_headers, language_of, status_of
 from gpusizer.ui.server.question_counter import QuestionCounter, key_of
 from gpusizer.ui.server.visitors import FORWARDED_FOR, visitor_of
+from gpusizer.ui.server.work_pool import WorkPool
+from gpusizer.usecases.report import error_json
 
 _log = logging.getLogger(__name__)
 

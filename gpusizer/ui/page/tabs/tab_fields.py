@@ -10,15 +10,15 @@ import gradio as gr
 from gradio.blocks import BlockContext
 from gradio.components import Component
 
-from gpusizer.answers.requests.request_docs import described_fields
-from gpusizer.answers.training_report import method_name
 from gpusizer.core.messages import Note
 from gpusizer.memory.engines import ENGINES
 from gpusizer.text import Language
 from gpusizer.ui.page.forms import FORMS, MENUS, OPEN_MENUS
 from gpusizer.ui.presenters.pieces.grid import Column, headers
 from gpusizer.ui.presenters.pieces.words import Words
-from gpusizer.ui.questions.endpoints import QUEUE
+from gpusizer.ui.server.endpoints import QUEUE
+from gpusizer.usecases.requests.request_docs import described_fields
+from gpusizer.usecases.training_report import method_name
 
 _GRID_HEIGHT = 640  # pixels; the stylesheet sets fewer on a phone
 _NUMBER_WIDTH = 150  # pixels, at least

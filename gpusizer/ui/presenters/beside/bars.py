@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.core.units import GIB
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
@@ -15,6 +14,7 @@ from gpusizer.ui.presenters.pieces.losses import loss_mark
 from gpusizer.ui.presenters.pieces.marks import PARTS, native_chip, parts_legend
 from gpusizer.ui.presenters.pieces.number_format import percent
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.report import EstimateRow, Report
 
 _CARD_SIZES_GIB = (
     *(1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 80, 96, 128, 192, 256),

@@ -7,23 +7,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from gpusizer.answers.comparison import ComparedGpu, Comparison
-from gpusizer.answers.launch import launch_command
-from gpusizer.answers.published_runs import MEMORY, SPEEDS, PublishedRun, runs_on
-from gpusizer.answers.quantizing import making_of
-from gpusizer.answers.ranked_json import benchmark_of
+from gpusizer.advice.next_steps import Suggestion
+from gpusizer.advice.ranking import Ranked
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note
-from gpusizer.fit.advice.next_steps import Suggestion
 from gpusizer.fit.losses import quality_at
-from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.verdict import Verdict
+from gpusizer.launch import launch_command
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 from gpusizer.ui.presenters.badge import badge_markdown
 from gpusizer.ui.presenters.beside.side_cells import boards_name
 from gpusizer.ui.presenters.pieces.html import Html, bullets, el, fold, join
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.comparison import ComparedGpu, Comparison
+from gpusizer.usecases.published_runs import MEMORY, SPEEDS, PublishedRun, runs_on
+from gpusizer.usecases.quantizing import making_of
+from gpusizer.usecases.ranked_json import benchmark_of
 
 SUGGESTED = 4
 """Number of suggestions for a GPU; the JSON has all."""

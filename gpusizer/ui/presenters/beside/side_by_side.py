@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from gpusizer.answers.comparison import ComparedGpu, Comparison
-from gpusizer.answers.conclusion.clauses import is_text
+from gpusizer.advice.conclusion.clauses import is_text
 from gpusizer.ui.presenters.beside.bars import bar_bytes
 from gpusizer.ui.presenters.beside.gpu_folds import gpu_folds_html
 from gpusizer.ui.presenters.beside.side_cells import ROWS, boards_name, column_of
@@ -15,6 +14,7 @@ from gpusizer.ui.presenters.pieces.html import Html, button, choices, el, fold, 
 from gpusizer.ui.presenters.pieces.marks import parts_legend
 from gpusizer.ui.presenters.pieces.side_table import side_table_html
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.comparison import ComparedGpu, Comparison
 
 Plans = Literal["same", "best"]
 """One quantization for all GPUs, or the best of each."""

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from gpusizer.answers.comparison import ComparedGpu
-from gpusizer.answers.conclusion import clauses
+from gpusizer.advice.capacity_limits import Largest
+from gpusizer.advice.conclusion import clauses
+from gpusizer.advice.ranking import Ranked
 from gpusizer.core.units import GB, GIB, TERA
-from gpusizer.fit.advice.capacity_limits import Largest
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
-from gpusizer.fit.ranking import Ranked
-from gpusizer.fit.serving.served import Served, Spread
-from gpusizer.fit.speed import Rate, Speeds
-from gpusizer.fit.speed.speculation import SpeculativeSpeeds
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
 from gpusizer.memory.draft import DraftEstimate
+from gpusizer.serving.served import Served, Spread
+from gpusizer.speed import Rate, Speeds
+from gpusizer.speed.speculation import SpeculativeSpeeds
 from gpusizer.ui.presenters.beside.bars import capacity_bar
 from gpusizer.ui.presenters.pieces.html import el
 from gpusizer.ui.presenters.pieces.losses import loss_label
@@ -26,6 +25,7 @@ from gpusizer.ui.presenters.pieces.number_format import DASH
 from gpusizer.ui.presenters.pieces.side_table import Best, Cell, Column
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.prices import break_even_cell, buy_cell, hour_cell, million_cell
+from gpusizer.usecases.comparison import ComparedGpu
 
 ROWS: Mapping[str, Best | None] = {
     "verdict": None,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from string import ascii_uppercase
 
-from gpusizer.answers.figures.memory import Capacity
 from gpusizer.core.units import GIB
 from gpusizer.ui.presenters.charts.svg import Draw, filled, hatches
 from gpusizer.ui.presenters.pieces.html import Html, bullets, el, fold, join, small
 from gpusizer.ui.presenters.pieces.marks import legend
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.figures.memory import Capacity
 
 WIDE, NARROW = 560, 340
 """Widths in pixels that pictures are drawn for: half of a desktop's page, and a phone's."""

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from gpusizer.answers.figures.memory import Capacity, Curve
-from gpusizer.answers.figures.speeds import UserSpeed
 from gpusizer.core.units import GIB
 from gpusizer.ui.presenters.charts.chart_frame import capacity_name, numbers_table, top_of
 from gpusizer.ui.presenters.charts.plot import COLOURS, MUTED, Plot, axes, heading
@@ -15,6 +13,8 @@ from gpusizer.ui.presenters.charts.scale import round_up
 from gpusizer.ui.presenters.pieces.grid import known
 from gpusizer.ui.presenters.pieces.html import Html, el
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.figures.memory import Capacity, Curve
+from gpusizer.usecases.figures.speeds import UserSpeed
 
 _Y_TICKS = 5
 _DIGITS = 2  # decimals in a tooltip

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from gpusizer.answers.figures.memory import LossPoint
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GIB
 from gpusizer.quality.quality import LIMITS, WORDS, Quality
@@ -15,6 +14,7 @@ from gpusizer.ui.presenters.charts.svg import FONT, PlotArea, at, axis_x, badge,
 from gpusizer.ui.presenters.pieces.html import Child, Html, el
 from gpusizer.ui.presenters.pieces.losses import loss_text
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.figures.memory import LossPoint
 
 _ROW = 54  # units of a word's row: its name above, points below
 _NAME = FONT + 10

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gpusizer.answers.figures.pictures import Pictures
 from gpusizer.ui.presenters.charts.curves import context_plot, users_plots
 from gpusizer.ui.presenters.charts.loss_scatter import loss_picture
 from gpusizer.ui.presenters.charts.plot import Plot
@@ -10,6 +9,7 @@ from gpusizer.ui.presenters.charts.scatter import price_plot
 from gpusizer.ui.presenters.charts.stacked import memory_picture
 from gpusizer.ui.presenters.pieces.html import Html, el, join
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.figures.pictures import Pictures
 
 
 def memory_html(pictures: Pictures, words: Words) -> Html:

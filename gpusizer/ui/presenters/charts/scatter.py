@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from gpusizer.answers.figures.speeds import Offer, PriceSpeed
 from gpusizer.ui.presenters.charts.chart_frame import numbers_table
 from gpusizer.ui.presenters.charts.plot import COLOURS, MUTED, Plot, axes, heading
 from gpusizer.ui.presenters.charts.scale import round_up
 from gpusizer.ui.presenters.pieces.html import Html, bullets, el, join, small
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.prices import price_text
+from gpusizer.usecases.figures.speeds import Offer, PriceSpeed
 
 _Y_TICKS = 5
 _FEWEST = 2  # points; a single GPU has nothing to compare it with

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from gpusizer.answers.figures.memory import Capacity, Stack
 from gpusizer.core.units import GIB
 from gpusizer.ui.presenters.charts.chart_frame import (
     capacities_key,
@@ -31,6 +30,7 @@ from gpusizer.ui.presenters.charts.svg import (
 )
 from gpusizer.ui.presenters.pieces.html import Child, Html, el, join
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.figures.memory import Capacity, Stack
 
 _ROW, _BAR = 42, 16
 _BAR_TOP = FONT + 6  # top of a bar within its row, below its name

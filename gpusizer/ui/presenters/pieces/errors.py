@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpusizer.answers.near_models import suggested_models
 from gpusizer.core.errors import GpusizerError
 from gpusizer.ui.presenters.pieces.html import Html, button, el, join
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.near_models import suggested_models
 
 _ADVISED = {
     "shape": ("invalid_model_id",),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gpusizer.core.byte_ranges import Amount
 from gpusizer.core.units import GIB, format_count, format_gb, format_gib, percent_text
-from gpusizer.fit.speed import Rate
+from gpusizer.speed import Rate
 from gpusizer.text import NOTATIONS, Language
 
 DASH = "—"

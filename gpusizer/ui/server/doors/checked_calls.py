@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from http import HTTPStatus
 
 import gradio as gr
@@ -10,29 +10,33 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gpusizer.answers.report import error_json
 from gpusizer.core.errors import GpusizerError, InvalidRequest, RequestTooLarge
 from gpusizer.core.validation import fail
-from gpusizer.text import LANGUAGES, say_error
-from gpusizer.ui.page.tabs.tab_fields import Listeners
+from gpusizer.text import say_error
 from gpusizer.ui.server.doors.call_validation import check_call, functions_of
 from gpusizer.ui.server.doors.gradio_paths import GradioPath, gradio_path
 from gpusizer.ui.server.doors.json_body import BODY_BYTES, read_json, replaying, whole_body
 from gpusizer.ui.server.doors.refusals import page_language, refused
 from gpusizer.ui.server.doors.request_limits import MAX_BODY_BYTES
+from gpusizer.usecases.report import error_json
 
 _MCP = "mcp"
 _NO_JSON = -32700
 """Code of JSON-RPC 2.0 for what cannot be read."""
-_LOG_LISTENERS = frozenset(Listeners(language)("log")["api_name"] for language in LANGUAGES)
 
 
 class CheckedCalls:
     """ASGI middleware that reads the body of a POST to Gradio, refuses what is wrong with it, and
-    passes the request on with the same body."""
+    passes the request on with the same body.
 
-    def __init__(self, app: ASGIApp, pages: Mapping[str, gr.Blocks]) -> None:
+    `takes_logs` are the listeners whose body may be larger than that of a question.
+    """
+
+    def __init__(
+        self, app: ASGIApp, pages: Mapping[str, gr.Blocks], takes_logs: Collection[str]
+    ) -> None:
         self._app = app
+        self._takes_logs = takes_logs
         self._functions = {page: functions_of(blocks) for page, blocks in pages.items()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -64,7 +68,7 @@ class CheckedCalls:
             raise fail("body", "", "not_an_object")
         functions = self._functions[path.page]
         check_call(path.route, value, functions)
-        logs = {functions.names.get(name) for name in _LOG_LISTENERS}
+        logs = {functions.names.get(name) for name in self._takes_logs}
         if len(body) > MAX_BODY_BYTES and value.get("fn_index") not in logs:
             raise RequestTooLarge(limit="body", allowed=MAX_BODY_BYTES)
 

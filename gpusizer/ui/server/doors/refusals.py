@@ -9,10 +9,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Scope
 
-from gpusizer.answers.report import error_json
 from gpusizer.core.errors import GpusizerError
 from gpusizer.text import LANGUAGES, Language, say_error
 from gpusizer.ui.server.http_status import error_headers, language_of, status_of
+from gpusizer.usecases.report import error_json
 
 
 def refused(

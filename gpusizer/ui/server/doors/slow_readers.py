@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gpusizer.ui.questions.unread_answers import UNREAD_SECONDS
+from gpusizer.ui.server.unread_answers import UNREAD_SECONDS
 
 _MAX_BYTES = 8_000_000
 """Memory of what all connections have still to take; past it the slowest is closed."""

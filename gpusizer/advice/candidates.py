@@ -1,0 +1,189 @@
+"""Candidates: each GPU with the way to run the model that a policy weighs, in its order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from gpusizer.advice.policies import POLICIES, RankedCandidate, in_order
+from gpusizer.fit.audience import is_ever_offered
+from gpusizer.fit.demands import READING_SPEED
+from gpusizer.fit.division import asked_boards, board_counts
+from gpusizer.fit.picture_time import picture_seconds, picture_work
+from gpusizer.fit.platforms import SERVER_BOARDS
+from gpusizer.fit.preference import best_on_boards, fastest_on_boards
+from gpusizer.fit.recommendation import bought_computer, computer_of
+from gpusizer.fit.standing import suitability_of
+from gpusizer.fit.study import Study
+from gpusizer.fit.user_speed import SpeedEvidence, speed_evidence, user_speed
+from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.way import Way, pool_on
+from gpusizer.fit.ways import least_bytes
+from gpusizer.gpus import Gpu
+from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
+from gpusizer.serving import Served, load_of_users, served
+from gpusizer.speed import Rate
+
+FASTEST = "fastest"
+_MAY_BE_FASTEST = 10
+"""GPUs of the most bandwidth, on one board and on many, among which the fastest is looked for."""
+
+
+Offers = Sequence[tuple[Gpu, int | None]]
+"""GPUs, each with the most boards of it that may be offered; None for no limit."""
+
+
+def candidates_of(
+    study: Study,
+    offers: Offers,
+    rank_by: str,
+    assumptions: CostAssumptions = DEFAULT_ASSUMPTIONS,
+    enough: float = READING_SPEED,
+) -> list[RankedCandidate]:
+    """GPUs on which the model runs, best first, with what an order asks of them and no more."""
+    ways = ways_to_rank(study, offers)
+    found = [_candidate_of(study, way, assumptions, enough) for way in ways]
+    if rank_by == FASTEST:
+        found = [_swift(study, candidate) for candidate in found]
+    return in_order(found, POLICIES[rank_by])
+
+
+def offered_first(study: Study, offers: Offers) -> tuple[Offers, Offers]:
+    """Those that are offered to who asks in some number of boards, and those that never are: these
+    come after all others that surely fit, and stand beside none."""
+    by_offer: dict[bool, list[tuple[Gpu, int | None]]] = {True: [], False: []}
+    for offer in offers:
+        by_offer[is_ever_offered(study, offer[0])].append(offer)
+    return by_offer[True], by_offer[False]
+
+
+def _candidate_of(
+    study: Study, way: Way, assumptions: CostAssumptions, enough: float
+) -> RankedCandidate:
+    speed, users = user_speed(study, way), study.workload.concurrency
+    total = None if speed is None else speed * users
+    together = served_users(study, way, percentiles=False) if users > 1 else None
+    if together is not None:
+        total = together.output_tokens_per_second.likely
+        speed = together.user_rate(in_turns=study.workload.takes_turns).likely
+    drawn = picture_seconds(study, way)
+    evidence = evidence_of(study, way, speed, drawn)
+    seconds = None if drawn is None else drawn.likely
+    return RankedCandidate(
+        way,
+        speed,
+        total,
+        assumptions,
+        enough,
+        evidence,
+        seconds,
+        suitability=suitability_of(study, way),
+    )
+
+
+def swiftest(study: Study, candidates: Sequence[RankedCandidate]) -> list[RankedCandidate]:
+    """The candidates, with the fastest way on those GPUs among which the fastest is."""
+    offered = [
+        candidate
+        for candidate in candidates
+        if candidate.score.stands_beside and not candidate.score.not_on_offer
+    ]
+    # Tokens come as fast as weights are read: by one board, or by as many as share them.
+    reached = {candidate.way.gpu.slug: _bandwidths(candidate.way.gpu) for candidate in offered}
+    fastest = {
+        slug
+        for by in range(2)
+        for slug in sorted(reached, key=lambda slug: -reached[slug][by])[:_MAY_BE_FASTEST]
+    }
+    return [_swift(study, c) if c.way.gpu.slug in fastest else c for c in candidates]
+
+
+def _bandwidths(gpu: Gpu) -> tuple[float, float]:
+    """Bytes a second of one board, and of as many as one computer takes."""
+    most = max((n for n in board_counts(gpu) if not computer_of(gpu, n)), default=1)
+    one = gpu.bandwidth_bytes_per_second or 0.0
+    return one, one * min(most, SERVER_BOARDS)
+
+
+def _swift(study: Study, candidate: RankedCandidate) -> RankedCandidate:
+    """The fastest way on a candidate's GPU, on as many boards as one server or computer takes; the
+    candidate where it is that."""
+    if candidate.drawn is not None:
+        return candidate
+    gpu = candidate.way.gpu
+    asked = asked_boards(study.workload, gpu)
+    counts = board_counts(gpu) if asked is None else (asked,)
+    is_rented_whole = candidate.score.suitability.for_many or gpu.is_for_servers
+    needs = computer_of if is_rented_whole else bought_computer
+    counts = tuple(n for n in counts if n <= SERVER_BOARDS and not needs(gpu, n))
+    way = fastest_on_boards(study, gpu, counts)
+    if way is None:
+        return candidate
+    swift = _candidate_of(study, way, candidate.assumptions, candidate.enough)
+    is_faster = (swift.speed or 0.0) > (candidate.speed or 0.0)
+    return swift if is_faster else candidate
+
+
+def smallest_boards(study: Study, gpus: Iterable[Gpu]) -> RankedCandidate | None:
+    """Return the best way on the smallest of some GPUs that surely hold the model, None if none do.
+
+    GPUs are searched in the order of the least boards that their memory allows and of their labels,
+    until no other can be smaller.
+    """
+    weights = min(least_bytes(study, quant, native) for quant, native in study.quants)
+
+    def least(gpu: Gpu) -> tuple[int, float]:
+        return max(1, math.ceil(weights / gpu.memory_bytes)), gpu.memory_marketing_gb
+
+    possible = (gpu for gpu in gpus if least(gpu)[0] <= board_counts(gpu)[-1])
+    best: RankedCandidate | None = None
+    for (boards, label), alike in groupby(sorted(possible, key=least), least):
+        if best is not None and (boards, False, label) > _size(best)[:3]:
+            break
+        found = candidates_of(study, [(gpu, None) for gpu in alike], "smallest")
+        surely = [each for each in found if each.way.verdict is Verdict.FITS]
+        best = min([*([best] if best else []), *surely], key=_size, default=None)
+    return best
+
+
+def _size(candidate: RankedCandidate) -> tuple[int, bool, float, float]:
+    """Sort key: fewest boards, an engine made for serving, the smallest label, then the fastest."""
+    way = candidate.way
+    able, label = way.estimate.engine.abilities, way.gpu.memory_marketing_gb
+    return (way.boards, able.launches_kernels, label, -(candidate.speed or 0.0))
+
+
+def ways_to_rank(study: Study, offers: Offers) -> list[Way]:
+    """The best way on boards of each GPU on sale, with all of the model on them."""
+    found = []
+    for gpu, most in offers:
+        asked = asked_boards(study.workload, gpu)
+        counts = board_counts(gpu) if asked is None else (asked,)
+        if most is not None:
+            counts = tuple(n for n in counts if n <= most)
+        way = best_on_boards(study, gpu, counts) if counts and gpu.status != "announced" else None
+        if way is not None:
+            found.append(way)
+    return found
+
+
+def evidence_of(
+    study: Study, way: Way, speed: float | None, drawn: Rate | None
+) -> SpeedEvidence | None:
+    """What stands behind the speed; of a model that draws in a time which is known somewhere,
+    whether it is known here."""
+    if picture_work(study) is not None:
+        return SpeedEvidence(measured=drawn is not None, surely_enough=True)
+    return speed_evidence(study, way, speed)
+
+
+def served_users(study: Study, way: Way, *, percentiles: bool) -> Served | None:
+    """What the load gets, else the workload's users; only the first place is simulated for
+    percentiles."""
+    load = study.demands.load or load_of_users(study.workload)
+    if load is None:
+        return None
+    estimate, gpu = way.estimate, way.gpu
+    pool = pool_on(gpu, estimate)
+    return served(study.profile, study.workload, estimate, gpu, pool, load, percentiles=percentiles)

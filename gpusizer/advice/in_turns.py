@@ -1,0 +1,108 @@
+"""In turns: many users on boards that do not hold all of their sequences at once.
+
+Servers keep requests that their scheduler does not take in a queue (vLLM's `--max-num-seqs`,
+SGLang's `--max-running-requests`), so that fewer boards are slower rather than too small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+
+from gpusizer.advice.candidates import served_users
+from gpusizer.core.bisection import largest_holding
+from gpusizer.fit.audience import audience_of
+from gpusizer.fit.division import asked_split
+from gpusizer.fit.machine import Machine
+from gpusizer.fit.preference import choose
+from gpusizer.fit.standing import Standing, standing
+from gpusizer.fit.study import ScopedCache, Study
+from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.way import Way
+from gpusizer.fit.ways import judged
+from gpusizer.gpus import Gpu
+from gpusizer.memory.engines import Split
+from gpusizer.speed.classes import SERVING
+
+FEWEST_AT_ONCE = 4
+"""At least one in this number of users is served at once: the others wait for three answers or
+fewer. Recipes of Kaito and Databricks start models of 7B to 70B on boards that hold 17 to 52 of 64
+users with 2,048 tokens each."""
+_BETTER_WEIGHTS = Standing._fields.index("boards")
+
+
+def study_of(study: Study, way: Way) -> Study:
+    """The study whose workload a way was made for: the same, or with a shorter batch."""
+    limit = way.estimate.placement.workload.max_num_seqs
+    return study if limit == study.workload.max_num_seqs else _with_batch(study, limit)
+
+
+def on_fewer_boards(
+    study: Study, gpu: Gpu, counts: Sequence[int], taken: Way | None, enough: float
+) -> Way | None:
+    """The way on the fewest boards, fewer than those taken, on which a quarter of the users and
+    more are served at once, each at `enough` tokens/s while being served; None where there is none,
+    or only in a precision that the boards taken better.
+    """
+    for boards in counts:
+        if taken is not None and boards >= taken.boards:
+            return None
+        way = on_these_boards(study, Machine.of(gpu, boards))
+        if way is not None and _is_as_good(study, way, taken) and _pace(study, way) >= enough:
+            return way
+    return None
+
+
+def on_these_boards(study: Study, machine: Machine) -> Way | None:
+    """The way on a machine with the most users at once; None where it surely holds fewer than a
+    quarter of them."""
+    if audience_of(study) != "many" or study.workload.max_num_seqs is not None:
+        return None
+    each = (asked_split(study.workload) or Split()).users_each(study.workload.concurrency)
+    fewest = ceil(each / FEWEST_AT_ONCE)
+    least = _with_batch_of(study, machine, fewest)
+    if least is None:
+        return None
+
+    def way_for(more: int) -> Way | None:
+        return _with_batch_of(study, machine, fewest + more, least)
+
+    most = largest_holding(lambda more: way_for(more) is not None, each - 1 - fewest)
+    return way_for(most) or least
+
+
+def _with_batch_of(
+    study: Study, machine: Machine, limit: int, like: Way | None = None
+) -> Way | None:
+    """The best way of a server that surely fits with `limit` users at once; `like` another, in its
+    quantization under its engine."""
+    shorter = _with_batch(study, limit)
+    if like is None:
+        way = choose(shorter, [machine], whole=True)
+    else:
+        way = judged(shorter, machine, shorter.again(like.estimate), usual=like.is_usual)
+    if way is None or way.verdict is not Verdict.FITS:
+        return None
+    return way if way.estimate.engine.abilities.speed_family == SERVING else None
+
+
+_BATCHES: ScopedCache[int | None, Study] = ScopedCache()
+
+
+def _with_batch(study: Study, limit: int | None) -> Study:
+    return _BATCHES.get(study.quants_scope, limit, lambda: study.under(max_num_seqs=limit))
+
+
+def _is_as_good(study: Study, way: Way, taken: Way | None) -> bool:
+    """Whether a way is preferred to the one on more boards, up to their number."""
+    if taken is None:
+        return True
+    own = standing(study_of(study, way), way)
+    return own[:_BETTER_WEIGHTS] <= standing(study, taken)[:_BETTER_WEIGHTS]
+
+
+def _pace(study: Study, way: Way) -> float:
+    """Likely tokens/s of a user who is being served."""
+    own = study_of(study, way)
+    together = served_users(own, way, percentiles=False)
+    return 0.0 if together is None else together.user_rate(in_turns=True).likely

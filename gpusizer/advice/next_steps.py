@@ -1,0 +1,118 @@
+"""Suggestions: single changes that make a model fit, each verified by another fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gpusizer.advice.capacity_limits import Plan, most_layers
+from gpusizer.advice.remedies import RULES, Remedy
+from gpusizer.core.messages import Note
+from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.way import Way
+
+_OFFLOAD_PAIN = 12.0  # after everything that runs at full speed
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """One change and its effect.
+
+    Attributes:
+        note: the change in words.
+        change: request fields that make it.
+        pain: position in the list.
+        saving_bytes: what each GPU gains: headroom after less headroom before.
+        verdict, headroom_bytes: after the change.
+        enough: the plan then runs; otherwise it is still too large, by less.
+    """
+
+    note: Note
+    change: Mapping[str, object]
+    pain: float
+    saving_bytes: int
+    verdict: Verdict
+    headroom_bytes: int
+    enough: bool = True
+
+
+def advise(plan: Plan, way: Way) -> tuple[Suggestion, ...]:
+    """Single changes after which the plan surely fits, least painful first; none where it does.
+
+    `way` is how the plan runs now. The last may be partial offload, which runs but does not fit.
+    Where no change makes it fit, also those that go part of the way, each as far as it can, marked
+    as not enough alone.
+    """
+    if way.verdict is Verdict.FITS:
+        return ()
+    if way.verdict is Verdict.NOT_SUPPORTED:
+        return tuple(_supported(plan))
+    before = plan.way()
+    if before is None:
+        return ()
+    changes = [change for rule in RULES for change in rule(plan)]
+    if any(change.enough for change in changes):
+        changes = [change for change in changes if change.enough]
+    suggestions = [_suggestion(change, before) for change in changes]
+    helpful = [
+        suggestion for suggestion in suggestions if suggestion.enough or suggestion.saving_bytes > 0
+    ]
+    offloads = _offload(plan, before) if way.verdict is Verdict.OFFLOAD else ()
+    return tuple(sorted([*helpful, *offloads], key=lambda suggestion: suggestion.pain))
+
+
+def _suggestion(change: Remedy, before: Way) -> Suggestion:
+    after = change.plan.way()
+    assert after is not None  # a change is made of plans that an engine runs there
+    left = after.headroom_bytes
+    return Suggestion(
+        note=change.note,
+        change=change.fields,
+        pain=round(change.pain, 2),
+        saving_bytes=left - before.headroom_bytes,
+        verdict=after.verdict,
+        headroom_bytes=left,
+        enough=change.enough,
+    )
+
+
+def _supported(plan: Plan) -> Iterator[Suggestion]:
+    """Suggest the quantization and the engine that do run on the machine."""
+    best = plan.best()
+    if best is None:
+        return
+    estimate, left = best.estimate, best.headroom_bytes
+    yield Suggestion(
+        note=Note(
+            "try_quant_engine",
+            quant=estimate.quant.name,
+            before=plan.quant.name,
+            engine=estimate.engine.name,
+        ),
+        change={"quant": estimate.quant.slug, "engine": estimate.engine.slug},
+        pain=0.0,
+        saving_bytes=0,
+        verdict=best.verdict,
+        headroom_bytes=left,
+    )
+
+
+def _offload(plan: Plan, before: Way) -> Iterator[Suggestion]:
+    """Suggest to keep part of the layers in system memory: the GPUs keep as many as surely fit."""
+    if plan.workload.gpu_layers is not None or not plan.engine.abilities.offloads:
+        return
+    part = most_layers(plan.study, before)
+    if part is not None:
+        yield Suggestion(
+            note=Note(
+                "try_offload",
+                layers=part.layers,
+                all=part.of_layers,
+                ram_bytes=part.ram_bytes,
+            ),
+            change={"gpu_layers": part.layers},
+            pain=_OFFLOAD_PAIN,
+            saving_bytes=part.headroom_bytes - before.headroom_bytes,
+            verdict=Verdict.OFFLOAD,
+            headroom_bytes=part.headroom_bytes,
+        )

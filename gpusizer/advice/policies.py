@@ -1,0 +1,227 @@
+"""Policies: orders of a ranking, each a cost to minimise. Unknown costs go last.
+
+What surely fits comes first; equal costs go by least memory, then fastest.
+
+Costs that stand on a doubted price to buy go after all others and before the unknown. Estimates
+by similar boards are no prices: they order nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol, TypeVar
+
+from gpusizer.fit.audience import Suitability
+from gpusizer.fit.demands import READING_SPEED
+from gpusizer.fit.recommendation import SUITS_ONE, Conditions, Score, score_of
+from gpusizer.fit.user_speed import SpeedEvidence
+from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.way import Way, headroom_on
+from gpusizer.gpus import Gpu
+from gpusizer.gpus.costs import CostAssumptions, PlanCosts, plan_costs
+from gpusizer.gpus.costs.power import plan_watts
+from gpusizer.gpus.purpose import TRAINING_LEVELS, purpose_of, training_flops
+from gpusizer.memory.estimate import MemoryEstimate
+
+
+class Candidate(Protocol):
+    """Boards to order, to serve on or to train on."""
+
+    @property
+    def score(self) -> Conditions:
+        """Facts that a recommendation goes by."""
+
+    @property
+    def slowness(self) -> float | None:
+        """The least for the fastest, None when unknown."""
+
+
+_Candidate = TypeVar("_Candidate", bound=Candidate)
+
+
+@dataclass(frozen=True)
+class RankedCandidate:
+    """One way to run the model that a policy weighs.
+
+    Attributes:
+        speed: likely tokens/s of one user, None when unknown.
+        tokens_per_second: of all users together as the answer has it, likely; None when unknown.
+        enough: tokens/s that each user should see.
+        evidence: what stands behind the speed.
+        drawn: likely seconds of a picture or clip, None for other models and when unknown.
+        suitability: how the way suits who asks.
+    """
+
+    way: Way
+    speed: float | None
+    tokens_per_second: float | None
+    assumptions: CostAssumptions
+    enough: float = READING_SPEED
+    evidence: SpeedEvidence | None = None
+    drawn: float | None = None
+    suitability: Suitability = SUITS_ONE
+
+    @property
+    def slowness(self) -> float | None:
+        """The least for the fastest: seconds of a picture, else tokens/s of one user below zero."""
+        if self.drawn is not None:
+            return self.drawn
+        return None if self.speed is None else -self.speed
+
+    @property
+    def output_per_second(self) -> float | None:
+        """Tokens of all users, or pictures."""
+        return 1 / self.drawn if self.drawn else self.tokens_per_second
+
+    @cached_property
+    def costs(self) -> PlanCosts:
+        """Costs of the plan."""
+        return plan_costs(
+            self.way.gpu,
+            self.way.boards,
+            self.tokens_per_second,
+            self.assumptions,
+            seconds_per_picture=self.drawn,
+        )
+
+    @cached_property
+    def score(self) -> Score:
+        """Facts that a recommendation goes by."""
+        return score_of(
+            self.way, self.speed, self.enough, self.costs, self.evidence, self.suitability
+        )
+
+
+SortKey = tuple[float, ...]
+"""Compared from the first to the last; all keys of one policy have the same length."""
+
+Policy = Callable[[RankedCandidate], SortKey | None]
+_LAST: SortKey = (math.inf,)
+
+
+def in_order(
+    candidates: Iterable[_Candidate], cost: Callable[[_Candidate], SortKey | None]
+) -> list[_Candidate]:
+    """The candidates in the order of a policy."""
+
+    def place(candidate: _Candidate) -> tuple[bool, SortKey, SortKey, float]:
+        is_tight = candidate.score.verdict is Verdict.TIGHT
+        slowness = candidate.slowness or 0.0
+        return is_tight, cost(candidate) or _LAST, _total_memory(candidate), slowness
+
+    return sorted(candidates, key=place)
+
+
+def _total_memory(candidate: Candidate) -> SortKey:
+    """Memory of all boards, in bytes."""
+    return (candidate.score.gpu.memory_bytes * candidate.score.boards,)
+
+
+def _price(candidate: RankedCandidate) -> SortKey | None:
+    """US dollars of all boards."""
+    gpu = candidate.way.gpu
+    usd = gpu.buy_usd
+    return None if usd is None else (float(gpu.price_is_doubted), usd * candidate.way.boards)
+
+
+def _slowness(candidate: Candidate) -> SortKey | None:
+    return None if candidate.slowness is None else (candidate.slowness,)
+
+
+def _usd_of_output(candidate: RankedCandidate) -> SortKey | None:
+    """For a million tokens or a thousand pictures, rented or owned, whichever costs less."""
+    costs = candidate.costs
+    if candidate.drawn is not None:
+        return _least_cost(costs, costs.lowest_usd_per_thousand_pictures)
+    return _least_cost(costs, costs.lowest_usd_per_million_tokens)
+
+
+def _usd_per_hour(candidate: RankedCandidate) -> SortKey | None:
+    """Rented or owned, whichever costs less."""
+    costs = candidate.costs
+    return _least_cost(costs, costs.lowest_usd_per_hour)
+
+
+def _price_of_speed(candidate: RankedCandidate) -> SortKey | None:
+    """US dollars of purchase for each token or picture per second."""
+    price, speed = _price(candidate), candidate.output_per_second
+    return None if price is None or not speed else (price[0], price[1] / speed)
+
+
+def _power_of_speed(candidate: RankedCandidate) -> SortKey | None:
+    """Watts of boards and hosts for each token or picture per second: joules of one."""
+    watts = plan_watts(candidate.way.gpu, candidate.way.boards)
+    speed = candidate.output_per_second
+    return None if watts is None or not speed else (watts / speed,)
+
+
+def _free_memory(candidate: RankedCandidate) -> SortKey:
+    way = candidate.way
+    return (-free_bytes(way.gpu, way.boards, way.estimate),)
+
+
+def _for_training(candidate: RankedCandidate) -> SortKey | None:
+    """The level of training first, then dense 16-bit throughput of the boards that it uses.
+
+    Boards count as far as a fabric of their own joins them, else as one: sharding over PCIe has
+    been measured to cost up to two thirds (BAdam's readme, ZeRO-3 on four RTX 3090).
+    """
+    gpu = candidate.way.gpu
+    level, rate = purpose_of(gpu).training, training_flops(gpu)
+    if level is None or rate is None:
+        return None
+    boards = candidate.way.boards
+    if not gpu.fabric_joins(boards):
+        boards = gpu.interconnect_domain or 1
+    return (TRAINING_LEVELS.index(level), -rate * boards)
+
+
+def _for_inference(candidate: RankedCandidate) -> SortKey | None:
+    """GPUs that suit inference and exceed READING_SPEED first, then the cheapest tokens; of models
+    that draw, the cheapest pictures.
+
+    An unknown cost goes after the known ones of the same fitness.
+    """
+    level = purpose_of(candidate.way.gpu).inference
+    if level is None or candidate.slowness is None:
+        return None
+    fitness = {"none": 2.0, "light": 1.0}.get(level, 0.0)
+    cost = _usd_of_output(candidate) or (math.inf, math.inf)
+    slow = candidate.speed is not None and candidate.speed < READING_SPEED
+    return (fitness, float(slow), *cost)
+
+
+def free_bytes(gpu: Gpu, boards: int, estimate: MemoryEstimate) -> int:
+    """Memory to spare on all devices of so many boards, at the likely values."""
+    return headroom_on(gpu, estimate) * boards * gpu.devices_per_board
+
+
+def _least_cost(costs: PlanCosts, usd: float | None) -> SortKey | None:
+    """A least cost after all others where only a doubted price says it."""
+    is_doubted = costs.buy_is_doubted and costs.rent_usd_per_hour is None
+    return None if usd is None else (float(is_doubted), usd)
+
+
+ORDERS: dict[str, Callable[[Candidate], SortKey | None]] = {
+    "recommended": lambda candidate: candidate.score.key,
+    "smallest": _total_memory,
+    "fastest": _slowness,
+}
+"""Name -> cost to minimise, to serve and to train."""
+POLICIES: dict[str, Policy] = {
+    "recommended": ORDERS["recommended"],
+    "smallest": ORDERS["smallest"],
+    "cheapest": _price,
+    "fastest": ORDERS["fastest"],
+    "cheapest_to_run": _usd_of_output,
+    "cheapest_per_hour": _usd_per_hour,
+    "tokens_per_dollar": _price_of_speed,
+    "tokens_per_watt": _power_of_speed,
+    "headroom": _free_memory,
+    "training": _for_training,
+    "inference": _for_inference,
+}
+"""Name -> cost to minimise, to serve."""

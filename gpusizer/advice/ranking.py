@@ -1,0 +1,390 @@
+"""Rank GPUs for a model: for each the smallest count that fits, then by a named policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from gpusizer.advice.alternatives import break_even_months, is_priced_by_rent, pick_alternatives
+from gpusizer.advice.candidates import (
+    FASTEST,
+    candidates_of,
+    evidence_of,
+    offered_first,
+    served_users,
+    swiftest,
+)
+from gpusizer.advice.capacity_limits import Largest, users_held
+from gpusizer.advice.next_steps import Suggestion
+from gpusizer.advice.parallelism_plans import RunPlan
+from gpusizer.advice.policies import POLICIES, RankedCandidate, in_order
+from gpusizer.advice.rank_reasons import pace_clause, why, why_alternative
+from gpusizer.advice.weighed import weighed
+from gpusizer.core.messages import Note
+from gpusizer.fit.audience import Suitability
+from gpusizer.fit.demands import READING_SPEED
+from gpusizer.fit.fit import Fit
+from gpusizer.fit.part_speed import system_memory
+from gpusizer.fit.picture_time import picture_seconds
+from gpusizer.fit.placement.from_disk import disk_notes
+from gpusizer.fit.platforms import setup_of
+from gpusizer.fit.recommendation import SUITS_ONE, Score, score_of
+from gpusizer.fit.standing import beyond
+from gpusizer.fit.study import Study
+from gpusizer.fit.user_speed import (
+    SpeedEvidence,
+    heard_rate,
+    one_prompt_rate,
+    one_user_rate,
+    read_rate,
+    user_speed,
+    work_at,
+)
+from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.way import Way, statements_on
+from gpusizer.fit.ways import keeps_part_in_memory
+from gpusizer.gpus import Catalogue
+from gpusizer.gpus.costs import (
+    DEFAULT_ASSUMPTIONS,
+    CostAssumptions,
+    LoadTimes,
+    PlanCosts,
+    load_times,
+    plan_costs,
+)
+from gpusizer.memory.workload import Workload
+from gpusizer.serving import Served
+from gpusizer.speed import Rate, Speeds, speeds
+from gpusizer.speed.speculation import SpeculativeSpeeds, speculative_speeds
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One place in the ranking. Without `slots`, because costs and score are cached properties.
+
+    Attributes:
+        speeds: None where the model does not run, or generates no text.
+        assumptions: what costs are reckoned with.
+        rank_by: the policy that put it there, "" where the GPU was asked for by name.
+        enough: tokens/s that each user should see.
+        speculation: speeds with the tokens that a draft model guesses, None without one.
+        served: what several users get together, by the model of a server; None for one.
+        part_decode, part_prefill: tokens/s of one user and of one prompt where layers lie on unlike
+            devices or in system memory.
+        weighed: what decided for the quantization; a part of the reasons.
+        read: tokens/s that an embedding or reranking model reads, None for others.
+        heard: seconds of sound a second that a recogniser transcribes, None for others.
+        drawn: seconds that a picture or clip takes, None for others.
+        evidence: what stands behind the speed of each user.
+        suitability: how the way suits who asks.
+        largest, advice, plans: only where the GPU was asked for by name.
+    """
+
+    rank: int
+    fit: Fit
+    speeds: Speeds | None
+    reasons: tuple[Note, ...]
+    largest: Largest | None = None
+    advice: tuple[Suggestion, ...] = ()
+    assumptions: CostAssumptions = DEFAULT_ASSUMPTIONS
+    rank_by: str = ""
+    plans: tuple[RunPlan, ...] = ()
+    enough: float = READING_SPEED
+    speculation: SpeculativeSpeeds | None = None
+    served: Served | None = None
+    part_decode: Rate | None = None
+    part_prefill: Rate | None = None
+    read: Rate | None = None
+    heard: Rate | None = None
+    drawn: Rate | None = None
+    weighed: tuple[Note, ...] = ()
+    evidence: SpeedEvidence | None = None
+    suitability: Suitability = SUITS_ONE
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Likely tokens/s of all users together, None when unknown; with the prompts that are read
+        in between where a server was modelled."""
+        if self.served is not None:
+            return self.served.output_tokens_per_second.likely
+        total = self.speeds.total if self.speeds else None
+        return None if total is None else total.likely
+
+    @cached_property
+    def costs(self) -> PlanCosts:
+        """What the boards cost, bought or rented."""
+        fit = self.fit
+        drawn = None if self.drawn is None else self.drawn.likely
+        return plan_costs(
+            fit.gpu,
+            fit.count,
+            self.tokens_per_second,
+            self.assumptions,
+            seconds_per_picture=drawn,
+        )
+
+    @property
+    def load_times(self) -> LoadTimes:
+        """Minutes until the files are downloaded, and read from a disk."""
+        stored, assumed = self.fit.estimate.stored_bytes, self.assumptions
+        return load_times(stored, assumed.disk_gb_per_s, assumed.network_gbit_per_s)
+
+    @property
+    def why(self) -> tuple[Note, ...]:
+        """What puts it at its place, as clauses of one line."""
+        notes = self.score.notes() if self.rank_by == RECOMMENDED else ()
+        return why(self.fit, self.pace, self.costs, self.rank_by, notes)
+
+    @property
+    def pace(self) -> Note:
+        """How fast it is, as a clause."""
+        return pace_clause(self.user_rate, self.read, self.heard, self.drawn)
+
+    @cached_property
+    def score(self) -> Score:
+        """What a recommendation goes by."""
+        speed = None if self.user_rate is None else self.user_rate.likely
+        way = self.fit.way
+        return score_of(way, speed, self.enough, self.costs, self.evidence, self.suitability)
+
+    @property
+    def each(self) -> Rate | None:
+        """Tokens/s of each of the workload's users; None of a recogniser, of which nobody reads
+        tokens."""
+        return self.speeds.per_user if self.speeds and self.heard is None else None
+
+    @property
+    def user_rate(self) -> Rate | None:
+        """Tokens/s that each user gets, with the prompts that are read in between where a server
+        was modelled; of users who take turns, while one is served."""
+        if self.served is None:
+            return self.each
+        return self.served.user_rate(in_turns=self.workload.takes_turns).times(1)
+
+    @property
+    def workload(self) -> Workload:
+        """What it is sized for, with the limit of the scheduler where users take turns."""
+        return self.fit.estimate.placement.workload
+
+    @property
+    def decode(self) -> Rate | None:
+        """Tokens/s of one user alone; None of a recogniser, as above."""
+        if self.heard is not None:
+            return None
+        return self.speeds.decode if self.speeds else self.part_decode
+
+    @property
+    def prefill(self) -> Rate | None:
+        """Prompt tokens/s."""
+        return self.speeds.prefill if self.speeds else self.part_prefill
+
+    @property
+    def longest_context(self) -> int | None:
+        """Tokens that one user can have: that surely fit where the GPU was asked for by name, as
+        its limits say, else those at the likely values."""
+        if self.largest is not None and self.largest.users == 1:
+            return self.largest.context_at_users
+        return self.fit.max_context
+
+    @property
+    def most_users(self) -> float | None:
+        """Sequences of the asked-for context at once: those that surely fit where the GPU was asked
+        for by name, else as many as the cache of this request holds."""
+        sure = None if self.largest is None else self.largest.users_at_context
+        return users_held(self.fit, sure)
+
+    @property
+    def power_watts(self) -> float | None:
+        """Board power of all boards, None when unknown."""
+        power = self.fit.gpu.power_watts
+        return None if power is None else power * self.fit.count
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """What else one could choose instead of the first place.
+
+    Attributes:
+        kind: one of `alternatives.KINDS`.
+        item: its place in the ranking, which may be the first.
+        first: the first place.
+    """
+
+    kind: str
+    item: Ranked
+    first: Ranked
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the first place is the best of this kind, too."""
+        return self.item.rank == self.first.rank
+
+    @property
+    def break_even_months(self) -> float | None:
+        """Months after which buying the first place has cost less than renting this one."""
+        return break_even_months(self.first.fit.gpu, self.first.costs, self.item.costs)
+
+    @property
+    def why(self) -> tuple[Note, ...]:
+        """Its price or speed, and what it misses of a recommendation, as clauses of one line."""
+        item = self.item
+        months = self.break_even_months if self.kind == "rent" else None
+        rents = is_priced_by_rent(self.kind, item.fit.gpu, item.costs)
+        return why_alternative((item.pace,), item.costs, rents, item.score.missed(), months)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Places of a ranking, best first, and alternatives to the first.
+
+    Attributes:
+        slower: plans left out because each user would see fewer tokens/s than asked for.
+        lossier: plans left out because others lose no more than asked for.
+    """
+
+    places: tuple[Ranked, ...]
+    alternatives: tuple[Alternative, ...] = ()
+    slower: int = 0
+    lossier: int = 0
+
+
+RECOMMENDED = "recommended"
+
+
+def rank_gpus(
+    study: Study,
+    catalogue: Catalogue,
+    rank_by: str,
+    top: int,
+    *,
+    assumptions: CostAssumptions = DEFAULT_ASSUMPTIONS,
+    most_boards: Sequence[int | None] | None = None,
+    min_tok_s: float | None = None,
+) -> Ranking:
+    """GPUs on which the model runs, best first; `top` of them, or all when it is 0.
+
+    `most_boards` limits the boards of each GPU of the catalogue, `min_tok_s` leaves out plans known
+    to be slower for each user.
+    """
+    enough = min_tok_s or READING_SPEED
+    limits = [None] * len(catalogue.gpus) if most_boards is None else [n or 0 for n in most_boards]
+    offers = tuple(zip(catalogue.gpus, limits, strict=True))
+    # What is never offered to who asks is weighed where other GPUs do not fill the places.
+    may_stop = rank_by == RECOMMENDED and top > 0 and not min_tok_s
+    every: list[RankedCandidate] = []
+    for some in offered_first(study, offers) if may_stop else (offers,):
+        every += candidates_of(study, some, rank_by, assumptions, enough)
+        if may_stop and sum(_fills_a_place(study, candidate) for candidate in every) >= top:
+            break
+    fast = [c for c in every if not min_tok_s or c.speed is None or c.speed >= min_tok_s]
+    fair = [c for c in fast if not beyond(study, c.way)] or fast
+    candidates = in_order(fair, POLICIES[rank_by])
+    # GPUs that are never offered are not counted: not all of them are weighed.
+    lossier = sum(_counts(c, rank_by) for c in fast) - sum(_counts(c, rank_by) for c in fair)
+
+    swift = swiftest(study, candidates)
+
+    def ranked(place: int, candidate: RankedCandidate) -> Ranked:
+        return replace(
+            describe(study, candidate.way, rank=place + 1),
+            assumptions=assumptions,
+            rank_by=rank_by,
+            enough=enough,
+            suitability=candidate.suitability,
+        )
+
+    places = tuple(ranked(*pair) for pair in [*enumerate(candidates)][: top or None])
+    alternatives = []
+    for kind, place in pick_alternatives(candidates, swift).items():
+        chosen = (swift if kind == FASTEST else candidates)[place]
+        is_shown = place < len(places) and chosen is candidates[place]
+        item = places[place] if is_shown else ranked(place, chosen)
+        alternatives.append(Alternative(kind, item, places[0]))
+    return Ranking(places, tuple(alternatives), len(every) - len(fast), lossier)
+
+
+def _fills_a_place(study: Study, candidate: RankedCandidate) -> bool:
+    """Whether a candidate comes before all that are never offered to who asks."""
+    way = candidate.way
+    is_sure = way.verdict is Verdict.FITS and not beyond(study, way)
+    return is_sure and candidate.score.stands_beside
+
+
+def _counts(candidate: RankedCandidate, rank_by: str) -> bool:
+    """Whether a candidate counts among those that are left out of an order."""
+    return rank_by != RECOMMENDED or candidate.score.stands_beside
+
+
+def describe(study: Study, way: Way, rank: int) -> Ranked:
+    """A ranking entry for one way."""
+    fit = Fit.of(study, way)
+    runs = fit.verdict.all_on_gpu and way.machine.is_uniform
+    work = work_at(study, way.estimate) if runs else None
+    every = None if work is None else speeds(work, fit.gpu, fit.max_concurrency)
+    guessed = None
+    if work is not None:
+        guessed = speculative_speeds(study.profile, work, fit.gpu, fit.estimate)
+    choice, drawn = weighed(study, way), picture_seconds(study, way)
+    together = served_users(study, way, percentiles=rank == 1) if runs else None
+    speed = user_speed(study, way)
+    if together is not None:
+        speed = together.user_rate(in_turns=study.workload.takes_turns).likely
+        every = every and every.at_least(together.output_tokens_per_second.likely)
+    return Ranked(
+        rank=rank,
+        fit=fit,
+        speeds=every,
+        reasons=_reasons(study, way, choice),
+        weighed=choice,
+        speculation=guessed,
+        served=together,
+        part_decode=one_user_rate(study, way) if every is None else None,
+        part_prefill=one_prompt_rate(study, way) if every is None else None,
+        read=read_rate(study, way),
+        heard=heard_rate(study, way),
+        drawn=drawn,
+        evidence=evidence_of(study, way, speed, drawn) if runs else None,
+    )
+
+
+def _reads_system_memory(study: Study, way: Way) -> bool:
+    """Whether a token of it reads layers from system memory."""
+    if study.profile.pipeline is not None or not way.verdict.runs:
+        return False
+    asked = keeps_part_in_memory(study.profile, study.workload, way.estimate)
+    return way.in_part or asked or not way.machine.gpus
+
+
+def _reasons(study: Study, way: Way, choice: Sequence[Note]) -> tuple[Note, ...]:
+    """How it fits and what the reader must know, in words."""
+    estimate, verdict = way.estimate, way.verdict
+    notes = []
+    if way.machine.is_uniform:
+        one = verdict is Verdict.NOT_SUPPORTED and study.workload.engine is not None
+        notes.append(
+            Note(
+                "verdict_engine_not_supported" if one else f"verdict_{verdict.value}",
+                quant=estimate.quant.name,
+                engine=estimate.engine.name,
+                headroom_bytes=abs(way.headroom_bytes),
+                count=way.boards,
+            )
+        )
+    notes += (*choice, *way.reasons)
+    if verdict.runs:
+        notes += study.profile.doubts
+    if way.arranged is not None:
+        notes += disk_notes(way.arranged.disk)
+    if _reads_system_memory(study, way):
+        notes.append(system_memory(way.machine).note)
+    if verdict is Verdict.TIGHT:
+        notes.append(Note("may_run_out"))
+    if not way.machine.is_uniform:
+        return tuple(notes)
+    link = setup_of(way.gpu, way.boards).link.kind
+    if link in ("pcie", "network"):
+        notes.append(Note("no_fast_interconnect" if link == "pcie" else "joined_by_a_network"))
+    if way.gpu.memory_basis == "nominal":
+        notes.append(Note("usable_memory_not_observed"))
+    return (*notes, *statements_on(way))

@@ -1,0 +1,318 @@
+"""The interface of launchers: functions from a LaunchPlan to a LaunchCommand."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from gpusizer.core.errors import InvalidModelId
+from gpusizer.core.messages import Note
+from gpusizer.fit.platforms import setup_of
+from gpusizer.fit.way import Way, room_on, start_limit_on
+from gpusizer.hub.model_ref import check_revision, is_repo_id
+from gpusizer.memory.engines import Split
+from gpusizer.memory.kv_cache import ALIASES
+from gpusizer.memory.quantizing import is_wide_enough
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import DraftMethod, ModelProfile
+
+CommandLanguage = Literal["bash", "python"]
+Flag = tuple[str, str]
+"""An option and its value."""
+Options = Mapping[str, str | float | tuple[str, ...] | None]
+"""Options of a command with their values, in its order."""
+
+HEAD_NODE = "HEAD_NODE"
+"""Placeholder in a command for the address of the first of several machines."""
+
+_CONVERTED: Mapping[str, Mapping[str, Flag]] = {
+    "vllm": {
+        "fp8": ("--quantization", "fp8"),
+        "bnb-nf4": ("--quantization", "bitsandbytes"),
+        "bnb-nf4-dq": ("--quantization", "bitsandbytes"),
+        "fp32": ("--dtype", "float32"),  # by default vLLM converts FP32 checkpoints to 16 bits
+    },
+    "sglang": {
+        "fp8": ("--quantization", "fp8"),
+        "fp32": ("--dtype", "float32"),
+    },
+    "tgi": {
+        "fp8": ("--quantize", "fp8"),
+        "bnb-int8": ("--quantize", "bitsandbytes"),
+        "bnb-nf4": ("--quantize", "bitsandbytes-nf4"),
+        "bnb-nf4-dq": ("--quantize", "bitsandbytes-nf4"),
+    },
+}
+"""The options by which engines quantize weights while they load them, by engine and quantization.
+"""
+_CACHES: Mapping[str, Mapping[str, str]] = {
+    "vllm": {
+        "fp8": "fp8",
+        "fp8_e4m3": "fp8_e4m3",
+        "fp8_e5m2": "fp8_e5m2",
+        "bf16": "bfloat16",
+        "bfloat16": "bfloat16",
+    },
+    "sglang": {
+        "fp8": "fp8_e4m3",
+        "fp8_e4m3": "fp8_e4m3",
+        "fp8_e5m2": "fp8_e5m2",
+        "bf16": "bf16",
+        "bfloat16": "bf16",
+    },
+    "tgi": {"fp8": "fp8_e4m3fn", "fp8_e4m3": "fp8_e4m3fn", "fp8_e5m2": "fp8_e5m2"},
+    "tensorrt-llm": {"fp8": "fp8", "fp8_e4m3": "fp8"},
+    "ollama": {"q8_0": "q8_0", "int8": "q8_0", "q4_0": "q4_0"},
+}
+"""Their words for types of the KV cache. What they lack is left out; 16 bits are the default of
+every engine."""
+_SPELLED_NODES = 4  # of more machines a note names only the first and the last
+_PLAIN = re.compile(r"[A-Za-z0-9_./:@-]*")
+_BYTES_OF_16_BITS = 2
+_SIXTEEN_BITS = frozenset({"f16", "bf16"})
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchCommand:
+    """A command or snippet that runs the plan as it is, and notes for its reader, as codes.
+
+    Where none does, `text` is "" and the notes say why.
+    """
+
+    engine: str
+    text: str
+    language: CommandLanguage
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchDraft:
+    """The repository of a second model, its method, its format, and the name of its GGUF file."""
+
+    repo_id: str
+    method: DraftMethod
+    format: str
+    variant: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchPlan:
+    """One configuration to run a model, with the settings that were sized.
+
+    Attributes:
+        repo_id, revision: repository and revision to load; None for the default branch.
+        format: of the repository: "safetensors", "gguf", "diffusers", …
+        task: the Hub's pipeline tag, "" when unknown.
+        stored: the weights are the repository's own, not converted.
+        quantized: the repository holds a quantized checkpoint.
+        widened: one that llama.cpp's converter takes all the same.
+        narrowed: components of a pipeline that have weights in fewer than 16 bits.
+        quant, quant_name: slug and name of the quantization.
+        engine: slug.
+        stack: software stack of the card: "CUDA", "ROCm", "Metal", "oneAPI", …
+        split: how the model is divided.
+        utilization: share of the card the engine budgets with, 0 to 1.
+        workload: the workload that was sized, with the context within the model's limit.
+        step_tokens: tokens in a step of one data-parallel rank, which the estimate sized buffers
+            for; None where no option sets them.
+        most_sequences: that the engine has to be held to in order to start, None where it starts
+            as it is asked to.
+        nodes: machines that the GPUs are in.
+        draft: a second model that guesses tokens, None where the engine runs none.
+        cpu_experts: layers, from the first, whose routed experts stay in system memory.
+        tensor_split: parts by which layers are dealt out to unlike devices, () for llama.cpp's own.
+    """
+
+    repo_id: str
+    revision: str | None
+    format: str
+    task: str
+    stored: bool
+    quantized: bool
+    quant: str
+    quant_name: str
+    engine: str
+    stack: str
+    split: Split
+    utilization: float
+    workload: Workload
+    step_tokens: int | None = None
+    most_sequences: int | None = None
+    nodes: int = 1
+    draft: LaunchDraft | None = None
+    cpu_experts: int = 0
+    tensor_split: tuple[int, ...] = ()
+    widened: bool = False
+    narrowed: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, profile: ModelProfile, way: Way, workload: Workload) -> LaunchPlan:
+        """Return the plan of a way to run it; `workload` is the resolved workload of the report.
+
+        Raises InvalidModelId for a name that the Hub cannot have.
+        """
+        if not is_repo_id(profile.repo_id):
+            raise InvalidModelId(value=profile.repo_id[:120], reason="characters")
+        revision = None if profile.revision == "main" else check_revision(profile.revision)
+        estimate, arranged = way.estimate, way.arranged
+        if workload.max_num_seqs is None:  # users may take turns
+            workload = replace(workload, max_num_seqs=estimate.placement.workload.max_num_seqs)
+        cpu_experts = 0
+        tensor_split: tuple[int, ...] = ()
+        if arranged is not None:
+            if way.in_part and arranged.how.gpu_layers < arranged.of_layers:
+                workload = replace(workload, gpu_layers=arranged.how.gpu_layers)
+            cpu_experts = arranged.how.cpu_experts
+            several = len(way.machine.gpus) > 1 and not arranged.default
+            tensor_split = arranged.how.split if several else ()
+        return cls(
+            repo_id=profile.repo_id,
+            revision=revision,
+            format=profile.format,
+            task=profile.pipeline_tag or "",
+            stored=estimate.native,
+            quantized=profile.quantization is not None,
+            quant=estimate.quant.slug,
+            quant_name=estimate.quant.name,
+            engine=estimate.engine.slug,
+            stack=way.gpu.software,
+            split=estimate.split,
+            utilization=room_on(way.gpu, estimate).utilization,
+            workload=workload,
+            step_tokens=estimate.engine.step_tokens(estimate.placement),
+            most_sequences=None if (limit := start_limit_on(way)) is None else limit.sure,
+            nodes=setup_of(way.gpu, way.boards).nodes,
+            draft=_draft_of(profile, way),
+            cpu_experts=cpu_experts,
+            tensor_split=tensor_split,
+            widened=is_wide_enough(profile, estimate.quant),
+            narrowed=_narrowed(profile, way),
+        )
+
+    @property
+    def total_context(self) -> int:
+        """Tokens of all sequences together."""
+        return self.workload.context * self.workload.concurrency
+
+    @property
+    def gguf_tag(self) -> str:
+        """The quantization as GGUF repositories spell it: "Q4_K_M"."""
+        return self.quant_name.removeprefix("GGUF ").partition(" ")[0]
+
+    @property
+    def no_revision(self) -> tuple[Note, ...]:
+        """The note for an engine that has no option for the requested revision."""
+        if self.revision is None:
+            return ()
+        return (Note("launch_no_revision", engine=self.engine, revision=self.revision),)
+
+    @property
+    def one_node(self) -> tuple[Note, ...]:
+        """The note for GPUs in several machines that the command does not join."""
+        if self.nodes == 1:
+            return ()
+        return (Note("launch_one_node", engine=self.engine, nodes=self.nodes),)
+
+    def on_each_node(self, option: str, step: int = 1) -> Note:
+        """The note for a command that runs on every machine with a different value of an option.
+
+        Values count from 0 in steps of `step`.
+        """
+        counted = [str(step * node) for node in range(self.nodes)]
+        if self.nodes > _SPELLED_NODES:
+            counted[_SPELLED_NODES - 1 : -1] = ["…"]
+        values = ", ".join(counted)
+        return Note(
+            "launch_nodes", nodes=self.nodes, option=option, values=values, address=HEAD_NODE
+        )
+
+    def sequences_above(self, default: int) -> int | None:
+        """The most sequences that each data-parallel rank schedules, None for the default.
+
+        This is the limit in the request, else the share of the users that one rank serves where it
+        exceeds `default`; the estimate sizes the buffers and the cache of every rank by the same
+        rule.
+        """
+        if self.workload.max_num_seqs is not None:
+            return self.workload.max_num_seqs
+        users = self.split.users_each(self.workload.concurrency)
+        return users if users > default else None
+
+    def cached_as(self) -> tuple[str, tuple[Note, ...]]:
+        """The engine's word for the cache type, "" for 16 bits, the default of every engine.
+
+        For a type that the engine lacks, a note is returned instead.
+        """
+        kind, spelled = self.workload.kv_dtype, _CACHES.get(self.engine, {})
+        if kind in spelled or ALIASES.get(kind, kind) in _SIXTEEN_BITS:
+            return spelled.get(kind, ""), ()
+        return "", (Note("launch_cache_type", engine=self.engine, kv_dtype=kind),)
+
+    def converted(self) -> tuple[Options, tuple[Note, ...]]:
+        """The option that makes the engine quantize while it loads the weights.
+
+        A checkpoint as stored needs none, unless the engine would narrow it. A quantization that
+        the engine is not able to make needs another repository; a note says so.
+        """
+        able = _CONVERTED.get(self.engine, {})
+        loads_as_stored = self.stored and self.quant != "fp32"
+        if self.quant in able and not self.quantized and not loads_as_stored:
+            return dict([able[self.quant]]), ()
+        if self.stored or (self.quant == "bf16" and not self.quantized):
+            return {}, ()
+        return {}, (Note("launch_needs_repository", quant=self.quant_name),)
+
+    def runs(self, text: str, *notes: Note) -> LaunchCommand:
+        """The command of this plan in the words of a shell."""
+        return LaunchCommand(self.engine, text, "bash", notes)
+
+
+def _narrowed(profile: ModelProfile, way: Way) -> tuple[str, ...]:
+    """The components of a pipeline that have weights in fewer than 16 bits."""
+    if profile.pipeline is None:
+        return ()
+    amounts = zip(profile.groups, way.estimate.sizes.by_group, strict=False)
+    narrow = {group.component for group, n in amounts if n < _BYTES_OF_16_BITS * group.parameters}
+    return tuple(sorted(narrow))
+
+
+def _draft_of(profile: ModelProfile, way: Way) -> LaunchDraft | None:
+    """Return the draft that stands beside the model. Raises InvalidModelId as for the model."""
+    draft = profile.draft
+    if draft is None or way.estimate.draft is None:
+        return None
+    repo_id = draft.profile.repo_id
+    if not is_repo_id(repo_id):
+        raise InvalidModelId(value=repo_id[:120], reason="characters")
+    return LaunchDraft(repo_id, draft.method, draft.profile.format, draft.profile.variant)
+
+
+def command(program: Sequence[str], options: Options) -> str:
+    """Return a shell command with one option on a line; words are quoted where they need it.
+
+    Options without a value (nothing, False, 0) are left out; of True the option stands alone, and
+    several words follow one another.
+    """
+    lines = [shlex.join(program)]
+    for name, value in options.items():
+        if value:
+            words = value if isinstance(value, tuple) else (str(value),)
+            lines.append(shlex.join((name, *(() if value is True else words))))
+    return " \\\n  ".join(lines)
+
+
+def literal(text: str) -> str:
+    r"""Return a Python string literal, in double quotes when no character needs an escape.
+
+    >>> print(literal("org/name"), literal("two\n"))
+    "org/name" 'two\n'
+    """
+    return f'"{text}"' if _PLAIN.fullmatch(text) else ascii(text)
+
+
+def above_one(degree: int) -> int:
+    """Return a degree of parallelism as an option has it, nothing for a degree of 1."""
+    return degree if degree > 1 else 0

@@ -1,0 +1,247 @@
+"""Deployment: a plan's replicas as a Compose file and as a Kubernetes manifest, to copy.
+
+A replica runs the words of its launch command. Compose starts those that one machine holds, each on
+GPUs of its own and at a port of its own; in Kubernetes one Deployment keeps all of them behind one
+Service. A replica over several machines is a group of Pods of a LeaderWorkerSet, which tells each
+its number and the address of the first (lws.sigs.k8s.io; docs.vllm.ai, "LWS").
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+
+import yaml
+
+from gpusizer.core.errors import InvalidModelId, InvalidRequest
+from gpusizer.core.messages import Note
+from gpusizer.fit.platforms import setup_of
+from gpusizer.launch import launch_command
+from gpusizer.launch.base import HEAD_NODE, LaunchCommand
+from gpusizer.launch.containers import (
+    ACCESS,
+    CONTAINERS,
+    HUB_CACHE,
+    Container,
+    GpuAccess,
+)
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile
+from gpusizer.serving.serving_rows import Replicas, ServingPlan
+
+_Yaml = dict[str, Any]
+_SECRET = "hf-token"
+_LONGEST_NAME = 40  # names of Pods, made of this one, have 63 characters
+_LINE = 90
+_RANK = "--node-rank"
+_LEADER, _NUMBER = "$(LWS_LEADER_ADDRESS)", "$(LWS_WORKER_INDEX)"
+_CONTINUED = "\\\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """How to start the replicas of one row of a plan.
+
+    Attributes:
+        replica: the command of one of them.
+        compose: a Compose file for one machine, "" where there is no container of it, and for
+            replicas over several.
+        kubernetes: a manifest for all replicas, likewise.
+        notes: what the reader must know, as codes.
+    """
+
+    replica: LaunchCommand
+    compose: str = ""
+    kubernetes: str = ""
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """The container of one replica."""
+
+    name: str
+    image: str
+    container: Container
+    access: GpuAccess
+    arguments: list[str]
+    gpus: int
+    nodes: int
+
+    def started(self, entry: str, arguments: str) -> dict[str, list[str]]:
+        """What is started, under the names that Compose or Kubernetes has for it.
+
+        Both would put variables of their own where a "$" stands (`$$` is one); names of branches
+        may have it.
+        """
+        own = {entry: list(self.container.entrypoint)} if self.container.entrypoint else {}
+        return own | {arguments: [word.replace("$", "$$") for word in self.arguments]}
+
+
+def cheapest_deployment(plan: ServingPlan, profile: ModelProfile) -> Deployment | None:
+    """The deployment of the first row of a plan; None without rows, and for names that no command
+    may contain because the Hub cannot have them."""
+    try:
+        return deployment_of(profile, plan.rows[0], plan.workload) if plan.rows else None
+    except (InvalidModelId, InvalidRequest):
+        return None
+
+
+def deployment_of(profile: ModelProfile, row: Replicas, workload: Workload) -> Deployment:
+    """The deployment of a row; `workload` is the plan's, of one sequence.
+
+    Every replica has room for as many users as the plan says. Raises InvalidModelId for a name that
+    the Hub cannot have.
+    """
+    each = launch_command(profile, row.way, replace(workload, concurrency=max(row.most_users, 1)))
+    server = _server(profile, row, each, workload)
+    if server is None:
+        reason = Note("deploy_no_container", engine=row.estimate.engine.name)
+        return Deployment(each, notes=(reason,) if each.text else ())
+    setup = setup_of(row.gpu, row.total_boards)
+    held = min(row.replicas, max(1, setup.per_node // row.boards))
+    machines = -(-row.replicas // held)
+    notes = [Note("deploy_token", secret=_SECRET)]
+    if server.nodes > 1:
+        notes.append(Note("deploy_groups", nodes=server.nodes))
+        return Deployment(each, "", _kubernetes(server, row.replicas), (*notes,))
+    if machines > 1:
+        notes.append(Note("deploy_machines", machines=machines, replicas=held))
+    return Deployment(each, _compose(server, held), _kubernetes(server, row.replicas), (*notes,))
+
+
+def _server(
+    profile: ModelProfile, row: Replicas, each: LaunchCommand, workload: Workload
+) -> _Server | None:
+    """The container of a replica; None where nobody publishes an image, where the command makes
+    files before it serves them, and where machines differ in more than their number."""
+    engine, stack = row.estimate.engine, row.gpu.software
+    container, access = CONTAINERS.get(engine.slug), ACCESS.get(stack)
+    lines = each.text.replace(_CONTINUED, " ").splitlines()
+    if container is None or access is None or len(lines) != 1:
+        return None
+    image = container.image(stack, workload.engine_version or engine.version)
+    if image is None:
+        return None
+    words = shlex.split(lines[0])
+    nodes = row.machines_per_replica
+    if nodes > 1 and _RANK not in words:
+        return None
+    arguments = [*words[len(container.program) :], *container.listens]
+    name, gpus = _name(profile.repo_id), row.estimate.split.gpus // nodes
+    return _Server(name, image, container, access, arguments, gpus, nodes)
+
+
+def _name(repo_id: str) -> str:
+    """The model's name as Kubernetes takes it (RFC 1123): lower case, digits and dashes."""
+    name = re.sub(r"[^a-z0-9]+", "-", repo_id.rpartition("/")[2].lower())
+    return name[:_LONGEST_NAME].strip("-") or "model"
+
+
+def _compose(server: _Server, replicas: int) -> str:
+    """The Compose file of the replicas on one machine."""
+    shared: _Yaml = {
+        "image": server.image,
+        **server.started("entrypoint", "command"),
+        "ipc": "host",
+        "restart": "unless-stopped",
+        "volumes": [f"weights:{HUB_CACHE}"],
+        **server.access.service,
+    }
+    parts = ["x-replica: &replica", indent(_yaml(shared), "  ").rstrip(), "", "services:"]
+    for number in range(replicas):
+        parts.append(indent(_service(server, number), "  ").rstrip())
+    return "\n".join((*parts, "", "volumes:", "  weights:", ""))
+
+
+def _service(server: _Server, number: int) -> str:
+    """One replica with its GPUs and its port."""
+    port, first = server.container.port, number * server.gpus
+    ids = [str(device) for device in range(first, first + server.gpus)]
+    environment = {"HF_TOKEN": "${HF_TOKEN:-}"}
+    own: _Yaml = {"ports": [f"{port + number}:{port}"], "environment": environment}
+    if server.access.variable:
+        environment[server.access.variable] = ",".join(ids)
+    else:
+        devices = [{"driver": "nvidia", "device_ids": ids, "capabilities": ["gpu"]}]
+        own["deploy"] = {"resources": {"reservations": {"devices": devices}}}
+    body = "<<: *replica\n" + _yaml(own)
+    return f"replica-{number}:\n{indent(body, '  ')}"
+
+
+def _kubernetes(server: _Server, replicas: int) -> str:
+    """All replicas, as a Deployment or as groups of Pods, and the Service before them."""
+    container, groups = server.container, server.nodes > 1
+    values: _Yaml = {
+        "name": server.name,
+        "replicas": replicas,
+        "nodes": server.nodes,
+        "image": server.image,
+        "port": container.port,
+        "gpus": {server.access.resource: server.gpus},
+        "secret": _SECRET,
+        "cache": HUB_CACHE,
+        **server.started("command", "args"),
+    }
+    values["pod"] = _filled(_templates()["pod"], values)
+    if groups:
+        values["worker"] = _follower(values["pod"], container)
+    kinds = ("groups" if groups else "deployment", "service")
+    return "---\n".join(_yaml(_filled(_templates()[kind], values)) for kind in kinds)
+
+
+@cache
+def _templates() -> _Yaml:
+    """The objects of Kubernetes by their kind, in which `$name` stands for a value."""
+    text = Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
+    return dict(yaml.safe_load(text))
+
+
+def _filled(template: Any, values: _Yaml) -> Any:
+    """A template with its values; what has none is left out."""
+    if isinstance(template, dict):
+        filled = {key: _filled(part, values) for key, part in template.items()}
+        return {key: part for key, part in filled.items() if part is not None}
+    if isinstance(template, list):
+        return [_filled(part, values) for part in template]
+    named = isinstance(template, str) and template.startswith("$")
+    return values.get(template[1:]) if named else template
+
+
+def _follower(leader: _Yaml, container: Container) -> _Yaml:
+    """The other Pods of a group, of which the leader alone answers; both are told their rank."""
+    worker = deepcopy(leader)
+    (server,) = worker["containers"]
+    server["args"] += container.follows
+    del server["readinessProbe"], server["ports"]
+    for pod in (leader, worker):
+        words = pod["containers"][0]["args"]
+        rank = words.index(_RANK) + 1
+        words[:] = [word.replace(HEAD_NODE, _LEADER) for word in words]
+        words[rank] = _NUMBER
+    return worker
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes what stands twice in full, and the words of a command side by side."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+def _words(dumper: _Dumper, value: list[object]) -> yaml.Node:
+    beside = all(isinstance(item, str) for item in value)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=beside)
+
+
+_Dumper.add_representer(list, _words)
+
+
+def _yaml(value: _Yaml) -> str:
+    return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=_LINE, allow_unicode=True))

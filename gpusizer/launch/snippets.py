@@ -1,0 +1,128 @@
+"""Python snippets: transformers 5 with accelerate (`dtype` has this name since 4.56), diffusers
+0.34 and later (`PipelineQuantizationConfig`), 0.36 for TorchAO (pull request 12275)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpusizer.core.messages import Note
+from gpusizer.launch.base import LaunchCommand, LaunchPlan, literal
+
+_CLASSES = {
+    "image-text-to-text": "AutoModelForImageTextToText",
+    "feature-extraction": "AutoModel",
+    "sentence-similarity": "AutoModel",
+    "text2text-generation": "AutoModelForSeq2SeqLM",
+    "translation": "AutoModelForSeq2SeqLM",
+    "summarization": "AutoModelForSeq2SeqLM",
+}
+"""Task -> transformers' class that loads the model, where it is not AutoModelForCausalLM."""
+_NF4 = {"load_in_4bit": "True", "bnb_4bit_quant_type": '"nf4"'}
+_COMPUTED = {"bnb_4bit_compute_dtype": "torch.bfloat16"}
+_BITS = {
+    "bnb-int8": {"load_in_8bit": "True"},
+    "bnb-nf4": {**_NF4, **_COMPUTED},
+    "bnb-nf4-dq": {**_NF4, "bnb_4bit_use_double_quant": "True", **_COMPUTED},
+}
+"""Settings of bitsandbytes, as Python, by the quantization that it makes while it loads."""
+_FLOATS = {"fp8": "Float8WeightOnlyConfig"}
+"""Classes of torchao.quantization by what they make while a pipeline loads: weights in E4M3,
+products in 16 bits (docs/source/en/quantization/torchao.md of huggingface/diffusers). The
+`TorchAoConfig` of diffusers and that of transformers take unlike arguments, so that each component
+is given its own (`_validate_init_kwargs_in_backends`, quantizers/pipe_quant_config.py)."""
+_OF_TRANSFORMERS = ("text_encoder", "image_encoder")
+"""How components begin whose classes are those of transformers."""
+_DEVICES = {"Metal": "mps", "oneAPI": "xpu"}
+
+
+def transformers(plan: LaunchPlan) -> LaunchCommand:
+    """Return a snippet that loads the model over all visible GPUs and generates once."""
+    load = plan.workload
+    model_class = _CLASSES.get(plan.task, "AutoModelForCausalLM")
+    bits, missing = _bits(plan)
+    _, untold = plan.cached_as()
+    config = ", ".join(f"{name}={value}" for name, value in bits.items())
+    dtype = "torch.bfloat16" if not plan.quantized else '"auto"'
+    names = sorted(["AutoTokenizer", model_class, *(["BitsAndBytesConfig"] if config else [])])
+    revision = f", revision={literal(plan.revision)}" if plan.revision else ""
+    lines = [
+        "import torch",
+        f"from transformers import {', '.join(names)}",
+        "",
+        f"model_id = {literal(plan.repo_id)}",
+        f"tokenizer = AutoTokenizer.from_pretrained(model_id{revision})",
+        f"model = {model_class}.from_pretrained(",
+        f"    model_id{revision},",
+        f"    dtype={'torch.float32' if plan.quant == 'fp32' else dtype},",
+        '    device_map="auto",',
+        f'    attn_implementation="{"sdpa" if load.flash_attention else "eager"}",',
+        *([f"    quantization_config=BitsAndBytesConfig({config}),"] if config else []),
+        ")",
+        *_use(model_class, load.context, load.concurrency),
+    ]
+    return _snippet(plan, lines, *untold, *missing)
+
+
+def _use(model_class: str, context: int, sequences: int) -> list[str]:
+    prompts = f'["Hello"] * {sequences}' if sequences > 1 else '["Hello"]'
+    lines = [f'inputs = tokenizer({prompts}, return_tensors="pt").to(model.device)']
+    if model_class == "AutoModel":
+        return [*lines, "print(model(**inputs).last_hidden_state.shape)"]
+    return [
+        *lines,
+        f"outputs = model.generate(**inputs, max_length={context})",
+        "print(tokenizer.batch_decode(outputs, skip_special_tokens=True))",
+    ]
+
+
+def diffusers(plan: LaunchPlan) -> LaunchCommand:
+    """Return a snippet that loads the pipeline and makes one image."""
+    floats = None if plan.stored or plan.quantized else _FLOATS.get(plan.quant)
+    bits, missing = ({}, ()) if floats else _bits(plan)
+    quantized: list[str] = []
+    if floats:
+        quantized = _by_component(plan.narrowed, floats)
+    elif bits:
+        options = ", ".join(f'"{name}": {value}' for name, value in bits.items())
+        backend = "bitsandbytes_8bit" if plan.quant == "bnb-int8" else "bitsandbytes_4bit"
+        quantized = [f'        quant_backend="{backend}",', f"        quant_kwargs={{{options}}},"]
+    libraries = ["import diffusers", "import torch", "import transformers"]
+    lines = [
+        *(libraries if floats else ["import torch"]),
+        "from diffusers import DiffusionPipeline",
+        *(["from diffusers.quantizers import PipelineQuantizationConfig"] if quantized else []),
+        *([f"from torchao.quantization import {floats}"] if floats else []),
+        "",
+        "pipe = DiffusionPipeline.from_pretrained(",
+        f"    {literal(plan.repo_id)},",
+        *([f"    revision={literal(plan.revision)},"] if plan.revision else []),
+        f"    torch_dtype={'torch.float32' if plan.quant == 'fp32' else 'torch.bfloat16'},",
+        *(["    quantization_config=PipelineQuantizationConfig("] if quantized else []),
+        *quantized,
+        *(["    ),"] if quantized else []),
+        ")",
+        f'pipe.to("{_DEVICES.get(plan.stack, "cuda")}")',
+        'pipe("a lighthouse at dusk").images[0].save("image.png")',
+    ]
+    return _snippet(plan, lines, *missing)
+
+
+def _by_component(components: Sequence[str], config: str) -> list[str]:
+    """Return the lines that give each component a TorchAO of its library."""
+    lines = ["        quant_mapping={"]
+    for name in components:
+        library = "transformers" if name.startswith(_OF_TRANSFORMERS) else "diffusers"
+        lines.append(f'            "{name}": {library}.TorchAoConfig({config}()),')
+    return [*lines, "        },"]
+
+
+def _bits(plan: LaunchPlan) -> tuple[dict[str, str], tuple[Note, ...]]:
+    """Return what makes the quantization while it loads, and a note where nothing does."""
+    if plan.stored or plan.quant in ("bf16", "fp32"):
+        return {}, ()
+    made = {} if plan.quantized else _BITS.get(plan.quant, {})
+    return made, () if made else (Note("launch_needs_repository", quant=plan.quant_name),)
+
+
+def _snippet(plan: LaunchPlan, lines: list[str], *notes: Note) -> LaunchCommand:
+    return LaunchCommand(plan.engine, "\n".join(lines), "python", (*notes, *plan.one_node))

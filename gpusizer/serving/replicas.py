@@ -1,0 +1,205 @@
+"""Replicas of one server for requests at random times: how many, and what each of them does.
+
+The closed form says what a replica bears; the simulation of the load that is then its own has the
+last word on the first token, so that a count that is stated keeps its target.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from gpusizer.core.errors import InvalidRequest
+from gpusizer.memory.workload import Workload
+from gpusizer.serving.constants import FIRST, RATE, serving_band
+from gpusizer.serving.server import Server
+from gpusizer.serving.simulation import percentile, simulated
+from gpusizer.serving.steady import (
+    ROUNDING,
+    late_at_random,
+    most_at_random,
+    random_arrivals,
+)
+
+_LATE = 0.9  # shares of requests within which the mean is, whatever the queue
+_MORE = 0.03  # of the replicas that are added at a time where a simulation was late
+_TRIES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What all replicas keep together.
+
+    Attributes:
+        requests_per_second: on average; they come at random times.
+        ttft_seconds: most seconds to the first token; None for any.
+        share: of the requests, within that time.
+    """
+
+    requests_per_second: float
+    ttft_seconds: float | None
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class ServingTarget:
+    """What is asked of all replicas together.
+
+    Attributes:
+        requests_per_second: on average; they come at random.
+        prompt_tokens, answer_tokens: of every request.
+        ttft_seconds: most seconds to the first token; None for any.
+        ttft_percentile: of the requests, which have it within that time.
+        shared_prefix_tokens: of every prompt, read once for all.
+        peak_to_mean: busiest rate over the mean one; replicas bear the busiest.
+        api_usd_per_million: what an API asks for a million tokens, to compare with.
+    """
+
+    requests_per_second: float
+    prompt_tokens: int
+    answer_tokens: int
+    ttft_seconds: float | None
+    ttft_percentile: float = 95.0
+    shared_prefix_tokens: int = 0
+    peak_to_mean: float = 1.0
+    api_usd_per_million: float | None = None
+
+    @property
+    def promise(self) -> Promise:
+        """What all replicas keep together."""
+        busiest = self.requests_per_second * self.peak_to_mean
+        return Promise(busiest, self.ttft_seconds, self.ttft_percentile / 100)
+
+    @property
+    def context(self) -> int:
+        """Tokens of a sequence."""
+        return self.prompt_tokens + self.answer_tokens
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Answer tokens of all users."""
+        return self.requests_per_second * self.answer_tokens
+
+
+def serving_workload(workload: Workload, target: ServingTarget, longest: int | None) -> Workload:
+    """The workload of one sequence of the target.
+
+    Raises InvalidRequest where the model's context ends before it.
+    """
+    if longest is not None and target.context > longest:
+        raise InvalidRequest(
+            field="prompt_tokens",
+            value=target.context,
+            reason="beyond_the_context",
+            longest=longest,
+        )
+    return replace(workload, context=target.context, concurrency=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Borne:
+    """The most that one replica bears in time.
+
+    Attributes:
+        requests_per_second: of all its ranks.
+        users: in flight on it then.
+    """
+
+    requests_per_second: float
+    users: float
+
+    def replicas(self, requests_per_second: float) -> int:
+        """How many bear that rate together."""
+        each = self.requests_per_second
+        return max(1, math.ceil(requests_per_second / each - ROUNDING))
+
+
+def borne(server: Server, promise: Promise) -> Borne | None:
+    """What a replica bears by the closed form; None where it is never in time."""
+    if server.most < 1:
+        return None
+    state = most_at_random(server, promise.ttft_seconds, promise.share)
+    if state is None:
+        return None
+    rate = state.requests_per_second(server.steps)
+    return Borne(rate * server.ranks, state.users * server.ranks)
+
+
+def replicas_in_time(server: Server, promise: Promise, count: int) -> int | None:
+    """The fewest from `count` on whose simulated requests are in time; None where none are."""
+    if promise.ttft_seconds is None:
+        return count
+    for _ in range(_TRIES):
+        late = _late_seconds(server, promise.requests_per_second / count / server.ranks, promise)
+        if late <= promise.ttft_seconds:
+            return count
+        count += math.ceil(count * _MORE)
+    return None
+
+
+def _late_seconds(server: Server, rate: float, promise: Promise) -> float:
+    """Seconds within which the promised share of requests has its first token: simulated, where
+    the simulation is too long to answer any by the closed form."""
+    sample = simulated(server, None, rate)
+    if sample is not None:
+        return percentile(sample.ttft, promise.share)
+    state = random_arrivals(server, rate)
+    return math.inf if state is None else late_at_random(server, state, promise.share)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaPace:
+    """One replica of several under its part of the requests.
+
+    Attributes:
+        users: in flight on it, on average.
+        ttft_seconds: mean, and at the fast and the slow end of the band; None where a server that
+            is so slow falls behind.
+        ttft_late_seconds: within which the promised share has its first token (`_late_seconds`).
+        tokens_per_second: of each user, from the first token on.
+        prompts: share of the time that prompts take, between 0 and 1.
+        low_replicas, high_replicas: with servers as fast and as slow as the band of rates says;
+            None where the slow ones are never in time.
+    """
+
+    users: float
+    ttft_seconds: tuple[float, float, float | None]
+    ttft_late_seconds: float
+    tokens_per_second: float
+    prompts: float
+    low_replicas: int
+    high_replicas: int | None
+
+
+def sure_replicas(server: Server, promise: Promise) -> int | None:
+    """Replicas that bear the load at the slow end of the band of rates, None where none do."""
+    slow = borne(server.at_speed(serving_band(RATE, "queue").low), promise)
+    return None if slow is None else slow.replicas(promise.requests_per_second)
+
+
+def pace_of(server: Server, promise: Promise, count: int) -> ReplicaPace:
+    """What one of so many replicas does, which bear the load."""
+    rate = promise.requests_per_second / count / server.ranks
+    state = random_arrivals(server, rate)
+    assert state is not None, "more than it bears"
+    band, rates = serving_band(FIRST, "random"), serving_band(RATE, "queue")
+    fast, slow = (server.at_speed(end) for end in (rates.high, rates.low))
+    fewest, sure = borne(fast, promise), sure_replicas(server, promise)
+    keeps_up = random_arrivals(slow, rate) is not None
+    asked = promise.requests_per_second
+    late, ttft = _late_seconds(server, rate, promise), state.ttft
+    if promise.share >= _LATE:  # the mean is of another model, which may exceed it by a percent
+        ttft = min(ttft, late)
+    return ReplicaPace(
+        users=state.users * server.ranks,
+        ttft_seconds=(
+            ttft,
+            ttft * band.low,
+            ttft * band.high if keeps_up else None,
+        ),
+        ttft_late_seconds=late,
+        tokens_per_second=server.tokens / state.gap,
+        prompts=state.prompts,
+        low_replicas=count if fewest is None else min(count, fewest.replicas(asked)),
+        high_replicas=None if sure is None else max(count, sure),
+    )

@@ -1,0 +1,238 @@
+"""Served: what a place of a ranking does under a load, with bands, percentiles and its limit."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from math import ceil
+from typing import Literal
+
+from gpusizer.core.loose_values import JsonValue
+from gpusizer.fit.demands import ServingLoad
+from gpusizer.fit.ways import keeps_part_in_memory
+from gpusizer.gpus import Gpu
+from gpusizer.memory.estimate import MemoryEstimate
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile
+from gpusizer.serving.constants import EACH, FIRST, RATE, regime_of, serving_band
+from gpusizer.serving.facts import ServerFacts
+from gpusizer.serving.guessing import with_draft
+from gpusizer.serving.server import Server, local_server
+from gpusizer.serving.simulation import load_test_of, mean, percentile
+from gpusizer.serving.steady import Steady, limit_of, load_test, random_arrivals
+from gpusizer.speed.classes import SERVING
+from gpusizer.speed.rate import Rate, RateBand
+from gpusizer.speed.speculation import Speculation
+from gpusizer.speed.work import ModelFacts, Work, prompt_tokens
+
+Limit = Literal["weights", "cache", "arithmetic", "prompts", "links", "host", "queue"]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A mean (`likely`) with its band, and percentiles over requests where they were simulated."""
+
+    low: float
+    likely: float
+    high: float
+    p50: float | None
+    p95: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A replica under a load.
+
+    Attributes:
+        users: in flight on average, those that wait included. output = users x answer /
+            (ttft + (answer - 1) x tpot) holds for the likely values.
+        admitted_users: of them, those that caches and scheduler hold at once.
+        ttft_seconds, tpot_seconds, e2e_seconds: None where more requests come than are answered,
+            so that the wait only grows; rates are then the most that it bears.
+    """
+
+    users: float
+    admitted_users: int
+    output_tokens_per_second: Spread
+    total_tokens_per_second: Spread
+    ttft_seconds: Spread | None
+    tpot_seconds: Spread
+    e2e_seconds: Spread | None
+    limited_by: Limit
+
+    def user_rate(self, *, in_turns: bool) -> Rate:
+        """Tokens/s of each user, prompts read in between; of users who take turns, while one is
+        served."""
+        if in_turns:
+            step = self.tpot_seconds
+            return Rate(1 / step.high, 1 / step.likely, 1 / step.low)
+        output, users = self.output_tokens_per_second, self.users
+        return Rate(output.low / users, output.likely / users, output.high / users)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The contract's `served` object."""
+        return asdict(self)
+
+
+def load_of_users(workload: Workload) -> ServingLoad | None:
+    """The users of a workload, with the share of its context that is taken for the prompt; None for
+    one user."""
+    if workload.concurrency < 2:
+        return None
+    prompt = prompt_tokens(workload.context)
+    return ServingLoad(workload.concurrency, None, prompt, max(1, workload.context - prompt))
+
+
+def served(
+    profile: ModelProfile,
+    workload: Workload,
+    estimate: MemoryEstimate,
+    gpu: Gpu,
+    pool_bytes: int,
+    load: ServingLoad,
+    *,
+    percentiles: bool = True,
+) -> Served | None:
+    """What one replica does under a load; None where its speed is unknown, nothing is generated,
+    a part stays in system memory, or not one sequence fits.
+
+    `workload` is that of `estimate`, `pool_bytes` what one GPU has for caches
+    (`Fit.kv_pool_bytes`). Without `percentiles` nothing is simulated.
+    """
+    lengths = load.prompt, load.answer, load.shared
+    server = server_of(profile, workload, estimate, gpu, pool_bytes, *lengths)
+    if server is None or server.most < 1:
+        return None
+    if load.users is not None:
+        state: Steady | None = load_test(server, load.users / server.ranks)
+    else:
+        state = random_arrivals(server, (load.requests_per_second or 0.0) / server.ranks)
+    return _overrun(server) if state is None else _answered(server, load, state, percentiles)
+
+
+def server_of(
+    profile: ModelProfile,
+    workload: Workload,
+    estimate: MemoryEstimate,
+    gpu: Gpu,
+    pool_bytes: int,
+    prompt: int,
+    answer: int,
+    shared: int = 0,
+) -> Server | None:
+    """The server behind an estimate on GPUs of a kind, for requests of one length, of whose prompts
+    `shared` tokens are read once for all: engines for servers keep prefixes.
+
+    Where the workload states the rate at which tokens of a draft are accepted, these are guessed.
+    """
+    if keeps_part_in_memory(profile, workload, estimate):
+        return None
+    known = _facts(profile, workload, prompt)
+    if known is None:
+        return None
+    work = Work.of(known, estimate)
+    facts = ServerFacts.of(work, profile, estimate, gpu, pool_bytes, answer)
+    if facts is None:
+        return None
+    serves = work.family == SERVING
+    server = Server.of(facts) if serves else local_server(facts, work, gpu)
+    guess = Speculation.of(profile, workload, estimate, work)
+    acceptance = workload.acceptance_rate
+    if server is not None and guess is not None and acceptance is not None:
+        server = with_draft(server, facts, guess, acceptance, gpu, pool_bytes)
+    return server.with_prefix(shared) if server is not None and serves else server
+
+
+@lru_cache(maxsize=8)
+def _facts(profile: ModelProfile, workload: Workload, prompt: int) -> ModelFacts | None:
+    """Facts that all places of a ranking share."""
+    return ModelFacts.of(profile, workload, prompt)
+
+
+def _answered(server: Server, load: ServingLoad, state: Steady, percentiles: bool) -> Served:
+    ranks, further = server.ranks, server.answer - 1
+    users = load.users if load.users is not None else state.users * ranks
+    ttft, gap = state.ttft, state.gap / server.tokens
+    sample = None
+    if percentiles:
+        of_rank = None if load.users is None else max(1, ceil(load.users / ranks))
+        coming = None if load.users is not None else (load.requests_per_second or 0.0) / ranks
+        sample = load_test_of(server, of_rank, coming)
+    e2e = ttft + further * gap
+    output = users * server.answer / e2e
+    regime = regime_of(load.users, load.requests_per_second, server.most * ranks)
+    rate, each, first = (serving_band(name, regime) for name in (RATE, EACH, FIRST))
+    ends = RateBand(
+        (ttft * first.low + further * gap * each.low) / e2e,
+        (ttft * first.high + further * gap * each.high) / e2e,
+    )
+    times = (sample.ttft, sample.each, sample.e2e) if sample else (None, None, None)
+    total = output * (server.prompt + server.answer) / server.answer
+    return Served(
+        users=_rounded(users),
+        admitted_users=int(min(users, server.most * ranks)) or 1,
+        output_tokens_per_second=_even(output, rate),
+        total_tokens_per_second=_even(total, rate),
+        ttft_seconds=_spread(ttft, first, times[0]),
+        tpot_seconds=_spread(gap, each, times[1]),
+        e2e_seconds=_spread(e2e, ends, times[2]),
+        limited_by=_limit(server, state, load.users),
+    )
+
+
+def _overrun(server: Server) -> Served:
+    """More requests than are answered: the rate that it bears, and waits without an end."""
+    requests, state = limit_of(server)
+    output = requests * server.answer * server.ranks
+    rate, each = (serving_band(name, "random") for name in (RATE, EACH))
+    total = output * (server.prompt + server.answer) / server.answer
+    admitted = server.most * server.ranks
+    return Served(
+        users=float(admitted),
+        admitted_users=admitted,
+        output_tokens_per_second=_even(output, rate),
+        total_tokens_per_second=_even(total, rate),
+        ttft_seconds=None,
+        tpot_seconds=_spread(state.gap / server.tokens, each, None),
+        e2e_seconds=None,
+        limited_by="queue",
+    )
+
+
+def _even(value: float, band: RateBand) -> Spread:
+    """A rate of the whole server, which has no percentiles over requests."""
+    low, likely, high = (_rounded(value * end) for end in (band.low, 1.0, band.high))
+    return Spread(low, likely, high, None, None)
+
+
+def _spread(value: float, band: RateBand, times: tuple[float, ...] | None) -> Spread:
+    """A time with percentiles that lie about it as those of the simulation about its mean."""
+    low, likely, high = (_rounded(value * end) for end in (band.low, 1.0, band.high))
+    if not times or not mean(times):
+        return Spread(low, likely, high, None, None)
+    p50, p95 = (value * percentile(times, share) / mean(times) for share in (0.5, 0.95))
+    return Spread(low, likely, high, _rounded(p50), _rounded(p95))
+
+
+def _limit(server: Server, state: Steady, users: int | None) -> Limit:
+    """What takes most of a token's time; the queue where users wait to be admitted."""
+    if users is not None and users > server.most * server.ranks:
+        return "queue"
+    if state.saturated:
+        return "prompts"
+    parts, left = server.parts(state.decoding), 1 - state.prompts
+    seconds: dict[Limit, float] = {
+        "weights": parts.weights * left,
+        "arithmetic": parts.arithmetic * left,
+        "cache": parts.cache * left,
+        "links": parts.links * left,
+        "host": parts.host * left,
+    }
+    of_step = sum(seconds.values())
+    seconds["prompts"] = of_step * state.prompts / left if of_step else 0.0
+    return max(seconds, key=lambda name: seconds[name])
+
+
+def _rounded(value: float) -> float:
+    """Four digits, so that Little's law holds between rounded values."""
+    return float(f"{value:.4g}")

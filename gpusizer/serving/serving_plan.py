@@ -1,0 +1,394 @@
+"""GPUs that answer so many requests a second, in replicas of one model, the cheapest first.
+
+Of one kind of GPU the fewest are the cheapest; between kinds the hour decides, rented or owned,
+after conditions of a recommendation (`fit/recommendation.py`): the card is one for servers,
+a command starts it, the plan holds at the slow end of the bands, the vendor's software still
+supports the card, and one can get it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
+
+from gpusizer.core.bisection import largest_holding
+from gpusizer.core.messages import Note
+from gpusizer.core.units import significant
+from gpusizer.fit.audience import rule_against
+from gpusizer.fit.division import COUNTS, max_boards
+from gpusizer.fit.fit import sequences_held
+from gpusizer.fit.preference import ways_for_a_load
+from gpusizer.fit.standing import unreadiness
+from gpusizer.fit.study import Study
+from gpusizer.fit.user_speed import work_at
+from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.way import Way, pool_on
+from gpusizer.fit.ways import judged
+from gpusizer.gpus import Catalogue, Gpu
+from gpusizer.gpus.costs import CostAssumptions, PlanCosts, plan_costs
+from gpusizer.serving import Server, server_of
+from gpusizer.serving.replicas import (
+    Borne,
+    ServingTarget,
+    borne,
+    pace_of,
+    replicas_in_time,
+    sure_replicas,
+)
+from gpusizer.serving.serving_rows import (
+    Doubts,
+    Place,
+    Replicas,
+    ServingPlan,
+    TokenPrices,
+    place_of,
+)
+from gpusizer.speed import ModelFacts, is_measured
+
+_ONE_MACHINE = 8  # devices of a replica in one server
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """A way to run a replica, how far it is from running, its server, what that bears, how many it
+    takes, and what makes one doubt it."""
+
+    way: Way
+    unready: int
+    server: Server
+    most: Borne
+    replicas: int
+    doubts: Doubts
+
+    @property
+    def total_boards(self) -> int:
+        return self.way.boards * self.replicas
+
+    @property
+    def place(self) -> tuple[bool, bool, int, int, int, int]:
+        """What holds first, then the fewest boards, then what a command starts, then the more
+        faithful quantization, then smaller replicas."""
+        doubts, way = (self.is_tight, self.doubts.risky), self.way
+        order = way.estimate.quant.order
+        return (*doubts, self.total_boards, self.unready, order, way.boards)
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether a replica fits at the likely amounts of memory, not at the high end."""
+        return self.way.verdict is Verdict.TIGHT
+
+    def beaten_by(self, boards: int) -> bool:
+        """Whether one replica takes more boards than this option in all, which surely holds."""
+        return not self.is_tight and not self.doubts.risky and boards > self.total_boards
+
+
+@dataclass
+class _Search:
+    """The best option of each kind of GPU with the other ways there, and kinds without one by what
+    keeps them from it."""
+
+    best: dict[str, _Option]
+    others: dict[str, list[Way]]
+    fitting: set[str]
+    unknown: set[str]
+    slow: set[str]
+
+
+def plan_serving(
+    study: Study,
+    catalogue: Catalogue,
+    target: ServingTarget,
+    assumptions: CostAssumptions,
+    *,
+    boards: Sequence[int | None] | None = None,
+    most_boards: Sequence[int | None] | None = None,
+    top: int = 0,
+) -> ServingPlan:
+    """Replicas on each GPU of the catalogue that meet the target; `top` rows, or all when it is 0.
+
+    `study` knows the workload of one sequence of the target. `boards` fixes the boards of a
+    replica on each GPU (None leaves it open), `most_boards` limits those of all replicas together.
+    """
+    if ModelFacts.of(study.profile, study.workload, target.prompt_tokens) is None:
+        return ServingPlan(target, study.workload, (), (Note("plan_needs_text"),))
+    asked = dict(zip((gpu.slug for gpu in catalogue.gpus), boards or (), strict=False))
+    limits = dict(zip((gpu.slug for gpu in catalogue.gpus), most_boards or (), strict=False))
+    rows: list[Replicas] = []
+    left_out: Counter[str] = Counter()
+    # What is kept back from many users comes after all else: it is weighed where that is too few.
+    for kept_back in (False, True):
+        gpus = [gpu for gpu in catalogue.gpus if _is_kept_back(study, gpu, 1) == kept_back]
+        if gpus and not (top and len(rows) >= top):
+            search = _searched(study, gpus, target, asked)
+            more = top - len(rows) if top else 0
+            rows += _rows(study, search, target, assumptions, limits, more, left_out)
+            left_out["too_small"] += len(gpus) - len(search.fitting)
+            left_out["unknown"] += len(search.unknown - search.best.keys())
+            left_out["slow"] += len(search.slow - search.best.keys())
+    notes = _notes(target, left_out)
+    said = (*_over_a_network(rows), *notes, *_beside_an_api(target, rows))
+    return ServingPlan(target, study.workload, tuple(rows), said)
+
+
+def _is_kept_back(study: Study, gpu: Gpu, boards: int) -> bool:
+    """Whether rules keep such boards back from many users, in plans, too."""
+    rule = rule_against(gpu, boards, study.profile.parameters, "many", plans=True)
+    return rule is not None
+
+
+def _rows(
+    study: Study,
+    search: _Search,
+    target: ServingTarget,
+    assumptions: CostAssumptions,
+    limits: Mapping[str, int | None],
+    top: int,
+    left_out: Counter[str],
+) -> list[Replicas]:
+    """The first `top` options of a search by their places, settled, or all when it is 0; those that
+    take more boards than the reader allows are counted as left out."""
+    rows: list[Replicas] = []
+    waiting = [
+        (*_place_of(option, target, assumptions), number, False, option)
+        for number, option in enumerate(search.best.values())
+    ]
+    heapify(waiting)
+    while waiting and (not top or len(rows) < top):
+        *_, number, settled, option = heappop(waiting)
+        slug = option.way.gpu.slug
+        if slug in limits and option.total_boards > (limits[slug] or 0):
+            left_out["dropped"] += 1
+        elif settled:
+            rows.append(_row(option, target, assumptions))
+        elif (known := _settled(search, study, option, target)) is None:
+            search.slow.add(slug)
+            del search.best[slug]
+        else:
+            place = _place_of(known, target, assumptions)
+            heappush(waiting, (*place, number, True, known))
+    return rows
+
+
+def _searched(
+    study: Study, gpus: Sequence[Gpu], target: ServingTarget, boards: Mapping[str, int | None]
+) -> _Search:
+    """The best option of each kind of GPU, by the closed form of its server."""
+    search = _Search({}, defaultdict(list), set(), set(), set())
+    for gpu in gpus:
+        asked = boards.get(gpu.slug)
+        if gpu.status == "announced" and asked is None:
+            continue
+        counts = [asked] if asked else _counts(gpu, COUNTS[0], _ONE_MACHINE)
+        for way in ways_for_a_load(study, gpu, counts):
+            _weigh(search, study, way, target)
+        if asked is None:
+            for way in _over_machines(study, gpu, counts, search.best.get(gpu.slug)):
+                _weigh(search, study, way, target)
+    return search
+
+
+def _counts(gpu: Gpu, fewest: int, most: int) -> list[int]:
+    """Boards of a replica that has so many devices."""
+    per_board = gpu.devices_per_board
+    return [n // per_board for n in COUNTS if fewest <= n <= most and not n % per_board]
+
+
+def _over_machines(
+    study: Study, gpu: Gpu, counts: Sequence[int], so_far: _Option | None
+) -> Iterator[Way]:
+    """Yield ways over several machines, under engines that join them, where one machine holds no
+    replica, or only one that fills it and would be needed more often than the larger one."""
+    if so_far is not None and so_far.way.boards < counts[-1]:
+        return
+    for count in _counts(gpu, _ONE_MACHINE + 1, max_boards(gpu) * gpu.devices_per_board):
+        if so_far is None or not so_far.beaten_by(count):
+            ways = ways_for_a_load(study, gpu, [count])
+            yield from (way for way in ways if way.estimate.engine.abilities.joins_machines)
+
+
+def _weigh(search: _Search, study: Study, way: Way, target: ServingTarget) -> None:
+    """Keep the option of a way where it is the best of its kind of GPU."""
+    slug = way.gpu.slug
+    search.fitting.add(slug)
+    so_far = search.best.get(slug)
+    if so_far is not None and so_far.beaten_by(way.boards):
+        search.others[slug].append(way)
+        return
+    server = _server(study, way, target)
+    option = None if server is None else _borne(study, way, server, target)
+    if server is None:
+        search.unknown.add(slug)
+    elif option is None:
+        search.slow.add(slug)
+    else:
+        better = _better(study, option, so_far, target)
+        if better is not None and so_far is not None:
+            search.others[slug].append(so_far.way)
+        if better is not None:
+            search.best[slug] = better
+        else:
+            search.others[slug].append(way)
+
+
+def _better(
+    study: Study, option: _Option, than: _Option | None, target: ServingTarget
+) -> _Option | None:
+    """The option with as many users as its memory holds, where it is better than another then."""
+    if than is not None and option.place >= than.place:
+        return None
+    limited = _limited(study, option, target)
+    if limited is None or (than is not None and limited.place >= than.place):
+        return None
+    return limited
+
+
+def _settled(
+    search: _Search, study: Study, option: _Option, target: ServingTarget
+) -> _Option | None:
+    """The best option of a kind of GPU by simulation: where that asks for more replicas than the
+    closed form, another way may take fewer boards. None where none is in time."""
+    best = _in_time(option, target)
+    if best is not None and best.replicas == option.replicas:
+        return best
+    for way in search.others[option.way.gpu.slug]:
+        if best is not None and best.beaten_by(way.boards):
+            continue
+        server = _server(study, way, target)
+        other = None if server is None else _borne(study, way, server, target)
+        found = None if other is None else _better(study, other, best, target)
+        found = None if found is None else _in_time(found, target)
+        if found is not None and (best is None or found.place < best.place):
+            best = found
+    return best
+
+
+def _server(study: Study, way: Way, target: ServingTarget) -> Server | None:
+    """A replica's server, with as many sequences as its caches hold whole; None where the catalogue
+    lacks the bandwidth or the peak, and where a part of the model stays in system memory."""
+    estimate, profile, workload = way.estimate, study.profile, study.workload
+    study.budget.check(profile.repo_id)
+    pool = pool_on(way.gpu, estimate)
+    lengths = target.prompt_tokens, target.answer_tokens, target.shared_prefix_tokens
+    server = server_of(profile, workload, estimate, way.gpu, pool, *lengths)
+    held = sequences_held(study, estimate, pool)
+    if server is not None and held is not None:
+        server = replace(server, most=min(server.most, int(held)))
+    return server
+
+
+def _borne(study: Study, way: Way, server: Server, target: ServingTarget) -> _Option | None:
+    """The option of a server by the closed form, with as many replicas as bear the load at the slow
+    end of the bands, where any do; None where it is never in time."""
+    most, sure = borne(server, target.promise), sure_replicas(server, target.promise)
+    if most is None:
+        return None
+    replicas = sure or most.replicas(target.promise.requests_per_second)
+    doubts = _doubts(study, way, risky=sure is None)
+    return _Option(way, unreadiness(study, way), server, most, replicas, doubts)
+
+
+def _doubts(study: Study, way: Way, *, risky: bool) -> Doubts:
+    work = work_at(study, way.estimate)
+    return Doubts(
+        kept_back=_is_kept_back(study, way.gpu, way.boards),
+        unready=unreadiness(study, way) > 0,
+        unmeasured=work is None or not is_measured(work, way.gpu),
+        risky=risky,
+    )
+
+
+def _limited(study: Study, option: _Option, target: ServingTarget) -> _Option | None:
+    """The option with as many users on a replica as its memory holds: buffers grow with them."""
+    way, server = option.way, option.server
+
+    def holds(users: int) -> bool:
+        loaded = study.under(concurrency=users)
+        again = judged(loaded, way.machine, loaded.again(way.estimate))
+        return again.verdict.place <= way.verdict.place
+
+    users = largest_holding(holds, server.most * server.ranks)
+    if users == server.most * server.ranks:
+        return option
+    return _borne(study, way, replace(server, most=users // server.ranks), target)
+
+
+def _in_time(option: _Option, target: ServingTarget) -> _Option | None:
+    """The option with so many replicas that its simulation is in time; None where none are."""
+    count = replicas_in_time(option.server, target.promise, option.replicas)
+    return None if count is None else replace(option, replicas=count)
+
+
+def _row(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -> Replicas:
+    """The figures of a chosen option, with both ends of the speeds' bands."""
+    costs = _costs(option, target, assumptions)
+    way, pace = option.way, pace_of(option.server, target.promise, option.replicas)
+    likely, low, high = pace.ttft_seconds
+    return Replicas(
+        way=way,
+        replicas=option.replicas,
+        low_replicas=pace.low_replicas,
+        high_replicas=pace.high_replicas,
+        users=significant(pace.users),
+        most_users=math.ceil(option.most.users),
+        ttft_seconds=(
+            significant(likely),
+            significant(low),
+            None if high is None else significant(high),
+        ),
+        ttft_late_seconds=significant(pace.ttft_late_seconds),
+        user_tokens_per_second=significant(pace.tokens_per_second),
+        costs=costs,
+        tokens=TokenPrices.of(
+            costs.lowest_usd_per_hour,
+            target.requests_per_second,
+            (target.prompt_tokens, target.answer_tokens),
+            pace.prompts,
+        ),
+        place=_place_of(option, target, assumptions),
+    )
+
+
+def _place_of(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -> Place:
+    costs = _costs(option, target, assumptions)
+    return place_of(option.way, option.total_boards, costs, option.doubts)
+
+
+def _costs(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -> PlanCosts:
+    """Costs of the boards of all replicas."""
+    gpu, boards = option.way.gpu, option.total_boards
+    return plan_costs(gpu, boards, target.tokens_per_second, assumptions)
+
+
+def _notes(target: ServingTarget, left_out: Mapping[str, int]) -> Iterator[Note]:
+    """What the plan assumes, and how many kinds of GPU that were weighed are not in it."""
+    yield Note("plan_assumes_random_requests", percentile=target.ttft_percentile)
+    if count := left_out["too_small"]:
+        yield Note("plan_does_not_fit", count=count, context=target.context)
+    if count := left_out["unknown"]:
+        yield Note("plan_speed_unknown", count=count)
+    if count := left_out["slow"]:
+        yield Note("plan_first_token_too_late", count=count)
+    if count := left_out["dropped"]:
+        yield Note("plan_beyond_limits", count=count)
+
+
+def _over_a_network(rows: Sequence[Replicas]) -> Iterator[Note]:
+    """Who joins the machines of the cheapest row, and what joining them otherwise is not here."""
+    if rows and rows[0].machines_per_replica > 1:
+        first = rows[0]
+        machines, engine = first.machines_per_replica, first.estimate.engine.name
+        yield Note("plan_over_machines", machines=machines, engine=engine)
+
+
+def _beside_an_api(target: ServingTarget, rows: Sequence[Replicas]) -> Iterator[Note]:
+    """Whether the cheapest row costs less than the API that is stated."""
+    asked, cheapest = target.api_usd_per_million, rows[0].tokens if rows else None
+    if asked is not None and cheapest is not None:
+        prices = {"api_usd": asked, "usd": cheapest.usd_per_million}
+        if asked > cheapest.usd_per_million:
+            yield Note("plan_api_dearer", **prices)
+        else:
+            yield Note("plan_api_cheaper", **prices)

@@ -1,0 +1,198 @@
+"""Replicas: ways to serve a target, with their costs, and the plan that lists them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpusizer.core.messages import Note
+from gpusizer.core.units import SECONDS_PER_HOUR, significant
+from gpusizer.fit.platforms import setup_of
+from gpusizer.fit.recommendation import firm_usd_per_hour
+from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.way import Way
+from gpusizer.gpus import Gpu
+from gpusizer.gpus.costs import PlanCosts
+from gpusizer.gpus.on_offer import ended_support, why_not_on_offer
+from gpusizer.memory.estimate import MemoryEstimate
+from gpusizer.memory.workload import Workload
+from gpusizer.serving.replicas import ServingTarget
+
+Place = tuple[bool, bool, bool, bool, bool, bool, bool, float, int]
+"""What missed a condition after what meets it, then the least cost of an hour, then the fewest
+boards; unknown costs come last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubts:
+    """Why a plan is not the first to sign.
+
+    Attributes:
+        kept_back: such boards are not for many users (`fit/audience.toml`).
+        unready: weights have to be made or found first.
+        unmeasured: the speed of this kind of engine was never measured on such GPUs.
+        risky: the load is borne at the likely speeds, not at the slow end of their bands.
+    """
+
+    kept_back: bool
+    unready: bool
+    unmeasured: bool
+    risky: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TokenPrices:
+    """US dollars for a million tokens at a load, whose hour is paid whether or not it is full.
+
+    Attributes:
+        usd_per_million: of all tokens, in and out: an API that asks less is cheaper.
+        usd_per_million_in, usd_per_million_out: of prompts and of answers, by the time that servers
+            spend on each.
+    """
+
+    usd_per_million: float
+    usd_per_million_in: float
+    usd_per_million_out: float
+
+    @classmethod
+    def of(
+        cls,
+        usd_per_hour: float | None,
+        requests_per_second: float,
+        lengths: tuple[int, int],
+        prompts: float,
+    ) -> TokenPrices | None:
+        """Prices at a mean rate of requests of so many tokens in and out, which take `prompts` and
+        the rest of the time; None where the cost of an hour is unknown.
+
+        >>> TokenPrices.of(3.6, 1.0, (800, 200), 0.25)
+        TokenPrices(usd_per_million=1.0, usd_per_million_in=0.312, usd_per_million_out=3.75)
+        """
+        if usd_per_hour is None:
+            return None
+        request = usd_per_hour / (requests_per_second * SECONDS_PER_HOUR)
+        prompt, answer = lengths
+        return cls(
+            significant(request / (prompt + answer) * 1e6),
+            significant(request * prompts / prompt * 1e6),
+            significant(request * (1 - prompts) / answer * 1e6),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Replicas:
+    """One way to meet a target: replicas of `boards` boards each.
+
+    Attributes:
+        way: how one of them runs.
+        low_replicas, high_replicas: at the fast and the slow end of the speeds' bands; None where
+            the slow end is never in time.
+        users: in flight on each replica, on average.
+        most_users: in flight on each, on average, at which memory or the time to the first token
+            ends.
+        ttft_seconds: the mean, likely, and at the fast and the slow end; None where the slow end
+            falls behind the requests.
+        ttft_late_seconds: within which the target's percentile of requests has its first token.
+        user_tokens_per_second: answer tokens of each user after the first, prompts of others read
+            in between.
+        place: by which plans are ordered (`place_of`).
+    """
+
+    way: Way
+    replicas: int
+    low_replicas: int
+    high_replicas: int | None
+    users: float
+    most_users: int
+    ttft_seconds: tuple[float, float, float | None]
+    ttft_late_seconds: float
+    user_tokens_per_second: float
+    costs: PlanCosts
+    tokens: TokenPrices | None
+    place: Place
+
+    @property
+    def risky(self) -> bool:
+        """Whether it bears the load at the likely speeds, not at the slow end of their bands."""
+        return self.high_replicas is None
+
+    @property
+    def gpu(self) -> Gpu:
+        """The kind of its GPUs."""
+        return self.way.gpu
+
+    @property
+    def boards(self) -> int:
+        """Boards of one replica."""
+        return self.way.boards
+
+    @property
+    def estimate(self) -> MemoryEstimate:
+        """The memory of one replica."""
+        return self.way.estimate
+
+    @property
+    def tight(self) -> bool:
+        """Whether a replica fits at the likely amounts of memory, not at the high end."""
+        return self.way.verdict is Verdict.TIGHT
+
+    @property
+    def machines_per_replica(self) -> int:
+        """Machines that the boards of one replica are in."""
+        return setup_of(self.gpu, self.boards).nodes
+
+    @property
+    def total_boards(self) -> int:
+        """Boards of all replicas."""
+        return self.replicas * self.boards
+
+
+@dataclass(frozen=True, slots=True)
+class ServingPlan:
+    """A target, the ways to meet it, the cheapest hour first, and what the reader must know.
+
+    `workload` is that of one sequence of the target.
+    """
+
+    target: ServingTarget
+    workload: Workload
+    rows: tuple[Replicas, ...]
+    notes: tuple[Note, ...]
+
+
+def joined(plans: Sequence[ServingPlan]) -> ServingPlan:
+    """Plans for the same target as one: the cheapest first, and GPUs that notes count added up."""
+    rows = [row for plan in plans for row in plan.rows]
+    by_code: dict[str, list[Note]] = {}
+    for note in (note for plan in plans for note in plan.notes):
+        by_code.setdefault(note.code, []).append(note)
+    return ServingPlan(
+        plans[0].target,
+        plans[0].workload,
+        tuple(sorted(rows, key=lambda row: row.place)),
+        tuple(map(_added_up, by_code.values())),
+    )
+
+
+def _added_up(notes: Sequence[Note]) -> Note:
+    counts = [int(note.fields["count"]) for note in notes if "count" in note.fields]
+    counted = {"count": sum(counts)} if counts else {}
+    return Note(notes[0].code, **{**notes[0].fields, **counted})
+
+
+def place_of(way: Way, boards: int, costs: PlanCosts, doubts: Doubts) -> Place:
+    """Sort key of a way, least for the best; `boards` are those of all replicas."""
+    gpu = way.gpu
+    cost, _ = firm_usd_per_hour(gpu, costs)
+    return (
+        doubts.kept_back,
+        doubts.unready,
+        way.verdict is Verdict.TIGHT,
+        doubts.unmeasured,
+        doubts.risky,
+        ended_support(gpu) is not None,
+        bool(why_not_on_offer(gpu, costs.today)),
+        math.inf if cost is None else cost,
+        boards,
+    )

@@ -1,0 +1,292 @@
+"""Answers: what programs ask, answered with the rights of the caller, whichever way they ask; the
+JSON of public answers is compressed, kept and shared by all callers."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+from cachetools import LRUCache
+
+from gpusizer.core.errors import ModelUnreadable
+from gpusizer.core.paths import code_version, data_version
+from gpusizer.core.request_model import RequestModel
+from gpusizer.core.work_turns import TURNS
+from gpusizer.hub.model_ref import ModelRef
+from gpusizer.hub.snapshot import Fetch, RepoSnapshot, known
+from gpusizer.text import Language, say_note
+from gpusizer.ui.server.work_pool import WorkPool
+from gpusizer.usecases.json_shapes import Document
+from gpusizer.usecases.sizer import Sizer
+from gpusizer.usecases.use_cases import USE_CASES, Fields
+
+ForVisitor = Callable[[str], Fetch]
+"""Takes a visitor's Hub token and returns a fetcher that reads with that visitor's rights."""
+
+_MAX_BYTES = 16_000_000
+"""Memory of the answers in the cache; one takes 2,000 to 60,000 bytes, compressed."""
+_ENTRY_BYTES = 1_500
+"""What an entry takes beside its answer: keys, versions and Python's objects, as measured."""
+_LEVEL = 6
+"""Compression of an answer: a millisecond for 80 kB, a tenth of which is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The JSON of an answer, and who may keep it.
+
+    Attributes:
+        packed: its text in UTF-8, compressed by gzip.
+        version: the same for two answers that say the same: a hash of the request, of what it
+            was answered from, and of gpusizer's code and data.
+        is_public: every repository was read anonymously and is not gated, so that any cache
+            may keep the answer for some minutes.
+    """
+
+    packed: bytes
+    version: str
+    is_public: bool
+
+    @property
+    def text(self) -> bytes:
+        """The JSON text in UTF-8."""
+        return gzip.decompress(self.packed)
+
+    @property
+    def etag(self) -> str:
+        """The entity tag: weak, so that it is the same for the answer compressed and not."""
+        return f'W/"{self.version[:32]}"'
+
+    def json(self) -> Document:
+        """A copy of the answer."""
+        answer: Document = json.loads(self.text)
+        return answer
+
+
+def answer_for_one(sizer: Sizer, question: str, fields: Fields, language: Language) -> Answer:
+    """Answer for the visitor with whose rights `sizer` reads. Raises any GpusizerError."""
+    text = _text(sizer, question, USE_CASES[question].request.from_fields(fields), language)
+    return Answer(gzip.compress(text, _LEVEL), sha256(text).hexdigest(), is_public=False)
+
+
+class AnswerCache:
+    """A least-recently-used cache in front of the Sizer's use cases.
+
+    Every repository that an answer was read from is fetched for each request, so that a new
+    commit, a gate or a failure shows at once; only what follows from it is taken from the cache.
+    Answers that read more from the Hub (listings of quantized or trending repositories), or that
+    had to leave a model out, are not kept. Requests with a visitor's token must not use this
+    cache, because all callers share it. `on_lookup` is told "hit", "miss" or "uncacheable".
+    """
+
+    def __init__(
+        self,
+        sizer: Sizer,
+        max_bytes: int = _MAX_BYTES,
+        on_lookup: Callable[[str], None] = lambda result: None,
+    ) -> None:
+        self._sizer = sizer
+        self._on_lookup = on_lookup
+        self._lock = threading.Lock()
+        self._entries: LRUCache[str, _Entry] = LRUCache(max_bytes, getsizeof=_size_of)
+
+    @property
+    def answers(self) -> int:
+        """How many answers are kept."""
+        return len(self._entries)
+
+    @property
+    def size_bytes(self) -> int:
+        """The memory that the answers take, compressed."""
+        return int(self._entries.currsize)
+
+    def answer(self, question: str, fields: Fields, language: Language = "en") -> Answer:
+        """Answer a question anonymously. Raises any GpusizerError, as the Sizer does."""
+        request = USE_CASES[question].request.from_fields(fields)
+        key, entry = self._find(question, request, language)
+        reads = _Reads(self._sizer.fetch)
+        if entry is not None and reads.find_again(entry.readings):
+            self._on_lookup("hit")
+            return entry.answer
+        text = _text(self._sizer.reading(reads), question, request, language)
+        asks_more = getattr(request, "quantized_repos", "") or getattr(request, "live", False)
+        is_kept = reads.are_complete and not asks_more
+        versions = sorted(version for version, _ in reads.readings.values())
+        about = f"{key} {versions}" if is_kept else text.decode()
+        version = sha256(f"{code_version()} {data_version()} {about}".encode())
+        is_public = reads.are_complete and not reads.are_gated
+        answer = Answer(gzip.compress(text, _LEVEL), version.hexdigest(), is_public)
+        self._on_lookup("miss" if is_kept else "uncacheable")
+        if is_kept:
+            self._store(key, _Entry(answer, reads.readings))
+        return answer
+
+    def known(self, question: str, fields: Fields, language: Language = "en") -> Answer | None:
+        """Return the answer if it is kept and its repositories are known to be what they were; None
+        if something would have to be read or worked out. Raises InvalidRequest."""
+        request = USE_CASES[question].request.from_fields(fields)
+        _, entry = self._find(question, request, language)
+        if entry is None:
+            return None
+        for ref, reading in entry.readings.items():
+            snapshot = known(self._sizer.fetch, ref)
+            if snapshot is None or _reading_of(snapshot) != reading:
+                return None
+        self._on_lookup("hit")
+        return entry.answer
+
+    def _find(
+        self, question: str, request: RequestModel, language: Language
+    ) -> tuple[str, _Entry | None]:
+        # A digest, because a request takes more memory than its compressed answer.
+        key = sha256(f"{question} {request!r} {language}".encode()).hexdigest()
+        with self._lock:
+            return key, self._entries.get(key)
+
+    def _store(self, key: str, entry: _Entry) -> None:
+        with self._lock:
+            if _size_of(entry) <= self._entries.maxsize:
+                self._entries[key] = entry
+
+
+class Answers:
+    """Answers public questions: from the cache that all callers share, or for one visitor alone."""
+
+    def __init__(
+        self,
+        sizer: Sizer,
+        for_visitor: ForVisitor,
+        cache: AnswerCache,
+        pool: WorkPool | None = None,
+    ) -> None:
+        """Work in places of `pool`, by default one of its own."""
+        self._sizer = sizer
+        self._for_visitor = for_visitor
+        self.cache = cache
+        self.pool = pool or WorkPool()
+
+    async def asked_by(
+        self,
+        visitor: str | None,
+        question: str,
+        fields: Fields,
+        token: str | None,
+        language: Language = "en",
+    ) -> Answer:
+        """Answer as `ask` does, for the visitor of this key.
+
+        What the cache knows neither waits for the visitor's other questions nor takes a turn.
+        Raises also what `refusal` of the pool says.
+        """
+        if token is None:
+            known_answer = await self.pool.briefly(
+                lambda: self.cache.known(question, fields, language)
+            )
+            if known_answer is not None:
+                return known_answer
+        return await self.pool.run(visitor, lambda: self.ask(question, fields, token, language))
+
+    def ask(
+        self, question: str, fields: Fields, token: str | None, language: Language = "en"
+    ) -> Answer:
+        """Answer a question, named as its command is. Raises any GpusizerError.
+
+        An answer that was read with a visitor's token is never cached.
+        """
+        with TURNS.computing():
+            if token is None:
+                return self.cache.answer(question, fields, language)
+            sizer = self._sizer.reading(self._for_visitor(token))
+            return answer_for_one(sizer, question, fields, language)
+
+
+_Readings = Mapping[ModelRef, tuple[str, str]]
+"""What stands for each repository that was read: the version of its facts, and when."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    answer: Answer
+    readings: _Readings
+
+
+def _size_of(entry: _Entry) -> int:
+    return len(entry.answer.packed) + _ENTRY_BYTES
+
+
+class _Reads:
+    """Reads the repositories of one answer, each once, and remembers what they were."""
+
+    def __init__(self, fetch: Fetch) -> None:
+        self._fetch = fetch
+        self._results: dict[ModelRef, RepoSnapshot | ModelUnreadable] = {}
+
+    def __call__(self, ref: ModelRef) -> RepoSnapshot:
+        result = self._results.get(ref)
+        if result is None:
+            try:
+                result = self._fetch(ref)
+            except ModelUnreadable as error:
+                result = error
+            self._results[ref] = result
+        if isinstance(result, ModelUnreadable):
+            raise result
+        return result
+
+    def find_again(self, readings: _Readings) -> bool:
+        """Whether every repository of an earlier answer is what it was."""
+        for ref, reading in readings.items():
+            try:
+                snapshot = self(ref)
+            except ModelUnreadable:
+                return False
+            if _reading_of(snapshot) != reading:
+                return False
+        return True
+
+    @property
+    def _snapshots(self) -> dict[ModelRef, RepoSnapshot]:
+        return {
+            ref: result
+            for ref, result in self._results.items()
+            if not isinstance(result, ModelUnreadable)
+        }
+
+    @property
+    def readings(self) -> _Readings:
+        return {ref: _reading_of(snapshot) for ref, snapshot in self._snapshots.items()}
+
+    @property
+    def are_complete(self) -> bool:
+        return len(self._snapshots) == len(self._results)
+
+    @property
+    def are_gated(self) -> bool:
+        return any(snapshot.gated for snapshot in self._snapshots.values())
+
+
+def _reading_of(snapshot: RepoSnapshot) -> tuple[str, str]:
+    return _version_of(snapshot), snapshot.retrieved_at
+
+
+def _version_of(snapshot: RepoSnapshot) -> str:
+    """What changes when a snapshot's facts do, whenever they were read.
+
+    A commit says it, but not of an adapter, whose base model has commits of its own, and not of a
+    gated repository, whose tensors may be those of another one.
+    """
+    if snapshot.sha is not None and snapshot.format != "adapter" and not snapshot.gated:
+        notes = ",".join(note.code for note in snapshot.notes)
+        return f"{snapshot.repo_id} {snapshot.sha} {snapshot.source} {notes}"
+    facts = json.dumps(replace(snapshot, retrieved_at="").to_json())
+    return sha256(facts.encode()).hexdigest()
+
+
+def _text(sizer: Sizer, question: str, request: RequestModel, language: Language) -> bytes:
+    """The answer's JSON text."""
+    report = USE_CASES[question].answer(sizer, request)
+    return report.json_bytes(lambda note: say_note(note, language))

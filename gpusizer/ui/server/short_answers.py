@@ -1,0 +1,257 @@
+"""Short forms of the contract's answers, for agents that read every character they are sent.
+
+Fields keep the names and units of the contract (docs/contract.md); a line of text stands for each
+quantization and each way to train.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpusizer.core.printable import json_text
+from gpusizer.usecases.contract.answers import (
+    CompareAnswer,
+    GpusAnswer,
+    ModelsAnswer,
+    SizeAnswer,
+    TrainAnswer,
+    TrainingEstimateJson,
+)
+from gpusizer.usecases.contract.objects import ConclusionJson, GpuJson, ModelJson, NoteJson
+from gpusizer.usecases.contract.places import AlternativeJson, EstimateJson, PlaceJson
+from gpusizer.usecases.json_shapes import Document, Json
+
+MAX_CHARACTERS = 12_000
+"""Of a short answer's JSON: some 4,000 tokens. Claude Code refuses 25,000 tokens at once."""
+_MOST_CAVEATS = 12
+_LONGEST_TEXT = 400
+_GB = 10**9
+
+_MODEL = (
+    *("repo_id", "revision", "sha", "gated", "format", "parameters", "active_parameters"),
+    *("weight_bytes", "max_context", "kv_cache_bytes_per_token", "license", "weights_basis"),
+)
+_PLACE = (
+    *("gpu", "gpu_name", "count", "quant", "engine", "verdict", "headroom_bytes"),
+    *("max_context", "max_concurrency", "decode_tokens_per_second"),
+    *("tokens_per_second", "hours", "method", "sharding", "power_watts", "why", "largest"),
+)
+_PLACE_PRICE = ("buy_usd", "buy_as_of", "rent_usd_per_hour", "usd", "as_of")
+_CARD = (
+    *("slug", "name", "vendor", "segment", "release_year", "memory_gb"),
+    *("memory_bandwidth_gb_per_s", "bf16_tflops_dense", "fp8_tflops_dense", "power_watts"),
+)
+_LISTED_MODEL = (
+    *("repo_id", "task", "parameters", "active_parameters", "license", "gated", "quant", "engine"),
+    *("verdict", "how", "headroom_bytes", "max_context", "decode_tokens_per_second", "created"),
+    "downloads",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ShortForm:
+    """How the answer to one question is shortened.
+
+    Attributes:
+        rows: the contract's list whose first entries are shown.
+        top: how many of them, unless a caller says otherwise.
+        shorten: from an answer with so many rows to its short form.
+    """
+
+    rows: str
+    top: int
+    shorten: Callable[[Any], Json]
+
+
+def shortened(question: str, answer: Document, top: int | None = None) -> Json:
+    """Return the short form, of at most MAX_CHARACTERS; `top` rows, or fewer to be so short."""
+    form = SHORT_FORMS[question]
+    rows = answer[form.rows]
+    shown = min(len(rows), max(top or form.top, 1))
+    while True:
+        short = form.shorten({**answer, form.rows: rows[:shown]})
+        short |= _left_out(form.rows, len(rows) - shown)
+        if len(json_text(short)) <= MAX_CHARACTERS or shown <= 1:
+            return short
+        shown -= 1
+
+
+def first_rows(question: str, answer: Document, top: int | None) -> Document:
+    """Return the whole answer with its first `top` rows, all of them without `top`."""
+    rows = SHORT_FORMS[question].rows
+    if top is None or top < 1:
+        return answer
+    return {**answer, rows: answer[rows][:top]} | _left_out(rows, len(answer[rows]) - top)
+
+
+def _left_out(rows: str, count: int) -> Json:
+    return {f"{rows}_left_out": count} if count > 0 else {}
+
+
+def _size(answer: SizeAnswer) -> Json:
+    ranking, alternatives = answer["ranking"], answer["alternatives"]
+    used = {place["quant"] for place in (*ranking, *alternatives)}
+    return {
+        **_head(answer),
+        "ranking": [_place(place) for place in ranking],
+        "alternatives": [_alternative(place) for place in alternatives],
+        "quantizations": [_quantization(row) for row in _telling(answer["estimates"], used)],
+        "caveats": _caveats(answer["model"], answer["notes"], ranking),
+    }
+
+
+def _train(answer: TrainAnswer) -> Json:
+    return {
+        **_head(answer),
+        "ranking": [_short_place(place, place["price"]) for place in answer["ranking"]],
+        "ways": [_way(row) for row in answer["estimates"]],
+        "ladder": [_chosen(rung, ("message", "saving_bytes")) for rung in answer["ladder"]],
+        "caveats": _caveats(answer["model"], answer["notes"]),
+    }
+
+
+def _compare(answer: CompareAnswer) -> Json:
+    cards = answer["gpus"]
+    gpus = [_card(it) | ({"fit": _place(it["fit"])} if it["fit"] else {}) for it in cards]
+    fits = [card["fit"] for card in cards if card["fit"]]
+    return {**_head(answer), "gpus": gpus, "caveats": _caveats(answer["model"], (), fits)}
+
+
+def _list(answer: GpusAnswer) -> Json:
+    return {
+        "schema_version": answer["schema_version"],
+        "count": answer["count"],
+        "gpus": [_card(card) for card in answer["gpus"]],
+    }
+
+
+def _models_for(answer: ModelsAnswer) -> Json:
+    head = ("schema_version", "gpu", "gpu_name", "count", "order", "considered", "found")
+    models = [
+        _chosen(model, _LISTED_MODEL) | {"copies": len(model["copies"])}
+        for model in answer["models"]
+    ]
+    said = {"answer": _answer(answer["answer"])}
+    return {
+        **said,
+        **_chosen(answer, head),
+        "models": models,
+        "caveats": _caveats(None, answer["notes"]),
+    }
+
+
+SHORT_FORMS: Mapping[str, ShortForm] = {
+    "size": ShortForm("ranking", 5, _size),
+    "train": ShortForm("ranking", 5, _train),
+    "compare": ShortForm("gpus", 8, _compare),
+    "models-for": ShortForm("models", 10, _models_for),
+    "gpus": ShortForm("gpus", 10, _list),
+}
+"""By the question's name."""
+
+
+def _head(answer: SizeAnswer | TrainAnswer | CompareAnswer) -> Json:
+    model = answer["model"]
+    short = _chosen(model, _MODEL) if model else None
+    workload = _chosen(answer["workload"] or {}, ("context", "concurrency", "sequence_length"))
+    return {
+        "answer": _answer(answer["answer"]),
+        "schema_version": answer["schema_version"],
+        "model": short,
+        "workload": workload,
+    }
+
+
+def _answer(answer: ConclusionJson) -> Json:
+    """The conclusion, what was weighed as sentences."""
+    return {**answer, "weighed": [_cut(note["message"]) for note in answer["weighed"]]}
+
+
+def _place(place: PlaceJson) -> Json:
+    quality = _cut(f"{place['quality']['label']}: {place['quality']['message']}")
+    advice = [_cut(suggestion["message"]) for suggestion in place.get("advice") or ()]
+    short = _short_place(place, place["price"]) | {"quality": quality}
+    return short | ({"advice": advice[:4]} if advice else {})
+
+
+def _short_place(place: Mapping[str, object], price: Mapping[str, object]) -> Json:
+    prices = {name: price.get(name) for name in _PLACE_PRICE}
+    return _chosen(place, _PLACE) | {
+        name: value for name, value in prices.items() if value is not None
+    }
+
+
+def _alternative(place: AlternativeJson) -> Json:
+    names = ("kind", "is_first", "gpu", "gpu_name", "count", "quant", "engine", "verdict", "why")
+    return _chosen(place, names) | {"quality": place["quality"]["label"]}
+
+
+def _card(card: GpuJson) -> Json:
+    street, rental, purpose = card["street_price"], card["rental"], card["purpose"]
+    return {
+        **_chosen(card, _CARD),
+        "buy_usd": street and street["usd"],
+        "buy_as_of": street and street["date"],
+        "rent_usd_per_hour": rental and rental["likely_usd"],
+        "purpose": purpose["label"],
+    }
+
+
+def _telling(estimates: list[EstimateJson], used: set[str]) -> list[EstimateJson]:
+    """The rows that an answer leads to: native, used by a place, or the first of so many bits."""
+    widths: set[int] = set()
+    telling = []
+    for row in estimates:
+        width = round(row["bits_per_weight"])
+        if row["native"] or row["quant"] in used or width not in widths:
+            telling.append(row)
+        widths.add(width)
+    return telling
+
+
+def _quantization(row: EstimateJson) -> str:
+    parts = [
+        f"{row['quant']} ({row['engine']}): {_gigabytes(row)}",
+        f"{row['bits_per_weight']} bits per weight",
+        row["quality"]["label"],
+        "native" if row["native"] else "",
+        row.get("verdict") or "",
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def _way(row: TrainingEstimateJson) -> str:
+    asked = ", asked" if row["asked"] else ""
+    ways = f"{row['method']} ({row['precision']}, {row['optimizer']}, base {row['base']}{asked})"
+    return f"{ways}: {_gigabytes(row)} on each of {row['gpus']} GPUs"
+
+
+def _gigabytes(row: EstimateJson | TrainingEstimateJson) -> str:
+    amounts = (row["total_bytes"], row["low_bytes"], row["high_bytes"])
+    total, low, high = (amount / _GB for amount in amounts)
+    return f"{total:.2f} GB ({low:.2f} to {high:.2f})"
+
+
+def _caveats(
+    model: ModelJson | None, notes: Iterable[NoteJson], places: Sequence[PlaceJson] = ()
+) -> list[str]:
+    """What must be known beside the numbers: of the model, the answer and the first place."""
+    said = [*(model["caveats"] if model else ()), *notes]
+    for place in places[:1]:
+        said += [*place["price"]["caveats"], *place["quality"]["caveats"]]
+    return list(dict.fromkeys(_cut(note["message"]) for note in said))[:_MOST_CAVEATS]
+
+
+def _chosen(data: Mapping[str, object], names: Iterable[str]) -> Json:
+    """The fields of these names that have a value, texts cut to a length."""
+    return {
+        name: _cut(value) if isinstance(value, str) else value
+        for name in names
+        if (value := data.get(name)) is not None
+    }
+
+
+def _cut(text: str) -> str:
+    return f"{text[: _LONGEST_TEXT - 1]}…" if len(text) > _LONGEST_TEXT else text

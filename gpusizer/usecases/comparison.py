@@ -1,0 +1,114 @@
+"""GPUs as answers list them, alone or side by side, and how one model runs on each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusizer.advice.conclusion.clauses import Conclusion, with_doubts
+from gpusizer.advice.conclusion.compare import Boards, compared_boards, compared_models
+from gpusizer.advice.conclusion.fit import fit
+from gpusizer.advice.conclusion.load import users_served
+from gpusizer.advice.ranking import Ranked
+from gpusizer.core.messages import Note
+from gpusizer.gpus import Catalogue, Gpu
+from gpusizer.gpus.catalogue import MAX_NAME_CHARS
+from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile
+from gpusizer.usecases.contract.answers import CompareAnswer, GpusAnswer
+from gpusizer.usecases.gpu_json import gpu_json
+from gpusizer.usecases.json_shapes import SCHEMA_VERSION, Answered, Json
+from gpusizer.usecases.ranked_json import evidence_json, ranked_json
+from gpusizer.usecases.report import model_json
+from gpusizer.usecases.siblings import Sibling
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedGpu:
+    """One GPU of a comparison, in the requested order; `ranked` if a model was named."""
+
+    gpu: Gpu
+    count: int | None
+    ranked: Ranked | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Answered[CompareAnswer]):
+    """The answer to a compare request; `lost` is what was weighed for a quantization of all."""
+
+    items: tuple[ComparedGpu, ...]
+    profile: ModelProfile | None
+    workload: Workload | None
+    sibling: Sibling | None = None
+    lost: tuple[Note, ...] = ()
+
+    @property
+    def conclusion(self) -> Conclusion:
+        """Which of them, for the model where one is named; of one whether it fits."""
+        return with_doubts(self._concluded, self.profile)
+
+    @property
+    def _concluded(self) -> Conclusion:
+        places = [item.ranked for item in self.items if item.ranked is not None]
+        if self.profile is None or self.workload is None or not places:
+            return compared_boards([_boards(item) for item in self.items])
+        users = self.workload.concurrency
+        if len(places) > 1:
+            return compared_models(self.profile, users, places, self.lost)
+        if users > 1:
+            return users_served(self.profile, self.workload, places, ())
+        offered = self.sibling.notes if self.sibling else ()
+        return fit(self.profile, self.workload, places, offered)
+
+    def shape(self) -> Json:
+        """GPUs in the requested order, each with its `fit` or null."""
+        return {
+            "answer": self.conclusion,
+            "schema_version": SCHEMA_VERSION,
+            "model": self.profile and model_json(self.profile),
+            "workload": self.workload,
+            "sibling": self.sibling,
+            "gpus": [
+                {**gpu_json(item.gpu), "count": item.count, "fit": self._fit(item)}
+                for item in self.items
+            ],
+        }
+
+    def _fit(self, item: ComparedGpu) -> Json | None:
+        """How the model runs on a GPU, with what that can be checked by."""
+        if item.ranked is None or self.profile is None or self.workload is None:
+            return None
+        evidence = evidence_json(self.profile, item.ranked, self.workload)
+        return {**ranked_json(item.ranked), **evidence}
+
+
+def _boards(item: ComparedGpu) -> Boards:
+    count = item.count or 1
+    return Boards(item.gpu, count, plan_costs(item.gpu, count, None, DEFAULT_ASSUMPTIONS))
+
+
+@dataclass(frozen=True, slots=True)
+class GpuListing(Answered[GpusAnswer]):
+    """The catalogue, or a part of it; `notes` say why there is no GPU, and which are near."""
+
+    gpus: tuple[Gpu, ...]
+    notes: tuple[Note, ...] = ()
+
+    def shape(self) -> Json:
+        """GPUs, the likeliest first where a query was asked."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "count": len(self.gpus),
+            "gpus": list(map(gpu_json, self.gpus)),
+            "notes": self.notes,
+        }
+
+
+def nothing_found(query: str, catalogue: Catalogue) -> tuple[Note, ...]:
+    """That the catalogue has no GPU of that name, and the names nearest to it."""
+    query = query[:MAX_NAME_CHARS]
+    unknown = catalogue.unknown(query)
+    reason, near = unknown.fields.get("reason"), unknown.fields["suggestions"]
+    missing = Note(f"gpu_{reason}" if reason else "no_gpu_found", query=query)
+    assert isinstance(near, list)
+    return (missing, Note("similar_gpus", names=", ".join(near))) if near else (missing,)

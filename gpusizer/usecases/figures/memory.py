@@ -1,0 +1,178 @@
+"""Memory in pictures: parts by quantization, totals along the context, what GPUs hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gpusizer.fit.losses import quality_at
+from gpusizer.fit.study import Study
+from gpusizer.gpus import Gpu
+from gpusizer.memory.estimate import MemoryEstimate
+from gpusizer.quality.quality import LossWord, Quality
+from gpusizer.usecases.report import EstimateRow
+
+_LEVELS = (
+    ("q8_0", "fp8", "int8", "mlx-8bit"),
+    ("q4_k_m", "awq-int4-g128", "gptq-int4-g128", "nvfp4", "mxfp4", "mlx-4bit"),
+)
+"""Slugs that stand for 8 and 4 bits, best known first."""
+_EIGHTHS = 8
+_HALVINGS = 7  # below an eighth of the context, where windows and buffers bend a line
+_UNKNOWN_LONGEST = 4  # times the context asked for, where no model says its longest
+
+
+def stacks(rows: Iterable[EstimateRow]) -> tuple[Stack, ...]:
+    """The likely parts of each estimate; what lies outside an engine's budget is overhead."""
+    return tuple(_stack(row.estimate) for row in rows)
+
+
+def _stack(estimate: MemoryEstimate) -> Stack:
+    amounts = estimate.all_gpus.likely_bytes
+    stacked = tuple(StackPart(key, amount) for key, amount in amounts.items())
+    return Stack(estimate.quant.name, stacked, estimate.engine.name)
+
+
+def few_levels(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
+    """The checkpoint as stored and the best known 8 and 4 bits narrower than it."""
+    chosen = [row for row in rows if row.estimate.native][:1]
+    for slugs in _LEVELS:
+        rows_by_slug = {
+            row.estimate.quant.slug: row for row in rows if not row.needs_original_weights
+        }
+        row = next((rows_by_slug[slug] for slug in slugs if slug in rows_by_slug), None)
+        narrower = row is not None and all(
+            row.estimate.quant.bits < row_chosen.estimate.quant.bits for row_chosen in chosen
+        )
+        if row is not None and narrower:
+            chosen.append(row)
+    return chosen or list(rows[:1])
+
+
+def context_points(longest: int) -> tuple[int, ...]:
+    """Contexts at which a curve is computed: eighths, and halvings of the first of them.
+
+    >>> context_points(2048)
+    (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 768, 1024, 1280, 1536, 1792, 2048)
+    """
+    eighths = {longest * step // _EIGHTHS for step in range(1, _EIGHTHS + 1)}
+    halvings = {longest // _EIGHTHS >> step for step in range(1, _HALVINGS + 1)}
+    return tuple(sorted({1, *eighths, *halvings} - {0}))
+
+
+def context_curves(study: Study, rows: Sequence[EstimateRow]) -> tuple[Curve, ...]:
+    """Total bytes of each row up to the longest context, by the estimate itself at every point.
+
+    None for models without a context, such as pipelines that make pictures.
+    """
+    profile, workload = study.profile, study.workload
+    if profile.architecture is None or profile.format == "diffusers" or not rows:
+        return ()
+    longest = profile.max_context or workload.context * _UNKNOWN_LONGEST
+    estimates = [row.estimate for row in rows]
+    places = context_points(longest)
+    studies = [study.under(context=tokens) for tokens in places]
+    return tuple(
+        Curve(
+            tuple(
+                Point(x, at.again(estimate).all_gpus.total.likely)
+                for x, at in zip(places, studies, strict=True)
+            ),
+            f"{estimate.quant.name} · {estimate.engine.name}",
+        )
+        for estimate in estimates
+    )
+
+
+def capacities(boards: Iterable[tuple[Gpu, int]]) -> tuple[Capacity, ...]:
+    """Usable memory of GPUs, each with how many boards of it are meant."""
+    return tuple(
+        Capacity(
+            f"{count} × {gpu.name}" if count > 1 else gpu.name,
+            gpu.device_free_bytes * gpu.devices_per_board * count,
+        )
+        for gpu, count in boards
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LossPoint:
+    """One quantization: its likely bytes over all GPUs used and what it loses.
+
+    Attributes:
+        detail: the engine.
+        knee: it is the smallest whose loss is still small.
+    """
+
+    label: str
+    detail: str
+    total_bytes: int
+    quality: Quality
+    knee: bool = False
+
+
+def loss_points(rows: Sequence[EstimateRow]) -> tuple[LossPoint, ...]:
+    """The quantizations that the weights can still get, none larger than these; least bytes first.
+
+    Equal loss and fewer bytes are better, so that what is wider than the checkpoint only costs.
+    """
+    stored = [row.estimate.sizes.total for row in rows if row.estimate.native]
+    points = [
+        (row.estimate.all_gpus.total.likely, row.estimate)
+        for row in rows
+        if not row.needs_original_weights
+        and (not stored or row.estimate.sizes.total <= max(stored))
+    ]
+    points.sort(key=lambda point: point[0])
+    qualities = [quality_at(estimate) for _, estimate in points]
+    little = [i for i, each in enumerate(qualities) if each.word.rank <= LossWord.SMALL.rank]
+    knee = little[0] if little else None
+    return tuple(
+        LossPoint(estimate.quant.name, estimate.engine.name, total, quality, i == knee)
+        for i, ((total, estimate), quality) in enumerate(zip(points, qualities, strict=True))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StackPart:
+    """One part of a stack; `key` is what the page's words call it."""
+
+    key: str
+    amount_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """Memory of one way to run or train a model, its parts in the order they are stacked."""
+
+    label: str
+    parts: tuple[StackPart, ...]
+    detail: str = ""
+
+    @property
+    def total_bytes(self) -> int:
+        return sum(part.amount_bytes for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One place on a curve, in the units of its two axes."""
+
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Points from left to right under one name."""
+
+    points: tuple[Point, ...]
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """Usable memory of some boards together: a line across a picture of memory."""
+
+    label: str
+    memory_bytes: int

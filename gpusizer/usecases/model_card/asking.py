@@ -1,0 +1,100 @@
+"""Asking what an author states, through the request, workload and selection of every answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gpusizer.core.time_budget import TimeBudget
+from gpusizer.fit.machine import Machine
+from gpusizer.fit.preference import best_way
+from gpusizer.fit.study import Study
+from gpusizer.fit.way import Way
+from gpusizer.gpus import Catalogue, Gpu
+from gpusizer.hub.card_statements import ModelCardStatement
+from gpusizer.memory.engines import Engine, Split
+from gpusizer.memory.estimate import MemoryEstimate
+from gpusizer.memory.quants import Quant
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile
+from gpusizer.usecases.model_card.own_terms import quant_of, terms_of
+from gpusizer.usecases.requests.request import SizeRequest
+from gpusizer.usecases.requests.resolution import resolve_workload
+from gpusizer.usecases.requests.selection import select_quants
+
+_SHORT_CONTEXT = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request in the author's terms, ready to be estimated and fitted."""
+
+    study: Study
+    quant: Quant
+    is_native: bool
+
+    @property
+    def workload(self) -> Workload:
+        """The workload as it was resolved."""
+        return self.study.workload
+
+    @property
+    def engine(self) -> Engine:
+        """The author's engine, else the first that runs the quantization."""
+        return self.study.engines(self.quant)[0]
+
+    def estimate(self, gpus: int) -> MemoryEstimate | None:
+        """Memory on so many GPUs; None where the model cannot be divided by them."""
+        split = self.study.split(self.engine, gpus) if gpus > 1 else Split()
+        if split is None:
+            return None
+        return self.study.estimate(self.quant, self.is_native, self.engine, split)
+
+    def band_bytes(self, gpus: int, *, short: bool) -> tuple[int, int] | None:
+        """Low and high end of the memory of all GPUs; None where they cannot share the model.
+
+        With `short` the low end is that of a short context: the author has named none.
+        """
+        estimate = self.estimate(gpus)
+        if estimate is None:
+            return None
+        total = estimate.all_gpus.total
+        if not short or self.workload.context <= _SHORT_CONTEXT:
+            return total.low, total.high
+        least = replace(self, study=self.study.under(context=_SHORT_CONTEXT)).estimate(gpus)
+        return (least.all_gpus.total.low if least else total.low), total.high
+
+    def way(self, gpu: Gpu, boards: int) -> Way:
+        """The best way to run it on so many boards."""
+        return best_way(self.study, Machine.of(gpu, boards))
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What every statement of one card is asked with.
+
+    Attributes:
+        request: of the visitor; its context holds where the author names none.
+        budget: time for all statements together.
+    """
+
+    profile: ModelProfile
+    catalogue: Catalogue
+    request: SizeRequest
+    budget: TimeBudget
+
+    def ask(self, statement: ModelCardStatement) -> Asked | None:
+        """The request that the author would have made; None where its quantization is unsaid.
+
+        Raises a GpusizerError for what no request may ask.
+        """
+        if quant_of(statement, self.profile) is None:
+            return None
+        terms = {"context": self.request.context, **terms_of(statement, self.profile)}
+        if statement.kind != "command":
+            terms |= {"tensor_parallel": None, "pipeline_parallel": None}
+        request = SizeRequest.from_fields({"model": self.profile.repo_id, **terms})
+        workload, _ = resolve_workload(request.workload, self.profile)
+        selection = select_quants(request.quants, self.profile, workload.engine)
+        quant, is_native = selection.shown[0]
+        study = Study(self.profile, workload, selection.shown[:1], self.budget)
+        return Asked(study, quant, is_native)

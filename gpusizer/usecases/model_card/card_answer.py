@@ -1,0 +1,101 @@
+"""ModelCardAnswer: the statements of a model card, each beside what is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gpusizer.core.messages import Note
+from gpusizer.hub.card_statements import ModelCard, ModelCardStatement
+from gpusizer.model.profile import ModelProfile
+from gpusizer.usecases.model_card.asking import Asking
+from gpusizer.usecases.model_card.own_terms import taken_command, terms_of
+from gpusizer.usecases.model_card.verdicts import (
+    MOST_ASKED,
+    JudgedStatement,
+    judge,
+    judged_without_asking,
+)
+
+_CONTRACT = (
+    "kind",
+    "text",
+    "line",
+    "vram_gb",
+    "gpu",
+    "count",
+    "engine",
+    "tensor_parallel",
+    "context",
+    "kv_dtype",
+    "quant",
+    "is_requirement",
+)
+"""Fields that every statement has in JSON, null where the author does not say it."""
+_UNASKED = ("context", "sibling_table")
+"""Kinds that are compared without an estimate."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCardAnswer:
+    """The statements in the order of the card.
+
+    Attributes:
+        url: address of the card, "" for one on this machine.
+        command: the one whose arguments can be taken over, None for none.
+    """
+
+    url: str
+    statements: tuple[JudgedStatement, ...]
+    command: ModelCardStatement | None
+
+    def shape(self) -> dict[str, object]:
+        """The contract's `model_card`."""
+        return {"url": self.url, "statements": list(map(_statement_json, self.statements))}
+
+
+def answer_card(card: ModelCard, asking: Asking) -> ModelCardAnswer:
+    """Judge every statement, asking as many as an answer has time for, needs before commands."""
+    once = _distinct(card.statements)
+    asked = [item for item in once if item.kind not in _UNASKED]
+    asked.sort(key=lambda item: not item.is_requirement)
+    chosen = set(map(id, asked[:MOST_ASKED]))
+    judged = tuple(
+        judge(item, asking)
+        if id(item) in chosen or item.kind in _UNASKED
+        else judged_without_asking(item)
+        for item in once
+    )
+    return ModelCardAnswer(card.url, judged, taken_command(once, asking.profile.repo_id))
+
+
+def _distinct(statements: Sequence[ModelCardStatement]) -> list[ModelCardStatement]:
+    """Statements that say the same in several places, once."""
+    first: dict[ModelCardStatement, ModelCardStatement] = {}
+    for item in statements:
+        first.setdefault(replace(item, line=0, last_line=0, quote=""), item)
+    return list(first.values())
+
+
+def with_authors_terms(
+    fields: Mapping[str, object], card: ModelCard | None, profile: ModelProfile
+) -> tuple[dict[str, object], Note]:
+    """The request with the arguments of the author's command, and a note on what was taken."""
+    command = taken_command(card.statements, profile.repo_id) if card else None
+    if command is None:
+        return dict(fields), Note("card_no_command")
+    terms = terms_of(command, profile)
+    if command.command is not None and command.command.draft_model:
+        terms["draft_model"] = command.command.draft_model
+    return {**fields, **terms}, Note("card_command_taken", line=command.line)
+
+
+def _statement_json(judged: JudgedStatement) -> dict[str, object]:
+    said = judged.statement.to_json()
+    said["text"] = said.pop("quote")
+    return {
+        **dict.fromkeys(_CONTRACT),
+        **said,
+        "verdict": judged.verdict,
+        "reason": judged.reason,
+    }

@@ -1,0 +1,124 @@
+"""ModelLibrary: the models that come with gpusizer, profiled once, and how much they are used."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from gpusizer.hub.listed_models import ListTrending
+from gpusizer.hub.snapshot import RepoSnapshot
+from gpusizer.model.profile import ModelProfile, build_profile
+from gpusizer.model.tasks import task_of
+from gpusizer.model.tensor_roles import Kind, Part
+from gpusizer.usecases.models_for.families import Member, name_of, read_name
+from gpusizer.usecases.models_for.live_use import Uses
+
+
+class Shelf(Protocol):
+    """Stored snapshots by name; `gpusizer/composition/` supplies them."""
+
+    def ids(self) -> Sequence[str]:
+        """Every model's ID."""
+
+    def get(self, repo_id: str) -> RepoSnapshot | None:
+        """The snapshot of a model, None where it is not stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateModel:
+    """A model that may run.
+
+    Attributes:
+        core_parameters, core_bytes: parameters and stored bytes that every engine loads onto
+            GPUs: without input tables, which llama.cpp leaves on the host, and draft layers.
+        member: what its family follows from.
+        quants: those that its name asks for; empty for those of the request.
+    """
+
+    profile: ModelProfile
+    core_parameters: int
+    core_bytes: int
+    member: Member
+    quants: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, profile: ModelProfile) -> CandidateModel:
+        """The candidate of a profile."""
+        core = [
+            group
+            for group in profile.groups
+            if group.kind not in (Kind.EMBEDDING, Kind.BUFFER)
+            and group.part is not Part.MTP
+            and not group.duplicate
+        ]
+        parameters = sum(group.parameters for group in core)
+        stored_bytes = sum(group.stored_bytes for group in core)
+        return cls(profile, parameters, stored_bytes, Member.of(profile))
+
+
+class ModelLibrary:
+    """Candidates of a shelf; they are profiled on first use and cached.
+
+    `read_use` reads the embedded figures of their use, `trending` asks the Hub for those of now;
+    without it no answer is live.
+    """
+
+    def __init__(
+        self,
+        shelf: Shelf | None = None,
+        read_use: Callable[[], Uses] = dict,
+        trending: ListTrending | None = None,
+    ) -> None:
+        self._shelf = shelf
+        self._profiles: dict[str, ModelProfile] = {}
+        self._read_use = read_use
+        self.trending = trending
+
+    @cached_property
+    def candidates(self) -> tuple[CandidateModel, ...]:
+        """Every model, the largest first."""
+        candidates = [CandidateModel.of(self._profile(repo_id)) for repo_id in self._ids]
+        return tuple(sorted(candidates, key=lambda candidate: -candidate.profile.parameters))
+
+    def larger_siblings(self, profile: ModelProfile) -> Iterator[ModelProfile]:
+        """Models of the same series, tuning and task with more parameters, the largest first.
+
+        Copies in another quantization are left out. Only models of the series are profiled.
+        """
+        name, task = name_of(profile), task_of(profile)
+        found = map(self._profile, self._by_series.get((name.series, name.tuning), ()))
+        larger = [sibling for sibling in found if sibling.parameters > profile.parameters]
+        for sibling in sorted(larger, key=lambda sibling: -sibling.parameters):
+            if task_of(sibling) == task and name_of(sibling).kind != "quantized":
+                yield sibling
+
+    @property
+    def _ids(self) -> Sequence[str]:
+        return self._shelf.ids() if self._shelf else ()
+
+    @cached_property
+    def _by_series(self) -> Mapping[tuple[str, str], Sequence[str]]:
+        """Originals by series and tuning, as their names have them."""
+        found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        for repo_id in self._ids:
+            name = read_name(repo_id)
+            if name.series and name.kind != "quantized":
+                found[name.series, name.tuning].append(repo_id)
+        return found
+
+    def _profile(self, repo_id: str) -> ModelProfile:
+        """The profile of a stored model, read once."""
+        if repo_id not in self._profiles:
+            snapshot = self._shelf.get(repo_id) if self._shelf else None
+            if snapshot is None:
+                raise KeyError(repo_id)
+            self._profiles[repo_id] = build_profile(snapshot)
+        return self._profiles[repo_id]
+
+    @cached_property
+    def uses(self) -> Uses:
+        """How much repositories are used, as the embedded table says."""
+        return self._read_use()

@@ -1,0 +1,250 @@
+"""ModelsFor: the answer to what a card or a machine runs, and its one JSON shape."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpusizer.advice.capacity_limits import (
+    Plan,
+    longest_context,
+    most_users,
+    users_held,
+)
+from gpusizer.advice.conclusion.clauses import Conclusion, machine_name, names, short_name
+from gpusizer.advice.weighed import weighed
+from gpusizer.core.errors import GpusizerError
+from gpusizer.core.messages import Note, NoteValue
+from gpusizer.core.units import significant
+from gpusizer.fit.fit import Fit
+from gpusizer.fit.losses import quality_at
+from gpusizer.fit.machine import Machine
+from gpusizer.fit.user_speed import one_prompt_rate, one_user_rate
+from gpusizer.hub.listed_models import ListedModel
+from gpusizer.launch.llama_cpp import machine_flags
+from gpusizer.model.tasks import TASKS
+from gpusizer.speed import Rate
+from gpusizer.usecases.contract.answers import ModelsAnswer
+from gpusizer.usecases.gpu_json import machine_json
+from gpusizer.usecases.json_shapes import SCHEMA_VERSION, Answered, Json, fields_of, parts
+from gpusizer.usecases.models_for.live_use import ORDER, UseNow, Uses, newcomer_json
+from gpusizer.usecases.models_for.models_request import ModelsRequest
+from gpusizer.usecases.models_for.ordering import Family, Runs, use_of
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsFor(Answered[ModelsAnswer]):
+    """Models that run, best first.
+
+    Attributes:
+        is_rig: the machine was described as one, not as a GPU.
+        considered: how many models were looked at, after the filters.
+        families: all that run, in order; `rows` are the first of them.
+        unread: IDs that could not be read, and why.
+        now: the figures of use that the order goes by.
+        newcomers: models that trend on the Hub and are not stored.
+        notes: what the reader must know about the answer.
+    """
+
+    request: ModelsRequest
+    machine: Machine
+    is_rig: bool
+    considered: int
+    families: tuple[Family, ...]
+    rows: tuple[RunsOn, ...]
+    unread: tuple[tuple[str, GpusizerError], ...]
+    now: UseNow
+    newcomers: tuple[ListedModel, ...]
+    notes: tuple[Note, ...]
+
+    @property
+    def found(self) -> tuple[Runs, ...]:
+        """Every model that runs: family by family, the head of each first."""
+        return tuple(runs for family in self.families for runs in family.members)
+
+    @property
+    def conclusion(self) -> Conclusion:
+        """How many models run, and the first of them."""
+        return models(machine_name(self.machine), self.considered, len(self.found), self.rows)
+
+    def shape(self) -> Json:
+        """The contract's object.
+
+        `gpu` or `rig` says what was asked about, the other is null. `found` counts the models that
+        run and `families` their families; `models` are the first `top` families in the `order`
+        named, each by the repository that most people run, with its others that run as `copies`
+        and the sums of all in `family`. A model runs as docs/recommendation.md prefers: it surely
+        fits, else it is tight (on a rig alone "offload": a part in system memory, and "from_disk":
+        a part on its disk, in the fewest bits that people use, with `disk` the bytes of a token and
+        the most tokens/s). `context` is the one asked for, or the default within the model's limit;
+        models whose limit is below a context that was asked for are left out. `headroom_bytes` is
+        what the fullest device has to spare; `max_context` tokens of one sequence, and
+        `max_concurrency` sequences of this context, that surely fit; rates are null where unknown.
+        `created`, `downloads` (30 days), `likes` and `trending_score` are the Hub's, of the day
+        `use_as_of`, null where unknown; `use` says whether they are live. `by_task` counts all that
+        run, and names the first in order. `trending` names what trends on the Hub
+        and is not stored. `unread` lists IDs asked for without an answer.
+        """
+        request, machine = self.request, self.machine
+        gpu = None if self.is_rig else machine.gpu
+        return {
+            "answer": self.conclusion,
+            "schema_version": SCHEMA_VERSION,
+            "gpu": gpu and gpu.slug,
+            "gpu_name": gpu and gpu.name,
+            "count": None if self.is_rig else machine.boards,
+            "rig": machine_json(machine) if self.is_rig else None,
+            "workload": {
+                **fields_of(request.workload),
+                **parts(request, "max_loss", "fold", "from_disk", "top"),
+                "quant": request.quants,
+                "model_task": request.task or None,
+                "license": request.licenses or None,
+            },
+            "order": ORDER,
+            "use": self.now,
+            "considered": self.considered,
+            "found": len(self.found),
+            "families": len(self.families),
+            "by_task": self.by_task,
+            "models": [_row_json(row, self.now.uses, on_rig=self.is_rig) for row in self.rows],
+            "trending": [newcomer_json(listed) for listed in self.newcomers],
+            "unread": [
+                {"repo_id": repo_id, "code": error.code, "fields": dict(error.fields)}
+                for repo_id, error in self.unread
+            ],
+            "notes": self.notes,
+        }
+
+    @property
+    def by_task(self) -> Json:
+        """For each task that something runs: models by verdict, and the best of them."""
+        summary: Json = {}
+        for task in TASKS:
+            of_task = [runs for runs in self.found if runs.task == task]
+            if of_task:
+                verdicts = Counter(runs.verdict.value for runs in of_task)
+                summary[task] = {**verdicts, "best": of_task[0].profile.repo_id}
+        return summary
+
+
+def _row_json(row: RunsOn, uses: Uses, *, on_rig: bool) -> Json:
+    runs, fit, family, arranged = row.runs, row.fit, row.family, row.runs.way.arranged
+    facts = {
+        **_runs_json(runs, uses),
+        **parts(row, "rank", "context"),
+        "headroom_bytes": fit.headroom_bytes,
+        "max_context": row.max_context,
+        "max_concurrency": row.most_users,
+        "decode_tokens_per_second": row.decode,
+        "prefill_tokens_per_second": row.prefill,
+        "quality": quality_at(fit.estimate),
+        "choice": weighed(runs.study, fit.way),
+        "per_gpu_bytes": fit.way.fullest_gpu_bytes,
+        "family": {
+            "name": family.name,
+            "repositories": len(family.members),
+            **fields_of(family.use),
+        },
+        "copies": [_runs_json(copy, uses) for copy in family.copies],
+    }
+    if not on_rig:
+        return facts
+    return {
+        **facts,
+        "ram_bytes": arranged.host.total.likely if arranged else fit.estimate.host_bytes,
+        "disk": arranged and arranged.disk,
+        "flags": machine_flags(runs.study.workload, runs.way),
+    }
+
+
+def _runs_json(runs: Runs, uses: Uses) -> Json:
+    """A repository: the model, whether and with what it runs, and how much it is used."""
+    estimate, member = runs.way.estimate, runs.candidate.member
+    use = use_of(member.repo_id, uses)
+    return {
+        **parts(runs.profile, "repo_id", "pipeline_tag", "parameters", "active_parameters"),
+        **parts(runs.profile, "license", "gated"),
+        **parts(runs, "task", "verdict", "how"),
+        "kind": member.kind,
+        "quant": estimate.quant.slug,
+        "quant_name": estimate.quant.name,
+        "native": estimate.native,
+        "engine": estimate.engine.slug,
+        "engine_name": estimate.engine.name,
+        **parts(use, "created", "downloads", "likes", "trending_score"),
+        "use_as_of": use.as_of,
+        "use_source": use.source or None,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class RunsOn:
+    """A family that runs, what fits beside its head, and how fast that is.
+
+    Attributes:
+        max_context: tokens of the longest sequence that surely fits.
+        most_users: sequences of this context that surely fit at once.
+    """
+
+    rank: int
+    family: Family
+    fit: Fit
+    decode: Rate | None
+    prefill: Rate | None
+    max_context: int | None
+    most_users: float | None
+
+    @classmethod
+    def of(cls, rank: int, family: Family) -> RunsOn:
+        """The row of a family, with the figures that only shown rows have."""
+        study, way = family.head.study, family.head.way
+        fit = Fit.of(study, way)
+        context, sure = fit.max_context, None
+        if way.machine.is_uniform and way.verdict.all_on_gpu:
+            plan = Plan.of(study, way)
+            context = longest_context(plan, context)
+            sure = most_users(plan, fit.max_concurrency)
+        rates = one_user_rate(study, way), one_prompt_rate(study, way)
+        return cls(rank, family, fit, *rates, context, users_held(fit, sure))
+
+    @property
+    def runs(self) -> Runs:
+        """The model that stands for the family."""
+        return self.family.head
+
+    @property
+    def context(self) -> int:
+        """Tokens of each sequence."""
+        return self.runs.study.workload.context
+
+
+_NAMED = 3
+
+
+def models(hardware: str, considered: int, found: int, rows: Sequence[RunsOn]) -> Conclusion:
+    """The first rows of an answer; `hardware` is what was asked about."""
+    first = rows[:_NAMED]
+    fields: dict[str, NoteValue] = {"hardware": hardware, "found": found, "considered": considered}
+    if not first:
+        return Conclusion("models", (Note("answer_runs_nothing", **fields),), (), fields)
+    named = names([short_name(row.runs.profile) for row in first])
+    said = (Note("answer_runs", **fields), Note("answer_runs_first", models=named))
+    facts = {**fields, "first": first[0].runs.profile.repo_id}
+    return Conclusion("models", said, tuple(map(_row, first)), facts)
+
+
+def _row(row: RunsOn) -> Note:
+    """How one of them runs."""
+    estimate = row.runs.way.estimate
+    fields: dict[str, NoteValue] = {
+        "model": short_name(row.runs.profile),
+        "quant": estimate.quant.name,
+        "loss": quality_at(estimate).word.value,
+        "engine": estimate.engine.name,
+        "how": row.runs.how,
+    }
+    if row.decode is None:
+        return Note("answer_model", **fields)
+    return Note("answer_model_at", **fields, tokens=significant(row.decode.likely))

@@ -1,0 +1,105 @@
+"""ModelsRequest: a checked question about what a card or a machine runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Self
+
+from pydantic import Field
+
+from gpusizer.core.request_model import fields_of, is_empty
+from gpusizer.core.validation import Flag, Refused, Texts, Unit, fail, listed, read_texts, written
+from gpusizer.fit.machine_words import is_rig
+from gpusizer.gpus.names import parse_gpu_request
+from gpusizer.model.tasks import TASKS
+from gpusizer.usecases.models_for.live_use import ORDER
+from gpusizer.usecases.requests.request_fields import (
+    CostFields,
+    FilterFields,
+    GpuFields,
+    QuantFields,
+    RigFields,
+)
+from gpusizer.usecases.requests.workload_fields import SpeculationFields, WorkloadFields
+
+
+def _read_task(value: object) -> str:
+    if not isinstance(value, str):
+        raise Refused(value, "not_text")
+    task = value.strip().lower()
+    if task and task not in TASKS:
+        raise Refused(value, "not_one_of", choices=", ".join(TASKS))
+    return task
+
+
+def _read_licenses(value: object) -> tuple[str, ...]:
+    """Identifiers of licences in lower case, each once."""
+    return tuple(dict.fromkeys(text.lower() for text in read_texts(value)))
+
+
+class ModelsRequest(QuantFields, GpuFields, RigFields, WorkloadFields, FilterFields, CostFields):
+    """A checked request: a GPU or a rig, and how the models would be used on it."""
+
+    unused: ClassVar[frozenset[str]] = frozenset(fields_of(SpeculationFields))
+
+    gpus: Texts = Field((), alias="gpu")
+    models: Annotated[
+        tuple[str, ...], listed(lambda value: tuple(dict.fromkeys(read_texts(value)))), Unit("IDS")
+    ] = ()
+    task: Annotated[str, written(_read_task), Unit("TASK")] = Field(
+        "", alias="model_task", description=f"only models for {', '.join(TASKS)}"
+    )
+    licenses: Annotated[tuple[str, ...], listed(_read_licenses), Unit("NAMES")] = Field(
+        (), alias="license"
+    )
+    fold: Flag = Field(
+        True,
+        description="one row for each model family and size, with its other repositories as"
+        " copies; false, or models named, gives each repository a row;"
+        f" rows are ordered by {ORDER}",
+    )
+    from_disk: Flag = False
+    live: Flag = False
+
+    @property
+    def gpu(self) -> str:
+        """The GPU asked about, with a count or not; "" where a rig is."""
+        return self.gpus[0] if self.gpus else ""
+
+    @property
+    def hardware(self) -> str:
+        """The rig or the GPU asked about, with the number of boards wherever it was stated."""
+        if self.rig or self.gpu_count is None or parse_gpu_request(self.gpu).count:
+            return self.rig or self.gpu
+        return f"{self.gpu_count}x {self.gpu}"
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, object]) -> Self:
+        """A checked request. A `gpu` such as "3090 + 3060 + 64gb ram" is a rig; `licence` is
+        `license`.
+
+        Raises InvalidRequest as every request does, and unless exactly one GPU or rig is named.
+        """
+        values = {name: value for name, value in fields.items() if not is_empty(value)}
+        if "licence" in values:
+            values.setdefault("license", values.pop("licence"))
+        gpu = values.get("gpu")
+        if isinstance(gpu, str) and is_rig(gpu):
+            if "rig" in values:
+                raise fail("rig", values["rig"], "gpu_or_rig")
+            values["rig"] = values.pop("gpu")
+        request = super().from_fields(values)
+        if request.rig and request.gpus:
+            raise fail("rig", request.rig, "gpu_or_rig")
+        if not request.rig and len(request.gpus) != 1:
+            reason = "one_gpu" if request.gpus else "empty"
+            raise fail("gpu", ", ".join(request.gpus), reason)
+        return request
+
+
+LICENSES = (
+    *("apache-2.0", "mit", "gemma", "llama2", "llama3.1", "llama3.2", "llama3.3"),
+    *("modified-mit", "qwen", "cc-by-nc-4.0"),
+)
+"""As the Hub spells them (hub-docs, "Licenses"), and names that publishers give in `license_name`;
+any other can be typed."""

@@ -1,0 +1,263 @@
+"""Finds which models run on a machine, puts them into families, and the families into order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+from gpusizer.core.errors import InvalidRequest
+from gpusizer.core.time_budget import TimeBudget
+from gpusizer.fit.demands import READING_SPEED
+from gpusizer.fit.machine import Machine
+from gpusizer.fit.preference import choose
+from gpusizer.fit.study import Study
+from gpusizer.fit.user_speed import one_user_rate
+from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.way import Way
+from gpusizer.memory.quants import Quant
+from gpusizer.memory.workload import DEFAULT_CONTEXT
+from gpusizer.model.profile import ModelProfile
+from gpusizer.model.tasks import Task, task_of
+from gpusizer.usecases.models_for.families import KINDS, Member, fold
+from gpusizer.usecases.models_for.live_use import (
+    UNKNOWN_USE,
+    ModelUse,
+    UseNow,
+    Uses,
+    age_level,
+    total,
+    use_level,
+)
+from gpusizer.usecases.models_for.model_library import CandidateModel
+from gpusizer.usecases.models_for.models_request import ModelsRequest
+from gpusizer.usecases.requests.resolution import resolve_workload
+from gpusizer.usecases.requests.selection import select_quants
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyUse:
+    """How new a family is and how much it is used, over the repositories of it that are stored.
+
+    Attributes:
+        created: the day of its newest original; where only copies are stored, of the oldest one.
+        downloads, likes: of all together, as far as they are known.
+        trending_place: the best place in the Hub's listing of one of its names; None without one.
+    """
+
+    created: date | None
+    downloads: int | None
+    likes: int | None
+    trending_place: int | None
+
+    @classmethod
+    def of(
+        cls, members: Sequence[Member], uses: Uses, trending_place: int | None = None
+    ) -> FamilyUse:
+        """Sum up the members."""
+        known = [(member, use_of(member.repo_id, uses)) for member in members]
+        originals = [use.created for member, use in known if member.kind != "quantized"]
+        copies = [use.created for member, use in known if member.kind == "quantized"]
+        created = max(filter(None, originals), default=None)
+        if created is None:
+            created = min(filter(None, copies), default=None)
+        return cls(
+            created=created,
+            downloads=total(use.downloads for _, use in known),
+            likes=total(use.likes for _, use in known),
+            trending_place=trending_place,
+        )
+
+    def place(self, today: date) -> tuple[int, int]:
+        """The levels of age and use, on the day of the figures."""
+        return (
+            age_level(self.created, today),
+            use_level(self.downloads, self.likes, self.trending_place),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A model at one size that runs: the repository to show, and its others that run as well.
+
+    Attributes:
+        name: its stem, such as "qwen3-30b-a3b"; several families may have one.
+    """
+
+    name: str
+    head: Runs
+    copies: tuple[Runs, ...]
+    use: FamilyUse
+
+    @property
+    def members(self) -> tuple[Runs, ...]:
+        """The head, then the copies."""
+        return (self.head, *self.copies)
+
+
+def use_of(repo_id: str, uses: Uses) -> ModelUse:
+    """The figures of a repository, unknown ones where it has none."""
+    return uses.get(repo_id.casefold(), UNKNOWN_USE)
+
+
+def families_in_order(
+    running: Iterable[Runs],
+    candidates: Iterable[CandidateModel],
+    now: UseNow,
+    *,
+    folded: bool,
+) -> tuple[Family, ...]:
+    """The families of the models that run, best first (`ORDER`).
+
+    `candidates` are all models that were looked at: what does not run counts for the use of its
+    family. Without `folded` each repository is a family of its own.
+    """
+    # By identity: two revisions of one repository may have been named.
+    runs_of = {id(runs.candidate): runs for runs in running}
+    if folded:
+        groups = fold(candidates, lambda candidate: candidate.member)
+    else:
+        groups = [[candidate] for candidate in candidates]
+    families = []
+    for group in groups:
+        that_run = [runs_of[id(item)] for item in group if id(item) in runs_of]
+        if that_run:
+            stem = group[0].member.stem
+            head, *copies = sorted(that_run, key=lambda runs: _head_place(runs, now.uses))
+            use = FamilyUse.of([item.member for item in group], now.uses, now.trending.get(stem))
+            families.append(Family(stem, head, tuple(copies), use))
+    return tuple(sorted(families, key=lambda family: place_of(family, now.today)))
+
+
+def place_of(family: Family, today: date) -> tuple[int, ...]:
+    """Sort key of a family by `ORDER`; ties keep the order of `fold`, which is fixed."""
+    created = family.use.created
+    return (
+        _level(family.head),
+        *family.use.place(today),
+        -family.head.profile.parameters,
+        -(created.toordinal() if created else 0),
+    )
+
+
+def _level(runs: Runs) -> int:
+    """Place of the verdict; a part in system memory is as good as none where the likely speed is
+    one at which people read."""
+    if runs.verdict is Verdict.OFFLOAD:
+        rate = one_user_rate(runs.study, runs.way)
+        if rate is not None and rate.likely >= READING_SPEED:
+            return Verdict.FITS.place
+    return runs.verdict.place
+
+
+def _head_place(runs: Runs, uses: Uses) -> tuple[int, int, int, str]:
+    """Sort key in a family: best verdict, most usual kind, most downloads, name."""
+    member = runs.candidate.member
+    downloads = use_of(member.repo_id, uses).downloads or 0
+    kind = KINDS.index(member.kind)
+    return (runs.verdict.place, kind, -downloads, member.repo_id.casefold())
+
+
+How = Literal["gpu", "tight", "experts", "part", "cpu", "disk"]
+"""On the GPU, just so, with experts or with layers in system memory, on the CPU alone, from the
+disk."""
+_SURELY_LOADED = (
+    0.97  # share of the nominal weights: layouts round, and engines leave out small tensors
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """A model that runs on a machine, and how."""
+
+    candidate: CandidateModel
+    task: Task
+    study: Study
+    way: Way
+
+    @property
+    def profile(self) -> ModelProfile:
+        """The model."""
+        return self.study.profile
+
+    @property
+    def verdict(self) -> Verdict:
+        """Where its weights are."""
+        return self.way.verdict
+
+    @property
+    def how(self) -> How:
+        """What it runs on, by where its weights are."""
+        if self.verdict is Verdict.FROM_DISK:
+            return "disk"
+        if self.verdict.all_on_gpu:
+            return "tight" if self.verdict is Verdict.TIGHT else "gpu"
+        dealt = self.way.arranged.how if self.way.arranged else None
+        if dealt is not None and not dealt.gpu_layers:
+            return "cpu"
+        return "experts" if dealt is not None and dealt.cpu_experts else "part"
+
+    @property
+    def most_tokens_per_second(self) -> float | None:
+        """What reading from the disk allows at most; None where nothing is read from there."""
+        arranged = self.way.arranged
+        if arranged is None or arranged.disk is None:
+            return None
+        return arranged.disk.most_tokens_per_second
+
+
+def running_on(
+    candidates: Iterable[CandidateModel],
+    machine: Machine,
+    request: ModelsRequest,
+    budget: TimeBudget,
+) -> Iterator[Runs]:
+    """Models that run on a machine, each by the way that every other answer prefers; layers in
+    system memory only where its size is known.
+
+    Quantizations whose weights alone exceed the memory are skipped before any estimate. What fits
+    no memory and llama.cpp reads from the disk for each token is left out unless asked for,
+    because nearly every model runs that way. All models share the time of one answer.
+    """
+    memory = sum(gpu.device_free_bytes for gpu in machine.gpus) + (machine.free_ram_bytes or 0)
+    reads_disk = request.from_disk and machine.ram_bytes is not None
+    for candidate in candidates:
+        study = _study(candidate, math.inf if reads_disk else memory, request, budget)
+        if study is None:
+            continue
+        way = choose(study, [machine], whole=machine.ram_bytes is None)
+        if way is not None and (
+            way.verdict.in_memory or (reads_disk and way.verdict is Verdict.FROM_DISK)
+        ):
+            yield Runs(candidate, task_of(candidate.profile), study, way)
+
+
+def _study(
+    candidate: CandidateModel, memory: float, request: ModelsRequest, budget: TimeBudget
+) -> Study | None:
+    """The study of the quantizations whose weights are below `memory` bytes, None where there are
+    none.
+
+    None too where the model's limit is below a context that was asked for.
+    """
+    profile, requested = candidate.profile, request.workload
+    try:
+        workload, _ = resolve_workload(requested, profile)
+    except InvalidRequest:  # vLLM does not start with a longer context than the model's
+        return None
+    if workload.context < requested.context != DEFAULT_CONTEXT:
+        return None
+    quants = candidate.quants or request.quants
+    demands = request.demands(quants)
+    rankable = select_quants(quants, profile, workload.engine, demands).rankable
+    affordable = [pair for pair in rankable if _least_bytes(candidate, *pair) <= memory]
+    return Study(profile, workload, affordable, budget, demands) if affordable else None
+
+
+def _least_bytes(candidate: CandidateModel, quant: Quant, native: bool) -> float:
+    """A lower bound of the bytes of weights on GPUs, from the nominal bits of a quantization."""
+    if native:
+        return candidate.core_bytes * _SURELY_LOADED
+    return candidate.core_parameters * quant.bits / 8 * _SURELY_LOADED

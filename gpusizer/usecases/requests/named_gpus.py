@@ -1,0 +1,166 @@
+"""Machines that a request names, and the best way to run a model on each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from gpusizer.advice.capacity_limits import Plan, largest
+from gpusizer.advice.in_turns import on_fewer_boards, on_these_boards, study_of
+from gpusizer.advice.next_steps import advise
+from gpusizer.advice.parallelism_plans import run_plans
+from gpusizer.advice.ranking import Alternative, Ranked, describe
+from gpusizer.core.errors import InvalidRequest
+from gpusizer.core.messages import Note
+from gpusizer.fit.audience import audience_of
+from gpusizer.fit.demands import READING_SPEED
+from gpusizer.fit.division import asked_boards, asked_split, board_counts
+from gpusizer.fit.machine import Machine
+from gpusizer.fit.machine_words import KindWords, parse_kind
+from gpusizer.fit.platforms import SERVER_BOARDS
+from gpusizer.fit.preference import best_on_boards, best_way, fastest_on_boards
+from gpusizer.fit.standing import standing, suitability_of
+from gpusizer.fit.study import Study
+from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.way import Way
+from gpusizer.gpus import Catalogue, Gpu
+from gpusizer.gpus.own_cards import OwnCards
+from gpusizer.gpus.own_memory import OwnMemory
+from gpusizer.speed.classes import SERVING
+from gpusizer.usecases.requests.request import SizeRequest
+from gpusizer.usecases.requests.selection import every_quant
+
+
+@dataclass(frozen=True, slots=True)
+class NamedGpu:
+    """A GPU, the boards that the request asks for (None leaves their number open), and the system
+    memory that stands beside its name, in bytes (None: what the request states of all).
+    """
+
+    gpu: Gpu
+    boards: int | None
+    ram_bytes: int | None = None
+
+
+def find_named(
+    texts: Sequence[str], count: int | None, catalogue: Catalogue, memory: OwnMemory
+) -> list[NamedGpu]:
+    """GPUs by name; what is written with a name wins over what is stated of all.
+
+    Raises UnknownGpu, and InvalidRequest for a machine with cards of several kinds.
+    """
+    cards = OwnCards(catalogue, memory)
+    return [
+        NamedGpu(cards.find(kind.name), stated_boards(kind, count), kind.ram_bytes)
+        for kind in map(parse_kind, texts)
+    ]
+
+
+def stated_boards(kind: KindWords, count: int | None) -> int | None:
+    """Boards that a name states, else those that the request states of all; None where their
+    number is open. A machine that is named with its memory has one card unless it says more."""
+    return kind.boards or count or (None if kind.ram_bytes is None else 1)
+
+
+def best_on_named(study: Study, named: NamedGpu, request: SizeRequest) -> Way:
+    """The best way to run the model on a named GPU, in the machine that the request states.
+
+    If the number of boards is not stated, they are the fewest that run it; of cards for servers
+    and workstations, which one has by the number, the fewest that hold it without system memory;
+    for many users fewer, if they can take turns. A machine whose memory is stated, or what is free
+    of its card, has one.
+
+    Raises InvalidRequest where the requested parallelism does not divide the model over them.
+    """
+    gpu, boards = named.gpu, named.boards or asked_boards(study.workload, named.gpu)
+    ram_bytes = request.ram_bytes if named.ram_bytes is None else named.ram_bytes
+    is_open = boards is None and ram_bytes is None
+    if is_open and gpu.is_for_servers:
+        taken = best_on_boards(study, gpu)
+        enough = request.min_tok_s or READING_SPEED
+        found = on_fewer_boards(study, gpu, board_counts(gpu), taken, enough) or taken
+        if found is not None:
+            return found
+    machine = Machine.of(
+        gpu,
+        boards or 1,
+        ram_bytes,
+        request.disk_bytes_per_second,
+        request.ram_bytes_per_second,
+    )
+    split = asked_split(study.workload)
+    if split is not None and split.gpus != len(machine.gpus):
+        raise InvalidRequest(field="gpu_count", value=str(boards), reason="cannot_be_split")
+    way = best_way(study, machine)
+    own = gpu.free_bytes is not None  # somebody looked at the card that he has
+    by_number = gpu.segment == "workstation" and not way.verdict.all_on_gpu
+    if is_open and not own and (by_number or way.verdict is Verdict.DOES_NOT_FIT):
+        return best_on_boards(study, gpu) or way
+    serves = way.estimate.engine.abilities.speed_family == SERVING
+    if serves and way.verdict.all_on_gpu:
+        return way
+    return on_these_boards(study, machine) or way
+
+
+def place_of(
+    study: Study, named: NamedGpu, request: SizeRequest, rank: int, *, advised: bool = True
+) -> Ranked:
+    """The ranking entry of a named GPU; `advised` adds what more fits there and what would help."""
+    way = best_on_named(study, named, request)
+    own = study_of(study, way)
+    place = _named_place(own, way, rank, request)
+    taken = named.boards is None and way.boards > 1  # more than were named
+    about = [Note("boards_taken", count=way.boards, gpu=way.gpu.name)] if taken else []
+    if own is not study:
+        users, asked = own.workload.sequences, study.workload.concurrency
+        about.append(Note("users_in_turns", users=users, asked=asked))
+    place = replace(place, reasons=(*about, *place.reasons))
+    return with_advice(own, place, named.boards) if advised else place
+
+
+def more_boards(
+    study: Study, named: Sequence[NamedGpu], places: Sequence[Ranked], request: SizeRequest
+) -> tuple[Alternative, ...]:
+    """For many users of one GPU for servers whose number is open: the boards that serve all at
+    once where the place serves them in turns, and the fastest that one server takes."""
+    if audience_of(study) != "many" or len(places) != 1:
+        return ()
+    gpu, first = named[0].gpu, places[0]
+    if named[0].boards is not None or not gpu.is_for_servers or not first.fit.verdict.all_on_gpu:
+        return ()
+    counts = [n for n in board_counts(gpu) if n <= SERVER_BOARDS]
+    ways = {"fastest": fastest_on_boards(study, gpu, counts)}
+    if first.workload.takes_turns and not study.workload.takes_turns:
+        ways = {"at_once": best_on_boards(study, gpu), **ways}
+    return tuple(
+        Alternative(kind, _named_place(study, way, place, request), first)
+        for place, (kind, way) in enumerate(ways.items(), start=2)
+        if way is not None and standing(study, way).holds and way.boards > first.fit.count
+    )
+
+
+def _named_place(study: Study, way: Way, rank: int, request: SizeRequest) -> Ranked:
+    """The ranking entry of a way on a GPU that the request names, which no rule keeps back then."""
+    return replace(
+        describe(study, way, rank),
+        assumptions=request.assumptions,
+        enough=request.min_tok_s or READING_SPEED,
+        suitability=replace(suitability_of(study, way), kept_back=None),
+    )
+
+
+def with_advice(study: Study, place: Ranked, boards: int | None = None) -> Ranked:
+    """The entry with its capacity limits, what would help, and ways to divide the model.
+
+    Any quantization may be suggested; ways to divide keep to those asked for, on `boards` where so
+    many were asked for.
+    """
+    way = place.fit.way
+    quants = every_quant(study.profile, study.workload.engine, also=study.quants)
+    plan = Plan.of(study.among(quants), way)
+    advice = advise(plan, way)
+    if way.machine.ram_bytes is not None and way.verdict is not Verdict.OFFLOAD:
+        advice = tuple(item for item in advice if item.note.code != "try_offload")
+    return replace(
+        place, largest=largest(plan, place.fit), advice=advice, plans=run_plans(study, way, boards)
+    )

@@ -1,0 +1,134 @@
+"""Requests to size a model, to compare GPUs and to list them, checked field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Annotated, ClassVar, Self
+
+from pydantic import BeforeValidator, Field
+
+from gpusizer.advice.conclusion.clauses import Kind
+from gpusizer.advice.policies import POLICIES
+from gpusizer.core.request_model import RequestModel, fields_of, is_empty
+from gpusizer.core.validation import Flag, Number, OneOf, Refused, Text, Unit, listed
+from gpusizer.fit.demands import READING_SPEED
+from gpusizer.fit.machine_words import is_mixed, split_machines
+from gpusizer.gpus.catalogue import MAX_NAME_CHARS
+from gpusizer.memory.workload import DEFAULT_CONTEXT, Workload
+from gpusizer.usecases.requests.request_fields import (
+    CostFields,
+    FilterFields,
+    GpuFields,
+    ModelFields,
+    QuantFields,
+    RigFields,
+    read_machines,
+    read_underscores,
+)
+from gpusizer.usecases.requests.workload_fields import LENGTHS, TargetFields, WorkloadFields
+
+RANKINGS = tuple(POLICIES)
+LISTINGS = ("list", "sizes")
+
+
+class AnswerFields(RequestModel):
+    """What the answer about one model is made of."""
+
+    rank_by: Annotated[str, OneOf(RANKINGS), BeforeValidator(read_underscores)] = RANKINGS[0]
+    min_tok_s: Annotated[Number | None, Unit("TOK_S")] = Field(
+        None,
+        ge=0.01,
+        le=1e6,
+        description="tokens/s that each user should see: slower plans are left out, those of"
+        f" unknown speed stay; without it {READING_SPEED:g}, as fast as one reads, count as enough"
+        " for a recommendation",
+    )
+    quantized_repos: Annotated[str, OneOf(LISTINGS)] = ""
+
+
+class CardFields(RequestModel):
+    """What is made of the model card."""
+
+    card: Flag = True
+    as_card: Flag = False
+
+
+class SizeRequest(
+    ModelFields,
+    QuantFields,
+    GpuFields,
+    RigFields,
+    AnswerFields,
+    CardFields,
+    WorkloadFields,
+    TargetFields,
+    FilterFields,
+    CostFields,
+):
+    """A checked request to size one model."""
+
+    @property
+    def kind(self) -> Kind:
+        """A load where users or requests a second are stated, else a fit where GPUs or a machine
+        are named, else a need."""
+        if self.requests_per_second is not None or self.concurrency > 1:
+            return "load"
+        return "fit" if self.gpus or self.rig else "need"
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, object]) -> Self:
+        """A checked request; one `gpu` such as "3090 + 3060 + 64 GB RAM" is a rig.
+
+        Raises InvalidRequest as every request does.
+        """
+        gpu = fields.get("gpu")
+        if isinstance(gpu, str) and is_empty(fields.get("rig")):
+            machines = split_machines([gpu[:MAX_NAME_CHARS]])
+            if len(machines) == 1 and is_mixed(machines[0]):
+                return super().from_fields({**fields, "gpu": None, "rig": machines[0]})
+        return super().from_fields(fields)
+
+    @cached_property
+    def workload(self) -> Workload:
+        """Of several users whose prompts and answers have stated lengths, each needs room for
+        these alone, unless the request names another context than the usual one. (Forms and
+        endpoints send that as if it were stated.)
+        """
+        workload, tokens = super().workload, self.tokens_of_a_request
+        if tokens is None or workload.concurrency < 2 or self.context != DEFAULT_CONTEXT:
+            return workload
+        return replace(workload, context=tokens)
+
+
+def _read_gpus(value: object) -> tuple[str, ...]:
+    """At least one name."""
+    names = read_machines(value)
+    if not names:
+        raise Refused(value, "empty")
+    return names
+
+
+class CompareRequest(SizeRequest):
+    """A checked request to put GPUs side by side, and to size a model on each where it names one.
+
+    A size request with GPUs is one too; what says which GPUs to rank is not used.
+    """
+
+    unused: ClassVar[frozenset[str]] = frozenset(
+        (
+            *("gpu", "gpu_count", "top", "rank_by", "min_tok_s", "rig"),
+            *fields_of(FilterFields),
+            *fields_of(CardFields),
+            *(fields_of(TargetFields).keys() - LENGTHS),
+        )
+    )
+
+    compared: Annotated[tuple[str, ...], listed(_read_gpus), Unit("NAMES")] = Field(alias="gpus")
+
+
+class ListingRequest(FilterFields):
+    """A checked request to list the catalogue of GPUs."""
+
+    query: Annotated[Text, Unit("WORDS")] = ""

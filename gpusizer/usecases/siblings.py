@@ -1,0 +1,117 @@
+"""Siblings: a larger model of the same series that the same memory holds in fewer bits.
+
+It is offered where it surely fits on the same devices, as fast as is asked for or as one reads,
+with no more loss than may be lost, and where its size gains more than its bits lose
+(`quality.gains_more`). Models that come with gpusizer are looked at, no others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusizer.advice.conclusion.clauses import machine_name, short_name
+from gpusizer.advice.ranking import Ranked, describe
+from gpusizer.core.errors import InvalidRequest, LimitsExceeded
+from gpusizer.core.messages import Note
+from gpusizer.core.time_budget import TimeBudget
+from gpusizer.core.units import significant
+from gpusizer.fit.demands import READING_SPEED
+from gpusizer.fit.losses import quality_at
+from gpusizer.fit.machine import Machine
+from gpusizer.fit.preference import choose
+from gpusizer.fit.standing import beyond
+from gpusizer.fit.user_speed import user_speed
+from gpusizer.fit.verdict import Verdict
+from gpusizer.model.profile import ModelProfile
+from gpusizer.quality.quality import LEAST_BITS, gains_more
+from gpusizer.usecases.json_shapes import Json, parts
+from gpusizer.usecases.models_for.model_library import ModelLibrary
+from gpusizer.usecases.requests.question import Question
+from gpusizer.usecases.requests.request_fields import ALL_QUANTS
+
+_SECONDS = 0.5
+"""Processor time for siblings, beside that of the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sibling:
+    """A larger sibling, and how it runs on the devices of the answer."""
+
+    profile: ModelProfile
+    place: Ranked
+    tokens_per_second: float
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """That it fits there, too, what it loses, and how fast it writes."""
+        estimate = self.place.fit.estimate
+        note = Note(
+            "answer_sibling",
+            model=short_name(self.profile),
+            gpus=machine_name(self.place.fit.machine),
+            quant=estimate.quant.name,
+            loss=quality_at(estimate).word.value,
+            tokens=significant(self.tokens_per_second),
+        )
+        return (note,)
+
+    def shape(self) -> Json:
+        """The contract's object: the model, and what a place in the ranking says of it."""
+        fit = self.place.fit
+        return {
+            **parts(self.profile, "repo_id", "parameters", "active_parameters"),
+            **parts(fit, "count", "verdict", "headroom_bytes"),
+            "gpu_name": machine_name(fit.machine),
+            "quant": fit.estimate.quant.slug,
+            "engine": fit.estimate.engine.slug,
+            "quality": quality_at(fit.estimate),
+            "decode_tokens_per_second": self.place.decode,
+        }
+
+
+def larger_sibling(
+    question: Question, place: Ranked, library: ModelLibrary | None
+) -> Sibling | None:
+    """The largest sibling to offer beside a place of the answer, None where there is none.
+
+    None too where the request names quantizations or a draft model, which are about this model.
+    """
+    is_open = ALL_QUANTS in question.wanted and question.profile.draft is None
+    if library is None or not is_open or not place.fit.verdict.all_on_gpu:
+        return None
+    try:
+        budget = TimeBudget(_SECONDS)
+        with budget.paused():
+            siblings = list(library.larger_siblings(question.profile))
+        for profile in siblings:
+            found = _on_machine(question, profile, place.fit.machine, budget)
+            if found is not None:
+                return found
+    except LimitsExceeded:  # nobody waits for an offer beside the answer
+        return None
+    return None
+
+
+def _on_machine(
+    question: Question, profile: ModelProfile, machine: Machine, budget: TimeBudget
+) -> Sibling | None:
+    """How a sibling runs on the machine, None where it is not to be offered there."""
+    memory_bytes = sum(gpu.device_memory_bytes for gpu in machine.gpus)
+    if profile.parameters * LEAST_BITS / 8 > memory_bytes:
+        return None
+    try:
+        study = question.of_another(profile, budget)
+    except InvalidRequest:  # its context is shorter, or no engine has its cache
+        return None
+    if study.workload.context != question.study.workload.context:
+        return None
+    way = choose(study, [machine], whole=True)
+    if way is None or way.verdict is not Verdict.FITS or beyond(study, way):
+        return None
+    speed = user_speed(study, way)
+    if speed is None or speed < (study.demands.min_tok_s or READING_SPEED):
+        return None
+    bits, quality = way.estimate.quant.bits, quality_at(way.estimate)
+    if not gains_more(profile.parameters, question.profile.parameters, bits, quality):
+        return None
+    return Sibling(profile, describe(study, way, rank=1), speed)

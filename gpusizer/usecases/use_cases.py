@@ -1,0 +1,44 @@
+"""Use cases by the names of their commands: what each is asked with, and what answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from gpusizer.core.request_model import RequestModel
+from gpusizer.usecases.json_shapes import Answered
+from gpusizer.usecases.models_for.models_request import ModelsRequest
+from gpusizer.usecases.requests.request import CompareRequest, ListingRequest, SizeRequest
+from gpusizer.usecases.requests.training_request import TrainingRequest
+from gpusizer.usecases.sizer import Sizer
+from gpusizer.usecases.trainer import train
+
+Fields = Mapping[str, object]
+"""A request as a program or a person gives it, not yet checked."""
+
+AnyAnswer = Answered[Any]
+
+_Request = TypeVar("_Request", bound=RequestModel)
+
+
+@dataclass(frozen=True, slots=True)
+class UseCase(Generic[_Request]):
+    """The model of a request, and the function that answers a checked one."""
+
+    request: type[_Request]
+    answer: Callable[[Sizer, _Request], AnyAnswer]
+
+    def ask(self, sizer: Sizer, fields: Fields) -> AnyAnswer:
+        """Check a request and answer it. Raises any GpusizerError."""
+        return self.answer(sizer, self.request.from_fields(fields))
+
+
+USE_CASES: Mapping[str, UseCase[Any]] = {
+    "size": UseCase(SizeRequest, Sizer.size),
+    "train": UseCase(TrainingRequest, train),
+    "compare": UseCase(CompareRequest, Sizer.compare),
+    "models-for": UseCase(ModelsRequest, Sizer.models_for),
+    "gpus": UseCase(ListingRequest, Sizer.gpus),
+}
+"""Every use case, in the order of docs/contract.md."""

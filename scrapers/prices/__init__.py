@@ -1,4 +1,0 @@
-"""The command `python -m scrapers.prices`: refreshes the price tables of `data/generated/`.
-
-The application itself never runs this package.
-"""
