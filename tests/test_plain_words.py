@@ -1,0 +1,27 @@
+"""scripts.plain_words: the words that it finds, and those that it leaves alone."""
+
+from __future__ import annotations
+
+from scripts.plain_words import finds_in_code, finds_in_text
+
+MODULE = '''"""What a module holds."""
+# Nobody asks for it.
+def count_blocks(tensors):
+    """Return the blocks that the tensors fill.
+
+    One that stands alone counts."""
+    whoever = "nobody"
+    return whoever
+'''
+
+
+def test_openers_and_riddles_of_docstrings_and_comments_are_found() -> None:
+    found = {(find.line, find.word) for find in finds_in_code("module.py", MODULE)}
+    assert found == {(1, "What"), (2, "Nobody"), (6, "stands")}
+
+
+def test_a_document_has_no_openers() -> None:
+    text = "What a page says.\nIt is made anew."
+    assert [str(find) for find in finds_in_text("page.md", text)] == [
+        "page.md:2: 'anew'; better “again”"
+    ]
