@@ -15,6 +15,7 @@ DOCUMENTS = sorted(
     path.relative_to(ROOT).as_posix()
     for pattern in ("README*.md", "docs/*.md", "skills/*/SKILL.md")
     for path in ROOT.glob(pattern)
+    if path.name != "recipes.md"  # commands for who changes the code
 )
 COMMAND = "command"
 """The kind of a line that a shell runs."""

@@ -141,6 +141,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (made / name).write_text(engine_logs.VLLM_V1, encoding="utf-8")
     (made / "requests.jsonl").write_text('{"model": "Qwen/Qwen3-8B", "top": 1}\n', "utf-8")
     write_llama_bench(made)
+    locked = run("lock", "Qwen/Qwen3-8B", "--gpu", "4090", "--output", str(made / "gpusizer.lock"))
+    assert locked.returncode == 0
     return made
 
 

@@ -135,6 +135,7 @@ def _request(
 _REQUESTS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "size": _request("size MODEL", SizeRequest, "model"),
     "train": _request("train MODEL", TrainingRequest, "model"),
+    "lock": _request("lock MODEL --gpu GPU", SizeRequest, "model"),
     "gpus": _request("gpus [QUERY ...]", ListingRequest, "query", nargs="*"),
     "compare": _request("compare GPU [GPU ...]", CompareRequest, "gpus", nargs="+", metavar="GPU"),
     "models-for": _request("models-for GPU", ModelsRequest, "gpu", nargs="*", metavar="GPU"),

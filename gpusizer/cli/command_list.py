@@ -32,6 +32,12 @@ COMMANDS = {
     "check": CommandEntry(
         "a speed of this machine, measured against predictions", "check_command", "run_check"
     ),
+    "lock": CommandEntry(
+        "write gpusizer.lock: a fit that a build keeps true", "lock_commands", "run_lock"
+    ),
+    "check-lock": CommandEntry(
+        "whether gpusizer.lock still holds, and what changed", "lock_commands", "run_check_lock"
+    ),
     "serve": CommandEntry("the page, its endpoints and MCP, on this machine", "", ""),
 }
 
