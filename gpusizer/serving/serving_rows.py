@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpusizer.core.messages import Note
 from gpusizer.core.units import SECONDS_PER_HOUR, significant
@@ -17,6 +17,7 @@ from gpusizer.gpus.costs import PlanCosts
 from gpusizer.gpus.on_offer import ended_support, why_not_on_offer
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.workload import Workload
+from gpusizer.serving.api_prices import ApiComparison, api_note, compare_with_apis
 from gpusizer.serving.replicas import ServingTarget
 
 Place = tuple[bool, bool, bool, bool, bool, bool, bool, float, int]
@@ -152,13 +153,23 @@ class Replicas:
 class ServingPlan:
     """A target, the ways to meet it, the cheapest hour first, and what the reader must know.
 
-    `workload` is that of one sequence of the target.
+    `workload` is that of one sequence of the target, `api` the load by API, None if no provider's
+    price is known.
     """
 
     target: ServingTarget
     workload: Workload
     rows: tuple[Replicas, ...]
     notes: tuple[Note, ...]
+    api: ApiComparison | None = None
+
+    def beside_apis(self, repo_id: str) -> ServingPlan:
+        """Return the plan with what providers ask for the same load, and a sentence about it."""
+        costs, replicas = (self.rows[0].costs, self.rows[0].replicas) if self.rows else (None, 1)
+        compared = compare_with_apis(repo_id, self.target, costs, replicas)
+        if compared is None:
+            return self
+        return replace(self, api=compared, notes=(*self.notes, api_note(compared)))
 
 
 def joined(plans: Sequence[ServingPlan]) -> ServingPlan:

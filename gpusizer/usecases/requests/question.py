@@ -117,15 +117,14 @@ def serving_plan(
         assumptions = replace(assumptions, hours_per_day=24.0)
     study = Study(profile, workload, asked.quants, asked.budget, asked.demands)
     if named:
-        return joined(
-            [
-                plan_serving(study, Catalogue((n.gpu,)), target, assumptions, boards=[n.boards])
-                for n in named
-            ]
-        )
+        plans = [
+            plan_serving(study, Catalogue((n.gpu,)), target, assumptions, boards=[n.boards])
+            for n in named
+        ]
+        return joined(plans).beside_apis(profile.repo_id)
     passing = narrowed(catalogue, request.filters.groups)
     passing = with_used_memory(passing, request.own_memory)
-    return plan_serving(
+    plan = plan_serving(
         study,
         passing,
         target,
@@ -134,3 +133,4 @@ def serving_plan(
         most_boards=board_limits(passing, request.filters),
         top=request.top,
     )
+    return plan.beside_apis(profile.repo_id)

@@ -1,0 +1,90 @@
+"""gpusizer.serving.api_prices: a load by API beside servers, with hand-worked sums."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gpusizer.serving.api_prices import (
+    HOURS_PER_MONTH,
+    ApiPrice,
+    api_note,
+    api_prices,
+    compare_with_apis,
+)
+from gpusizer.serving.replicas import ServingTarget
+from gpusizer.usecases.requests.request import SizeRequest
+from tests.sizers import embedded_sizer
+
+LOAD = ServingTarget(2.0, prompt_tokens=1000, answer_tokens=300, ttft_seconds=None)
+PRICE = ApiPrice("org/model", "shop", 0.1, 0.4, 0.02, "2026-10-01", True, "https://shop.example")
+MODEL = "Qwen/Qwen3-32B"
+
+
+def test_a_request_is_its_tokens_at_their_prices() -> None:
+    # 1,000 x 0.1 + 300 x 0.4 dollars for a million tokens
+    assert PRICE.usd_per_request(LOAD) == pytest.approx(0.00022)
+
+
+def test_a_shared_beginning_costs_what_the_cache_costs() -> None:
+    shared = replace(LOAD, shared_prefix_tokens=800)
+    assert PRICE.usd_per_request(shared) == pytest.approx((200 * 0.1 + 800 * 0.02 + 120) / 1e6)
+    uncached = replace(PRICE, usd_per_million_cached_input=None)
+    assert uncached.usd_per_request(shared) == pytest.approx(0.00022)
+
+
+def test_a_month_is_730_hours_of_the_load() -> None:
+    compared = compare_with_apis(MODEL, LOAD, None, 1)
+    assert compared is not None
+    cheapest = compared.prices[0].usd_per_request(LOAD)
+    month = cheapest * 2.0 * 3600 * HOURS_PER_MONTH
+    assert compared.low_usd_per_month == pytest.approx(month, rel=5e-3)
+    assert (compared.owned, compared.rented) == (None, None)
+    assert (
+        compared.low_usd_per_month <= compared.median_usd_per_month <= compared.high_usd_per_month
+    )
+
+
+def test_a_price_is_of_one_checkpoint_alone() -> None:
+    assert compare_with_apis("Qwen/Qwen3-32B-made-up", LOAD, None, 1) is None
+    assert compare_with_apis(MODEL.lower(), LOAD, None, 1) is not None
+
+
+@pytest.mark.parametrize("rate", [0.05, 2, 20])
+def test_a_server_wins_from_the_rate_at_which_it_costs_what_the_api_costs(rate: float) -> None:
+    report = embedded_sizer().size(
+        SizeRequest.from_fields(
+            {
+                "model": MODEL,
+                "gpu": "H100 SXM",
+                "requests_per_second": rate,
+                "prompt_tokens": 1000,
+                "answer_tokens": 300,
+            }
+        )
+    )
+    plan = report.serving_plan
+    assert plan is not None and plan.api is not None
+    rented, row = plan.api.rented, plan.rows[0]
+    assert rented is not None
+    hourly = row.costs.rent_usd_per_hour
+    assert hourly is not None
+    assert rented.usd_per_month == pytest.approx(hourly * HOURS_PER_MONTH, rel=5e-3)
+    wins = rented.wins_from_requests_per_second
+    # Per server and request: cheaper by API if the load fills a server less than that.
+    is_cheaper = rented.usd_per_month < plan.api.median_usd_per_month
+    assert (wins is not None) == is_cheaper
+    assert api_note(plan.api) in plan.notes
+
+
+def test_every_price_on_record_is_plausible_and_dated() -> None:
+    rows = [price for prices in api_prices().values() for price in prices]
+    assert len(rows) > 1000
+    for price in rows:
+        assert 0 < price.usd_per_million_input <= 100, price
+        assert 0 < price.usd_per_million_output <= 200, price
+        assert price.source_url.startswith("https://"), price
+        assert price.date[:3] == "202", price
+    keys = {(price.model_id, price.provider) for price in rows}
+    assert len(keys) == len(rows)
