@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from gpusizer.core.errors import MalformedRepo
 from gpusizer.core.loose_values import JsonValue, object_in
 from gpusizer.hub.tensors import TensorGroup, group_entries
-from scrapers.formats.json_files import load_json
-from scrapers.formats.json_members import members
+from scrapers.formats.json_stream import json_stream
 from scrapers.formats.safetensors_header import (
     LENGTH_BYTES,
     METADATA,
     CheckedTensors,
     check_entries,
-    header_object,
+    tensor_entries,
 )
 from scrapers.limits import Limits
 
@@ -92,24 +91,27 @@ def _size_problem(
 def _parse(data: bytes, limits: Limits, repo_id: str, path: str) -> dict[str, _ShardHeader]:
     """Parse and group one header at a time: parsing all at once would take ten times the memory."""
     parsed: dict[str, _ShardHeader] = {}
-    for name, value in members(memoryview(data), repo_id, path):
-        if name != "headers":
-            continue
-        for shard, header in members(value, repo_id, path):
-            if len(header) > limits.header_bytes:
-                raise MalformedRepo(repo_id=repo_id, file=path, reason="crowded")
-            entries = load_json(bytes(header), repo_id, path, header_object)
-            metadata = object_in(entries).get(METADATA)
-            checked = check_entries(entries, None, repo_id, path)
-            parsed[shard] = _ShardHeader(
-                group_entries(checked.entries),
-                checked.end,
-                _json_bytes(checked, metadata),
-                metadata is not None,
-            )
+    with json_stream(data, repo_id, path) as stream:
+        for member in stream.members():
+            if member != "headers":
+                stream.skip()
+                continue
+            for shard in stream.members():
+                parsed[shard] = _shard_header(stream.value(), limits, repo_id, path)
     if not parsed:
         raise MalformedRepo(repo_id=repo_id, file=path, reason="not_an_object")
     return parsed
+
+
+def _shard_header(header: JsonValue, limits: Limits, repo_id: str, path: str) -> _ShardHeader:
+    entries = tensor_entries(header)
+    metadata = object_in(entries).get(METADATA)
+    checked = check_entries(entries, None, repo_id, path)
+    json_bytes = _json_bytes(checked, metadata)
+    if json_bytes > limits.header_bytes:
+        raise MalformedRepo(repo_id=repo_id, file=path, reason="crowded")
+    groups = group_entries(checked.entries)
+    return _ShardHeader(groups, checked.end, json_bytes, metadata is not None)
 
 
 def _json_bytes(checked: CheckedTensors, metadata: JsonValue) -> int:

@@ -50,7 +50,7 @@ def load_json(
     def refused(reason: str) -> MalformedRepo:
         return MalformedRepo(repo_id=repo_id, file=path, reason=reason)
 
-    if values_bytes(data) > min(JSON_MEMORY_BYTES, _SPARE_BYTES + _MEMORY_PER_BYTE * len(data)):
+    if values_bytes(data) > most_values_bytes(len(data)):
         raise refused("crowded")
     try:
         text = data.decode("utf-8-sig")
@@ -84,6 +84,11 @@ def values_bytes(data: bytes) -> int:
         + 28 * data.count(b'"')
         + len(data)
     )
+
+
+def most_values_bytes(text_bytes: int) -> int:
+    """Return the most memory in bytes for the values of a JSON text of `text_bytes`."""
+    return min(JSON_MEMORY_BYTES, _SPARE_BYTES + _MEMORY_PER_BYTE * text_bytes)
 
 
 def unique_keys(pairs: Pairs) -> dict[str, JsonValue]:

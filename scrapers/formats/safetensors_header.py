@@ -83,15 +83,27 @@ def parse_header(header: bytes, file_bytes: int | None, repo_id: str, path: str)
     return check_entries(entries, data_bytes, repo_id, path).entries
 
 
-def header_object(pairs: Pairs) -> dict[str, JsonValue] | TensorEntry:
+def header_object(pairs: Pairs) -> JsonValue | TensorEntry:
     """Build a JSON object or a tensor's entry, for `load_json`. Raises DuplicateKey."""
     if len(pairs) == len(_USUAL_KEYS):
         (key0, dtype), (key1, shape), (key2, offsets) = pairs
         if (key0, key1, key2) == _USUAL_KEYS and isinstance(dtype, str):
             return dtype, _sizes(shape), _sizes(offsets)
-    value = unique_keys(pairs)
-    named = value.get("dtype")
-    if not value.keys() >= _ENTRY_KEYS or not isinstance(named, str):
+    return _entry(unique_keys(pairs))
+
+
+def tensor_entries(header: JsonValue) -> JsonValue:
+    """Build what `check_entries` takes of a header whose objects are parsed already."""
+    if not isinstance(header, dict):
+        return header
+    return {name: _entry(value) for name, value in header.items()}
+
+
+def _entry(value: JsonValue) -> JsonValue | TensorEntry:
+    if not isinstance(value, dict) or not value.keys() >= _ENTRY_KEYS:
+        return value
+    named = value["dtype"]
+    if not isinstance(named, str):
         return value
     return named, _sizes(value["shape"]), _sizes(value["data_offsets"])
 

@@ -154,7 +154,7 @@ def index_of(*names: object) -> dict[str, object]:
         ({}, "weight_map"),
         (index_of("model-00009-of-00002.safetensors"), "missing_shard"),
         ([], "not_an_object"),
-        ("nonsense", "not_an_object"),
+        ("nonsense", "not_json"),
     ],
 )
 def test_malformed_index(hub: HubEmulator, fetch: Fetch, index: object, reason: str) -> None:
