@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import Self, TypeVar
+from typing import NoReturn, Self, TypeVar
 
 import requests
+from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from gpusizer.core.errors import HubUnreachable, ModelUnreadable
 from scrapers.client.allowance import HubAllowance, OnCall, ignore_call, kind_of
@@ -102,40 +103,54 @@ class HubSession:
         Transient are RETRIED_STATUSES, connections that break or end early, 404 or 410 for a file
         that the Hub lists, and a response for which `use` raises HubUnreachable.
         """
-        attempt = 0
-        limits = budget.limits
         deadline = budget.deadline_after(request.seconds)
-        while True:
-            hint, attempts = None, limits.attempts
-            try:
-                response = self._follow(request, budget, token, deadline)
-                status = response.status
-                if status < 400 or (status == RANGE_NOT_SATISFIABLE and request.span):
-                    return use(response)
-            except TransportError as error:
-                failure: ModelUnreadable = transport_error(error, request.resource)
-                # Middleboxes drop idle connections silently: others in the pool may be dead, too.
-                self._client.close()
-            except HubUnreachable as error:
-                if error.fields["reason"] not in _RETRIED_REASONS:
-                    raise
-                failure = error
-            else:
-                failure = status_error(status, response.headers, request.resource)
-                if status in RETRIED_STATUSES:
-                    attempts = limits.busy_attempts
-                    hint = retry_after_seconds(status, response.headers)
-                elif request.is_listed and status in _ABSENT_STATUSES:
-                    failure = HubUnreachable(
-                        repo_id=request.resource.repo_id, reason="unexpected_answer"
-                    )
-                else:
-                    raise failure
-            pause = pause_seconds(attempt, hint)
-            attempt += 1
-            if attempt >= (request.attempts or attempts) or pause >= budget.seconds_left():
-                raise failure
-            budget.pause(pause)
+        retrying = Retrying(
+            retry=retry_if_exception_type(_Failed),
+            wait=lambda state: pause_seconds(
+                state.attempt_number - 1, _failure(state).hint_seconds
+            ),
+            stop=lambda state: (
+                state.attempt_number >= _failure(state).attempts
+                or state.upcoming_sleep >= budget.seconds_left()
+            ),
+            sleep=budget.pause,
+            retry_error_callback=_raise_error,
+        )
+        value: Value = retrying(self._attempt, request, use, budget, token, deadline)
+        return value
+
+    def _attempt(
+        self,
+        request: HubRequest,
+        use: Callable[[HubResponse], Value],
+        budget: ReadBudget,
+        token: str | None,
+        deadline: float,
+    ) -> Value:
+        """Send a request once. Raises _Failed where another attempt may succeed."""
+        limits = budget.limits
+        attempts = request.attempts or limits.attempts
+        try:
+            response = self._follow(request, budget, token, deadline)
+            status = response.status
+            if status < 400 or (status == RANGE_NOT_SATISFIABLE and request.span):
+                return use(response)
+        except TransportError as error:
+            # Middleboxes drop idle connections silently: others in the pool may be dead, too.
+            self._client.close()
+            raise _Failed(transport_error(error, request.resource), attempts) from None
+        except HubUnreachable as error:
+            if error.fields["reason"] not in _RETRIED_REASONS:
+                raise
+            raise _Failed(error, attempts) from None
+        failure = status_error(status, response.headers, request.resource)
+        if status in RETRIED_STATUSES:
+            hint = retry_after_seconds(status, response.headers)
+            raise _Failed(failure, request.attempts or limits.busy_attempts, hint)
+        if request.is_listed and status in _ABSENT_STATUSES:
+            repo_id = request.resource.repo_id
+            raise _Failed(HubUnreachable(repo_id=repo_id, reason="unexpected_answer"), attempts)
+        raise failure
 
     def _follow(
         self, request: HubRequest, budget: ReadBudget, token: str | None, deadline: float
@@ -173,35 +188,53 @@ class HubSession:
     def _opened(
         self, prepared: requests.PreparedRequest, budget: ReadBudget, deadline: float
     ) -> Iterator[requests.Response]:
-        """Wait for one of the process's PROCESS_READS, send a request, yield its open response."""
+        """Wait for one of the process's PROCESS_READS, send a request, yield its open response.
+
+        `on_call` is called with the kind of the request and the status of its response.
+        """
+        kind = kind_of(prepared.url or "", self.endpoint)
+        # A request with a token counts against that token, not against this address.
+        is_anonymous = "Authorization" not in prepared.headers
         if not _in_flight.acquire(timeout=budget.seconds_left(deadline)):
             raise HubUnreachable(repo_id=budget.repo_id, reason="timeout")
+        status = None
         try:
-            if not _has_token(prepared):
-                self.allowance.check(kind_of(prepared.url or "", self.endpoint), budget.repo_id)
+            if is_anonymous:
+                self.allowance.check(kind, budget.repo_id)
             seconds, limits = budget.seconds_left(deadline), budget.limits
             timeouts = min(limits.connect_seconds, seconds), min(limits.request_seconds, seconds)
-            with self._send(prepared, timeouts, seconds) as response:
-                yield response
+            try:
+                with self._client.open(prepared, timeouts, seconds) as response:
+                    status = response.status_code
+                    self._on_call(kind, status)
+                    if is_anonymous and kind != "cdn":
+                        self.allowance.note(response.headers)
+                    yield response
+            except TransportError:
+                if status is None:
+                    self._on_call(kind, None)
+                raise
         finally:
             _in_flight.release()
 
-    def _send(
-        self, prepared: requests.PreparedRequest, timeouts: tuple[float, float], seconds: float
-    ) -> requests.Response:
-        """Send a request and return its open response; calls `on_call` with its kind and status."""
-        kind = kind_of(prepared.url or "", self.endpoint)
-        try:
-            response = self._client.open(prepared, timeouts, seconds)
-        except TransportError:
-            self._on_call(kind, None)
-            raise
-        self._on_call(kind, response.status_code)
-        if kind != "cdn" and not _has_token(prepared):
-            self.allowance.note(response.headers)
-        return response
+
+class _Failed(Exception):
+    """A failed attempt; up to `attempts` are made, and none before `hint_seconds` have passed."""
+
+    def __init__(
+        self, error: ModelUnreadable, attempts: int, hint_seconds: float | None = None
+    ) -> None:
+        super().__init__()
+        self.error = error
+        self.attempts = attempts
+        self.hint_seconds = hint_seconds
 
 
-def _has_token(prepared: requests.PreparedRequest) -> bool:
-    """Whether a request counts against the allowance of a token, not of this address."""
-    return "Authorization" in prepared.headers
+def _failure(state: RetryCallState) -> _Failed:
+    failure = state.outcome.exception() if state.outcome is not None else None
+    assert isinstance(failure, _Failed)
+    return failure
+
+
+def _raise_error(state: RetryCallState) -> NoReturn:
+    raise _failure(state).error

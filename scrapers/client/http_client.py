@@ -2,25 +2,29 @@
 
 The read timeout of requests applies to every single wait for bytes, so that a server which
 sends one byte now and then never exceeds it (https://requests.readthedocs.io/en/latest/user/
-quickstart/#timeouts). Here every read from a connection also checks the deadline of the whole
-response: status line, headers, chunk lengths and body. requests and urllib3 have no place for such
-a check, so that `response_class` and `fp` of http.client, which are not documented, are set.
+quickstart/#timeouts). The sockets of this session also check the deadline of the whole response at
+each read: status line, headers, chunk lengths and body.
 """
 
 from __future__ import annotations
 
-import io
 import math
+import socket
+import ssl
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
-from http.client import HTTPResponse
+from functools import cache
 from http.cookiejar import DefaultCookiePolicy
+from pathlib import Path
 from typing import Any
 
 import requests
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
-from urllib3.connection import HTTPConnection, HTTPSConnection
+from requests.utils import DEFAULT_CA_BUNDLE_PATH
+from urllib3.connection import HTTPConnection
 
 from scrapers.client.redirects import Origin, origin_of
 
@@ -49,10 +53,11 @@ class HttpClient(requests.Session):
     def get_redirect_target(self, resp: requests.Response) -> None:
         """Return None, so that requests itself follows no redirect and reads no body."""
 
+    @contextmanager
     def open(
         self, request: requests.PreparedRequest, wait_seconds: tuple[float, float], seconds: float
-    ) -> requests.Response:
-        """Send a request; return when the response's headers have arrived, before its body.
+    ) -> Iterator[requests.Response]:
+        """Send a request; yield the response once its headers have arrived, before its body.
 
         `wait_seconds` are the timeouts of connecting and of each wait for bytes, `seconds` is the
         time for the whole response.
@@ -65,7 +70,10 @@ class HttpClient(requests.Session):
             settings["proxies"] = {}
         reset = _deadline.set(time.monotonic() + seconds)
         try:
-            return self.send(request, timeout=wait_seconds, allow_redirects=False, **settings)
+            with self.send(
+                request, timeout=wait_seconds, allow_redirects=False, **settings
+            ) as response:
+                yield response
         finally:
             _deadline.reset(reset)
 
@@ -84,49 +92,74 @@ class EndpointAuth(AuthBase):
         return request
 
 
-class _DeadlineStream(io.RawIOBase):
-    """The byte stream of a connection; reading it after the deadline raises TimeoutError."""
-
-    def __init__(self, stream: io.RawIOBase, deadline: float) -> None:
-        self._stream = stream
-        self._deadline = deadline
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int | None:
-        if time.monotonic() >= self._deadline:
-            raise TimeoutError("the answer has not ended by its deadline")
-        return self._stream.readinto(buffer)
-
-    def close(self) -> None:
-        self._stream.close()
-        super().close()
+def _check_deadline() -> None:
+    if time.monotonic() >= _deadline.get():
+        raise TimeoutError("the answer has not ended by its deadline")
 
 
-class _DeadlineResponse(HTTPResponse):
-    """http.client's response; reading headers or body after the deadline raises TimeoutError."""
+class _PlainSocket(socket.socket):
+    """A socket whose reads raise TimeoutError after the deadline."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.fp = io.BufferedReader(_DeadlineStream(self.fp.detach(), _deadline.get()))
-
-
-class _DeadlineConnection(HTTPConnection):
-    response_class = _DeadlineResponse
+    def recv_into(self, *arguments: Any) -> int:
+        _check_deadline()
+        return super().recv_into(*arguments)
 
 
-class _DeadlineTlsConnection(HTTPSConnection):
-    response_class = _DeadlineResponse
+class _TlsSocket(ssl.SSLSocket):
+    """The same over TLS."""
+
+    def recv_into(self, *arguments: Any) -> int:
+        _check_deadline()
+        return super().recv_into(*arguments)
 
 
-_CONNECTIONS = {"http": _DeadlineConnection, "https": _DeadlineTlsConnection}
+class _PlainConnection(HTTPConnection):
+    def connect(self) -> None:
+        """Connect, and read from a socket with a deadline from now on."""
+        super().connect()
+        seconds = self.sock.gettimeout()
+        self.sock = _PlainSocket(fileno=self.sock.detach())
+        self.sock.settimeout(seconds)
+
+
+@cache
+def _tls_context(authorities: str) -> ssl.SSLContext:
+    """Return a context that trusts the certificates in a file or folder, and makes _TlsSocket.
+
+    It is made once: loading certifi's certificates takes 25 ms of processor time, which requests
+    spends on each connection.
+    """
+    is_folder = Path(authorities).is_dir()
+    context = ssl.create_default_context(
+        cafile=None if is_folder else authorities, capath=authorities if is_folder else None
+    )
+    context.sslsocket_class = _TlsSocket
+    return context
 
 
 class _DeadlineAdapter(HTTPAdapter):
-    """requests' adapter whose pools, with and without a proxy, make these connections."""
+    """requests' adapter whose connections, with and without a proxy, make these sockets.
+
+    A proxy's own answer to CONNECT, and TLS to a proxy, are bounded by each wait alone: the
+    operator has chosen the proxy.
+    """
+
+    def build_connection_pool_key_attributes(
+        self, request: requests.PreparedRequest, verify: Any, cert: Any = None
+    ) -> tuple[Any, Any]:
+        """Return what tells pools apart: the host, and for https a context of ours."""
+        host, tls = super().build_connection_pool_key_attributes(request, verify, cert)
+        if host["scheme"] == "https":
+            place = tls.pop("ca_certs", None) or tls.pop("ca_cert_dir", None)
+            tls["ssl_context"] = _tls_context(place or DEFAULT_CA_BUNDLE_PATH)
+        return host, tls
+
+    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
+        """Load no certificates: the context has them, and requires one of each host."""
 
     def get_connection_with_tls_context(self, *arguments: Any, **options: Any) -> Any:
+        """Return the pool of a request; without TLS it makes connections of ours."""
         pool: Any = super().get_connection_with_tls_context(*arguments, **options)
-        pool.ConnectionCls = _CONNECTIONS[pool.scheme]
+        if pool.scheme == "http":
+            pool.ConnectionCls = _PlainConnection
         return pool
