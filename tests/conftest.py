@@ -18,8 +18,7 @@ _SLOWEST_FIRST = (
     "browser",
     "api",
     "answers",
-    "test_bad_answers",
-    "test_faults",
+    "test_any_answer",
 )
 """Test modules and folders that work or wait for longest."""
 

@@ -1,24 +1,36 @@
-"""A Hub that fails, stalls, lies about sizes, or sends its readers elsewhere."""
+"""HubSession over requests: a Hub that fails, stalls, lies or sends its readers elsewhere; proxies,
+certificates and requests in flight."""
 
 from __future__ import annotations
 
-from collections import Counter
+import gzip
+import ssl
+import threading
+from base64 import b64encode
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import trustme
 
 from gpusizer.core.errors import (
     HubRateLimited,
     HubUnreachable,
     LimitsExceeded,
     ModelNotFound,
+    ModelUnreadable,
     PrivateOrMissing,
 )
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
-from scrapers.client.failures import pause_seconds
+from scrapers.client.failures import HubResource
 from scrapers.client.http import HubSession
+from scrapers.client.http_response import HubRequest, HubResponse
+from scrapers.client.hub_api import info_url
+from scrapers.client.read_budget import ReadBudget
+from scrapers.limits import PARALLEL_READS, PROCESS_READS, Limits
 from scrapers.repository.hub import fetch_snapshot
 from tests.counting import record_waits
 from tests.hub_emulator import (
@@ -27,14 +39,14 @@ from tests.hub_emulator import (
     HubEmulator,
     literal_file,
     llama_repo,
+    sharded_repo,
     sparse_safetensors_file,
 )
 from tests.hub_emulator.info import listed_file
 from tests.scrapers.conftest import AMPLE, Fetch
 
+REF = ModelRef("org/name")
 INFO = r"/api/models/org/name$"
-WEIGHTS = r"model\.safetensors$"
-IMPATIENT = replace(AMPLE, model_seconds=0.8, request_seconds=0.3)
 
 
 @pytest.fixture
@@ -58,49 +70,91 @@ def whole_model(snapshot: RepoSnapshot) -> bool:
     return sum(file.tensor_count for file in snapshot.components[0].files) == 21
 
 
-@pytest.mark.parametrize("status", [429, 503])
-def test_every_request_is_refused_twice(
+IMPATIENT = replace(AMPLE, request_seconds=0.2, model_seconds=0.5)
+PATIENT = replace(AMPLE, attempts=2)
+FAILURES: dict[str, tuple[Fault, Limits, type[ModelUnreadable], str]] = {
+    "limited": (Fault("status", status=429), IMPATIENT, HubRateLimited, "None"),
+    "later": (
+        Fault("status", status=429, headers={"Retry-After": "300"}),
+        PATIENT,
+        HubRateLimited,
+        "300",
+    ),
+    "busy": (Fault("status", status=503), IMPATIENT, HubUnreachable, "server_error"),
+    "teapot": (
+        Fault("status", status=418, body=b"\xff" * 100_000),
+        PATIENT,
+        HubUnreachable,
+        "unexpected_answer",
+    ),
+    "reset": (Fault("reset"), PATIENT, HubUnreachable, "connection"),
+    "cut": (Fault("truncate", after=7), PATIENT, HubUnreachable, "truncated"),
+    "silent": (Fault("hang"), IMPATIENT, HubUnreachable, "timeout"),
+    "slow": (Fault("slow", piece=3, delay=0.05), IMPATIENT, HubUnreachable, "timeout"),
+    "no JSON": (
+        Fault("garbage", body=b"\x00<html>"),
+        PATIENT,
+        HubUnreachable,
+        "unexpected_answer",
+    ),
+    "brackets": (
+        Fault("garbage", body=b"[" * 300_000),
+        PATIENT,
+        HubUnreachable,
+        "unexpected_answer",
+    ),
+    "elsewhere": (Fault("redirect_to"), PATIENT, HubUnreachable, "'redirect'"),
+    "nowhere": (Fault("redirect_to", location="//["), PATIENT, HubUnreachable, "'redirect'"),
+    "loop": (Fault("redirect_to", location="?again"), PATIENT, HubUnreachable, "redirect_loop"),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_each_failure_has_its_error(
+    hub: HubEmulator, canary: HubEmulator, fetch: Fetch, name: str
+) -> None:
+    fault, limits, kind, text = FAILURES[name]
+    hub.faults.add(replace(fault, match=INFO, location=fault.location or canary.endpoint))
+    with pytest.raises(kind, match=text):
+        fetch(limits=limits)
+    assert canary.connections == 0
+
+
+@pytest.mark.parametrize("path", ["config.json", r"/resolve/.*model\.safetensors$"])
+@pytest.mark.parametrize("location", ["", "//[::1", "http://h:x/", "https://a..b/"])
+def test_no_file_is_read_elsewhere(
+    hub: HubEmulator, canary: HubEmulator, fetch: Fetch, path: str, location: str
+) -> None:
+    hub.faults.add(Fault("redirect_to", path, location=location or canary.endpoint))
+    with pytest.raises(HubUnreachable, match="'redirect'"):
+        fetch(limits=PATIENT)
+    assert canary.connections == 0
+
+
+def test_another_port_of_this_machine_is_trusted_only_by_name(hub: HubEmulator) -> None:
+    with HubSession(hub.endpoint) as session, pytest.raises(HubUnreachable, match="'redirect'"):
+        fetch_snapshot(REF, session, AMPLE)
+    assert hub.requests_to("cdn") == []
+
+
+def test_an_unanswered_port() -> None:
+    with HubEmulator() as stopped_hub:
+        endpoint = stopped_hub.endpoint
+    with HubSession(endpoint) as session, pytest.raises(HubUnreachable, match="connection"):
+        fetch_snapshot(REF, session, PATIENT)
+
+
+@pytest.mark.parametrize("status", [503, 429])
+def test_a_busy_hub_gets_seven_attempts(
     hub: HubEmulator, fetch: Fetch, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each of 63 requests to a busy Hub is retried until it succeeds, within the model's time."""
-    repo = hub.add(llama_repo("org/busy-8B", layers=30, shards=30))
-    repo.revisions["v1"] = repo.sha
-    expected = fetch("org/busy-8B@v1")
-    assert len(hub.requests) == 63
-    attempts: Counter[str] = Counter()
-
-    def is_refused(path: str) -> bool:
-        attempts[path] += 1
-        return attempts[path] <= 2
-
-    hub.faults.add(Fault("status", is_refused, status=status))
-    monkeypatch.setattr(
-        "scrapers.client.http.pause_seconds", lambda n, hint: pause_seconds(n, hint) / 25
-    )
-    assert replace(fetch("org/busy-8B@v1"), retrieved_at="") == replace(expected, retrieved_at="")
-
-
-@pytest.mark.parametrize(("status", "tries"), [(503, 7), (429, 7)])
-def test_a_busy_hub_gets_seven_attempts(
-    hub: HubEmulator,
-    fetch: Fetch,
-    status: int,
-    tries: int,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    tries = 7
     monkeypatch.setattr("scrapers.client.http.pause_seconds", lambda n, hint: 0.01)
     hub.faults.add(Fault("status", INFO, times=tries - 1, status=status))
     assert whole_model(fetch())
     hub.faults.add(Fault("status", INFO, times=tries, status=status))
     with pytest.raises((HubUnreachable, HubRateLimited)):
         fetch()
-
-
-def test_unanswered_port() -> None:
-    with HubEmulator() as stopped_hub:
-        endpoint = stopped_hub.endpoint
-    with HubSession(endpoint) as session, pytest.raises(HubUnreachable, match="connection"):
-        fetch_snapshot(ModelRef("org/name"), session, replace(IMPATIENT, model_seconds=8.0))
 
 
 def test_rate_limit_beyond_the_deadline(hub: HubEmulator, fetch: Fetch) -> None:
@@ -193,3 +247,230 @@ def test_push_between_two_reads(hub: HubEmulator, fetch: Fetch, repo: FakeRepo) 
     assert fetched.sha == sha
     assert fetched.components[0].files[0].tensor_count == 1
     assert [item.vram_gb for item in fetched.card.statements] == [48.0]
+
+
+PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*PROXY_VARIABLES, "requests_ca_bundle", "curl_ca_bundle"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+def read_info(session: HubSession, budget: ReadBudget | None = None) -> HubResponse:
+    """The description of the model, read on this thread."""
+    url = info_url(session.endpoint, "org/name", None)
+    request = HubRequest(url, HubResource("org/name"), "info_bytes")
+    return session.get(request, budget or ReadBudget("org/name", AMPLE))
+
+
+class TestProxies:
+    """The environment's proxies, as requests reads them; an emulated Hub plays the proxy."""
+
+    def test_requests_to_an_http_proxy_name_the_hubs_host(
+        self, hub: HubEmulator, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("http_proxy", hub.endpoint)
+        with HubSession("http://hub.test:81", cdn_origins=(hub.cdn_endpoint,)) as session:
+            assert fetch_snapshot(REF, session, AMPLE).components[0].tensors
+        hosts = {request.headers["host"] for request in hub.requests_to("hub")}
+        assert hosts == {"hub.test:81"}
+
+    def test_credentials_of_the_proxy_url_are_sent_to_the_proxy(
+        self, hub: HubEmulator, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("all_proxy", hub.endpoint.replace("//", "//me:se%40cret@"))
+        with HubSession("http://hub.test") as session:
+            read_info(session)
+        (request,) = hub.requests
+        basic = b64encode(b"me:se@cret").decode()
+        assert request.headers["proxy-authorization"] == f"Basic {basic}"
+
+    def test_a_proxy_sees_nothing_of_https_but_the_host(
+        self, hub: HubEmulator, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("https_proxy", hub.endpoint)
+        with (
+            HubSession("https://hub.test") as session,
+            pytest.raises(HubUnreachable, match="connection"),
+        ):
+            read_info(session)
+        assert {request.method for request in hub.requests} == {"CONNECT"}
+        assert {request.path for request in hub.requests} == {"hub.test:443"}
+
+    def test_loopback_needs_no_proxy(
+        self, hub: HubEmulator, fetch: Fetch, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("all_proxy", "http://127.0.0.1:9")
+        assert fetch().components[0].tensors
+
+    def test_a_proxy_of_an_unknown_kind_is_not_gone_around(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("all_proxy", "socks5://127.0.0.1:9")
+        with (
+            HubSession("http://hub.test") as session,
+            pytest.raises(HubUnreachable, match="connection"),
+        ):
+            read_info(session)
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture
+def trusted(authority: trustme.CA, tmp_path: Path) -> Path:
+    """The file that says whom to trust."""
+    path = tmp_path / "authority.pem"
+    authority.cert_pem.write_to_path(path)
+    return path
+
+
+@pytest.fixture
+def tls_hub(authority: trustme.CA) -> Iterator[HubEmulator]:
+    """A Hub with a certificate of 127.0.0.1."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    with HubEmulator([llama_repo("org/name")], tls=context) as emulator:
+        yield emulator
+
+
+class TestCertificates:
+    def test_a_trusted_hub_is_read_over_reused_connections(
+        self, tls_hub: HubEmulator, trusted: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(trusted))
+        with HubSession(tls_hub.endpoint, cdn_origins=(tls_hub.cdn_endpoint,)) as session:
+            assert fetch_snapshot(REF, session, AMPLE).components[0].tensors
+            tls_hub.reset_log()
+            read_info(session)
+            assert (len(tls_hub.requests), tls_hub.connections) == (1, 0)
+
+    def test_nobody_else_is_trusted(self, tls_hub: HubEmulator) -> None:
+        with (
+            HubSession(tls_hub.endpoint) as session,
+            pytest.raises(HubUnreachable, match="connection"),
+        ):
+            read_info(session)
+        assert tls_hub.requests == []
+
+    def test_a_certificate_of_another_host_is_not_trusted(
+        self, tls_hub: HubEmulator, trusted: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(trusted))
+        with (
+            HubSession(tls_hub.endpoint.replace("127.0.0.1", "localhost")) as session,
+            pytest.raises(HubUnreachable, match="connection"),
+        ):
+            read_info(session)
+        assert tls_hub.requests == []
+
+
+# A byte every tenth of a second: no wait is as long as the read timeout.
+DRIP = Fault("drip", INFO, piece=1, delay=0.1)
+BRIEF = replace(AMPLE, request_seconds=5.0, model_seconds=0.6)
+EMPTY_GZIP = {"Content-Encoding": "gzip"}
+
+
+class TestDrips:
+    """What never falls silent ends at the deadline, on the thread that reads it."""
+
+    @pytest.mark.parametrize(
+        "fault",
+        [
+            DRIP,
+            Fault("slow", INFO, piece=1, delay=0.1),
+            Fault("drip", INFO, piece=150, delay=0.1, body=bytes(10**5)),
+            Fault(
+                "drip",
+                INFO,
+                piece=30,
+                delay=0.02,
+                body=gzip.compress(b"") * 10**4,
+                headers=EMPTY_GZIP,
+            ),
+        ],
+        ids=["head", "body", "long body", "gzip of nothing"],
+    )
+    def test_the_reading_thread_is_free_at_the_deadline(
+        self, hub: HubEmulator, session: HubSession, fault: Fault
+    ) -> None:
+        hub.faults.add(replace(fault))
+        with pytest.raises(HubUnreachable, match="timeout"):
+            read_info(session, ReadBudget("org/name", BRIEF))
+
+    def test_lengths_of_chunks_that_drip(self, hub: HubEmulator, fetch: Fetch) -> None:
+        """Small files come in chunks; here a byte at a time, lengths included."""
+        hub.faults.add(Fault("drip", "/api/resolve-cache/", piece=1, delay=0.05))
+        with pytest.raises(HubUnreachable, match="timeout"):
+            fetch(limits=BRIEF)
+
+    def test_no_thread_is_left_behind(self, hub: HubEmulator, fetch: Fetch) -> None:
+        hub.faults.add(replace(DRIP))
+        with pytest.raises(HubUnreachable, match="timeout"):
+            fetch(limits=BRIEF)
+        readers = [thread for thread in threading.enumerate() if "hub-read" in thread.name]
+        for thread in readers:
+            thread.join(60)
+        assert not any(thread.is_alive() for thread in readers)
+
+
+class TestRedirects:
+    def test_a_long_body_of_a_redirect_is_not_read(
+        self, hub: HubEmulator, session: HubSession
+    ) -> None:
+        relative_url = "/api/models/org/name?blobs=true&again"
+        fault = Fault("redirect_to", INFO, times=1, location=relative_url, body=bytes(10**8))
+        hub.faults.add(fault)
+        budget = ReadBudget("org/name", AMPLE)
+        read_info(session, budget)
+        assert budget.bytes_read < 200_000
+        assert hub.requests[0].body_bytes_sent < 50_000_000
+
+    def test_odd_characters_are_escaped(self, hub: HubEmulator, session: HubSession) -> None:
+        location = "/api/models/org/name?blobs=true&caf\xe9=%41"
+        hub.faults.add(Fault("redirect_to", INFO, times=1, location=location))
+        read_info(session)
+        assert hub.requests[1].query == "blobs=true&caf%C3%A9=A"
+
+
+def test_a_failure_closes_all_idle_connections(
+    hub: HubEmulator, session: HubSession, fetch: Fetch
+) -> None:
+    """A middlebox that dropped one idle connection silently has dropped the others as well."""
+    fetch()
+    hub.reset_log()
+    hub.faults.add(Fault("hang", INFO, times=1))
+    read_info(session, ReadBudget("org/name", replace(AMPLE, request_seconds=0.6)))
+    assert hub.connections == 1
+
+
+class TestRequestsInFlight:
+    SHARDS = 80
+
+    @pytest.fixture(autouse=True)
+    def models(self, hub: HubEmulator) -> None:
+        weights = {f"layers.{n}.weight": ("BF16", (8, 16)) for n in range(self.SHARDS)}
+        for number in range(4):
+            repo = sharded_repo(f"org/m{number}", weights, self.SHARDS, {"model_type": "x"})
+            repo.revisions["v1"] = repo.sha
+            hub.add(repo)
+        hub.options.latency = 0.1
+
+    def read(self, hub: HubEmulator, number: int) -> int:
+        with HubSession(hub.endpoint, cdn_origins=[hub.cdn_endpoint]) as session:
+            snapshot = fetch_snapshot(ModelRef(f"org/m{number}", "v1"), session, Limits())
+        return len(snapshot.components[0].files)
+
+    def test_one_model(self, hub: HubEmulator) -> None:
+        assert self.read(hub, 0) == self.SHARDS
+        assert PARALLEL_READS / 2 < hub.peak_concurrency <= PARALLEL_READS == 32
+
+    def test_several_models_at_once(self, hub: HubEmulator) -> None:
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(lambda number: self.read(hub, number), range(4))) == [80] * 4
+        assert PARALLEL_READS < hub.peak_concurrency <= PROCESS_READS == 64
