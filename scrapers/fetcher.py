@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from copy import copy
 from functools import partial
+from typing import Self
 
 from gpusizer.core.errors import (
     GatedModel,
@@ -75,6 +76,8 @@ class Fetcher:
         self._host_token = self._own_token or check_token(settings.host_token)
         self._limits = Limits(model_seconds=settings.timeout_seconds)
         self._session = access.open_session(settings, on_call)
+        self._visitor_token: str | None = None
+        self._on_step: OnStep = ignore_step
         self._watchers = Watchers()
         self._snapshots = SingleFlight[ModelRef, RepoSnapshot](
             self._read_for_everyone,
@@ -85,24 +88,19 @@ class Fetcher:
             max_bytes=_HELD_BYTES,
         )
 
-    def __call__(
-        self, ref: ModelRef, token: str | None = None, on_step: OnStep = ignore_step
-    ) -> RepoSnapshot:
-        """Return the snapshot; `on_step` is told of the steps of reading it from the Hub.
-
-        Raises ModelUnreadable, and InvalidRequest for a malformed token.
-        """
-        visitor_token = check_token(token)
+    def __call__(self, ref: ModelRef) -> RepoSnapshot:
+        """Return the snapshot. Raises ModelUnreadable, and InvalidRequest for a malformed token."""
+        visitor_token = check_token(self._visitor_token)
         if self._offline:
             return self._stored(ref)
         try:
-            snapshot = self._read_with_rights(ref, visitor_token, on_step)
-            return self._completed(ref, snapshot, visitor_token, on_step)
+            snapshot = self._read_with_rights(ref, visitor_token)
+            return self._completed(ref, snapshot, visitor_token)
         except REPLACEABLE as error:
             replacement = self._fallback(ref, error)
             if replacement is None:
                 raise
-            return self._completed(ref, replacement, None, on_step)
+            return self._completed(ref, replacement, None)
 
     def known(self, ref: ModelRef) -> RepoSnapshot | None:
         """Return what a call without a token would return now, if the Hub need not be asked: of
@@ -112,42 +110,43 @@ class Fetcher:
                 return self._stored(ref)
             except ModelUnreadable:
                 return None
-        snapshot = None if self._own_token is not None else self._snapshots.known(ref)
+        has_token = self._own_token is not None or self._visitor_token is not None
+        snapshot = None if has_token else self._snapshots.known(ref)
         needs_another = snapshot is not None and (snapshot.gated or snapshot.format == "adapter")
         return None if needs_another else snapshot
 
-    def _read_with_rights(
-        self, ref: ModelRef, visitor_token: str | None, on_step: OnStep
-    ) -> RepoSnapshot:
+    def _read_with_rights(self, ref: ModelRef, visitor_token: str | None) -> RepoSnapshot:
         if visitor_token is not None:
-            return self._read_for_visitor(ref, visitor_token, on_step)
+            return self._read_for_visitor(ref, visitor_token)
         if self._own_token is None:
-            return self._shared(ref, on_step)
+            return self._shared(ref)
         try:
-            snapshot = self._shared(ref, on_step)
+            snapshot = self._shared(ref)
         except HubRateLimited:  # or not public, see `Tokens`
-            return self._read_for_visitor(ref, self._own_token, on_step)
+            return self._read_for_visitor(ref, self._own_token)
         if not snapshot.gated:
             return snapshot
-        return self._read_for_visitor(ref, self._own_token, on_step)
+        return self._read_for_visitor(ref, self._own_token)
 
-    def _read_for_visitor(self, ref: ModelRef, visitor_token: str, on_step: OnStep) -> RepoSnapshot:
+    def _read_for_visitor(self, ref: ModelRef, visitor_token: str) -> RepoSnapshot:
         with TURNS.reading():
-            return fetch_snapshot(ref, self._session, self._limits, visitor_token, on_step=on_step)
+            return fetch_snapshot(
+                ref, self._session, self._limits, visitor_token, on_step=self._on_step
+            )
 
-    def _shared(self, ref: ModelRef, on_step: OnStep) -> RepoSnapshot:
+    def _shared(self, ref: ModelRef) -> RepoSnapshot:
         """Return a public snapshot, read once for all who ask for it now."""
-        with self._watchers.watching(ref, on_step):
+        with self._watchers.watching(ref, self._on_step):
             return self._snapshots(ref)
 
     def _completed(
-        self, ref: ModelRef, snapshot: RepoSnapshot, visitor_token: str | None, on_step: OnStep
+        self, ref: ModelRef, snapshot: RepoSnapshot, visitor_token: str | None
     ) -> RepoSnapshot:
         """Add an adapter's base or a gated model's tensors, read with the same rights."""
 
         def read(other_ref: ModelRef) -> RepoSnapshot:
             try:
-                return self._read_with_rights(other_ref, visitor_token, on_step)
+                return self._read_with_rights(other_ref, visitor_token)
             except UNAVAILABLE:
                 if visitor_token is not None:
                     raise
@@ -158,13 +157,17 @@ class Fetcher:
 
         return Completion(self._stored.embedded, read)(ref, snapshot)
 
-    def for_visitor(self, token: str | None) -> BoundFetch:
+    def for_visitor(self, token: str | None) -> Self:
         """Return a fetcher whose requests carry one visitor's token."""
-        return BoundFetch(self, token)
+        other = copy(self)
+        other._visitor_token = token
+        return other
 
-    def watched(self, on_step: OnStep) -> BoundFetch:
+    def watched(self, on_step: OnStep) -> Self:
         """Return a fetcher of the same snapshots that tells `on_step` of the steps of its reads."""
-        return BoundFetch(self, on_step=on_step)
+        other = copy(self)
+        other._on_step = on_step
+        return other
 
     def _read_for_everyone(self, ref: ModelRef) -> RepoSnapshot:
         """Return a public snapshot: from the cache until it expires, else from the Hub."""
@@ -179,6 +182,8 @@ class Fetcher:
         self._check_allowance(ref)
         name = cache.flight_name(ref)
         with TURNS.reading():
+            if self._flights is None:
+                return self._read_into(cache, ref)
             return self._flights.land(
                 name, lambda: cache.fresh(ref), lambda: self._read_into(cache, ref)
             )
@@ -235,20 +240,3 @@ class Fetcher:
         if stored is None or not isinstance(error, _AllowanceLow):
             return stored
         return stored.with_notes(Note("hub_allowance_low", date=stored.retrieved_at[:10]))
-
-
-@dataclass(frozen=True, slots=True)
-class BoundFetch:
-    """A fetcher that reads with one visitor's token, and tells of the steps of its reads."""
-
-    fetcher: Fetcher
-    token: str | None = None
-    on_step: OnStep = ignore_step
-
-    def __call__(self, ref: ModelRef) -> RepoSnapshot:
-        """Return the snapshot. Raises as the fetcher does."""
-        return self.fetcher(ref, self.token, self.on_step)
-
-    def watched(self, on_step: OnStep) -> BoundFetch:
-        """Return the same telling `on_step` of the steps of its reads."""
-        return replace(self, on_step=on_step)

@@ -15,7 +15,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -29,9 +29,6 @@ from gpusizer.hub.snapshot import Component, RepoSnapshot
 from gpusizer.text import say_error
 from scrapers.cache.stored import INDEX_FILE, EmbeddedSnapshots
 from scrapers.fetcher import Fetcher
-
-Fetch = Callable[[ModelRef, str | None], RepoSnapshot]
-"""Fetches a model with a token, or anonymously."""
 
 MODELS = SNAPSHOTS_DIR
 MAX_TOTAL_BYTES = 2_000_000
@@ -89,16 +86,16 @@ def main(argv: Sequence[str]) -> int:
     return 1 if failures else 0
 
 
-def read_model(text: str, fetch: Fetch, token: str | None, day: str) -> AddedModel:
+def read_model(text: str, fetch: Fetcher, token: str | None, day: str) -> AddedModel:
     """Read one model as it is embedded.
 
     It is read anonymously first, so that a private model, which only the token opens, is never
     published. Raises GatedModel, NoWeights (formats: pickle) and the errors of `fetch`.
     """
     asked_id = parse_model_ref(text).repo_id
-    snapshot = fetch(ModelRef(asked_id), None)
+    snapshot = fetch(ModelRef(asked_id))
     if snapshot.gated and _lacks_tensors(snapshot) and token:
-        snapshot = fetch(ModelRef(asked_id), token)
+        snapshot = fetch.for_visitor(token)(ModelRef(asked_id))
     if _lacks_tensors(snapshot):
         if snapshot.gated:
             raise GatedModel(repo_id=snapshot.repo_id)

@@ -20,7 +20,7 @@ from gpusizer.composition.server import compose_from_environment
 from gpusizer.ui import Application
 from gpusizer.ui.server.doors import request_limits
 from gpusizer.ui.serving import PagePath, launch
-from scrapers.fetcher import BoundFetch, Fetcher
+from scrapers.fetcher import Fetcher
 from tests.ports import free_port
 from tests.space import PRIVATE_MODEL
 
@@ -44,7 +44,7 @@ def note_tokens(path: Path) -> None:
     """Write each token that a visitor's reading would use to a file."""
     for_visitor = Fetcher.for_visitor
 
-    def noting(self: Fetcher, token: str | None) -> BoundFetch:
+    def noting(self: Fetcher, token: str | None) -> Fetcher:
         with path.open("a", encoding="utf-8") as file:
             file.write(f"{token}\n")
         return for_visitor(self, token)

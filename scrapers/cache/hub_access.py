@@ -26,14 +26,6 @@ class Flights(Protocol):
         ...
 
 
-class OwnFlights:
-    """The flights of a process that shares nothing: it reads for itself."""
-
-    def land(self, name: str, find: Callable[[], Value | None], read: Callable[[], Value]) -> Value:
-        """Return what `read` returns."""
-        return read()
-
-
 def _nothing_is_shared() -> None:
     return None
 
@@ -45,14 +37,15 @@ class HubAccess:
     Attributes:
         allowance: how many more requests the Hub answers.
         cache: earlier readings; None if nothing is kept.
-        flights: who reads a model that several want.
+        flights: which process reads a model that several want; None where a process reads for
+            itself.
         shared_is_reachable: asks whether the store that several processes share answers; returns
             None if each process has its own.
     """
 
     allowance: HubAllowance
     cache: SnapshotCache | None
-    flights: Flights
+    flights: Flights | None = None
     shared_is_reachable: Callable[[], bool | None] = _nothing_is_shared
 
     def open_session(self, settings: Settings, on_call: OnCall = ignore_call) -> HubSession:
@@ -67,4 +60,4 @@ class HubAccess:
 
 def open_own_access(settings: Settings) -> HubAccess:
     """Return an access of this process alone, whose cache is the folder that the settings name."""
-    return HubAccess(HubAllowance(), cache_on_disk(settings), OwnFlights())
+    return HubAccess(HubAllowance(), cache_on_disk(settings))

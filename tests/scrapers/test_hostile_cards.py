@@ -119,7 +119,7 @@ def test_a_gated_card_is_for_its_visitor_alone(hub: HubEmulator, tmp_path: Path)
             host_token="hf_host",
         )
     )
-    assert fetcher(ModelRef("org/name"), "hf_visitor").card is not None
+    assert fetcher.for_visitor("hf_visitor")(ModelRef("org/name")).card is not None
     everybodys = fetcher(ModelRef("org/name"))
     assert everybodys.card is None and everybodys.notes == ()
     kept = "".join(file.read_text() for file in tmp_path.glob("*.json"))

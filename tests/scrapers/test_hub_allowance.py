@@ -236,9 +236,9 @@ def test_a_visitors_token_has_an_allowance_of_its_own(hub: HubEmulator, settings
     hub.options.valid_tokens = {VISITOR: set()}
     access = low(open_own_access(settings), 0)
     fetch = Fetcher(settings, access=access)
-    assert fetch(COLD, VISITOR).source == "hub"
+    assert fetch.for_visitor(VISITOR)(COLD).source == "hub"
     assert access.allowance.is_low("api"), "what the token has left says nothing of this address"
     fresh = open_own_access(settings)
     hub.options.rate_limits = {**hub.options.rate_limits, "api": (500, 1)}
-    Fetcher(settings, access=fresh)(COLD, VISITOR)
+    Fetcher(settings, access=fresh).for_visitor(VISITOR)(COLD)
     assert not fresh.allowance.is_low("api")

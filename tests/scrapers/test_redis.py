@@ -275,7 +275,7 @@ def test_what_a_visitor_reads_is_in_no_redis(
     hub.options.valid_tokens = {VISITOR: {"org/name"}}
     settings = shared_settings(hub, redis_url)
     fetch = Fetcher(settings, access=open_access(settings))
-    assert fetch(REF, VISITOR).repo_id == "org/name"
+    assert fetch.for_visitor(VISITOR)(REF).repo_id == "org/name"
     client = redis.Redis.from_url(redis_url)
     assert list(client.scan_iter()) == []
 

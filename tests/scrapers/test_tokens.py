@@ -72,7 +72,7 @@ def test_visitors_answer_is_theirs_alone(
     hub: HubEmulator, settings: Settings, ref: ModelRef
 ) -> None:
     fetcher = Fetcher(settings)
-    assert fetcher(ref, VISITOR).repo_id == ref.repo_id
+    assert fetcher.for_visitor(VISITOR)(ref).repo_id == ref.repo_id
     assert set(senders(hub, "hub")) == {f"Bearer {VISITOR}"}
     assert set(senders(hub, "cdn")) == {None}
     assert cached_files(settings) == []
@@ -91,7 +91,9 @@ def test_each_visitor_asks_for_themselves(hub: HubEmulator, settings: Settings) 
     hub.options.latency = 0.05
     fetcher = Fetcher(settings)
     with ThreadPoolExecutor(4) as pool:
-        snapshots = list(pool.map(lambda token: fetcher(GATED, token), [VISITOR] * 2 + [HOST] * 2))
+        snapshots = list(
+            pool.map(lambda token: fetcher.for_visitor(token)(GATED), [VISITOR] * 2 + [HOST] * 2)
+        )
     assert len({id(snapshot) for snapshot in snapshots}) == 4
     infos = [r.headers["authorization"] for r in hub.requests if r.path.startswith("/api/models")]
     assert sorted(infos) == [f"Bearer {HOST}"] * 2 + [f"Bearer {VISITOR}"] * 2
@@ -108,7 +110,7 @@ def test_impossible_token(
     hub: HubEmulator, settings: Settings, token: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(InvalidRequest) as caught:
-        Fetcher(settings)(GATED, token)
+        Fetcher(settings).for_visitor(token)(GATED)
     assert token not in str(caught.value)
     assert hub.requests == []
 
@@ -122,7 +124,7 @@ def test_tokens_are_not_shown(
     with_host = Settings.from_environment(environment | places)
     fetcher = Fetcher(with_host)
     for ref in (GATED, PUBLIC, PRIVATE):
-        fetcher(ref, VISITOR)
+        fetcher.for_visitor(VISITOR)(ref)
         try:
             fetcher(ref)
         except ModelNotFound as error:
@@ -153,7 +155,7 @@ def test_host_token_after_an_anonymous_look(hub: HubEmulator, ref: ModelRef) -> 
 
 
 def test_visitors_token_comes_before_the_hosts(hub: HubEmulator) -> None:
-    Fetcher(host_settings(hub))(PUBLIC, VISITOR)
+    Fetcher(host_settings(hub)).for_visitor(VISITOR)(PUBLIC)
     assert set(senders(hub, "hub")) == {f"Bearer {VISITOR}"}
 
 
