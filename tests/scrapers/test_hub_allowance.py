@@ -66,20 +66,12 @@ def test_every_request_is_told(hub: HubEmulator) -> None:
     assert ("api", 200) in calls
 
 
-def test_a_limit_of_the_hub_is_told(hub: HubEmulator) -> None:
+@pytest.mark.parametrize(("fault", "status"), [("status", 429), ("reset", None)])
+def test_a_request_that_fails_is_told(hub: HubEmulator, fault: str, status: int | None) -> None:
     hub.add(llama_repo("org/name"))
-    hub.faults.add(Fault("status", r"/api/models/org/name$", status=429))
-    settings = Settings(endpoint=hub.endpoint, timeout_seconds=0.7)
-    assert ("api", 429) in calls_of(hub, settings)
-
-
-def test_a_request_without_an_answer_is_told(hub: HubEmulator) -> None:
-    hub.add(llama_repo("org/name"))
-    hub.faults.add(Fault("reset"))
-    settings = Settings(endpoint=hub.endpoint, timeout_seconds=0.7)
-    calls = calls_of(hub, settings)
-    assert ("api", None) in calls
-    assert {status for _, status in calls} == {None}
+    hub.faults.add(Fault(fault, r"/api/models/org/name$", status=status or 0))
+    calls = calls_of(hub, Settings(endpoint=hub.endpoint, timeout_seconds=0.7))
+    assert set(calls) == {("api", status)}
 
 
 COLD, WARM = ModelRef("org/cold"), ModelRef("org/warm")
