@@ -403,6 +403,19 @@ class TestDrips:
         with pytest.raises(HubUnreachable, match="timeout"):
             read_info(session, ReadBudget("org/name", BRIEF))
 
+    def test_tls_has_the_same_deadline(
+        self, tls_hub: HubEmulator, trusted: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(trusted))
+        tls_hub.faults.add(replace(DRIP, body=bytes(10**5)))
+        brief = replace(BRIEF, model_seconds=2.0)  # of which a handshake takes some
+        with (
+            HubSession(tls_hub.endpoint) as session,
+            pytest.raises(HubUnreachable, match="timeout"),
+        ):
+            read_info(session, ReadBudget("org/name", brief))
+        assert len(tls_hub.requests) == 1
+
     def test_lengths_of_chunks_that_drip(self, hub: HubEmulator, fetch: Fetch) -> None:
         """Small files come in chunks; here a byte at a time, lengths included."""
         hub.faults.add(Fault("drip", "/api/resolve-cache/", piece=1, delay=0.05))
@@ -438,15 +451,22 @@ class TestRedirects:
         assert hub.requests[1].query == "blobs=true&caf%C3%A9=A"
 
 
-def test_a_failure_closes_all_idle_connections(
-    hub: HubEmulator, session: HubSession, fetch: Fetch
-) -> None:
+def test_a_failure_closes_all_idle_connections(hub: HubEmulator, session: HubSession) -> None:
     """A middlebox that dropped one idle connection silently has dropped the others as well."""
-    fetch()
-    hub.reset_log()
+
+    def connections_of_three_requests() -> int:
+        hub.expect_waves(3)  # so that each has a connection of its own
+        with ThreadPoolExecutor(3) as pool:
+            list(pool.map(lambda _: read_info(session), range(3)))
+        return hub.connections
+
+    assert connections_of_three_requests() == 3
+    assert connections_of_three_requests() == 0
+    hub.expect_waves()
     hub.faults.add(Fault("hang", INFO, times=1))
     read_info(session, ReadBudget("org/name", replace(AMPLE, request_seconds=0.6)))
     assert hub.connections == 1
+    assert connections_of_three_requests() == 2
 
 
 class TestRequestsInFlight:

@@ -133,6 +133,7 @@ def beyond_64_bits(value: Any) -> bool:
         (b'{"weight_map":[1]}', "weight_map"),
         (b'{"weight_map":{"a":["b"]}}', "weight_map"),
         (b'{"weight_map":{"a":"' + b":" * 2**20 + b'"}}', "crowded"),
+        (b'{"x":[' + b"[]," * 600_000 + b"0]}", "crowded"),
         (b"{" + b",".join(b'"%d":0' % n for n in range(MAX_MEMBERS + 1)) + b"}", "crowded"),
     ],
 )
