@@ -1,8 +1,8 @@
 """RequestModel: what all requests share.
 
-A request is a frozen pydantic model. Its fields say type, default, bounds and choices, a table what
-they mean, and nothing else repeats them: validation, the shell's options, the endpoints'
-documentation and `docs/contract.md` come from there (`gpusizer.usecases.requests.request_docs`).
+A request is a frozen pydantic model. Its fields say type, default, bounds, choices and meaning, and
+nothing else repeats them: validation, the shell's options, the endpoints' documentation and
+`docs/contract.md` come from there (`gpusizer.usecases.requests.request_docs`).
 """
 
 from __future__ import annotations
@@ -22,10 +22,13 @@ from gpusizer.core.validation import Refused, fail, read_integer
 class RequestModel(BaseModel):
     """A checked request, or a group of fields that several requests share.
 
-    `unused` names fields that are taken and without effect, which no documentation lists.
+    `heading` is the title that a class's own fields are listed under; a field's `description` is a
+    phrase without a full stop. `unused` names fields that are taken and without effect, which no
+    documentation lists.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    heading: ClassVar[str]
     unused: ClassVar[frozenset[str]] = frozenset()
 
     @classmethod

@@ -40,17 +40,26 @@ def _read_licenses(value: object) -> tuple[str, ...]:
 class ModelsRequest(QuantFields, GpuFields, RigFields, WorkloadFields, FilterFields, CostFields):
     """A checked request: a GPU or a rig, and how the models would be used on it."""
 
+    heading: ClassVar[str] = "models"
+
     unused: ClassVar[frozenset[str]] = frozenset(fields_of(SpeculationFields))
 
-    gpus: Texts = Field((), alias="gpu")
+    gpus: Texts = Field(
+        (),
+        alias="gpu",
+        description='a GPU such as "4090" or "2x3090", or a machine: "3090 + 3060 + 64gb ram"',
+    )
     models: Annotated[
         tuple[str, ...], listed(lambda value: tuple(dict.fromkeys(read_texts(value)))), Unit("IDS")
-    ] = ()
+    ] = Field((), description="model IDs to look at; without them those that come with gpusizer")
     task: Annotated[str, written(_read_task), Unit("TASK")] = Field(
         "", alias="model_task", description=f"only models for {', '.join(TASKS)}"
     )
     licenses: Annotated[tuple[str, ...], listed(_read_licenses), Unit("NAMES")] = Field(
-        (), alias="license"
+        (),
+        alias="license",
+        description="only models under these licences, by the Hub's names: apache-2.0, mit,"
+        ' gemma, …; "unknown" for those that state none ("licence" is taken as well)',
     )
     fold: Flag = Field(
         True,
@@ -58,8 +67,17 @@ class ModelsRequest(QuantFields, GpuFields, RigFields, WorkloadFields, FilterFie
         " copies; false, or models named, gives each repository a row;"
         f" rows are ordered by {ORDER}",
     )
-    from_disk: Flag = False
-    live: Flag = False
+    from_disk: Flag = Field(
+        False,
+        description="of a machine with ram_gb, also list what fits no memory and llama.cpp reads"
+        " from the disk for each token, last and with the most tokens/s that disk_gb_per_s allows;"
+        " without it left out, as nearly every model runs that way, slowly",
+    )
+    live: Flag = Field(
+        False,
+        description="order by what is used now: asks the Hub's listing, in one request; else, and"
+        " where that fails, the embedded figures count, with their date",
+    )
 
     @property
     def gpu(self) -> str:

@@ -36,7 +36,11 @@ LISTINGS = ("list", "sizes")
 class AnswerFields(RequestModel):
     """What the answer about one model is made of."""
 
-    rank_by: Annotated[str, OneOf(RANKINGS), BeforeValidator(read_underscores)] = RANKINGS[0]
+    heading: ClassVar[str] = "answer"
+
+    rank_by: Annotated[str, OneOf(RANKINGS), BeforeValidator(read_underscores)] = Field(
+        RANKINGS[0], description="order of the ranking"
+    )
     min_tok_s: Annotated[Number | None, Unit("TOK_S")] = Field(
         None,
         ge=0.01,
@@ -45,14 +49,26 @@ class AnswerFields(RequestModel):
         f" unknown speed stay; without it {READING_SPEED:g}, as fast as one reads, count as enough"
         " for a recommendation",
     )
-    quantized_repos: Annotated[str, OneOf(LISTINGS)] = ""
+    quantized_repos: Annotated[str, OneOf(LISTINGS)] = Field(
+        "",
+        description="also list the quantized repositories published for the model; sizes adds"
+        " their bytes",
+    )
 
 
 class CardFields(RequestModel):
     """What is made of the model card."""
 
-    card: Flag = True
-    as_card: Flag = False
+    heading: ClassVar[str] = "model card"
+
+    card: Flag = Field(
+        True, description="read the model card, and put what its author says beside the numbers"
+    )
+    as_card: Flag = Field(
+        False,
+        description="take over the engine, quantization, context, draft model and arguments of"
+        " the command in the model card",
+    )
 
 
 class SizeRequest(
@@ -116,6 +132,8 @@ class CompareRequest(SizeRequest):
     A size request with GPUs is one too; what says which GPUs to rank is not used.
     """
 
+    heading: ClassVar[str] = "GPUs"
+
     unused: ClassVar[frozenset[str]] = frozenset(
         (
             *("gpu", "gpu_count", "top", "rank_by", "min_tok_s", "rig"),
@@ -125,10 +143,18 @@ class CompareRequest(SizeRequest):
         )
     )
 
-    compared: Annotated[tuple[str, ...], listed(_read_gpus), Unit("NAMES")] = Field(alias="gpus")
+    compared: Annotated[tuple[str, ...], listed(_read_gpus), Unit("NAMES")] = Field(
+        alias="gpus",
+        description='GPUs with a count or not, such as "rtx 4090", "2x3090" and "m3 max 128gb";'
+        ' of a Mac with its GPU cores, "m4 pro 24gb (16 cores)"',
+    )
 
 
 class ListingRequest(FilterFields):
     """A checked request to list the catalogue of GPUs."""
 
-    query: Annotated[Text, Unit("WORDS")] = ""
+    heading: ClassVar[str] = "GPUs"
+
+    query: Annotated[Text, Unit("WORDS")] = Field(
+        "", description='words that the name must contain, such as "rtx 40"; without them all GPUs'
+    )

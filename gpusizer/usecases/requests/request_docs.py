@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import get_args
@@ -11,12 +11,9 @@ from typing import get_args
 from pydantic.fields import FieldInfo
 
 from gpusizer.core.request_model import RequestModel, bounds_of, type_of
-from gpusizer.core.tables import toml_of
 from gpusizer.core.validation import OneOf, Unit
 
 _LONGEST_UNIT = 40
-_SAID: Mapping[str, Mapping[str, str]] = toml_of(__file__)
-"""By the name of a class: its heading, and what its fields mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +70,10 @@ def described_groups(model: type[RequestModel]) -> dict[str, tuple[FieldDescript
     """Heading -> the fields below it; a request's own fields come before those it shares."""
     groups: dict[str, tuple[FieldDescription, ...]] = {}
     for group, names in _names_by_class(model):
-        said = _SAID.get(group, {})
-        fields = [_described(model.model_fields[name], name, said) for name in names]
+        fields = [_described(model.model_fields[name], name) for name in names]
         used = tuple(field for field in fields if field.name not in model.unused)
         if used:
-            heading = said["heading"]
-            groups[heading] = groups.get(heading, ()) + used
+            groups[group.heading] = groups.get(group.heading, ()) + used
     return groups
 
 
@@ -89,17 +84,19 @@ def described_fields(model: type[RequestModel]) -> dict[str, FieldDescription]:
     return {field.name: field for fields in groups for field in fields}
 
 
-def _names_by_class(model: type[RequestModel]) -> Iterator[tuple[str, list[str]]]:
-    """Names of classes with the fields of each; one that is declared anew belongs to the newest."""
+def _names_by_class(
+    model: type[RequestModel],
+) -> Iterator[tuple[type[RequestModel], list[str]]]:
+    """Classes with the names of their fields; one that is declared again is the newest's."""
     left = set(model.model_fields)
     for group in model.__mro__:
         if issubclass(group, RequestModel):
             names = [name for name in inspect.get_annotations(group) if name in left]
             left.difference_update(names)
-            yield group.__name__, names
+            yield group, names
 
 
-def _described(info: FieldInfo, name: str, said: Mapping[str, str]) -> FieldDescription:
+def _described(info: FieldInfo, name: str) -> FieldDescription:
     low, high = bounds_of(info)
     marks = _marks(info)
     choices = next((mark.choices for mark in marks if isinstance(mark, OneOf)), ())
@@ -114,7 +111,7 @@ def _described(info: FieldInfo, name: str, said: Mapping[str, str]) -> FieldDesc
         low=low,
         high=high,
         choices=choices,
-        meaning=info.description or said[name],
+        meaning=info.description or "",
     )
 
 

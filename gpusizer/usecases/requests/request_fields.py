@@ -1,6 +1,6 @@
 """Groups of fields that several requests share, and the values that the arithmetic takes from them.
 
-Bounds, default and choices of a field stand here, its meaning in `request_docs.toml`.
+Type, default, bounds, choices and meaning of a field stand here alone.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
@@ -70,8 +70,22 @@ def read_underscores(value: object) -> str:
 class OwnMemoryFields(RequestModel):
     """What is free on the named GPUs."""
 
-    used_gb: Annotated[Number | None, Unit("GB")] = Field(None, ge=0, le=MOST_GB)
-    usable_gb: Annotated[Number | None, Unit("GB")] = Field(None, ge=0.1, le=MOST_GB)
+    heading: ClassVar[str] = "memory of the named GPUs"
+
+    used_gb: Annotated[Number | None, Unit("GB")] = Field(
+        None,
+        ge=0,
+        le=MOST_GB,
+        description="memory that other programs hold on every device of the named GPUs, or of all"
+        ' that are ranked, in GB of 10^9 bytes; of one card alone, "4090 (3.5 GB used)"',
+    )
+    usable_gb: Annotated[Number | None, Unit("GB")] = Field(
+        None,
+        ge=0.1,
+        le=MOST_GB,
+        description="memory that is free on every device of the named GPUs, in GB of 10^9 bytes;"
+        ' of one card alone, "4090 (20992 MiB free)"; of a Mac or an APU its GPU limit',
+    )
 
     @cached_property
     def own_memory(self) -> OwnMemory:
@@ -99,15 +113,39 @@ def unnamed_notes(memory: OwnMemory, *, has_ram: bool = False) -> tuple[Note, ..
 class DiskFields(RequestModel):
     """What the machine's disk does."""
 
-    disk_gb_per_s: Annotated[Number, Unit("GB/s")] = Field(NVME_GB_PER_S, ge=0.01, le=100)
+    heading: ClassVar[str] = "disk"
+
+    disk_gb_per_s: Annotated[Number, Unit("GB/s")] = Field(
+        NVME_GB_PER_S,
+        ge=0.01,
+        le=100,
+        description="GB (10^9 bytes) a second that the machine's disk reads: weights at each"
+        " start, and what llama.cpp maps beyond GPUs and system memory; 7 is an NVMe disk on four"
+        " lanes of PCIe 4.0",
+    )
 
 
 class OwnMachineFields(DiskFields):
     """What the machine around the named GPUs has."""
 
-    ram_gb: Annotated[Number | None, Unit("GB")] = Field(None, ge=1, le=MOST_RAM_BYTES // GIB)
+    heading: ClassVar[str] = "machine of the named GPUs"
 
-    ram_gb_per_s: Annotated[Number | None, Unit("GB/s")] = Field(None, ge=1, le=10_000)
+    ram_gb: Annotated[Number | None, Unit("GB")] = Field(
+        None,
+        ge=1,
+        le=MOST_RAM_BYTES // GIB,
+        description="system memory of the machine around the named GPUs, in GB of 2^30 bytes as"
+        " modules count: whether it holds what llama.cpp leaves there is checked, and what it does"
+        " not is read from the disk; a GPU named without a number is then one",
+    )
+
+    ram_gb_per_s: Annotated[Number | None, Unit("GB/s")] = Field(
+        None,
+        ge=1,
+        le=10_000,
+        description="bandwidth of that system memory, in GB of 10^9 bytes a second: channels x 8"
+        " bytes x transfers, 96 for two of DDR5-6000; without it a band by the kind of machine",
+    )
 
     @property
     def ram_bytes(self) -> int | None:
@@ -128,9 +166,13 @@ class OwnMachineFields(DiskFields):
 class ModelFields(RequestModel):
     """Which files of the Hub are meant."""
 
-    model: Text = ""
-    revision: Annotated[Text | None, Unit("REV")] = None
-    file: Annotated[Text | None, Unit("PATH")] = None
+    heading: ClassVar[str] = "model"
+
+    model: Text = Field("", description='model ID or Hub URL, such as "Qwen/Qwen3-8B"')
+    revision: Annotated[Text | None, Unit("REV")] = Field(None, description="branch, tag or commit")
+    file: Annotated[Text | None, Unit("PATH")] = Field(
+        None, description="one file of the repository"
+    )
 
     def ref(self, parse: ParseRef) -> ModelRef:
         """What the model names; `parse` reads what was pasted. Raises InvalidRequest."""
@@ -143,17 +185,43 @@ class ModelFields(RequestModel):
 class GpuFields(OwnMemoryFields):
     """GPUs to look at, and how many rows to answer with."""
 
-    gpus: Machines = Field((), alias="gpu")
-    gpu_count: Count | None = Field(None, ge=1, le=MAX_COUNT)
-    top: Count = Field(DEFAULT_TOP, ge=0, le=1000)
+    heading: ClassVar[str] = "GPUs"
+
+    gpus: Machines = Field(
+        (),
+        alias="gpu",
+        description='look at these GPUs, separated by commas ("4090, 2x3090, 3060 + 64 GB RAM"),'
+        ' instead of ranking all; one that no list has is described: "custom:96GB@1800GB/s", then,'
+        ' if known, "@200TFLOPS" (dense, 16 bits), "@5000USD", "@350W", its stack (@CUDA, @ROCm,'
+        " @Metal, @oneAPI) and what it computes in (@fp8, @fp4, @int8)",
+    )
+    gpu_count: Count | None = Field(
+        None,
+        ge=1,
+        le=MAX_COUNT,
+        description="boards of each GPU; without it the smallest that one plans with (1, 2, 4, 8,"
+        " …) and that runs the model, of cards for servers the smallest that holds all of it",
+    )
+    top: Count = Field(
+        DEFAULT_TOP, ge=0, le=1000, description="rows of the ranking to return, 0 for all"
+    )
 
 
 class QuantFields(RequestModel):
     """How weights are stored."""
 
-    quants: Annotated[Texts, Unit("SLUGS")] = Field((ALL_QUANTS,), alias="quant")
-    max_loss: Annotated[str, OneOf(tuple(WORDS)), BeforeValidator(read_underscores)] = (
-        DEFAULT_MAX_LOSS.value
+    heading: ClassVar[str] = "quantization"
+
+    quants: Annotated[Texts, Unit("SLUGS")] = Field(
+        (ALL_QUANTS,),
+        alias="quant",
+        description='quantization slugs separated by commas, "native" for the checkpoint as'
+        ' stored, or "all"',
+    )
+    max_loss: Annotated[str, OneOf(tuple(WORDS)), BeforeValidator(read_underscores)] = Field(
+        DEFAULT_MAX_LOSS.value,
+        description="the most that a quantization chosen for you may lose, in the words of"
+        " `quality`; more only where nothing else fits. What `quant` names is taken as it is",
     )
 
     def demands(self, wanted: Sequence[str], min_tok_s: float | None = None) -> Demands:
@@ -166,22 +234,45 @@ class QuantFields(RequestModel):
 class RigFields(OwnMachineFields):
     """One machine of mixed cards."""
 
-    rig: Annotated[Text, Unit("CARDS")] = ""
+    heading: ClassVar[str] = "mixed machine"
+
+    rig: Annotated[Text, Unit("CARDS")] = Field(
+        "", description='place models on this machine, as llama.cpp would: "3090 + 3060 + 64gb ram"'
+    )
 
 
 class FilterFields(RequestModel):
     """Which GPUs and plans a ranking may consider."""
 
-    vendors: Texts = Field((), alias="vendor")
-    segments: Texts = Field((), alias="segment")
-    software: Texts = ()
+    heading: ClassVar[str] = "filters"
+
+    vendors: Texts = Field((), alias="vendor", description="only these vendors")
+    segments: Texts = Field(
+        (),
+        alias="segment",
+        description="only these segments: consumer, workstation, datacenter, apple, embedded, soc",
+    )
+    software: Texts = Field(
+        (), description="only these software stacks: CUDA, ROCm, Metal, oneAPI, CANN, …"
+    )
     statuses: Annotated[tuple[str, ...], listed(_read_statuses), Unit("NAMES")] = Field(
         (), alias="status", description=f"only cards that are {', '.join(_STATUS.choices)}"
     )
-    rentable: Flag | None = None
-    max_usd: Usd | None = Field(None, ge=1, le=1e9)
-    max_usd_per_hour: Usd | None = Field(None, ge=0.001, le=1e6)
-    max_watts: Watts | None = Field(None, ge=1, le=1e6)
+    rentable: Flag | None = Field(
+        None, description="true for what somebody rents out, false for the rest"
+    )
+    max_usd: Usd | None = Field(
+        None, ge=1, le=1e9, description="most that all boards together may cost to buy"
+    )
+    max_usd_per_hour: Usd | None = Field(
+        None,
+        ge=0.001,
+        le=1e6,
+        description="most that all boards together may cost to rent for an hour",
+    )
+    max_watts: Watts | None = Field(
+        None, ge=1, le=1e6, description="most that all boards together may draw"
+    )
 
     @cached_property
     def filters(self) -> GpuFilter:
@@ -192,14 +283,43 @@ class FilterFields(RequestModel):
 class CostFields(DiskFields):
     """What costs are computed with."""
 
-    hours_per_day: Hours = Field(DEFAULT_ASSUMPTIONS.hours_per_day, ge=0.01, le=24)
-    usd_per_kwh: Usd = Field(DEFAULT_ASSUMPTIONS.usd_per_kwh, ge=0, le=10)
-    amortisation_years: Years = Field(DEFAULT_ASSUMPTIONS.amortisation_years, ge=0.1, le=20)
-    host_usd: Usd = Field(DEFAULT_ASSUMPTIONS.host_usd, ge=0, le=1e7)
-    gpu_usd: Usd | None = Field(None, ge=0, le=1e7)
-    gpu_usd_per_hour: Usd | None = Field(None, ge=0, le=10_000)
+    heading: ClassVar[str] = "costs"
+
+    hours_per_day: Hours = Field(
+        DEFAULT_ASSUMPTIONS.hours_per_day, ge=0.01, le=24, description="hours of work a day"
+    )
+    usd_per_kwh: Usd = Field(
+        DEFAULT_ASSUMPTIONS.usd_per_kwh, ge=0, le=10, description="price of electricity, for a kWh"
+    )
+    amortisation_years: Years = Field(
+        DEFAULT_ASSUMPTIONS.amortisation_years,
+        ge=0.1,
+        le=20,
+        description="years after which bought boards are worth nothing",
+    )
+    host_usd: Usd = Field(
+        DEFAULT_ASSUMPTIONS.host_usd,
+        ge=0,
+        le=1e7,
+        description="price of the computer around the boards, 0 to leave it out",
+    )
+    gpu_usd: Usd | None = Field(
+        None,
+        ge=0,
+        le=1e7,
+        description="your own price of one board of the GPUs named, in place of those on record",
+    )
+    gpu_usd_per_hour: Usd | None = Field(
+        None,
+        ge=0,
+        le=10_000,
+        description="your own price of an hour of one board of the GPUs named",
+    )
     network_gbit_per_s: Annotated[Number, Unit("GBIT/S")] = Field(
-        DEFAULT_ASSUMPTIONS.network_gbit_per_s, ge=0.001, le=10_000
+        DEFAULT_ASSUMPTIONS.network_gbit_per_s,
+        ge=0.001,
+        le=10_000,
+        description="speed of the network that weights are downloaded over, in Gbit/s",
     )
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import BeforeValidator, Field
 
@@ -63,60 +63,126 @@ def _read_precision(value: object) -> str:
 class RunFields(RequestModel):
     """How the model is trained."""
 
-    method: Annotated[str, OneOf(METHODS, _SPELLINGS["method"])] = "lora"
-    sequence_length: Tokens = Field(DEFAULT_SEQUENCE, ge=1, le=MOST_TOKENS)
-    micro_batch: Count = Field(1, ge=1, le=100_000)
-    gradient_accumulation: Count = Field(1, ge=1, le=100_000)
-    optimizer: Annotated[Text, Unit("NAME")] = "adamw"
+    heading: ClassVar[str] = "training"
+
+    method: Annotated[str, OneOf(METHODS, _SPELLINGS["method"])] = Field(
+        "lora", description="what is trained: every weight, or adapters beside a frozen base"
+    )
+    sequence_length: Tokens = Field(
+        DEFAULT_SEQUENCE, ge=1, le=MOST_TOKENS, description="tokens of a sequence"
+    )
+    micro_batch: Count = Field(1, ge=1, le=100_000, description="sequences per GPU and step")
+    gradient_accumulation: Count = Field(1, ge=1, le=100_000, description="steps before an update")
+    optimizer: Annotated[Text, Unit("NAME")] = Field(
+        "adamw",
+        description="adamw, adamw_8bit, paged_adamw, adafactor, lion, muon, galore_adamw, …",
+    )
     precision: (
         Annotated[str, OneOf(PRECISIONS, _SPELLINGS["precision"]), BeforeValidator(_read_precision)]
         | None
-    ) = None
-    framework: Annotated[Text, Unit("NAME")] = "transformers"
-    framework_version: Annotated[Text | None, Unit("VERSION")] = None
-    train_embeddings: Flag | None = None
-    ema: Flag = False
-    low_rank: Count = Field(128, ge=1, le=65_536)
+    ) = Field(
+        None,
+        description="width of weights and states: mixed has FP32 weights, master FP32 copies;"
+        " without it what method and sharding bring",
+    )
+    framework: Annotated[Text, Unit("NAME")] = Field(
+        "transformers",
+        description="transformers, axolotl, unsloth, torchtune, litgpt, …; without it unsloth,"
+        " where adapters of a language model fit on one NVIDIA card with it alone",
+    )
+    framework_version: Annotated[Text | None, Unit("VERSION")] = Field(
+        None,
+        description='version of the framework or its date, such as "4.46" or "2025-01", a month'
+        " as its last release; without it today's",
+    )
+    train_embeddings: Flag | None = Field(
+        None, description="train embedding and head in full; without it in full training alone"
+    )
+    ema: Flag = Field(False, description="keep a moving average of the weights")
+    low_rank: Count = Field(128, ge=1, le=65_536, description="rows that GaLore projects to")
 
 
 class AdapterFields(RequestModel):
     """Adapters and what lies frozen beside them."""
 
-    lora_rank: Count = Field(DEFAULT_RANK, ge=1, le=65_536)
-    lora_targets: Texts = (ALL_LINEAR,)
-    adapters_on_towers: Flag | None = None
-    base: Annotated[str, OneOf(BASES)] = "auto"
+    heading: ClassVar[str] = "adapters"
+
+    lora_rank: Count = Field(DEFAULT_RANK, ge=1, le=65_536, description="rank of adapters")
+    lora_targets: Texts = Field(
+        (ALL_LINEAR,), description="matrices with adapters, separated by commas"
+    )
+    adapters_on_towers: Flag | None = Field(
+        None, description="adapters on the blocks of vision and audio towers; without it by name"
+    )
+    base: Annotated[str, OneOf(BASES)] = Field(
+        "auto", description="width of the frozen weights; auto follows the method"
+    )
 
 
 class MemoryFields(RequestModel):
     """What saves memory."""
 
+    heading: ClassVar[str] = "memory"
+
     gradient_checkpointing: Annotated[
         str, OneOf(CHECKPOINTING, _SPELLINGS["gradient_checkpointing"])
-    ] = "full"
-    offload: Annotated[str, OneOf(OFFLOADS, _SPELLINGS["offload"])] = "none"
-    fused_loss: Flag | None = None
-    flash_attention: Flag = True
-    compiled: Flag = False
-    packed: Flag | None = None
-    lengths: Annotated[str, written(read_lengths), Unit("LENGTHS")] | None = None
-    optimizer_in_backward: Flag = False
+    ] = Field("full", description="activations that are computed again instead of being kept")
+    offload: Annotated[str, OneOf(OFFLOADS, _SPELLINGS["offload"])] = Field(
+        "none",
+        description="what is kept in system memory, or on NVMe, between its uses; model: weights"
+        " and states",
+    )
+    fused_loss: Flag | None = Field(
+        None,
+        description="true when logits are never held whole, false when they are; without it as"
+        " the framework does",
+    )
+    flash_attention: Flag = Field(True, description="false when attention holds its scores")
+    compiled: Flag = Field(False, description="torch.compile")
+    packed: Flag | None = Field(
+        None, description="true when all sequences have the full length, false when they vary"
+    )
+    lengths: Annotated[str, written(read_lengths), Unit("LENGTHS")] | None = Field(
+        None,
+        description="how lengths vary, in place of packed: fixed, spread (few are as long as"
+        " sequence_length), or the shortest and the longest in tokens, such as 512-4096, which"
+        " sequence_length cuts where it is given",
+    )
+    optimizer_in_backward: Flag = Field(
+        False, description="each gradient is used and freed at once"
+    )
 
 
 class ShardingFields(RequestModel):
     """What is divided over GPUs."""
 
-    sharding: Annotated[str, OneOf(SHARDINGS, _SPELLINGS["sharding"])] | None = None
-    tensor_parallel: Count = Field(1, ge=1, le=MAX_COUNT)
-    pipeline_parallel: Count = Field(1, ge=1, le=MAX_COUNT)
-    context_parallel: Count = Field(1, ge=1, le=MAX_COUNT)
+    heading: ClassVar[str] = "sharding"
+
+    sharding: Annotated[str, OneOf(SHARDINGS, _SPELLINGS["sharding"])] | None = Field(
+        None, description="what data-parallel GPUs divide; without it ddp, or fsdp where needed"
+    )
+    tensor_parallel: Count = Field(1, ge=1, le=MAX_COUNT, description="tensor-parallel degree")
+    pipeline_parallel: Count = Field(1, ge=1, le=MAX_COUNT, description="pipeline stages")
+    context_parallel: Count = Field(
+        1, ge=1, le=MAX_COUNT, description="GPUs that divide each sequence"
+    )
 
 
 class RolloutFields(RequestModel):
     """An engine that writes the samples of reinforcement learning on the same GPUs."""
 
-    rollout_share: Share | None = Field(None, ge=0.01, le=0.99)
-    rollout_sleeps: Flag = False
+    heading: ClassVar[str] = "reinforcement learning"
+
+    rollout_share: Share | None = Field(
+        None,
+        ge=0.01,
+        le=0.99,
+        description="share of each GPU that a rollout engine reserves beside the training, as"
+        " TRL's vllm_gpu_memory_utilization; without it there is none, or one on GPUs of its own",
+    )
+    rollout_sleeps: Flag = Field(
+        False, description="that engine gives its memory back while weights are updated"
+    )
 
 
 class PlanFields(RunFields, AdapterFields, MemoryFields, ShardingFields, RolloutFields):
@@ -130,11 +196,25 @@ PLAN_FIELDS = tuple(PlanFields.model_fields)
 class RankingFields(RequestModel):
     """What is ranked how, and the work that is timed and priced."""
 
-    rank_by: Annotated[str, OneOf(RANKINGS)] = RANKINGS[0]
-    min_tok_s: Annotated[Number | None, Unit("TOK_S")] = Field(None, ge=0.01, le=1e9)
-    dataset_tokens: Tokens = Field(10_000_000, ge=1, le=10**15)
-    epochs: Number = Field(1.0, ge=0.001, le=10_000)
-    usd_per_kwh: Usd = Field(DEFAULT_ASSUMPTIONS.usd_per_kwh, ge=0, le=100)
+    heading: ClassVar[str] = "time and price"
+
+    rank_by: Annotated[str, OneOf(RANKINGS)] = Field(
+        RANKINGS[0], description="order of the ranking; cheapest is for the whole run"
+    )
+    min_tok_s: Annotated[Number | None, Unit("TOK_S")] = Field(
+        None,
+        ge=0.01,
+        le=1e9,
+        description="tokens/s of all GPUs together that are enough: slower plans are left out,"
+        " those of unknown speed stay; without it a recommendation ends the run within a week",
+    )
+    dataset_tokens: Tokens = Field(
+        10_000_000, ge=1, le=10**15, description="work to be timed and priced"
+    )
+    epochs: Number = Field(1.0, ge=0.001, le=10_000, description="passes over it")
+    usd_per_kwh: Usd = Field(
+        DEFAULT_ASSUMPTIONS.usd_per_kwh, ge=0, le=100, description="price of electricity, for a kWh"
+    )
 
 
 class TrainingRequest(ModelFields, GpuFields, RankingFields, PlanFields):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import fields
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -66,63 +66,152 @@ _Month = Annotated[str, written(_read_month)]
 class UseFields(RequestModel):
     """What the model is asked to do."""
 
-    context: Tokens = Field(DEFAULT_CONTEXT, ge=1, le=MOST_CONTEXT)
-    concurrency: Count = Field(1, ge=1, le=MOST_USERS)
+    heading: ClassVar[str] = "workload"
+
+    context: Tokens = Field(
+        DEFAULT_CONTEXT,
+        ge=1,
+        le=MOST_CONTEXT,
+        description="tokens per sequence, prompt and answer together; of several users with both"
+        " lengths stated, their sum unless another than the usual context is",
+    )
+    concurrency: Count = Field(1, ge=1, le=MOST_USERS, description="sequences in flight at once")
     kv_dtype: Annotated[str, written(_read_cache_types), Unit("TYPE")] = Field(
         "auto",
         description=f"type of the KV cache: auto, {', '.join(BYTES_PER_ELEMENT)}, or those of keys"
         ' and values, such as "q8_0/f16"',
     )
-    text_only: Flag = False
-    draft_tokens: Count = Field(0, ge=0, le=64)
+    text_only: Flag = Field(
+        False, description="leave out the vision and audio parts of a multimodal model"
+    )
+    draft_tokens: Count = Field(
+        0,
+        ge=0,
+        le=64,
+        description="tokens guessed ahead, by the model's own draft layers or by draft_model",
+    )
 
 
 class SpeculationFields(RequestModel):
     """A second model that guesses tokens."""
 
-    draft_model: Annotated[Text, Unit("MODEL")] = ""
-    acceptance_rate: Share | None = Field(None, ge=0, le=1)
+    heading: ClassVar[str] = "speculative decoding"
+
+    draft_model: Annotated[Text, Unit("MODEL")] = Field(
+        "",
+        description="a second model on the same GPUs that guesses tokens: an EAGLE or DFlash head"
+        ' or a small sibling, such as "Qwen/Qwen3-0.6B"',
+    )
+    acceptance_rate: Share | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="share of guessed tokens that the model accepts; without it no faster speed"
+        " is claimed",
+    )
 
 
 class EngineFields(RequestModel):
     """How a serving engine is started."""
 
-    engine: Annotated[Text | None, Unit("SLUG")] = None
-    engine_version: Annotated[Text | None, Unit("VERSION")] = None
-    tensor_parallel: Count | None = Field(None, ge=1, le=MAX_COUNT)
-    pipeline_parallel: Count | None = Field(None, ge=1, le=MAX_COUNT)
-    expert_parallel: Count | None = Field(None, ge=1, le=MAX_COUNT)
-    memory_utilization: Share | None = Field(None, ge=0.1, le=1.0)
-    max_num_seqs: Count | None = Field(None, ge=1, le=100_000)
-    max_num_batched_tokens: Tokens | None = Field(None, ge=1, le=10_000_000)
-    max_loras: Count = Field(0, ge=0, le=256)
-    max_lora_rank: Count = Field(DEFAULT_LORA_RANK, ge=1, le=512)
-    enforce_eager: Flag = False
-    sampler: Annotated[str, OneOf(SAMPLERS)] = "auto"
-    prefix_caching: Flag | None = None
-    flash_attention: Flag = True
+    heading: ClassVar[str] = "engine"
+
+    engine: Annotated[Text | None, Unit("SLUG")] = Field(
+        None,
+        description='engine for every quantization, such as "vllm" or "llama.cpp"; without it'
+        " each one's usual engine",
+    )
+    engine_version: Annotated[Text | None, Unit("VERSION")] = Field(
+        None, description='version of the engine, such as "0.8.5"; without it the current one'
+    )
+    tensor_parallel: Count | None = Field(
+        None, ge=1, le=MAX_COUNT, description="tensor-parallel degree"
+    )
+    pipeline_parallel: Count | None = Field(None, ge=1, le=MAX_COUNT, description="pipeline stages")
+    expert_parallel: Count | None = Field(
+        None, ge=1, le=MAX_COUNT, description="vLLM: ranks to deal whole experts out to"
+    )
+    memory_utilization: Share | None = Field(
+        None,
+        ge=0.1,
+        le=1.0,
+        description="share of the card that the engine may use; without it the engine's own",
+    )
+    max_num_seqs: Count | None = Field(
+        None, ge=1, le=100_000, description="most sequences that a serving engine schedules at once"
+    )
+    max_num_batched_tokens: Tokens | None = Field(
+        None, ge=1, le=10_000_000, description="most tokens of one scheduling step"
+    )
+    max_loras: Count = Field(
+        0, ge=0, le=256, description="vLLM: adapters that one batch may mix; 0 serves none"
+    )
+    max_lora_rank: Count = Field(
+        DEFAULT_LORA_RANK, ge=1, le=512, description="vLLM: largest rank of those adapters"
+    )
+    enforce_eager: Flag = Field(False, description="run without CUDA graphs")
+    sampler: Annotated[str, OneOf(SAMPLERS)] = Field(
+        "auto",
+        description="vLLM before 0.17: who samples top-k and top-p, FlashInfer (in Docker images"
+        " up to 0.11.0) or PyTorch, which sorts; the log says which",
+    )
+    prefix_caching: Flag | None = Field(
+        None,
+        description="vLLM: keep states of recurrent layers for shared prefixes"
+        " (--enable-prefix-caching; left to the release, which does so since 0.28)",
+    )
+    flash_attention: Flag = Field(True, description="false when attention materialises its scores")
 
 
 class LlamaCppFields(RequestModel):
     """Options of llama.cpp alone."""
 
-    backend: Annotated[str, OneOf(BACKENDS)] = BACKENDS[0]
-    batch_size: Tokens | None = Field(None, ge=1, le=1_000_000)
-    ubatch_size: Tokens | None = Field(None, ge=1, le=1_000_000)
-    gpu_layers: Count | None = Field(None, ge=0, le=10_000)
-    cpu_moe: Flag = False
-    importance_matrix: Flag | None = None
-    gguf_date: Annotated[_Month | None, Unit("DATE")] = None
+    heading: ClassVar[str] = "llama.cpp"
+
+    backend: Annotated[str, OneOf(BACKENDS)] = Field(
+        BACKENDS[0],
+        description="what llama.cpp or Ollama runs on; left open, speeds span what a card has",
+    )
+    batch_size: Tokens | None = Field(None, ge=1, le=1_000_000, description="logical batch")
+    ubatch_size: Tokens | None = Field(None, ge=1, le=1_000_000, description="physical batch")
+    gpu_layers: Count | None = Field(
+        None, ge=0, le=10_000, description="layers on the GPU, the output counted as one"
+    )
+    cpu_moe: Flag = Field(False, description="routed experts stay in system memory")
+    importance_matrix: Flag | None = Field(
+        None,
+        description="whether the GGUF file was quantized with an importance matrix; without it as"
+        " is usual: with one at IQ types, without at the others",
+    )
+    gguf_date: Annotated[_Month | None, Unit("DATE")] = Field(
+        None,
+        description='month or day on which the GGUF file was made, such as "2026-02": converter'
+        " and quantizer of llama.cpp change, and with files of before 2025-04 every head of a"
+        " latent model (MLA) is cached; without it that of most files of the model",
+    )
 
 
 class DiffusersFields(RequestModel):
     """Options of pipelines for pictures and video."""
 
-    width: Pixels | None = Field(None, ge=16, le=16_384)
-    height: Pixels | None = Field(None, ge=16, le=16_384)
-    frames: Count | None = Field(None, ge=1, le=10_000)
-    steps: Count | None = Field(None, ge=1, le=1000)
-    cpu_offload: Annotated[str, OneOf(OFFLOADS)] = "none"
+    heading: ClassVar[str] = "diffusers"
+
+    width: Pixels | None = Field(
+        None, ge=16, le=16_384, description="width of the picture; without it the pipeline's own"
+    )
+    height: Pixels | None = Field(
+        None, ge=16, le=16_384, description="height of the picture; without it the pipeline's own"
+    )
+    frames: Count | None = Field(None, ge=1, le=10_000, description="frames of the video")
+    steps: Count | None = Field(
+        None,
+        ge=1,
+        le=1000,
+        description="steps that a picture or video takes; without it the pipeline's own",
+    )
+    cpu_offload: Annotated[str, OneOf(OFFLOADS)] = Field(
+        "none", description="what waits in system memory for its turn"
+    )
 
 
 class WorkloadFields(UseFields, SpeculationFields, EngineFields, LlamaCppFields, DiffusersFields):
@@ -141,15 +230,56 @@ LENGTHS = frozenset(("prompt_tokens", "answer_tokens", "shared_prefix_tokens"))
 class TargetFields(RequestModel):
     """What all replicas together are to serve."""
 
-    requests_per_second: Annotated[Number | None, Unit("N")] = Field(None, ge=0.001, le=1e6)
-    prompt_tokens: Tokens | None = Field(None, ge=1, le=MOST_CONTEXT)
-    answer_tokens: Tokens | None = Field(None, ge=1, le=MOST_CONTEXT)
-    ttft_ms: Annotated[Number | None, Unit("MS")] = Field(None, ge=1, le=1e7)
-    ttft_percentile: Number = Field(95.0, ge=50, le=99.9)
+    heading: ClassVar[str] = "serving target"
 
-    shared_prefix_tokens: Tokens = Field(0, ge=0, le=MOST_CONTEXT)
-    peak_to_mean: Number = Field(1.0, ge=1, le=100)
-    api_usd_per_million: Usd | None = Field(None, ge=0, le=1e6)
+    requests_per_second: Annotated[Number | None, Unit("N")] = Field(
+        None,
+        ge=0.001,
+        le=1e6,
+        description="plan the cheapest GPUs that answer so many requests a second",
+    )
+    prompt_tokens: Tokens | None = Field(
+        None,
+        ge=1,
+        le=MOST_CONTEXT,
+        description="tokens of a prompt, of requests at a rate or of several users; without it"
+        " three quarters of the context",
+    )
+    answer_tokens: Tokens | None = Field(
+        None,
+        ge=1,
+        le=MOST_CONTEXT,
+        description="tokens of an answer; without it the rest of the context",
+    )
+    ttft_ms: Annotated[Number | None, Unit("MS")] = Field(
+        None, ge=1, le=1e7, description="most milliseconds to the first token of an answer"
+    )
+    ttft_percentile: Number = Field(
+        95.0,
+        ge=50,
+        le=99.9,
+        description="percent of the requests that get their first token within ttft_ms",
+    )
+
+    shared_prefix_tokens: Tokens = Field(
+        0,
+        ge=0,
+        le=MOST_CONTEXT,
+        description="tokens that all prompts begin with, which a server reads once",
+    )
+    peak_to_mean: Number = Field(
+        1.0,
+        ge=1,
+        le=100,
+        description="requests of the busiest time of a day over those of its mean; the plan bears"
+        " the busiest",
+    )
+    api_usd_per_million: Usd | None = Field(
+        None,
+        ge=0,
+        le=1e6,
+        description="US dollars that an API asks for a million tokens, in and out, to compare with",
+    )
 
     def target_within(self, context: int) -> ServingTarget | None:
         """The target, None where no rate is asked for; `context` is shared out where a length of
