@@ -6,10 +6,12 @@ import argparse
 import shutil
 import subprocess
 
+from pydantic import TypeAdapter
+
 from gpusizer.cli.output import Columns, print_answer, span, table
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.printable import json_text, printable
-from gpusizer.core.validation import fail, read_integer
+from gpusizer.core.validation import Count, fail
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.logs.llama_bench import MAX_CHARS, parse_llama_bench
 from gpusizer.logs.log_checks import ComparedSpeed, SpeedCheck, check_llama_bench
@@ -17,6 +19,7 @@ from gpusizer.text import say_note
 from gpusizer.usecases.sizer import Sizer
 
 PROGRAM = "llama-bench"
+_WHOLE = TypeAdapter[int](Count)
 _VERDICTS = {
     "in_band": "in the band",
     "below": "below the band",
@@ -111,7 +114,7 @@ def _failed(program: str, why: str) -> InvalidRequest:
 def _bounded(name: str, text: str, low: int, high: int) -> int:
     """A whole number within bounds. Raises InvalidRequest."""
     try:
-        number = read_integer(text)
+        number = _WHOLE.validate_python(text)
     except ValueError:
         raise fail(name, text, "not_an_integer") from None
     if not low <= number <= high:

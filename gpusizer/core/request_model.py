@@ -8,15 +8,16 @@ nothing else repeats them: validation, the shell's options, the endpoints' docum
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Self, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Self, Union, get_args, get_origin
 
 from annotated_types import Ge, Le
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from gpusizer.core.errors import InvalidRequest
-from gpusizer.core.validation import Refused, fail, read_integer
+from gpusizer.core.validation import Count, Refused, fail
 
 
 class RequestModel(BaseModel):
@@ -76,10 +77,15 @@ def _number_of(bounds: Iterator[object]) -> float | None:
     return next((bound for bound in bounds if isinstance(bound, int | float)), None)
 
 
+def without_none(annotation: Any) -> Any:
+    """The type that a field has where it is not None."""
+    is_union = get_origin(annotation) in (Union, UnionType)
+    return get_args(annotation)[0] if is_union else annotation
+
+
 def type_of(info: FieldInfo) -> type:
     """The type of a field's value: int, float, bool, str or tuple, whether or not None may be."""
-    parts = (part for part in get_args(info.annotation) if get_origin(part) is Annotated)
-    part: Any = next(parts, info.annotation)
+    part = without_none(info.annotation)
     if get_origin(part) is Annotated:
         part = get_args(part)[0]
     kind: type = get_origin(part) or part
@@ -90,7 +96,7 @@ def _first_refusal(
     known_fields: Mapping[str, FieldInfo], values: Mapping[str, object], error: ValidationError
 ) -> InvalidRequest:
     """The error of the first wrong field, in the order in which the fields were given."""
-    details = {detail["loc"][:1]: detail for detail in error.errors(include_url=False)}
+    details = {detail["loc"][:1]: detail for detail in reversed(error.errors(include_url=False))}
     for name, value in values.items():
         if name not in known_fields:
             return fail(str(name)[:40], value, "unknown_field")
@@ -99,16 +105,36 @@ def _first_refusal(
     raise error
 
 
-def _refusal(name: str, value: object, info: FieldInfo, detail: ErrorDetails) -> InvalidRequest:
-    """The error of a value that a reader refused or that is outside of the field's bounds."""
-    low, high = bounds_of(info)
-    bounds = {} if low is None or high is None else {"low": _shown(low), "high": _shown(high)}
-    refused = detail.get("ctx", {}).get("error")
+_OUTSIDE = ("greater_than_equal", "less_than_equal", "finite_number")
+_UNREADABLE = {
+    int: "not_an_integer",
+    float: "not_a_number",
+    bool: "not_a_boolean",
+    str: "not_text",
+    tuple: "not_a_list",
+}
+"""Reason of a value that pydantic cannot read, by the type of its field."""
+_WHOLE = TypeAdapter[int](Count)
+
+
+def _refusal(name: str, given: object, info: FieldInfo, detail: ErrorDetails) -> InvalidRequest:
+    """The typed error of one of pydantic's."""
+    type_, facts, kind = detail["type"], detail.get("ctx", {}), type_of(info)
+    refused = facts.get("error")
     if isinstance(refused, Refused):
-        facts = refused.facts or (bounds if refused.reason == "out_of_range" else {})
-        return fail(name, refused.value, refused.reason, **facts)
-    number = read_integer(value) if type_of(info) is int else value
-    return fail(name, number, "out_of_range", **bounds)
+        value = given if refused.value is None else refused.value
+        return fail(name, value, refused.reason, **refused.facts)
+    if type_ in _OUTSIDE:
+        value = _WHOLE.validate_python(given) if kind is int else given
+        low, high = (_shown(bound) for bound in bounds_of(info) if bound is not None)
+        return fail(name, value, "out_of_range", low=low, high=high)
+    if type_ == "too_long":
+        items = f"{facts['actual_length']} items"
+        return fail(name, items, "out_of_range", low=0, high=facts["max_length"])
+    value = detail["input"] if len(detail["loc"]) > 1 else given  # an item of a list
+    if type_ == "string_too_long":
+        return fail(name, value, "too_long")
+    return fail(name, value, _UNREADABLE[str if type_ == "string_type" else kind])
 
 
 def _shown(bound: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gpusizer.core.byte_ranges import Amount, Provenance, exactly, fitted
-from gpusizer.core.validation import Refused, read_text
+from gpusizer.core.validation import Refused
 from gpusizer.training.activations import Kept
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import TrainedShape
@@ -38,17 +38,17 @@ that they run on need so much more than plays of equal lengths: 0.05 in the mean
 """
 
 
-def read_lengths(value: object) -> str:
-    """Read how lengths vary: "fixed", "spread", or bounds as "512-4096". Raises Refused."""
-    text = read_text(value).lower()
+def read_lengths(text: str) -> str:
+    """Read how lengths vary: "fixed", "spread", or bounds as "512-4096". Raises ValueError."""
+    text = text.lower()
     if text in (FIXED, SPREAD):
         return text
     match = _BOUNDS.fullmatch(text)
     if match is None:
-        raise Refused(text[:40], "lengths_form")
+        raise Refused("lengths_form", text[:40])
     low, high = (int(digits.replace(",", "").replace("_", "") or 0) for digits in match.groups())
     if not 1 <= low <= high <= MOST_TOKENS:
-        raise Refused(text[:40], "lengths_form")
+        raise Refused("lengths_form", text[:40])
     return f"{low}-{high}"
 
 

@@ -15,10 +15,13 @@ from gpusizer.core.request_model import RequestModel, fields_of
 from gpusizer.fit.filters import NO_FILTER
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS
 from gpusizer.gpus.names import GpuRequest, parse_gpu_request
+from gpusizer.memory.kv_cache import ALIASES, BYTES_PER_ELEMENT
 from gpusizer.memory.workload import Workload
 from gpusizer.text import say_error
 from gpusizer.usecases.requests.request import CompareRequest, ListingRequest, SizeRequest
 from tests.any_json import any_json
+
+CACHE_TYPES = (*BYTES_PER_ELEMENT, *ALIASES)
 
 
 def test_defaults_are_made_visible() -> None:
@@ -64,9 +67,12 @@ def test_equal_requests_are_one_key() -> None:
         ("context", "32768", 32768),
         ("context", 4096.0, 4096),
         ("context", "131,072", 131_072),
+        ("context", "4096.0", 4096),
         ("kv_dtype", "FP8", "fp8"),
         ("kv_dtype", "Q8_0/f16", "q8_0/f16"),
         ("cpu_moe", "on", True),
+        ("cpu_moe", " Yes ", True),
+        ("cpu_moe", 1, True),
         ("memory_utilization", "0.85", 0.85),
         ("enforce_eager", "true", True),
         ("tensor_parallel", 4, 4),
@@ -143,6 +149,12 @@ def refusal(request: type[RequestModel], fields: dict[str, Any]) -> dict[str, An
         (SizeRequest, "usd_per_kwh", " 11 ", " 11 ", "out_of_range", (0, 10)),
         (SizeRequest, "max_usd", True, "True", "out_of_range", (1, 1e9)),
         (SizeRequest, "quantized_repos", "Some", "Some", "not_one_of", "list, sizes"),
+        (SizeRequest, "steps", "8,192", "8192", "out_of_range", (1, 1000)),
+        (SizeRequest, "quant", ["bf16"] * 65, "65 items", "out_of_range", (0, 64)),
+        (SizeRequest, "quant", ["bf16", 4], "4", "not_text", None),
+        (SizeRequest, "quant", ["bf16", "x" * 301], "x" * 80, "too_long", None),
+        (SizeRequest, "kv_dtype", "q8_0/int3", "int3", "not_one_of", ", ".join(CACHE_TYPES)),
+        (SizeRequest, "max_watts", "\ud800", "\ud800", "not_a_number", None),
         (SizeRequest, "colour", "", "", "unknown_field", None),
         (SizeRequest, "\ud800", 1, "1", "unknown_field", None),
         (CompareRequest, "gpus", None, "None", "not_a_list", None),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Self
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from gpusizer.core.request_model import fields_of, is_empty
-from gpusizer.core.validation import Flag, Refused, Texts, Unit, fail, listed, read_texts, written
+from gpusizer.core.validation import Flag, Refused, Text, Texts, Unit, fail
 from gpusizer.fit.machine_words import is_rig
 from gpusizer.gpus.names import parse_gpu_request
 from gpusizer.model.tasks import TASKS
@@ -23,18 +23,20 @@ from gpusizer.usecases.requests.request_fields import (
 from gpusizer.usecases.requests.workload_fields import SpeculationFields, WorkloadFields
 
 
-def _read_task(value: object) -> str:
-    if not isinstance(value, str):
-        raise Refused(value, "not_text")
-    task = value.strip().lower()
+def _read_task(text: str) -> str:
+    task = text.lower()
     if task and task not in TASKS:
-        raise Refused(value, "not_one_of", choices=", ".join(TASKS))
+        raise Refused("not_one_of", choices=", ".join(TASKS))
     return task
 
 
-def _read_licenses(value: object) -> tuple[str, ...]:
+def _once(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(texts))
+
+
+def _read_licenses(texts: tuple[str, ...]) -> tuple[str, ...]:
     """Identifiers of licences in lower case, each once."""
-    return tuple(dict.fromkeys(text.lower() for text in read_texts(value)))
+    return _once(tuple(text.lower() for text in texts))
 
 
 class ModelsRequest(QuantFields, GpuFields, RigFields, WorkloadFields, FilterFields, CostFields):
@@ -49,13 +51,13 @@ class ModelsRequest(QuantFields, GpuFields, RigFields, WorkloadFields, FilterFie
         alias="gpu",
         description='a GPU such as "4090" or "2x3090", or a machine: "3090 + 3060 + 64gb ram"',
     )
-    models: Annotated[
-        tuple[str, ...], listed(lambda value: tuple(dict.fromkeys(read_texts(value)))), Unit("IDS")
-    ] = Field((), description="model IDs to look at; without them those that come with gpusizer")
-    task: Annotated[str, written(_read_task), Unit("TASK")] = Field(
+    models: Annotated[Texts, AfterValidator(_once), Unit("IDS")] = Field(
+        (), description="model IDs to look at; without them those that come with gpusizer"
+    )
+    task: Annotated[Text, AfterValidator(_read_task), Unit("TASK")] = Field(
         "", alias="model_task", description=f"only models for {', '.join(TASKS)}"
     )
-    licenses: Annotated[tuple[str, ...], listed(_read_licenses), Unit("NAMES")] = Field(
+    licenses: Annotated[Texts, AfterValidator(_read_licenses)] = Field(
         (),
         alias="license",
         description="only models under these licences, by the Hub's names: apache-2.0, mit,"

@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, ClassVar, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from gpusizer.advice.conclusion.clauses import Kind
 from gpusizer.advice.policies import POLICIES
 from gpusizer.core.request_model import RequestModel, fields_of, is_empty
-from gpusizer.core.validation import Flag, Number, OneOf, Refused, Text, Unit, listed
+from gpusizer.core.validation import Flag, Number, OneOf, Refused, Text, Unit
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.machine_words import is_mixed, split_machines
 from gpusizer.gpus.catalogue import MAX_NAME_CHARS
@@ -21,10 +21,10 @@ from gpusizer.usecases.requests.request_fields import (
     CostFields,
     FilterFields,
     GpuFields,
+    Machines,
     ModelFields,
     QuantFields,
     RigFields,
-    read_machines,
     read_underscores,
 )
 from gpusizer.usecases.requests.workload_fields import LENGTHS, TargetFields, WorkloadFields
@@ -118,11 +118,9 @@ class SizeRequest(
         return replace(workload, context=tokens)
 
 
-def _read_gpus(value: object) -> tuple[str, ...]:
-    """At least one name."""
-    names = read_machines(value)
+def _not_empty(names: tuple[str, ...]) -> tuple[str, ...]:
     if not names:
-        raise Refused(value, "empty")
+        raise Refused("empty")
     return names
 
 
@@ -143,7 +141,7 @@ class CompareRequest(SizeRequest):
         )
     )
 
-    compared: Annotated[tuple[str, ...], listed(_read_gpus), Unit("NAMES")] = Field(
+    compared: Annotated[Machines, AfterValidator(_not_empty)] = Field(
         alias="gpus",
         description='GPUs with a count or not, such as "rtx 4090", "2x3090" and "m3 max 128gb";'
         ' of a Mac with its GPU cores, "m4 pro 24gb (16 cores)"',

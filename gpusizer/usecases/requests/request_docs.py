@@ -6,11 +6,10 @@ import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import get_args
 
 from pydantic.fields import FieldInfo
 
-from gpusizer.core.request_model import RequestModel, bounds_of, type_of
+from gpusizer.core.request_model import RequestModel, bounds_of, type_of, without_none
 from gpusizer.core.validation import OneOf, Unit
 
 _LONGEST_UNIT = 40
@@ -117,8 +116,7 @@ def _described(info: FieldInfo, name: str) -> FieldDescription:
 
 def _marks(info: FieldInfo) -> list[object]:
     """What annotates the type of a field, the outermost first; also where None may be."""
-    parts = get_args(info.annotation)
-    nested = [mark for part in parts for mark in getattr(part, "__metadata__", ())]
+    nested = getattr(without_none(info.annotation), "__metadata__", ())
     return [*reversed(info.metadata), *reversed(nested)]
 
 

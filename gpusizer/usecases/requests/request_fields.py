@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 from functools import cached_property
 from typing import Annotated, ClassVar
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from gpusizer.core.messages import Note
 from gpusizer.core.request_model import RequestModel
@@ -27,10 +27,10 @@ from gpusizer.core.validation import (
     Usd,
     Watts,
     Years,
+    are_texts,
     fail,
-    listed,
     read_text,
-    read_texts,
+    split_commas,
 )
 from gpusizer.fit.demands import DEFAULT_MAX_LOSS, NO_LIMIT, Demands
 from gpusizer.fit.filters import IN_PRODUCTION, STATUSES, GpuFilter
@@ -50,16 +50,17 @@ MOST_GB = 100_000
 _STATUS = OneOf((*STATUSES, IN_PRODUCTION))
 
 
-def _read_statuses(value: object) -> tuple[str, ...]:
-    return tuple(map(_STATUS.read, read_texts(value)))
+def _read_statuses(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(_STATUS.read, texts))
 
 
-def read_machines(value: object) -> tuple[str, ...]:
-    """Machines: a list, or text with commas; memory alone belongs to the one before it."""
-    return read_texts(split_machines(read_texts(value)))
+def _split_machines(value: object) -> object:
+    items = split_commas(value)
+    return split_machines(items) if are_texts(items) else items
 
 
-Machines = Annotated[tuple[str, ...], listed(read_machines), Unit("NAMES")]
+Machines = Annotated[Texts, BeforeValidator(_split_machines)]
+"""A list of machines, or text with commas; memory alone belongs to the one before it."""
 
 
 def read_underscores(value: object) -> str:
@@ -255,7 +256,7 @@ class FilterFields(RequestModel):
     software: Texts = Field(
         (), description="only these software stacks: CUDA, ROCm, Metal, oneAPI, CANN, …"
     )
-    statuses: Annotated[tuple[str, ...], listed(_read_statuses), Unit("NAMES")] = Field(
+    statuses: Annotated[Texts, AfterValidator(_read_statuses)] = Field(
         (), alias="status", description=f"only cards that are {', '.join(_STATUS.choices)}"
     )
     rentable: Flag | None = Field(

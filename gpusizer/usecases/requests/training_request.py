@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, ClassVar, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from gpusizer.core.request_model import RequestModel, is_empty
 from gpusizer.core.tables import toml_of
@@ -23,7 +23,6 @@ from gpusizer.core.validation import (
     Usd,
     fail,
     read_text,
-    written,
 )
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS
 from gpusizer.gpus.names import MAX_COUNT
@@ -142,7 +141,7 @@ class MemoryFields(RequestModel):
     packed: Flag | None = Field(
         None, description="true when all sequences have the full length, false when they vary"
     )
-    lengths: Annotated[str, written(read_lengths), Unit("LENGTHS")] | None = Field(
+    lengths: Annotated[Text, AfterValidator(read_lengths), Unit("LENGTHS")] | None = Field(
         None,
         description="how lengths vary, in place of packed: fixed, spread (few are as long as"
         " sequence_length), or the shortest and the longest in tokens, such as 512-4096, which"

@@ -7,7 +7,7 @@ from dataclasses import fields
 from functools import cached_property
 from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from gpusizer.core.request_model import RequestModel
 from gpusizer.core.validation import (
@@ -23,8 +23,6 @@ from gpusizer.core.validation import (
     Unit,
     Usd,
     fail,
-    read_text,
-    written,
 )
 from gpusizer.fit.demands import ServingLoad
 from gpusizer.gpus.names import MAX_COUNT
@@ -46,21 +44,20 @@ _CACHE_TYPE = OneOf((*BYTES_PER_ELEMENT, *ALIASES))
 _MONTH = re.compile(r"20\d\d-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?")
 
 
-def _read_cache_types(value: object) -> str:
+def _read_cache_types(text: str) -> str:
     """One type, or those of keys and values: "q8_0/f16"."""
-    keys, *values = read_text(value).split("/", 1)
+    keys, *values = text.split("/", 1)
     return "/".join(map(_CACHE_TYPE.read, (keys, *values)))
 
 
-def _read_month(value: object) -> str:
+def _read_month(text: str) -> str:
     """A month or a day in the order of ISO 8601, which sorts as text."""
-    text = read_text(value)
     if not _MONTH.fullmatch(text):
-        raise Refused(text, "not_a_month")
+        raise Refused("not_a_month", text)
     return text
 
 
-_Month = Annotated[str, written(_read_month)]
+_Month = Annotated[Text, AfterValidator(_read_month)]
 
 
 class UseFields(RequestModel):
@@ -76,7 +73,7 @@ class UseFields(RequestModel):
         " lengths stated, their sum unless another than the usual context is",
     )
     concurrency: Count = Field(1, ge=1, le=MOST_USERS, description="sequences in flight at once")
-    kv_dtype: Annotated[str, written(_read_cache_types), Unit("TYPE")] = Field(
+    kv_dtype: Annotated[Text, AfterValidator(_read_cache_types), Unit("TYPE")] = Field(
         "auto",
         description=f"type of the KV cache: auto, {', '.join(BYTES_PER_ELEMENT)}, or those of keys"
         ' and values, such as "q8_0/f16"',
