@@ -52,8 +52,11 @@ class RequestModel(BaseModel):
 
     @property
     def stated(self) -> dict[str, object]:
-        """The fields that the request states, by their names, as `from_fields` takes them."""
-        return self.model_dump(by_alias=True, exclude_unset=True)
+        """The checked values of the fields that were given, as `model_copy(update=…)` takes them.
+
+        Values that are made of fields are properties, never cached ones, which a copy would keep.
+        """
+        return self.model_dump(exclude_unset=True)
 
 
 def fields_of(model: type[RequestModel]) -> dict[str, FieldInfo]:

@@ -105,8 +105,8 @@ class Sizer:
         profile = read_draft(request, self.profiled(snapshot), self.fetch, self.parse, budget)
         about: tuple[Note, ...] = _read_as(request.model, ref)
         if request.as_card:
-            fields, note = with_authors_terms(request.stated, snapshot.card, profile)
-            request, profile, unread = as_authors_draft(fields, profile, self.fetch, budget)
+            request, note = with_authors_terms(request, snapshot.card, profile)
+            request, profile, unread = as_authors_draft(request, profile, self.fetch, budget)
             about = (*about, note, *unread)
         return Question.of(request, ref, snapshot, profile, budget, about)
 

@@ -19,7 +19,7 @@ from gpusizer.usecases.model_card.asking import Asking
 from gpusizer.usecases.model_card.own_terms import is_about, taken_command
 from gpusizer.usecases.model_card.verdicts import MOST_ASKED, CardVerdict, judge
 from gpusizer.usecases.report import Report
-from gpusizer.usecases.requests.request import SizeRequest
+from gpusizer.usecases.requests.request import CompareRequest, SizeRequest
 from gpusizer.usecases.sizer import Sizer
 from scrapers.readme.model_card import read_card
 from tests.asking import size
@@ -129,6 +129,13 @@ def test_as_card_takes_the_arguments_over() -> None:
     own |= {"memory_utilization": 0.85, "max_num_seqs": 16, "quant": "native", "concurrency": 3}
     asked = size(embedded_sizer(), {"model": MODEL, "top": 1, **own})
     assert as_card.estimates == asked.estimates
+
+
+def test_a_comparison_takes_the_arguments_over_too() -> None:
+    asked = CompareRequest.from_fields({"model": MODEL, "gpus": "2x4090", "as_card": True})
+    workload = sizer_with(COMMAND).compare(asked).workload
+    assert workload is not None
+    assert (workload.engine, workload.context) == ("vllm", 32768)
 
 
 def test_as_card_without_a_command() -> None:

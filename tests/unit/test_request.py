@@ -129,6 +129,18 @@ def test_impossible_values_name_their_field(field: str, value: Any) -> None:
     assert reason.startswith("not_") or reason in ("out_of_range", "too_long", "unknown_field")
 
 
+def test_a_copy_keeps_nothing_that_was_made_of_other_values() -> None:
+    """`model_copy` takes over whatever a request has cached."""
+    request = SizeRequest.from_fields({"context": 4096, "used_gb": 2, "vendor": "AMD"})
+    made = ("workload", "own_memory", "filters", "assumptions")
+    assert all(getattr(request, name) for name in made)
+    other = {"context": 2048, "used_gb": 1.0, "vendors": (), "host_usd": 7.0}
+    copy = request.model_copy(update=other)
+    asked = SizeRequest.from_fields({"context": 2048, "used_gb": 1, "host_usd": 7})
+    assert copy == asked
+    assert [getattr(copy, name) for name in made] == [getattr(asked, name) for name in made]
+
+
 def test_lists_may_be_written_with_commas() -> None:
     request = SizeRequest.from_fields({"quant": "q4_k_m, bf16", "gpu": ["4090", "2x3090"]})
     assert request.quants == ("q4_k_m", "bf16")

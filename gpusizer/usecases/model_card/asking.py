@@ -17,7 +17,7 @@ from gpusizer.memory.quants import Quant
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 from gpusizer.usecases.model_card.own_terms import quant_of, terms_of
-from gpusizer.usecases.requests.request import SizeRequest
+from gpusizer.usecases.requests.request import AuthorTerms, SizeRequest
 from gpusizer.usecases.requests.resolution import resolve_workload
 from gpusizer.usecases.requests.selection import select_quants
 
@@ -92,7 +92,7 @@ class Asking:
         terms = {"context": self.request.context, **terms_of(statement, self.profile)}
         if statement.kind != "command":
             terms |= {"tensor_parallel": None, "pipeline_parallel": None}
-        request = SizeRequest.from_fields({"model": self.profile.repo_id, **terms})
+        request = AuthorTerms.from_fields(terms)
         workload, _ = resolve_workload(request.workload, self.profile)
         selection = select_quants(request.quants, self.profile, workload.engine)
         quant, is_native = selection.shown[0]

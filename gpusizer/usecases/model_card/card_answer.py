@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gpusizer.core.messages import Note
@@ -16,6 +16,7 @@ from gpusizer.usecases.model_card.verdicts import (
     judge,
     judged_without_asking,
 )
+from gpusizer.usecases.requests.request import AuthorTerms, SizeRequest
 
 _CONTRACT = (
     "kind",
@@ -78,16 +79,17 @@ def _distinct(statements: Sequence[ModelCardStatement]) -> list[ModelCardStateme
 
 
 def with_authors_terms(
-    fields: Mapping[str, object], card: ModelCard | None, profile: ModelProfile
-) -> tuple[dict[str, object], Note]:
+    request: SizeRequest, card: ModelCard | None, profile: ModelProfile
+) -> tuple[SizeRequest, Note]:
     """The request with the arguments of the author's command, and a note on what was taken."""
     command = taken_command(card.statements, profile.repo_id) if card else None
     if command is None:
-        return dict(fields), Note("card_no_command")
+        return request, Note("card_no_command")
     terms = terms_of(command, profile)
     if command.command is not None and command.command.draft_model:
         terms["draft_model"] = command.command.draft_model
-    return {**fields, **terms}, Note("card_command_taken", line=command.line)
+    taken = AuthorTerms.from_fields(terms).stated
+    return request.model_copy(update=taken), Note("card_command_taken", line=command.line)
 
 
 def _statement_json(judged: JudgedStatement) -> dict[str, object]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
 from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -106,7 +105,7 @@ class SizeRequest(
                 return super().from_fields({**fields, "gpu": None, "rig": machines[0]})
         return super().from_fields(fields)
 
-    @cached_property
+    @property
     def workload(self) -> Workload:
         """Of several users whose prompts and answers have stated lengths, each needs room for
         these alone, unless the request names another context than the usual one. (Forms and
@@ -116,6 +115,10 @@ class SizeRequest(
         if tokens is None or workload.concurrency < 2 or self.context != DEFAULT_CONTEXT:
             return workload
         return replace(workload, context=tokens)
+
+
+class AuthorTerms(QuantFields, WorkloadFields):
+    """The fields of a size request that a model card states."""
 
 
 def _not_empty(names: tuple[str, ...]) -> tuple[str, ...]:

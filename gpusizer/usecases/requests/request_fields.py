@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from functools import cached_property
 from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -88,7 +87,7 @@ class OwnMemoryFields(RequestModel):
         ' of one card alone, "4090 (20992 MiB free)"; of a Mac or an APU its GPU limit',
     )
 
-    @cached_property
+    @property
     def own_memory(self) -> OwnMemory:
         """What is free on the named GPUs. Raises InvalidRequest where it is said in both ways."""
         if self.used_gb is not None and self.usable_gb is not None:
@@ -275,7 +274,7 @@ class FilterFields(RequestModel):
         None, ge=1, le=1e6, description="most that all boards together may draw"
     )
 
-    @cached_property
+    @property
     def filters(self) -> GpuFilter:
         """The fields as rankings take them."""
         return GpuFilter(**{field.name: getattr(self, field.name) for field in fields(GpuFilter)})
@@ -323,7 +322,7 @@ class CostFields(DiskFields):
         description="speed of the network that weights are downloaded over, in Gbit/s",
     )
 
-    @cached_property
+    @property
     def assumptions(self) -> CostAssumptions:
         """The fields as costs take them."""
         names = [field.name for field in fields(CostAssumptions)]

@@ -4,7 +4,7 @@ reads the second model of a request, which guesses tokens."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from gpusizer.core.errors import InvalidModelId, InvalidRequest, ModelUnreadable
@@ -209,7 +209,7 @@ def read_draft(
 
 
 def as_authors_draft(
-    fields: Mapping[str, object], profile: ModelProfile, fetch: Fetch, budget: TimeBudget
+    request: SizeRequest, profile: ModelProfile, fetch: Fetch, budget: TimeBudget
 ) -> tuple[SizeRequest, ModelProfile, tuple[Note, ...]]:
     """The author's request, and the profile with the draft model of his command.
 
@@ -217,14 +217,13 @@ def as_authors_draft(
     note: the visitor has not asked for it by name. A card names repositories of the Hub alone,
     never a folder of the machine that reads it.
     """
-    request = SizeRequest.from_fields(fields)
     if request.draft_model == (profile.draft.profile.repo_id if profile.draft else ""):
         return request, profile, ()
     try:
         return request, read_draft(request, profile, fetch, parse_model_ref, budget), ()
     except (ModelUnreadable, InvalidModelId):
         left_out = Note("card_draft_left_out", draft=request.draft_model[:_MOST_NAME_CHARS])
-        alone = SizeRequest.from_fields({**fields, "draft_model": ""})
+        alone = request.model_copy(update={"draft_model": ""})
         return alone, replace(profile, draft=None), (left_out,)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -242,7 +241,7 @@ class TrainingRequest(ModelFields, GpuFields, RankingFields, PlanFields):
             named.add("sequence_length")
         return tuple(name for name in PLAN_FIELDS if name in named)
 
-    @cached_property
+    @property
     def plan(self) -> TrainingPlan:
         """The settings that were given, with defaults for the others. Raises InvalidRequest."""
         gpus = self.gpu_count or 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields
-from functools import cached_property
 from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -214,7 +213,7 @@ class DiffusersFields(RequestModel):
 class WorkloadFields(UseFields, SpeculationFields, EngineFields, LlamaCppFields, DiffusersFields):
     """Everything that a Workload holds."""
 
-    @cached_property
+    @property
     def workload(self) -> Workload:
         """The fields as the estimators take them."""
         return Workload(**{field.name: getattr(self, field.name) for field in fields(Workload)})
