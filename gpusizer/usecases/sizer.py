@@ -20,6 +20,7 @@ from gpusizer.fit.preference import best_way, one_for_all
 from gpusizer.fit.study import Study
 from gpusizer.gpus import Catalogue
 from gpusizer.gpus.own_cards import OwnCards, with_used_memory
+from gpusizer.gpus.own_memory import NOTHING_STATED, OwnMemory
 from gpusizer.hub.listed_models import Lister, QuantizedRepo
 from gpusizer.hub.model_ref import ModelRef, ParseRef, is_repo_id, parse_model_ref
 from gpusizer.hub.snapshot import Fetch, RepoSnapshot
@@ -289,25 +290,33 @@ class Sizer:
         Raises any GpusizerError.
         """
         if request.model:
-            question = self.question(request)
-            asked = question.study
-            named = find_named(request.compared, None, self.catalogue, request.own_memory)
-            own = [best_on_named(question.study, gpu, request) for gpu in named]
-            pair = one_for_all(question.study, own)
-            if pair is not None:
-                question = question.among([pair])
-                named = [replace(n, boards=w.boards) for n, w in zip(named, own, strict=True)]
-            return self._side_by_side(question, named, asked)
-        named = find_named(request.compared, None, self.catalogue, request.own_memory)
+            return self.compared(self.question(request), request.compared, alike=True)
+        return self.listed(request.compared, request.own_memory)
+
+    def listed(self, gpus: Sequence[str], memory: OwnMemory = NOTHING_STATED) -> Comparison:
+        """GPUs side by side without a model. Raises as `compare` does."""
+        named = find_named(gpus, None, self.catalogue, memory)
         return Comparison(tuple(ComparedGpu(n.gpu, n.boards, None) for n in named), None, None)
 
     def compared(
-        self, question: Question, gpus: Sequence[str], *, advised: bool = True
+        self,
+        question: Question,
+        gpus: Sequence[str],
+        *,
+        alike: bool = False,
+        advised: bool = True,
     ) -> Comparison:
-        """GPUs side by side, with the way that the ranking prefers on each. Raises as `compare`
-        does."""
-        named = find_named(gpus, None, self.catalogue, question.request.own_memory)
-        return self._side_by_side(question, named, question.study, advised=advised)
+        """GPUs side by side, with the way that the ranking prefers on each, or, if `alike`, in one
+        quantization for all. Raises as `compare` does."""
+        asked, request = question.study, question.request
+        named = find_named(gpus, None, self.catalogue, request.own_memory)
+        if alike:
+            ways = [best_on_named(asked, gpu, request) for gpu in named]
+            pair = one_for_all(asked, ways)
+            if pair is not None:
+                question = question.among([pair])
+                named = [replace(n, boards=w.boards) for n, w in zip(named, ways, strict=True)]
+        return self._side_by_side(question, named, asked, advised=advised)
 
     def _side_by_side(
         self, question: Question, named: Sequence[NamedGpu], asked: Study, *, advised: bool = True

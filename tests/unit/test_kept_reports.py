@@ -68,6 +68,7 @@ def test_a_report_that_anybody_may_read_is_worked_out_once(handlers: Handlers) -
     once = Counting.reports
     ask(handlers, None)
     handlers.draw(f"model={MODEL}")
+    assert handlers.share(f"model={MODEL}", '[["take", "csv"]]')
     assert once > 0 and Counting.reports == once
     assert reports_left() == 1
 

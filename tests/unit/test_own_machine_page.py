@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from urllib.parse import parse_qs, urlencode
 
 import pytest
 
+from gpusizer.core.errors import InvalidRequest
+from gpusizer.core.request_model import RequestModel
 from gpusizer.text import LANGUAGES, Language
-from gpusizer.ui.page.answering import answer, compare, rank
+from gpusizer.ui.page.answering import answer, compare, report_of
 from gpusizer.ui.page.asked import FormCall, Wish
 from gpusizer.ui.page.forms import FORMS, OF_NAMED_GPUS, OWN_FIELDS
 from gpusizer.ui.page.other_tabs import Questions
@@ -16,6 +19,8 @@ from gpusizer.ui.page.picked_memory import on_possible_gpus
 from gpusizer.ui.presenters.beside.side_by_side import side_by_side_html
 from gpusizer.ui.presenters.choices import MAX_PICKS
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.ui.server.reading import RANKED
+from gpusizer.usecases.requests.request import SizeRequest
 from tests.pages import ENGLISH, LLAMA, Page, page_handlers
 from tests.sizers import embedded_sizer
 
@@ -70,15 +75,59 @@ def test_an_address_fills_the_fields_of_every_tab_and_opens_their_folds() -> Non
 @pytest.mark.parametrize(
     "name", [*FORMS["size"].machine, "requests_per_second", "acceptance_rate", "ttft_ms"]
 )
-@pytest.mark.parametrize("text", ["many", "-1", "<b>", "1e5", "nan", "1" * 40])
-def test_what_is_no_number_leaves_its_field_empty(name: str, text: str) -> None:
+@pytest.mark.parametrize("text", ["many", "-1", "<b>", "1e12", "nan", "1" * 40])
+def test_what_the_request_refuses_leaves_its_field_empty(name: str, text: str) -> None:
     outputs = loaded(urlencode({name: text}))
     assert [value for value in outputs.values() if isinstance(value, float)] == []
+    with pytest.raises(InvalidRequest):
+        SizeRequest.from_fields({name: text})
+
+
+def test_a_field_shows_a_number_as_the_request_reads_it() -> None:
+    form = PageState(LLAMA, {"gpu_usd": "1e3", "context": "8,192"}).form
+    assert (form["gpu_usd"], form["context"]) == (1000.0, 8192)
+
+
+def test_a_page_checks_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of its address; headline, places, pictures and files are made of it."""
+    checked: list[type[RequestModel]] = []
+    validate = SizeRequest.model_validate
+
+    def counted(cls: type[RequestModel], fields: object) -> object:
+        checked.append(cls)
+        return validate(fields) if cls is SizeRequest else pytest.fail(f"checks a {cls}")
+
+    monkeypatch.setattr(RequestModel, "model_validate", classmethod(counted))
+    handlers = page_handlers()
+    address = {"model": LLAMA, "gpu": "3060 + 64 GB RAM", "gpus": "4090,2x3090", "context": "4097"}
+    *_, shown = handlers.ask(FormCall({}, "", (Wish("load", urlencode(address)),)))
+    assert "RTX 3060" in shown["answer"].partition("</h2>")[0]
+    assert shown["cards"].count("data-remove") == 2
+    assert handlers.draw(shown["query"])["memory"]
+    (taken,) = json.loads(handlers.share(shown["query"], '[["take", "json"]]'))
+    assert len(json.loads(taken["text"])["ranking"]) == RANKED
+    assert checked == [SizeRequest]
+
+
+def test_what_is_wrong_with_the_machine_leaves_the_ranking() -> None:
+    wrong = PageState(LLAMA, {"gpu": "4090", "ram_gb": "0.5"})
+    shown = answer(embedded_sizer(), wrong)
+    assert shown.report.ranking and isinstance(shown.own, InvalidRequest)
+    assert shown.own.fields["field"] == "ram_gb"
+    with pytest.raises(InvalidRequest, match="context"):
+        answer(embedded_sizer(), wrong.stating({"context": "0"}))
+
+
+def test_an_address_names_as_many_places_as_a_request_may() -> None:
+    state = PageState.from_query(urlencode({"gpus": ",".join(["4090"] * 500)}))
+    assert len(state.gpus or ()) == 64
+    (long,) = PageState.from_query(urlencode({"gpus": "x" * 2000})).gpus or ()
+    assert len(long) == 300
 
 
 def test_a_ranking_of_all_is_asked_without_what_counts_for_named_gpus() -> None:
     sizer = embedded_sizer()
-    report = rank(sizer, OWN)
+    report = report_of(sizer, OWN)
     codes = {note.code for note in report.notes}
     assert not codes & {"own_memory_not_applied", "own_prices_need_a_gpu"}
     assert report.request.usd_per_kwh == 0.4 and report.request.disk_gb_per_s == 3.2
@@ -112,14 +161,16 @@ def test_a_price_that_nobody_knows_is_left_out() -> None:
 
 def test_memory_in_use_is_stated_of_every_gpu() -> None:
     catalogue = embedded_sizer().catalogue
-    assert on_possible_gpus(OWN, catalogue) == (OWN, ())
-    picked = PageState("", {"usable_gb": "20.5"}, ("2x4090", "3070", "3090 (10 GB free)"))
-    state, refusals = on_possible_gpus(picked, catalogue)
-    assert state.gpus == ("2x4090 (20.500 GB free)", "3070", "3090 (10 GB free)")
-    assert state.stated == {}
+    assert on_possible_gpus(OWN.request, ("4090",), catalogue) == (OWN.request, ("4090",), ())
+    free = PageState("", {"usable_gb": "20.5"}).request
+    picked = ("2x4090", "3070", "3090 (10 GB free)")
+    request, gpus, refusals = on_possible_gpus(free, picked, catalogue)
+    assert gpus == ("2x4090 (20.500 GB free)", "3070", "3090 (10 GB free)")
+    assert request == PageState().request
     assert [error.fields["reason"] for error in refusals] == ["free_memory_beyond"]
-    held, _ = on_possible_gpus(PageState("", {"used_gb": "9"}, ("4090", "3070")), catalogue)
-    assert held.gpus == ("4090 (9.000 GB used)", "3070")
+    used = PageState("", {"used_gb": "9"}).request
+    _, gpus, _ = on_possible_gpus(used, ("4090", "3070"), catalogue)
+    assert gpus == ("4090 (9.000 GB used)", "3070")
 
 
 def test_a_gpu_that_cannot_have_that_is_counted_whole_and_said_so() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gpusizer.text import LANGUAGES, Language
-from gpusizer.ui.page.answering import answer, compare, rank
+from gpusizer.ui.page.answering import answer, compare, report_of
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.beside.side_by_side import side_by_side_html
 from gpusizer.ui.presenters.pieces.words import Words
@@ -40,7 +40,7 @@ def test_the_form_and_the_address_say_the_same() -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_plan_is_a_table(language: Language) -> None:
-    words, report = Words(language), rank(embedded_sizer(), QUESTION)
+    words, report = Words(language), report_of(embedded_sizer(), QUESTION)
     assert report.serving_plan is not None
     html = str(serving_plan_html(report.serving_plan, report.profile, words))
     first = report.serving_plan.rows[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -24,7 +24,7 @@ from gpusizer.usecases.comparison import ComparedGpu, Comparison
 from gpusizer.usecases.figures.pictures import Pictures, pictures_of
 from gpusizer.usecases.report import EstimateRow, Report
 from gpusizer.usecases.requests.question import Question
-from gpusizer.usecases.requests.request import CompareRequest, SizeRequest
+from gpusizer.usecases.requests.request import SizeRequest
 from gpusizer.usecases.sizer import Sizer
 
 Stored = Callable[[str], RepoSnapshot | None]
@@ -65,17 +65,31 @@ class Reports:
         return report
 
 
+def first_of(report: Report, top: int) -> Report:
+    """Return the report with the first `top` GPUs of its ranking, as a request for these has it."""
+    if not report.request.top:
+        request = report.request.model_copy(update={"top": top})
+        report = replace(report, request=request, ranking=report.ranking[:top])
+    return report
+
+
 def remembering(sizer: Sizer) -> Sizer:
     """Return a Sizer for all requests of one answer, which reads each repository once."""
     return sizer.reading(cache(sizer.fetch))
 
 
-def question_of(sizer: Sizer, state: PageState, top: int = 0) -> Question:
-    """Study the question of a page; its ranking has `top` GPUs, or all for 0, but no more than the
-    plan for a load shows: each of its rows is simulated. Raises any GpusizerError."""
-    asked = state.about_every_gpu.fields
-    fields = {**asked, "top": top or (PLAN_ROWS if "requests_per_second" in asked else 0)}
-    return sizer.question(SizeRequest.from_fields(fields))
+def question_of(sizer: Sizer, state: PageState) -> Question:
+    """Study the question of a page; its ranking has all GPUs, but no more than the plan for a load
+    shows: each of its rows is simulated. Raises any GpusizerError."""
+    request = state.about_every_gpu
+    top = 0 if request.requests_per_second is None else PLAN_ROWS
+    return sizer.question(request.model_copy(update={"top": top}))
+
+
+def report_of(sizer: Sizer, state: PageState, reports: Reports | None = None) -> Report:
+    """Return the one report of a page, of which the visitor's files are made too. Raises any
+    GpusizerError."""
+    return (reports or Reports()).report(sizer, question_of(sizer, state))
 
 
 def answer(sizer: Sizer, state: PageState, reports: Reports | None = None) -> PageAnswer:
@@ -102,15 +116,13 @@ def sample_answer(sizer: Sizer, model: str, stored: Stored) -> PageAnswer | None
 def _own(sizer: Sizer, state: PageState, question: Question) -> Conclusion | GpusizerError | None:
     """Conclude of the visitor's machine as of a request that names it, else of the GPUs that he has
     picked; None where there are neither, or a pick cannot be had so, which is said beside it."""
-    own: Mapping[str, object] = state.fields
+    if not state.machines and not state.own_gpus:
+        return None
     try:
+        request = state.request
         if not state.machines:
-            picked = replace(state, gpus=state.own_gpus)
-            possible, _ = on_possible_gpus(picked, sizer.catalogue)
-            own = {**possible.fields, "gpu": list(possible.gpus or ())}
-        if not own.get("gpu"):
-            return None
-        request = SizeRequest.from_fields({**own, "card": False})
+            request, gpus, _ = on_possible_gpus(request, state.own_gpus, sizer.catalogue)
+            request = request.model_copy(update={"gpus": gpus})
         return sizer.conclusion(question.asking(request))
     except GpusizerError as error:
         return error if state.machines else None
@@ -132,14 +144,8 @@ def _picked(sizer: Sizer, state: PageState, question: Question) -> Sequence[Comp
     try:
         compared = compare(sizer, state, question, advised=False)
     except InvalidRequest:
-        gpus = {"gpus": list(state.places)}
-        compared = sizer.compare(CompareRequest.from_fields(gpus))
+        compared = sizer.listed(state.places)
     return compared.items if compared else ()
-
-
-def rank(sizer: Sizer, state: PageState, top: int = 0) -> Report:
-    """Return the report with the first `top` GPUs, or all for 0. Raises any GpusizerError."""
-    return sizer.report(question_of(sizer, state, top))
 
 
 def compare(
@@ -157,12 +163,11 @@ def compare(
     """
     if not state.places:
         return None
-    state, _ = on_possible_gpus(state.picking(state.places), sizer.catalogue)
-    request = CompareRequest.from_fields({**state.fields, "gpus": list(state.gpus or ())})
-    if plans == "same" or not request.model:
-        return sizer.compare(request)
+    request, gpus, _ = on_possible_gpus(state.request, state.places, sizer.catalogue)
+    if not request.model:
+        return sizer.listed(gpus, request.own_memory)
     question = question.asking(request) if question else sizer.question(request)
-    return sizer.compared(question, request.compared, advised=advised)
+    return sizer.compared(question, gpus, alike=plans == "same", advised=advised)
 
 
 def _tiers(sizer: Sizer, question: Question, report: Report) -> tuple[Tier, ...]:

@@ -3,7 +3,6 @@ those of the request that the tab asks; its words are `page.field.<name>.*`."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -49,7 +48,6 @@ FieldValue = str | float | bool
 """What a component of a form holds; a number that is empty has the text ""."""
 
 _MAX_CHARS = 300
-_DECIMAL = re.compile(r"\d{1,12}(\.\d{1,12})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +105,9 @@ class Form:
         return self.texts(texts | {name: self._known(name, texts[name]) for name in flags})
 
     def values(self, texts: Mapping[str, str], names: Iterable[str] = ()) -> dict[str, FieldValue]:
-        """What `names`, or all fields, hold for these texts: empty where a number cannot be read,
-        and as usual where a menu lacks the choice. The answer says what is wrong with it."""
+        """What `names`, or all fields, hold for these texts: empty where the request refuses a
+        number, and as usual where a menu lacks the choice. The answer says what is wrong with
+        it."""
         return {name: self._value(name, texts.get(name, "")) for name in names or self.names}
 
     def fields(self, texts: Mapping[str, str]) -> dict[str, str]:
@@ -117,22 +116,26 @@ class Form:
         return {name: text for name, text in (usual | {**texts}).items() if text}
 
     def _value(self, name: str, text: str) -> FieldValue:
-        if not text:
-            text = self.usual(name)
-        if name in MENUS and name not in OPEN_MENUS:
-            return self._known(name, text)
-        kind = self.kind(name)
-        if kind is bool:
-            return text == "true"
-        return whole_number(text) if kind is int else decimal(text) if kind is float else text
+        text, kind = text or self.usual(name), self.kind(name)
+        if kind is str and (name not in MENUS or name in OPEN_MENUS):
+            return text
+        if kind is bool or kind is str:
+            known = self._known(name, text)
+            return known == "true" if kind is bool else known
+        read = self._read(name, text)
+        return read if isinstance(read, int | float) else ""
 
     def _known(self, name: str, text: str) -> str:
         """The choice or "true" that a text spells, as usual where it is none."""
+        read = number_text(self._read(name, text)).lower()
+        return read if read and read in MENUS.get(name, (read,)) else self.usual(name)
+
+    def _read(self, name: str, text: str) -> object:
+        """What the request reads of a text, None where it refuses it."""
         try:
-            read = number_text(_reader(self.request, name).validate_python(text)).lower()
+            return _reader(self.request, name).validate_python(text)
         except ValidationError:
-            return self.usual(name)
-        return read if read in MENUS.get(name, (read,)) else self.usual(name)
+            return None
 
 
 FORMS: Mapping[str, Form] = {
@@ -177,16 +180,6 @@ def number_text(value: object) -> str:
     if value is True:
         return "true"
     return f"{value:.12g}" if isinstance(value, float) else str(value)
-
-
-def decimal(text: str) -> float | str:
-    """Return the number that a field shows, "" for what is none."""
-    return float(text) if _DECIMAL.fullmatch(text) else ""
-
-
-def whole_number(text: str) -> int | str:
-    """Return the whole number that a field shows, "" for what is none."""
-    return int(text) if text.removeprefix("-").isdecimal() and len(text) < 16 else ""
 
 
 @cache

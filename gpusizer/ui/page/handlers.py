@@ -16,7 +16,15 @@ from gpusizer.fit.machine_words import is_mixed, split_machines
 from gpusizer.gpus import saved_gpus
 from gpusizer.hub.reading_steps import OnStep, watched
 from gpusizer.text import Language
-from gpusizer.ui.page.answering import Reports, answer, compare, pictures, rank, remembering
+from gpusizer.ui.page.answering import (
+    Reports,
+    answer,
+    compare,
+    first_of,
+    pictures,
+    remembering,
+    report_of,
+)
 from gpusizer.ui.page.asked import START, FormCall, Repicked, Shown, wishes_of
 from gpusizer.ui.page.forms import FORMS, OWN_FIELDS, SEVERAL
 from gpusizer.ui.page.other_tabs import Listening, Questions
@@ -235,7 +243,8 @@ class Handlers(Listening):
         """Return the page's answer as files for the browser to save, those that were asked for."""
         state = PageState.from_query(query)
         kinds = dict.fromkeys(wish.value for wish in wishes_of(wishes) if wish.kind == "take")
-        report = attempt(lambda: rank(self._of(token), state, RANKED))
+        sizer, reports = self._of(token), self._reports_of(token)
+        report = attempt(lambda: first_of(report_of(sizer, state, reports), RANKED))
         if isinstance(report, GpusizerError):
             return ""
         files = [download(report, kind, self.words) for kind in kinds]
@@ -352,8 +361,7 @@ class Handlers(Listening):
         whole."""
         if comparison is None:
             return self._no_cards(state.model, message)
-        placed = state.picking(state.places)
-        _, refusals = on_possible_gpus(placed, self._sizer.catalogue)
+        *_, refusals = on_possible_gpus(state.request, state.places, self._sizer.catalogue)
         whole = [self.words("own.whole", why=self.words.error(error)) for error in refusals]
         messages = " ".join(filter(None, (message, *whole)))
         return side_by_side_html(

@@ -1,24 +1,33 @@
-"""PageState: the question on the page, read from and written to the query string."""
+"""PageState: the question on the page, its checked request, and its query string."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl
 
+from gpusizer.core.errors import InvalidRequest
 from gpusizer.fit.machine_words import split_machines
 from gpusizer.ui.page.forms import FORMS, OF_NAMED_GPUS, FieldValue, number_text, query_of
-from gpusizer.usecases.requests.request import RANKINGS
+from gpusizer.usecases.requests.request import RANKINGS, SizeRequest
 
 _FORM = FORMS["size"]
 _MAX_QUERY_CHARS = 4000
+_MOST_PLACES, _MOST_NAME_CHARS = 64, 300
+_KEPT_REQUESTS = 64
+_OF_EVERY_GPU: Mapping[str, object] = {
+    name: info.default
+    for name, info in SizeRequest.model_fields.items()
+    if (info.alias or name) in (*OF_NAMED_GPUS, "rig")
+}
 _BESIDE = ("rank_by", "filled", "plans", "tab", "as_card")
 
 
 @dataclass(frozen=True, slots=True)
 class PageState:
-    """A question about one model as typed; its fields are checked when they are used.
+    """A question about one model as typed, of which `request` is the checked form.
 
     `stated` are the texts of the other fields of the form that are not as usual. `gpus` are the
     places of the comparison; the page itself has filled the first `filled` of them. `plans` says
@@ -44,7 +53,8 @@ rank_by='recommended', filled='', plans='', tab='', as_card='')
         address = dict(parse_qsl(query[:_MAX_QUERY_CHARS].lstrip("?"), keep_blank_values=True))
         beside: dict[str, Any] = {name: address[name] for name in _BESIDE if address.get(name)}
         if "gpus" in address:
-            beside["gpus"] = split_machines([address["gpus"]])
+            gpus = split_machines([address["gpus"]])[:_MOST_PLACES]
+            beside["gpus"] = tuple(gpu[:_MOST_NAME_CHARS] for gpu in gpus)
         return cls(**beside).showing(_FORM.read(address))
 
     def showing(self, texts: Mapping[str, str]) -> PageState:
@@ -99,16 +109,27 @@ rank_by='recommended', filled='', plans='', tab='', as_card='')
         return query_of({**model, **self.stated, **gpus, **stated})
 
     @property
-    def fields(self) -> dict[str, str]:
-        """The fields of the request, without the GPUs, which would limit the ranking to them."""
-        return {**_FORM.fields(self.texts), "rank_by": self.rank_by, "as_card": self.as_card}
+    def request(self) -> SizeRequest:
+        """The question with the visitor's machine, checked, without the GPUs to compare.
+
+        Raises InvalidRequest.
+        """
+        fields = _FORM.fields(self.texts)
+        return _checked((*fields.items(), ("rank_by", self.rank_by), ("as_card", self.as_card)))
 
     @property
-    def about_every_gpu(self) -> PageState:
-        """The question without the visitor's machine and what counts for named GPUs alone: their
-        free memory, the memory around them and their own prices."""
-        stated = {name: text for name, text in self.stated.items() if name not in OF_NAMED_GPUS}
-        return replace(self, stated=stated)
+    def about_every_gpu(self) -> SizeRequest:
+        """The request without the visitor's machine and what counts for named GPUs alone: their
+        free memory, the memory around them and their own prices.
+
+        Raises InvalidRequest for any other field.
+        """
+        try:
+            request = self.request
+        except InvalidRequest:
+            stated = {name: text for name, text in self.stated.items() if name not in OF_NAMED_GPUS}
+            request = replace(self, stated=stated).request
+        return request.model_copy(update=_OF_EVERY_GPU)
 
     def as_author(self, terms: Mapping[str, object]) -> PageState:
         """Return the question with the settings of the author's command, as the form shows them."""
@@ -154,6 +175,13 @@ rank_by='recommended', filled='', plans='', tab='', as_card='')
     @property
     def _filled(self) -> int:
         return int(self.filled) if self.filled.isdecimal() and len(self.filled) < 3 else 0
+
+
+@lru_cache(_KEPT_REQUESTS)
+def _checked(fields: tuple[tuple[str, str], ...]) -> SizeRequest:
+    """The request that these fields state. The calls of a page state the same ones: its answer, its
+    places, its pictures and its files."""
+    return SizeRequest.from_fields(dict(fields))
 
 
 def _count(number: int) -> str:

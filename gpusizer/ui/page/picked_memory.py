@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 
 from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.core.units import GB, GIB
@@ -10,40 +10,34 @@ from gpusizer.fit.machine_words import parse_kind
 from gpusizer.gpus import Catalogue
 from gpusizer.gpus.own_cards import OwnCards
 from gpusizer.gpus.own_memory import OwnMemory, split_memory
-from gpusizer.ui.page.page_state import PageState
-from gpusizer.usecases.requests.request import CompareRequest
+from gpusizer.usecases.requests.request import SizeRequest
 
 _BEYOND = "free_memory_beyond"
-_MEMORY = ("used_gb", "usable_gb")
+_STATED_NOWHERE = {"used_gb": None, "usable_gb": None}
 
 
 def on_possible_gpus(
-    state: PageState, catalogue: Catalogue
-) -> tuple[PageState, tuple[GpusizerError, ...]]:
-    """Return the question with the stated memory written to each GPU, and what those that cannot
-    have it are refused for: they are counted whole.
+    request: SizeRequest, gpus: Sequence[str], catalogue: Catalogue
+) -> tuple[SizeRequest, tuple[str, ...], tuple[GpusizerError, ...]]:
+    """Return the request and these GPUs with the stated memory written to each, and what those that
+    cannot have it are refused for: they are counted whole.
 
-    A desktop with 20 GB free is compared with a card of 12 GB too. A question whose GPUs can all
-    have it, and one that states none, is returned as it is. Raises any GpusizerError of a request.
+    A desktop with 20 GB free is compared with a card of 12 GB too. Where all GPUs can have it, or
+    none is stated, nothing changes. Raises InvalidRequest where it is stated in two ways.
     """
-    if not state.gpus or state.stated.keys().isdisjoint(_MEMORY):
-        return state, ()
-    memory = CompareRequest.from_fields({**state.fields, "gpus": list(state.gpus)}).own_memory
+    memory = request.own_memory
     refusals = {
-        pick: error
-        for pick in state.gpus
-        if (error := _refusal(pick, catalogue, memory)) is not None
+        gpu: error for gpu in gpus if (error := _refusal(gpu, catalogue, memory)) is not None
     }
     if not refusals:
-        return state, ()
-    gpus = tuple(pick if pick in refusals else _with(pick, memory) for pick in state.gpus)
-    whole = state.stating(dict.fromkeys(_MEMORY, ""))
-    return replace(whole, gpus=gpus), tuple(refusals.values())
+        return request, tuple(gpus), ()
+    placed = tuple(gpu if gpu in refusals else _with(gpu, memory) for gpu in gpus)
+    return request.model_copy(update=_STATED_NOWHERE), placed, tuple(refusals.values())
 
 
 def _refusal(pick: str, catalogue: Catalogue, memory: OwnMemory) -> InvalidRequest | None:
     """Return the error of a GPU that has less memory than is stated; None for any other GPU."""
-    if split_memory(pick)[1].is_stated:
+    if not memory.is_stated or split_memory(pick)[1].is_stated:
         return None
     try:
         OwnCards(catalogue, memory).find(parse_kind(pick).name)
