@@ -167,7 +167,7 @@ def test_parameters_of_an_embedded_page_are_those_of_its_address() -> None:
     rows = re.findall(r"^\| (`.+?`) \|", EMBEDDING.split("## A badge")[0], re.M)
     names = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     fields = {*PageState.__slots__, *FORMS["size"].names} - {"stated"}
-    assert names - {"embed", "__theme"} == fields
+    assert names - {"embed", "lang", "__theme"} == fields
 
 
 def test_tabs_that_an_address_opens_are_those_of_the_page() -> None:

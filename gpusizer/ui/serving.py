@@ -1,6 +1,6 @@
 """Serving: Gradio's server with the endpoints at its root and the pages beside them.
 
-/, /zh, /pt          the pages
+/, /zh, /pt          the pages; `lang` in an address leads to one of these
 /en/, /zh/, /pt/     below these, events and files of the pages
 /gradio_api/         the public endpoints over HTTP and for gradio_client; MCP
 /endpoints           Gradio's own description of the endpoints
@@ -37,13 +37,13 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gpusizer.core.proxies import without_proxies
-from gpusizer.text import Language
+from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui import Application
 from gpusizer.ui.page.page_scripts import HEAD, STYLE
 from gpusizer.ui.page.sessions import keep_less
 from gpusizer.ui.page.tabs.tab_fields import Listeners
 from gpusizer.ui.presenters.badge import PATH as BADGE_PATH
-from gpusizer.ui.presenters.pieces.addresses import PAGE_PATHS
+from gpusizer.ui.presenters.pieces.addresses import PAGE_PATHS, PATHS
 from gpusizer.ui.server.badge_route import badge_route
 from gpusizer.ui.server.doors.answer_headers import AnswerHeaders
 from gpusizer.ui.server.doors.checked_calls import CheckedCalls, held_bytes
@@ -219,6 +219,29 @@ class PagePath:
         await self._page({**scope, "path": path}, receive, send)
 
 
+class AskedLanguage:
+    """ASGI middleware that leads from a page to the one in the language that `lang` names.
+
+    The target is relative, as the links of the header are: a proxy may serve us below a path.
+    """
+
+    def __init__(self, page: ASGIApp, language: Language) -> None:
+        self._page = page
+        self._language = language
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Redirect a request that asks for another language, without `lang`; pass on any other."""
+        stated = scope["query_string"].decode("latin-1").split("&")
+        named = [text for text in stated if text.startswith("lang=")]
+        word = named[-1].removeprefix("lang=").lower().partition("-")[0] if named else ""
+        asked = next((language for language in LANGUAGES if language == word), self._language)
+        page = self._page
+        if asked != self._language:
+            question = "&".join(text for text in stated if text not in named)
+            page = RedirectResponse(f"{PATHS[asked]}?{question}".rstrip("?"))
+        await page(scope, receive, send)
+
+
 def _page_routes(pages: FastAPI, blocks: gr.Blocks, language: Language) -> list[Route]:
     """Mount the page of a language on `pages`; return routes to it, its events and its files.
 
@@ -245,7 +268,7 @@ def _page_routes(pages: FastAPI, blocks: gr.Blocks, language: Language) -> list[
         return RedirectResponse(page_path + question, _MOVED_PERMANENTLY)
 
     return [
-        Route(page_path, GZipMiddleware(PagePath(app))),
+        Route(page_path, AskedLanguage(GZipMiddleware(PagePath(app)), language)),
         Route(f"{mount_path}/", redirect),
         Route(mount_path + "/{path:path}", PagePath(app)),
     ]

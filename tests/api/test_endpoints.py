@@ -179,6 +179,25 @@ def test_its_question_goes_along(app_url: str) -> None:
     assert answer.headers["location"] == "/pt?model=Qwen/Qwen3-8B&gpu=2x3090"
 
 
+@pytest.mark.parametrize(
+    "page, query, shown",
+    [
+        ("", "lang=zh&model=Qwen/Qwen3-8B&gpu=2x3090", "zh?model=Qwen/Qwen3-8B&gpu=2x3090"),
+        ("", "lang=PT-br", "pt"),
+        ("zh", "gpus=4090&lang=en", "?gpus=4090"),
+        ("pt", "lang=en&lang=zh", "zh"),
+        ("", "lang=fr", "?lang=fr"),
+        ("", "lang=en", "?lang=en"),
+        ("zh", "lang=//example.org", "zh?lang=//example.org"),
+    ],
+)
+def test_an_address_leads_to_the_language_that_it_names(
+    app_url: str, page: str, query: str, shown: str
+) -> None:
+    answer = requests.get(f"{app_url}{page}?{query}", timeout=TIMEOUT)
+    assert answer.status_code == 200 and answer.url == f"{app_url}{shown}"
+
+
 def test_the_stylesheet_is_cached_under_an_address_of_its_version(app_url: str) -> None:
     page = requests.get(app_url, timeout=TIMEOUT).text
     link = re.search(r"style\.css\?v=[0-9a-f]{12}", page)
