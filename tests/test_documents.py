@@ -166,8 +166,10 @@ def test_the_skill_shows_most_commands() -> None:
 def test_parameters_of_an_embedded_page_are_those_of_its_address() -> None:
     rows = re.findall(r"^\| (`.+?`) \|", EMBEDDING.split("## A badge")[0], re.M)
     names = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
-    fields = {*PageState.__slots__, *FORMS["size"].names} - {"stated"}
-    assert names - {"embed", "lang", "__theme"} == fields
+    own = {*PageState.__slots__} - {"stated"}
+    assert names - {"embed", "lang", "__theme"} == own | {"gpu"}
+    (row,) = re.findall(r"^\| any other field of the form \| (.+) \|$", EMBEDDING, re.M)
+    assert set(re.findall(r"`(\w+)`", row)) < set(FORMS["size"].names)
 
 
 def test_tabs_that_an_address_opens_are_those_of_the_page() -> None:

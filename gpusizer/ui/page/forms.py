@@ -1,5 +1,6 @@
 """The forms of the tabs: names of fields, by their place. Type, default and choices of a field are
-those of the request that the tab asks; its words are `page.field.<name>.*`."""
+those of the request that the tab asks; its words are `page.field.<name>.*`. Groups of a request
+that a form shows whole are named as such: a field that is added to one stands on the page."""
 
 from __future__ import annotations
 
@@ -18,19 +19,26 @@ from gpusizer.quality.quality import WORDS
 from gpusizer.usecases.models_for.models_request import LICENSES, ModelsRequest
 from gpusizer.usecases.requests.request import SizeRequest
 from gpusizer.usecases.requests.request_docs import described_fields
+from gpusizer.usecases.requests.request_fields import (
+    DiskFields,
+    OwnMachineFields,
+    OwnMemoryFields,
+)
 from gpusizer.usecases.requests.training_request import TrainingRequest
+from gpusizer.usecases.requests.workload_fields import TargetFields
 
-_MEMORY = ("used_gb", "usable_gb")
-_MACHINE = (*_MEMORY, "ram_gb", "ram_gb_per_s", "disk_gb_per_s")
+_MEMORY = tuple(described_fields(OwnMemoryFields))
+_MACHINE = (*_MEMORY, *described_fields(OwnMachineFields))
 _PRICES = ("gpu_usd", "gpu_usd_per_hour")
 
 OWN_FIELDS = ("gpu", *_MACHINE, *_PRICES, "usd_per_kwh")
 """Fields about the visitor's own machine and prices, which are the same in every tab."""
 
-OF_NAMED_GPUS = ("gpu", *_MEMORY, "ram_gb", "ram_gb_per_s", *_PRICES)
+OF_NAMED_GPUS = ("gpu", *(name for name in _MACHINE if name not in fields_of(DiskFields)), *_PRICES)
 """Those that count for GPUs which a request names."""
 
-SEVERAL = ("concurrency", "requests_per_second", "prompt_tokens", "answer_tokens", "ttft_ms")
+_LOAD = tuple(name for name in described_fields(TargetFields) if name != "ttft_percentile")
+SEVERAL = ("concurrency", *_LOAD[:4])
 """Those that count for more than one user."""
 
 MENUS: Mapping[str, tuple[str, ...]] = {
@@ -145,7 +153,7 @@ FORMS: Mapping[str, Form] = {
         SEVERAL[:2],
         (
             SEVERAL[2:],
-            ("shared_prefix_tokens", "peak_to_mean", "api_usd_per_million"),
+            _LOAD[4:],
             ("context", "engine", "max_loss", "min_tok_s"),
             ("max_usd", "draft_model", "acceptance_rate"),
         ),

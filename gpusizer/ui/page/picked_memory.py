@@ -11,9 +11,10 @@ from gpusizer.gpus import Catalogue
 from gpusizer.gpus.own_cards import OwnCards
 from gpusizer.gpus.own_memory import OwnMemory, split_memory
 from gpusizer.usecases.requests.request import SizeRequest
+from gpusizer.usecases.requests.request_fields import OwnMemoryFields
 
 _BEYOND = "free_memory_beyond"
-_STATED_NOWHERE = {"used_gb": None, "usable_gb": None}
+_STATED_NOWHERE = dict.fromkeys(OwnMemoryFields.model_fields)
 
 
 def on_possible_gpus(
