@@ -26,6 +26,7 @@ from gpusizer.quality.quality import WORDS as LOSS_WORDS
 from gpusizer.text import LANGUAGES, Language, say_error, sentences
 from gpusizer.text.languages import file_of, read_sentences
 from gpusizer.training.plan import METHODS, SHARDINGS
+from gpusizer.ui.page.forms import FORMS
 from gpusizer.usecases.models_for.ordering import How
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -281,15 +282,16 @@ def test_families_have_their_sentences() -> None:
 
 
 def test_every_key_is_used() -> None:
-    """Dead words are found: a key stands in the code or in the tables beside it, or can be put
-    together by it.
+    """Dead words are found: a key stands in the code or in the tables beside it, is of a field of
+    a form, or can be put together by it.
 
     Codes of errors, notes and reasons stand there without their kind ("note."). What is put
     together is listed in FAMILIES; for the page it is read off the f-strings of its modules,
     where whatever fills a blank has to stand somewhere in the code.
     """
     tables = [toml_of(str(file)) for file in (ROOT / "gpusizer" / "ui").rglob("*.toml")]
-    written = strings(*CODE) | set(words_in(tables))
+    shown = {name for form in FORMS.values() for name in form.names}
+    written = strings(*CODE) | set(words_in(tables)) | shown
     unused = {
         key
         for key in ENGLISH.keys() - FAMILY_KEYS
