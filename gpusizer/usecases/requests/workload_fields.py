@@ -25,6 +25,7 @@ from gpusizer.core.validation import (
 )
 from gpusizer.fit.demands import ServingLoad
 from gpusizer.gpus.names import MAX_COUNT
+from gpusizer.memory.engines.llama_cpp import LLAMA_CPP
 from gpusizer.memory.kv_cache import ALIASES, BYTES_PER_ELEMENT
 from gpusizer.memory.workload import (
     BACKENDS,
@@ -162,7 +163,7 @@ class EngineFields(RequestModel):
 class LlamaCppFields(RequestModel):
     """Options of llama.cpp alone."""
 
-    heading: ClassVar[str] = "llama.cpp"
+    heading: ClassVar[str] = LLAMA_CPP.name
 
     backend: Annotated[str, OneOf(BACKENDS)] = Field(
         BACKENDS[0],
