@@ -89,10 +89,16 @@ def _ask(sizer: Sizer, command: str, **fields: Any) -> Json:
 
 
 @cache
+def places_of_ranking(sizer: Sizer, model: str, rank_by: str = "recommended") -> dict[str, Json]:
+    """The places of a ranking of all GPUs, by GPU."""
+    places = _ask(sizer, "size", model=model, top=0, card=False, rank_by=rank_by)["ranking"]
+    return {place["gpu"]: place for place in places}
+
+
 def ranking(sizer: Sizer, model: str, rank_by: str = "recommended") -> dict[str, Told]:
     """Every GPU of a ranking and what it tells."""
-    places = _ask(sizer, "size", model=model, top=0, card=False, rank_by=rank_by)["ranking"]
-    return {place["gpu"]: of_place(place) for place in places}
+    places = places_of_ranking(sizer, model, rank_by)
+    return {gpu: of_place(place) for gpu, place in places.items()}
 
 
 def _named(sizer: Sizer, model: str, gpu: str, boards: int) -> Json:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from gpusizer.core.bisection import largest_holding
 from gpusizer.core.messages import Note
 from gpusizer.fit.compatibility import runs_on
-from gpusizer.fit.fit import Fit
+from gpusizer.fit.fit import Fit, sequence_bytes
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.preference import best_way, choose
-from gpusizer.fit.study import QuantPair, Study
+from gpusizer.fit.study import QuantPair, ScopedCache, Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way, headroom_on
 from gpusizer.fit.ways import engines_on, whole_way
@@ -24,6 +25,8 @@ from gpusizer.memory.engines import Engine, Split
 from gpusizer.memory.kv_cache import grows
 from gpusizer.memory.quants import Quant
 from gpusizer.memory.workload import MOST_CONTEXT, MOST_USERS, Workload
+
+_TRIED: ScopedCache[tuple[int, int], Study] = ScopedCache()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,7 @@ class Plan:
     Attributes:
         study: the model, the workload, and every quantization that may be tried.
         native: the quantization is the checkpoint as stored.
+        split: how equal devices divide the model; None for the requested or the engine's own way.
     """
 
     study: Study
@@ -40,6 +44,7 @@ class Plan:
     quant: Quant
     native: bool
     engine: Engine
+    split: Split | None = None
 
     @classmethod
     def of(cls, study: Study, way: Way) -> Plan:
@@ -55,6 +60,19 @@ class Plan:
         """The same with other fields of the workload."""
         return replace(self, study=self.study.under(**fields))
 
+    def trying(self, context: int | None = None, users: int | None = None) -> Plan:
+        """The same for other tokens or users, studied once for all plans of a question."""
+        workload = self.workload
+        tried = context or workload.context, users or workload.concurrency
+        if tried == (workload.context, workload.concurrency):
+            return self
+        study = _TRIED.get(
+            self.study.workload_scope,
+            tried,
+            lambda: self.study.under(context=tried[0], concurrency=tried[1]),
+        )
+        return replace(self, study=study)
+
     def way(self) -> Way | None:
         """How it fits with all of the model on the GPUs, None when these cannot share it or the
         engine does not run it there."""
@@ -62,7 +80,7 @@ class Plan:
         if not runs_there or not self.study.support(self.engine).runs:
             return None
         if self.machine.is_uniform:
-            return whole_way(self.study, self.machine, self)
+            return whole_way(self.study, self.machine, self, self.split)
         return best_way(self.study.obeying([(self.quant, self.native)]), self.machine)
 
     def surely_fits(self) -> bool:
@@ -126,22 +144,87 @@ class Largest:
         return tuple(notes)
 
 
-def largest(plan: Plan, fit: Fit) -> Largest:
-    """Largest context, most users and best quantization on the machine of a plan that fits so."""
-    best = plan.best()
+@dataclass(frozen=True)
+class Limits:
+    """The most that surely fits beside a fit, divided as it is; each is computed when first read.
+
+    Every door tells these of a way: rankings, tables, charts, the shell and JSON.
+    """
+
+    study: Study
+    fit: Fit
+
+    @cached_property
+    def context(self) -> int | None:
+        """Tokens of the longest context of one user; None where the cache does not grow."""
+        if not _is_whole(self.fit):
+            return self.fit.max_context
+        return longest_context(self._plan.trying(users=1), self._near_context)
+
+    @property
+    def context_at_users(self) -> int | None:
+        """Tokens of the longest context of each of the users asked for."""
+        return longest_context(self._plan, self._near_context)
+
+    @cached_property
+    def users(self) -> float | None:
+        """Sequences of the asked-for context at once; None where their number does not change the
+        memory. The cache of this request bounds it."""
+        held = self.fit.max_concurrency
+        if held is None or not _is_whole(self.fit) or self.users_at_context is None:
+            return held
+        return min(held, self.users_at_context)
+
+    @cached_property
+    def users_at_context(self) -> int | None:
+        """The same as a whole number, which the cache of this request does not bound."""
+        estimate = self.fit.estimate
+        each = sequence_bytes(self.study, estimate)
+        return most_users(
+            self._plan, self._near_pool_bytes / each * estimate.split.data if each else None
+        )
+
+    @cached_property
+    def _near_pool_bytes(self) -> int:
+        """Bytes for the cache on each device at the high end of everything else."""
+        way = self.fit.way
+        if not _is_whole(self.fit):
+            return self.fit.kv_pool_bytes
+        spare_bytes = headroom_on(way.gpu, way.estimate, cautious=True)
+        return max(0, spare_bytes + way.estimate.per_gpu.kv_cache.high)
+
+    @property
+    def _near_context(self) -> int | None:
+        return self.fit.estimate.longest_context(self._near_pool_bytes)
+
+    @cached_property
+    def _plan(self) -> Plan:
+        plan, way = Plan.of(self.study, self.fit.way), self.fit.way
+        return replace(plan, split=way.estimate.split) if _is_whole(self.fit) else plan
+
+
+def _is_whole(fit: Fit) -> bool:
+    """Whether equal devices hold all of the model, or would have to."""
+    way = fit.way
+    devices_alike = bool(way.machine.gpus) and way.machine.is_uniform
+    return devices_alike and way.arranged is None and not way.in_part
+
+
+def largest(plan: Plan, limits: Limits) -> Largest:
+    """Largest context, most users and best quantization on the machine of a plan."""
+    best, users = plan.best(), plan.workload.concurrency
     return Largest(
-        users=plan.workload.concurrency,
+        users=users,
         context=plan.workload.context,
-        context_at_users=longest_context(plan, fit.max_context),
-        users_at_context=most_users(plan, fit.max_concurrency),
+        context_at_users=limits.context if users == 1 else limits.context_at_users,
+        users_at_context=limits.users_at_context,
         quant=best.estimate.quant if best else None,
         engine=best.estimate.engine if best else None,
     )
 
 
 def longest_context(plan: Plan, near: int | None = None) -> int | None:
-    """Most tokens per sequence that surely fit for the requested users, looked for `near` those at
-    the likely values.
+    """Most tokens per sequence that surely fit for the requested users, looked for `near` a guess.
 
     Bounded by what the model allows; None where the cache does not grow with context.
     """
@@ -149,14 +232,33 @@ def longest_context(plan: Plan, near: int | None = None) -> int | None:
     if profile.architecture is None or not grows(profile.architecture):
         return None
     limit = min(profile.max_context or MOST_CONTEXT, MOST_CONTEXT)
-    return largest_holding(lambda tokens: plan.under(context=tokens).surely_fits(), limit, near)
+
+    def holds(tokens: int) -> bool:
+        return plan.trying(context=tokens).surely_fits()
+
+    if near is not None:
+        if near >= limit and holds(limit):
+            return limit
+        near = _along_the_line(plan, min(max(1, near), limit))
+    return largest_holding(holds, limit, near)
 
 
-def users_held(fit: Fit, sure: int | None) -> float | None:
-    """Sequences of the asked-for context that surely fit at once, as many as the cache of this
-    request holds at most; None where their number does not change the memory."""
-    held = fit.max_concurrency
-    return held if held is None or sure is None else min(held, sure)
+def _along_the_line(plan: Plan, near: int) -> int:
+    """Return the end of a cell of the cache where the spare bytes at `near` and at half of it, in
+    a straight line, reach zero; memory bends little, which leaves a search of few steps."""
+    half = max(1, near // 2)
+    first, last = (_spare_bytes(plan.trying(context=tokens)) for tokens in (half, near))
+    if first is None or last is None or first <= last:
+        return near
+    zero = half + (near - half) * first / (first - last)
+    cell = plan.engine.kv_cell_multiple
+    return max(1, int(zero) // cell * cell)
+
+
+def _spare_bytes(plan: Plan) -> int | None:
+    """Return what each GPU has to spare at the high end."""
+    way = plan.way() if plan.machine.is_uniform else None
+    return None if way is None else headroom_on(way.gpu, way.estimate, cautious=True)
 
 
 def most_users(plan: Plan, near: float | None = None) -> int | None:
@@ -166,7 +268,7 @@ def most_users(plan: Plan, near: float | None = None) -> int | None:
     None where as many fit as can be asked for: encoders take no memory for each.
     """
     guess = None if near is None else int(near)
-    users = largest_holding(lambda n: plan.under(concurrency=n).surely_fits(), MOST_USERS, guess)
+    users = largest_holding(lambda n: plan.trying(users=n).surely_fits(), MOST_USERS, guess)
     return None if users == MOST_USERS else users
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from gpusizer.advice.capacity_limits import most_layers, without_experts
+from gpusizer.advice.capacity_limits import Limits, most_layers, without_experts
 from gpusizer.core.messages import Note
 from gpusizer.fit.compatibility import runs_on
 from gpusizer.fit.division import board_counts, costs, obstacles
@@ -48,6 +48,7 @@ class RunPlan:
         ram_bytes: system memory that weights and cache stay in; not what loading takes.
         fit: how each device's share fits it, None where the model cannot be divided like this.
             Memory is never pooled: the fullest device decides.
+        limits: the most that surely fits, None where there is no fit.
         decode: tokens/s of one user, None when it does not fit or nobody knows.
         notes: why degrees were passed over, and what the one taken costs.
     """
@@ -61,8 +62,14 @@ class RunPlan:
     link: BoardLink
     ram_bytes: int
     fit: Fit | None
+    limits: Limits | None
     decode: Rate | None
     notes: tuple[Note, ...]
+
+    @property
+    def longest_context(self) -> int | None:
+        """Tokens that surely fit for one user alone; None where there is no fit."""
+        return None if self.limits is None else self.limits.context
 
     @property
     def verdict(self) -> Verdict:
@@ -278,6 +285,7 @@ def _plan(
 ) -> RunPlan:
     setup = setup_of(gpu, boards)
     host = 0 if way is None else way.estimate.host_bytes
+    fit = None if way is None else Fit.of(study, way)
     return RunPlan(
         kind=kind,
         gpu=gpu,
@@ -287,7 +295,8 @@ def _plan(
         split=split,
         link=setup.link,
         ram_bytes=host if ram_bytes is None else ram_bytes,
-        fit=None if way is None else Fit.of(study, way),
+        fit=fit,
+        limits=None if fit is None else Limits(study, fit),
         decode=None if way is None else one_user_rate(study, way),
         notes=notes,
     )

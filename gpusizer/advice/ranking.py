@@ -15,7 +15,7 @@ from gpusizer.advice.candidates import (
     served_users,
     swiftest,
 )
-from gpusizer.advice.capacity_limits import Largest, users_held
+from gpusizer.advice.capacity_limits import Largest, Limits
 from gpusizer.advice.next_steps import Suggestion
 from gpusizer.advice.parallelism_plans import RunPlan
 from gpusizer.advice.policies import POLICIES, RankedCandidate, in_order
@@ -76,6 +76,7 @@ class Ranked:
         read: tokens/s that an embedding or reranking model reads, None for others.
         heard: seconds of sound a second that a recogniser transcribes, None for others.
         drawn: seconds that a picture or clip takes, None for others.
+        limits: the longest context and the most users that surely fit.
         evidence: what stands behind the speed of each user.
         suitability: how the way suits who asks.
         largest, advice, plans: only where the GPU was asked for by name.
@@ -83,6 +84,7 @@ class Ranked:
 
     rank: int
     fit: Fit
+    limits: Limits
     speeds: Speeds | None
     reasons: tuple[Note, ...]
     largest: Largest | None = None
@@ -181,18 +183,13 @@ class Ranked:
 
     @property
     def longest_context(self) -> int | None:
-        """Tokens that one user can have: that surely fit where the GPU was asked for by name, as
-        its limits say, else those at the likely values."""
-        if self.largest is not None and self.largest.users == 1:
-            return self.largest.context_at_users
-        return self.fit.max_context
+        """Tokens that surely fit for one user alone."""
+        return self.limits.context
 
     @property
     def most_users(self) -> float | None:
-        """Sequences of the asked-for context at once: those that surely fit where the GPU was asked
-        for by name, else as many as the cache of this request holds."""
-        sure = None if self.largest is None else self.largest.users_at_context
-        return users_held(self.fit, sure)
+        """Sequences of the asked-for context that surely fit at once."""
+        return self.limits.users
 
     @property
     def power_watts(self) -> float | None:
@@ -334,6 +331,7 @@ def describe(study: Study, way: Way, rank: int) -> Ranked:
     return Ranked(
         rank=rank,
         fit=fit,
+        limits=Limits(study, fit),
         speeds=every,
         reasons=_reasons(study, way, choice),
         weighed=choice,

@@ -89,12 +89,16 @@ class Fit:
 
 def sequences_held(study: Study, estimate: MemoryEstimate, pool: int) -> float | None:
     """Sequences of the asked-for context that the pool of one data-parallel rank holds."""
+    each = sequence_bytes(study, estimate)
+    return pool / each if each else None
+
+
+def sequence_bytes(study: Study, estimate: MemoryEstimate) -> float:
+    """Bytes of cache of one sequence of the asked-for context on each GPU; 0 where none grows."""
     arch = study.profile.architecture
     if arch is None or not grows(arch):
-        return None
-    users = estimate.split.users_each(study.workload.sequences)
-    sequence_bytes = estimate.per_gpu.kv_cache.likely / users
-    return pool / sequence_bytes if sequence_bytes else None
+        return 0.0
+    return estimate.per_gpu.kv_cache.likely / estimate.split.users_each(study.workload.sequences)
 
 
 def _pool_arranged(way: Way) -> int:

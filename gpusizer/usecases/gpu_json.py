@@ -127,7 +127,7 @@ def rig_json(place: Ranked, workload: Workload) -> Json:
     llama.cpp's own split by free memory is meant. `disk` says what a token reads from the disk
     where the verdict is "from_disk". `flags` are llama-server's.
     """
-    way, fit = place.fit.way, place.fit
+    way = place.fit.way
     arranged = way.arranged
     how = arranged and arranged.how
     return {
@@ -143,7 +143,7 @@ def rig_json(place: Ranked, workload: Workload) -> Json:
         **parts(arranged, "of_layers", "disk"),
         "tensor_split": how.split if how and arranged and not arranged.default else None,
         "n_cpu_moe": how.cpu_experts if how else 0,
-        "max_context": fit.max_context,
+        "max_context": place.longest_context,
         "decode_tokens_per_second": place.decode,
         "flags": machine_flags(workload, way),
         "notes": (*way.machine.notes, *place.reasons),

@@ -77,7 +77,7 @@ def ranked_json(item: Ranked) -> Json:
 def _fit_json(fit: Fit | None) -> Json:
     """What of a place is null where a plan has no fit."""
     return {
-        **parts(fit, "headroom_bytes", "max_context"),
+        **parts(fit, "headroom_bytes"),
         "quant": fit and fit.estimate.quant.slug,
         "engine": fit and fit.estimate.engine.slug,
     }
@@ -137,6 +137,7 @@ def _plan(plan: RunPlan, say: Say) -> Json:
     return {
         **parts(plan, "kind", "nodes", "platform", "verdict", "ram_bytes", "notes"),
         **_fit_json(plan.fit),
+        "max_context": plan.longest_context,
         "gpu": plan.gpu.slug,
         "count": plan.boards,
         "parallelism": parts(plan.split, *_DEGREES),

@@ -6,12 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpusizer.advice.capacity_limits import (
-    Plan,
-    longest_context,
-    most_users,
-    users_held,
-)
+from gpusizer.advice.capacity_limits import Limits
 from gpusizer.advice.conclusion.clauses import Conclusion, machine_name, names, short_name
 from gpusizer.advice.weighed import weighed
 from gpusizer.core.errors import GpusizerError
@@ -201,13 +196,8 @@ class RunsOn:
         """The row of a family, with the figures that only shown rows have."""
         study, way = family.head.study, family.head.way
         fit = Fit.of(study, way)
-        context, sure = fit.max_context, None
-        if way.machine.is_uniform and way.verdict.all_on_gpu:
-            plan = Plan.of(study, way)
-            context = longest_context(plan, context)
-            sure = most_users(plan, fit.max_concurrency)
-        rates = one_user_rate(study, way), one_prompt_rate(study, way)
-        return cls(rank, family, fit, *rates, context, users_held(fit, sure))
+        rates, limits = (one_user_rate(study, way), one_prompt_rate(study, way)), Limits(study, fit)
+        return cls(rank, family, fit, *rates, limits.context, limits.users)
 
     @property
     def runs(self) -> Runs:

@@ -162,5 +162,8 @@ def with_advice(study: Study, place: Ranked, boards: int | None = None) -> Ranke
     if way.machine.ram_bytes is not None and way.verdict is not Verdict.OFFLOAD:
         advice = tuple(item for item in advice if item.note.code != "try_offload")
     return replace(
-        place, largest=largest(plan, place.fit), advice=advice, plans=run_plans(study, way, boards)
+        place,
+        largest=largest(plan, place.limits),
+        advice=advice,
+        plans=run_plans(study, way, boards),
     )
