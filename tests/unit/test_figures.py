@@ -6,21 +6,13 @@ import pytest
 
 from gpusizer.fit.study import Study
 from gpusizer.usecases.figures.memory import (
-    Point,
     capacities,
     context_curves,
     context_points,
     few_levels,
-    stacks,
+    place_curves,
 )
-from gpusizer.usecases.figures.speeds import (
-    Offer,
-    limit,
-    mark_frontier,
-    price_speed,
-    user_speed,
-    user_speeds,
-)
+from gpusizer.usecases.figures.speeds import user_speeds
 from gpusizer.usecases.report import Report
 from tests.asking import size
 from tests.counting import steps_of
@@ -41,12 +33,6 @@ def study_of(report: Report) -> Study:
 @pytest.fixture(scope="module")
 def llama() -> Report:
     return report_of(LLAMA)
-
-
-def test_a_stack_is_the_likely_total(llama: Report) -> None:
-    for stack, row in zip(stacks(llama.estimates), llama.estimates, strict=True):
-        assert stack.total_bytes == row.estimate.all_gpus.total.likely
-        assert stack.label == row.estimate.quant.name
 
 
 @pytest.mark.parametrize("model", [LLAMA, "openai/gpt-oss-20b", "deepseek-ai/DeepSeek-R1"])
@@ -100,48 +86,29 @@ def test_memory_of_boards_is_summed() -> None:
     assert two.memory_bytes == 2 * single.memory_bytes == 2 * gpu.memory_bytes
 
 
-def test_nothing_cheaper_than_the_frontier_is_as_fast(llama: Report) -> None:
-    for kind in ("buy", "rent"):
-        price_data = price_speed(llama.ranking, kind)
-        prices = [offer.price_usd for offer in price_data.offers]
-        assert prices == sorted(prices)
-        for offer in price_data.offers:
-            beaten = any(
-                other_offer.price_usd <= offer.price_usd
-                and other_offer.tokens_per_second >= offer.tokens_per_second
-                for other_offer in price_data.offers
-                if other_offer is not offer
-            )
-            assert offer.frontier or beaten
-            cheaper = [o for o in price_data.offers if o.price_usd < offer.price_usd]
-            if offer.frontier:
-                assert all(o.tokens_per_second < offer.tokens_per_second for o in cheaper)
+@pytest.mark.parametrize("gpu, users", [("rtx-4060-8gb", 1), ("a100-sxm-80gb", 4)])
+def test_speeds_are_those_of_the_place_with_so_many_users(gpu: str, users: int) -> None:
+    """Each point of a curve is what a request of so many users is told."""
+    asked = {"model": "Qwen/Qwen3-8B", "quant": "q5_k_m", "gpu": gpu, "engine": "llama.cpp"}
+    place = size(embedded_sizer(), {**asked, "concurrency": users}).ranking[0]
+    (speed,) = user_speeds([place]) or (None,)
+    if speed is None:
+        assert int(place.most_users or 0) < 2
+        return
+    assert speed.most_users == int(place.most_users or 0) == speed.rates[-1][0]
+    for count, rate in speed.rates[:: max(1, len(speed.rates) // 3)]:
+        told = size(embedded_sizer(), {**asked, "concurrency": count}).ranking[0]
+        assert told.fit.estimate.quant.slug == "q5_k_m"
+        assert told.user_rate is not None
+        assert rate.likely == pytest.approx(told.user_rate.likely, rel=1e-6)
 
 
-def test_a_picture_ends_before_a_wide_gap_of_prices() -> None:
-    def ends(*prices: float) -> float:
-        return limit(mark_frontier(Offer(str(p), "", p, p) for p in prices))
-
-    assert ends(100, 200, 300, 40_000) == 450
-    assert ends(100, 200, 300, 400) == 400
-    assert ends(100, 9000) == 9000  # too few to be left alone
-    assert ends() == 0
-
-
-def test_speeds_are_computed_up_to_the_full_pool() -> None:
-    speeds = user_speed(lambda n: (100.0 * n / (n + 10), 0.1 * n), 40, "H100")
-    assert speeds.pool_users == 40
-    assert [speeds.total.points[i].x for i in (0, -1)] == [1, 40]
-    for total, per_user in zip(speeds.total.points, speeds.per_user.points, strict=True):
-        assert per_user.y == pytest.approx(total.y / total.x)
-    assert speeds.first_token.points[-1] == Point(40, 4.0)
-    # rate^2 / users = 10,000 n / (n + 10)^2, the most at 10 users
-    assert speeds.knee == Point(10, 50.0)
-    partial_speeds = user_speed(lambda n: None if n > 2 else (5.0 * n, None), 4, "", full=False)
-    assert [point.x for point in partial_speeds.total.points] == [1, 2]
-    assert partial_speeds.pool_users is None and partial_speeds.knee is None
-    assert partial_speeds.first_token.points == ()
-    assert user_speed(lambda n: (1.0, 1.0), 0, "").total.points == ()
+def test_the_curve_of_a_place_ends_where_it_surely_fits() -> None:
+    place = size(embedded_sizer(), {"model": "Qwen/Qwen3-8B", "gpu": "3060 12gb"}).ranking[0]
+    (curve,) = place_curves([place, place])
+    last, card_bytes = curve.points[-1], place.fit.gpu.device_free_bytes
+    assert last.x == place.longest_context
+    assert card_bytes - 256 * 2**20 < last.y <= card_bytes
 
 
 @pytest.mark.parametrize(("max_users", "pool"), [(16, False), (1000, True)])
@@ -149,17 +116,17 @@ def test_users_end_at_the_schedulers_limit(max_users: int, pool: bool) -> None:
     """Curves end at the requested limit, or before it at the full pool, which is marked."""
     request = {"model": "Qwen/Qwen3-8B", "quant": "native", "gpu": "h100-sxm-80gb"}
     report = size(embedded_sizer(), {**request, "max_num_seqs": max_users})
-    (curve,) = user_speeds(study_of(report), [report.ranking[0].fit])
-    pool_users = int(report.ranking[0].fit.max_concurrency or 0)
-    assert curve.total.points[-1].x == min(max_users, pool_users)
-    assert curve.pool_users == (pool_users if pool else None)
+    (speed,) = user_speeds([report.ranking[0]])
+    most_users = int(report.ranking[0].most_users or 0)
+    assert speed.rates[-1][0] == min(max_users, most_users)
+    assert speed.most_users == (most_users if pool else None)
 
 
 def test_each_data_rank_has_the_requested_limit() -> None:
     """Four ranks that schedule 16 sequences each are drawn, and serve, up to 64 users."""
     request = {"model": "Qwen/Qwen3-30B-A3B", "quant": "bf16", "gpu": "h100 sxm", "engine": "vllm"}
     more = {"expert_parallel": 4, "tensor_parallel": 1, "max_num_seqs": 16}
-    best = (report := size(embedded_sizer(), {**request, **more})).ranking[0]
-    (curve,) = user_speeds(study_of(report), [best.fit])
-    assert (curve.total.points[-1].x, curve.pool_users) == (64, None)
+    best = size(embedded_sizer(), {**request, **more}).ranking[0]
+    (speed,) = user_speeds([best])
+    assert (speed.rates[-1][0], speed.most_users) == (64, None)
     assert best.speeds is not None and best.speeds.serving_users == 64

@@ -7,10 +7,12 @@ from urllib.parse import urlencode
 import pytest
 
 from gpusizer.advice.policies import POLICIES
+from gpusizer.advice.ranking import Ranked
 from gpusizer.fit.verdict import Verdict
-from gpusizer.ui.page.answering import answer
+from gpusizer.ui.page.answering import answer, compare, pictures
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.answer import answer_html
+from gpusizer.ui.presenters.beside.side_by_side import side_by_side_html
 from tests.asking import size
 from tests.nightly import paired, some
 from tests.one_way import (
@@ -74,6 +76,43 @@ def test_the_page_and_the_sentence_tell_what_the_ranking_does(model: str, gpu: s
         assert f"{place.decode.likely:,g}" in text
     if place.fit.verdict is Verdict.FITS and place.longest_context is not None:
         assert ENGLISH.whole(place.longest_context) in text
+
+
+@pytest.mark.parametrize("users", [1, 4])
+@pytest.mark.parametrize("model, gpu", list(zip(FAMOUS, GPUS, strict=True)))
+def test_tables_charts_and_answers_tell_the_same_numbers(model: str, gpu: str, users: int) -> None:
+    """Headline, side by side, chart and tiles tell the context, the users and the speed of `size`;
+    the models tab is among the doors above."""
+    query = {"model": model, "gpu": gpu, "concurrency": users}
+    report = size(SIZER, {**query, "card": False})
+    place, facts = report.ranking[0], report.conclusion.facts
+    context, most = place.longest_context, place.most_users
+    assert (facts["max_context"], facts["max_concurrency"]) == (context, most)
+    if place.fit.verdict is not Verdict.FITS or context is None or most is None:
+        return
+    state = PageState.from_query(urlencode(query))
+    beside = Page(side_by_side_html(compare(SIZER, state), (gpu,), "", ENGLISH)).text
+    assert f"{int(most):,}" in beside
+    assert users > 1 or f"{context:,} tokens" in beside
+    drawn = pictures(SIZER, state)
+    assert drawn.users or drawn.curves[0].points[-1].x == context
+    for speed in drawn.users:
+        assert speed.most_users in (None, int(most))
+        assert users > most or dict(speed.rates)[users] == place.user_rate
+    for tier in answer(SIZER, state).tiers:
+        for other in tier.best.values():
+            if same_way(other, place):
+                assert (other.longest_context, other.most_users) == (context, most)
+                assert other.user_rate == place.user_rate
+
+
+def same_way(one: Ranked, other: Ranked) -> bool:
+    """Whether two places are one quantization under one engine on the same boards."""
+    ways = [
+        (fit.gpu.slug, fit.count, fit.estimate.quant.slug, fit.estimate.engine.slug)
+        for fit in (one.fit, other.fit)
+    ]
+    return ways[0] == ways[1]
 
 
 @pytest.mark.parametrize("model, order", paired(FAMOUS[:3], sorted({*POLICIES} - {"fastest"})))

@@ -9,6 +9,7 @@ import gradio as gr
 import pytest
 
 from gpusizer.core.errors import GpusizerError
+from gpusizer.core.messages import Note
 from gpusizer.core.units import GIB
 from gpusizer.fit.fit import Verdict
 from gpusizer.gpus import load_catalogue
@@ -18,7 +19,6 @@ from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.beside.bars import bars_html, card_ticks
 from gpusizer.ui.presenters.beside.side_by_side import side_by_side_html
 from gpusizer.ui.presenters.catalogue import COLUMNS as CATALOGUE_COLUMNS
-from gpusizer.ui.presenters.charts.scatter import price_plot
 from gpusizer.ui.presenters.choices import PageAnswer
 from gpusizer.ui.presenters.pieces import frame
 from gpusizer.ui.presenters.pieces.errors import error_html
@@ -27,12 +27,13 @@ from gpusizer.ui.presenters.pieces.marks import verdict_badge
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.tables import (
     RANKING_COLUMNS,
+    Usual,
     memory_html,
     ranking_columns,
     ranking_html,
 )
 from gpusizer.ui.presenters.tiles import ways_to_get_html
-from gpusizer.usecases.figures.speeds import price_speed
+from gpusizer.usecases.figures.memory import Capacity
 from tests.nightly import paired
 from tests.pages import ENGLISH, LLAMA, OF_EACH_KIND, Page, cards, cells, column_of, page_markup
 from tests.sizers import embedded_sizer
@@ -53,7 +54,7 @@ def test_every_kind_of_model_renders(model: str, language: Language) -> None:
 
 def test_bars_share_one_scale_and_stay_inside_it(llama: PageAnswer) -> None:
     """Widths are shares of the largest high end: a row's parts sum to its total's share."""
-    page = Page(bars_html(llama.report, ENGLISH))
+    page = Page(bars_html(llama.report, (), ENGLISH))
     rows: list[list[float]] = []
     for _, attributes in page.elements:
         names = (attributes.get("class") or "").split()
@@ -69,6 +70,23 @@ def test_bars_share_one_scale_and_stay_inside_it(llama: PageAnswer) -> None:
     assert all(sum(row) <= 100.001 for row in rows)
     bf16 = next(r for r in llama.report.estimates if r.estimate.native).estimate.all_gpus
     assert sum(max(rows, key=sum)) == pytest.approx(100 * bf16.total.likely / bf16.total.high, 1e-3)
+
+
+def test_bars_mark_the_cards_of_the_visitor(llama: PageAnswer) -> None:
+    """A card's line stands where a bar of its size would end, with its name above; one far beyond
+    the bars has none."""
+    cards_held = (
+        Capacity("my card", 12 * GIB),
+        Capacity("<b>", 14 * GIB),
+        Capacity("far", 900 * GIB),
+    )
+    markup = bars_html(llama.report, cards_held, ENGLISH)
+    bars = [row.estimate.all_gpus.total for row in llama.report.estimates if row.estimate.native]
+    place = 100 * 12 * GIB / max(total.high for total in bars)
+    lines = re.findall(r'<i class="gs-yours" style="left:([\d.]+)%"', markup)
+    assert [float(line) for line in lines[::2]] == [pytest.approx(place, abs=0.01)] * 10
+    assert "my card: 12.0 GiB" in markup and "far" not in markup
+    assert "<b>:" not in markup and "&lt;b&gt;: 14.0 GiB" in markup
 
 
 def test_ticks_are_card_sizes_that_do_not_touch() -> None:
@@ -99,16 +117,32 @@ def test_tables_list_every_row(llama: PageAnswer) -> None:
     assert pressed == ["recommended"]
 
 
+def test_rows_of_a_ranking_tell_what_is_not_said_above(llama: PageAnswer) -> None:
+    """The sentence names the usual engine and loss; rows name others, and what may not fit."""
+    ranking = llama.report.ranking
+    usual = Usual.of(ranking)
+    said = Page(ranking_html(llama.report, ENGLISH)).text
+    assert f"{usual.engine}, {ENGLISH.note(Note(f'loss_{usual.loss}'))}" in said
+    write = ranking_columns(ranking)[0].write
+    for item in ranking:
+        text, engine = Page(write(item, ENGLISH)).text, item.fit.estimate.engine.name
+        assert item.fit.estimate.quant.name in text
+        assert (engine in text) == (engine != usual.engine)
+        badge = ENGLISH.verdict(item.fit.verdict.value)
+        assert (badge in text) == (item.fit.verdict is not Verdict.FITS)
+
+
 def test_pictures_have_no_speed_in_tokens(llama: PageAnswer) -> None:
     """Neither in the grid, which Gradio takes with fewer columns, nor side by side."""
     state = PageState.from_query("model=black-forest-labs/FLUX.1-dev&gpus=4090,3060")
     flux = answer(embedded_sizer(), state).report.ranking
-    columns = ranking_columns(flux)
-    assert [c.name for c in RANKING_COLUMNS if c not in columns] == ["speed"]
-    assert [c.name for c in columns if c not in RANKING_COLUMNS] == ["drawn"]
+    columns, usual = ranking_columns(flux), [column.name for column in RANKING_COLUMNS]
+    shown = [column.name for column in columns]
+    assert [name for name in usual if name not in shown] == ["speed"]
+    assert [name for name in shown if name not in usual] == ["drawn"]
     grid = gr.Dataframe(**grid_update(columns, flux, ENGLISH))
     assert grid.column_count[0] == len(columns) == len(grid.headers)
-    assert ranking_columns(llama.report.ranking) == RANKING_COLUMNS
+    assert [column.name for column in ranking_columns(llama.report.ranking)] == usual
     beside = compare(embedded_sizer(), state)
     assert "tok/s" not in Page(side_by_side_html(beside, state.gpus or (), "", ENGLISH)).text
     unasked = answer(embedded_sizer(), PageState("black-forest-labs/FLUX.1-dev")).report
@@ -121,13 +155,12 @@ def test_pictures_have_no_speed_in_tokens(llama: PageAnswer) -> None:
 def test_a_ranking_is_sorted_by_numbers_and_read_in_the_language(llama: PageAnswer) -> None:
     columns = {column.name: i for i, column in enumerate(RANKING_COLUMNS)}
     value = grid_value(RANKING_COLUMNS, llama.report.ranking, Words("pt"))
-    assert value["headers"][columns["verdict"]] == "Veredito"
+    assert value["headers"][columns["headroom"]] == Words("pt")("column.headroom")
     cell_texts = value["metadata"]["display_value"]
     for item, row, cells_read in zip(llama.report.ranking, value["data"], cell_texts, strict=True):
         spare = item.fit.headroom_bytes / GIB
         assert row[columns["headroom"]] == pytest.approx(spare, abs=0.005)
         assert cells_read[columns["headroom"]] == f"{spare:.2f}".replace(".", ",") or spare > 99
-        assert row[columns["verdict"]] == item.fit.verdict.place
         assert item.fit.gpu.slug in row[columns["gpu"]]
     unpriced = [item.costs.buy_usd is None for item in llama.report.ranking]
     assert any(unpriced) and not all(unpriced)
@@ -162,8 +195,6 @@ def test_every_price_on_the_page_says_what_it_stands_on(
     for item, row in zip(llama.report.ranking, ranked["metadata"]["display_value"], strict=True):
         assert (row[column] == "—") == (item.costs.buy_usd is None)
         assert item.costs.buy_usd is None or row[column].count("<small>") >= 1
-    plot = price_plot(price_speed(llama.report.ranking, "buy"), words)
-    assert plot is not None and used in str(plot.below)
 
 
 def test_an_empty_grid_has_its_headings() -> None:

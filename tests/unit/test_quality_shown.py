@@ -18,7 +18,7 @@ from gpusizer.ui.page.answering import answer
 from gpusizer.ui.page.answering import compare as compare_page
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.beside.side_by_side import side_by_side_html
-from gpusizer.ui.presenters.charts.loss_scatter import height_of, loss_picture
+from gpusizer.ui.presenters.charts.loss import share_of
 from gpusizer.ui.presenters.markdown import markdown
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.tables import RANKING_COLUMNS, memory_html
@@ -163,11 +163,6 @@ def test_the_knee_is_the_smallest_with_a_small_loss() -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_point_stands_in_the_row_of_its_word(model: str) -> None:
-    points = sorted(loss_points(ask(model).estimates), key=lambda point: height_of(point.quality))
+    points = sorted(loss_points(ask(model).estimates), key=lambda point: share_of(point.quality))
     ranks = [point.quality.word.rank for point in points]
     assert ranks == sorted(ranks)
-    drawn = Page(loss_picture(points, ENGLISH) or "")
-    classes = [attributes.get("class") for _, attributes in drawn.elements]
-    knees = sum(point.knee for point in points)
-    assert classes.count("gs-dot") == 2 * (len(points) - knees), "for wide and narrow pages"
-    assert classes.count("gs-badge") == 2 * knees

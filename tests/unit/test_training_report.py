@@ -16,7 +16,7 @@ from gpusizer.text import LANGUAGES, say_note, text
 from gpusizer.training.fit import fit_of, most_boards
 from gpusizer.training.plan import TrainingPlan, alone, with_precision
 from gpusizer.training.ranking import POLICIES, RankedTraining
-from gpusizer.ui.presenters.training import stacks_of
+from gpusizer.ui.presenters.training import bar_of
 from gpusizer.usecases.requests.training_request import TrainingRequest
 from tests.training_reports import CARDS, answer, as_json, llama_estimator
 
@@ -306,7 +306,7 @@ def test_a_bar_passes_the_line_of_a_card_where_the_verdict_says_so(method: str) 
         report = answer(
             gpu="4090", gpu_count=1, method=method, packed=False, sequence_length=length
         )
-        bar = stacks_of(report.estimates)[0].total_bytes
+        bar = sum(bar_of("", report.estimates[0].memory).parts.values())
         assert bar == report.estimates[0].memory.needed.likely
         fits = report.ranking[0].fit.verdict is not Verdict.DOES_NOT_FIT
         assert (bar <= card.device_memory_bytes) is fits

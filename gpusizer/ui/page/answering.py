@@ -12,15 +12,17 @@ from cachetools import LRUCache
 from gpusizer.advice.conclusion.clauses import Conclusion
 from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.fit.filters import narrowed
+from gpusizer.fit.machine_words import parse_kind
+from gpusizer.gpus.own_cards import OwnCards
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.page.picked_memory import on_possible_gpus
-from gpusizer.ui.presenters.beside.bars import shown_rows
 from gpusizer.ui.presenters.beside.side_by_side import Plans
 from gpusizer.ui.presenters.choices import PageAnswer, Tier, smallest_of_each_kind
 from gpusizer.ui.presenters.serving_plan import PLAN_ROWS
 from gpusizer.ui.server.reading import attempt
 from gpusizer.usecases.comparison import ComparedGpu, Comparison
+from gpusizer.usecases.figures.memory import Capacity, capacities
 from gpusizer.usecases.figures.pictures import Pictures, pictures_of
 from gpusizer.usecases.report import EstimateRow, Report
 from gpusizer.usecases.requests.question import Question
@@ -97,7 +99,7 @@ def answer(sizer: Sizer, state: PageState, reports: Reports | None = None) -> Pa
     question = question_of(sizer, state)
     report = (reports or Reports()).report(sizer, question)
     tiers, own = _tiers(sizer, question, report), _own(sizer, state, question)
-    return PageAnswer(question, report, tiers, own)
+    return PageAnswer(question, report, tiers, own, _cards(sizer, state))
 
 
 def sample_answer(sizer: Sizer, model: str, stored: Stored) -> PageAnswer | None:
@@ -128,14 +130,27 @@ def _own(sizer: Sizer, state: PageState, question: Question) -> Conclusion | Gpu
         return error if state.machines else None
 
 
+def _cards(sizer: Sizer, state: PageState) -> tuple[Capacity, ...]:
+    """Return what the visitor's machine and picks hold, without machines of several kinds."""
+    boards = []
+    for place in dict.fromkeys((*state.machines, *state.own_gpus)):
+        try:
+            kind = parse_kind(place)
+            boards.append((OwnCards(sizer.catalogue).find(kind.name), kind.boards or 1))
+        except GpusizerError:
+            continue  # said beside it
+    return capacities(boards)
+
+
 def pictures(sizer: Sizer, state: PageState, reports: Reports | None = None) -> Pictures:
     """Return the data of pictures of a report and the picked GPUs. Raises any GpusizerError."""
     question = question_of(sizer, state)
     report = (reports or Reports()).report(sizer, question)
-    compared = _picked(sizer, state, question)
+    own = (*state.machines, *state.own_gpus)
+    compared = _picked(sizer, state.picking(own) if own else state, question)
     boards = [(item.gpu, item.count or 1) for item in compared]
-    fits = [item.ranked.fit for item in compared if item.ranked is not None]
-    return pictures_of(question.study, report, shown_rows(report.estimates), boards, fits)
+    places = [item.ranked for item in compared if item.ranked is not None]
+    return pictures_of(question.study, report, boards, places)
 
 
 def _picked(sizer: Sizer, state: PageState, question: Question) -> Sequence[ComparedGpu]:

@@ -291,7 +291,7 @@ class Handlers(Listening):
         is_on_own = isinstance(result.own, Conclusion) and not any(map(is_mixed, state.machines))
         first: View = "cards" if state.own_gpus or is_on_own else "ranking"
         answer = answer_html(result, self.words, first)
-        memory = memory_html(result.report, result.tiers, self.words)
+        memory = memory_html(result.report, result.tiers, self.words, result.cards)
         facts = join((facts_html(profile, self.words), said))
         return {"answer": answer, "memory": memory, "facts": facts}
 

@@ -11,6 +11,7 @@ from gpusizer.advice.ranking import Ranked, describe
 from gpusizer.core.errors import GpusizerError
 from gpusizer.fit.study import Study
 from gpusizer.gpus import Gpu
+from gpusizer.usecases.figures.memory import Capacity
 from gpusizer.usecases.report import EstimateRow, Report
 from gpusizer.usecases.requests.question import Question
 
@@ -39,12 +40,17 @@ class Tier:
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
     """The content of a page about a model: a report that ranks every GPU, its tiers, and what is
-    concluded of the visitor's own machine or picks, or is wrong with that machine."""
+    concluded of the visitor's own machine or picks, or is wrong with that machine.
+
+    Attributes:
+        cards: usable memory of that machine and of the picks.
+    """
 
     question: Question
     report: Report
     tiers: tuple[Tier, ...]
     own: Conclusion | GpusizerError | None = None
+    cards: tuple[Capacity, ...] = ()
 
 
 KINDS: dict[str, Callable[[Gpu], bool]] = {

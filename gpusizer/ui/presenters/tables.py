@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from gpusizer.advice.conclusion.clauses import boards_name
 from gpusizer.advice.ranking import Ranked
 from gpusizer.core.units import GIB
 from gpusizer.fit.losses import quality_at
+from gpusizer.fit.verdict import Verdict
 from gpusizer.speed import Rate
 from gpusizer.ui.presenters.beside.bars import bars_html, shown_rows
 from gpusizer.ui.presenters.choices import Tier
 from gpusizer.ui.presenters.derivation import derivation_html
 from gpusizer.ui.presenters.pieces.grid import Column, amount_cell, gpu_cell, marked, numbers
-from gpusizer.ui.presenters.pieces.html import Html, choices, el, fold, join, section
-from gpusizer.ui.presenters.pieces.losses import configuration, loss_cell, loss_sentence
+from gpusizer.ui.presenters.pieces.html import Child, Html, choices, el, fold, join, section
+from gpusizer.ui.presenters.pieces.losses import loss_cell, loss_label, loss_sentence
 from gpusizer.ui.presenters.pieces.marks import (
     native_chip,
     provenance_legend,
@@ -26,6 +30,7 @@ from gpusizer.ui.presenters.pieces.table import Columns, table_html
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.prices import price_cell, rent_cell
 from gpusizer.ui.presenters.tiles import tiers_html
+from gpusizer.usecases.figures.memory import Capacity
 from gpusizer.usecases.report import EstimateRow, Report
 from gpusizer.usecases.requests.request import RANKINGS
 
@@ -33,7 +38,9 @@ _ORDERS = ("recommended", "cheapest", "fastest", "tokens_per_dollar", "smallest"
 """The orders that most people ask for; the others are folded."""
 
 
-def memory_html(report: Report, tiers: Sequence[Tier], words: Words) -> Html:
+def memory_html(
+    report: Report, tiers: Sequence[Tier], words: Words, cards: Sequence[Capacity] = ()
+) -> Html:
     """Write a tile for each precision, what the first place loses by its quantization, bars for
     well-known quantizations, and the table of all."""
     from_originals = any(row.needs_original_weights for row in report.estimates)
@@ -49,7 +56,7 @@ def memory_html(report: Report, tiers: Sequence[Tier], words: Words) -> Html:
         ),
         tiers_html(tiers, words),
         _loss(report, words),
-        bars_html(report, words),
+        bars_html(report, cards, words),
         fold(
             words("memory.all", count=len(report.estimates)),
             table_html(_estimates(words), report.estimates, words, "gs-estimates"),
@@ -82,7 +89,7 @@ def ranking_html(report: Report, words: Words) -> Html:
             class_="gs-more-orders",
             open=order in further or None,
         ),
-        None if report.ranking else el("p", words("ranking.empty"), class_="gs-empty"),
+        _usual_said(report.ranking, words) or el("p", words("ranking.empty"), class_="gs-empty"),
     )
 
 
@@ -91,12 +98,47 @@ def _orders(names: Sequence[str], order: str, words: Words) -> Html:
     return choices("rank", named, words("rank.label"), order)
 
 
-def _gpu(item: Ranked, words: Words) -> Html:
-    """Write the boards, the configuration that they run with what it loses, and their rank."""
-    fit = item.fit
-    detail = configuration(fit.estimate, words)
+class Usual(NamedTuple):
+    """The engine and the word of a loss that most places of a ranking have; a row tells others."""
+
+    engine: str = ""
+    loss: str = ""
+
+    @classmethod
+    def of(cls, ranking: Sequence[Ranked]) -> Usual:
+        """Count those of the places."""
+        shared = [cls.of_place(item) for item in ranking]
+        return cls(*(Counter(words).most_common(1)[0][0] for words in zip(*shared, strict=True)))
+
+    @classmethod
+    def of_place(cls, item: Ranked) -> Usual:
+        """Return those of one place."""
+        estimate = item.fit.estimate
+        return cls(estimate.engine.name, quality_at(estimate).word.value)
+
+
+def _gpu(item: Ranked, words: Words, usual: Usual | None = None) -> Html:
+    """Write the boards with their rank, the quantization, and what of the rest is not usual."""
+    fit, own, usual = item.fit, Usual.of_place(item), usual or Usual()
+    told = [fit.estimate.quant.name]
+    if own.loss != usual.loss:
+        told.append(loss_label(quality_at(fit.estimate), words))
+    if own.engine != usual.engine:
+        told.append(own.engine)
+    detail: list[Child] = [" · ".join(told)]
+    if fit.verdict is not Verdict.FITS:
+        detail += [" ", verdict_badge(fit.verdict, words)]
     slug = fit.gpu.slug if fit.count == 1 else f"{fit.count}x{fit.gpu.slug}"  # as a request
-    return gpu_cell(boards_name(fit.gpu, fit.count), detail, slug, words, item.rank)
+    return gpu_cell(boards_name(fit.gpu, fit.count), join(detail), slug, words, item.rank)
+
+
+def _usual_said(ranking: Sequence[Ranked], words: Words) -> Html | None:
+    """Write what rows leave out; None without rows."""
+    if not ranking:
+        return None
+    engine, loss = Usual.of(ranking)
+    said = words("ranking.usual", engine=engine, loss=loss)
+    return el("p", said, class_="gs-small")
 
 
 def _rate_of(item: Ranked) -> Rate | None:
@@ -163,23 +205,17 @@ _COLUMNS: tuple[Column[Ranked], ...] = (
         "buy",
         lambda it: it.costs.buy_usd,
         lambda it, words: price_cell(it.costs, words),
-        width=132,
+        width=160,
         ascending=True,
     ),
     marked(
         "rent",
         lambda it: it.costs.rent_usd_per_hour,
         lambda it, words: rent_cell(it.costs, words),
-        width=112,
+        width=160,
         ascending=True,
     ),
     numbers("headroom", lambda it: it.fit.way.headroom_bytes, Words.gib, GIB, 2, width=104),
-    marked(
-        "verdict",
-        lambda it: it.fit.verdict.place,
-        lambda it, words: verdict_badge(it.fit.verdict, words),
-        width=112,
-    ),
     numbers("power", lambda it: it.power_watts, Words.whole, width=90, ascending=True),
 )
 RANKING_COLUMNS = tuple(column for column in _COLUMNS if column.name != "drawn")
@@ -189,7 +225,10 @@ RANKING_COLUMNS = tuple(column for column in _COLUMNS if column.name != "drawn")
 def ranking_columns(ranking: Sequence[Ranked]) -> Sequence[Column[Ranked]]:
     """Return the columns of a ranking: seconds of a picture where models draw, no speed where no
     model of it writes or reads tokens."""
-    if any(map(_rate_of, ranking)):
-        return RANKING_COLUMNS
-    unknown = {"speed"} if any(item.drawn is not None for item in ranking) else {"speed", "drawn"}
-    return [column for column in _COLUMNS if column.name not in unknown]
+    usual = Usual.of(ranking) if ranking else Usual()
+    first = replace(_COLUMNS[0], write=lambda item, words: _gpu(item, words, usual))
+    unknown = {"drawn"}
+    if not any(map(_rate_of, ranking)):
+        drawn = any(item.drawn is not None for item in ranking)
+        unknown = {"speed"} if drawn else {"speed", "drawn"}
+    return [first, *(column for column in _COLUMNS[1:] if column.name not in unknown)]

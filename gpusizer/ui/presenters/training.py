@@ -9,7 +9,8 @@ from gpusizer.training.fit import SPARING_NAME
 from gpusizer.training.ladder import Rung
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.ranking import RankedTraining
-from gpusizer.ui.presenters.charts.stacked import training_picture
+from gpusizer.ui.presenters.beside.bars import MemoryBar, memory_bars
+from gpusizer.ui.presenters.charts.numbers import heading, numbers_table
 from gpusizer.ui.presenters.conclusion import conclusion_html
 from gpusizer.ui.presenters.pieces.grid import known
 from gpusizer.ui.presenters.pieces.html import Html, bullets, el, join, section, small
@@ -18,10 +19,11 @@ from gpusizer.ui.presenters.pieces.number_format import DASH
 from gpusizer.ui.presenters.pieces.table import Columns, table_html
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.prices import rent_terms
-from gpusizer.usecases.figures.memory import Capacity, Stack, StackPart
+from gpusizer.usecases.figures.memory import Capacity
 from gpusizer.usecases.training_report import TrainingEstimateRow, TrainingReport, method_name
 
 _RANKED = 20
+_PARTS = ("weights", "gradients", "optimizer", "activations", "overhead")
 
 
 def training_html(report: TrainingReport, words: Words) -> Html:
@@ -33,7 +35,7 @@ def training_html(report: TrainingReport, words: Words) -> Html:
         conclusion_html(report.conclusion, words),
         el("p", _details(report, requested, words), class_="gs-lead"),
         words.listed(report.notes, "gs-notes"),
-        training_picture(stacks_of(report.estimates), _capacities(report), words),
+        _picture(report, words),
         _ladder(report.ladder, words),
         _ranking(report.ranking, words),
     )
@@ -67,22 +69,41 @@ def _details(report: TrainingReport, requested: TrainingEstimateRow, words: Word
     )
 
 
-def stacks_of(rows: Sequence[TrainingEstimateRow]) -> list[Stack]:
-    """Return a bar for each method, as long as the need of a GPU by which verdicts are judged."""
-    return [Stack(method_name(row.plan.method), _parts(row.memory), "") for row in rows]
+def _picture(report: TrainingReport, words: Words) -> Html:
+    """Draw a bar for each method, and write its numbers."""
+    title = words("pictures.training.title")
+    rows = {method_name(row.plan.method): row.memory for row in report.estimates}
+    bars = [bar_of(method, memory) for method, memory in rows.items()]
+    columns = {
+        words("column.method"): list(rows),
+        **{
+            f"{words(f'part.{part}')} (GiB)": [words.gib(bar.parts[part]) for bar in bars]
+            for part in _PARTS
+        },
+        words("column.total"): [words.gib(bar.total.likely) for bar in bars],
+    }
+    return join(
+        (
+            heading(title, words("pictures.training.lead")),
+            memory_bars(bars, _PARTS, _capacities(report), words),
+            numbers_table(title, columns, words),
+        )
+    )
 
 
-def _parts(memory: TrainingMemory) -> tuple[StackPart, ...]:
-    """Return the bytes of tensors by kind; buffers and the runtime are overhead."""
+def bar_of(name: str, memory: TrainingMemory) -> MemoryBar:
+    """Return a bar as long as the need of a GPU by which verdicts are judged: the bytes of tensors
+    by kind; buffers and the runtime are overhead."""
     working = (memory.activations + memory.logits).likely
     overhead = (memory.buffers + memory.overhead).likely
-    return (
-        StackPart("weights", memory.weights.likely),
-        StackPart("gradients", memory.gradients.likely),
-        StackPart("optimizer", memory.optimizer.likely),
-        StackPart("activations", working),
-        StackPart("overhead", overhead),
-    )
+    parts = {
+        "weights": memory.weights.likely,
+        "gradients": memory.gradients.likely,
+        "optimizer": memory.optimizer.likely,
+        "activations": working,
+        "overhead": overhead,
+    }
+    return MemoryBar(el("strong", name), parts, memory.needed)
 
 
 def _capacities(report: TrainingReport) -> list[Capacity]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gpusizer.advice.ranking import Ranked
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.study import Study
 from gpusizer.gpus import Gpu
-from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.quality.quality import LossWord, Quality
+from gpusizer.usecases.figures.speeds import place_name
 from gpusizer.usecases.report import EstimateRow
 
 _LEVELS = (
@@ -20,17 +21,6 @@ _LEVELS = (
 _EIGHTHS = 8
 _HALVINGS = 7  # below an eighth of the context, where windows and buffers bend a line
 _UNKNOWN_LONGEST = 4  # times the context asked for, where no model says its longest
-
-
-def stacks(rows: Iterable[EstimateRow]) -> tuple[Stack, ...]:
-    """The likely parts of each estimate; what lies outside an engine's budget is overhead."""
-    return tuple(_stack(row.estimate) for row in rows)
-
-
-def _stack(estimate: MemoryEstimate) -> Stack:
-    amounts = estimate.all_gpus.likely_bytes
-    stacked = tuple(StackPart(key, amount) for key, amount in amounts.items())
-    return Stack(estimate.quant.name, stacked, estimate.engine.name)
 
 
 def few_levels(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
@@ -61,31 +51,59 @@ def context_points(longest: int) -> tuple[int, ...]:
 
 
 def context_curves(study: Study, rows: Sequence[EstimateRow]) -> tuple[Curve, ...]:
-    """Total bytes of each row up to the longest context, by the estimate itself at every point.
+    """Return likely bytes in total of each row along the context, by its estimate at every point.
 
     None for models without a context, such as pipelines that make pictures.
     """
-    profile, workload = study.profile, study.workload
-    if profile.architecture is None or profile.format == "diffusers" or not rows:
+    if not _has_context(study) or not rows:
         return ()
-    longest = profile.max_context or workload.context * _UNKNOWN_LONGEST
-    estimates = [row.estimate for row in rows]
-    places = context_points(longest)
-    studies = [study.under(context=tokens) for tokens in places]
+    longest = study.profile.max_context or study.workload.context * _UNKNOWN_LONGEST
+    studies = {tokens: study.under(context=tokens) for tokens in context_points(longest)}
     return tuple(
         Curve(
             tuple(
-                Point(x, at.again(estimate).all_gpus.total.likely)
-                for x, at in zip(places, studies, strict=True)
+                Point(tokens, at.again(row.estimate).all_gpus.total.likely)
+                for tokens, at in studies.items()
             ),
-            f"{estimate.quant.name} · {estimate.engine.name}",
+            row.estimate.quant.name,
+            row.estimate.engine.name,
         )
-        for estimate in estimates
+        for row in rows
     )
 
 
+def place_curves(places: Sequence[Ranked]) -> tuple[Curve, ...]:
+    """Return bytes on each GPU of a place at the high end, for one user, along the context.
+
+    A curve ends at the longest context that surely fits, as tables have it. Places that do not hold
+    the whole model have none.
+    """
+    return tuple(
+        Curve(points, label, place.fit.estimate.quant.name)
+        for label, place in {place_name(place): place for place in places}.items()
+        if (points := _points_of(place))
+    )
+
+
+def _points_of(place: Ranked) -> tuple[Point, ...]:
+    study, fit, longest = place.limits.study, place.fit, place.longest_context
+    if not longest or not fit.verdict.all_on_gpu or fit.way.arranged is not None:
+        return ()
+    if not _has_context(study):
+        return ()
+    return tuple(
+        Point(tokens, at.again(fit.estimate).needed.high)
+        for tokens in context_points(longest)
+        for at in (study.under(context=tokens, concurrency=1),)
+    )
+
+
+def _has_context(study: Study) -> bool:
+    return study.profile.architecture is not None and study.profile.format != "diffusers"
+
+
 def capacities(boards: Iterable[tuple[Gpu, int]]) -> tuple[Capacity, ...]:
-    """Usable memory of GPUs, each with how many boards of it are meant."""
+    """Return usable memory of GPUs, each with how many boards of it are meant."""
     return tuple(
         Capacity(
             f"{count} × {gpu.name}" if count > 1 else gpu.name,
@@ -134,27 +152,6 @@ def loss_points(rows: Sequence[EstimateRow]) -> tuple[LossPoint, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class StackPart:
-    """One part of a stack; `key` is what the page's words call it."""
-
-    key: str
-    amount_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Stack:
-    """Memory of one way to run or train a model, its parts in the order they are stacked."""
-
-    label: str
-    parts: tuple[StackPart, ...]
-    detail: str = ""
-
-    @property
-    def total_bytes(self) -> int:
-        return sum(part.amount_bytes for part in self.parts)
-
-
-@dataclass(frozen=True, slots=True)
 class Point:
     """One place on a curve, in the units of its two axes."""
 
@@ -164,10 +161,11 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Points from left to right under one name."""
+    """Points from left to right under one name; `detail` is what runs, or how."""
 
     points: tuple[Point, ...]
     label: str
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,68 +1,67 @@
-"""Everything the page draws about one answer."""
+"""Everything that the page plots about one answer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from gpusizer.fit.fit import Fit
+from gpusizer.advice.ranking import Ranked
 from gpusizer.fit.study import Study
 from gpusizer.gpus import Gpu
 from gpusizer.usecases.figures.memory import (
     Capacity,
     Curve,
     LossPoint,
-    Stack,
     capacities,
     context_curves,
     few_levels,
     loss_points,
-    stacks,
+    place_curves,
 )
-from gpusizer.usecases.figures.speeds import PriceSpeed, UserSpeed, price_speed, user_speeds
-from gpusizer.usecases.report import EstimateRow, Report
+from gpusizer.usecases.figures.speeds import UserSpeed, user_speeds
+from gpusizer.usecases.report import Report
 
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """Memory by quantization and context against what GPUs hold; loss against memory; prices and
-    users against speed.
+    """Data of the plots: memory along the context or speed against users, and loss against memory.
 
-    `context` is None for what draws, `ttft_seconds` the most that a first token may take, None for
-    any.
+    Attributes:
+        context: tokens asked for; None for what draws.
+        curves: of the picked GPUs if they hold the model, else of quantizations.
+        of_places: whether the curves are of GPUs.
+        users: speeds of the picked GPUs where several users share one; drawn instead of `curves`.
     """
 
     context: int | None
     concurrency: int
-    stacks: tuple[Stack, ...]
-    curves: tuple[Curve, ...]
-    capacities: tuple[Capacity, ...]
-    prices: tuple[PriceSpeed, ...]
+    curves: tuple[Curve, ...] = ()
+    of_places: bool = False
+    capacities: tuple[Capacity, ...] = ()
     users: tuple[UserSpeed, ...] = ()
     losses: tuple[LossPoint, ...] = ()
-    ttft_seconds: float | None = None
 
 
 def pictures_of(
     study: Study,
     report: Report,
-    shown: Sequence[EstimateRow],
     boards: Iterable[tuple[Gpu, int]],
-    fits: Sequence[Fit] = (),
+    places: Sequence[Ranked] = (),
 ) -> Pictures:
-    """Pictures of a report whose ranking is whole; `shown` are the levels to stack up.
+    """Return the data of a report's plots.
 
-    `boards` are the picked GPUs, `fits` how the model runs on them.
+    `boards` are the picked GPUs, `places` how the model runs on them.
     """
-    plan = report.serving_plan
+    concurrency = report.workload.concurrency
+    users = user_speeds(places) if concurrency > 1 else ()
+    of_places = () if users else place_curves(places)
+    levels = () if users or of_places else few_levels(report.estimates)
     return Pictures(
         context=report.workload.context if report.profile.pipeline is None else None,
-        concurrency=report.workload.concurrency,
-        stacks=stacks(shown),
-        curves=context_curves(study, few_levels(report.estimates)),
+        concurrency=concurrency,
+        curves=of_places or context_curves(study, levels),
+        of_places=bool(of_places),
         capacities=capacities(boards),
-        prices=(price_speed(report.ranking, "buy"), price_speed(report.ranking, "rent")),
-        users=user_speeds(study, fits),
-        ttft_seconds=None if plan is None else plan.target.ttft_seconds,
+        users=users,
         losses=loss_points(report.estimates),
     )

@@ -9,10 +9,9 @@ import gradio as gr
 
 from gpusizer.ui.page.handlers import Handlers
 from gpusizer.ui.page.tabs.tab_fields import Listeners, Part, html, query_box
-from gpusizer.ui.presenters.charts.plot import PLOTS, SCATTERED, TICKS, axes
+from gpusizer.ui.presenters.charts.plot import PLOTS
 from gpusizer.ui.presenters.pieces.words import Words
 
-_HEIGHT = 340  # pixels
 _WIDTH = 480  # pixels; in a narrower column plots stand below each other
 
 
@@ -55,34 +54,21 @@ def build(words: Words) -> PicturesPart:
     drawn = query_box("gs-drawn")
     parts: dict[str, Part] = {}
     with folded, gr.Row(elem_classes=["gs-figures"]):
-        with gr.Column(min_width=_WIDTH):
-            parts["memory"] = html("", "gs-memory-picture-block")
         for name in PLOTS:
-            parts |= {f"{name}.{part}": built for part, built in _figure(name, words).items()}
+            parts |= {f"{name}.{part}": built for part, built in _figure(name).items()}
     return PicturesPart(folded, drawn, parts)
 
 
-def _figure(name: str, words: Words) -> dict[str, Part]:
+def _figure(name: str) -> dict[str, Part]:
     """Build the components of one of `PLOTS`, which are invisible until there is data.
 
-    Gradio's script fetches Vega when the first plot becomes visible. Vega cuts off long names in
-    its legend, so that the markup above the plot has a legend of our own.
+    Gradio's script fetches Vega when the first plot becomes visible.
     """
-    labels = axes(name, words)
-    kind = gr.ScatterPlot if name in SCATTERED else gr.LinePlot
     with gr.Column(visible=False, min_width=_WIDTH, elem_id=f"gs-{name}-picture") as column:
         above = html("", f"gs-{name}-above")
-        plot = kind(
-            x="x",
-            y="y",
-            color=labels.series,
-            x_title=labels.x_title,
-            y_title=labels.y_title,
-            x_axis_format=TICKS,
-            y_axis_format="~f",
-            tooltip=list(labels.details) or "axis",
-            colors_in_legend=[],
-            height=_HEIGHT,
+        plot = gr.Plot(
+            show_label=False,
+            container=False,
             visible=False,
             elem_id=f"gs-{name}-plot",
             elem_classes=["gs-plot"],

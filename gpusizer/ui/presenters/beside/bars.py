@@ -1,19 +1,22 @@
-"""Stacked memory bars: of quantizations in GiB, on one scale from zero with ticks at the sizes of
-common cards; of one GPU, with what stays free or is missing."""
+"""Stacked memory bars: of quantizations or of methods of training in GiB, on one scale from zero
+with lines at the visitor's cards; of one GPU, with what stays free or is missing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from gpusizer.core.byte_ranges import Amount
 from gpusizer.core.units import GIB
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
 from gpusizer.memory.breakdown import Breakdown
 from gpusizer.ui.presenters.pieces.html import Html, el, join
 from gpusizer.ui.presenters.pieces.losses import loss_mark
-from gpusizer.ui.presenters.pieces.marks import PARTS, native_chip, parts_legend
+from gpusizer.ui.presenters.pieces.marks import PARTS, legend, native_chip
 from gpusizer.ui.presenters.pieces.number_format import percent
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.figures.memory import Capacity
 from gpusizer.usecases.report import EstimateRow, Report
 
 _CARD_SIZES_GIB = (
@@ -36,25 +39,71 @@ _WELL_KNOWN = frozenset(
     }
 )
 """Quantizations that people know by name; the table below the bars has all."""
+_NEAREST = 1.6  # the scale extends to a card of at most so many times the largest bar
 _CLOSEST_TICKS = 0.07  # share of the scale; closer labels would touch on a phone
 
 
-def bars_html(report: Report, words: Words) -> Html:
+@dataclass(frozen=True, slots=True)
+class MemoryBar:
+    """One bar: its name, its parts by what the page's words call them, and its total."""
+
+    name: Html
+    parts: Mapping[str, int]
+    total: Amount
+
+
+def bars_html(report: Report, cards: Sequence[Capacity], words: Words) -> Html:
     """Draw a bar for each well-known quantization and for the checkpoint as stored."""
-    rows = shown_rows(report.estimates)
-    scale = max(row.estimate.all_gpus.total.high for row in rows)
+    bars = [_bar(row, words) for row in shown_rows(report.estimates)]
+    loss = words("bars.loss")
+    return memory_bars(bars, PARTS, cards, words, el("p", loss, class_="gs-small"))
+
+
+def memory_bars(
+    bars: Sequence[MemoryBar],
+    parts: Sequence[str],
+    cards: Sequence[Capacity],
+    words: Words,
+    below: Html | None = None,
+) -> Html:
+    """Draw bars on one scale, with ticks at sizes of common cards and a named line at each of the
+    visitor's `cards`."""
+    scale = max(bar.total.high for bar in bars)
+    seen = [card for card in cards if card.memory_bytes <= _NEAREST * scale]
+    scale = max(scale, *(card.memory_bytes for card in seen), 0)
     ticks = card_ticks(scale)
     marks = [el("span", str(size), style=f"left:{percent(size * GIB, scale)}") for size in ticks]
+    lines = [
+        *(el("i", style=f"left:{percent(size * GIB, scale)}") for size in ticks),
+        *(el("i", class_="gs-yours", style=_left(card, scale)) for card in seen),
+    ]
     return el(
         "div",
-        parts_legend(words),
+        legend(
+            (el("span", class_=f"gs-swatch gs-{part}"), words(f"part.{part}")) for part in parts
+        ),
         el(
             "div",
-            el("div", join(marks), class_="gs-axis"),
-            join(_row(row, scale, ticks, words) for row in rows),
+            join(_card_name(card, scale, words) for card in seen),
+            el("div", join(marks), el("small", "GiB"), class_="gs-axis"),
+            join(_row(bar, parts, scale, lines, words) for bar in bars),
             class_="gs-bars",
         ),
-        el("p", words("bars.note"), " ", words("bars.loss"), class_="gs-small"),
+        el("p", words("bars.note"), class_="gs-small"),
+        below,
+    )
+
+
+def _left(card: Capacity, scale_bytes: float) -> str:
+    return f"left:{percent(card.memory_bytes, scale_bytes)}"
+
+
+def _card_name(card: Capacity, scale_bytes: float, words: Words) -> Html:
+    """Write a card's name and memory where its line begins, left of it beyond the middle."""
+    said = words("bars.yours", gpu=card.label, amount=words.amount(card.memory_bytes))
+    side = "gs-before" if card.memory_bytes > scale_bytes / 2 else None
+    return el(
+        "div", el("span", said, class_=side, style=_left(card, scale_bytes)), class_="gs-card"
     )
 
 
@@ -121,31 +170,32 @@ def capacity_bar(fit: Fit, scale_bytes: int, words: Words) -> Html:
     )
 
 
-def _row(row: EstimateRow, scale: float, ticks: Sequence[int], words: Words) -> Html:
+def _bar(row: EstimateRow, words: Words) -> MemoryBar:
     estimate = row.estimate
-    total = estimate.all_gpus.total
-    lines = [el("i", style=f"left:{percent(size * GIB, scale)}") for size in ticks]
+    named = join(
+        (
+            el("strong", estimate.quant.name),
+            native_chip(estimate, words),
+            el("small", estimate.engine.name, " · ", loss_mark(quality_at(estimate), words)),
+        )
+    )
+    return MemoryBar(named, estimate.all_gpus.likely_bytes, estimate.all_gpus.total)
+
+
+def _row(
+    bar: MemoryBar, parts: Sequence[str], scale: float, lines: Sequence[Html], words: Words
+) -> Html:
+    total = bar.total
     whisker = el(
         "b",
         style=f"left:{percent(total.low, scale)};width:{percent(total.high - total.low, scale)}",
         title=words.amount_band(total),
     )
+    drawn = join(_part(part, bar.parts[part], scale, words) for part in parts if part in bar.parts)
     return el(
         "div",
-        el(
-            "div",
-            el("strong", estimate.quant.name),
-            native_chip(estimate, words),
-            el("small", estimate.engine.name, " · ", loss_mark(quality_at(estimate), words)),
-            class_="gs-bar-name",
-        ),
-        el(
-            "div",
-            join(lines),
-            join(segments(estimate.all_gpus, scale, words)),
-            whisker,
-            class_="gs-bar",
-        ),
+        el("div", bar.name, class_="gs-bar-name"),
+        el("div", join(lines), drawn, whisker, class_="gs-bar"),
         el("div", words.gib(total.likely), class_="gs-bar-total"),
         class_="gs-bar-row",
     )

@@ -1,1 +1,1 @@
-"""Pictures as escaped SVG or as frames for Gradio's plots, each with its numbers as a table."""
+"""Plots that Gradio draws from Vega-Lite specifications, each with its numbers as a table."""

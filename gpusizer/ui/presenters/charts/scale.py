@@ -1,24 +1,13 @@
-"""Scales of axes, which start at zero and have ticks at round numbers."""
+"""Scales of axes: where they end, their ticks, and places of labels that do not touch."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 _ROUND = (1.0, 2.0, 2.5, 5.0, 10.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """Maps a value to its position in the picture: 0 to `start`, `top` to `end`."""
-
-    top: float
-    start: float
-    end: float
-
-    def __call__(self, value: float) -> float:
-        return self.start + (self.end - self.start) * value / self.top
+_OF_A_DECADE = (1.0, 2.0, 5.0)
+_MANY_TICKS = 8
 
 
 def step_for(top: float, max_steps: int) -> float:
@@ -37,24 +26,38 @@ def step_for(top: float, max_steps: int) -> float:
     )
 
 
-def ticks(top: float, max_steps: int) -> list[float]:
-    """Return round numbers from zero up to `top`, in at most `max_steps` steps.
+def ticks(top: float, max_steps: int) -> tuple[float, ...]:
+    """Return round numbers from zero to the first at or above `top`, in few steps.
 
     >>> ticks(17.7, 5)
-    [0.0, 5.0, 10.0, 15.0]
+    (0.0, 5.0, 10.0, 15.0, 20.0)
     """
     step = step_for(top, max_steps)
-    return [round(step * i, 12) for i in range(math.floor(top / step + 1e-9) + 1)]
+    steps = max(1, math.ceil(top / step - 1e-9))
+    return tuple(round(step * i, 12) for i in range(steps + 1))
 
 
-def round_up(top: float, max_steps: int) -> float:
-    """Return the first tick at or above `top`.
+def log_ticks(least: float, most: float) -> tuple[float, ...]:
+    """Return 1, 2 and 5 of each decade, or the decades where these are many, that enclose a range.
 
-    >>> round_up(17.7, 5)
-    20.0
+    >>> log_ticks(1, 71), log_ticks(0.3, 90_000)
+    ((1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0), (0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0, 100000.0))
     """
-    step = step_for(top, max_steps)
-    return round(step * max(1, math.ceil(top / step - 1e-9)), 12)
+    decades = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
+    for steps in (_OF_A_DECADE, _OF_A_DECADE[:1]):
+        every = [round(step * 10.0**decade, 12) for decade in decades for step in steps]
+        low = max((tick for tick in every if tick <= least * (1 + 1e-9)), default=every[0])
+        high = min((tick for tick in every if tick >= most * (1 - 1e-9)), default=every[-1])
+        shown = tuple(tick for tick in every if low <= tick <= high)
+        if len(shown) <= _MANY_TICKS:
+            break
+    return shown
+
+
+def spans_decades(values: Iterable[float], times: float = 20.0) -> bool:
+    """Whether the largest of some positive values is so many `times` the smallest."""
+    known = list(values)
+    return min(known) > 0 and max(known) >= times * min(known)
 
 
 def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
