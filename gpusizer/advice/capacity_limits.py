@@ -178,11 +178,14 @@ class Limits:
     @cached_property
     def users_at_context(self) -> int | None:
         """The same as a whole number, which the cache of this request does not bound."""
-        estimate = self.fit.estimate
-        each = sequence_bytes(self.study, estimate)
-        return most_users(
-            self._plan, self._near_pool_bytes / each * estimate.split.data if each else None
-        )
+        ranks = self.fit.estimate.split.data
+        each_bytes = sequence_bytes(self.study, self.fit.estimate)
+        if not each_bytes:
+            return most_users(self._plan)
+        users = most_users(self._plan, self._near_pool_bytes / each_bytes * ranks)
+        scheduled = self.study.workload.max_num_seqs
+        # Beyond the limit of the scheduler more users take no memory, and wait.
+        return scheduled * ranks if users is None and scheduled is not None else users
 
     @cached_property
     def _near_pool_bytes(self) -> int:

@@ -53,7 +53,7 @@ def ranked_json(item: Ranked) -> Json:
     named_only = {} if item.largest is None else parts(item, "largest", "advice", "plans")
     return {
         **parts(item, "rank", "power_watts", "score", "reasons"),
-        **_fit_json(fit),
+        **_fit_json(fit, item.longest_context),
         "gpu": fit.gpu.slug,
         "gpu_name": fit.gpu.name,
         "count": fit.count,
@@ -61,7 +61,6 @@ def ranked_json(item: Ranked) -> Json:
         "verdict": fit.verdict,
         "per_gpu_bytes": fit.way.fullest_gpu_bytes,
         "usable_bytes": fit.gpu.device_free_bytes,
-        "max_context": item.longest_context,
         "max_concurrency": item.most_users,
         **{field: getattr(speeds or item, name, None) for name, field in _SPEEDS.items()},
         "speed_basis": speeds and _basis_json(speeds),
@@ -74,10 +73,11 @@ def ranked_json(item: Ranked) -> Json:
     }
 
 
-def _fit_json(fit: Fit | None) -> Json:
+def _fit_json(fit: Fit | None, longest_context: int | None) -> Json:
     """What of a place is null where a plan has no fit."""
     return {
         **parts(fit, "headroom_bytes"),
+        "max_context": longest_context,
         "quant": fit and fit.estimate.quant.slug,
         "engine": fit and fit.estimate.engine.slug,
     }
@@ -136,8 +136,7 @@ def _plan(plan: RunPlan, say: Say) -> Json:
     """One of `plans`: `kind` is a PlanKind; what depends on a fit is null where there is none."""
     return {
         **parts(plan, "kind", "nodes", "platform", "verdict", "ram_bytes", "notes"),
-        **_fit_json(plan.fit),
-        "max_context": plan.longest_context,
+        **_fit_json(plan.fit, plan.longest_context),
         "gpu": plan.gpu.slug,
         "count": plan.boards,
         "parallelism": parts(plan.split, *_DEGREES),
