@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.units import GIB
+from gpusizer.fit.loose_machine import NO_CARD, tidy
 from gpusizer.gpus.custom_card import is_custom
 from gpusizer.gpus.names import parse_gpu_request
 
@@ -35,7 +36,7 @@ _MEMORY_WORD = re.compile(
 _AMOUNT = re.compile(
     r"(?:(\d{1,2})\s*[x×*]\s*)?(\d{1,6}(?:\.\d+)?)\s*(tb|tib|t|gb|gib|g)?(?![a-z\d])", re.IGNORECASE
 )
-_NO_CARD = re.compile(r"(?:cpu(?:[ -]only)?|no gpus?|sem gpu|只用 ?cpu|无显卡)$", re.IGNORECASE)
+_PRODUCTS = re.compile(r"(?<![\w.])\d{4}(?![\w.])")  # "3090 3060"
 _AMOUNT_ALONE = re.compile(
     r"(?:\d{1,2}\s*[x×*]\s*)?\d{1,6}(?:\.\d+)?\s*(?:tb|tib|t|gb|gib|g)", re.IGNORECASE
 )
@@ -57,7 +58,8 @@ def is_rig(text: str) -> bool:
     plain = _plain(text)
     parts = _BETWEEN.split(plain)
     joined = re.search(_PLUS, plain, re.IGNORECASE) is not None
-    return joined or any(map(_is_memory, parts)) or any(map(_AMOUNT_ALONE.fullmatch, parts[1:]))
+    said = any(_is_memory(part) or NO_CARD.fullmatch(part) for part in parts)
+    return joined or said or any(map(_AMOUNT_ALONE.fullmatch, parts[1:]))
 
 
 def split_machines(texts: Iterable[str]) -> tuple[str, ...]:
@@ -67,13 +69,16 @@ def split_machines(texts: Iterable[str]) -> tuple[str, ...]:
     ('4090', '2x3090', 'L40S', '3060 + 64 GB RAM')
     """
     machines: list[str] = []
-    for text in texts:
+    for written in texts:
+        text = tidy(written, _BETWEEN)
         between = _COMMA if _described(text) else _LISTED
         for part in filter(None, between.split(text.strip())):
             plain = _plain(part)
             alone = _is_memory(plain) or _AMOUNT_ALONE.fullmatch(plain) is not None
             if machines and alone and not _JOINED.search(plain):
                 machines[-1] += f" + {part}"
+            elif len(machines) == 1 and not _JOINED.search(plain) and _is_memory_alone(machines[0]):
+                machines[0] = f"{part} + {machines[0]}"
             else:
                 machines.append(part)
     return tuple(machines)
@@ -99,7 +104,7 @@ def parse_kind(text: str) -> KindWords:
     Raises InvalidRequest for cards of several kinds, and for memory alone.
     """
     if not is_rig(text):
-        card = parse_gpu_request(text)
+        card = parse_gpu_request(tidy(text, _BETWEEN))
         return KindWords(card.name, card.count)
     words = parse_rig(text)
     names = set(words.cards)
@@ -127,20 +132,30 @@ def parse_rig(text: str, ram_bytes: int | None = None) -> MachineWords:
     """
     cards: list[str] = []
     ram: int | None = None
+    is_without_card = False
     for part in _BETWEEN.split(_plain(text)):
-        if not part or _NO_CARD.fullmatch(part):
+        if not part:
+            continue
+        if NO_CARD.fullmatch(part):
+            is_without_card = True
             continue
         is_amount = _AMOUNT_ALONE.fullmatch(part) is not None
         if _is_memory(part) or (is_amount and (cards or ram)):
             ram = (ram or 0) + _amount(part, text)
             continue
         card = parse_gpu_request(part)
+        if len(_PRODUCTS.findall(card.name)) > 1:
+            raise InvalidRequest(field="rig", value=text[:80], reason="rig_separator")
         cards += [card.name] * min(card.count or 1, MOST_CARDS + 1)
-    if not cards and ram is None:
+    if not cards and ram is None and not is_without_card:
         raise InvalidRequest(field="rig", value=text[:80], reason="rig_empty")
     if len(cards) > MOST_CARDS:
         raise _out_of_range(text, 0, MOST_CARDS)
     return MachineWords(tuple(cards), ram_bytes if ram is None else ram)
+
+
+def _is_memory_alone(machine: str) -> bool:
+    return _is_memory(machine) and not _BETWEEN.search(machine)
 
 
 def _is_memory(part: str) -> bool:
@@ -153,7 +168,8 @@ def _described(text: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).replace("ó", "o").strip()
+    tidied = tidy(text, _BETWEEN)
+    return unicodedata.normalize("NFKC", tidied).replace("ó", "o").strip()
 
 
 def _amount(part: str, text: str) -> int:

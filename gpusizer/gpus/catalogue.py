@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +10,7 @@ from pathlib import Path
 from gpusizer.core.errors import UnknownGpu
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.gpus.gpu import Gpu
+from gpusizer.gpus.macs import chip_names, macs_named
 from gpusizer.gpus.names import (
     NameKey,
     SearchedNames,
@@ -63,6 +62,11 @@ class Catalogue:
 
     def unknown(self, text: str) -> UnknownGpu:
         """That no GPU has this name, why not, and which are near."""
+        chips = macs_named(text, self.gpus)
+        if chips:
+            sizes = {gpu.memory_marketing_gb for gpu in chips}
+            names = chip_names(chips) if len(sizes) > 1 else [gpu.name for gpu in chips]
+            return UnknownGpu(value=text, reason="several_chips", suggestions=names)
         reason = why_unlisted(text)
         if not reason:
             return UnknownGpu(value=text, suggestions=self.suggestions(text))
@@ -97,13 +101,17 @@ class Catalogue:
                 matches = _of_makers(index.get(key, ()), makers)
                 if len(matches) == 1:
                     return matches[0]
-        return next(iter(computers_named(text, self.gpus)), None)
+        chips = macs_named(text, self.gpus)
+        return chips[0] if len(chips) == 1 else None
 
     def _named(self, text: str) -> tuple[Gpu, ...]:
         """The GPU that a text names; of a product without its size every size."""
         gpu = self.match(text)
         if gpu is not None:
             return (gpu,)
+        chips = macs_named(text, self.gpus)
+        if chips:
+            return chips
         key = name_key(text)
         sizes = self._by_name.get(key, ()) if key.core else ()
         return _of_makers(sizes, makers_named(text))
@@ -225,37 +233,3 @@ def _index(
         for key in dict.fromkeys(keys_of(gpu)):
             index[key] = (*index.get(key, ()), gpu)
     return index
-
-
-_COMPUTER = re.compile(
-    r"(?:apple )?(mac ?studio|mac ?book ?pro|mac ?book ?air|mac ?mini|mac ?pro|imac)"
-    r" (?:with )?(\d{2,4}) ?(?:gb|gib|g)?"
-)
-_MODELS = {
-    "macstudio": "Mac Studio",
-    "macbookpro": "MacBook Pro",
-    "macbookair": "MacBook Air",
-    "macmini": "Mac mini",
-    "macpro": "Mac Pro",
-    "imac": "iMac",
-}
-"""Computers of Apple, written without spaces -> their names."""
-
-
-def computers_named(text: str, gpus: Iterable[Gpu]) -> tuple[Gpu, ...]:
-    """The chips with which a Mac of that name and so much memory was sold, the newest first.
-
-    The catalogue's notes name the computers of a chip. None for a text that names a chip, or
-    anything but a computer with its memory.
-    """
-    plain = " ".join(re.sub(r"[-_]", " ", unicodedata.normalize("NFKC", text)).casefold().split())
-    match = _COMPUTER.fullmatch(plain)
-    if match is None:
-        return ()
-    computer, gb = _MODELS[match[1].replace(" ", "")], int(match[2])
-    sold = [
-        gpu
-        for gpu in gpus
-        if gpu.segment == "apple" and gpu.memory_marketing_gb == gb and computer in gpu.notes
-    ]
-    return tuple(sorted(sold, key=lambda gpu: -gpu.release_year))

@@ -14,12 +14,17 @@ from typing import Protocol, TypeGuard
 from gpusizer.core.errors import UnknownGpu
 from gpusizer.core.loose_values import JsonObject
 from gpusizer.core.messages import Note
-from gpusizer.gpus.catalogue import MAX_NAME_CHARS, Catalogue, computers_named
+from gpusizer.gpus.catalogue import MAX_NAME_CHARS, Catalogue
 from gpusizer.gpus.custom_card import custom_card, is_custom
 from gpusizer.gpus.gpu import Gpu
 from gpusizer.gpus.gpu_cores import cores_sold, split_cores, taken_cores, with_cores
+from gpusizer.gpus.macs import generation_named, macs_named
 from gpusizer.gpus.names import MAX_COUNT
 from gpusizer.gpus.own_memory import NOTHING_STATED, OwnMemory, split_memory, with_memory
+from gpusizer.gpus.sized_card import size_named, sized_card
+
+HERE = "here"
+"""Names the machine that a command line runs on, which only the shell can look at."""
 
 
 class FindsGpus(Protocol):
@@ -48,30 +53,46 @@ class OwnCards:
         """
         if len(text) > MAX_NAME_CHARS:
             return self.catalogue.find(text)
+        if text.strip().casefold() == HERE:
+            raise UnknownGpu(value=HERE, reason="here")
         name, memory = split_memory(text)
         gpu = custom_card(name) if is_custom(name) else self._listed(name)
         return with_memory(gpu, memory if memory.is_stated else self.memory)
 
     def _listed(self, name: str) -> Gpu:
-        """The GPU of the catalogue with the cores that its name states; of a computer sold with
-        several chips the newest one, of a chip sold with several GPUs the largest one, and that it
-        was taken.
+        """The GPU of the catalogue with the cores that its name states; some card of a bare size;
+        of a chip sold with several GPUs the largest one, and that it was taken.
         """
+        size = size_named(name)
+        if size is not None:
+            return sized_card(size, self.catalogue.gpus)
         unnumbered, cores = split_cores(name)
-        gpu = self.catalogue.match(unnumbered) if cores else None
-        if gpu is None or gpu.segment != "apple":  # "L40S-48C" is a vGPU profile
-            cores, gpu = (), self.catalogue.match(name) or self.catalogue.find(unnumbered)
-        chips = computers_named(unnumbered, self.catalogue.gpus)
-        with_these = [chip for chip in chips if cores and cores[-1] in cores_sold(chip)]
-        gpu, *others = with_these or chips or (gpu,)
-        if cores:
-            gpu = with_cores(gpu, cores[-1])
-        notes = [] if cores else [taken_cores(gpu)]
-        if others:
+        gpu = self._with_cores(unnumbered, cores[-1]) if cores else None
+        if gpu is not None:
+            return with_cores(gpu, cores[-1])
+        gpu = self.catalogue.match(name)  # "L40S-48C" is a vGPU profile
+        stated: list[Note] = []
+        if gpu is None:
+            gpu, *others = generation_named(unnumbered, self.catalogue.gpus) or (
+                self.catalogue.find(unnumbered),
+            )
             names = ", ".join(other.name for other in others)
-            notes.append(Note("computer_taken", computer=name, gpu=gpu.name, others=names))
-        stated = tuple(note for note in notes if note is not None)
+            if others:
+                stated.append(Note("chip_taken", named=name, gpu=gpu.name, others=names))
+        cores_note = taken_cores(gpu)
+        if cores_note is not None:
+            stated.insert(0, cores_note)
         return replace(gpu, statements=(*gpu.statements, *stated)) if stated else gpu
+
+    def _with_cores(self, name: str, cores: int) -> Gpu | None:
+        """The chip of that name; of a computer sold with several chips the one with so many cores,
+        None for what is no chip."""
+        gpu = self.catalogue.match(name)
+        if gpu is not None:
+            return gpu if gpu.segment == "apple" else None
+        chips = macs_named(name, self.catalogue.gpus)
+        with_these = [chip for chip in chips if cores in cores_sold(chip)]
+        return with_these[0] if len(with_these) == 1 else None
 
 
 @lru_cache(maxsize=8)

@@ -28,14 +28,14 @@ def say_error(error: GpusizerError, language: Language = "en") -> str:
     """The sentence of an error, with near names where the error suggests some.
 
     An error with one particular reason may have a sentence of its own under
-    `error.<code>.<reason>`.
+    `error.<code>.<reason>`, one of a particular field under `error.<code>.field_<field>`.
     """
     fields = {"value": "", "reason": "", "suggestions": "", **error.fields}
     fields["reason"] = _reason_words(error.code, fields, language)
     key = f"error.{error.code}"
-    key_of_reason = f"{key}.{error.fields.get('reason')}"
-    own_sentence = key_of_reason in sentences(language)
-    sentence = text(key_of_reason if own_sentence else key, language, **fields)
+    own = (f"{key}.{error.fields.get('reason')}", f"{key}.field_{error.fields.get('field')}")
+    key = next((name for name in own if name in sentences(language)), key)
+    sentence = text(key, language, **fields)
     suggestions = fields["suggestions"]
     if isinstance(suggestions, list) and suggestions:
         names = ", ".join(map(str, suggestions))

@@ -242,18 +242,34 @@ def test_the_address_keeps_machines_apart() -> None:
     assert PageState.from_query(state.query) == state
 
 
-def test_a_mac_named_by_its_computer_and_memory_is_found() -> None:
+def test_a_mac_sold_with_several_chips_asks_which() -> None:
     catalogue = load_catalogue()
     for text in ("Mac Studio 128 GB", "mac studio 128gb", "Mac Studio 128", "mac-studio-128gb"):
-        assert catalogue.find(text).name == "Apple M5 Max 128GB"
-    assert catalogue.find("Mac Studio 512GB").name == "Apple M5 Ultra 512GB"
-    place = (
-        embedded_sizer()
-        .size(SizeRequest.from_fields({"model": _MODEL, "gpu": "Mac Studio 128 GB"}))
-        .ranking[0]
-    )
-    [taken] = [note for note in place.fit.gpu.statements if note.code == "computer_taken"]
-    assert "Apple M4 Max 128GB" in str(taken.fields["others"])
+        with pytest.raises(UnknownGpu) as error:
+            catalogue.find(text)
+        assert error.value.fields["reason"] == "several_chips"
+        choices = error.value.fields["suggestions"]
+        assert isinstance(choices, list) and choices[:2] == [
+            "Apple M5 Max 128GB",
+            "Apple M4 Max 128GB",
+        ]
+        assert {catalogue.find(name).memory_marketing_gb for name in choices} == {128}
+    with pytest.raises(UnknownGpu) as error:
+        catalogue.find("Mac Studio")
+    chips = error.value.fields["suggestions"]
+    assert isinstance(chips, list)
+    assert {"Apple M4 Max", "Apple M5 Max", "Apple M3 Ultra"} <= set(chips)
+    assert "Apple M4" not in chips, "only what the computer was sold with"
+    [ultra] = catalogue.search("mac pro 192gb")
+    assert catalogue.find("Mac Pro 192GB") is ultra
+
+
+def test_a_generation_with_its_memory_is_its_slowest_chip() -> None:
+    fields = {"model": _MODEL, "gpu": "MacBook Pro M3 36GB"}
+    place = embedded_sizer().size(SizeRequest.from_fields(fields)).ranking[0]
+    assert place.fit.gpu.name == "Apple M3 Pro 36GB"
+    [taken] = [note for note in place.fit.gpu.statements if note.code == "chip_taken"]
+    assert taken.fields["others"] == "Apple M3 Max 36GB"
 
 
 @pytest.mark.parametrize("text", ["RTX 4900", "3060 7GB", "Mac Studio 48TB", "rtx-3060-9gb"])

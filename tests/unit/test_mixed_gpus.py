@@ -75,7 +75,6 @@ def test_mixed_gpus_and_memory_are_a_machine() -> None:
     "text, error, reason",
     [
         ("", InvalidRequest, "rig_empty"),
-        ("cpu", InvalidRequest, "rig_empty"),
         ("3090 + ram", InvalidRequest, "ram_amount"),
         ("3090 3060 64gb ram", InvalidRequest, "rig_separator"),
         ("17x 3090", InvalidRequest, "out_of_range"),
@@ -107,6 +106,7 @@ def test_builds_of_llama_cpp() -> None:
     assert backend("3090 + 7900 xtx + arc a770") == "Vulkan"
     assert backend("2x ascend 910b") == "CANN"
     assert backend("64gb ram") == "CPU"
+    assert backend("cpu only") == "CPU"
     faster = build_machine(parse_rig("3060 + 4090"), CATALOGUE)
     assert [gpu.slug for gpu in faster.gpus] == ["rtx-4090-24gb", "rtx-3060-12gb"]
     assert (

@@ -1,0 +1,206 @@
+"""Loose words for a machine, written as `machine_words` reads them.
+
+    dual 3090, i7, 32 GB RAM      2x 3090, 32 GB RAM
+    Colab T4                      T4
+    显存12G 内存64G                12G + 内存64G
+
+A bare size is a card of that memory: with a word for a card's memory always, else where it comes
+first. Beside a processor or a word for a computer it is system memory.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+
+from gpusizer.core.tables import toml_of
+
+MAX_CHARS = 300
+"""Characters of a text that is read; a longer one is left as it is."""
+
+_TABLE = toml_of(__file__)
+
+
+def _pattern(group: Mapping[str, Sequence[str]]) -> str:
+    """Latin words alone, other characters anywhere."""
+    latin, han = "|".join(group["latin"]), "|".join(group["han"])
+    words = rf"(?<![^\W\u4e00-\u9fff])(?:{latin})(?![^\W\u4e00-\u9fff])"
+    return f"(?:{words}|{han})" if han else words
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+_LINK = rf"(?: ?{_pattern(_TABLE['links'])}| ?[:：])* ?"
+_SYSTEM = (
+    r"(?:(?<![a-z\d])(?:ram|memory|mem[oó]ria|mem|dram|l?p?ddr\d\w?(?:-\d+)?)\b|内存|記憶體|记忆体)"
+)
+_AMOUNT = r"(?<![a-z\d.])(?:\d{1,2} ?[x×*] ?)?\d{1,6}(?:\.\d+)? ?(?:tb|tib|t|gb|gib|g)(?![a-z\d])"
+_MEMORY = rf"(?:(?P<card>{_pattern(_TABLE['card_memory'])})|{_SYSTEM}(?:{_LINK}{_SYSTEM})*)"
+_MEMORIES = tuple(
+    _compiled(pattern)
+    for pattern in (
+        rf"(?P<amount>{_AMOUNT}){_LINK}{_MEMORY}",
+        rf"{_MEMORY}{_LINK}(?P<amount>{_AMOUNT})",
+    )
+)
+_AMOUNTS, _ANY_MEMORY = _compiled(_AMOUNT), _compiled(_MEMORY)
+_SYSTEM_WORDS = _compiled(_SYSTEM)
+_AMOUNT_ALONE = _compiled(r"(?:\d{1,2} ?[x×*] ?)?\d{1,6}(?:\.\d+)? ?(?:tb|tib|t|gb|gib|g)")
+_SIZED = _compiled(r"(?<![\w.])\d{1,4} ?(?:gb|gib|g)\b")
+_FILLERS = _compiled(_pattern(_TABLE["fillers"]))
+_ARTICLE = _compiled(r"^an? (?!\d+\b(?! ?gb?\b))")
+_COMPUTERS = _compiled(_pattern(_TABLE["computers"]))
+_PROCESSORS = _compiled(_pattern(_TABLE["processors"]))
+NO_CARD = _compiled(_pattern(_TABLE["no_card"]))
+"""Words for a machine without a card that counts."""
+_EDGE = _compiled(rf"^(?:{_pattern(_TABLE['links'])}\s*)+|(?:\s*{_pattern(_TABLE['links'])})+$")
+# Their memory is the system's too, so that "RAM" says how much the GPU has.
+_SHARED = _compiled(
+    r"\bmac\b|\bmac ?(?:book|mini|studio|pro)|\bimac|\bm[1-9](?: ?(?:pro|max|ultra))?\b|strix halo"
+    r"|ryzen ai|dgx spark|\bgb10\b|jetson"
+)
+_MAKERS = (
+    r"nvidia|geforce|rtx|gtx|quadro|tesla|amd|radeon|rx|instinct|intel|arc|[ahlbv]\d{2,3}s?|mi\d{2,3}"
+    r"|[tp]\d{1,3}|\d{4}"
+)
+_COUNTED = _compiled(rf"^(\d{{1,2}}) (?=(?:{_MAKERS})\b)")
+_HAN_COUNTED = re.compile(r"^(\d{1,2}) ?[张块卡片]")
+_PLURAL = _compiled(r"\b((?!7[67]00)\d{4})s\b")
+_BEFORE, _AFTER = (
+    tuple(
+        (int(number), _compiled(form.format("|".join(words))))
+        for number, words in _TABLE[place].items()
+    )
+    for place, form in (("before", r"^(?:{})[ -]*(?=\S)"), ("after", r" ?(?:{})$"))
+)
+
+
+def tidy(text: str, between: re.Pattern[str]) -> str:
+    """Return a text without the words that name nothing; `between` are the signs that join parts.
+
+    A text with parentheses, a description of a card and a long text are returned as they are, and
+    so is one that holds nothing else than such words.
+    """
+    plain = plain_text(text)
+    if len(plain) > MAX_CHARS or "(" in plain or plain.casefold().startswith("custom:"):
+        return text
+    pieces = [piece for part in between.split(plain) for piece in _pieces_of(part)]
+    return _rejoined(plain, between, _joined(pieces)) or text
+
+
+def plain_text(text: str) -> str:
+    """The text in usual characters, with single spaces within its lines."""
+    lines = unicodedata.normalize("NFKC", text).splitlines()
+    return "\n".join(filter(None, (" ".join(line.split()) for line in lines)))
+
+
+def _rejoined(plain: str, between: re.Pattern[str], parts: Sequence[str]) -> str:
+    """Parts with the signs that the text has between its own, where none fell out or was added."""
+    own = list(between.finditer(plain))
+    if len(own) == len(parts) - 1:
+        signs = [sign[0] for sign in own]
+    else:
+        listed = bool(own) and all(sign[0].strip() in (",", "，", ";", "、") for sign in own)
+        signs = [", " if listed else " + "] * (len(parts) - 1)
+    return "".join(text for pair in zip(parts, [*signs, ""], strict=False) for text in pair)
+
+
+Piece = tuple[str, str]
+"""A kind and its text: a "card", the "size" of one, an "amount" of what, "ram", "none" for no card,
+or a "computer" that names neither."""
+
+
+def _joined(pieces: Sequence[Piece]) -> list[str]:
+    """The parts that the pieces make: a size of a card stands with it, a card before memory, and an
+    amount beside a computer is of its system."""
+    found: list[str] = []
+    is_computer = any(kind in ("computer", "none") for kind, _ in pieces)
+    has_card = any(kind in ("card", "size") for kind, _ in pieces)
+    for kind, text in pieces:
+        last = found[-1] if found else ""
+        is_card = bool(last) and not _ANY_MEMORY.search(last) and not _AMOUNT_ALONE.fullmatch(last)
+        if kind == "amount" and is_computer and not has_card:
+            found.append(f"{text} RAM")
+        elif kind == "size" and is_card and not _SIZED.search(last):
+            found[-1] = f"{last} {text}"
+        elif kind == "size" and not is_card:
+            found.insert(0, text)
+        elif kind == "ram" and is_card and _SHARED.search(last) and not _SIZED.search(last):
+            found[-1] = f"{last} {_SYSTEM_WORDS.sub('', text).strip()}"
+        elif kind not in ("size", "computer"):
+            found.append(text)
+    return found
+
+
+def _pieces_of(part: str) -> list[Piece]:
+    """What a part names, in the order of the text."""
+    if _SHARED.search(part):
+        return [("card", _counted(_cleaned(_ANY_MEMORY.sub(" ", part))))]
+    amounts, rest = _memories(part)
+    if not amounts and _ANY_MEMORY.search(rest) and not _AMOUNTS.search(rest):
+        return [("ram", part)]  # of how much, `parse_rig` asks
+    has_no_card = NO_CARD.search(rest) is not None
+    rest = _ANY_MEMORY.sub(" ", NO_CARD.sub(" ", rest))
+    is_computer = _PROCESSORS.search(rest) or _COMPUTERS.search(rest)
+    named = _cleaned(_PROCESSORS.sub(" ", rest))
+    alone = _cleaned(_COMPUTERS.sub(" ", named))
+    found: list[Piece] = []
+    if has_no_card and not alone and not amounts:
+        found.append(("none", "CPU"))
+    elif is_computer or has_no_card:
+        found.append(("computer", ""))
+    if _AMOUNT_ALONE.fullmatch(alone):
+        found.append((_kind(part), alone))
+    elif alone:
+        found.append(("card", _counted(named)))
+    return found + amounts
+
+
+def _kind(part: str) -> str:
+    """The kind of a bare amount: the "size" of a card where its word stands beside it."""
+    memory = _ANY_MEMORY.search(part)
+    if memory is None:
+        return "amount"
+    return "size" if memory["card"] else "ram"
+
+
+def _memories(part: str) -> tuple[list[Piece], str]:
+    """Amounts of memory beside their words, as the text has them in order, and the rest of it."""
+    word, amount = _ANY_MEMORY.search(part), _AMOUNTS.search(part)
+    if word is None or amount is None:
+        return [], part
+    orders = _MEMORIES if amount.start() < word.start() else _MEMORIES[::-1]
+    order = next((order for order in orders if order.search(part)), None)
+    if order is None:
+        return [], part
+    found: list[Piece] = [
+        ("size", match["amount"]) if match["card"] else ("ram", match[0].strip())
+        for match in order.finditer(part)
+    ]
+    return found, order.sub(" ", part)
+
+
+def _cleaned(text: str) -> str:
+    """A text without fillers, and without words that link nothing any more."""
+    words = " ".join(_FILLERS.sub(" ", text).split()).strip(" -:,.")
+    words = _ARTICLE.sub("", words)
+    return _EDGE.sub("", words).strip()
+
+
+def _counted(name: str) -> str:
+    """A card with its number as "2x", where words say it."""
+    for number, words in (*_BEFORE, *_AFTER):
+        if words.search(name):
+            return f"{number}x {_single(words.sub('', name, count=1))}"
+    for counted in (_COUNTED, _HAN_COUNTED):
+        match = counted.search(name)
+        if match:
+            return f"{match[1]}x {_single(name[match.end() :])}"
+    return name
+
+
+def _single(name: str) -> str:
+    return _PLURAL.sub(r"\1", _cleaned(name))
