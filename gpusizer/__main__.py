@@ -73,7 +73,9 @@ def _reads(arguments: argparse.Namespace, settings: Settings) -> bool:
     """
     if not settings.offline or settings.cache_url or arguments.command in _READING:
         return True
-    texts = [text for text in vars(arguments).values() if isinstance(text, str)]
+    values = vars(arguments).values()
+    stated = [item for value in values for item in (value if isinstance(value, list) else [value])]
+    texts = [text for text in stated if isinstance(text, str)]
     names = [name.strip() for text in texts for name in (text, *text.split(","))]
     return any(os.path.exists(os.path.expanduser(name)) for name in names)
 

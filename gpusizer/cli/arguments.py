@@ -63,13 +63,16 @@ def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
 def request_fields(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the fields of the command's request that the command line sets, unchecked.
 
-    The words of a query or of one GPU's name need no quotes.
+    The words of a query or of one GPU's name need no quotes. A list may be stated in one option or
+    in several.
     """
     values = vars(arguments)
     stated = {name: values.get(name) for name in fields_of(values["request"])}
-    for name in ("query", "gpu"):
-        if isinstance(stated.get(name), list):
-            stated[name] = " ".join(values[name])
+    for name, value in stated.items():
+        if isinstance(value, list) and name in values["words"]:
+            stated[name] = " ".join(value)
+        elif isinstance(value, list) and name in values["lists"]:
+            stated[name] = value[0] if len(value) == 1 else ", ".join(value)
     return {name: value for name, value in stated.items() if value is not None}
 
 
@@ -89,7 +92,9 @@ def _add_options(
     command: argparse.ArgumentParser, request: type[RequestModel], without: Collection[str] = ()
 ) -> None:
     """Add options for the fields of a request, in argument groups, except those in `without`."""
-    command.set_defaults(request=request)
+    lists = [field.name for field in described_fields(request).values() if field.kind is tuple]
+    words = {"query", "gpu"} & {*without}
+    command.set_defaults(request=request, lists=set(lists) - {*without}, words=words)
     for heading, fields in described_groups(request).items():
         fields_with_option = [field for field in fields if field.name not in without]
         group = command.add_argument_group(heading)
@@ -98,6 +103,7 @@ def _add_options(
                 f"--{field.name.replace('_', '-')}",
                 metavar=field.unit,
                 help=option_help(field).replace("%", "%%"),
+                action="append" if field.kind is tuple else "store",
             )
 
 

@@ -16,7 +16,7 @@ from pydantic_core import CoreSchema, PydanticKnownError, core_schema
 from gpusizer.core.errors import InvalidRequest
 
 _MAX_LIST = 64
-_MAX_TEXT = 300
+MAX_TEXT_CHARS = 300
 
 
 class Refused(ValueError):
@@ -42,8 +42,8 @@ def read_text(value: object) -> str:
     """Text of bounded length."""
     if not isinstance(value, str):
         raise PydanticKnownError("string_type")
-    if len(value) > _MAX_TEXT:
-        raise PydanticKnownError("string_too_long", {"max_length": _MAX_TEXT})
+    if len(value) > MAX_TEXT_CHARS:
+        raise PydanticKnownError("string_too_long", {"max_length": MAX_TEXT_CHARS})
     return value.strip()
 
 
@@ -57,7 +57,7 @@ def are_texts(items: object) -> TypeGuard[Sequence[str]]:
     return (
         isinstance(items, list | tuple)
         and len(items) <= _MAX_LIST
-        and all(isinstance(item, str) and len(item) <= _MAX_TEXT for item in items)
+        and all(isinstance(item, str) and len(item) <= MAX_TEXT_CHARS for item in items)
     )
 
 

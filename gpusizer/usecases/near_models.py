@@ -1,5 +1,4 @@
-"""Models by the names that people use: Ollama's, spoken ones, IDs without an owner; and those with
-names like one that could not be read."""
+"""Models with names like one that could not be read, and those of an organisation."""
 
 from __future__ import annotations
 
@@ -7,9 +6,9 @@ import difflib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 
 from gpusizer.core.errors import (
@@ -18,15 +17,13 @@ from gpusizer.core.errors import (
     InvalidModelId,
     ModelNotFound,
     PrivateOrMissing,
-    UnknownQuant,
 )
-from gpusizer.core.paths import DATA_DIR, GENERATED_DIR
-from gpusizer.core.tables import read_table, toml_of
-from gpusizer.hub.model_ref import ModelRef, ParseRef
-from gpusizer.memory.quants import find_quant
+from gpusizer.core.paths import GENERATED_DIR
+from gpusizer.core.tables import toml_of
 from gpusizer.usecases.models_for.live_use import embedded_use
 
 MOST = 4
+_MOST_OF_OWNER = 8
 _INDEX = GENERATED_DIR / "models" / "index.json"
 _MOST_CHARS = 120
 _LIKE = 0.82
@@ -125,6 +122,12 @@ class Spelling:
     def letters(self) -> str:
         return "".join(self.words)
 
+    def ends_within_number(self, other: Spelling) -> bool:
+        """Whether the other name, which begins so, goes on with a digit after one of its own: a
+        Llama 30B is no Llama 3."""
+        rest = other.letters[len(self.letters) :]
+        return self.letters[-1:].isdecimal() and rest[:1].isdecimal() and "." not in self.letters
+
     @cached_property
     def family(self) -> frozenset[str]:
         """Its words without digits, but for those that say how a model is tuned or packed."""
@@ -142,18 +145,29 @@ class Spelling:
         return None
 
 
+def models_of(owner: str) -> list[str]:
+    """IDs of the known models of an organisation, the most downloaded first, at most eight."""
+    wanted = f"{owner}/".casefold()
+    own = [m.repo_id for m in known_models() if m.repo_id.casefold().startswith(wanted)]
+    own.sort(key=lambda repo_id: -_downloads().get(repo_id.casefold(), 0))
+    return own[:_MOST_OF_OWNER]
+
+
 def _unlike(wanted: Spelling, known: Spelling) -> tuple[float, ...]:
     """Sort key of a known model, empty for one that is not meant."""
-    if known.letters.startswith(wanted.letters):
+    downloads = -_downloads().get(known.repo_id.casefold(), 0)
+    if known.letters.startswith(wanted.letters) and not wanted.ends_within_number(known):
         kind = 0
+        if wanted.billions is None and known.letters != wanted.letters:
+            return (kind, math.inf, downloads)  # a family: what most people use of it
     elif len(wanted.words) > 1 and all(word in known.letters for word in wanted.words):
         kind = 1
     else:
         matcher = difflib.SequenceMatcher(None, wanted.letters, known.letters)
         if matcher.quick_ratio() < _LIKE or matcher.ratio() < _LIKE:
             return ()
-        return (_ALIKE, -matcher.ratio(), -_downloads().get(known.repo_id.casefold(), 0))
-    return (kind, len(known.letters), -_downloads().get(known.repo_id.casefold(), 0))
+        return (_ALIKE, -matcher.ratio(), downloads)
+    return (kind, len(known.letters), downloads)
 
 
 @cache
@@ -167,56 +181,3 @@ def known_models() -> tuple[Spelling, ...]:
 @cache
 def _downloads() -> dict[str, int]:
     return {repo_id: use.downloads or 0 for repo_id, use in embedded_use().items()}
-
-
-_CHAT_WORDS = ("instruct", "it", "chat")
-_TAG = re.compile(r"(?P<name>[^\s:]+:[^\s:]+?)-(?P<quant>[^\s:-]+)")
-"""A tag of Ollama that ends in a quantization: "qwen3:32b-q4_K_M"."""
-
-
-def by_loose_names(parse: ParseRef) -> ParseRef:
-    """A `parse` that also reads loose names; IDs, addresses and paths are read as before.
-
-    A name is looked up in `data/model_names.csv`, then among the models that come with gpusizer: it
-    means the one that is spelt with the same letters, or with these and a word for chat. What
-    several may mean is left to `near_models`, which lists them.
-    """
-
-    def parse_loosely(text: str) -> ModelRef:
-        name, tag = _without_quant(text.strip()[:_MOST_CHARS])
-        meant = meant_model(name)
-        return parse(text) if meant is None else replace(parse(meant), tag=tag)
-
-    return parse_loosely
-
-
-def meant_model(name: str) -> str | None:
-    """The ID of the model that a name without an owner means; None for none and for several."""
-    if not name or "/" in name or "\\" in name:
-        return None
-    listed = _listed().get(name.casefold())
-    if listed is not None:
-        return listed
-    letters = Spelling(name.replace(":", "-")).letters
-    spelt = [model.repo_id for model in known_models() if model.letters == letters]
-    chats = {letters + word for word in _CHAT_WORDS}
-    spelt = spelt or [model.repo_id for model in known_models() if model.letters in chats]
-    return spelt[0] if len(spelt) == 1 else None
-
-
-def _without_quant(text: str) -> tuple[str, str | None]:
-    """A name of Ollama and the quantization that ends its tag."""
-    match = _TAG.fullmatch(text)
-    if match is None:
-        return text, None
-    try:
-        find_quant(match["quant"])
-    except UnknownQuant:
-        return text, None
-    return match["name"].removesuffix("-instruct").removesuffix("-it"), match["quant"]
-
-
-@cache
-def _listed() -> Mapping[str, str]:
-    rows = read_table(DATA_DIR / "model_names.csv", lambda row: row)
-    return {row.text("name"): row.text("repo_id") for row in rows}

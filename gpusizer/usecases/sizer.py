@@ -23,10 +23,12 @@ from gpusizer.gpus.own_cards import OwnCards, with_used_memory
 from gpusizer.gpus.own_memory import NOTHING_STATED, OwnMemory
 from gpusizer.hub.listed_models import Lister, QuantizedRepo
 from gpusizer.hub.model_ref import ModelRef, ParseRef, is_repo_id, parse_model_ref
+from gpusizer.hub.pasted_model import pasted_model
 from gpusizer.hub.snapshot import Fetch, RepoSnapshot
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.usecases.comparison import ComparedGpu, Comparison, GpuListing, nothing_found
 from gpusizer.usecases.conclude import Found, conclude
+from gpusizer.usecases.loose_names import by_loose_names
 from gpusizer.usecases.model_card.asking import Asking
 from gpusizer.usecases.model_card.card_answer import (
     ModelCardAnswer,
@@ -37,7 +39,7 @@ from gpusizer.usecases.models_for.model_library import ModelLibrary
 from gpusizer.usecases.models_for.models_answer import ModelsFor
 from gpusizer.usecases.models_for.models_request import ModelsRequest
 from gpusizer.usecases.models_for.service import models_for
-from gpusizer.usecases.near_models import by_loose_names, suggesting_models
+from gpusizer.usecases.near_models import suggesting_models
 from gpusizer.usecases.report import Report, estimate_rows, published_notes
 from gpusizer.usecases.requests.named_gpus import (
     NamedGpu,
@@ -52,6 +54,7 @@ from gpusizer.usecases.requests.request_fields import unnamed_notes
 from gpusizer.usecases.requests.resolution import as_authors_draft, read_draft
 from gpusizer.usecases.siblings import Sibling, larger_sibling
 
+_MOST_SHOWN_CHARS = 120
 _NO_NOTES: tuple[Note, ...] = ()
 _CARD_SECONDS = 0.5
 """Processor time for the statements of a model card, beside that of the answer."""
@@ -350,10 +353,12 @@ class Sizer:
 
 
 def _read_as(text: str, ref: ModelRef) -> tuple[Note, ...]:
-    """Which model a name without an owner was taken for."""
-    if "/" in text or "/" not in ref.repo_id:
+    """Which model a name without an owner, or a text around one, was taken for."""
+    is_plain = "/" in text and pasted_model(text) is None
+    if is_plain or "/" not in ref.repo_id:
         return ()
-    return (Note("model_read_as", text=text.strip(), repo_id=ref.repo_id),)
+    shown = " ".join(text.split())[:_MOST_SHOWN_CHARS]
+    return (Note("model_read_as", text=shown, repo_id=ref.repo_id),)
 
 
 def _stated_elsewhere(request: SizeRequest) -> Iterator[Note]:

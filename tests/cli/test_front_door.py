@@ -129,3 +129,24 @@ def test_the_table_of_a_described_card_names_what_was_stated_and_what_measures_i
     assert re.search(r"^ +llama-bench -m Qwen3.* -d 8064 ", measured, re.M)
     assert re.search(r"\btg128 @ d8064\b", measured), "what it prints"
     assert "Flash attention: where the backend lacks it" in measured, "why it may be slower"
+
+
+def test_a_list_may_be_stated_in_several_options() -> None:
+    places = answered("size", MODEL, "--gpu", "4090", "--gpu", "3060")["ranking"]
+    assert [place["gpu"] for place in places] == ["rtx-4090-24gb", "rtx-3060-12gb"]
+    sizes = answered("size", MODEL, "--quant", "q4_k_m", "--quant", "q8_0", "--gpu", "4090")
+    assert {row["quant"] for row in sizes["estimates"]} == {"q4_k_m", "q8_0"}
+
+
+def test_machines_are_named_as_people_write_them() -> None:
+    (place,) = answered("size", MODEL, "--gpu", "dual 3090")["ranking"]
+    assert (place["gpu"], place["count"]) == ("rtx-3090-24gb", 2)
+    assert answered("size", MODEL, "--gpu", "i7 32 GB RAM")["rig"]["devices"] == []
+    models = answered("models-for", "Colab", "T4", "--top", "1")
+    assert models["gpu"] == "tesla-t4-16gb"
+
+
+def test_models_are_named_by_what_is_pasted() -> None:
+    answer = answered("size", "vllm serve Qwen/Qwen3-8B --max-model-len 8192", "--gpu", "4090")
+    assert answer["model"]["repo_id"] == MODEL
+    assert "model_read_as" in codes(answer["notes"])

@@ -28,14 +28,13 @@ from gpusizer.model.tasks import TASKS, task_of
 from gpusizer.text import LANGUAGES, say_error, say_note
 from gpusizer.ui.presenters.pieces.errors import error_html
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.loose_names import by_loose_names, meant_model
 from gpusizer.usecases.models_for.live_use import months_of
 from gpusizer.usecases.models_for.model_library import CandidateModel, ModelLibrary
 from gpusizer.usecases.models_for.models_answer import ModelsFor
 from gpusizer.usecases.models_for.ordering import _least_bytes, place_of
 from gpusizer.usecases.near_models import (
-    by_loose_names,
     known_models,
-    meant_model,
     models_alike,
     near_models,
     suggesting_models,

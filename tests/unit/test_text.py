@@ -78,6 +78,7 @@ FAMILIES: Mapping[str, Iterable[str]] = {
     ),
     "note.gpu_": REASONS,
     "error.unknown_gpu.": (*REASONS, "several_chips", "here"),
+    "error.invalid_model_id.": ("organisation", "ollama_user", "ollama_unknown"),
     "error.invalid_request.field_": ("gpu", "rig"),
     "note.how_": get_args(How),
     "note.answer_train_": ("fits", "tight"),

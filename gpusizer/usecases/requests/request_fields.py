@@ -15,6 +15,7 @@ from gpusizer.core.messages import Note
 from gpusizer.core.request_model import RequestModel
 from gpusizer.core.units import GB, GIB
 from gpusizer.core.validation import (
+    MAX_TEXT_CHARS,
     Count,
     Flag,
     Hours,
@@ -39,6 +40,7 @@ from gpusizer.gpus.costs.plan import NVME_GB_PER_S
 from gpusizer.gpus.names import MAX_COUNT
 from gpusizer.gpus.own_memory import OwnMemory
 from gpusizer.hub.model_ref import ModelRef, ParseRef, check_revision
+from gpusizer.hub.pasted_model import pasted_model
 from gpusizer.quality.quality import WORDS, LossWord
 
 ALL_QUANTS = "all"
@@ -56,6 +58,15 @@ def _read_statuses(texts: tuple[str, ...]) -> tuple[str, ...]:
 def _split_machines(value: object) -> object:
     items = split_commas(value)
     return split_machines(items) if are_texts(items) else items
+
+
+def _read_model(value: object) -> str:
+    """Return a model as it was typed; of a long paste the model that it names."""
+    if isinstance(value, str) and len(value) > MAX_TEXT_CHARS:
+        named = pasted_model(value)
+        if named is not None:
+            return read_text(f"ollama run {named.text}" if named.of_ollama else named.text)
+    return read_text(value)
 
 
 Machines = Annotated[Texts, BeforeValidator(_split_machines)]
@@ -168,7 +179,9 @@ class ModelFields(RequestModel):
 
     heading: ClassVar[str] = "model"
 
-    model: Text = Field("", description='model ID or Hub URL, such as "Qwen/Qwen3-8B"')
+    model: Annotated[str, PlainValidator(_read_model), Unit("TEXT")] = Field(
+        "", description='model ID or Hub URL, such as "Qwen/Qwen3-8B"'
+    )
     revision: Annotated[Text | None, Unit("REV")] = Field(None, description="branch, tag or commit")
     file: Annotated[Text | None, Unit("PATH")] = Field(
         None, description="one file of the repository"
