@@ -17,6 +17,7 @@ from gpusizer.usecases.requests.request_fields import (
     CostFields,
     FilterFields,
     GpuFields,
+    Machines,
     QuantFields,
     RigFields,
 )
@@ -46,7 +47,7 @@ class ModelsRequest(QuantFields, GpuFields, RigFields, WorkloadFields, FilterFie
 
     unused: ClassVar[frozenset[str]] = frozenset(fields_of(SpeculationFields))
 
-    gpus: Texts = Field(
+    gpus: Machines = Field(
         (),
         alias="gpu",
         description='a GPU such as "4090" or "2x3090", or a machine: "3090 + 3060 + 64gb ram"',
