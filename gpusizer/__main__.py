@@ -16,6 +16,8 @@ from gpusizer.core.proxies import without_proxies
 from gpusizer.core.settings import Settings, serving_port
 
 EXIT_INTERRUPTED = 130
+_OWN = "here"
+"""The command that asks this machine alone."""
 _READING = ("batch", "log", "check")
 """Commands whose input may name a checkpoint of this machine."""
 
@@ -71,6 +73,8 @@ def _reads(arguments: argparse.Namespace, settings: Settings) -> bool:
 
     What reads these costs more processor time to import than an answer from what is stored.
     """
+    if arguments.command == _OWN:
+        return False
     if not settings.offline or settings.cache_url or arguments.command in _READING:
         return True
     values = vars(arguments).values()

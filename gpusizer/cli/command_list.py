@@ -38,6 +38,7 @@ COMMANDS = {
     "check-lock": CommandEntry(
         "whether gpusizer.lock still holds, and what changed", "lock_commands", "run_check_lock"
     ),
+    "here": CommandEntry("the GPUs and the memory of this machine", "here_command", "run_here"),
     "serve": CommandEntry("the page, its endpoints and MCP, on this machine", "", ""),
 }
 

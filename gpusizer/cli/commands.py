@@ -13,6 +13,7 @@ from typing import Any
 from gpusizer.advice.conclusion.clauses import told
 from gpusizer.cli.arguments import request_fields
 from gpusizer.cli.details import details_text
+from gpusizer.cli.here_command import with_this_machine
 from gpusizer.cli.output import print_json, print_text
 from gpusizer.cli.summary import SUMMARIES
 from gpusizer.core.errors import EXIT_ANSWER_IS_NO
@@ -25,7 +26,8 @@ from gpusizer.usecases.use_cases import USE_CASES
 
 def run_request(sizer: Sizer, arguments: argparse.Namespace) -> int:
     """Ask the use case of the command what the command line states; return the exit code."""
-    answer: Any = USE_CASES[arguments.command].ask(sizer, request_fields(arguments))
+    fields = with_this_machine(request_fields(arguments), sizer.catalogue)
+    answer: Any = USE_CASES[arguments.command].ask(sizer, fields)
     misses = find_misses(answer) if getattr(arguments, "check", False) else ()
     with suppress(BrokenPipeError):  # who closed our pipe, as `head` does, still reads the code
         _print(answer, arguments)

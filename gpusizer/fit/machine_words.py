@@ -144,7 +144,7 @@ def parse_rig(text: str, ram_bytes: int | None = None) -> MachineWords:
             ram = (ram or 0) + _amount(part, text)
             continue
         card = parse_gpu_request(part)
-        if len(_PRODUCTS.findall(card.name)) > 1:
+        if len(_PRODUCTS.findall(card.name.partition("(")[0])) > 1:
             raise InvalidRequest(field="rig", value=text[:80], reason="rig_separator")
         cards += [card.name] * min(card.count or 1, MOST_CARDS + 1)
     if not cards and ram is None and not is_without_card:

@@ -104,6 +104,15 @@ class Catalogue:
         chips = macs_named(text, self.gpus)
         return chips[0] if len(chips) == 1 else None
 
+    def sizes_of(self, text: str) -> tuple[Gpu, ...]:
+        """Every memory size of the product that a text names, that which it means first; none for
+        a text that names no product."""
+        meant = self.match(text)
+        core = name_key(text).core
+        sizes = self._by_name.get(NameKey(core, None), ()) if core else ()
+        likely = _of_makers(sizes, makers_named(text))
+        return tuple(_distinct(likely if meant is None else (meant, *likely)))
+
     def _named(self, text: str) -> tuple[Gpu, ...]:
         """The GPU that a text names; of a product without its size every size."""
         gpu = self.match(text)

@@ -19,6 +19,7 @@ from gpusizer.gpus.custom_card import custom_card, is_custom
 from gpusizer.gpus.gpu import Gpu
 from gpusizer.gpus.gpu_cores import cores_sold, split_cores, taken_cores, with_cores
 from gpusizer.gpus.macs import generation_named, macs_named
+from gpusizer.gpus.mig import mig_instance, split_profile
 from gpusizer.gpus.names import MAX_COUNT
 from gpusizer.gpus.own_memory import NOTHING_STATED, OwnMemory, split_memory, with_memory
 from gpusizer.gpus.sized_card import size_named, sized_card
@@ -56,16 +57,21 @@ class OwnCards:
         if text.strip().casefold() == HERE:
             raise UnknownGpu(value=HERE, reason="here")
         name, memory = split_memory(text)
-        gpu = custom_card(name) if is_custom(name) else self._listed(name)
+        gpu = custom_card(name) if is_custom(name) else self._own(name)
         return with_memory(gpu, memory if memory.is_stated else self.memory)
 
-    def _listed(self, name: str) -> Gpu:
-        """The GPU of the catalogue with the cores that its name states; some card of a bare size;
-        of a chip sold with several GPUs the largest one, and that it was taken.
-        """
+    def _own(self, name: str) -> Gpu:
+        """Some card of a bare size, an instance of a card, or the GPU of that name."""
         size = size_named(name)
         if size is not None:
             return sized_card(size, self.catalogue.gpus)
+        card, profile = split_profile(name)
+        return mig_instance(self.catalogue.find(card), profile) if profile else self._listed(name)
+
+    def _listed(self, name: str) -> Gpu:
+        """The GPU of the catalogue with the cores that its name states; of a chip sold with several
+        GPUs the largest one, and that it was taken.
+        """
         unnumbered, cores = split_cores(name)
         gpu = self._with_cores(unnumbered, cores[-1]) if cores else None
         if gpu is not None:

@@ -27,6 +27,7 @@ _OPTIONS = frozenset(_TABLE["options"])
 _FUNCTIONS = frozenset(_TABLE["functions"])
 _FILES = frozenset(_TABLE["files"])
 _PROGRAMS = {name: frozenset(words) for name, words in _TABLE["programs"].items()}
+_LIBRARY: str = _TABLE["library"]
 _CONTAINERS = frozenset({"docker", "podman", "nerdctl", "image", "apptainer", "singularity"})
 
 _TOKEN = re.compile(r"[^\s\"'`“”‘’,;()\[\]{}<>=\\|]+")
@@ -104,7 +105,7 @@ def _program(tokens: Sequence[str]) -> Iterator[PastedModel]:
             continue
         if not rest:
             continue
-        if name == "ollama" and _host(rest[0]) not in HUB_HOSTS:
+        if name == _LIBRARY and _host(rest[0]) not in HUB_HOSTS:
             yield from _of_ollama(rest[0])
         elif _is_named(rest[0]):
             yield PastedModel(rest[0])

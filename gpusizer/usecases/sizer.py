@@ -129,6 +129,7 @@ class Sizer:
             conclusion=conclude(question, found),
             alternatives=found.ranking.alternatives,
             notes=(
+                *request.about_machine,
                 *files,
                 *question.notes,
                 *found.notes,

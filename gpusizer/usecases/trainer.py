@@ -64,6 +64,7 @@ def train(sizer: Sizer, request: TrainingRequest) -> TrainingReport:
         ranking=ranking[: request.top or None] if not gpus else ranking,
         alternatives=() if gpus else alternatives_of(ranking),
         notes=(
+            *request.about_machine,
             *_notes(profile, plan, estimates),
             *_lengths(fitter, first, device),
             *_unnamed(request),

@@ -95,7 +95,7 @@ class ModelsRequest(QuantFields, GpuFields, RigFields, WorkloadFields, FilterFie
         return f"{self.gpu_count}x {self.gpu}"
 
     @classmethod
-    def from_fields(cls, fields: Mapping[str, object]) -> Self:
+    def of_machines(cls, fields: Mapping[str, object]) -> Self:
         """A checked request. A `gpu` such as "3090 + 3060 + 64gb ram" is a rig; `licence` is
         `license`.
 
@@ -109,7 +109,7 @@ class ModelsRequest(QuantFields, GpuFields, RigFields, WorkloadFields, FilterFie
             if "rig" in values:
                 raise fail("rig", values["rig"], "gpu_or_rig")
             values["rig"] = values.pop("gpu")
-        request = super().from_fields(values)
+        request = super().of_machines(values)
         if request.rig and request.gpus:
             raise fail("rig", request.rig, "gpu_or_rig")
         if not request.rig and len(request.gpus) != 1:

@@ -77,6 +77,7 @@ def models_for(
         now=now,
         newcomers=newcomers_for(now, request.task, request.licenses),
         notes=(
+            *request.about_machine,
             *now.notes,
             *unusual,
             *license_unknown,

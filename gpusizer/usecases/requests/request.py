@@ -11,10 +11,9 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from gpusizer.advice.conclusion.clauses import Kind
 from gpusizer.advice.policies import POLICIES
 from gpusizer.core.request_model import RequestModel, fields_of, is_empty
-from gpusizer.core.validation import Flag, Number, OneOf, Refused, Text, Unit
+from gpusizer.core.validation import MAX_TEXT_CHARS, Flag, Number, OneOf, Refused, Text, Unit
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.machine_words import is_mixed, split_machines
-from gpusizer.gpus.catalogue import MAX_NAME_CHARS
 from gpusizer.memory.workload import DEFAULT_CONTEXT, Workload
 from gpusizer.usecases.requests.request_fields import (
     CostFields,
@@ -93,17 +92,17 @@ class SizeRequest(
         return "fit" if self.gpus or self.rig else "need"
 
     @classmethod
-    def from_fields(cls, fields: Mapping[str, object]) -> Self:
+    def of_machines(cls, fields: Mapping[str, object]) -> Self:
         """A checked request; one `gpu` such as "3090 + 3060 + 64 GB RAM" is a rig.
 
         Raises InvalidRequest as every request does.
         """
         gpu = fields.get("gpu")
         if isinstance(gpu, str) and is_empty(fields.get("rig")):
-            machines = split_machines([gpu[:MAX_NAME_CHARS]])
+            machines = split_machines([gpu[:MAX_TEXT_CHARS]])
             if len(machines) == 1 and is_mixed(machines[0]):
-                return super().from_fields({**fields, "gpu": None, "rig": machines[0]})
-        return super().from_fields(fields)
+                return super().of_machines({**fields, "gpu": None, "rig": machines[0]})
+        return super().of_machines(fields)
 
     @property
     def workload(self) -> Workload:

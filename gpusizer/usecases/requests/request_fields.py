@@ -5,11 +5,11 @@ Type, default, bounds, choices and meaning of a field stand here alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, PrivateAttr
 
 from gpusizer.core.messages import Note
 from gpusizer.core.request_model import RequestModel
@@ -42,6 +42,7 @@ from gpusizer.gpus.own_memory import OwnMemory
 from gpusizer.hub.model_ref import ModelRef, ParseRef, check_revision
 from gpusizer.hub.pasted_model import pasted_model
 from gpusizer.quality.quality import WORDS, LossWord
+from gpusizer.usecases.requests.pasted_machine import read_machine_fields
 
 ALL_QUANTS = "all"
 NATIVE_QUANT = "native"
@@ -199,6 +200,7 @@ class GpuFields(OwnMemoryFields):
     """GPUs to look at, and how many rows to answer with."""
 
     heading: ClassVar[str] = "GPUs"
+    _about_machine: tuple[Note, ...] = PrivateAttr(())
 
     gpus: Machines = Field(
         (),
@@ -218,6 +220,27 @@ class GpuFields(OwnMemoryFields):
     top: Count = Field(
         DEFAULT_TOP, ge=0, le=1000, description="rows of the ranking to return, 0 for all"
     )
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, object]) -> Self:
+        """A checked request; what programs print about a machine is read as that machine.
+
+        Raises InvalidRequest as every request does.
+        """
+        read, notes = read_machine_fields(fields)
+        request = cls.of_machines(read)
+        request._about_machine = notes
+        return request
+
+    @classmethod
+    def of_machines(cls, fields: Mapping[str, object]) -> Self:
+        """A checked request whose machines are stated in words."""
+        return super().from_fields(fields)
+
+    @property
+    def about_machine(self) -> tuple[Note, ...]:
+        """What was read of a machine, where a program's output states it."""
+        return self._about_machine
 
 
 class QuantFields(RequestModel):

@@ -1,0 +1,35 @@
+"""Machines that requests state by what programs print about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gpusizer.core.messages import Note
+from gpusizer.gpus.reports.reading import MachineReport, read_reports
+
+_FIELDS = ("gpu", "gpus", "rig")
+
+
+def read_machine_fields(
+    fields: Mapping[str, object],
+) -> tuple[Mapping[str, object], tuple[Note, ...]]:
+    """The fields of a request with machines in words in place of reports, and what was read.
+
+    Raises InvalidRequest for a report that names no machine.
+    """
+    read = dict(fields)
+    notes: list[Note] = []
+    for name in _FIELDS:
+        value = fields.get(name)
+        texts = value if isinstance(value, list | tuple) else (value,)
+        reports = [read_reports(text) if isinstance(text, str) else None for text in texts]
+        if not any(reports):
+            continue
+        machines = [_text(report, text) for report, text in zip(reports, texts, strict=True)]
+        read[name] = machines if isinstance(value, list | tuple) else machines[0]
+        notes += [note for report in reports if report for note in report.notes]
+    return read, tuple(notes)
+
+
+def _text(report: MachineReport | None, text: object) -> object:
+    return text if report is None else report.text
