@@ -4,7 +4,7 @@ that a form shows whole are named as such: a field that is added to one stands o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated
@@ -17,12 +17,14 @@ from gpusizer.memory.engines import ENGINES
 from gpusizer.model.tasks import TASKS
 from gpusizer.quality.quality import WORDS
 from gpusizer.usecases.models_for.models_request import LICENSES, ModelsRequest
+from gpusizer.usecases.requests.pasted_machine import machine_in_words
 from gpusizer.usecases.requests.request import SizeRequest
 from gpusizer.usecases.requests.request_docs import described_fields
 from gpusizer.usecases.requests.request_fields import (
     DiskFields,
     OwnMachineFields,
     OwnMemoryFields,
+    model_in_words,
 )
 from gpusizer.usecases.requests.training_request import TrainingRequest
 from gpusizer.usecases.requests.workload_fields import TargetFields
@@ -51,6 +53,8 @@ MENUS: Mapping[str, tuple[str, ...]] = {
 """By field: its choices, in the order of the menu."""
 OPEN_MENUS = frozenset({"license"})
 """Menus that take other texts as well."""
+
+_IN_WORDS: Mapping[str, Callable[[str], str]] = {"model": model_in_words, "gpu": machine_in_words}
 
 FieldValue = str | float | bool
 """What a component of a form holds; a number that is empty has the text ""."""
@@ -102,7 +106,7 @@ class Form:
 
     def texts(self, values: Mapping[str, object]) -> dict[str, str]:
         """The texts of what the fields hold, in their order."""
-        texts = {name: number_text(values.get(name)).strip() for name in self.names}
+        texts = {name: _in_words(name, number_text(values.get(name))) for name in self.names}
         return {name: text for name, text in texts.items() if text not in ("", self.usual(name))}
 
     def read(self, address: str | Mapping[str, str]) -> dict[str, str]:
@@ -170,6 +174,12 @@ FORMS: Mapping[str, Form] = {
     ),
 }
 """By tab, in the order of the page. A field that is named here stands on the page."""
+
+
+def _in_words(name: str, text: str) -> str:
+    """The text of a field, in place of what is pasted the model or the machine that it names."""
+    read = _IN_WORDS.get(name)
+    return (text if read is None else read(text)).strip()
 
 
 def query_of(texts: Mapping[str, str]) -> str:

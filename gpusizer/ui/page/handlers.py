@@ -255,7 +255,8 @@ class Handlers(Listening):
         example = asked.last("model") is not None
         reports = self._reports_of(asked.token)
         reading = Reading(partial(_read_and_answer, self._of(asked.token), state, reports))
-        form: Shown = {**state.form} if example else {}
+        is_read = not state.shows(asked.fields)  # in other words than it was pasted
+        form: Shown = {**state.form} if example or is_read else {}
         for status in told(reading, state.model, self.words):
             yield {**form, "status": status}
             form = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.messages import Note
 from gpusizer.gpus.reports.reading import MachineReport, read_reports
 
@@ -29,6 +30,18 @@ def read_machine_fields(
         read[name] = machines if isinstance(value, list | tuple) else machines[0]
         notes += [note for report in reports if report for note in report.notes]
     return read, tuple(notes)
+
+
+def machine_in_words(text: str) -> str:
+    """The machine that a program's output describes; any other text as it is.
+
+    A form shows it, so that an address holds neither serial numbers nor names of programs.
+    """
+    try:
+        report = read_reports(text)
+    except InvalidRequest:
+        return text  # the answer says what is wrong with it
+    return text if report is None else report.text
 
 
 def _text(report: MachineReport | None, text: object) -> object:

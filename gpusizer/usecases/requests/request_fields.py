@@ -61,13 +61,16 @@ def _split_machines(value: object) -> object:
     return split_machines(items) if are_texts(items) else items
 
 
-def _read_model(value: object) -> str:
+def model_in_words(text: str) -> str:
     """Return a model as it was typed; of a long paste the model that it names."""
-    if isinstance(value, str) and len(value) > MAX_TEXT_CHARS:
-        named = pasted_model(value)
-        if named is not None:
-            return read_text(f"ollama run {named.text}" if named.of_ollama else named.text)
-    return read_text(value)
+    named = pasted_model(text) if len(text) > MAX_TEXT_CHARS else None
+    if named is None:
+        return text
+    return f"ollama run {named.text}" if named.of_ollama else named.text
+
+
+def _read_model(value: object) -> str:
+    return read_text(model_in_words(value) if isinstance(value, str) else value)
 
 
 Machines = Annotated[Texts, BeforeValidator(_split_machines)]
@@ -208,7 +211,9 @@ class GpuFields(OwnMemoryFields):
         description='look at these GPUs, separated by commas ("4090, 2x3090, 3060 + 64 GB RAM"),'
         ' instead of ranking all; one that no list has is described: "custom:96GB@1800GB/s", then,'
         ' if known, "@200TFLOPS" (dense, 16 bits), "@5000USD", "@350W", its stack (@CUDA, @ROCm,'
-        " @Metal, @oneAPI) and what it computes in (@fp8, @fp4, @int8)",
+        " @Metal, @oneAPI) and what it computes in (@fp8, @fp4, @int8); also what nvidia-smi,"
+        " rocm-smi, amd-smi, xpu-smi, system_profiler, lspci, free, Get-CimInstance or DxDiag"
+        " prints about a machine",
     )
     gpu_count: Count | None = Field(
         None,
