@@ -51,7 +51,15 @@ _SYSTEM_WORDS = _compiled(_SYSTEM)
 _AMOUNT_ALONE = _compiled(r"(?:\d{1,2} ?[x×*] ?)?\d{1,6}(?:\.\d+)? ?(?:tb|tib|t|gb|gib|g)")
 _SIZED = _compiled(r"(?<![\w.])\d{1,4} ?(?:gb|gib|g)\b")
 _FILLERS = _compiled(_pattern(_TABLE["fillers"]))
-_ARTICLE = _compiled(r"^an? (?!\d+\b(?! ?gb?\b))")
+# "A 6000" is a name.
+_ARTICLE = _compiled(r"^an? (?=[1-5]0[5-9]0|\d{1,3} ?gb?\b|[a-z])")
+_BEFORE_SIZE = _compiled(rf"(?<=\S ){_pattern(_TABLE['links'])} ?(?=\d{{1,3}} ?gb?\b)")
+_SLASH = _compiled(r" ?/ ?(?=\d{1,4} ?(?:gb|g)\b)")
+_CARD_WORD = _compiled(r"\b(?:cards?|gpus?|placas?)\b|显卡")
+_LAPTOP_FIRST = _compiled(
+    r"^(laptop|notebook|笔记本) ?(?:with |com |an? )*(?=\S)(?!\d{1,3} ?gb?\b)"
+)
+_GLUED = _compiled(r"^(\D{0,20}\d{4}[a-z ]{0,6}?)x(\d{1,2})$")
 _COMPUTERS = _compiled(_pattern(_TABLE["computers"]))
 _PROCESSORS = _compiled(_pattern(_TABLE["processors"]))
 NO_CARD = _compiled(_pattern(_TABLE["no_card"]))
@@ -63,7 +71,7 @@ _SHARED = _compiled(
     r"|ryzen ai|dgx spark|\bgb10\b|jetson"
 )
 _MAKERS = (
-    r"nvidia|geforce|rtx|gtx|quadro|tesla|amd|radeon|rx|instinct|intel|arc|[ahlbv]\d{2,3}s?|mi\d{2,3}"
+    r"nvidia|geforce|rtx|gtx|quadro|tesla|amd|radeon|rx|instinct|intel|arc|[ahlbv]\d{2,4}s?|mi\d{2,3}"
     r"|[tp]\d{1,3}|\d{4}"
 )
 _COUNTED = _compiled(rf"^(\d{{1,2}}) (?=(?:{_MAKERS})\b)")
@@ -84,7 +92,7 @@ def tidy(text: str, between: re.Pattern[str]) -> str:
     A text with parentheses, a description of a card and a long text are returned as they are, and
     so is one that holds nothing else than such words.
     """
-    plain = plain_text(text)
+    plain = _SLASH.sub(" + ", plain_text(text))
     if len(plain) > MAX_CHARS or "(" in plain or plain.casefold().startswith("custom:"):
         return text
     pieces = [piece for part in between.split(plain) for piece in _pieces_of(part)]
@@ -118,11 +126,10 @@ def _joined(pieces: Sequence[Piece]) -> list[str]:
     amount beside a computer is of its system."""
     found: list[str] = []
     is_computer = any(kind in ("computer", "none") for kind, _ in pieces)
-    has_card = any(kind in ("card", "size") for kind, _ in pieces)
     for kind, text in pieces:
         last = found[-1] if found else ""
         is_card = bool(last) and not _ANY_MEMORY.search(last) and not _AMOUNT_ALONE.fullmatch(last)
-        if kind == "amount" and is_computer and not has_card:
+        if kind == "amount" and is_computer:
             found.append(f"{text} RAM")
         elif kind == "size" and is_card and not _SIZED.search(last):
             found[-1] = f"{last} {text}"
@@ -163,7 +170,7 @@ def _kind(part: str) -> str:
     """The kind of a bare amount: the "size" of a card where its word stands beside it."""
     memory = _ANY_MEMORY.search(part)
     if memory is None:
-        return "amount"
+        return "size" if _CARD_WORD.search(part) else "amount"
     return "size" if memory["card"] else "ram"
 
 
@@ -185,13 +192,18 @@ def _memories(part: str) -> tuple[list[Piece], str]:
 
 def _cleaned(text: str) -> str:
     """A text without fillers, and without words that link nothing any more."""
-    words = " ".join(_FILLERS.sub(" ", text).split()).strip(" -:,.")
+    words = " ".join(_FILLERS.sub(" ", text).split()).strip(" -:,.?!")
+    words = _BEFORE_SIZE.sub("", words)
     words = _ARTICLE.sub("", words)
     return _EDGE.sub("", words).strip()
 
 
 def _counted(name: str) -> str:
-    """A card with its number as "2x", where words say it."""
+    """A card with its number as "2x", where words say it, and "laptop" after its name."""
+    name = " ".join((_LAPTOP_FIRST.sub("", name), *_LAPTOP_FIRST.findall(name)))
+    glued = _GLUED.fullmatch(name)
+    if glued:
+        return f"{glued[2]}x {glued[1].strip()}"
     for number, words in (*_BEFORE, *_AFTER):
         if words.search(name):
             return f"{number}x {_single(words.sub('', name, count=1))}"

@@ -200,3 +200,27 @@ def test_examples_of_the_page_are_answered(app_url: str) -> None:
     for link in links:
         address = f"{app_url}v1/{link.replace('&amp;', '&')}"
         assert requests.get(address, timeout=TIMEOUT).status_code == 200, link
+
+
+def test_a_report_of_a_program_is_a_machine(app_url: str) -> None:
+    csv = "name, memory.total [MiB], memory.used [MiB]\nNVIDIA L40S, 46068 MiB, 1024 MiB"
+    answer = ask(app_url, "size", {"model": OPEN, "gpu": csv}).json()
+    (place,) = answer["ranking"]
+    assert place["gpu"] == "l40s-48gb"
+    assert {"report_read"} <= {note["code"] for note in answer["notes"]}
+    command = {"model": "vllm serve Qwen/Qwen3-8B --port 8000", "gpu": "dual 3090"}
+    answer = ask(app_url, "size", command).json()
+    assert answer["model"]["repo_id"] == OPEN
+    assert (answer["ranking"][0]["gpu"], answer["ranking"][0]["count"]) == ("rtx-3090-24gb", 2)
+
+
+def test_here_is_refused_over_the_network(app_url: str) -> None:
+    asked = {
+        "size": {"model": OPEN, "gpu": "here"},
+        "models-for": {"gpu": "here"},
+        "compare": {"gpus": "here"},
+    }
+    for command, fields in asked.items():
+        refused = ask(app_url, command, fields)
+        assert (refused.status_code, code(refused)) == (400, "unknown_gpu")
+        assert "command line" in refused.json()["error"]["message"]

@@ -18,6 +18,13 @@ from gpusizer.gpus.own_cards import OwnCards
 from gpusizer.gpus.reports.found import MAX_CHARS
 from gpusizer.gpus.reports.reading import FORMATS, MachineReport, may_be_report, read_reports
 from gpusizer.text import LANGUAGES, say_error, say_note
+from gpusizer.ui.page.page_state import PageState
+from gpusizer.usecases.models_for.models_request import ModelsRequest
+from gpusizer.usecases.requests.request import CompareRequest
+from gpusizer.usecases.requests.training_request import TrainingRequest
+from gpusizer.usecases.trainer import train
+from tests.asking import size
+from tests.sizers import embedded_sizer
 
 CATALOGUE = load_catalogue()
 CARDS = OwnCards(CATALOGUE)
@@ -194,3 +201,28 @@ def test_reports_among_anything_are_read_in_part_or_refused(texts: list[str]) ->
 def test_long_hostile_texts_are_read_in_bounds(text: str) -> None:
     assert may_be_report(text) or read_reports(text) is None
     read_or_refused(text)
+
+
+def test_a_form_shows_the_machine_and_the_address_nothing_else_of_a_report() -> None:
+    state = PageState().stating({"model": "Qwen/Qwen3-8B", "gpu": report("8x a100")})
+    assert state.stated["gpu"] == "8x a100-sxm-80gb"
+    assert "UUID" not in state.query and PageState.from_query(state.query) == state
+    broken = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."
+    assert PageState().stating({"gpu": broken}).stated["gpu"] == broken
+
+
+def test_each_question_takes_a_report() -> None:
+    text = report("rtx-4090-24gb (1234")
+    sizer = embedded_sizer()
+    sized = size(sizer, {"model": "Qwen/Qwen3-8B", "gpu": text})
+    assert sized.ranking[0].fit.gpu.free_bytes is not None
+    assert {"report_read", "report_driver"} <= {note.code for note in sized.notes}
+    fields = {"model": "Qwen/Qwen3-8B", "gpu": text, "method": "qlora"}
+    trained = train(sizer, TrainingRequest.from_fields(fields))
+    assert "report_read" in {note.code for note in trained.notes}
+    found = sizer.models_for(ModelsRequest.from_fields({"gpu": text, "models": "Qwen/Qwen3-8B"}))
+    assert "report_read" in {note.code for note in found.notes}
+    compared = sizer.compare(CompareRequest.from_fields({"gpus": [text, "3090"]}))
+    assert [item.gpu.slug for item in compared.items] == ["rtx-4090-24gb", "rtx-3090-24gb"]
+    mixed = size(sizer, {"model": "Qwen/Qwen3-8B", "gpu": report("rtx-3060-12gb (512")})
+    assert mixed.rig is not None and len(mixed.rig.fit.way.machine.gpus) == 2
