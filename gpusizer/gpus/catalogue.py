@@ -108,8 +108,9 @@ class Catalogue:
         """Every memory size of the product that a text names, that which it means first; none for
         a text that names no product."""
         meant = self.match(text)
-        core = name_key(text).core
-        sizes = self._by_name.get(NameKey(core, None), ()) if core else ()
+        names = (text,) if meant is None else (text, meant.name)
+        cores = [key.core for key in map(name_key, names) if key.core]
+        sizes = [gpu for core in cores for gpu in self._by_name.get(NameKey(core, None), ())]
         likely = _of_makers(sizes, makers_named(text))
         return tuple(_distinct(likely if meant is None else (meant, *likely)))
 

@@ -108,7 +108,7 @@ def test_a_field_of_one_line_loses_line_ends(beginning: str) -> None:
 
 
 def test_several_reports_are_one_machine() -> None:
-    both = report("rx-7900-xtx") + report("31.25 GB RAM")
+    both = report("rx-7900-xtx-24gb (300") + report("31.25 GB RAM")
     assert report_of(both).text == "rx-7900-xtx-24gb (300 MiB used) + 31.25 GB RAM"
     twice = report("rtx-4090-24gb + 62.7") + report("rtx-4090-24gb (1234")
     assert report_of(twice).text == "rtx-4090-24gb (1234 MiB used) + 62.71 GB RAM"

@@ -1,6 +1,7 @@
-"""What `rocm-smi` and `amd-smi` print, as lines, CSV or JSON.
+"""What `rocm-smi` and `amd-smi` print, as table, lines, CSV or JSON.
 
-Formats: ROCm's documents of both; rocm-smi's CSV in github.com/marimo-team/marimo/issues/9237.
+Formats: ROCm's documents of both; rocm-smi's CSV in github.com/marimo-team/marimo/issues/9237,
+amd-smi's table in github.com/ROCm/rocm-install-on-linux/pull/656.
 """
 
 from __future__ import annotations
@@ -17,6 +18,16 @@ _ROCM_PAIR = re.compile(r'"?(card\d{1,3})"?\s*:\s*\{|"([^"]{3,60})"\s*:\s*"?([^"
 _NAMES = ("card series", "device name", "card model")
 _NO_NAME = re.compile(r"0x[0-9a-f]{1,8}|n/a", re.IGNORECASE)
 _TOTAL, _USED = "vram total memory (b)", "vram total used memory (b)"
+_ROW = re.compile(
+    r"\|\s{0,4}[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d\s{1,20}(?P<name>[^|\n]{3,40}?)\s{0,20}\|",
+    re.IGNORECASE,
+)
+_USAGE = re.compile(r"(\d{1,8})/(\d{1,8}) MB")
+_ROW_CHARS = 400
+# Names of graphics whose driver has none, by architecture and compute units (both are Strix Halo).
+_UNNAMED = ("amd radeon graphics", "")
+_OF_ARCHITECTURE = {("gfx1151", "40"): "Radeon 8060S", ("gfx1151", "32"): "Radeon 8050S"}
+_USUAL_UNITS = {"gfx1151": "40"}
 _GPU = re.compile(r"\s*GPU:\s*(\d{1,3})\s*")
 
 
@@ -41,10 +52,31 @@ class RocmSmi:
 
 
 @dataclass(frozen=True, slots=True)
+class AmdTable:
+    """Reads the table that `amd-smi` prints without options."""
+
+    program: str = "amd-smi"
+
+    def read(self, text: str) -> FoundMachine | None:
+        """Cards of the table; the beginning of a long name is cut off in it."""
+        if "AMD-SMI" not in text:
+            return None
+        rows = list(_ROW.finditer(text))[:MOST_CARDS]
+        ends = [*(row.start() for row in rows[1:]), len(text)][: len(rows)]
+        cards = []
+        for row, end in zip(rows, ends, strict=True):
+            usage = _USAGE.search(text, row.end(), min(end, row.end() + _ROW_CHARS))
+            used, total = (int(usage[1]), int(usage[2])) if usage else (None, None)
+            name = _plain_name(row["name"].lstrip("."))
+            cards.append(FoundCard(name, "AMD", _mib(total), _mib(used)))
+        return FoundMachine(tuple(cards))
+
+
+@dataclass(frozen=True, slots=True)
 class AmdSmi:
     """Reads `amd-smi static` and `amd-smi metric`, one after the other too."""
 
-    program: str = "amd-smi"
+    program: str = "amd-smi static"
 
     def read(self, text: str) -> FoundMachine | None:
         """Cards by their market name, with the memory of either."""
@@ -74,14 +106,34 @@ def _rocm_card(fields: Mapping[str, str]) -> FoundCard:
     names = (fields.get(name, "") for name in _NAMES)
     name = next((name for name in names if name and not _NO_NAME.fullmatch(name)), "")
     total, used = amount_bytes(fields.get(_TOTAL, "")), amount_bytes(fields.get(_USED, ""))
+    name = _named(name, fields.get("gfx version", ""), "")
     return FoundCard(name, "AMD", total, used)
+
+
+def _plain_name(name: str) -> str:
+    """A name without the mark of a virtual function."""
+    return name.strip().removesuffix(" VF")
+
+
+def _named(name: str, architecture: str, units: str) -> str:
+    """The name, or that of an architecture whose graphics the driver does not name."""
+    if name.casefold() not in _UNNAMED:
+        return _plain_name(name)
+    units = units or _USUAL_UNITS.get(architecture, "")
+    return _OF_ARCHITECTURE.get((architecture, units), name)
+
+
+def _mib(number: int | None) -> int | None:
+    return None if number is None else number * 2**20
 
 
 def _amd_card(fields: Mapping[str, str]) -> FoundCard:
     total = fields.get("TOTAL_VRAM") or fields.get("VRAM.SIZE", "")
     name = fields.get("MARKET_NAME", "")
+    units = fields.get("NUM_COMPUTE_UNITS", "")
+    name = _named("" if name == "N/A" else name, fields.get("TARGET_GRAPHICS_VERSION", ""), units)
     return FoundCard(
-        "" if name == "N/A" else name,
+        name,
         "AMD",
         amount_bytes(total, "mb"),
         amount_bytes(fields.get("USED_VRAM", ""), "mb"),

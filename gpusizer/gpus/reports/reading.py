@@ -14,7 +14,7 @@ from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.printable import printable
 from gpusizer.core.units import GIB, MIB
 from gpusizer.gpus.catalogue import Catalogue
-from gpusizer.gpus.reports.amd import AmdSmi, RocmSmi
+from gpusizer.gpus.reports.amd import AmdSmi, AmdTable, RocmSmi
 from gpusizer.gpus.reports.apple import SystemProfiler
 from gpusizer.gpus.reports.found import (
     MAX_CHARS,
@@ -37,6 +37,7 @@ FORMATS: Sequence[ReportFormat] = (
     NvidiaCsv(),
     NvidiaList(),
     RocmSmi(),
+    AmdTable(),
     AmdSmi(),
     XpuSmi(),
     SystemProfiler(),
@@ -50,10 +51,11 @@ FORMATS: Sequence[ReportFormat] = (
 """Formats by how much they know of a card: where two name the same maker's, the first counts."""
 
 _SIGNS = re.compile(
-    r"NVIDIA-SMI|Product Name|MiB|UUID|Card Series|VRAM|MARKET_NAME|KFD_ID|AMDSMI|ROCm|Device Name"
-    r"|Chipset Model|Hardware Overview|sppci|chip_type|hw\.memsize|Card name|Dedicated Memory"
+    r"NVIDIA-SMI|Product Name|MiB|UUID|Card Series|VRAM|MARKET_NAME|KFD_ID|AMD-?SMI|ROCm"
+    r"|Device Name|Chipset Model|Hardware Overview|sppci|chip_type|hw\.memsize|Card name|Dedicated Memory"
     r"|AdapterRAM|Win32_|compatible controller|3D controller|Display controller"
-    r"|Processing accelerators|MemTotal|Mem:|Physical ?Memory|physischer|物理内存|memory\.total",
+    r"|Processing accelerators|MemTotal|Mem:|Physical ?Memory|physischer|物理内存"
+    r"|memory\.total",
     re.IGNORECASE,
 )
 _LEAST_USED_BYTES = 48 * MIB
