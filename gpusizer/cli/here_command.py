@@ -38,7 +38,7 @@ class ThisMachine:
 
     @property
     def outputs(self) -> str:
-        """What was printed, as it would be pasted."""
+        """The output of all programs, as it would be pasted."""
         return _outputs(self.asked)
 
     def to_json(self, say: Say) -> Mapping[str, object]:
@@ -72,7 +72,7 @@ def find_machine(catalogue: Catalogue, ask: Asking = ask_this_machine) -> ThisMa
 def with_this_machine(
     fields: Mapping[str, Any], catalogue: Catalogue, ask: Asking = ask_this_machine
 ) -> Mapping[str, Any]:
-    """The fields of a request with this machine in place of "here", which is told on standard
+    """The fields of a request with this machine in place of "here", which is printed on standard
     error.
 
     Raises InvalidRequest where nothing tells what it has.

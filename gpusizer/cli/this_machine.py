@@ -1,4 +1,4 @@
-"""What this machine says of its cards and memory: the one place of the shell that asks it.
+"""Programs that tell the cards and memory of this machine: the one place of the shell that asks.
 
 Programs run without a shell, one after the other, each with a limit of time and of output.
 """

@@ -122,7 +122,7 @@ or a "computer" that names neither."""
 
 
 def _joined(pieces: Sequence[Piece]) -> list[str]:
-    """The parts that the pieces make: a size of a card stands with it, a card before memory, and an
+    """The parts that the pieces make: a size of a card is beside it, a card before memory, and an
     amount beside a computer is of its system."""
     found: list[str] = []
     is_computer = any(kind in ("computer", "none") for kind, _ in pieces)
@@ -143,7 +143,7 @@ def _joined(pieces: Sequence[Piece]) -> list[str]:
 
 
 def _pieces_of(part: str) -> list[Piece]:
-    """What a part names, in the order of the text."""
+    """Cards and amounts that a part names, in the order of the text."""
     if _SHARED.search(part):
         return [("card", _counted(_cleaned(_ANY_MEMORY.sub(" ", part))))]
     amounts, rest = _memories(part)
@@ -167,7 +167,7 @@ def _pieces_of(part: str) -> list[Piece]:
 
 
 def _kind(part: str) -> str:
-    """The kind of a bare amount: the "size" of a card where its word stands beside it."""
+    """The kind of a bare amount: the "size" of a card where its word is beside it."""
     memory = _ANY_MEMORY.search(part)
     if memory is None:
         return "size" if _CARD_WORD.search(part) else "amount"

@@ -91,7 +91,7 @@ class OwnCards:
         return replace(gpu, statements=(*gpu.statements, *stated)) if stated else gpu
 
     def _with_cores(self, name: str, cores: int) -> Gpu | None:
-        """The chip of that name; of a computer sold with several chips the one with so many cores,
+        """The chip of that name; of a computer sold with several chips the one with that number,
         None for what is no chip."""
         gpu = self.catalogue.match(name)
         if gpu is not None:

@@ -1,4 +1,4 @@
-"""A graphics card of which its owner says no more than its memory: "12 GB".
+"""A graphics card whose owner says no more than its memory: "12 GB".
 
 It has the least memory that a driver shows of the catalogue's cards with that label, so that what
 fits it fits each of them. It has no bandwidth: its speed needs a name.
@@ -31,7 +31,10 @@ def size_named(text: str) -> int | None:
 
 
 def sized_card(gigabytes: int, gpus: Iterable[Gpu]) -> Gpu:
-    """Some card whose label says so many GB. Raises InvalidRequest for more than any card has."""
+    """Some card with that number of GB on its label.
+
+    Raises InvalidRequest for more than any card has.
+    """
     alike = [
         gpu
         for gpu in gpus

@@ -100,7 +100,8 @@ def _near(name: str) -> list[str]:
 
 
 def _parsed(parse: ParseRef, named: str) -> ModelRef:
-    """What `parse` reads; the error of a name with a quantization suggests models with it."""
+    """The reference that `parse` reads. The error of a name with a quantization suggests models
+    with it."""
     try:
         return parse(named)
     except InvalidModelId as error:

@@ -1,4 +1,4 @@
-"""What this machine has: programs that stand in for those of real ones."""
+"""The machine that a command runs on: programs that stand in for those of real ones."""
 
 from __future__ import annotations
 

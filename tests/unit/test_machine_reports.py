@@ -1,4 +1,4 @@
-"""What programs print about machines, pasted: made up after real formats, whole and damaged."""
+"""Output of programs about machines, pasted: made up after real formats, whole and damaged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `rocm-smi` and `amd-smi` print, as table, lines, CSV or JSON.
+"""Output of `rocm-smi` and `amd-smi`, as table, lines, CSV or JSON.
 
 Formats: ROCm's documents of both; rocm-smi's CSV in github.com/marimo-team/marimo/issues/9237,
 amd-smi's table in github.com/ROCm/rocm-install-on-linux/pull/656.
@@ -38,7 +38,7 @@ class RocmSmi:
     program: str = "rocm-smi"
 
     def read(self, text: str) -> FoundMachine | None:
-        """Cards by their series, with the memory that stands beside it."""
+        """Cards by their series, with the memory beside it."""
         is_short = "ROCm System Management Interface" in text or "ROCM-SMI" in text
         if not is_short and _TOTAL not in text.casefold() and "card series" not in text.casefold():
             return None

@@ -1,4 +1,4 @@
-"""What macOS prints: `system_profiler` (hardware and displays) and `sysctl`."""
+"""Output of macOS: `system_profiler` (hardware and displays) and `sysctl`."""
 
 from __future__ import annotations
 

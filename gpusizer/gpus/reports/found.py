@@ -74,7 +74,7 @@ class FoundMachine:
 
 
 class ReportFormat(Protocol):
-    """What reads the output of one program."""
+    """Reader of the output of one program."""
 
     @property
     def program(self) -> str:

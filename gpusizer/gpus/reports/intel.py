@@ -1,4 +1,4 @@
-"""What Intel's `xpu-smi discovery` prints. Format: the user guide of XPU Manager."""
+"""Output of Intel's `xpu-smi discovery`. Format: the user guide of XPU Manager."""
 
 from __future__ import annotations
 

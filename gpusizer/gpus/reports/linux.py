@@ -1,4 +1,4 @@
-"""What Linux prints: `lspci`, `/proc/meminfo` and `free`."""
+"""Output of Linux: `lspci`, `/proc/meminfo` and `free`."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Free:
     program: str = "free"
 
     def read(self, text: str) -> FoundMachine | None:
-        """System memory; the unit of a bare number is told by its size, since a machine has 256 MiB
+        """System memory; the unit of a bare number follows from its size, since a machine has 256 MiB
         to 4 TB."""
         match = _FREE.search(text)
         if match is None or not re.search(r"\bavailable\b|buff|Swap", text):

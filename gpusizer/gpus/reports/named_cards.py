@@ -85,7 +85,7 @@ def _named(name: str, catalogue: Catalogue) -> Sequence[Gpu]:
 
 
 def _chip(card: FoundCard, name: str, catalogue: Catalogue) -> ResolvedCard:
-    """An Apple chip, which is told by its name and the memory of the computer."""
+    """An Apple chip, by its name and the memory of the computer."""
     sizes = [gpu for gpu in catalogue.sizes_of(name) if gpu.segment == "apple"]
     if card.total_bytes is None:
         near = ", ".join(gpu.name for gpu in sizes[:5])
@@ -109,7 +109,7 @@ def _integrated(
     ram_bytes: int | None,
     catalogue: Catalogue,
 ) -> ResolvedCard:
-    """Graphics that use the system's memory, of which a driver often shows a small part."""
+    """Graphics that use the system's memory, where a driver often shows a small part."""
     most = max(ram_bytes or 0, card.total_bytes or 0)
     if not most:
         gpu = catalogue.match(shown) or sizes[0]

@@ -1,4 +1,4 @@
-"""What `nvidia-smi` prints: its table, `-q`, `-L` and `--query-gpu=… --format=csv`.
+"""Output of `nvidia-smi`: its table, `-q`, `-L` and `--query-gpu=… --format=csv`.
 
 Formats: NVIDIA's manual of nvidia-smi and its MIG user guide. The table and the list are found
 without their line ends, which a field of one line loses.

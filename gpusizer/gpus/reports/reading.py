@@ -52,8 +52,8 @@ FORMATS: Sequence[ReportFormat] = (
 
 _SIGNS = re.compile(
     r"NVIDIA-SMI|Product Name|MiB|UUID|Card Series|VRAM|MARKET_NAME|KFD_ID|AMD-?SMI|ROCm"
-    r"|Device Name|Chipset Model|Hardware Overview|sppci|chip_type|hw\.memsize|Card name|Dedicated Memory"
-    r"|AdapterRAM|Win32_|compatible controller|3D controller|Display controller"
+    r"|Device Name|Chipset Model|Hardware Overview|sppci|chip_type|hw\.memsize|Card name"
+    r"|Dedicated Memory|AdapterRAM|Win32_|compatible controller|3D controller|Display controller"
     r"|Processing accelerators|MemTotal|Mem:|Physical ?Memory|physischer|物理内存"
     r"|memory\.total",
     re.IGNORECASE,
@@ -65,7 +65,7 @@ _MOST_SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class MachineReport:
-    """What reports say of a machine.
+    """A machine as reports describe it.
 
     Attributes:
         text: the machine, as `machine_words` reads it.
@@ -128,7 +128,7 @@ def _best_cards(read: Sequence[FoundMachine]) -> Iterable[FoundCard]:
 
 
 def _told(cards: Sequence[FoundCard]) -> tuple[bool, bool, bool, bool]:
-    """How much is told of cards: instances, whole names, memory, and what is used of it."""
+    """How much reports say of cards: instances, whole names, memory, and what is used of it."""
     return (
         any(card.mig for card in cards),
         not any(card.name.endswith("...") for card in cards),

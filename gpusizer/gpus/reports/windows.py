@@ -1,4 +1,4 @@
-"""What Windows prints: `Get-CimInstance` and `wmic` for cards and memory, `systeminfo`, DxDiag.
+"""Output of Windows: `Get-CimInstance` and `wmic` for cards and memory, `systeminfo`, DxDiag.
 
 Win32_VideoController.AdapterRAM is a number of 32 bits (learn.microsoft.com, its documentation):
 of a card with 4 GB and more it says nothing.
