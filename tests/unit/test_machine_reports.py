@@ -101,9 +101,8 @@ def test_an_instance_has_its_share_of_memory_bandwidth_and_multiprocessors() -> 
     assert refused.value.fields["reason"] == "no_mig"
 
 
-@pytest.mark.parametrize("beginning", ["rtx-4090-24gb (1234", "2x rtx-3090", "8x a100"])
-def test_a_field_of_one_line_loses_line_ends(beginning: str) -> None:
-    text = report(beginning)
+@pytest.mark.parametrize("text", REPORTS, ids=lambda text: REPORTS[text])
+def test_a_field_of_one_line_loses_line_ends(text: str) -> None:
     assert report_of(text.replace("\n", " ")).text == REPORTS[text]
 
 

@@ -38,6 +38,20 @@ _UNITS = {
 }
 AMOUNT = r"(\d{1,16}(?:[.,]\d{1,3})*) ?([KMGT]?i?B?)\b"
 _AMOUNT = re.compile(AMOUNT, re.IGNORECASE)
+# Words that begin a line of a report: a field of one line joins the lines of what is pasted.
+_BEGINNINGS = re.compile(
+    r"(?<![:,|]) +(?=(?:(?:\d{1,2}, )?NVIDIA (?!Corporation|Corp)|Tesla |Quadro |GPU\[\d|GPU \d"
+    r"|GPU: \d|card\d{1,2},|device,|MIG \d|Product (?:Name|Brand|Arch)|FB Memory Usage|BAR1 Memory"
+    r"|MIG Device|Index +:"
+    r"|Display Active|Reserved +:|(?:Total|Used|Free) +:|ASIC:|MARKET_NAME|VENDOR_ID|NUM_COMPUTE"
+    r"|TARGET_GRAPHICS|VRAM:|TYPE:|SIZE:|MEM_USAGE:|(?:TOTAL|USED|FREE)_VRAM|Mem:|Swap:|MemTotal"
+    r"|MemFree|MemAvailable|Chipset Model|Chip:|Total Number of Cores|Serial Number|Type:"
+    r"|hw\.memsize|AdapterRAM|DriverVersion +:|TotalPhysicalMemory|Total Physical Memory"
+    r"|Card name|Manufacturer:|Display Memory:|Dedicated Memory|Shared Memory|Available OS"
+    r"|[0-9a-f]{2}:[0-9a-f]{2}\.\d [A-Z]))"
+    r"|(?<!Physical)(?<!Display)(?<!Dedicated)(?<!Shared)(?<!OS)(?<!Card)(?<!Product)(?<!Device)"
+    r"(?<!Model) +(?=Memory:|Vendor:|Name +:)"
+)
 _ESCAPES = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
 
 
@@ -87,8 +101,11 @@ class ReportFormat(Protocol):
 
 
 def cleaned(text: str) -> str:
-    """A text in bounds, without control characters."""
-    lines = _ESCAPES.sub("", text[:MAX_CHARS]).splitlines()[:MAX_LINES]
+    """A text in bounds, without control characters, and with the lines that it had."""
+    plain = _ESCAPES.sub("", text[:MAX_CHARS]).strip()
+    if "\n" not in plain:
+        plain = _BEGINNINGS.sub("\n", plain)
+    lines = plain.splitlines()[:MAX_LINES]
     return "\n".join(
         "".join(c if c.isprintable() else " " for c in line[:MAX_LINE_CHARS]).rstrip()
         for line in lines

@@ -66,8 +66,9 @@ class Free:
     program: str = "free"
 
     def read(self, text: str) -> FoundMachine | None:
-        """System memory; the unit of a bare number follows from its size, since a machine has 256 MiB
-        to 4 TB."""
+        """System memory; the unit of a bare number follows from its size, as a machine has 256 MiB
+        to 4 TB.
+        """
         match = _FREE.search(text)
         if match is None or not re.search(r"\bavailable\b|buff|Swap", text):
             return None

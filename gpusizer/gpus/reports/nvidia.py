@@ -182,24 +182,24 @@ class _FrameBuffer:
 
 
 def _frame_buffers(text: str) -> Iterator[_FrameBuffer]:
-    """The sections "FB Memory Usage", each with the place of its card."""
-    place, depth = -1, 0
+    """The sections "FB Memory Usage", each with the place of its card. Those of its instances come
+    first, one for each of them."""
+    place, instances = -1, 0
     section: _FrameBuffer | None = None
     for line in text.split("\n"):
         key, _sign, value = (part.strip() for part in line.partition(":"))
         if key == "Product Name":
-            place, depth = place + 1, _depth(line)
+            place, instances = place + 1, 0
+        elif key == "MIG Device":
+            instances += 1
         elif key == "FB Memory Usage":
-            section = _FrameBuffer(str(place), is_instance=_depth(line) > depth)
+            section = _FrameBuffer(str(place), is_instance=instances > 0)
+            instances = max(0, instances - 1)
         elif section and key == "Total":
             section = replace(section, total_bytes=amount_bytes(value))
         elif section and key == "Used":
             yield replace(section, used_bytes=amount_bytes(value))
             section = None
-
-
-def _depth(line: str) -> int:
-    return len(line) - len(line.lstrip())
 
 
 def _card(name: str, total_mib: int | None = None, used_mib: int | None = None) -> FoundCard:
