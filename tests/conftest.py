@@ -40,8 +40,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--screenshots", action="store_true", help="save pages in artifacts/")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Workers take whole files, of which the longest begin, so that none is left with one alone."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the night's tests to the night. Workers take whole files, of which the longest begin,
+    so that none is left with one alone."""
+    if not NIGHTLY:
+        at_night = [item for item in items if item.get_closest_marker("night")]
+        config.hook.pytest_deselected(items=at_night)
+        items[:] = [item for item in items if item not in at_night]
     items.sort(key=_turn)
 
 

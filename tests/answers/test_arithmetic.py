@@ -1,55 +1,39 @@
-"""No question at round rates and lengths ends in anything but an answer or an error of ours.
-
-By day a few of each part of the matrix are asked, the same ones each time, at night all.
-"""
+"""Questions that once ended in anything but an answer, at round rates and lengths."""
 
 from __future__ import annotations
 
-import random
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
-from gpusizer.core.errors import GpusizerError
-from gpusizer.text import say_error, say_note
+from gpusizer.text import say_note
 from gpusizer.usecases.use_cases import USE_CASES
 from tests.answers.forms import check_answer
-from tests.answers.matrix import PARTS, Case
-from tests.nightly import NIGHTLY
 from tests.sizers import embedded_sizer
 
-_LEAST_ANSWERED = 0.4
-"""Of the cases of a part; the others are refused, as engines that lack a quantization are."""
-_MOST_SHOWN = 10
+CPU = "cpu only + 64gb ram"
+QWEN = "Qwen/Qwen3-8B"
+LOAD = {"requests_per_second": 10, "prompt_tokens": 1000, "answer_tokens": 100}
+LONG = {"requests_per_second": 0.01, "prompt_tokens": 30_000, "answer_tokens": 10}
 
 
-def cases_of(part: str) -> list[Case]:
-    make, by_day = PARTS[part]
-    cases = list(make())
-    return cases if NIGHTLY else random.Random(part).sample(cases, by_day)
-
-
-def is_answered(case: Case) -> bool:
-    """Whether there is an answer, of the contract's form; False for an error in words."""
-    question, fields = case
-    try:
-        answered = USE_CASES[question].ask(embedded_sizer(), fields)
-    except GpusizerError as error:
-        assert error.code != "internal" and say_error(error)
-        return False
-    check_answer(question, answered.json_bytes(say_note))
-    return True
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_a_part_of_the_matrix_is_answered(part: str) -> None:
-    cases, failures, answered = cases_of(part), [], 0
-    for case in cases:
-        try:
-            answered += is_answered(case)
-        except Exception as error:
-            error.add_note(f"case: {case!r}"[:1000])
-            failures.append(error)
-    if failures:
-        message = f"{len(failures)} of {len(cases)} cases fail"
-        raise ExceptionGroup(message, failures[:_MOST_SHOWN])
-    assert answered >= _LEAST_ANSWERED * len(cases)
+@pytest.mark.parametrize(
+    ("question", "fields"),
+    [
+        ("size", {"model": QWEN, "gpu": "rtx-4090-d-48gb-mod", **LOAD}),
+        (
+            "size",
+            {"model": QWEN, "gpu": "h100-sxm-80gb", "engine": "vllm"}
+            | {**LONG, "max_num_batched_tokens": 1},
+        ),
+        ("size", {"model": QWEN, "rig": CPU, "concurrency": 8}),
+        ("size", {"model": "openai/whisper-large-v3", "rig": CPU}),
+        ("train", {"model": "microsoft/phi-1_5", "gpu": "v100-sxm2-16gb, custom:24.5GB@Metal"}),
+        ("train", {"model": "adept/fuyu-8b", "framework": "unsloth", "rollout_share": 0.05}),
+    ],
+)
+def test_an_odd_question_has_an_answer_of_the_contract(
+    question: str, fields: Mapping[str, Any]
+) -> None:
+    check_answer(question, USE_CASES[question].ask(embedded_sizer(), fields).json_bytes(say_note))

@@ -13,14 +13,12 @@ from itertools import islice
 
 import pytest
 
-from bench.random_questions import Asked, Question, Wrong, questions
-from gpusizer.ui.server import answer_cache
+from bench.random_questions import Asked, Wrong, questions
 from tests.nightly import NIGHTLY
 
 COUNT = 3_000 if NIGHTLY else 40
 SEED = datetime.now(UTC).toordinal() if NIGHTLY else 1
 _LEAST_ANSWERED = 0.4
-QUESTION = Question("gpus", (("query", "4090"),))
 
 
 @pytest.fixture(scope="module")
@@ -40,30 +38,3 @@ def test_no_random_question_fails(asked: Asked) -> None:
             wrong[str(error)] = question.path
     assert wrong == {}
     assert statuses[200] >= _LEAST_ANSWERED * COUNT
-
-
-def test_a_seed_draws_the_same_questions() -> None:
-    first, again, other = (list(islice(questions(seed), 20)) for seed in (1, 1, 2))
-    assert first == again != other
-
-
-def test_a_failure_is_wrong(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert asked.status_of(QUESTION) == 200
-
-    def fail(*_: object) -> bytes:
-        raise AssertionError
-
-    monkeypatch.setattr(answer_cache, "_text", fail)
-    with pytest.raises(Wrong, match=r"^AssertionError at .*fail:\d+$"):
-        asked.status_of(Question("gpus", (("query", "h100"),)))
-
-
-@pytest.mark.parametrize(
-    "body, why", [(b'{"count":NaN}', "NaN is no number"), (b'{"count":1}', "Field required")]
-)
-def test_another_form_is_wrong(
-    asked: Asked, monkeypatch: pytest.MonkeyPatch, body: bytes, why: str
-) -> None:
-    monkeypatch.setattr(answer_cache, "_text", lambda *_: body)
-    with pytest.raises(Wrong, match=why):
-        asked.status_of(Question("gpus", (("query", why),)))

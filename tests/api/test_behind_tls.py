@@ -17,7 +17,7 @@ import pytest
 import trustme
 from gradio_client import Client
 
-from tests.api.test_transports import EXAMPLES, FAILURES, four_ways
+from tests.api.test_transports import EXAMPLES, four_ways
 from tests.api.transports import TIMEOUT
 from tests.deployment import nginx_command, nginx_configuration
 from tests.nightly import some
@@ -145,11 +145,3 @@ def test_every_client_gets_the_answer(
     assert "error" not in answer
     told = through_javascript(node, https_url, endpoint, request)
     assert told == {"root": https_url.rstrip("/"), "answer": answer}
-
-
-@pytest.mark.parametrize(("endpoint", "request_"), some(FAILURES, of=2, start=1))
-def test_a_javascript_client_gets_the_failure(
-    https_url: str, node: str, endpoint: str, request_: dict[str, Any]
-) -> None:
-    answer = through_javascript(node, https_url, endpoint, request_)["answer"]
-    assert answer["error"]["message"]

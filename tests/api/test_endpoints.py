@@ -14,13 +14,11 @@ import pytest
 import requests
 from gradio_client import Client
 
-from gpusizer import __version__
 from gpusizer.ui.presenters.pieces.frame import CURL_EXAMPLE, ORIGIN, PYTHON_EXAMPLE
 from gpusizer.ui.server.short_answers import MAX_CHARACTERS
 from tests.api.transports import (
     TIMEOUT,
     call,
-    mcp_server,
     mcp_text,
     mcp_tools,
     named_endpoints,
@@ -95,27 +93,6 @@ def test_the_curl_example_runs(app_url: str) -> None:
         pytest.skip("curl is not installed")
     assert "event: complete" in process.stdout
     assert "8190735360" in process.stdout
-
-
-@pytest.mark.parametrize(
-    ("endpoint", "body", "field"),
-    [
-        ("size_model", {"model": LLAMA, "contxt": 1}, "contxt"),
-        ("size_model", {}, "model"),
-        ("models_for_gpu", {"top": 3}, "gpu"),
-        ("sise_model", {"model": LLAMA}, "endpoint"),
-    ],
-)
-def test_wrong_names_by_http(app_url: str, endpoint: str, body: Any, field: str) -> None:
-    address = f"{app_url}gradio_api/call/v2/{endpoint}"
-    answer = requests.post(address, json=body, timeout=TIMEOUT)
-    assert answer.status_code == 422
-    assert answer.json()["error"]["field"] == field
-
-
-def test_the_mcp_server_states_our_version(app_url: str) -> None:
-    server = mcp_server(app_url)
-    assert (server.name, server.version) == ("gpusizer", __version__)
 
 
 def test_every_endpoint_is_a_tool_with_described_fields(app_url: str) -> None:

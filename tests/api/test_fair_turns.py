@@ -231,14 +231,6 @@ def test_what_is_known_is_answered_at_once_to_everybody(url: str, light: Visitor
         assert group.begun == OF_ONE_VISITOR
 
 
-def test_pages_answer_through_their_queue_alone(url: str, light: Visitor) -> None:
-    """A call past it would wait in a thread of Gradio's."""
-    for name in ("ui_size_en", "ui_names_en"):
-        for path in ("run", "api"):
-            answer = light.post(f"en/gradio_api/{path}/{name}", {"data": []})
-            assert answer.status_code == 404
-
-
 def test_a_tool_is_called_once(url: str) -> None:
     """Gradio's own way would call the endpoint over HTTP, in the name of this machine."""
     visitor = Visitor(url)

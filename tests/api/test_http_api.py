@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -154,15 +153,6 @@ def test_a_long_address_and_a_large_body_are_refused(app_url: str) -> None:
     pieces = (body[start : start + 2**16] for start in range(0, len(body), 2**16))
     streamed = requests.post(endpoint, data=pieces, timeout=TIMEOUT)
     assert (streamed.status_code, code(streamed)) == (413, "request_too_large")
-
-
-def test_many_at_once_get_one_answer(app_url: str) -> None:
-    query = {**QUESTION, "context": 12_345}
-    with ThreadPoolExecutor(24) as pool:
-        answers = list(pool.map(lambda _: ask(app_url, "size", query), range(48)))
-    assert {answer.status_code for answer in answers} == {200}
-    assert len({answer.content for answer in answers}) == 1
-    assert len({answer.headers["etag"] for answer in answers}) == 1
 
 
 def test_the_description_has_every_field_of_every_question(app_url: str) -> None:

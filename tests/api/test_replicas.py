@@ -17,7 +17,6 @@ from gradio_client import Client
 
 from gpusizer.core.work_turns import READING
 from tests.hub_emulator import Fault, HubEmulator, llama_repo
-from tests.nightly import NIGHTLY
 from tests.redis_server import need_redis
 from tests.replicas import VISITORS, Deployment, Replica, deployed
 
@@ -218,7 +217,7 @@ def test_the_address_that_nginx_saw_counts(deployment: Deployment) -> None:
     assert ask(deployment.proxy, "/v1/compare", {"gpus": "x"}, "127.0.201.1").status == 400
 
 
-@pytest.mark.skipif(not NIGHTLY, reason="a third start of the application, at night")
+@pytest.mark.night
 def test_a_replica_that_is_killed_is_found_at_its_new_address(deployment: Deployment) -> None:
     """Nobody's question fails meanwhile, not even the first one after its end."""
     first = deployment.replicas[0]

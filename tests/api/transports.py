@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -15,25 +15,15 @@ import requests
 from gradio_client import Client
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
-from mcp.types import Implementation, TextContent, Tool
-
-from gpusizer.ui.server.endpoints import PUBLIC
+from mcp.types import TextContent, Tool
 
 TIMEOUT = 30
-ENDPOINTS = {endpoint.command: endpoint for endpoint in PUBLIC}
 T = TypeVar("T")
 
 
 def call(client: Client, endpoint: str, *args: Any, **kwargs: Any) -> Any:
     """Call an endpoint with Gradio's own client."""
     return client.predict(*args, api_name=endpoint, **kwargs)
-
-
-def arguments_of(command: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of an endpoint; the other fields as its options."""
-    named = {field.name: field.kind for field in ENDPOINTS[command].fields}
-    stated = {n: int(v) if named[n] is int else v for n, v in fields.items() if n in named}
-    return {**stated, "options": {n: v for n, v in fields.items() if n not in named}}
 
 
 def through_curl(app_url: str, endpoint: str, **arguments: Any) -> Any:
@@ -79,21 +69,6 @@ def mcp_text(app_url: str, endpoint: str, **arguments: Any) -> str:
     return _in_session(app_url, ask)
 
 
-def mcp_texts(app_url: str, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
-    """Return what MCP tools answer to calls by endpoint and arguments, in one session."""
-
-    async def ask(session: ClientSession) -> list[str]:
-        texts = []
-        for endpoint, arguments in calls:
-            result = await session.call_tool(endpoint.removeprefix("/"), dict(arguments))
-            texts += [
-                content.text for content in result.content if isinstance(content, TextContent)
-            ]
-        return texts
-
-    return _in_session(app_url, ask)
-
-
 def mcp_tools(app_url: str) -> dict[str, Tool]:
     """List the MCP tools by name."""
 
@@ -101,16 +76,6 @@ def mcp_tools(app_url: str) -> dict[str, Tool]:
         return {tool.name: tool for tool in (await session.list_tools()).tools}
 
     return _in_session(app_url, ask)
-
-
-def mcp_server(app_url: str) -> Implementation:
-    """Return the name and the version that the MCP server states when a session begins."""
-
-    async def begin() -> Implementation:
-        async with _session(app_url) as session:
-            return (await session.initialize()).serverInfo
-
-    return anyio.run(begin)
 
 
 def _in_session(app_url: str, ask: Callable[[ClientSession], Awaitable[T]]) -> T:

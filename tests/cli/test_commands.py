@@ -15,52 +15,6 @@ from gpusizer.cli.arguments import USUAL
 from tests.cli.test_cli import ROOT, checkpoint, run
 from tests.hub_emulator import HubEmulator, llama_repo
 
-TARGET = ("--requests-per-second", "5", "--prompt-tokens", "1000", "--answer-tokens", "300")
-
-
-def test_a_plan_is_a_table_and_a_document() -> None:
-    asked = ("size", "Qwen/Qwen3-8B", "--offline", "--quant", "native", "--top", "3", *TARGET)
-    result = run(*asked, "--ttft-ms", "500", "--details")
-    assert result.returncode == 0
-    told = " ".join(result.stdout.split())
-    target = ("requests per second 5", "prompt tokens 1000", "answer tokens 300", "ttft ms 500")
-    for stated in (*target, "95 % of them in a simulation"):
-        assert stated in told, stated
-    plan = json.loads(run(*asked, "--json").stdout)["serving_plan"]
-    assert len(plan["rows"]) == 3 and plan["target"]["ttft_ms"] is None
-
-
-def test_a_draft_model() -> None:
-    asked = ("size", "Qwen/Qwen3-8B", "--offline", "--quant", "native", "--gpu", "h100 sxm")
-    draft = ("--draft-model", "Qwen/Qwen3-0.6B", "--acceptance-rate", "0.7")
-    shown = run(*asked, *draft, "--concurrency", "8", "--details").stdout
-    told = " ".join(shown.split())
-    assert "draft model method draft_model repo id Qwen/Qwen3-0.6B" in told
-    assert "draft tokens 3" in told and "acceptance rate 0.7" in told
-    assert "tokens per round 2.53" in told
-    missing = run(*asked, "--draft-model", "nobody/nothing", "--json")
-    assert json.loads(missing.stdout)["error"]["repo_id"] == "nobody/nothing"
-
-
-def test_one_row_for_each_family() -> None:
-    result = run("models-for", "4090", "--top", "4", "--offline", "--details")
-    assert result.returncode == 0
-    told = " ".join(result.stdout.split())
-    assert "considered 257 found 193 families 151" in told
-    assert "order what fits, or makes 10 tok/s with a part in system memory; then tight" in told
-    assert "live no as of 2026-10-05" in told
-    assert "Qwen/Qwen3.6-35B-A3B-FP8" not in result.stdout
-    listed = run("models-for", "4090", "--top", "4", "--offline", "--copies").stdout
-    assert "Qwen/Qwen3.6-35B-A3B-FP8" in listed
-
-
-def test_live_without_the_hub_says_so() -> None:
-    result = run("models-for", "4090", "--top", "1", "--offline", "--live", "true", "--json")
-    answer = json.loads(result.stdout)
-    assert (result.returncode, answer["use"]["live"]) == (0, False)
-    assert [note["code"] for note in answer["notes"]] == ["use_offline", "models_left_out"]
-    assert answer["trending"] == []
-
 
 def test_licences_in_both_spellings() -> None:
     asked = ("models-for", "4090", "--offline", "--json", "--top", "3")
@@ -80,12 +34,6 @@ def test_help_tells_of_twenty_options(command: str) -> None:
     assert len(options[0] - {"--help", "--help-all"}) <= 21
     assert usual.rstrip().splitlines()[-1] == "more: --help-all"
     assert "more:" not in every
-
-
-def test_help_tells_of_what_moves_memory_of_a_training_most() -> None:
-    """Lengths that vary, and the release of a framework: up to half of the memory each."""
-    usual = run("train", "--help").stdout
-    assert "--packed" in usual and "--framework-version" in usual
 
 
 CARD = """\
@@ -109,11 +57,6 @@ def test_json(folder: str) -> None:
     card = report["model_card"]
     assert card["url"] == ""
     assert [item["verdict"] for item in card["statements"]] == ["needs_less", "not_comparable"]
-
-
-def test_text(folder: str) -> None:
-    shown = run("size", folder, "--details").stdout
-    assert "It needs 80 GB of VRAM." in shown and "needs_less" in shown
 
 
 def test_no_card(folder: str) -> None:

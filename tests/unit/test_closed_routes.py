@@ -65,11 +65,6 @@ def test_a_route_is_closed_wherever_it_is_mounted(prefix: str) -> None:
         assert not is_closed(prefix + path)
 
 
-def test_names_of_calls_close_nothing() -> None:
-    paths = ("/gradio_api/call/upload", "/gradio_api/call/v2/stream", "/endpoints", "/login")
-    assert not any(is_closed(path) for path in paths)
-
-
 ROOT = Path(__file__).parents[2]
 OWN_WORDS = {
     "gpusizer.usecases.requests.request_docs.described_fields": "models of requests",

@@ -23,17 +23,13 @@ from gpusizer.ui.presenters.pieces.errors import error_html
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.usecases.models_for.model_library import ModelLibrary
 from gpusizer.usecases.sizer import Sizer
-from tests.nightly import some
 from tests.poison import (
     POISON,
     SIGN,
-    Path,
     every_text_poisoned,
     gguf,
     gptq,
     hidden,
-    poisoned,
-    texts,
 )
 from tests.shelf import MadeUpShelf
 
@@ -42,7 +38,6 @@ MODEL, GPU = "org/model", "4090"
 
 
 REPOSITORIES = {"gptq": gptq(), "gguf": gguf()}
-CASES = [(name, path) for name, repo in REPOSITORIES.items() for path in texts(repo)]
 
 
 def of(answering: Sizer) -> Roots:
@@ -82,17 +77,6 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize(("name", "path"), some(CASES, of=3), ids=lambda value: str(value)[:80])
-def test_one_hostile_text_at_a_time(
-    name: str, path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    repo = poisoned(REPOSITORIES[name], path)
-    code, output, errors = shell(repo, *COMMANDS["size"], "--quant", "native", capsys=capsys)
-    assert_clean(output)
-    assert_clean(errors)
-    assert code == 0 or errors.startswith("gpusizer: ")
-
-
 @pytest.mark.parametrize("name", REPOSITORIES)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_shell_prints_no_control_characters(
@@ -128,30 +112,6 @@ def test_errors_print_no_control_characters(capsys: pytest.CaptureFixture[str]) 
         assert_clean(errors)
         for language in LANGUAGES:
             assert set(hidden(error_html(error, (hostile,), Words(language)))) <= {"\n"}
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("size", f"a{POISON}"),
-        ("size", MODEL, "--gpu", POISON),
-        ("size", MODEL, "--quant", POISON),
-        ("size", MODEL, "--context", POISON),
-        (f"size{POISON}",),
-        ("gpus", POISON),
-        ("compare", POISON),
-        ("log", f"/no/such{POISON}".replace("\0", "")),
-    ],
-    ids=lambda value: " ".join(value)[:30].encode("ascii", "replace").decode(),
-)
-def test_typed_texts_are_printed_without_control_characters(
-    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
-    _, output, errors = shell(gptq(), *arguments, capsys=capsys)
-    assert_clean(output)
-    assert_clean(errors)
-    _, output, _ = shell(gptq(), *arguments, "--json", capsys=capsys)
-    assert set(hidden(output)) <= {"\n"}
 
 
 @pytest.mark.parametrize("name", REPOSITORIES)
