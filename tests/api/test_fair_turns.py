@@ -218,19 +218,6 @@ def test_light_questions_pass_through_every_door(url: str, light: Visitor, door:
         assert group.begun == QUESTIONS
 
 
-def test_what_is_known_is_answered_at_once_to_everybody(url: str, light: Visitor) -> None:
-    """Also to the visitor whose other questions wait."""
-    known = f"{LIGHT}known"
-    programs = ("v1", "badge", "gradio", "mcp")
-    for door in programs:
-        light.ask(door, known)
-    with heavy(url) as group:
-        group.ask("v1")
-        for door in programs:
-            group.visitor.ask(door, known)
-        assert group.begun == OF_ONE_VISITOR
-
-
 def test_a_tool_is_called_once(url: str) -> None:
     """Gradio's own way would call the endpoint over HTTP, in the name of this machine."""
     visitor = Visitor(url)
@@ -257,22 +244,6 @@ def requests_of(visitor: Visitor) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("calls", [call, press])
-def test_lines_of_several_visitors_hold_up_nobody(
-    url: str, light: Visitor, calls: Callable[[Visitor, str], requests.Response]
-) -> None:
-    """Each has as many questions under way as may be: more together than Gradio has threads."""
-    with heavy(url) as one, heavy(url) as other:
-        for group in (one, other):
-            for _ in range(OF_ONE_VISITOR + 30):
-                assert calls(group.visitor, group.next()).status_code == 200
-        for door in DOORS:
-            light.ask(door, f"{LIGHT}several-{calls.__name__}-{door}")
-        for group in (one, other):
-            group.wait()
-            assert group.begun == OF_ONE_VISITOR
-
-
-@pytest.mark.parametrize("calls", [call, press])
 def test_of_one_visitor_few_may_wait(
     url: str, light: Visitor, calls: Callable[[Visitor, str], requests.Response]
 ) -> None:
@@ -292,19 +263,3 @@ def test_of_one_visitor_few_may_wait(
             light.ask(door, f"{LIGHT}{calls.__name__}-{door}")
         group.wait()
         assert group.begun == OF_ONE_VISITOR
-
-
-def test_whoever_leaves_the_page_holds_up_nobody(url: str, light: Visitor) -> None:
-    """Gradio ends what a visitor has left in its event loop, which all others wait for."""
-    with heavy(url) as group:
-        session = join(group.visitor, group.next())
-        stream = group.visitor.session.get(
-            f"{url}en/gradio_api/queue/data?session_hash={session}", stream=True, timeout=_SECONDS
-        )
-        generating = (line for line in stream.iter_lines() if b"process_generating" in line)
-        next(generating), next(generating)
-        stream.close()
-        for number in range(20):
-            assert light.get("healthz").json()["ready"]
-            light.ask("v1", f"{LIGHT}left-{number}")
-        assert group.begun == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import re
 import tracemalloc
 from dataclasses import replace
 from typing import Any
@@ -12,7 +11,6 @@ from typing import Any
 import pytest
 
 from gpusizer.core.errors import GatedModel, HubUnreachable, InvalidRequest
-from gpusizer.core.paths import code_version, data_version
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
@@ -90,17 +88,6 @@ def test_a_new_commit_is_answered_anew(cache: AnswerCache, repository: Repositor
     assert size(cache, FIELDS)["model"]["sha"] == "f" * 40
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("source", "cache"), ("retrieved_at", "2031-01-01T00:00:00+00:00")]
-)
-def test_another_reading_of_the_commit_is_answered_anew(
-    cache: AnswerCache, repository: Repository, name: str, value: str
-) -> None:
-    size(cache, FIELDS)
-    repository.snapshot = replace(repository.snapshot, **{name: value})  # type: ignore[arg-type]
-    assert size(cache, FIELDS)["model"][name] == value
-
-
 def test_a_model_that_can_no_longer_be_read_is_an_error(
     cache: AnswerCache, repository: Repository
 ) -> None:
@@ -116,13 +103,6 @@ def test_listings_and_failures_are_not_cached(cache: AnswerCache) -> None:
         with pytest.raises(InvalidRequest):
             size(cache, {**FIELDS, "context": "much"})
     assert Counting.worked_out == 2
-
-
-def test_the_version_of_the_data_is_a_hash_of_its_files() -> None:
-    assert re.fullmatch("[0-9a-f]{12}", data_version())
-    assert data_version() == data_version()
-    assert re.fullmatch("[0-9a-f]{12}", code_version())
-    assert code_version() != data_version()
 
 
 def version(cache: AnswerCache, **fields: Any) -> str:
@@ -209,11 +189,6 @@ def test_what_is_known_is_answered_without_reading_or_working() -> None:
     assert (Counting.worked_out, repository.reads, lookups) == (0, 0, ["miss", "hit"])
     with pytest.raises(InvalidRequest):
         cache.known("size", {"model": "someone/tiny", "context": -1})
-
-
-def test_a_source_that_does_not_say_what_it_knows_is_asked(cache: AnswerCache) -> None:
-    cache.answer("size", FIELDS)
-    assert cache.known("size", FIELDS) is None
 
 
 def test_the_cache_takes_the_memory_that_it_says(repository: Repository) -> None:

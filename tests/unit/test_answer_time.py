@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from typing import Any
 
 import pytest
 
-from gpusizer.advice.candidates import ways_to_rank
 from gpusizer.composition import stored
 from gpusizer.core.errors import LimitsExceeded
 from gpusizer.core.messages import Note
 from gpusizer.core.settings import Settings
 from gpusizer.core.time_budget import TimeBudget, own_budget
-from gpusizer.fit import ways
-from gpusizer.fit.compatibility import runnable
-from gpusizer.fit.machine import Machine
-from gpusizer.fit.study import QuantOption, Study
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.snapshot import Component, RepoSnapshot, Totals
-from gpusizer.memory.quants import find_quant
-from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import build_profile
-from gpusizer.text import LANGUAGES, say_error, say_note
-from gpusizer.ui.page.answering import pictures
-from gpusizer.ui.page.page_state import PageState
-from gpusizer.usecases.requests import named_gpus
+from gpusizer.text import say_note
 from gpusizer.usecases.sizer import Sizer
 from tests.asking import compare, models_for, size, training
 from tests.builders import group, llama, snapshot, tiny
@@ -36,7 +26,7 @@ from tests.counting import steps_of
 from tests.documents import document
 from tests.gguf_snapshots import gguf_snapshot
 from tests.hub_emulator.gguf_models import llama_metadata, llama_tensors
-from tests.sizers import embedded_sizer, unlimited_budget
+from tests.sizers import unlimited_budget
 
 CATALOGUE = load_catalogue()
 CARDS = ["4090", "8x H200"]
@@ -201,16 +191,6 @@ def test_models_that_take_too_long_together_end_in_an_error() -> None:
         models_for(sizer(llama(), ticking), fields)
 
 
-def test_the_limit_error_names_the_limit_in_every_language() -> None:
-    budget = TimeBudget(4, iter([0.0, 3.9, 4.1]).__next__)
-    budget.check("org/model")
-    with pytest.raises(LimitsExceeded) as caught:
-        budget.check("org/model")
-    sentences = {say_error(caught.value, language) for language in LANGUAGES}
-    assert len(sentences) == len(LANGUAGES)
-    assert all("org/model" in sentence and " 4 " in sentence for sentence in sentences)
-
-
 def test_reading_does_not_count() -> None:
     now = [0.0]
     budget = TimeBudget(4.0, lambda: now[0])
@@ -232,29 +212,3 @@ def test_a_command_on_ones_own_machine_has_a_minute(monkeypatch: pytest.MonkeyPa
         with pytest.raises(LimitsExceeded) as caught:
             budget.check("org/model")
         assert caught.value.fields["allowed"] == seconds
-
-
-def test_cards_that_run_the_same_share_their_options(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A ranking looks for engines once for each group of them, however many classes there are."""
-    made, make = [], ways._usual_options
-
-    def counted(study: Study, machine: Machine) -> Iterator[QuantOption]:
-        made.append(machine)
-        return make(study, machine)
-
-    monkeypatch.setattr(ways, "_usual_options", counted)
-    study = Study(build_profile(llama()), Workload(), [(find_quant("q4_k_m"), False)])
-    ways_to_rank(study, [(gpu, None) for gpu in CATALOGUE.gpus])
-    ranked = [gpu for gpu in CATALOGUE.gpus if gpu.status != "announced"]
-    alike = {runnable(gpu.kernel_class) for gpu in ranked}
-    assert len(alike) < len({gpu.kernel_class for gpu in ranked})
-    assert 0 < len(made) <= len(alike)
-
-
-def test_pictures_of_cards_reckon_no_advice(monkeypatch: pytest.MonkeyPatch) -> None:
-    def needless(*_: object) -> None:
-        raise AssertionError("pictures show no advice")
-
-    monkeypatch.setattr(named_gpus, "with_advice", needless)
-    shown = pictures(embedded_sizer(), PageState("Qwen/Qwen3-8B", gpus=("4090", "2x3090")))
-    assert len(shown.capacities) == 2

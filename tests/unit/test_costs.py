@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.cli.summary import price_cell, rent_cell
-from gpusizer.fit.recommendation import firm_usd_per_hour
 from gpusizer.gpus import Gpu, Price, load_catalogue
 from gpusizer.gpus.costs import (
     DEFAULT_ASSUMPTIONS,
@@ -227,24 +225,6 @@ def test_break_even_is_where_both_have_cost_the_same(
     assert costs.cheaper == ("own" if after <= given_.lifetime_hours else "rent")
 
 
-@pytest.mark.parametrize(
-    "gpu, boards, codes",
-    [
-        ("4090", 1, ["computer_not_counted", "power_is_rated"]),
-        ("4090", 8, ["computer_not_counted", "power_is_rated", "several_power_supplies"]),
-        ("a6000", 1, ["computer_not_counted", "power_is_rated"]),
-        ("rtx a5000", 1, ["price_of_launch", "computer_not_counted", "power_is_rated"]),
-        ("a10g", 1, ["price_of_similar", "power_is_rated"]),
-        ("h100", 1, ["rent_label_not_exact", "power_is_rated"]),
-        ("b300", 1, ["power_is_rated"]),
-        ("m2 ultra 192gb", 1, ["price_of_launch", "power_is_rated"]),
-        ("Ascend 910B", 1, []),
-    ],
-)
-def test_costs_have_notes(gpu: str, boards: int, codes: list[str]) -> None:
-    assert [note.code for note in costs_of(gpu, boards).notes()] == codes
-
-
 def test_a_computer_that_is_paid_for_is_counted() -> None:
     codes = [note.code for note in costs_of("4090", host_usd=900).notes()]
     assert codes == ["power_is_rated"]
@@ -271,17 +251,6 @@ def test_one_own_price_leaves_the_other_on_record() -> None:
     assert bought.buy_usd == 0 and bought.rent == on_record.rent
     rented = plan_costs(CARD, 1, None, CostAssumptions(gpu_usd_per_hour=0.0), TODAY)
     assert rented.rent_usd_per_hour == 0 and rented.buy == on_record.buy
-
-
-def test_own_prices_are_named_in_cells_and_in_the_score() -> None:
-    """Of a board without a price on record, the reader's own is what owning it costs."""
-    own = plan_costs(CARD, 2, None, CostAssumptions(gpu_usd=1000.0, gpu_usd_per_hour=0.25), TODAY)
-    assert price_cell(own) == "2,000 (your price)"
-    assert rent_cell(own) == "0.50 (your price)"
-    unpriced = replace(CARD, street=None, launch=None)
-    assumed = CostAssumptions(gpu_usd=1000.0, gpu_usd_per_hour=9.0)
-    bought = plan_costs(unpriced, 1, None, assumed, TODAY)
-    assert firm_usd_per_hour(unpriced, bought) == (bought.owned_usd_per_hour, False)
 
 
 def test_other_gpus_keep_their_prices() -> None:

@@ -137,13 +137,3 @@ def test_names_are_as_kubernetes_takes_them_and_variables_stay_words() -> None:
     assert started["metadata"]["name"] == "qwen-3-next-80b" + "x" * 25
     assert "a$$(b)$$c" in pod(deployment)[1]["args"]
     assert "a$$(b)$$c" in yaml.safe_load(deployment.compose)["x-replica"]["command"]
-
-
-def test_the_contract_has_the_deployment_of_the_first_row() -> None:
-    report = planned(**H100)
-    deployment = deployed(report)
-    deploy = report.to_json(str)["serving_plan"]["deploy"]
-    assert deploy["command"] == deployment.replica.text
-    assert (deploy["compose"], deploy["kubernetes"]) == (deployment.compose, deployment.kubernetes)
-    unplanned = planned(model="deepseek-ai/DeepSeek-R1", gpu="gtx-1650-4gb").to_json(str)
-    assert unplanned["serving_plan"]["deploy"] is None

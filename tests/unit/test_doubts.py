@@ -11,7 +11,6 @@ from gpusizer.gpus import load_catalogue
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import build_profile
-from gpusizer.text import LANGUAGES, say_note, text
 from gpusizer.usecases.misses import find_misses
 from gpusizer.usecases.report import Report
 from gpusizer.usecases.sizer import Sizer
@@ -112,18 +111,3 @@ def test_a_doubt_is_said_in_the_headline_the_caveats_and_the_reasons() -> None:
     known = report(llama())
     assert known.conclusion.said[0].code == "answer_fits"
     assert find_misses(known) == ()
-
-
-def test_the_confidence_is_in_the_answer() -> None:
-    model = report(doubtful()).to_json(say_note)["model"]
-    assert isinstance(model, dict)
-    facts = model["architecture"]
-    assert isinstance(facts, dict)
-    assert (facts["confidence"], facts["unknown_parts"]) == ("unknown_parts", ["keys: inner_loops"])
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_parts_of_layers_are_said_with_their_numbers(language: Any) -> None:
-    note = Note("unknown_layers", count=12, layers=48, kind="indexed_attention")
-    said = text(f"note.{note.code}", language, **note.fields)
-    assert all(word in said for word in ("12", "48", "indexed_attention"))

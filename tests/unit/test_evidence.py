@@ -9,16 +9,14 @@ import pytest
 
 from gpusizer.advice.ranking import Ranked
 from gpusizer.launch.benchmark import Benchmark
-from gpusizer.text import say_note
 from gpusizer.usecases.published_runs import (
     PublishedRun,
     build_index,
     find_runs,
-    published_runs,
 )
 from gpusizer.usecases.ranked_json import benchmark_of
 from gpusizer.usecases.report import Report
-from tests.asking import compare, size
+from tests.asking import size
 from tests.sizers import embedded_sizer
 
 MODEL = "Qwen/Qwen3-8B"
@@ -129,22 +127,6 @@ def test_files_of_a_quantized_repository_have_the_runs_of_their_model() -> None:
     assert len(find_runs(index, made, answer.ranking[0].fit)) == 1
     tuned = replace(made, format="safetensors", base_relation="finetune")
     assert find_runs(index, tuned, answer.ranking[0].fit) == ()
-
-
-def test_every_published_run_has_an_address() -> None:
-    runs = [run for runs in published_runs().values() for run in runs]
-    assert len(runs) > 500
-    assert all(run.source_url.startswith("https://") and run.measured for run in runs)
-    assert {run.used_in_fit for run in runs} == {True, False, None}
-
-
-def test_only_gpus_that_are_named_get_a_command_plans_and_advice() -> None:
-    of_named = {"benchmark", "plans", "advice", "largest"}
-    entries = report("", top=3).to_json(say_note)["ranking"]
-    assert all("measured" in entry and not of_named & set(entry) for entry in entries)
-    fields = {"model": MODEL, "gpus": ["4090", "3070"]}
-    compared = compare(embedded_sizer(), fields).to_json(say_note)["gpus"]
-    assert all({"advice", "largest"} <= set(item["fit"]) for item in compared)
 
 
 def test_llama_bench_reads_the_prompt_and_answers_behind_a_full_cache() -> None:

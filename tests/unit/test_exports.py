@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -14,11 +13,8 @@ from hypothesis import strategies as st
 
 from gpusizer.core.byte_ranges import Provenance
 from gpusizer.core.printable import printable
-from gpusizer.text import LANGUAGES, Language, say_note
-from gpusizer.ui.presenters.beside.bars import shown_rows
-from gpusizer.ui.presenters.derivation import derivation_html
-from gpusizer.ui.presenters.markdown import markdown, plain
-from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.text import say_note
+from gpusizer.ui.presenters.markdown import plain
 from gpusizer.usecases.derivation import DerivationStep, derivation
 from gpusizer.usecases.exports import (
     ESTIMATE_COLUMNS,
@@ -62,22 +58,6 @@ def test_the_estimates_as_csv(report: Report) -> None:
     assert int(bf16["low_bytes"]) <= int(bf16["total_bytes"]) <= int(bf16["high_bytes"])
 
 
-def test_a_ranking_without_rows_has_its_columns(report: Report) -> None:
-    assert (
-        ranking_csv(replace(report, ranking=()).to_json(say_note))
-        == ",".join(RANKING_COLUMNS) + "\r\n"
-    )
-
-
-def test_whole_numbers_stay_whole_beside_unknown_ones(report: Report) -> None:
-    watts = [
-        row["power_watts"]
-        for row in csv.DictReader(io.StringIO(ranking_csv(report.to_json(say_note))))
-    ]
-    expected = [item.power_watts for item in report.ranking]
-    assert watts == ["" if value is None else str(value) for value in expected]
-
-
 @given(st.text(max_size=20))
 def test_no_cell_is_a_formula(text: str) -> None:
     cell = inert(text)
@@ -85,21 +65,6 @@ def test_no_cell_is_a_formula(text: str) -> None:
     assert cell.lstrip("'")[:1] not in {"="} or cell.startswith("'")
     assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
     assert cell.endswith(printable(text))
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_the_summary_in_markdown(report: Report, language: str) -> None:
-    text = markdown(report, Words(language), "https://example.org/?model=a/b")
-    head, first, weighed, *tables, address = text.strip().split("\n\n")
-    assert head == "## meta\\-llama/Llama\\-3.1\\-8B\\-Instruct"
-    assert plain(report.ranking[0].fit.gpu.name) in first
-    assert len(weighed.splitlines()) == len(report.conclusion.weighed) + 1
-    assert Words(language).whole(8_030_261_248) in tables[0]
-    assert address == "<https://example.org/?model=a/b>"
-    for table in tables[1:]:
-        widths = {line.count(" | ") for line in table.splitlines()}
-        assert len(widths) == 1, "every row has the cells of its head"
-    assert len(tables[2].splitlines()) == 2 + 10
 
 
 HOSTILE = ["[x](javascript:alert(1))", "<img src=x onerror=1>", "a | b", "![](x)", "`code`", "# h"]
@@ -110,10 +75,6 @@ def test_names_are_escaped_in_markdown(text: str) -> None:
     escaped = plain(text)
     assert "<" not in escaped and "](" not in escaped
     assert all(f"\\{mark}" in escaped for mark in "[]|`#" if mark in text)
-
-
-def test_line_breaks_in_names_are_removed() -> None:
-    assert plain("a\n| b\n# c") == "a \\| b \\# c"
 
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
@@ -203,12 +164,3 @@ def test_windows_and_states_have_lines_of_their_own() -> None:
     hybrid = {step.rule for step in _steps(_report(MODELS[4]), "q4_k_m")}
     assert {"window", "layers"} <= gemma
     assert {"state", "layers"} <= hybrid
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("model", MODELS)
-def test_the_page_says_every_rule_in_words(model: str, language: Language) -> None:
-    report = _report(model)
-    page = derivation_html(shown_rows(report.estimates), Words(language))
-    assert "derivation." not in page
-    assert page.count("gs-sum") == len(shown_rows(report.estimates))

@@ -10,14 +10,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gpusizer.core.errors import InvalidRequest
-from gpusizer.fit.filters import GpuFilter, board_limits, most_boards, narrowed
+from gpusizer.fit.filters import GpuFilter, most_boards, narrowed
 from gpusizer.gpus import Gpu, Price, load_catalogue
 from gpusizer.gpus.costs import rental_quote
 from gpusizer.gpus.purpose import Criterion, purpose_of, training_flops
 from gpusizer.text import say_note
 from gpusizer.usecases.report import Report
-from tests.asking import listing, size
-from tests.documents import document
+from tests.asking import size
 from tests.sizers import embedded_sizer
 
 CATALOGUE = load_catalogue()
@@ -149,18 +148,6 @@ def test_one_board_more_would_break_a_limit(gpu: Gpu, usd: float, watts: float) 
     assert (boards + 1) * gpu.buy_usd > usd or (boards + 1) * gpu.power_watts > watts
 
 
-def test_groups_alone_set_no_limits() -> None:
-    assert board_limits(CATALOGUE, GpuFilter(vendors=("AMD",))) is None
-
-
-def test_the_catalogue_is_listed_within_the_same_filters() -> None:
-    cheap = listing(SIZER, {"vendor": "AMD", "max_usd": 410, "query": "rx 9060"}).gpus
-    assert [gpu.slug for gpu in cheap] == ["rx-9060-xt-8gb", "rx-9060-xt-16gb"]
-    assert len(listing(SIZER, {}).gpus) == len(CATALOGUE.gpus)
-    with pytest.raises(InvalidRequest):
-        listing(SIZER, {"colour": "blue"})
-
-
 VERDICTS = {
     "h100": ("training", "several_boards", "large"),
     "a100": ("training", "several_boards", "large"),
@@ -247,10 +234,3 @@ def test_criteria_of_memory_count_gib() -> None:
     for memory_bytes, use in ((22 * 2**30, "general"), (22 * 10**9, "light")):
         card = replace(CATALOGUE.find("rtx-4090-24gb"), memory_bytes=memory_bytes)
         assert purpose_of(card).inference == use
-
-
-@pytest.mark.parametrize("gpu", CATALOGUE.gpus)
-def test_a_purpose_has_json_and_a_sentence(gpu: Gpu) -> None:
-    purpose = purpose_of(gpu)
-    assert document(purpose, say_note)["label"] == purpose.label
-    assert purpose.notes()[0].code == f"purpose_{purpose.label}"

@@ -7,29 +7,23 @@ from typing import Any
 
 import pytest
 
-from gpusizer.cli.details import details_text
 from gpusizer.core.units import GB, GIB
 from gpusizer.fit.machine import SYSTEM_BYTES
 from gpusizer.fit.placement.from_disk import DiskReading, disk_notes, unmapped_amount
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
-from gpusizer.gpus import load_catalogue
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.text import LANGUAGES, say_note
-from gpusizer.ui.presenters.models_for import columns
-from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.usecases.models_for.models_answer import ModelsFor
 from tests.asking import compare, models_for, size
 from tests.builders import llama, llama_70b
 from tests.families import qwen3_moe
 from tests.machines import Planned, machine
 from tests.machines import planned as on_machine
-from tests.pages import column_of
 from tests.sizers import embedded_sizer
 
-CATALOGUE = load_catalogue()
 DENSE, LARGE, SPARSE = (build_profile(make()) for make in (llama, llama_70b, qwen3_moe))
 # Q8_0 is 34 bytes for 32 weights: 218,103,808 in a layer of Llama-3-8B, and two norms in FP32.
 LAYER = 218_103_808 * 34 // 32 + 2 * 4096 * 4
@@ -237,17 +231,6 @@ def test_its_speed_is_that_of_the_disk() -> None:
         7 * GB / row["disk"]["bytes_per_token"], rel=0.005
     )
     assert row["quant"] == "q4_k_m"
-
-
-def test_it_is_said_in_shell_and_page() -> None:
-    given = answer(from_disk=True)
-    most = given.rows[1].runs.most_tokens_per_second
-    shown = details_text(given.to_json(say_note))
-    assert "disk most tokens per second" in shown and f"{most:g}" in shown
-    for language in LANGUAGES:
-        write = column_of(columns(""), "speed").write
-        cells = [write(row, Words(language)) for row in given.rows]
-        assert [cell.startswith("≤") for cell in cells] == [False, True]
 
 
 def test_the_whole_list_ends_with_it() -> None:

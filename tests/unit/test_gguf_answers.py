@@ -15,11 +15,6 @@ from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.memory.quants.variants import variant_quants
 from gpusizer.memory.weight_sizes import all_weight_sizes
 from gpusizer.model.profile import build_profile
-from gpusizer.text import say_note
-from gpusizer.ui.page.answering import answer
-from gpusizer.ui.page.page_state import PageState
-from gpusizer.ui.presenters.answer import answer_html
-from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.usecases.report import Report
 from gpusizer.usecases.sizer import Sizer
 from tests.asking import size
@@ -182,27 +177,3 @@ def test_a_projector_is_selected_by_its_path() -> None:
     assert row.estimate.quant.slug == "f16"
     assert row.estimate.all_gpus.weights.likely == 2 * 64 * 64 * 2
     assert row.estimate.all_gpus.provenance["weights"] == "exact"
-
-
-def test_each_tier_of_the_page_stands_for_one_file() -> None:
-    state = PageState(model="org/name")
-    sizer = Sizer(lambda ref: repo(), load_catalogue())
-    page_answer = answer(sizer, state)
-    tier_slugs = {tier.name: tier.row.estimate.quant.slug for tier in page_answer.tiers}
-    assert tier_slugs == {"16": "bf16", "8": "q8_0", "4": "q4_k_m"}
-    for tier in page_answer.tiers:
-        slugs = {item.fit.estimate.quant.slug for item in tier.best.values()}
-        assert slugs == {tier.row.estimate.quant.slug}
-    assert "GGUF Q4_K_M" in answer_html(page_answer, Words("en"))
-
-
-def test_report_lists_the_files() -> None:
-    data = report().to_json(say_note)
-    listed = data["model"]["variants"]
-    assert listed[2] == {
-        "name": "Q8_0",
-        "slug": "q8_0",
-        "size_bytes": file_bytes("Q8_0"),
-        "files": 1,
-    }
-    assert len(listed) == 9

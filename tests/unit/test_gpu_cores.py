@@ -8,7 +8,7 @@ from gpusizer.core.errors import InvalidRequest, UnknownGpu
 from gpusizer.gpus import load_catalogue
 from gpusizer.gpus.gpu_cores import cores_sold, split_cores, with_cores
 from gpusizer.gpus.own_cards import OwnCards
-from gpusizer.text import LANGUAGES, say_error, say_note
+from gpusizer.text import LANGUAGES, say_error
 from tests.speed_cases import LLAMA, likely, speeds_on
 
 CATALOGUE = load_catalogue()
@@ -71,17 +71,6 @@ def test_a_chip_without_its_memory_gets_its_sizes() -> None:
 def test_the_cores_of_the_catalogue_were_sold() -> None:
     for gpu in CATALOGUE.gpus:
         assert gpu.compute_units is None or gpu.compute_units in cores_sold(gpu), gpu.slug
-
-
-def test_an_answer_says_which_cores_it_took() -> None:
-    [note] = CARDS.find("m4 pro 24gb").statements
-    assert note.code == "cores_taken"
-    for language in LANGUAGES:
-        said = say_note(note, language)
-        assert "20" in said and "16" in said
-    assert not CARDS.find("m4 pro 24gb (16 cores)").statements
-    assert not CARDS.find("m3 max 48gb").statements
-    assert not CARDS.find("m3 ultra 96gb").statements  # the catalogue has the smaller one
 
 
 def test_fewer_cores_read_prompts_as_much_slower() -> None:

@@ -42,19 +42,9 @@ def test_a_quantization_that_engines_cannot_make_needs_another_repository(engine
     assert codes(original) == ["launch_needs_repository"]
 
 
-def test_a_quantized_checkpoint_needs_no_option() -> None:
-    launch_plan = plan("vllm", quantized=True, quant="awq-int4-g128", quant_name="AWQ")
-    assert "--quantization" not in text(launch_plan) and codes(launch_plan) == []
-
-
 @pytest.mark.parametrize("engine", ["vllm", "sglang", "tgi", "tensorrt-llm", "ollama", "mlx"])
 def test_a_cache_type_that_the_engine_lacks_leaves_a_note(engine: str) -> None:
     assert "launch_cache_type" in codes(plan(engine, {"kv_dtype": "q5_1"}))
-
-
-def test_a_checkpoint_in_32_bits_stays_in_32_bits() -> None:
-    launch_plan = plan("vllm", quant="fp32", quant_name="FP32")
-    assert "--dtype float32" in text(launch_plan)
 
 
 @given(
@@ -138,47 +128,6 @@ def test_every_engine_but_exllama_has_a_command() -> None:
 SIBLING = LaunchDraft("org/small", "draft_model", "safetensors")
 HEAD = LaunchDraft("org/head-eagle3", "eagle3", "safetensors")
 BLOCK = LaunchDraft("org/head-DFlash", "dflash", "safetensors")
-LOAD = {"draft_tokens": 3, "draft_model": "org/small"}
-
-
-def test_vllm() -> None:
-    assert text(plan("vllm", LOAD, draft=SIBLING)).endswith(
-        "  --speculative-config"
-        ' \'{"method": "draft_model", "model": "org/small", "num_speculative_tokens": 3}\''
-    )
-    assert '"method": "eagle3", "model": "org/head-eagle3"' in text(plan("vllm", LOAD, draft=HEAD))
-
-
-def test_sglang() -> None:
-    assert flat(plan("sglang", LOAD, draft=HEAD)).endswith(
-        "--speculative-algorithm EAGLE3 --speculative-draft-model-path org/head-eagle3 "
-        "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4"
-    )
-    assert "--speculative-algorithm STANDALONE" in text(plan("sglang", LOAD, draft=SIBLING))
-    block = text(plan("sglang", {**LOAD, "draft_tokens": 15}, draft=BLOCK))
-    assert "--speculative-algorithm DFLASH" in block and "num-steps" not in block
-    assert block.endswith("  --speculative-num-draft-tokens 16")
-
-
-def test_llama_cpp() -> None:
-    draft = LaunchDraft("org/small-GGUF", "draft_model", "gguf", "Q8_0")
-    asked = plan("llama.cpp", LOAD, draft=draft, **GGUF)
-    assert (
-        "  --spec-draft-hf org/small-GGUF:Q8_0 \\\n"
-        "  --spec-draft-ngl all \\\n"
-        "  --spec-type draft-simple \\\n"
-        "  --spec-draft-n-max 3" in text(asked)
-    )
-    assert codes(asked) == []
-    unconverted = plan("llama.cpp", LOAD, draft=HEAD, **GGUF)
-    assert codes(unconverted) == ["launch_needs_gguf"]
-    small = LaunchDraft("org/small", "draft_model", "safetensors")
-    converted = text(plan("llama.cpp", LOAD, draft=small, **GGUF))
-    assert converted.startswith(
-        "python llama.cpp/convert_hf_to_gguf.py --remote org/small --outtype f16"
-        " --outfile small-F16.gguf\nllama-server -hf org/m-GGUF:Q4_K_M"
-    )
-    assert "  --model-draft small-F16.gguf \\\n" in converted
 
 
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])

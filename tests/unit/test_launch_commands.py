@@ -1,59 +1,192 @@
-"""Launch commands of servers and of programs on one's own computer, word for word."""
+"""Launch commands word for word: `tests/data/commands` has a file for each engine.
+
+`python -m tests.unit.test_launch_commands` writes the files anew, to be read before they are kept.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gpusizer.launch import LAUNCHERS, LaunchPlan
+from gpusizer.launch.base import LaunchDraft
 from gpusizer.memory.engines import Split
 from tests.asking import size
-from tests.launch_plans import GGUF, PLAN, codes, command_of, flat, plan, text
+from tests.launch_plans import GGUF, PLAN, codes, command_of, plan, text
 from tests.sizers import embedded_sizer
 
+FOLDER = Path(__file__).parents[1] / "data" / "commands"
+SIBLING = LaunchDraft("org/small", "draft_model", "safetensors")
+HEAD = LaunchDraft("org/head-eagle3", "eagle3", "safetensors")
+BLOCK = LaunchDraft("org/head-DFlash", "dflash", "safetensors")
+GUESSED = {"draft_tokens": 3, "draft_model": "org/small"}
+Q4_K_M = {"stored": False, "quant": "q4_k_m", "quant_name": "GGUF Q4_K_M"}
+Q4_K_L = {"stored": False, "quant": "q4_k_l", "quant_name": "GGUF Q4_K_L"}
+IQ2_XS = {"stored": False, "quant": "iq2_xs", "quant_name": "GGUF IQ2_XS"}
+UNSLOTH = {"stored": False, "quant": "q4_k_m@unsloth", "quant_name": "GGUF Q4_K_M by unsloth"}
+BF16 = {"stored": False, "quant": "bf16", "quant_name": "BF16 / FP16"}
 
-def test_vllm() -> None:
-    assert text(PLAN) == (
-        "vllm serve org/model \\\n  --max-model-len 8192 \\\n  --gpu-memory-utilization 0.92"
-    )
-    full = plan(
-        "vllm",
-        {
-            "context": 32768,
-            "max_num_seqs": 64,
-            "max_num_batched_tokens": 4096,
-            "kv_dtype": "fp8",
-            "max_loras": 2,
-            "max_lora_rank": 64,
-            "enforce_eager": True,
-            "prefix_caching": True,
-            "text_only": True,
-            "draft_tokens": 2,
-        },
-        revision="v1.0",
-        split=Split(4, 2),
-        stored=False,
-        quant="fp8",
-        quant_name="FP8 (W8A8)",
-    )
-    assert flat(full) == (
-        "vllm serve org/model --revision v1.0 --max-model-len 32768 --max-num-seqs 64 "
-        "--max-num-batched-tokens 4096 --gpu-memory-utilization 0.92 --tensor-parallel-size 4 "
-        "--pipeline-parallel-size 2 --quantization fp8 --kv-cache-dtype fp8 --enable-lora "
-        "--max-loras 2 --max-lora-rank 64 --enforce-eager --enable-prefix-caching "
-        '--language-model-only --speculative-config \'{"method": "mtp", '
-        '"num_speculative_tokens": 2}\''
-    )
+VLLM_OPTIONS: dict[str, Any] = {
+    "context": 32768,
+    "max_num_seqs": 64,
+    "max_num_batched_tokens": 4096,
+    "kv_dtype": "fp8",
+    "max_loras": 2,
+    "max_lora_rank": 64,
+    "enforce_eager": True,
+    "prefix_caching": True,
+    "text_only": True,
+    "draft_tokens": 2,
+}
+LLAMA_CPP_OPTIONS: dict[str, Any] = {
+    "concurrency": 4,
+    "kv_dtype": "q8_0/f16",
+    "ubatch_size": 256,
+    "cpu_moe": True,
+    "gpu_layers": 20,
+    "text_only": True,
+    "draft_tokens": 2,
+}
+
+CASES: Mapping[str, Mapping[str, LaunchPlan]] = {
+    "vllm": {
+        "plain": PLAN,
+        "every option": replace(
+            plan("vllm", VLLM_OPTIONS, revision="v1.0", split=Split(4, 2)),
+            stored=False,
+            quant="fp8",
+            quant_name="FP8 (W8A8)",
+        ),
+        "held to the sequences that it starts with": replace(PLAN, most_sequences=939),
+        "fewer sequences asked for": replace(
+            plan("vllm", {"max_num_seqs": 64}), most_sequences=939
+        ),
+        "more sequences asked for": replace(
+            plan("vllm", {"max_num_seqs": 2048}), most_sequences=939
+        ),
+        "no prefixes kept": plan("vllm", {"prefix_caching": False}),
+        "users below its own limit": plan("vllm", {"concurrency": 100}),
+        "users beyond its own limit": plan("vllm", {"concurrency": 300}),
+        "experts dealt out": plan("vllm", split=Split(8, 1, 1, 8)),
+        "users of two data ranks": plan("vllm", {"concurrency": 600}, split=Split(4, 1, 2, 8)),
+        "users within the limit of each rank": plan(
+            "vllm", {"concurrency": 512}, split=Split(4, 1, 2, 8)
+        ),
+        "a user beyond the limit of each rank": plan(
+            "vllm", {"concurrency": 513}, split=Split(4, 1, 2, 8)
+        ),
+        "32 bits": plan("vllm", quant="fp32", quant_name="FP32"),
+        "a quantized checkpoint": plan(
+            "vllm", quantized=True, quant="awq-int4-g128", quant_name="AWQ"
+        ),
+        "a smaller sibling guesses": plan("vllm", GUESSED, draft=SIBLING),
+        "a head guesses": plan("vllm", GUESSED, draft=HEAD),
+    },
+    "sglang": {
+        "two GPUs": plan(
+            "sglang",
+            {"kv_dtype": "fp8", "concurrency": 100, "enforce_eager": True},
+            split=Split(2),
+            utilization=0.88,
+        ),
+        "experts dealt out": plan("sglang", split=Split(8, 1, 1, 8)),
+        "users of two data ranks": plan(
+            "sglang",
+            {"concurrency": 131, "max_num_batched_tokens": 4096},
+            split=Split(4, 1, 2, 8),
+            utilization=0.88,
+        ),
+        # As SGLang's documents start DeepSeek's: three steps, one chain, four tokens to verify.
+        "draft layers of the checkpoint": plan("sglang", {"draft_tokens": 3}, utilization=0.88),
+        "a smaller sibling guesses": plan("sglang", GUESSED, draft=SIBLING),
+        "a head guesses": plan("sglang", GUESSED, draft=HEAD),
+        "a block is guessed": plan("sglang", {**GUESSED, "draft_tokens": 15}, draft=BLOCK),
+    },
+    "tgi": {
+        "two GPUs and NF4": plan(
+            "tgi",
+            {"concurrency": 4},
+            split=Split(2),
+            utilization=1.0,
+            stored=False,
+            quant="bnb-nf4",
+            quant_name="bitsandbytes NF4",
+        ),
+    },
+    "tensorrt-llm": {
+        "options in a file": plan(
+            "tensorrt-llm",
+            {"kv_dtype": "fp8", "enforce_eager": True, "concurrency": 8},
+            utilization=0.9,
+        ),
+    },
+    "llama.cpp": {
+        "every option": plan("llama.cpp", LLAMA_CPP_OPTIONS, split=Split(pipeline=2), **GGUF),
+        "a file is made": plan("llama.cpp", **Q4_K_M),
+        "a file of 16 bits is made": plan("llama.cpp", **BF16),
+        "a wider embedding and head": plan("llama.cpp", **Q4_K_L),
+        "with a projector": plan("llama.cpp", task="image-text-to-text", **Q4_K_L),
+        "without its projector": plan(
+            "llama.cpp", {"text_only": True}, task="image-text-to-text", **Q4_K_L
+        ),
+        # llama-quantize refuses it without an importance matrix.
+        "a file that cannot be made": plan("llama.cpp", **IQ2_XS),
+        "a file of a publisher": plan("llama.cpp", **UNSLOTH),
+        "a smaller sibling guesses": plan(
+            "llama.cpp",
+            GUESSED,
+            draft=LaunchDraft("org/small-GGUF", "draft_model", "gguf", "Q8_0"),
+            **GGUF,
+        ),
+        "a sibling is converted": plan("llama.cpp", GUESSED, draft=SIBLING, **GGUF),
+        "a head that nobody converted": plan("llama.cpp", GUESSED, draft=HEAD, **GGUF),
+    },
+    "ollama": {
+        "several users": plan("ollama", {"kv_dtype": "q8_0", "concurrency": 2}, **GGUF),
+        "part of the layers": plan("ollama", {"gpu_layers": 12}, **GGUF),
+        "a file is made": plan("ollama", **Q4_K_M),
+        "a file that cannot be made": plan("ollama", **IQ2_XS),
+    },
+    "mlx": {
+        "plain": plan("mlx"),
+        "weights are converted": plan(
+            "mlx", {"concurrency": 4}, stored=False, quant="mlx-4bit", quant_name="MLX 4-bit"
+        ),
+    },
+    "transformers": {
+        "NF4": plan("transformers", stored=False, quant="bnb-nf4-dq", quant_name="NF4"),
+    },
+    "diffusers": {
+        "on a Mac": plan("diffusers", stack="Metal", revision="v2"),
+        # TorchAO narrows the components that were sized so, and not the VAE.
+        "FP8": plan(
+            "diffusers", stored=False, quant="fp8", narrowed=("text_encoder", "transformer")
+        ),
+    },
+}
 
 
-def test_vllm_is_held_to_the_sequences_that_it_starts_with() -> None:
-    assert "  --max-num-seqs 939 \\\n" in text(replace(plan("vllm"), most_sequences=939))
-    asked = replace(plan("vllm", {"max_num_seqs": 64}), most_sequences=939)
-    assert "  --max-num-seqs 64 \\\n" in text(asked)
-    beyond = replace(plan("vllm", {"max_num_seqs": 2048}), most_sequences=939)
-    assert "  --max-num-seqs 939 \\\n" in text(beyond)
+def golden(engine: str) -> str:
+    """The commands of an engine below the names of their cases, with the codes of their notes."""
+    parts = (
+        f"=== {name}\n{text(case)}\n"
+        + (f"--- notes: {', '.join(codes(case))}\n" if codes(case) else "")
+        for name, case in CASES[engine].items()
+    )
+    return "\n".join(parts)
+
+
+@pytest.mark.parametrize("engine", LAUNCHERS)
+def test_commands_are_those_of_the_file(engine: str) -> None:
+    assert golden(engine) == (FOLDER / f"{engine}.txt").read_text("utf-8")
+
+
+def test_vllm_starts_with_the_sequences_that_are_told() -> None:
     fields = {"model": "Qwen/Qwen3.5-27B", "engine": "vllm", "quant": "native"}
     report = size(embedded_sizer(), {**fields, "gpu": "rtx-pro-6000"})
     held = re.search(r"--max-num-seqs (\d{3}) ", command_of(report).text)
@@ -62,50 +195,12 @@ def test_vllm_is_held_to_the_sequences_that_it_starts_with() -> None:
     assert [(fields["sure"], fields["asked"]) for fields in said] == [(int(held[1]), 1024)]
 
 
-def test_vllm_is_told_not_to_keep_prefixes() -> None:
-    assert text(plan("vllm", {"prefix_caching": False})).endswith("--no-enable-prefix-caching")
-    assert "prefix-caching" not in text(plan("vllm"))
-
-
-def test_vllm_schedules_as_many_as_were_planned_for() -> None:
-    assert "--max-num-seqs 300" in text(plan("vllm", {"concurrency": 300}))
-    assert "--max-num-seqs" not in text(plan("vllm", {"concurrency": 100}))
-
-
-def test_vllm_deals_experts_out() -> None:
-    launch_plan = plan("vllm", {"concurrency": 600}, split=Split(4, 1, 2, 8))
-    # of each data-parallel rank: half of the users
-    assert flat(launch_plan) == (
-        "vllm serve org/model --max-model-len 8192 --max-num-seqs 300 --gpu-memory-utilization "
-        "0.92 --tensor-parallel-size 4 --data-parallel-size 2 --enable-expert-parallel"
-    )
-    assert text(plan("vllm", split=Split(8, 1, 1, 8))).endswith(
-        "  --tensor-parallel-size 8 \\\n  --enable-expert-parallel"
-    )
-    assert "--max-num-seqs" not in text(plan("vllm", {"concurrency": 512}, split=launch_plan.split))
-    assert "--max-num-seqs 257" in text(plan("vllm", {"concurrency": 513}, split=launch_plan.split))
-
-
-def test_sglang_deals_experts_out() -> None:
-    limits = {"concurrency": 131, "max_num_batched_tokens": 4096}
-    launch_plan = plan("sglang", limits, split=Split(4, 1, 2, 8), utilization=0.88)
-    # two data-parallel ranks of 66 each
-    assert flat(launch_plan) == (
-        "python -m sglang.launch_server --model-path org/model --context-length 8192 "
-        "--max-running-requests 132 --chunked-prefill-size 8192 --mem-fraction-static 0.88 "
-        "--tp-size 8 --dp-size 2 --enable-dp-attention --ep-size 8"
-    )
-    alone = text(plan("sglang", split=Split(8, 1, 1, 8)))
-    assert alone.endswith("  --tp-size 8 \\\n  --ep-size 8")
-
-
 def test_sglang_divides_its_chunk_among_data_ranks() -> None:
     """The estimate has 8,192 tokens a step on each of two ranks of large cards: 16,384 in all."""
     fields = {"model": "deepseek-ai/DeepSeek-R1", "quant": "native", "engine": "sglang"}
 
     def of(gpu: str, **more: Any) -> str:
-        report = size(embedded_sizer(), {**fields, "gpu": gpu, **more})
-        return command_of(report).text
+        return command_of(size(embedded_sizer(), {**fields, "gpu": gpu, **more})).text
 
     assert "  --chunked-prefill-size 16384 \\\n" in of("h200 sxm", expert_parallel=16)
     # 32 ranks, eight of them in each data-parallel one, on cards of 48 GB: 4 x 2,048
@@ -115,239 +210,6 @@ def test_sglang_divides_its_chunk_among_data_ranks() -> None:
     assert "--chunked-prefill-size" not in of("h200 sxm", tensor_parallel=8)
 
 
-def test_sglang_runs_the_draft_layers_of_a_checkpoint() -> None:
-    """As SGLang's documents start DeepSeek's: three steps, one chain, four tokens to verify."""
-    assert flat(plan("sglang", {"draft_tokens": 3}, utilization=0.88)).endswith(
-        "--speculative-algorithm EAGLE --speculative-num-steps 3 --speculative-eagle-topk 1 "
-        "--speculative-num-draft-tokens 4"
-    )
-
-
-def test_sglang() -> None:
-    launch_plan = plan(
-        "sglang",
-        {"kv_dtype": "fp8", "concurrency": 100, "enforce_eager": True},
-        split=Split(2),
-        utilization=0.88,
-    )
-    assert flat(launch_plan) == (
-        "python -m sglang.launch_server --model-path org/model --context-length 8192 "
-        "--max-running-requests 100 --mem-fraction-static 0.88 --tp-size 2 --kv-cache-dtype "
-        "fp8_e4m3 --disable-cuda-graph"
-    )
-
-
-def test_tgi() -> None:
-    launch_plan = plan(
-        "tgi",
-        {"concurrency": 4},
-        split=Split(2),
-        utilization=1.0,
-        stored=False,
-        quant="bnb-nf4",
-        quant_name="bitsandbytes NF4",
-    )
-    assert flat(launch_plan) == (
-        "docker run --gpus all --shm-size 1g -p 8080:80 -e HF_TOKEN -v hf-cache:/data "
-        "ghcr.io/huggingface/text-generation-inference:3.3.5 --model-id org/model "
-        "--max-total-tokens 8192 --max-input-tokens 8191 --max-batch-total-tokens 32768 "
-        "--cuda-memory-fraction 1 --num-shard 2 --quantize bitsandbytes-nf4"
-    )
-
-
-def test_tensorrt_llm() -> None:
-    launch_plan = plan(
-        "tensorrt-llm",
-        {"kv_dtype": "fp8", "enforce_eager": True, "concurrency": 8},
-        utilization=0.9,
-    )
-    assert text(launch_plan) == (
-        "printf '%s\\n' 'kv_cache_config: {dtype: fp8}' 'cuda_graph_config: null'"
-        " > trtllm-options.yaml\n"
-        "trtllm-serve org/model \\\n"
-        "  --backend pytorch \\\n"
-        "  --max_seq_len 8192 \\\n"
-        "  --max_batch_size 8 \\\n"
-        "  --kv_cache_free_gpu_memory_fraction 0.9 \\\n"
-        "  --extra_llm_api_options trtllm-options.yaml"
-    )
-
-
-def test_llama_cpp() -> None:
-    launch_plan = plan(
-        "llama.cpp",
-        {
-            "concurrency": 4,
-            "kv_dtype": "q8_0/f16",
-            "ubatch_size": 256,
-            "cpu_moe": True,
-            "gpu_layers": 20,
-            "text_only": True,
-            "draft_tokens": 2,
-        },
-        split=Split(pipeline=2),
-        **GGUF,
-    )
-    # of four slots together
-    assert flat(launch_plan) == (
-        "llama-server -hf org/m-GGUF:Q4_K_M --ctx-size 32768 --parallel 4 --gpu-layers 20 "
-        "--cpu-moe --no-mmproj --split-mode layer --flash-attn on --spec-type draft-mtp "
-        "--spec-draft-n-max 2 --cache-type-k q8_0 --cache-type-v f16 --ubatch-size 256"
-    )
-    assert codes(launch_plan) == []
-
-
-def test_llama_cpp_without_a_gguf_file() -> None:
-    launch_plan = plan("llama.cpp", stored=False, quant="q4_k_m", quant_name="GGUF Q4_K_M")
-    assert text(launch_plan).split(" \\\n")[0].splitlines() == [
-        "git clone --depth 1 https://github.com/ggml-org/llama.cpp",
-        "pip install -r llama.cpp/requirements/requirements-convert_hf_to_gguf.txt",
-        "python llama.cpp/convert_hf_to_gguf.py --remote org/model --outtype bf16"
-        " --outfile model-BF16.gguf",
-        "llama-quantize model-BF16.gguf model-Q4_K_M.gguf Q4_K_M",
-        "llama-server -m model-Q4_K_M.gguf",
-    ]
-    assert codes(launch_plan) == ["launch_makes_gguf"]
-
-
-def test_llama_cpp_makes_the_files_that_were_sized() -> None:
-    made = {"stored": False, "quant": "bf16", "quant_name": "BF16 / FP16"}
-    assert "llama-quantize" not in text(plan("llama.cpp", **made))
-    assert "llama-server -m model-BF16.gguf" in text(plan("llama.cpp", **made))
-    wide = {"stored": False, "quant": "q4_k_l", "quant_name": "GGUF Q4_K_L"}
-    assert (
-        "llama-quantize --token-embedding-type q8_0 --output-tensor-type q8_0 model-BF16.gguf"
-        " model-Q4_K_L.gguf Q4_K_M\n" in text(plan("llama.cpp", **wide))
-    )
-    sees = text(plan("llama.cpp", task="image-text-to-text", **wide))
-    assert "--mmproj --outfile model-mmproj.gguf\n" in sees
-    assert "  --mmproj model-mmproj.gguf \\\n" in sees
-    blind = plan("llama.cpp", {"text_only": True}, task="image-text-to-text", **wide)
-    assert "mmproj.gguf" not in text(blind)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"quant": "iq2_xs", "quant_name": "GGUF IQ2_XS"},  # refused without an importance matrix
-        {"quant": "q4_k_m@unsloth", "quant_name": "GGUF Q4_K_M by unsloth"},
-        {"quant": "q4_k_m", "quant_name": "GGUF Q4_K_M", "quantized": True},
-    ],
-)
-@pytest.mark.parametrize("engine", ["llama.cpp", "ollama"])
-def test_a_file_that_cannot_be_made_is_said_to_be_missing(
-    engine: str, changes: dict[str, Any]
-) -> None:
-    assert codes(plan(engine, stored=False, **changes)) == ["launch_needs_gguf"]
-
-
-def test_ollama_makes_a_file_too() -> None:
-    made = plan("ollama", stored=False, quant="q4_k_m", quant_name="GGUF Q4_K_M")
-    assert text(made).splitlines()[-3:] == [
-        "printf '%s\\n' 'FROM ./model-Q4_K_M.gguf' > Modelfile",
-        "ollama create model -f Modelfile",
-        "ollama run model",
-    ]
-
-
-def test_ollama() -> None:
-    launch_plan = plan("ollama", {"kv_dtype": "q8_0", "concurrency": 2}, **GGUF)
-    assert text(launch_plan) == (
-        "OLLAMA_CONTEXT_LENGTH=8192 OLLAMA_NUM_PARALLEL=2 OLLAMA_FLASH_ATTENTION=1"
-        " OLLAMA_KV_CACHE_TYPE=q8_0 ollama serve &\n"
-        "ollama run hf.co/org/m-GGUF:Q4_K_M"
-    )
-    partial = plan("ollama", {"gpu_layers": 12}, **GGUF)
-    assert text(partial).splitlines()[1:] == [
-        "printf '%s\\n' 'FROM hf.co/org/m-GGUF:Q4_K_M' 'PARAMETER num_gpu 12' > Modelfile",
-        "ollama create m-gguf -f Modelfile",
-        "ollama run m-gguf",
-    ]
-
-
-def test_mlx() -> None:
-    launch_plan = plan(
-        "mlx", {"concurrency": 4}, stored=False, quant="mlx-4bit", quant_name="MLX 4-bit"
-    )
-    assert text(launch_plan) == (
-        "mlx_lm.convert \\\n"
-        "  --hf-path org/model \\\n"
-        "  --mlx-path model-mlx-4bit \\\n"
-        "  --quantize \\\n"
-        "  --q-bits 4 \\\n"
-        "  --q-group-size 64\n"
-        "mlx_lm.server \\\n"
-        "  --model model-mlx-4bit \\\n"
-        "  --decode-concurrency 4"
-    )
-    assert text(plan("mlx")) == "mlx_lm.server \\\n  --model org/model"
-    assert codes(plan("mlx")) == ["launch_no_flag"]
-
-
-def test_transformers() -> None:
-    launch_plan = plan("transformers", stored=False, quant="bnb-nf4-dq", quant_name="NF4")
-    assert text(launch_plan) == (
-        "import torch\n"
-        "from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig\n"
-        "\n"
-        'model_id = "org/model"\n'
-        "tokenizer = AutoTokenizer.from_pretrained(model_id)\n"
-        "model = AutoModelForCausalLM.from_pretrained(\n"
-        "    model_id,\n"
-        "    dtype=torch.bfloat16,\n"
-        '    device_map="auto",\n'
-        '    attn_implementation="sdpa",\n'
-        "    quantization_config=BitsAndBytesConfig(load_in_4bit=True,"
-        ' bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True,'
-        " bnb_4bit_compute_dtype=torch.bfloat16),\n"
-        ")\n"
-        'inputs = tokenizer(["Hello"], return_tensors="pt").to(model.device)\n'
-        "outputs = model.generate(**inputs, max_length=8192)\n"
-        "print(tokenizer.batch_decode(outputs, skip_special_tokens=True))"
-    )
-
-
-def test_diffusers() -> None:
-    assert text(plan("diffusers", stack="Metal", revision="v2")) == (
-        "import torch\n"
-        "from diffusers import DiffusionPipeline\n"
-        "\n"
-        "pipe = DiffusionPipeline.from_pretrained(\n"
-        '    "org/model",\n'
-        '    revision="v2",\n'
-        "    torch_dtype=torch.bfloat16,\n"
-        ")\n"
-        'pipe.to("mps")\n'
-        'pipe("a lighthouse at dusk").images[0].save("image.png")'
-    )
-
-
-def test_diffusers_in_fp8() -> None:
-    """TorchAO makes it while it loads, of the components that were sized so: not of the VAE."""
-    parts = ("text_encoder", "transformer")
-    assert text(plan("diffusers", stored=False, quant="fp8", narrowed=parts)) == (
-        "import diffusers\n"
-        "import torch\n"
-        "import transformers\n"
-        "from diffusers import DiffusionPipeline\n"
-        "from diffusers.quantizers import PipelineQuantizationConfig\n"
-        "from torchao.quantization import Float8WeightOnlyConfig\n"
-        "\n"
-        "pipe = DiffusionPipeline.from_pretrained(\n"
-        '    "org/model",\n'
-        "    torch_dtype=torch.bfloat16,\n"
-        "    quantization_config=PipelineQuantizationConfig(\n"
-        "        quant_mapping={\n"
-        '            "text_encoder": transformers.TorchAoConfig(Float8WeightOnlyConfig()),\n'
-        '            "transformer": diffusers.TorchAoConfig(Float8WeightOnlyConfig()),\n'
-        "        },\n"
-        "    ),\n"
-        ")\n"
-        'pipe.to("cuda")\n'
-        'pipe("a lighthouse at dusk").images[0].save("image.png")'
-    )
-
-
 def test_flux_in_fp8_narrows_both_encoders_and_the_transformer() -> None:
     fields = {"model": "black-forest-labs/FLUX.1-dev", "quant": "fp8", "gpu": "4090"}
     command = command_of(size(embedded_sizer(), fields))
@@ -355,3 +217,9 @@ def test_flux_in_fp8_narrows_both_encoders_and_the_transformer() -> None:
     assert command.notes == ()
     named = ("text_encoder", "text_encoder_2", "transformer", "vae")
     assert [f'"{name}": ' in command.text for name in named] == [True, True, True, False]
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for engine in LAUNCHERS:
+        (FOLDER / f"{engine}.txt").write_text(golden(engine), "utf-8")

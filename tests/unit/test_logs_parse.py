@@ -9,9 +9,7 @@ import pytest
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.logs.lines import MAX_CHARS, MAX_LINES, clean, hub_id_of, read_text
 from gpusizer.logs.parse import parse_log
-from gpusizer.text import say_note
 from tests import engine_logs
-from tests.documents import document
 from tests.log_facts import GIB, MIB, TABLE, amounts, facts
 
 PREFIXES = {
@@ -37,15 +35,6 @@ def test_json_lines_of_docker() -> None:
     lines = [json.dumps({"log": f"{line}\n"}) for line in engine_logs.OLLAMA.splitlines()]
     wrapped = "\n".join(line.replace('{"log": ', '{"log":') for line in lines)
     assert amounts(parse_log(wrapped)) == amounts(parse_log(engine_logs.OLLAMA))
-
-
-@pytest.mark.parametrize("log", engine_logs.ALL.values())
-def test_readings_as_json(log: str) -> None:
-    parsed = parse_log(log)
-    data = document(parsed, say_note)
-    assert [(r["name"], r["value"]) for r in data["measured"]] == [
-        (reading.name, reading.value) for reading in parsed.measured
-    ]
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,9 @@ from gpusizer.fit.losses import quality_at
 from gpusizer.fit.verdict import Verdict
 from gpusizer.memory.quants import all_quants
 from gpusizer.quality.quality import WORDS, LossWord
-from gpusizer.text import say_note
 from gpusizer.usecases.requests.request import SizeRequest
 from gpusizer.usecases.requests.selection import select_quants
-from tests.asking import compare, models_for, size
+from tests.asking import models_for, size
 from tests.sizers import embedded_sizer
 
 SIZER = embedded_sizer()
@@ -69,41 +68,3 @@ def weighed(**fields: Any) -> list[str]:
     asked: dict[str, Any] = {"model": MODEL, "card": False, **fields}
     said: Conclusion = size(SIZER, asked).conclusion
     return [note.code for note in said.weighed if note.code.startswith(("weighed_", "beyond_"))]
-
-
-@pytest.mark.parametrize(
-    "fields, codes",
-    [
-        # 32.8 billion weights take 65.5 GB in BF16: a card of 24 GB holds a quarter, so do users.
-        ({}, ["weighed_very_small", "weighed_boards"]),
-        ({"gpu": "4090"}, ["weighed_very_small", "weighed_boards"]),
-        ({"gpu": "4090", "quant": "q4_k_m"}, []),
-        ({"gpu": "4090", "quant": "q4_k_m,bf16"}, ["weighed_very_small", "weighed_boards"]),
-        ({"gpu": "4090", "max_loss": "none"}, ["beyond_none", "beyond_everything"]),
-        ({"gpu": "4090", "concurrency": 2}, ["weighed_very_small", "weighed_boards"]),
-        ({"gpu": "h200", "requests_per_second": 1, "quant": "fp8,bf16"}, ["weighed_very_small"]),
-        ({"gpu": "h200", "requests_per_second": 1, "quant": "bf16"}, []),
-    ],
-)
-def test_every_kind_of_answer_says_what_was_weighed(
-    fields: dict[str, Any], codes: list[str]
-) -> None:
-    assert weighed(**fields) == codes
-
-
-def test_a_comparison_says_what_its_one_quantization_loses() -> None:
-    fields = {"model": MODEL, "gpus": ["4090", "2x3090"], "card": False}
-    (lost,) = [n for n in compare(SIZER, fields).conclusion.weighed if "weighed_" in n.code]
-    shared = {place.ranked.fit.estimate.quant.name for place in compare(SIZER, fields).items}
-    assert shared == {lost.fields["quant"]}
-    assert lost.fields["before"] == "BF16 / FP16"
-    named = compare(SIZER, {**fields, "quant": "q4_k_m"}).conclusion
-    assert not [note for note in named.weighed if "weighed_" in note.code]
-
-
-def test_a_row_of_models_says_what_its_quantization_loses() -> None:
-    answer = models_for(SIZER, {"gpu": "3060", "top": 3})
-    losses = [quality_at(row.fit.estimate).word.value for row in answer.rows]
-    assert [note.fields["loss"] for note in answer.conclusion.weighed] == losses
-    sentence = say_note(answer.conclusion.weighed[0])
-    assert f"({say_note(quality_at(answer.rows[0].fit.estimate).label)})" in sentence

@@ -302,22 +302,6 @@ def test_every_layer_is_on_one_device_and_memory_is_not_pooled(data: st.DataObje
         assert arranged_plan.host.total.likely <= ram * GIB - SYSTEM_BYTES
 
 
-def test_the_json_of_a_report_has_the_plan() -> None:
-    """A dense model on 3090 + 3060: the report has the machine beside everything else."""
-    report = size(embedded_sizer(), {"model": "Qwen/Qwen3-32B", "rig": "3090 + 3060 + 64gb ram"})
-    data = report.to_json(say_note)
-    rig = data["rig"]
-    assert data["workload"]["rig"] == "3090 + 3060 + 64gb ram"
-    assert rig["gpus"] == ["rtx-3090-24gb", "rtx-3060-12gb"]
-    assert (rig["backend"], rig["verdict"], rig["of_layers"]) == ("CUDA", "fits", 65)
-    assert [device["layers"] for device in rig["devices"]] == [44, 20]
-    assert rig["ram"]["installed_bytes"] == 64 * GIB
-    assert rig["max_context"] > 8192
-    assert "rig" not in size(embedded_sizer(), {"model": "Qwen/Qwen3-32B", "top": 1}).to_json(
-        say_note
-    )
-
-
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [

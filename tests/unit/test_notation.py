@@ -10,24 +10,17 @@ from typing import Any
 
 import pytest
 
-from gpusizer.core.errors import LimitsExceeded
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GIB
-from gpusizer.text import LANGUAGES, NOTATIONS, Language, say_error, say_note, sentences
+from gpusizer.text import LANGUAGES, NOTATIONS, Language, say_note
 from gpusizer.ui.page.answering import answer, pictures
 from gpusizer.ui.page.asked import FormCall
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.charts.pictures import plots
 from gpusizer.ui.presenters.charts.plot import Plot
-from gpusizer.ui.presenters.conclusion import unbroken
 from gpusizer.ui.presenters.markdown import markdown
 from gpusizer.ui.presenters.pieces.html import Html, el, join
 from gpusizer.ui.presenters.pieces.number_format import NumberFormat
-from gpusizer.ui.presenters.pieces.words import Words
-from tests import engine_logs
-from tests.nightly import some
-from tests.pages import Page, page_handlers, page_markup
-from tests.sizers import embedded_sizer
 
 LLAMA, R1 = "meta-llama/Llama-3.1-8B-Instruct", "deepseek-ai/DeepSeek-R1"
 TRAINING = {
@@ -183,25 +176,3 @@ def test_sentences(language: Language) -> None:
     assert f"2{mark}33 GiB" in say_note(named_note, language) and "v1.5.gguf" in say_note(
         named_note, language
     )
-
-
-def test_names_keep_their_points() -> None:
-    error = LimitsExceeded(repo_id="org/Qwen2.5-7B", limit="files", allowed=5000)
-    for language in LANGUAGES:
-        assert "org/Qwen2.5-7B" in say_error(error, language)
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_numbers_in_reasons_have_marks_between_thousands(language: Language) -> None:
-    bare = [key for key, sentence in sentences(language).items() if re.search(r":g\}", sentence)]
-    assert bare == []
-    reason = say_note(Note("why_train_speed", tokens=2030.0, hours=1.37), language)
-    speed, hours = {"pt": ("2.030", "1,37")}.get(language, ("2,030", "1.37"))
-    assert speed in reason and hours in reason
-
-
-def test_a_price_does_not_break_from_its_sign() -> None:
-    price = Note("answer_price_used", gpus="RTX 4090", usd=4795.0, date="2026-09")
-    sentence = unbroken(Words("pt").note(price))
-    assert "US$\u00a04.795" in sentence
-    assert "2026\u201109" in sentence

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from html import escape
 from urllib.parse import urlencode
 
@@ -16,7 +15,6 @@ from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.page.asked import FormCall, Wish
 from gpusizer.ui.page.forms import FORMS
 from gpusizer.ui.page.other_tabs import Questions
-from gpusizer.ui.page.tabs.know_tab import accuracy_markdown
 from gpusizer.ui.presenters.pieces.words import Words
 from tests.asking import listing
 from tests.pages import page_handlers
@@ -68,20 +66,6 @@ def test_an_unknown_task_of_an_address_gives_an_error(
     assert (escape(typed) in answer) or not unknown
 
 
-@pytest.mark.parametrize(
-    ("typed", "shown"), [("osmosis", "lora"), ("QLoRA", "qlora"), ("sft", "full"), ("", "lora")]
-)
-def test_an_unknown_method_of_an_address_gives_an_error(
-    questions: Questions, typed: str, shown: str
-) -> None:
-    address = {"model": LLAMA, "method": typed}
-    assert FORMS["train"].values(FORMS["train"].read(address))["method"] == shown
-    opening = (Wish("load", urlencode(address)),)
-    *_, answered = questions.train(FormCall({}, wishes=opening, token=TOKEN))
-    answer = answered["answer"]
-    assert ("gs-error" in answer and typed in answer) is (typed == "osmosis")
-
-
 def test_who_signed_in_trains_and_checks_what_they_may_read(questions: Questions) -> None:
     fields = {"model": LLAMA, "gpu": "4090"}
     *_, theirs = questions.train(FormCall(fields, token=TOKEN))
@@ -107,12 +91,3 @@ def test_the_catalogue_is_searched_as_in_the_shell(language: Language) -> None:
     assert "GeForce RTX 4090 24GB" in above
     table = questions.catalogue("")["catalogue.table"]
     assert len(table["value"]["data"]) == len(sizer.catalogue.gpus)
-
-
-def test_the_document_of_errors_is_below_the_pages_heading_and_links_to_sources_alone() -> None:
-    text = accuracy_markdown()
-    assert re.findall(r"^#+ How near.*", text, re.M) == ["## How near the answers are"]
-    assert not re.search(r"^# ", text, re.M)
-    links = re.findall(r"\]\(([^)]*)\)", text)
-    assert len(links) > 50 and all(link.startswith("https://") for link in links)
-    assert "constants listed in rule_sources.csv" in text

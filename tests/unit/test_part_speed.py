@@ -16,9 +16,7 @@ from gpusizer.fit.part_speed import (
     system_memory,
 )
 from gpusizer.text import say_note
-from gpusizer.usecases.ranked_json import ranked_json
 from tests.asking import size
-from tests.documents import document
 from tests.speed_cases import LLAMA, SIZER, card, likely, on
 
 MIXTURE = "Qwen/Qwen3-30B-A3B"
@@ -146,18 +144,6 @@ def test_stated_bandwidth_has_no_band() -> None:
     memory = system_memory(machine)
     assert (memory.kind, memory.bytes_per_second) == ("stated", 96e9)
     assert say_note(memory.note).endswith("96 GB/s, as stated.")
-
-
-def test_the_answer_says_what_memory_its_speed_assumes() -> None:
-    item = on(LLAMA, "rtx-4090-24gb", "q4_k_m", engine="llama.cpp", gpu_layers=10)
-    place = document(ranked_json(item), lambda note: note.code)
-    assert item.speeds is None and item.decode is not None and item.prefill is not None
-    rates = {name: place[f"{name}_tokens_per_second"]["likely"] for name in ("decode", "prefill")}
-    assert rates == {"decode": item.decode.likely, "prefill": item.prefill.likely}
-    assert "ram_speed_desktop" in {note.code for note in item.reasons}
-    assert "42.7 to 102" in " ".join(map(say_note, item.reasons))
-    whole = on(LLAMA, "rtx-4090-24gb", "q4_k_m", engine="llama.cpp", gpu_layers=33)
-    assert whole.speeds is not None and not {n.code for n in whole.reasons} & {"ram_speed_desktop"}
 
 
 def test_plans_in_part_have_a_speed() -> None:

@@ -193,17 +193,6 @@ def test_blocks_that_nobody_counted_have_no_time() -> None:
     assert step_flops(unknown, shape, Canvas(1024, 1024, 1, 1)) is None
 
 
-def test_the_answer_says_how_long() -> None:
-    report = size(embedded_sizer(), {"model": FLUX, "gpu": "h100-sxm-80gb", "card": False})
-    answer = report.to_json(say_note)
-    assert (
-        "A picture of 1,024 × 1,024 takes about 6.87 s (3.98 to 8.58)."
-        in answer["answer"]["sentence"]
-    )
-    assert answer["ranking"][0]["picture_seconds"] == {"low": 3.98, "likely": 6.87, "high": 8.58}
-    assert answer["ranking"][0]["decode_tokens_per_second"] is None
-
-
 def ranked(rank_by: str) -> tuple[Ranked, ...]:
     """All places of FLUX in an order."""
     asked = {"model": FLUX, "card": False, "top": 0, "rank_by": rank_by}
@@ -241,16 +230,6 @@ def test_a_thousand_pictures_by_hand() -> None:
     price = answer.to_json(say_note)["ranking"][0]["price"]
     assert price["usd_per_thousand_pictures"] == drawn.costs.usd_per_thousand_pictures
     assert price["usd_per_million_tokens"] is None
-
-
-def test_the_answer_says_what_pictures_are_compared_by() -> None:
-    report = size(embedded_sizer(), {"model": FLUX, "card": False})
-    codes = [note["code"] for note in report.to_json(say_note)["answer"]["weighed"]]
-    assert "answer_order_by_picture" in codes and "answer_order_without_speed" not in codes
-    assert "answer_or_drawn" in codes
-    offloaded = size(embedded_sizer(), {"model": FLUX, "card": False, "cpu_offload": "model"})
-    codes = [note["code"] for note in offloaded.to_json(say_note)["answer"]["weighed"]]
-    assert "answer_order_without_speed" in codes and "answer_order_by_picture" not in codes
 
 
 def test_cards_beyond_the_fastest_timed_one_are_surely_no_slower_than_it() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bench.measurements import load_profile
 from gpusizer.core.units import GIB
-from gpusizer.hub.snapshot import Component, RepoSnapshot
+from gpusizer.hub.snapshot import Component
 from gpusizer.memory.breakdown import Breakdown
 from gpusizer.memory.engines import ENGINES, Split
 from gpusizer.memory.engines.pipeline_steps import UNKNOWN, pipeline_steps
@@ -22,7 +22,7 @@ from gpusizer.memory.weight_sizes import weight_sizes
 from gpusizer.memory.workload import OFFLOADS, Workload
 from gpusizer.model.pipeline_reading import INDEX, pipeline_shape
 from gpusizer.model.pipeline_shape import PipelineShape
-from gpusizer.model.profile import ModelProfile, build_profile
+from gpusizer.model.profile import ModelProfile
 from gpusizer.text import say_note
 from tests.asking import size
 from tests.builders import group, profile_of, snapshot
@@ -297,21 +297,5 @@ def test_a_smaller_gpu_is_offered_sequential_offload() -> None:
     )
 
 
-def test_the_canvas_is_made_visible() -> None:
-    workload = answer(top=1, quant="native")["workload"]
-    shown = ("width", "height", "frames", "cpu_offload")
-    assert [workload[name] for name in shown] == [1024, 1024, 1, "none"]
-    text = size(SIZER, {"model": "Qwen/Qwen3-8B", "width": 512, "cpu_offload": "model", "top": 1})
-    assert (text.workload.width, text.workload.cpu_offload) == (None, "none")
-    assert "only_for_pipelines" in {note.code for note in text.notes}
-    still = size(SIZER, {"model": "black-forest-labs/FLUX.1-dev", "frames": 81, "top": 1})
-    assert [n.fields["facts"] for n in still.notes if n.code == "only_for_pipelines"] == ["frames"]
-
-
 def answer(**fields: Any) -> dict[str, Any]:
     return size(SIZER, {"model": "black-forest-labs/FLUX.1-dev", **fields}).to_json(say_note)
-
-
-def test_a_snapshot_of_another_format_has_no_steps() -> None:
-    plain: RepoSnapshot = snapshot([group("w", (4, 4))], {})
-    assert build_profile(plain).pipeline is None

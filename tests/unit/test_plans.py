@@ -19,10 +19,7 @@ from gpusizer.launch import launch_command
 from gpusizer.memory.engines import Split
 from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import build_profile
-from gpusizer.text import LANGUAGES, say_note
-from gpusizer.ui.presenters.beside.side_by_side import side_by_side_html
-from gpusizer.ui.presenters.pieces.words import Words
-from gpusizer.usecases.requests.request import CompareRequest, SizeRequest
+from gpusizer.usecases.requests.request import SizeRequest
 from tests.asking import compare, size
 from tests.builders import llama
 from tests.sizers import embedded_sizer
@@ -165,25 +162,6 @@ def test_one_gpu_only_where_the_model_cannot_be_divided() -> None:
     assert set(kinds(ranked("Qwen/Qwen3-8B", "m3 max 128gb"))) == {"single"}
 
 
-def test_the_json_of_a_report_has_the_plan() -> None:
-    report = size(embedded_sizer(), {"model": "Qwen/Qwen3-32B", "gpu": "2x 3090", "quant": "bf16"})
-    entry = report.to_json(say_note)["ranking"][0]
-    assert entry["parallelism"]["nodes"] == 1
-    assert entry["parallelism"]["interconnect"]["kind"] == "fabric"
-    single = entry["plans"][0]
-    assert (single["kind"], single["count"], single["interconnect"]) == ("single", 1, None)
-    assert {"verdict", "headroom_bytes", "ram_bytes", "notes", "parallelism"} <= set(single)
-
-
-def test_a_plan_over_several_machines() -> None:
-    """One within a machine that is too small says why it is impossible."""
-    plans = ranked("deepseek-ai/DeepSeek-R1", "16x A100 80GB SXM", quant="native").plans
-    assert "would cross machines of 8" in " ".join(map(say_note, plans[1].notes))
-    split = plans[-1].split
-    assert (split.tensor, split.pipeline, split.expert, split.data) == (8, 1, 16, 2)
-    assert (plans[-1].nodes, plans[-1].link.kind) == (2, "network")
-
-
 def test_an_engine_that_does_not_run_on_a_gpu() -> None:
     """Of all quantizations none runs under vLLM on a Mac: the answer is a verdict, no error."""
     answer = compare(
@@ -231,30 +209,3 @@ def test_no_command_holds_a_blank_to_fill_in(model: str) -> None:
         command = launch_command(report.profile, place.fit.way, report.workload)
         assert not _PLACEHOLDER.search(command.text)
         assert command.text or command.notes, place.fit.gpu.name
-
-
-@pytest.mark.parametrize(
-    ("quant", "engine", "word"),
-    [
-        ("exl2-4.0", None, "no server"),
-        ("mxfp4", "vllm", "takes a repository"),
-        ("iq2_xs", "llama.cpp", "takes a repository"),
-    ],
-)
-def test_a_plan_without_a_command_says_so_and_why(
-    quant: str, engine: str | None, word: str
-) -> None:
-    fields = {"model": "Qwen/Qwen3-8B", "gpus": "4090", "quant": quant, "engine": engine}
-    comparison = embedded_sizer().compare(CompareRequest.from_fields(fields))
-    page = side_by_side_html(comparison, ("4090",), "", Words("en"))
-    assert "No command starts this plan as it is." in page and word in page
-    assert "gs-code" not in re.split("gs-quantizing|gs-badge", page)[0]
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_a_plan_with_a_command_shows_it(language: str) -> None:
-    fields = {"model": "Qwen/Qwen3-8B", "gpus": "4090", "quant": "q4_k_m"}
-    comparison = embedded_sizer().compare(CompareRequest.from_fields(fields))
-    page = side_by_side_html(comparison, ("4090",), "", Words(language))  # type: ignore[arg-type]
-    assert "llama-server -m Qwen3-8B-Q4_K_M.gguf" in page
-    assert "OWNER" not in page

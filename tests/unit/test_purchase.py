@@ -9,18 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.cli.summary import price_cell as price_table_cell
 from gpusizer.gpus import Gpu, Price, load_catalogue
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
 from gpusizer.gpus.purchase import PurchaseOffer, is_old, last_day, street_price
-from gpusizer.text import LANGUAGES, Language, say_note
-from gpusizer.ui.presenters.pieces.words import Words
-from gpusizer.ui.presenters.prices import buy_cell, price_cell, price_text
-from gpusizer.usecases.gpu_json import price_json
 
 CATALOGUE = load_catalogue()
 TODAY = date(2026, 11, 22)
-ENGLISH = Words("en")
 
 
 def offer(provider: str, usd: float, when: str = "2026-09-01", **facts: object) -> PurchaseOffer:
@@ -37,14 +31,6 @@ def priced(*offers: PurchaseOffer) -> Price:
     price = street_price(offers)
     assert price is not None
     return price
-
-
-def said(
-    gpu: Gpu, today: date = TODAY, words: Words = ENGLISH, boards: int = 1
-) -> tuple[str, list[str]]:
-    """The cell side by side: the price, and what it stands on."""
-    cell = buy_cell(plan_costs(gpu, boards, None, DEFAULT_ASSUMPTIONS, today), words)
-    return str(cell.shown), [term.replace("\u2011", "-") for term in cell.terms]
 
 
 def test_the_price_is_the_median_of_sources_and_the_spread_that_of_figures() -> None:
@@ -139,16 +125,6 @@ def test_more_than_a_year_is_old(text: str, old: bool) -> None:
     assert is_old(text, TODAY) is old
 
 
-def test_an_old_price_says_so_in_notes_and_figures() -> None:
-    old = plan_costs(card(offer("A", 500.0, "2025-08")), 2, 10.0, DEFAULT_ASSUMPTIONS, TODAY)
-    assert old.notes()[0].code == "price_is_old"
-    assert "2025-08" in say_note(old.notes()[0])
-    assert price_json(old)["buy_is_old"] is True
-    fresh = plan_costs(card(offer("A", 500.0)), 2, 10.0, DEFAULT_ASSUMPTIONS, TODAY)
-    assert price_json(fresh)["buy_is_old"] is False
-    assert (fresh.buy_usd, price_json(fresh)["buy_low_usd"]) == (1000.0, 1000.0)
-
-
 def test_break_even_goes_by_the_price_that_counts() -> None:
     """$700 used, $1,400 new: 700 / (0.51 rent - 0.09 electricity) = 1,666.7 hours."""
     gpu = card(offer("A", 700.0), offer("B", 1400.0, condition="new"))
@@ -162,56 +138,3 @@ def test_a_doubted_price_yields_to_rent_where_both_are_known() -> None:
     costs = plan_costs(doubted, 1, 10.0, DEFAULT_ASSUMPTIONS)
     assert costs.owned_usd_per_hour is not None and costs.rent_usd_per_hour is not None
     assert costs.owned_usd_per_hour < costs.lowest_usd_per_hour == costs.rent_usd_per_hour
-
-
-def test_a_card_says_new_or_used_the_date_and_the_spread() -> None:
-    gpu = card(
-        offer("A", 990.0, "2026-10"),
-        offer("B", 1350.0, "2026-09-12"),
-        offer("C", 1600.0, "2026-07", condition="new"),
-    )
-    terms = ["used, 2026-10 · $990–$1,350 (sources: 2)"]
-    assert said(gpu) == ("$1,170 used", terms)
-    assert said(gpu, boards=2) == ("$2,340 used", terms), "all boards; terms of one"
-
-
-def test_a_card_says_what_is_old_or_of_launch() -> None:
-    old = card(offer("A", 500.0, "2025-08"), launch=None)
-    assert said(old)[1] == ["used, 2025-08 · $500 (sources: 1) · more than a year old"]
-    launch = replace(CATALOGUE.find("4090"), street=None)
-    at_launch = "$1,599 at launch"
-    assert said(launch) == (at_launch, ["launch price, 2022 · more than a year old"])
-    assert said(launch, date(2023, 6, 1)) == (at_launch, ["launch price, 2022"])
-
-
-def test_a_card_marks_an_estimate_and_leaves_the_unknown_unknown() -> None:
-    estimate = "estimate: similar cards (5) cost $2,800–$6,839; no order goes by it"
-    assert said(CATALOGUE.find("A10G")) == ("≈ $5,047", [estimate])
-    assert said(CATALOGUE.find("Ascend 910B")) == ("unknown", [])
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_every_board_says_its_price_in_every_language(language: Language) -> None:
-    words = Words(language)
-    for gpu in CATALOGUE.gpus:
-        assert said(gpu, TODAY, words)[0]
-        costs = plan_costs(gpu, 1, None, DEFAULT_ASSUMPTIONS, TODAY)
-        assert all(say_note(note, language) for note in costs.notes())
-    assert "2026-10" in said(CATALOGUE.find("RTX 3090"), TODAY, words)[1][0]
-
-
-def test_every_price_of_a_grid_says_its_condition_date_and_spread() -> None:
-    """Two boards of $990 to $1,350 each; what is unknown is a dash."""
-    gpu = card(offer("A", 990.0, "2026-10"), offer("B", 1350.0))
-    costs = plan_costs(gpu, 2, None, DEFAULT_ASSUMPTIONS, TODAY)
-    text = price_text(costs, ENGLISH).replace("\u2011", "-")
-    assert text == "$2,340 (used, 2026-10 · $1,980–$2,700)"
-    assert price_table_cell(costs) == "2,340 (1,980-2,700 used 2026-10)"
-    markup = str(price_cell(costs, ENGLISH)).replace("\u2011", "-").replace("&#36;", "$")
-    assert "<strong>$2,340</strong>" in markup
-    assert "<small>used, 2026-10</small><small>$1,980–$2,700</small>" in markup
-    unknown = plan_costs(CATALOGUE.find("A10G"), 1, None, DEFAULT_ASSUMPTIONS, TODAY)
-    assert price_cell(unknown, ENGLISH) == price_text(unknown, ENGLISH) == "—"
-    assert price_table_cell(unknown) == "unknown"
-    launch = plan_costs(replace(gpu, street=None), 1, None, DEFAULT_ASSUMPTIONS, TODAY)
-    assert price_table_cell(launch) == "1,599 (launch 2022, old)"

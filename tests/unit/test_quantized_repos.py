@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from bench.measurements import load_profile
-from gpusizer.cli.details import details_text
 from gpusizer.core.errors import HubRateLimited, InvalidRequest, UnknownQuant
 from gpusizer.core.messages import Note
 from gpusizer.core.paths import DATA_DIR
@@ -20,9 +19,8 @@ from gpusizer.hub.listed_models import QuantizedRepo
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.memory.quants.native import native_under
 from gpusizer.text import say_error, say_note
-from gpusizer.usecases.models_for.models_request import ModelsRequest
 from gpusizer.usecases.report import Report
-from gpusizer.usecases.requests.request import CompareRequest, SizeRequest
+from gpusizer.usecases.requests.request import SizeRequest
 from gpusizer.usecases.requests.selection import select_quants
 from gpusizer.usecases.requests.training_request import TrainingRequest
 from gpusizer.usecases.sizer import Sizer
@@ -63,20 +61,6 @@ def test_another_quantization_beside_the_tag_is_refused_with_a_word() -> None:
     with pytest.raises(InvalidRequest) as error:
         _quants_of(f"{_MODEL}:Q4_K_M", quant="q8_0")
     assert "Q4_K_M" in say_error(error.value, "en")
-
-
-def test_gpus_are_compared_in_the_quantization_behind_the_name() -> None:
-    fields = {"model": f"{_MODEL}:Q4_K_M", "gpus": ["4090", "L40S"]}
-    comparison = embedded_sizer().compare(CompareRequest.from_fields(fields))
-    quants = [item.ranked.fit.estimate.quant.slug for item in comparison.items if item.ranked]
-    assert quants == ["q4_k_m", "q4_k_m"]
-
-
-def test_each_model_of_a_list_keeps_the_quantization_behind_its_name() -> None:
-    fields = {"gpu": "4090", "models": [f"{_MODEL}:Q4_K_M", "Qwen/Qwen3-4B"]}
-    answer = embedded_sizer().models_for(ModelsRequest.from_fields(fields))
-    quants = {row.runs.profile.repo_id: row.fit.estimate.quant.slug for row in answer.rows}
-    assert quants == {_MODEL: "q4_k_m", "Qwen/Qwen3-4B": "q8_0"}
 
 
 def test_trainings_and_drafts_refuse_a_tag_with_a_word() -> None:
@@ -171,11 +155,6 @@ def test_quantized_repositories_are_listed_only_on_request() -> None:
     ]
     sized_with(tiny(), listings, quantized_repos="sizes")
     assert listings == [("org/model", False), ("org/model", True)]
-
-
-def test_the_shell_shows_it() -> None:
-    shown = sized_with(tiny(), [], quantized_repos="list").to_json(say_note)
-    assert "a/model-AWQ" in details_text(shown).split("quantized repos")[1]
 
 
 def test_a_quantization_lists_its_siblings() -> None:

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from gpusizer.cli.summary import size_summary
 from gpusizer.core.byte_ranges import Amount
 from gpusizer.core.messages import Note
 from gpusizer.core.paths import DATA_DIR
-from gpusizer.core.units import GIB
 from gpusizer.fit.verdict import Verdict
 from gpusizer.memory.calibrated import CONTEXT, Calibration
 from gpusizer.memory.quantizing import (
@@ -23,12 +21,9 @@ from gpusizer.memory.quantizing import (
 from gpusizer.memory.quants import find_quant
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.model.tensor_roles import Kind
-from gpusizer.text import say_note
-from gpusizer.ui.presenters.beside.gpu_folds import gpu_folds_html
-from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.usecases.quantizing import Making, making_of
 from gpusizer.usecases.report import Report
-from tests.asking import compare, size
+from tests.asking import size
 from tests.builders import group, llama, tiny, with_tensors
 from tests.sizers import embedded_sizer
 
@@ -270,30 +265,3 @@ def test_scripts_state_what_was_sized() -> None:
         assert f"num_calibration_samples={samples}," in command.text
         assert f"group_size={quant.rpartition('g')[2]}, " in command.text
         assert (r"re:.*\.gate$" in command.text) is (model == EXPERTS)
-
-
-def test_every_door_says_the_same() -> None:
-    fields = {"model": EXPERTS, "gpu": "4090", "quant": AWQ}
-    report = asked(**fields)
-    answer = report.to_json(say_note)
-    said = answer["ranking"][0]["quantizing"]
-    assert said["gpu_bytes"] / GIB == pytest.approx(3.39, abs=0.01)
-    assert said["gpu_low_bytes"] < said["gpu_bytes"] < said["gpu_high_bytes"]
-    assert said["disk_bytes"] == said["download_bytes"] + said["file_bytes"]
-    alone = answer["estimates"][0]["quantizing"]  # the same, of no GPU in particular
-    assert {**alone, "gpu_verdict": "fits", "notes": said["notes"]} == said
-    comparison = compare(embedded_sizer(), {"gpus": ["4090"], "model": EXPERTS, "quant": AWQ})
-    assert comparison.to_json(say_note)["gpus"][0]["fit"]["quantizing"] == said
-    page = gpu_folds_html(comparison, Words("en"))
-    summary = size_summary(report)
-    for note in said["notes"]:
-        assert note["message"] in summary
-        assert note["message"] in str(page)
-
-
-def test_nothing_is_said_of_quantizations_that_nobody_named() -> None:
-    answer = asked(model=DENSE).to_json(say_note)
-    assert {row["quantizing"] for row in answer["estimates"]} == {None}
-    assert "quantizing" not in answer["ranking"][0]
-    (tagged,) = asked(model=f"{DENSE}:Q4_K_M").to_json(say_note)["estimates"]
-    assert tagged["quantizing"]["quant"] == "q4_k_m"

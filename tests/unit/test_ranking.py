@@ -285,10 +285,6 @@ def test_many_users_are_served_at_the_speed_of_all() -> None:
     assert one_user.decode.likely < many_users.speeds.total.likely < 8 * one_user.decode.likely
 
 
-def test_hyphens_and_underscores_name_the_same_policy() -> None:
-    assert report(rank_by="Cheapest-To-Run", top=1).request.rank_by == "cheapest_to_run"
-
-
 def test_a_place_says_why_in_one_line() -> None:
     """Headroom in bytes, tok/s, the figure of the policy, and the interconnect of several GPUs."""
     item = next(

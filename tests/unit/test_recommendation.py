@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 from gpusizer.advice.alternatives import break_even_months
-from gpusizer.advice.conclusion.fit import others
-from gpusizer.cli.summary import size_summary
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.fit import Verdict
 from gpusizer.fit.recommendation import (
@@ -31,17 +29,9 @@ from gpusizer.gpus.on_offer import (
     read_ended_support,
     why_not_on_offer,
 )
-from gpusizer.text import LANGUAGES, say_note
-from gpusizer.ui.page.answering import answer
-from gpusizer.ui.page.page_state import PageState
-from gpusizer.ui.presenters.answer import answer_html
-from gpusizer.ui.presenters.conclusion import unbroken
-from gpusizer.ui.presenters.markdown import markdown, plain
-from gpusizer.ui.presenters.pieces.words import Words
-from gpusizer.ui.presenters.training import training_html
+from gpusizer.text import say_note
 from gpusizer.usecases.report import Report
 from tests.asking import size
-from tests.pages import Page
 from tests.priced_day import PRICED_DAY, priced_day, set_day
 from tests.sizers import embedded_sizer
 from tests.training_reports import every_place
@@ -305,76 +295,3 @@ def test_what_is_not_to_be_bought_never_breaks_even() -> None:
     assert module.buy_usd is not None
     assert break_even_months(GPUS["rtx-4060-8gb"], card, rented) is not None
     assert break_even_months(GPUS["h100-sxm-80gb"], module, rented) is None
-
-
-def test_every_shown_price_says_what_it_stands_on() -> None:
-    """Condition and date of a price to buy, with its spread; range and date of a rent."""
-    for alternative in report().alternatives:
-        codes = {note.code: note for note in alternative.why}
-        if alternative.kind == "rent":
-            note = codes.get("why_rent") or codes["why_rent_once"]
-        else:
-            note = next(
-                codes[code]
-                for code in ("why_price_used", "why_price_new", "why_price_system", "why_rent")
-                if code in codes
-            )
-        assert str(note.fields["date"]).startswith("2026-")
-    first = {note.code for note in report().ranking[0].why}
-    assert {"why_price_used", "why_price_spread"} <= first
-
-
-@pytest.mark.parametrize("rank_by", ["recommended", "smallest", "fastest"])
-def test_every_headline_is_the_first_row(rank_by: str) -> None:
-    page_answer = answer(embedded_sizer(), PageState(LLAMA_8B, rank_by=rank_by))
-    sized = page_answer.report
-    first = sized.ranking[0]
-    name = first.fit.gpu.name
-    english = Words("en")
-    headline = Page(answer_html(page_answer, english)).text
-    assert f"runs on {name} in " in headline
-    sentence = sized.conclusion.sentence(say_note)
-    assert f"**{plain(sentence)}**" in markdown(sized, english, "")
-    assert size_summary(sized).startswith(f"{sentence}\n- ")
-    assert sized.to_json(say_note)["ranking"][0]["gpu_name"] == name
-    assert {alternative.first for alternative in sized.alternatives} == {first}
-
-
-def test_the_score_and_the_alternatives_are_in_the_json() -> None:
-    data = report(LLAMA_70B).to_json(say_note)
-    score = data["ranking"][0]["score"]
-    assert score == {
-        "room": True,
-        "supported": True,
-        "evident": True,
-        "on_offer": True,
-        "fast_enough": True,
-        "min_tok_s": READING_SPEED,
-        "one_computer": True,
-        "usd_per_hour": score["usd_per_hour"],
-        "rented": False,
-    }
-    assert data["workload"]["rank_by"] == "recommended"
-    assert [item["kind"] for item in data["alternatives"]] == ["cheapest", "fastest", "rent"]
-    for item in data["alternatives"]:
-        assert item["why"] and item["price"]["as_of"]
-    assert report(gpu="4090").alternatives == ()
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_alternatives_are_said_in_every_language(language: Any) -> None:
-    words = Words(language)
-    page_answer = answer(embedded_sizer(), PageState(LLAMA_8B))
-    text = Page(answer_html(page_answer, words)).text
-    trained = Page(training_html(every_place(), words)).text
-    elsewhere = page_answer.report.alternatives  # the fastest leads the order by speed
-    offered = [item.item.fit.gpu.name for item in elsewhere if item.kind != "fastest"]
-    assert offered and all(name in text for name in offered)
-    for shown, conclusion in (
-        (text, page_answer.report.conclusion),
-        (trained, every_place().conclusion),
-    ):
-        notes = (*conclusion.said, *conclusion.weighed)
-        said = [unbroken(words.note(note)) for note in notes if note not in others(elsewhere)]
-        assert len(said) > 4 and all(sentence in shown for sentence in said)
-    assert every_place().ranking[0].fit.gpu.name in trained

@@ -5,20 +5,13 @@ By day each is asked of fixed examples, at night of new and more ones (tests/con
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.core.errors import UnknownEngine
-from gpusizer.core.loose_values import JsonValue
 from gpusizer.fit.division import board_counts
 from gpusizer.gpus import load_catalogue
 from gpusizer.quality.quality import LossWord
-from gpusizer.text import LANGUAGES, say_note, sentences
 from gpusizer.training.frozen import leaves_experts_wide
 from tests.asking import models_for, size, training
 from tests.sizers import embedded_sizer
@@ -192,14 +185,6 @@ def test_a_rig_that_leaves_a_part_in_memory_says_how_much(model: str, rig: str) 
         assert device["headroom_bytes"] == device["free_bytes"] - device["total_bytes"]
 
 
-@pytest.mark.parametrize("engine", ["banana", "vllm 9", "exllamav9"])
-def test_no_question_takes_an_engine_that_is_unknown(engine: str) -> None:
-    with pytest.raises(UnknownEngine):
-        models_for(SIZER, {"gpu": "4090", "models": "Qwen/Qwen3-0.6B", "engine": engine})
-    with pytest.raises(UnknownEngine):
-        size(SIZER, {"model": "Qwen/Qwen3-0.6B", "engine": engine})
-
-
 @pytest.mark.parametrize(("license", "noted"), [("banana", True), ("apache-2.0", False)])
 def test_a_licence_that_no_model_has_is_told(license: str, noted: bool) -> None:
     asked = {"gpu": "4090", "models": "Qwen/Qwen3-0.6B", "license": license}
@@ -212,57 +197,6 @@ def test_a_file_that_a_snapshot_does_not_know_is_told(file: str, noted: bool) ->
     report = size(embedded_sizer(), {"model": "Qwen/Qwen3-0.6B", "file": file})
     codes = {note.code for note in report.profile.caveats}
     assert ("file_not_looked_at" in codes) == noted
-
-
-ONE_OF_MANY = re.compile(r"(?<![\d.,])1 (tokens|users|GPUs|models|plans|kinds|requests|frames)\b")
-
-
-def texts(value: JsonValue) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    for part in value.values() if isinstance(value, dict) else ():
-        yield from texts(part)
-    for part in value if isinstance(value, list) else ():
-        yield from texts(part)
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"model": "Qwen/Qwen3-8B", "context": 1},
-        {
-            "model": "google/gemma-3n-E4B-it",
-            "context": 48_456,
-            "concurrency": 44,
-            "flash_attention": False,
-        },
-        {"model": FLUX, "requests_per_second": 1, "prompt_tokens": 1, "answer_tokens": 1},
-        {"model": "Qwen/Qwen3-8B", "requests_per_second": 1, "prompt_tokens": 1},
-    ],
-    ids=str,
-)
-def test_one_is_singular(fields: dict[str, Any]) -> None:
-    report = answer(**fields)
-    assert report is not None
-    assert not [text for text in texts(dict(report)) if ONE_OF_MANY.search(text)]
-
-
-def test_nothing_of_one_model_runs_in_the_singular() -> None:
-    asked = {"gpu": "gtx-1050-ti-4gb", "models": "deepseek-ai/DeepSeek-R1"}
-    sentence = models_for(SIZER, asked).conclusion.sentence(say_note)
-    assert "none of the 1 model looked at" in sentence
-
-
-def test_no_sentence_writes_a_plural_for_any_number() -> None:
-    plural = {
-        "en": r"tokens|users|GPUs|models|plans|documents|frames",
-        "pt": r"tokens|usuários|GPUs|modelos|planos|documentos|quadros",
-        "zh": "(?!)",  # has one form
-    }
-    for language in LANGUAGES:
-        unsaid = re.compile(rf"\{{\w+:,g?\}} (?:{plural[language]})\b")
-        for key, sentence in sentences(language).items():
-            assert not (key.startswith("note.") and unsaid.search(sentence)), (language, key)
 
 
 @law

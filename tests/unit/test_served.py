@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from bench import front_door
-from gpusizer.core.units import significant
 from gpusizer.fit.demands import ServingLoad
 from gpusizer.memory.workload import DEFAULT_CONTEXT
 from gpusizer.serving import Served
@@ -148,45 +147,6 @@ def test_every_place_of_a_ranking_for_several_users_says_what_they_get() -> None
     assert len(others) == 2
     assert all(place.users == 16 and place.limited_by for place in (first, *others))
     assert all(place.tpot_seconds.p95 is None for place in others)
-
-
-@pytest.mark.parametrize(
-    ("language", "words"),
-    [
-        ("en", "first token after {median:,g} s in the median, {seconds:,g} s on average"),
-        ("zh", "中位数为 {median:,g} 秒，平均 {seconds:,g} 秒"),
-        ("pt", "primeiro token após {median:,g} s na mediana, {seconds:,g} s em média"),
-    ],
-)
-def test_the_answer_names_the_median_first_token_beside_the_mean(language: Any, words: str) -> None:
-    fields = {"model": MODEL, "quant": "bf16", "engine": "vllm", "gpu": "h100-sxm-80gb"}
-    report = front_door.report({**fields, "concurrency": 16, "context": 2048})
-    assert report is not None
-    said = report.to_json(lambda note: say_note(note, language))
-    first = said["ranking"][0]["served"]["ttft_seconds"]
-    seconds, median = (significant(first[name]) for name in ("likely", "p50"))
-    numbers = words.format(seconds=seconds, median=median)
-    written = numbers.replace(".", ",") if language == "pt" else numbers
-    assert written in said["answer"]["sentence"]
-
-
-def test_the_json_of_a_place_has_it_for_several_users_alone() -> None:
-    fields = {"model": MODEL, "quant": "bf16", "engine": "vllm", "gpu": "h100-sxm-80gb"}
-    several, alone = (front_door.size({**fields, "concurrency": n}) for n in (16, 1))
-    assert several is not None and alone is not None
-    (place,) = several["ranking"]
-    assert set(place["served"]) == {
-        "users",
-        "admitted_users",
-        "output_tokens_per_second",
-        "total_tokens_per_second",
-        "ttft_seconds",
-        "tpot_seconds",
-        "e2e_seconds",
-        "limited_by",
-    }
-    assert set(place["served"]["e2e_seconds"]) == {"low", "likely", "high", "p50", "p95"}
-    assert "served" not in alone["ranking"][0]
 
 
 def asked(**fields: object) -> dict[str, Any]:

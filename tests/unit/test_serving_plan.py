@@ -12,7 +12,7 @@ from gpusizer.fit.recommendation import firm_usd_per_hour
 from gpusizer.gpus.on_offer import ended_support, why_not_on_offer
 from gpusizer.serving.serving_rows import Replicas, ServingPlan
 from gpusizer.speed.classes import SERVING
-from gpusizer.text import LANGUAGES, say_note
+from gpusizer.text import say_note
 from gpusizer.usecases.report import Report
 from tests.asking import size
 from tests.nightly import some
@@ -20,13 +20,6 @@ from tests.sizers import embedded_sizer
 
 MODEL = "Qwen/Qwen3-8B"
 TARGET = {"requests_per_second": 5, "prompt_tokens": 1000, "answer_tokens": 300, "ttft_ms": 500}
-
-DEFAULTS = {
-    "ttft_percentile": 95.0,
-    "shared_prefix_tokens": 0,
-    "peak_to_mean": 1.0,
-    "api_usd_per_million": None,
-}
 
 
 def report(**fields: Any) -> Report:
@@ -280,27 +273,6 @@ def test_own_prices_count_for_named_gpus_alone() -> None:
     ranked = report(gpu_usd=20_000, top=5)
     assert "own_prices_need_a_gpu" in {note.code for note in ranked.notes}
     assert all(item.costs.buy is None or item.costs.buy.basis != "own" for item in ranked.ranking)
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_the_json_says_what_is_assumed(language: Any) -> None:
-    asked = report(top=3)
-    document = asked.to_json(lambda note: say_note(note, language))["serving_plan"]
-    assert document["target"] == {**TARGET, "ttft_ms": 500.0, **DEFAULTS}
-    assert len(document["rows"]) == 3 and asked.serving_plan is not None
-    first, row = document["rows"][0], asked.serving_plan.rows[0]
-    assert first["gpus"]["likely"] == first["replicas"] * first["gpus_per_replica"]
-    assert first["gpus"]["low"] <= first["gpus"]["likely"]
-    users = (first["users_per_replica"], first["most_users_per_replica"])
-    assert users == (pytest.approx(row.users, rel=0.01), row.most_users)
-    assert document["notes"][0]["code"] == "plan_assumes_random_requests"
-
-
-@pytest.mark.parametrize(
-    ("language", "words"), [("en", "means over all"), ("zh", "平均值"), ("pt", "médias de todos")]
-)
-def test_the_answer_says_that_a_first_token_is_a_mean(language: Any, words: str) -> None:
-    assert any(words in say_note(note, language) for note in plan(gpu="h100 sxm").notes)
 
 
 def test_the_first_rows_are_those_of_all() -> None:

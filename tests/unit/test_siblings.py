@@ -15,11 +15,9 @@ from gpusizer.fit.losses import quality_at
 from gpusizer.fit.verdict import Verdict
 from gpusizer.model.profile import build_profile
 from gpusizer.quality.quality import Increase, Quality, gains_more, word_of
-from gpusizer.text import say_note
 from gpusizer.usecases.models_for.families import read_name
 from gpusizer.usecases.models_for.model_library import ModelLibrary
 from gpusizer.usecases.report import Report
-from gpusizer.usecases.requests.request import CompareRequest, SizeRequest
 from gpusizer.usecases.siblings import Sibling
 from tests.asking import size
 from tests.builders import llama
@@ -159,23 +157,3 @@ def test_conditions_of_an_offer() -> None:
     assert offered("Qwen/Qwen3-32B", "3060") is None
     # 32.8 of 30.5 billion parameters are no larger model
     assert offered("Qwen/Qwen3-30B-A3B", "5090") is None
-
-
-def test_the_offer_is_said_in_every_door() -> None:
-    report = ask("Qwen/Qwen3-8B", "3060")
-    assert report.sibling is not None
-    (note,) = report.sibling.notes
-    assert note in report.conclusion.weighed
-    document = report.to_json(say_note)
-    shown = document["sibling"]
-    assert (shown["repo_id"], shown["quant"]) == ("Qwen/Qwen3-14B", "q4_k_m")
-    assert say_note(note) in [weighed["message"] for weighed in document["answer"]["weighed"]]
-    fields = {"model": "Qwen/Qwen3-8B", "card": False}
-    question = SIZER.question(SizeRequest.from_fields(fields))
-    compared = SIZER.compared(question.asking(_compare(["3060"])), ["3060"])
-    assert note in compared.conclusion.weighed
-    assert SIZER.compared(question, ["3060", "4090"]).sibling is None
-
-
-def _compare(gpus: list[str]) -> CompareRequest:
-    return CompareRequest.from_fields({"model": "Qwen/Qwen3-8B", "gpus": gpus})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import pytest
 
@@ -33,7 +33,6 @@ from gpusizer.speed.tables import (
 )
 from gpusizer.usecases.ranked_json import ranked_json
 from tests.asking import size
-from tests.documents import document
 from tests.speed_cases import FACTS, LLAMA, MOE, PACE, SIZER, WORK, card, likely, on, speeds_on
 
 
@@ -340,19 +339,6 @@ def test_encoders_have_no_speed() -> None:
     item = on("BAAI/bge-large-en-v1.5", "4090", "bf16")
     assert item.speeds is None and item.decode is None and item.prefill is None
     assert ranked_json(item)["serving_tokens_per_second"] is None
-
-
-def test_the_report_has_the_numbers_of_serving() -> None:
-    speeds = speeds_on(LLAMA, "4090", "q4_k_m", concurrency=2)
-    report = document(
-        ranked_json(on(LLAMA, "4090", "q4_k_m", concurrency=2)), lambda note: note.code
-    )
-    assert speeds.serving is not None
-    assert report["serving_tokens_per_second"] == asdict(speeds.serving)
-    assert report["speed_basis"]["users"] == 2
-    assert report["speed_basis"]["prompt_tokens"] + report["speed_basis"]["answer_tokens"] == 8192
-    basis = report["speed_basis"]["decode"]
-    assert basis["provenance"] == "fitted" and basis["measured_runs"] >= basis["sources"] >= 2
 
 
 def test_bands() -> None:

@@ -170,13 +170,6 @@ def test_a_row_is_named_by_what_it_says() -> None:
     assert checked().row["id"] != checked((0, 128, 0, 131.0)).row["id"]
 
 
-def test_the_json_has_sentences() -> None:
-    document = checked((0, 128, 0, 5.0)).to_json(say_note)
-    assert document["compared"][0]["verdict"] == "below"
-    assert all(note["message"] for note in document["when_less"])
-    json.dumps(document, allow_nan=False)
-
-
 RULES: list[LogRule] = [rule for log in ENGINE_LOGS.values() for rule in log.rules]
 LINES = [line for log in engine_logs.ALL.values() for line in log.splitlines()]
 

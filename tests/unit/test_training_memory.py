@@ -12,7 +12,7 @@ from gpusizer.model.packing import StoredQuantization
 from gpusizer.training.memory import TrainingEstimator
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.sharding import adds_up_whole
-from gpusizer.training.stacks import find_stack, stacks
+from gpusizer.training.stacks import find_stack
 from tests.training_cases import GIB, PLAN, of, share_on
 
 
@@ -241,19 +241,6 @@ def test_accumulation_depends_on_the_given_stack() -> None:
     assert adds_up_whole(plan, trainer)
     assert not adds_up_whole(plan, replace(trainer, no_sync=False))
     assert adds_up_whole(plan, replace(trainer, no_sync=None))  # not known: the larger need
-
-
-def test_every_stack_has_a_source_of_its_accumulation() -> None:
-    accumulation = {
-        stack.family or slug: (stack.no_sync, stack.no_sync_source)
-        for slug, stack in stacks().items()
-    }
-    assert {slug for slug, (no_sync, _) in accumulation.items() if no_sync is None} == {
-        "deepspeed",
-        "unsloth",
-    }
-    for no_sync, source in accumulation.values():
-        assert source.startswith("https://") if no_sync is not None else source == ""
 
 
 def test_gptq_keeps_a_layer_expanded() -> None:

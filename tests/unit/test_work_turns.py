@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 import pytest
@@ -12,8 +12,7 @@ import pytest
 from gpusizer.core import time_budget
 from gpusizer.core.errors import ServerBusy
 from gpusizer.core.time_budget import TimeBudget
-from gpusizer.core.work_turns import READING, WAITING, WorkTurns
-from gpusizer.ui.server.work_pool import PLACES
+from gpusizer.core.work_turns import WAITING, WorkTurns
 from scrapers.cache.single_flight import SingleFlight
 from tests.clock import Clock
 from tests.visitors import PATIENCE_SECONDS, Crowd, crowd
@@ -149,12 +148,6 @@ def test_a_failed_reading_takes_its_turn_back() -> None:
         pass
 
 
-def test_work_without_a_turn_is_not_counted() -> None:
-    turns = WorkTurns(1, 1)
-    with turns.reading(), turns.reading(), turns.reading():
-        turns.give_way()
-
-
 def test_who_looks_into_a_cache_leaves_the_turn_and_takes_no_place(visitors: Crowd) -> None:
     turns = hasty(1, 1)
 
@@ -212,10 +205,6 @@ def test_no_more_threads_wait_than_may(visitors: Crowd) -> None:
     assert flown.ask("b") == "B"
 
 
-def test_some_places_of_questions_are_left_to_those_who_do_not_wait() -> None:
-    assert READING < WAITING < PLACES
-
-
 def test_a_flight_that_may_not_begin_fails_for_all_and_may_be_tried_again(visitors: Crowd) -> None:
     turns, full, release = hasty(1, 1), visitors.gate(), visitors.gate()
     flights = SingleFlight[str, str](lambda key: key.upper(), computing=turns.reading)
@@ -257,51 +246,6 @@ def test_processor_time_is_its_visitors(visitors: Crowd) -> None:
     assert 0 < (turns.seconds_to_wait("a", 5) or 0) < 60
     turns.clock.now += 60.0
     assert turns.spent("a") == 0.0
-
-
-def test_a_long_answer_is_counted_before_it_ends(visitors: Crowd) -> None:
-    turns = Turns(1)
-
-    def compute() -> float:
-        with turns.computing():
-            for _ in range(10):
-                turns.use(0.2)
-                turns.give_way()
-            return turns.spent("a")
-
-    assert visitors.work("a", compute).result(PATIENCE_SECONDS) == pytest.approx(2.0)
-
-
-def long_answer(turns: Turns, is_begun: threading.Event, ends: Callable[[], bool]) -> str:
-    """Compute in steps of a fifth of a second, as an answer with a budget does."""
-    with turns.computing():
-        is_begun.set()
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not ends():
-            assert time.monotonic() < deadline, "nobody was let compute"
-            turns.use(0.2)
-            turns.give_way()
-    return "long"
-
-
-def test_a_long_answer_gives_way_to_a_lighter_visitor(visitors: Crowd) -> None:
-    """All turns are those of one visitor, whose answers end once the other has been answered."""
-    turns, done = Turns(2), visitors.gate()
-    begun = [visitors.gate(), visitors.gate()]
-    long = [
-        visitors.work("heavy", lambda own=own: long_answer(turns, own, done.is_set))
-        for own in begun
-    ]
-    assert all(own.wait(PATIENCE_SECONDS) for own in begun)
-
-    def short() -> str:
-        with turns.computing():
-            turns.use(0.1)
-        done.set()
-        return "short"
-
-    assert visitors.work("light", short).result(PATIENCE_SECONDS) == "short"
-    assert [work.result(PATIENCE_SECONDS) for work in long] == ["long"] * 2
 
 
 def test_budgets_of_answers_give_way(visitors: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -378,20 +322,3 @@ def test_who_gives_way_to_whom(
     second = visitors.work(other, follow)
     assert first.result(PATIENCE_SECONDS) is gives
     second.result(PATIENCE_SECONDS)
-
-
-def test_whoever_is_interrupted_in_the_line_leaves_it(
-    visitors: Crowd, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    turns = WorkTurns(1, 1)
-
-    class Interrupted(threading.Event):
-        def wait(self, timeout: float | None = None) -> bool:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(threading, "Event", Interrupted)
-        with pytest.raises(KeyboardInterrupt), turns.computing():
-            pytest.fail("without a turn")
-    with turns.computing():
-        pass
