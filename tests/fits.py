@@ -5,10 +5,9 @@ from __future__ import annotations
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.study import QuantOption, Study
-from gpusizer.fit.ways import judged, whole_way
+from gpusizer.fit.ways import whole_way
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import Engine
-from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.quants import Quant
 
 
@@ -18,8 +17,3 @@ def fit_on(
     """How all of the model fits so many boards, None where they cannot share it."""
     way = whole_way(study, Machine.of(gpu, boards), QuantOption(quant, native, engine))
     return None if way is None else Fit.of(study, way)
-
-
-def fit_of(study: Study, gpu: Gpu, boards: int, estimate: MemoryEstimate) -> Fit:
-    """How an estimate fits so many boards."""
-    return Fit.of(study, judged(study, Machine.of(gpu, boards), estimate))

@@ -17,7 +17,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -50,7 +49,6 @@ NOT_RUN: Mapping[str, str] = {
     "python -m bench.accuracy --write-docs": "writes docs; tests/test_accuracy.py asks the same",
     "python -m bench.recommendations --write-docs": "writes docs; its own tests ask some rows",
     "python -m bench.quality": "takes longer than all others together",
-    "python -m bench.load": "loads a server for minutes",
 }
 """Commands that no test runs, with the reason."""
 
@@ -181,32 +179,6 @@ def test_a_command_answers(text: str, shell: Shell) -> None:
     if "--json" in words or "batch" in words:
         documents = done.stdout.splitlines() if "batch" in words else [done.stdout]
         assert not any("error" in json.loads(document) for document in documents)
-
-
-Shown = Callable[[dict[str, Any]], bool]
-_SHOWN: Mapping[str, Shown] = {
-    "--min-tok-s": lambda answer: answer["workload"]["min_tok_s"] is not None,
-    "--gpu": lambda answer: bool(answer["ranking"][0]["reasons"]),
-    "--rig": lambda answer: bool(answer["rig"]["devices"]),
-    "--ram-gb": lambda answer: answer["ranking"][0]["verdict"] == "from_disk",
-    "--rank-by": lambda answer: bool(answer["ranking"][0]["why"]),
-    "--gpu-usd-per-hour": lambda answer: answer["ranking"][0]["price"]["rent_is_own"] is True,
-    "--license": lambda answer: len(answer["models"]) > 3,
-    "--live": lambda answer: answer["use"]["as_of"] is not None,
-    "--method": lambda answer: bool(answer["estimates"][0]["trainable_parameters"]),
-    "--requests-per-second": lambda answer: bool(answer["serving_plan"]["rows"]),
-    "--acceptance-rate": lambda answer: answer["ranking"][0]["speculation"]["speedup"] > 0,
-}
-"""By the option of a command, a test of the answer."""
-
-
-@pytest.mark.parametrize("option", _SHOWN)
-def test_an_option_of_a_command_is_heard(option: str, shell: Shell) -> None:
-    """Asked with the first command that has it."""
-    text = next(text for text in COMMANDS if option in shlex.split(text))
-    done = shell(f"{text} --json")
-    assert done.returncode == 0, done.stderr
-    assert _SHOWN[option](json.loads(done.stdout))
 
 
 @pytest.mark.parametrize("text", BENCHES)

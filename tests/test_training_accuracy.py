@@ -9,12 +9,9 @@ import pandas as pd
 import pytest
 
 from bench import first_contact, quality
-from bench.evaluation import compared
 from bench.measurements import TRAINING, load
 from bench.training import (
     compare,
-    complete,
-    fields_of,
     predict,
     predictions,
     sections,
@@ -24,7 +21,6 @@ from gpusizer.quality.evidence import read_rows
 from gpusizer.quality.relation import fitted
 
 ROWS = load([TRAINING])
-GIB = 2**30
 
 
 def test_the_bar() -> None:
@@ -43,17 +39,6 @@ def test_verdicts() -> None:
     assert len(out) >= 5 and len(ran) >= 200
     assert sum(not run.fits for run in out) >= 0.90 * len(out)
     assert sum(bool(run.fits) for run in ran) >= 0.95 * len(ran)
-
-
-def test_a_run_becomes_a_request() -> None:
-    row = next(r for r in ROWS if r["repo"] == "Qwen/Qwen-7B" and r.get("train_embeddings"))
-    fields = fields_of(row)
-    assert fields["framework"] == "deepspeed"
-    assert fields["lora_targets"] == ["c_attn", "c_proj", "w1", "w2"]
-    assert fields["gpu"] == "a100-sxm-80gb"
-    assert not complete({**row, "sequence_length": None})
-    assert not complete({**row, "method": "lisa"})
-    assert not complete({**row, "confidence": "low"})
 
 
 def test_comparisons_use_the_numbers_of_the_answer() -> None:
@@ -76,7 +61,6 @@ def test_counts_and_loaded_weights_are_compared_where_stated() -> None:
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "quality.md"
 LOSSES = read_rows()
-ANY = next(row for row in LOSSES if row["quant"] == "q3_k_m" and "ln_ratio" in row)
 
 
 @pytest.fixture(scope="module")
@@ -104,12 +88,3 @@ def test_the_constants_in_use_are_those_of_the_rows() -> None:
     rows = [row for row in LOSSES if row["id"] not in first_contact.not_fitted_on()]
     for name, value in quality.fit(rows).items():
         assert fitted()[name] == pytest.approx(value, abs=2e-4), name
-
-
-def test_a_new_row_is_recorded_with_its_first_error(tmp_path: Path) -> None:
-    row = {**ANY, "id": "new", "repo": "org/Unseen-9B", "ln_ratio": 0.07}
-    path = tmp_path / "first_contact.csv"
-    assert first_contact.record([row], compared, path) == 1
-    (line,) = first_contact.read(path).to_dict("records")
-    assert (line["id"], line["quantity"]) == ("new", "loss")
-    assert -1 < line["error"] < 2 and line["in_band"] in (0, 1)

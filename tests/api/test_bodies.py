@@ -150,22 +150,6 @@ def test_unfinished_calls_of_many_visitors(space: Space) -> None:
     assert space.ask("POST", CALL, json={"data": []}).status_code == 422, "there is room again"
 
 
-def test_a_refusal_says_when_to_come_again(space: Space) -> None:
-    with ExitStack() as stack:
-        connections = [
-            stack.enter_context(begun(space, JOIN, MAX_LOG_BYTES, "203.0.113.9")) for _ in range(3)
-        ]
-        for connection in connections:
-            connection.sendall(b" " * (MAX_LOG_BYTES - 1))
-        refused, _, _ = select.select(connections, [], [], TIMEOUT)
-        answer = ""
-        while "server_busy" not in answer:
-            part = refused[0].recv(4096)
-            assert part, answer
-            answer += part.decode().lower()
-    assert answer.startswith("http/1.1 503") and "retry-after: 5" in answer
-
-
 def test_what_waits_elsewhere_counts() -> None:
     budget = BodyBudget(lambda: ALL_BYTES - 10)
     assert budget.take("a", 10) and not budget.take("b", 1)

@@ -26,7 +26,7 @@ from gpusizer.gpus import load_catalogue
 from gpusizer.text import LANGUAGES, Language, say_error
 from gpusizer.ui.server.answer_cache import AnswerCache, Answers
 from gpusizer.ui.server.doors.call_validation import Functions, check_call
-from gpusizer.ui.server.doors.request_limits import MAX_BODY_BYTES, RequestLimits
+from gpusizer.ui.server.doors.request_limits import RequestLimits
 from gpusizer.ui.server.endpoints import PUBLIC
 from gpusizer.ui.server.health import HubState
 from gpusizer.ui.server.http_api import http_api
@@ -254,9 +254,3 @@ async def answer_to(response: Response | None, *pieces: bytes) -> tuple[int, dic
 async def test_who_must_wait_is_told_how_long(response: Response, seconds: str | None) -> None:
     _, headers = await answer_to(response, b"")
     assert headers.get("retry-after") == seconds
-
-
-async def test_a_body_is_counted_over_all_its_pieces() -> None:
-    half = bytes(MAX_BODY_BYTES // 2)
-    assert (await answer_to(None, half, half))[0] == 200
-    assert (await answer_to(None, half, half, b"x"))[0] == 413
