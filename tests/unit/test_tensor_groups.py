@@ -90,12 +90,6 @@ def test_groups_of_parts_merge_into_those_of_all(tensors: list[RawTensor], cut: 
     assert merge_groups(parts) == group_tensors(tensors)
 
 
-def test_a_repeated_name_counts_once() -> None:
-    names = ["h.0.e.0", "h.0.e.0", "h.0.e.1", "h.1.e.0"]
-    groups = group_tensors([(name, "F32", (1,)) for name in names])
-    assert sorted(name for g in groups for name in g.names()) == sorted(set(names))
-
-
 @given(HEADERS)
 def test_groups_survive_json(entries: dict[str, tuple[str, tuple[int, ...]]]) -> None:
     groups = group_tensors(header(entries))

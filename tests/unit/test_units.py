@@ -38,7 +38,7 @@ from gpusizer.core.errors import (
 )
 from gpusizer.core.messages import Note
 from gpusizer.core.printable import REPLACEMENT, PrintableFormatter, json_text, printable
-from gpusizer.core.units import GB, GIB, MIB, format_count, format_gb, format_gib, significant
+from gpusizer.core.units import GB, GIB, format_count, format_gb, format_gib, significant
 from tests.poison import POISON, SIGN, hidden
 
 
@@ -58,10 +58,6 @@ from tests.poison import POISON, SIGN, hidden
 )
 def test_sizes_in_words(amount: int, gb: str, gib: str) -> None:
     assert (format_gb(amount), format_gib(amount)) == (gb, gib)
-
-
-def test_decimal_and_binary_units_differ() -> None:
-    assert (GB, GIB, MIB) == (1_000_000_000, 1_073_741_824, 1_048_576)
 
 
 @pytest.mark.parametrize(
@@ -209,11 +205,6 @@ def test_stored_bytes(dtype: str, elements: int, size: int) -> None:
     assert stored_bytes(dtype, elements) == size
 
 
-def test_an_unknown_dtype_is_an_error_not_a_guess() -> None:
-    with pytest.raises(KeyError):
-        stored_bytes("F12", 1)
-
-
 @pytest.mark.parametrize(
     "dtype, bits, nominal",
     [("Q4_K", 4.5, 4), ("Q6_K", 6.5625, 6), ("TQ1_0", 1.6875, 1), ("BF16", 16, 16), ("F4", 4, 4)],
@@ -291,10 +282,3 @@ def test_the_shell_logs_so() -> None:
     assert "RuntimeError" in done.stderr and SIGN in done.stderr
     assert set(hidden(done.stderr)) == {"\n"}
     assert not [line for line in done.stderr.splitlines() if line.startswith(SIGN)]
-
-
-def test_the_sign_of_the_poison_begins_a_line_of_it() -> None:
-    assert any(line.startswith(SIGN) for line in POISON.split("\n"))
-    assert {unicodedata.category(character) for character in hidden(POISON)} == {
-        *("Cc", "Cf", "Cs", "Zl", "Zp")
-    }
