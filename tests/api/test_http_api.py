@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -12,9 +13,11 @@ from gpusizer.core import errors
 from gpusizer.text import LANGUAGES, Language, say_error
 from gpusizer.ui.server.doors.request_limits import MAX_BODY_BYTES, MAX_QUERY_BYTES
 from gpusizer.ui.server.endpoints import PUBLIC
+from gpusizer.ui.server.http_api import PUBLIC_CACHE
 from gpusizer.ui.server.http_status import STATUSES
 from gpusizer.usecases.requests.request_docs import described_fields
-from tests.api.plain_http import ask
+from tests.api.plain_http import COMMANDS, ask, query_of
+from tests.api.test_transports import EXAMPLES
 from tests.api.transports import TIMEOUT
 from tests.hostile import BROKEN_MODEL, LIMITED_MODEL, VISITORS_MODEL, VISITORS_TOKEN
 from tests.running_app import RunningApp
@@ -27,6 +30,22 @@ def code(answer: requests.Response) -> str:
     return str(answer.json()["error"]["code"])
 
 
+@pytest.mark.parametrize("endpoint", EXAMPLES)
+def test_a_caller_who_has_the_answer_gets_304(app_url: str, endpoint: str) -> None:
+    query = query_of(EXAMPLES[endpoint])
+    first = ask(app_url, COMMANDS[endpoint], query)
+    etag = first.headers["etag"]
+    assert first.headers["cache-control"] == PUBLIC_CACHE
+    for known in (etag, etag.removeprefix("W/"), f'"other", {etag}', "*"):
+        again = ask(app_url, COMMANDS[endpoint], query, If_None_Match=known)
+        assert (again.status_code, again.content) == (304, b"")
+        assert again.headers["etag"] == etag
+        assert again.headers["cache-control"] == PUBLIC_CACHE
+    changed = ask(app_url, COMMANDS[endpoint], {**query, "lang": "zh"}, If_None_Match=etag)
+    assert changed.status_code == 200
+    assert changed.headers["etag"] != etag
+
+
 def test_head_has_the_headers_alone(app_url: str) -> None:
     plain = {"Accept_Encoding": "identity"}
     full = ask(app_url, "size", QUESTION, **plain)
@@ -35,6 +54,16 @@ def test_head_has_the_headers_alone(app_url: str) -> None:
     for name in ("content-length", "content-type", "etag", "cache-control"):
         assert head.headers[name] == full.headers[name]
     assert ask(app_url, "size", {"model": "a b"}, "HEAD").status_code == 400
+
+
+def test_answers_are_compressed_for_who_can_read_that(app_url: str) -> None:
+    packed = ask(app_url, "size", {"model": OPEN}, Accept_Encoding="gzip")
+    plain = ask(app_url, "size", {"model": OPEN}, Accept_Encoding="identity")
+    assert packed.headers["content-encoding"] == "gzip"
+    assert "content-encoding" not in plain.headers
+    assert packed.json() == plain.json()
+    assert int(packed.headers["content-length"]) < len(plain.content) / 4
+    assert "Accept-Encoding" in packed.headers["vary"]
 
 
 def test_a_visitors_token_reads_for_that_visitor_alone(app_url: str, app: RunningApp) -> None:
@@ -127,6 +156,15 @@ def test_a_long_address_and_a_large_body_are_refused(app_url: str) -> None:
     assert (streamed.status_code, code(streamed)) == (413, "request_too_large")
 
 
+def test_many_at_once_get_one_answer(app_url: str) -> None:
+    query = {**QUESTION, "context": 12_345}
+    with ThreadPoolExecutor(24) as pool:
+        answers = list(pool.map(lambda _: ask(app_url, "size", query), range(48)))
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.content for answer in answers}) == 1
+    assert len({answer.headers["etag"] for answer in answers}) == 1
+
+
 def test_the_description_has_every_field_of_every_question(app_url: str) -> None:
     described = requests.get(f"{app_url}v1/openapi.json", timeout=TIMEOUT).json()
     page = requests.get(f"{app_url}v1/docs", timeout=TIMEOUT)
@@ -153,3 +191,36 @@ def test_the_description_has_every_field_of_every_question(app_url: str) -> None
         "maximum": 10_000_000,
         "default": 8192,
     }
+
+
+def test_examples_of_the_page_are_answered(app_url: str) -> None:
+    page = requests.get(f"{app_url}v1/docs", timeout=TIMEOUT).text
+    links = [part.partition('"')[0] for part in page.split('href="')[1:] if "?" in part[:40]]
+    assert len(links) == len(PUBLIC)
+    for link in links:
+        address = f"{app_url}v1/{link.replace('&amp;', '&')}"
+        assert requests.get(address, timeout=TIMEOUT).status_code == 200, link
+
+
+def test_a_report_of_a_program_is_a_machine(app_url: str) -> None:
+    csv = "name, memory.total [MiB], memory.used [MiB]\nNVIDIA L40S, 46068 MiB, 1024 MiB"
+    answer = ask(app_url, "size", {"model": OPEN, "gpu": csv}).json()
+    (place,) = answer["ranking"]
+    assert place["gpu"] == "l40s-48gb"
+    assert {"report_read"} <= {note["code"] for note in answer["notes"]}
+    command = {"model": "vllm serve Qwen/Qwen3-8B --port 8000", "gpu": "dual 3090"}
+    answer = ask(app_url, "size", command).json()
+    assert answer["model"]["repo_id"] == OPEN
+    assert (answer["ranking"][0]["gpu"], answer["ranking"][0]["count"]) == ("rtx-3090-24gb", 2)
+
+
+def test_here_is_refused_over_the_network(app_url: str) -> None:
+    asked = {
+        "size": {"model": OPEN, "gpu": "here"},
+        "models-for": {"gpu": "here"},
+        "compare": {"gpus": "here"},
+    }
+    for command, fields in asked.items():
+        refused = ask(app_url, command, fields)
+        assert (refused.status_code, code(refused)) == (400, "unknown_gpu")
+        assert "command line" in refused.json()["error"]["message"]

@@ -12,6 +12,9 @@ from gpusizer.hub.card_statements import ModelCard, ModelCardStatement
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import LANGUAGES, say_note
+from gpusizer.ui.presenters.markdown import markdown
+from gpusizer.ui.presenters.model_card import model_card_html
+from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.usecases.model_card.asking import Asking
 from gpusizer.usecases.model_card.own_terms import is_about, taken_command
 from gpusizer.usecases.model_card.verdicts import MOST_ASKED, CardVerdict, judge
@@ -92,6 +95,19 @@ def test_the_authors_context_and_engine_hold() -> None:
         embedded_sizer(), {"model": MODEL, "top": 1, "context": 1024, "engine": "sglang"}
     )
     assert (with_card.estimates, with_card.ranking) == (without.estimates, without.ranking)
+
+
+def test_json_has_the_fields_of_the_contract() -> None:
+    document = report(COMMAND).to_json(say_note)["model_card"]
+    assert document["url"] == URL
+    (statement,) = document["statements"]
+    assert statement["kind"] == "command" and statement["verdict"] == "not_comparable"
+    assert statement["text"].startswith("vllm serve") and statement["line"] == 2
+    assert (statement["engine"], statement["tensor_parallel"]) == ("vllm", 2)
+    assert (statement["context"], statement["kv_dtype"]) == (32768, "fp8")
+    assert statement["vram_gb"] is None and statement["gpu"] is None
+    assert statement["is_requirement"] is False
+    assert statement["reason"]["fields"]["count"] == 2
 
 
 def test_no_card() -> None:
@@ -185,6 +201,28 @@ def test_the_command_to_take_over_says_how_to_divide() -> None:
     )
     command = taken_command(card.statements, "a/b")
     assert command is not None and command.count == 2
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_section_on_the_page(language: str) -> None:
+    words = Words(language)  # type: ignore[arg-type]
+    text = f'It requires at least 90 GB of VRAM <b>"now"</b>.\n\n{COMMAND}'
+    card = report(text).model_card
+    html = model_card_html(card, words, "?model=a/b&as_card=true")
+    assert " open" in html and "needs_less" not in html
+    assert "?model=a/b&amp;as_card=true" in html and f"{URL}?code=true#L1" in html
+    assert words("card.verdict.needs_less") in html and "<b>" not in html
+    for nothing in (None, replace(card, statements=(), command=None)):  # type: ignore[type-var]
+        folded = model_card_html(nothing, words, "")
+        assert " open" not in folded and "href" not in folded
+
+
+def test_a_quote_does_nothing_in_the_summary() -> None:
+    text = report("It requires at least 90 GB of VRAM | ![x](http://x) `now`.")
+    summary = markdown(text, Words("en"), "")
+    assert "What the author says" in summary and "![x]" not in summary
+    assert "\\| " in summary
+    assert "What the author says" not in markdown(report("Nothing."), Words("en"), "")
 
 
 def test_a_card_that_cannot_be_answered_costs_nothing_else() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpusizer.advice.ranking import Ranked
-from gpusizer.core.errors import GpusizerError, InvalidRequest
+from gpusizer.core.errors import GpusizerError, InvalidRequest, UnknownGpu
 from gpusizer.core.units import GB, GIB, MIB, TERA
 from gpusizer.fit.machine_words import KindWords, is_rig, parse_kind, parse_rig, split_machines
 from gpusizer.fit.study import Study, device_class_of
@@ -22,6 +22,7 @@ from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.workload import Workload
 from gpusizer.text import say_error, say_note
+from gpusizer.ui.page.page_state import PageState
 from gpusizer.usecases.gpu_json import gpu_json
 from gpusizer.usecases.models_for.models_request import ModelsRequest
 from gpusizer.usecases.ranked_json import ranked_json
@@ -271,6 +272,17 @@ def test_a_generation_with_its_memory_is_its_slowest_chip() -> None:
     assert taken.fields["others"] == "Apple M3 Max 36GB"
 
 
+@pytest.mark.parametrize("text", ["RTX 4900", "3060 7GB", "Mac Studio 48TB", "rtx-3060-9gb"])
+def test_gpus_are_suggested_by_their_names(text: str) -> None:
+    catalogue = load_catalogue()
+    with pytest.raises(UnknownGpu) as error:
+        catalogue.find(text)
+    suggestions = error.value.fields["suggestions"]
+    assert isinstance(suggestions, list)
+    assert set(suggestions) <= {gpu.name for gpu in catalogue.gpus}
+    assert all(catalogue.find(name).name == name for name in suggestions)
+
+
 def test_a_long_list_is_refused() -> None:
     with pytest.raises(GpusizerError):
         SizeRequest.from_fields({"model": _MODEL, "gpu": ["a;" * 200] * 20})
@@ -281,6 +293,12 @@ CATALOGUE = load_catalogue()
 
 def _item(model: str, memory: object, count: object = 1, **more: object) -> dict[str, object]:
     return {"sku": ["GPU", "NVIDIA", model], "mem": memory, "num": count, **more}
+
+
+def test_the_documented_example() -> None:
+    """The object that docs/hub/hardware.md of hub-docs prints."""
+    item = {"sku": ["GPU", "NVIDIA", "RTX 4090"], "mem": 24, "num": 2, "isPrimary": True}
+    assert saved_gpus([item], CATALOGUE, 4) == ("2xrtx-4090-24gb",)
 
 
 def test_the_primary_gpu_comes_first() -> None:

@@ -15,6 +15,7 @@ from gpusizer.usecases.figures.memory import (
 from gpusizer.usecases.figures.speeds import user_speeds
 from gpusizer.usecases.report import Report
 from tests.asking import size
+from tests.counting import steps_of
 from tests.sizers import embedded_sizer
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
@@ -47,6 +48,14 @@ def test_a_curve_says_what_a_request_of_that_context_says(model: str) -> None:
         for curve, row in zip(curves, rows, strict=True):
             like = totals[row.estimate.quant.slug]
             assert curve.points[place].y == like.all_gpus.total.likely
+
+
+def test_three_curves_take_few_steps(llama: Report) -> None:
+    """About 50,000 steps suffice, because weights are not sized again for every point."""
+    rows = few_levels(llama.estimates)
+    assert [row.estimate.quant.slug for row in rows] == ["bf16", "q8_0", "q4_k_m"]
+    study = study_of(llama)
+    assert steps_of(lambda: context_curves(study, rows)) < 75_000
 
 
 def test_a_curve_ends_at_the_longest_context(llama: Report) -> None:

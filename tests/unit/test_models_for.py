@@ -7,9 +7,14 @@ from typing import Any
 
 import pytest
 
+from gpusizer.cli import Roots, run
 from gpusizer.core.errors import (
+    GatedModel,
     GpusizerError,
     HubUnreachable,
+    ModelNotFound,
+    PrivateOrMissing,
+    UnknownGpu,
 )
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import read_table
@@ -19,7 +24,10 @@ from gpusizer.gpus import load_catalogue
 from gpusizer.hub.model_ref import ModelRef, parse_model_ref
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import build_profile
+from gpusizer.model.tasks import TASKS, task_of
 from gpusizer.text import LANGUAGES, say_error, say_note
+from gpusizer.ui.presenters.pieces.errors import error_html
+from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.usecases.loose_names import by_loose_names, meant_model
 from gpusizer.usecases.models_for.live_use import months_of
 from gpusizer.usecases.models_for.model_library import CandidateModel, ModelLibrary
@@ -200,6 +208,19 @@ def test_requests_that_cannot_be_answered(fields: dict[str, Any], reason: str) -
     assert refused.value.exit_code == 2
 
 
+def test_tasks() -> None:
+    tasks = {
+        candidate.profile.repo_id: task_of(candidate.profile)
+        for candidate in embedded_sizer().library.candidates
+    }
+    assert tasks["BAAI/bge-large-en-v1.5"] == "embedding"
+    assert tasks["openai/whisper-large-v3"] == "speech"
+    assert tasks["black-forest-labs/FLUX.1-dev"] == "image"
+    assert tasks["Qwen/Qwen3-8B"] == "text"
+    assert set(tasks.values()) <= set(TASKS)
+    assert task_of(build_profile(llama())) == "text", "no tag: by what it is made of"
+
+
 def test_the_bound_counts_parameters_without_the_input_table() -> None:
     """Llama 3.1 8B without its input table of 128,256 x 4096."""
     candidate = CandidateModel.of(build_profile(llama()))
@@ -212,6 +233,9 @@ def test_one_gpu_takes_few_steps_for_each_model() -> None:
     models = len(embedded_sizer().library.candidates)
     ask(gpu="4090")  # makes the profiles, which are kept
     assert steps_of(lambda: ask(gpu="4070 ti super")) < 18_000 * models
+
+
+EXAMPLES = ("openai/gpt-oss-20b",)
 
 
 @pytest.mark.parametrize(
@@ -286,6 +310,41 @@ def test_a_hub_that_fails_says_nothing_of_the_name() -> None:
     with pytest.raises(HubUnreachable) as caught, suggesting_models():
         raise HubUnreachable(repo_id="Qwen/Qwen3-8", reason="timeout")
     assert "suggestions" not in caught.value.fields
+
+
+def test_the_page_offers_the_models_that_may_be_meant() -> None:
+    with pytest.raises(ModelNotFound) as caught, suggesting_models():
+        raise ModelNotFound(repo_id="Qwen/Qwen3-8")
+    panel = error_html(caught.value, EXAMPLES, Words("en"))
+    assert 'data-model="Qwen/Qwen3-8B"' in panel and EXAMPLES[0] not in panel
+    assert panel.count("Did you mean") == 1
+    assert "Model not found" in panel
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    "error",
+    [ModelNotFound(repo_id="a/b"), PrivateOrMissing(repo_id="a/b"), GatedModel(repo_id="a/b")],
+)
+def test_a_model_out_of_reach_is_told_with_what_to_do(error: GpusizerError, language: str) -> None:
+    panel = error_html(error, EXAMPLES, Words(language))  # type: ignore[arg-type]
+    assert "Authorization: Bearer" in panel
+    assert "Hugging Face" in panel
+
+
+def test_nothing_follows_these_work_but_what_works() -> None:
+    error = UnknownGpu(value="zzz", suggestions=[])
+    assert "These work" not in error_html(error, (), Words("en"))
+    assert "These work" in error_html(error, EXAMPLES, Words("en"))
+
+
+def test_the_shell_says_how_to_size_a_model_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
+    def missing(*_: object) -> Sizer:
+        raise ModelNotFound(repo_id="nobody/private")
+
+    roots = Roots(missing, lambda host, port: None)
+    assert run(["size", "nobody/private"], roots) == 3
+    assert "--token" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

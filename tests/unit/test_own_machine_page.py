@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode
 
 import pytest
 
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.request_model import RequestModel
-from gpusizer.ui.page.answering import answer, report_of
+from gpusizer.text import LANGUAGES, Language
+from gpusizer.ui.page.answering import answer, compare, report_of
 from gpusizer.ui.page.asked import FormCall, Wish
 from gpusizer.ui.page.forms import FORMS, OF_NAMED_GPUS, OWN_FIELDS
+from gpusizer.ui.page.other_tabs import Questions
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.page.picked_memory import on_possible_gpus
+from gpusizer.ui.presenters.beside.side_by_side import side_by_side_html
 from gpusizer.ui.presenters.choices import MAX_PICKS
+from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.server.reading import RANKED
 from gpusizer.usecases.requests.request import SizeRequest
-from tests.pages import LLAMA, page_handlers
+from tests.pages import ENGLISH, LLAMA, Page, page_handlers
 from tests.sizers import embedded_sizer
 
 OWN = PageState(
@@ -33,6 +37,13 @@ OWN = PageState(
     },
     gpus=("4090",),
 )
+
+
+def card(state: PageState, language: Language = "en") -> str:
+    words = Words(language)
+    return Page(
+        side_by_side_html(compare(embedded_sizer(), state), state.gpus or (), "", words)
+    ).text
 
 
 def test_the_fields_and_the_address_say_the_same() -> None:
@@ -125,6 +136,29 @@ def test_a_ranking_of_all_is_asked_without_what_counts_for_named_gpus() -> None:
     assert set(OF_NAMED_GPUS) < set(OWN_FIELDS)
 
 
+def test_a_card_says_what_a_million_tokens_costs() -> None:
+    state = PageState(LLAMA, gpus=("4090",))
+    comparison = compare(embedded_sizer(), state)
+    assert comparison is not None and comparison.items[0].ranked is not None
+    costs = comparison.items[0].ranked.costs
+    for language in LANGUAGES:
+        words, text = Words(language), card(state, language)
+        assert words("spec.million") in text
+        for way, usd in (
+            ("owned", costs.usd_per_million_tokens_owned),
+            ("rented", costs.usd_per_million_tokens),
+        ):
+            assert usd is not None
+            assert words(f"spec.million_{way}", price=words.usd(usd)) in text
+        months = costs.break_even_months
+        assert months is not None and words.number(months, ",.3g") in text
+
+
+def test_a_price_that_nobody_knows_is_left_out() -> None:
+    text = card(PageState(LLAMA, gpus=("custom:24GB@1000GB/s@100TFLOPS@CUDA",)))
+    assert ENGLISH("spec.million") not in text and ENGLISH("spec.break_even") not in text
+
+
 def test_memory_in_use_is_stated_of_every_gpu() -> None:
     catalogue = embedded_sizer().catalogue
     assert on_possible_gpus(OWN.request, ("4090",), catalogue) == (OWN.request, ("4090",), ())
@@ -207,3 +241,45 @@ def test_a_question_that_is_answered_is_not_asked_again() -> None:
     *_, ranked = handlers.ask(FormCall(state.form, state.query, (Wish("rank", "fastest"),)))
     assert set(ranked) == {"answer", "memory", "facts", "ranking", "ranked", "query"}
     assert PageState.from_query(ranked["query"]).rank_by == "fastest"
+
+
+def test_both_amounts_at_once_are_refused() -> None:
+    query = PageState(gpus=("4090",)).query
+    fields = {"model": "", "used_gb": 2, "usable_gb": 20}
+    *_, shown = page_handlers().compare_for(FormCall(fields, query))
+    cards = shown["cards"]
+    assert ENGLISH("cards.empty") in cards and "gs-message" in cards
+
+
+def _asked(tab: str, questions: Questions) -> dict[str, list[str]]:
+    asked: dict[str, object] = {"used_gb": 4, "usable_gb": ""}
+    if tab == "train":
+        asked |= {"model": LLAMA, "gpu": "4090", "usd_per_kwh": 0.3}
+        *_, shown = questions.train(FormCall(asked))
+    else:
+        asked |= {"gpu": "4090", "live": False, "ram_gb": 32, "disk_gb_per_s": 3.5}
+        *_, shown = questions.models_for(FormCall(asked))
+    return parse_qs(shown["query"])
+
+
+@pytest.mark.parametrize("tab", ["train", "reverse"])
+def test_other_tabs_write_their_own_fields_into_the_address(tab: str) -> None:
+    query = _asked(tab, page_handlers().questions)
+    own = {"used_gb": ["4"]}
+    own |= {"usd_per_kwh": ["0.3"]} if tab == "train" else {}
+    own |= {"ram_gb": ["32"], "disk_gb_per_s": ["3.5"]} if tab == "reverse" else {}
+    assert own.items() <= query.items()
+
+
+def test_training_without_a_named_gpu_leaves_free_memory_out() -> None:
+    questions = page_handlers().questions
+    *_, shown = questions.train(FormCall({"model": LLAMA, "used_gb": 4}))
+    assert "gs-training" in shown["answer"] and "used_gb" not in shown["answer"]
+    assert parse_qs(shown["query"])["used_gb"] == ["4"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_requests_at_once_are_counted_in_words(language: Language) -> None:
+    words = Words(language)
+    assert words.at_once(1) == words("at_once.one")
+    assert words.whole(2048) in words.at_once(2048)
