@@ -28,9 +28,13 @@ Attribute = str | int | float | bool | None
 
 
 class Html(str):
-    """Markup made by `el`, safe to nest without escaping it again."""
+    """Markup made by `el` or a template, safe to nest without escaping it again."""
 
     __slots__ = ()
+
+    def __html__(self) -> str:
+        """The markup, as templates ask for it."""
+        return str(self)
 
 
 Child = str | None
