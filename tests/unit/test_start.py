@@ -1,0 +1,68 @@
+"""The line that starts a model: a published file first, with a placeholder where none is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gpusizer.launch.start import PUBLISHER, Start, published_gguf, start_of
+from gpusizer.usecases.requests.request import SizeRequest
+from tests.sizers import embedded_sizer
+
+
+def start(model: str, **fields: Any) -> Start:
+    sizer = embedded_sizer()
+    report = sizer.size(
+        SizeRequest.from_fields({"model": model, "top": 1, "card": False, **fields})
+    )
+    place = report.rig or report.ranking[0]
+    return start_of(report.profile, place.fit.way, report.workload)
+
+
+@pytest.mark.parametrize(
+    ("model", "fields", "line"),
+    [
+        ("Qwen/Qwen3-8B", {"gpu": "3060"}, "llama-server -hf Qwen/Qwen3-8B-GGUF:Q8_0 -c 8192"),
+        (
+            "Qwen/Qwen3-30B-A3B",
+            {"rig": "3060 + 64 GB RAM"},
+            "llama-server -hf Qwen/Qwen3-30B-A3B-GGUF:Q4_K_M -c 8192 -ngl 49 --n-cpu-moe",
+        ),
+        (
+            "openai/gpt-oss-20b",
+            {"gpu": "5070 ti 16gb", "quant": "mxfp4_moe"},
+            "llama-server -hf ggml-org/gpt-oss-20b-GGUF -c 8192",
+        ),
+        ("Qwen/Qwen3-8B", {"gpu": "h100 sxm"}, "vllm serve Qwen/Qwen3-8B"),
+    ],
+)
+def test_a_line_names_what_is_published(model: str, fields: dict[str, Any], line: str) -> None:
+    found = start(model, **fields)
+    assert found.line.text.startswith(line) and not found.is_listed
+    assert "convert" not in found.line.text
+
+
+def test_ollama_runs_the_published_file() -> None:
+    text = start("Qwen/Qwen3-8B", gpu="3060", engine="ollama").line.text
+    assert text.splitlines()[-1] == "ollama run hf.co/Qwen/Qwen3-8B-GGUF:Q8_0"
+
+
+def test_an_unknown_publisher_is_a_placeholder_with_the_hubs_list() -> None:
+    found = start("BAAI/bge-large-en-v1.5", gpu="4060")
+    assert f"-hf {PUBLISHER}/bge-large-en-v1.5-GGUF:" in found.line.text and found.is_listed
+    assert found.listing.startswith("https://huggingface.co/models?other=base_model:quantized:BAAI")
+    assert found.made is not None and "llama-quantize" in found.made.text
+    made = start("Qwen/Qwen3-32B", gpu="a100 pcie 80gb", quant="awq-int4-g128")
+    assert made.line.text.startswith(f"vllm serve {PUBLISHER}/Qwen3-32B-AWQ") and made.is_listed
+    assert made.made is not None and "llmcompressor" in made.made.text
+
+
+def test_a_repository_is_named_for_what_it_has() -> None:
+    assert published_gguf("nobody/nothing", "Q8_0") is None
+    official, other = (
+        published_gguf("Qwen/Qwen3-8B", "Q8_0"),
+        published_gguf("Qwen/Qwen3-8B", "IQ4_XS"),
+    )
+    assert official is not None and official.repository == "Qwen/Qwen3-8B-GGUF"
+    assert other is not None and other.repository == "unsloth/Qwen3-8B-GGUF"
