@@ -22,6 +22,7 @@ from gpusizer.serving.steady import (
 )
 
 _LATE = 0.9  # shares of requests within which the mean is, whatever the queue
+_HALF = 0.5
 _MORE = 0.03  # of the replicas that are added at a time where a simulation was late
 _TRIES = 40
 
@@ -130,21 +131,23 @@ def replicas_in_time(server: Server, promise: Promise, count: int) -> int | None
     if promise.ttft_seconds is None:
         return count
     for _ in range(_TRIES):
-        late = _late_seconds(server, promise.requests_per_second / count / server.ranks, promise)
+        (late,) = _waits(server, promise.requests_per_second / count / server.ranks, promise.share)
         if late <= promise.ttft_seconds:
             return count
         count += math.ceil(count * _MORE)
     return None
 
 
-def _late_seconds(server: Server, rate: float, promise: Promise) -> float:
-    """Seconds within which the promised share of requests has its first token: simulated, where
-    the simulation is too long to answer any by the closed form."""
+def _waits(server: Server, rate: float, *shares: float) -> tuple[float, ...]:
+    """Seconds within which shares of the requests have their first token: simulated, where the
+    simulation is too long to answer any by the closed form."""
     sample = simulated(server, None, rate)
     if sample is not None:
-        return percentile(sample.ttft, promise.share)
+        return tuple(percentile(sample.ttft, share) for share in shares)
     state = random_arrivals(server, rate)
-    return math.inf if state is None else late_at_random(server, state, promise.share)
+    if state is None:
+        return (math.inf,) * len(shares)
+    return tuple(late_at_random(server, state, share) for share in shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +158,8 @@ class ReplicaPace:
         users: in flight on it, on average.
         ttft_seconds: mean, and at the fast and the slow end of the band; None where a server that
             is so slow falls behind.
-        ttft_late_seconds: within which the promised share has its first token (`_late_seconds`).
+        ttft_median_seconds, ttft_late_seconds: within which half of the requests and the promised
+            share have their first token (`_waits`).
         tokens_per_second: of each user, from the first token on.
         prompts: share of the time that prompts take, between 0 and 1.
         low_replicas, high_replicas: with servers as fast and as slow as the band of rates says;
@@ -164,6 +168,7 @@ class ReplicaPace:
 
     users: float
     ttft_seconds: tuple[float, float, float | None]
+    ttft_median_seconds: float
     ttft_late_seconds: float
     tokens_per_second: float
     prompts: float
@@ -187,7 +192,7 @@ def pace_of(server: Server, promise: Promise, count: int) -> ReplicaPace:
     fewest, sure = borne(fast, promise), sure_replicas(server, promise)
     keeps_up = random_arrivals(slow, rate) is not None
     asked = promise.requests_per_second
-    late, ttft = _late_seconds(server, rate, promise), state.ttft
+    (median, late), ttft = _waits(server, rate, _HALF, promise.share), state.ttft
     if promise.share >= _LATE:  # the mean is of another model, which may exceed it by a percent
         ttft = min(ttft, late)
     return ReplicaPace(
@@ -197,6 +202,7 @@ def pace_of(server: Server, promise: Promise, count: int) -> ReplicaPace:
             ttft * band.low,
             ttft * band.high if keeps_up else None,
         ),
+        ttft_median_seconds=median,
         ttft_late_seconds=late,
         tokens_per_second=server.tokens / state.gap,
         prompts=state.prompts,

@@ -338,6 +338,7 @@ def _row(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -
             significant(low),
             None if high is None else significant(high),
         ),
+        ttft_median_seconds=significant(pace.ttft_median_seconds),
         ttft_late_seconds=significant(pace.ttft_late_seconds),
         user_tokens_per_second=significant(pace.tokens_per_second),
         costs=costs,

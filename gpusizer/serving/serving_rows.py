@@ -94,7 +94,8 @@ class Replicas:
             ends.
         ttft_seconds: the mean, likely, and at the fast and the slow end; None where the slow end
             falls behind the requests.
-        ttft_late_seconds: within which the target's percentile of requests has its first token.
+        ttft_median_seconds: within which half of the requests have their first token.
+        ttft_late_seconds: within which the target's percentile of them has it.
         user_tokens_per_second: answer tokens of each user after the first, prompts of others read
             in between.
         place: by which plans are ordered (`place_of`).
@@ -107,6 +108,7 @@ class Replicas:
     users: float
     most_users: int
     ttft_seconds: tuple[float, float, float | None]
+    ttft_median_seconds: float
     ttft_late_seconds: float
     user_tokens_per_second: float
     costs: PlanCosts
