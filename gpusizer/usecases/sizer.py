@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from gpusizer.advice.conclusion.clauses import Conclusion
 from gpusizer.advice.conclusion.fit import best_of
 from gpusizer.advice.ranking import Ranked, Ranking, describe, rank_gpus
 from gpusizer.advice.weighed import weighed_alike
@@ -116,7 +115,7 @@ class Sizer:
 
     def report(self, question: Question) -> Report:
         """Everything that is said of a studied question. Raises as `size` does."""
-        request, found = question.request, self._found(question)
+        request, found = question.request, self.found(question)
         published, problems = self._published(request, question.profile)
         rows = estimate_rows(question, found.ranking.places if request.gpus else ())
         files = tuple(published_notes(published or (), rows))
@@ -143,12 +142,11 @@ class Sizer:
             model_card=self._card(question),
         )
 
-    def conclusion(self, question: Question) -> Conclusion:
-        """The headline of the report on a studied question. Raises as `size` does."""
-        return conclude(question, self._found(question))
+    def found(self, question: Question) -> Found:
+        """Search the named GPUs or the catalogue, and the machine that the request describes.
 
-    def _found(self, question: Question) -> Found:
-        """Search the named GPUs or the catalogue, and the machine that the request describes."""
+        Raises as `size` does.
+        """
         request = question.request
         named = find_named(request.gpus, request.gpu_count, self.catalogue, request.own_memory)
         if named:

@@ -73,7 +73,7 @@ def test_the_page_and_the_sentence_tell_what_the_ranking_does(model: str, gpu: s
     assert facts["max_concurrency"] == place.most_users
     if place.decode is not None:
         assert facts["tokens_per_second"] == place.decode.likely
-        assert f"{place.decode.likely:,g}" in text
+        assert ENGLISH.rate(place.decode.likely) in text
     if place.fit.verdict is Verdict.FITS and place.longest_context is not None:
         assert ENGLISH.whole(place.longest_context) in text
 

@@ -16,10 +16,12 @@ from gpusizer.gpus import load_catalogue
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.page.answering import answer, compare
 from gpusizer.ui.page.page_state import PageState
+from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.beside.bars import bars_html, card_ticks
 from gpusizer.ui.presenters.beside.side_by_side import side_by_side_html
 from gpusizer.ui.presenters.catalogue import COLUMNS as CATALOGUE_COLUMNS
 from gpusizer.ui.presenters.choices import PageAnswer
+from gpusizer.ui.presenters.examples import welcome_html
 from gpusizer.ui.presenters.pieces import frame
 from gpusizer.ui.presenters.pieces.errors import error_html
 from gpusizer.ui.presenters.pieces.grid import grid_update, grid_value
@@ -32,7 +34,6 @@ from gpusizer.ui.presenters.tables import (
     ranking_columns,
     ranking_html,
 )
-from gpusizer.ui.presenters.tiles import ways_to_get_html
 from gpusizer.usecases.figures.memory import Capacity
 from tests.nightly import paired
 from tests.pages import ENGLISH, LLAMA, OF_EACH_KIND, Page, cards, cells, column_of, page_markup
@@ -145,11 +146,10 @@ def test_pictures_have_no_speed_in_tokens(llama: PageAnswer) -> None:
     assert [column.name for column in ranking_columns(llama.report.ranking)] == usual
     beside = compare(embedded_sizer(), state)
     assert "tok/s" not in Page(side_by_side_html(beside, state.gpus or (), "", ENGLISH)).text
-    unasked = answer(embedded_sizer(), PageState("black-forest-labs/FLUX.1-dev")).report
-    ways = ways_to_get_html(unasked, ENGLISH)
-    rented = next(item.item for item in unasked.alternatives if item.kind == "rent")
-    assert ways is not None and rented.drawn is not None
-    assert f" {ENGLISH.speed(rented.drawn.likely)} s " in Page(ways).text
+    unasked = answer(embedded_sizer(), PageState("black-forest-labs/FLUX.1-dev"))
+    rented = next(item.item for item in unasked.report.alternatives if item.kind == "rent")
+    assert rented.drawn is not None
+    assert f" {ENGLISH.speed(rented.drawn.likely)} s" in Page(answer_html(unasked, ENGLISH)).text
 
 
 def test_a_ranking_is_sorted_by_numbers_and_read_in_the_language(llama: PageAnswer) -> None:
@@ -296,7 +296,7 @@ def test_frames_in_every_language() -> None:
         words = Words(language)
         for markup in (
             frame.header_html(words),
-            frame.welcome_html(301, None, words),
+            welcome_html(None, words),
             frame.method_html(words),
             frame.api_html(words),
         ):

@@ -22,6 +22,7 @@ from gpusizer.ui.presenters.choices import PageAnswer, Tier, smallest_of_each_ki
 from gpusizer.ui.presenters.serving_plan import PLAN_ROWS
 from gpusizer.ui.server.reading import attempt
 from gpusizer.usecases.comparison import ComparedGpu, Comparison
+from gpusizer.usecases.conclude import Found, conclude
 from gpusizer.usecases.figures.memory import Capacity, capacities
 from gpusizer.usecases.figures.pictures import Pictures, pictures_of
 from gpusizer.usecases.report import EstimateRow, Report
@@ -98,8 +99,8 @@ def answer(sizer: Sizer, state: PageState, reports: Reports | None = None) -> Pa
     """Answer the question of a page. Raises any GpusizerError."""
     question = question_of(sizer, state)
     report = (reports or Reports()).report(sizer, question)
-    tiers, own = _tiers(sizer, question, report), _own(sizer, state, question)
-    return PageAnswer(question, report, tiers, own, _cards(sizer, state))
+    tiers, (own, found) = _tiers(sizer, question, report), _own(sizer, state, question)
+    return PageAnswer(question, report, tiers, own, found, _cards(sizer, state))
 
 
 def sample_answer(sizer: Sizer, model: str, stored: Stored) -> PageAnswer | None:
@@ -115,19 +116,24 @@ def sample_answer(sizer: Sizer, model: str, stored: Stored) -> PageAnswer | None
     return None if isinstance(result, GpusizerError) else result
 
 
-def _own(sizer: Sizer, state: PageState, question: Question) -> Conclusion | GpusizerError | None:
-    """Conclude of the visitor's machine as of a request that names it, else of the GPUs that he has
-    picked; None where there are neither, or a pick cannot be had so, which is said beside it."""
+def _own(
+    sizer: Sizer, state: PageState, question: Question
+) -> tuple[Conclusion | GpusizerError | None, Found | None]:
+    """Conclude of the visitor's machine as of a request that names it, else of the GPUs that were
+    picked, with what was found there; None where there are neither, or a pick cannot be had so,
+    which is said beside it."""
     if not state.machines and not state.own_gpus:
-        return None
+        return None, None
     try:
         request = state.request
         if not state.machines:
             request, gpus, _ = on_possible_gpus(request, state.own_gpus, sizer.catalogue)
             request = request.model_copy(update={"gpus": gpus})
-        return sizer.conclusion(question.asking(request))
+        asked = question.asking(request)
+        found = sizer.found(asked)
+        return conclude(asked, found), found
     except GpusizerError as error:
-        return error if state.machines else None
+        return error if state.machines else None, None
 
 
 def _cards(sizer: Sizer, state: PageState) -> tuple[Capacity, ...]:

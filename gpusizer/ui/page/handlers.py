@@ -93,11 +93,6 @@ class Handlers(Listening):
         return saved_gpus(items, self._sizer.catalogue, MAX_PICKS) or None
 
     @property
-    def gpu_count(self) -> int:
-        """Number of GPUs in the catalogue."""
-        return len(self._sizer.catalogue.gpus)
-
-    @property
     def sample(self) -> Html | None:
         """The example of an answer, None where no model is embedded."""
         return None if self._sample is None else sample_html(self._sample, self.words)
@@ -300,7 +295,7 @@ class Handlers(Listening):
         """Return the ranking's heading and its grid, or the plan for a rate of requests alone:
         the ranking is of what one replica does."""
         if report.serving_plan is not None:
-            plan = serving_plan_html(report.serving_plan, report.profile, self.words)
+            plan = serving_plan_html(report, self.words)
             return {"ranking": plan, "ranked": gr.update(visible=False)}
         columns = ranking_columns(report.ranking)
         grid = gr.update(**grid_update(columns, report.ranking, self.words))

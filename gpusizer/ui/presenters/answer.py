@@ -1,48 +1,98 @@
-"""The answer in a sentence and what was weighed, where to get it, a fold to share it, and the views
-below it."""
+"""The answer as advice: verdict, figures and command, other choices, and what was weighed."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from gpusizer.advice.conclusion.clauses import Conclusion
-from gpusizer.advice.conclusion.fit import others
+from gpusizer.advice.conclusion.clauses import Conclusion, short_name, told
+from gpusizer.advice.conclusion.fit import best_of, remedies
+from gpusizer.advice.ranking import Ranked
 from gpusizer.core.errors import GpusizerError
+from gpusizer.core.messages import Note
+from gpusizer.fit.verdict import Verdict
+from gpusizer.memory.workload import Workload
+from gpusizer.serving.serving_rows import ServingPlan
 from gpusizer.ui.presenters.choices import PageAnswer
-from gpusizer.ui.presenters.conclusion import conclusion_html, first_sentence
-from gpusizer.ui.presenters.pieces.html import Html, choices, el, section
+from gpusizer.ui.presenters.conclusion import first_sentence, unbroken
+from gpusizer.ui.presenters.explanation import plain, quantization_text, weighed_texts
+from gpusizer.ui.presenters.figures import (
+    Bar,
+    Figure,
+    bars_of,
+    figures_of_own,
+    figures_of_plan,
+    figures_to_get,
+    held,
+)
+from gpusizer.ui.presenters.options import Option, best_to_buy, other_choices
+from gpusizer.ui.presenters.pieces.html import Html, choices
+from gpusizer.ui.presenters.pieces.templates import render
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.ui.presenters.serving_plan import in_order, workload_to_start
 from gpusizer.ui.presenters.share import share_html
-from gpusizer.ui.presenters.tiles import ways_to_get_html
+from gpusizer.ui.presenters.starting import Starting, loading_text, starting
+from gpusizer.ui.presenters.verdict import (
+    Headline,
+    best_of_several,
+    judged,
+    planned,
+    suggested,
+    with_name,
+)
+from gpusizer.usecases.conclude import Found
+from gpusizer.usecases.report import Report
 
 View = Literal["ranking", "cards", "memory", "facts"]
 VIEWS: tuple[View, ...] = ("ranking", "cards", "memory", "facts")
 """The GPUs that run a model, those side by side, its memory, and what the model is."""
 
+_REMEDIES = {
+    "answer_one_change": "remedy.one_change",
+    "answer_either_change": "remedy.either_change",
+    "answer_supported_change": "remedy.supported_change",
+}
+"""Headings of changes that would help, by the code of the conclusion's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What the first screen of an answer shows; empty where the answer has no such part.
+
+    Attributes:
+        more: sentences after the verdict.
+        split: how GPU and system memory share the model.
+        explanation: what the quantization is.
+        remedies: changes that would help, below their heading.
+        weighed: the details, folded.
+    """
+
+    headline: Headline
+    more: str = ""
+    figures: tuple[Figure, ...] = ()
+    bars: tuple[Bar, ...] = ()
+    split: str = ""
+    start: Starting | None = None
+    explanation: str = ""
+    options: tuple[Option, ...] = ()
+    remedies: tuple[str, tuple[str, ...]] = ("", ())
+    weighed: Sequence[str] = ()
+
 
 def answer_html(answer: PageAnswer, words: Words, first: View = "ranking") -> Html:
-    """Write the verdict on the GPUs that the visitor has picked, else the conclusion about all and
-    where to get what it names; `first` is the view below it that is shown first.
-
-    What a plan for a load assumes stands below its table.
-    """
-    report = answer.report
-    plan, every = report.serving_plan, report.conclusion
-    own = answer.own if isinstance(answer.own, Conclusion) else None
+    """Write the verdict on the visitor's machine or picks, else what to get for the model, with its
+    figures and the command; `first` is the view below it that is shown first."""
     wrong = answer.own if isinstance(answer.own, GpusizerError) else None
-    ways = None if own else ways_to_get_html(report, words)
-    elsewhere = [*(plan.notes if plan else ())]
-    if ways is not None:
-        elsewhere += others(report.alternatives)  # the fastest leads the order by speed
-    return section(
-        "answer",
-        el("p", report.profile.repo_id, class_="gs-eyebrow"),
-        el("p", words.error(wrong), class_="gs-message", role="status") if wrong else None,
-        conclusion_html(own or every, words, elsewhere, ways),
-        el("p", words("way.all", sentence=first_sentence(every, words))) if own else None,
-        words.listed(report.notes, "gs-notes"),
-        share_html(words),
-        views_html(first, words),
+    return render(
+        "answer.html",
+        words,
+        model=answer.report.profile.repo_id,
+        wrong=words.error(wrong) if wrong else "",
+        advice=advice_of(answer, words),
+        notes=[words.note(note) for note in answer.report.notes],
+        share=share_html(words),
+        views=views_html(first, words),
     )
 
 
@@ -51,3 +101,123 @@ def views_html(first: View, words: Words) -> Html:
     the visitor chooses another."""
     named: dict[str, str] = {view: words(f"view.{view}") for view in VIEWS}
     return choices("view", named, words("views"), class_="gs-views", data_first=first)
+
+
+def advice_of(answer: PageAnswer, words: Words) -> Advice:
+    """Return the advice on the visitor's machine where it is known, else on what to get."""
+    report = answer.report
+    if isinstance(answer.own, Conclusion) and answer.found is not None:
+        own = _on_own(report, answer.own, answer.found, words)
+        return replace(own, options=best_to_buy(report, words))
+    if report.serving_plan is not None:
+        return _on_plan(report, report.conclusion, report.serving_plan, words)
+    if report.ranking and report.ranking[0].fit.verdict.all_on_gpu:
+        return _on_ranking(report, words)
+    return _in_sentences(report.conclusion, words)
+
+
+def _on_ranking(report: Report, words: Words) -> Advice:
+    """Advise on the first place of all GPUs."""
+    place, profile = report.ranking[0], report.profile
+    conclusion = report.conclusion
+    return Advice(
+        suggested(profile, place, words),
+        more=_doubts(report, words),
+        figures=figures_to_get(place, words),
+        start=_start(report, place, report.workload, words),
+        explanation=quantization_text(profile, place.fit.estimate, words),
+        options=other_choices(report, words),
+        weighed=weighed_texts((*conclusion.weighed, *_taken(conclusion)), words),
+    )
+
+
+def _on_own(report: Report, conclusion: Conclusion, found: Found, words: Words) -> Advice:
+    """Advise on the visitor's machine, or on the GPUs that were picked."""
+    if found.serving_plan is not None:
+        return _on_plan(
+            replace(report, serving_plan=found.serving_plan), conclusion, found.serving_plan, words
+        )
+    places = found.ranking.places if found.rig is None else (found.rig,)
+    if not places:
+        return _in_sentences(conclusion, words)
+    place = best_of(places)
+    if len(places) > 1 and place.fit.verdict.all_on_gpu:
+        sentence = with_name(first_sentence(conclusion, words), short_name(report.profile))
+        which = best_of_several(place, words)
+        return replace(
+            _on_place(report, conclusion, place, words),
+            headline=Headline(sentence),
+            more=which,
+            bars=(),
+        )
+    if len(places) > 1 or place.fit.verdict is Verdict.NOT_SUPPORTED:
+        return _in_sentences(conclusion, words)
+    return _on_place(report, conclusion, place, words)
+
+
+def _on_place(report: Report, conclusion: Conclusion, place: Ranked, words: Words) -> Advice:
+    """Advise on one machine that is the visitor's."""
+    parts, verdict = held(place.fit.way), place.fit.verdict
+    split = ""
+    if parts.ram_bytes and place.fit.machine.gpus and verdict.in_memory:
+        gpu, ram = words.amount(parts.gpu_bytes), words.amount(parts.ram_bytes)
+        split = words("bar.split", gpu=gpu, ram=ram)
+    explained = quantization_text(report.profile, place.fit.estimate, words)
+    return Advice(
+        judged(report.profile, place, words),
+        more=_doubts(report, words),
+        figures=figures_of_own(place, words),
+        bars=bars_of(place, words),
+        split=split,
+        start=_start(report, place, report.workload, words),
+        explanation=explained if verdict.runs else "",
+        remedies=_remedies(place, words),
+        weighed=weighed_texts((*conclusion.weighed, *_taken(conclusion)), words),
+    )
+
+
+def _taken(conclusion: Conclusion) -> list[Note]:
+    """The notes on what an engine takes at once."""
+    return [note for note in conclusion.said if note.code.startswith("answer_taken_")]
+
+
+def _on_plan(report: Report, conclusion: Conclusion, plan: ServingPlan, words: Words) -> Advice:
+    """Advise on the servers for so many requests a second."""
+    if not plan.rows:
+        return _in_sentences(conclusion, words)
+    row, _ = in_order(report)[0]
+    within = [note for note in conclusion.weighed if note.code == "answer_plan_within"]
+    return Advice(
+        planned(report.profile, plan.target, row, words),
+        more=_doubts(report, words),
+        figures=figures_of_plan(plan.target, row, words),
+        start=starting(report.profile, row.way, workload_to_start(plan, row, report.workload)),
+        explanation=quantization_text(report.profile, row.estimate, words),
+        weighed=weighed_texts(within, words),
+    )
+
+
+def _in_sentences(conclusion: Conclusion, words: Words) -> Advice:
+    """Say the conclusion where it is about several machines, or about none that runs the model."""
+    headline = Headline(with_name(unbroken(first_sentence(conclusion, words)), ""))
+    more = unbroken(told(conclusion.said[1:], words.note))
+    return Advice(headline, more=more, weighed=weighed_texts(conclusion.weighed, words))
+
+
+def _start(report: Report, place: Ranked, workload: Workload, words: Words) -> Starting | None:
+    return starting(report.profile, place.fit.way, workload, loading_text(place, words))
+
+
+def _doubts(report: Report, words: Words) -> str:
+    """Write what of the model is not known."""
+    return told(report.profile.doubts, words.note)
+
+
+def _remedies(place: Ranked, words: Words) -> tuple[str, tuple[str, ...]]:
+    """Write the changes that would help, with their heading; none where all is well."""
+    changes: list[Note] = list(remedies(place))
+    if not changes or place.fit.verdict is Verdict.FITS:
+        return "", ()
+    heading, *others = changes
+    kind = "remedy.safer" if place.fit.verdict is Verdict.TIGHT else _REMEDIES[heading.code]
+    return words(kind), tuple(plain(note, words) for note in others)

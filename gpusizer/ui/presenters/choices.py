@@ -11,6 +11,7 @@ from gpusizer.advice.ranking import Ranked, describe
 from gpusizer.core.errors import GpusizerError
 from gpusizer.fit.study import Study
 from gpusizer.gpus import Gpu
+from gpusizer.usecases.conclude import Found
 from gpusizer.usecases.figures.memory import Capacity
 from gpusizer.usecases.report import EstimateRow, Report
 from gpusizer.usecases.requests.question import Question
@@ -43,6 +44,7 @@ class PageAnswer:
     concluded of the visitor's own machine or picks, or is wrong with that machine.
 
     Attributes:
+        found: the places that `own` concludes from.
         cards: usable memory of that machine and of the picks.
     """
 
@@ -50,6 +52,7 @@ class PageAnswer:
     report: Report
     tiers: tuple[Tier, ...]
     own: Conclusion | GpusizerError | None = None
+    found: Found | None = None
     cards: tuple[Capacity, ...] = ()
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gpusizer.advice.conclusion.clauses import boards_name
-from gpusizer.ui.presenters.choices import KINDS, PageAnswer, Tier
-from gpusizer.ui.presenters.conclusion import first_sentence
+from gpusizer.ui.presenters.answer import advice_of
+from gpusizer.ui.presenters.choices import PageAnswer
 from gpusizer.ui.presenters.pieces.addresses import question_href
-from gpusizer.ui.presenters.pieces.html import Html, button, defined, el, join, section
+from gpusizer.ui.presenters.pieces.html import Html, el, join
+from gpusizer.ui.presenters.pieces.templates import render
 from gpusizer.ui.presenters.pieces.words import Words
-from gpusizer.ui.presenters.tab_examples import Examples
+from gpusizer.ui.presenters.tab_examples import QUESTIONS, Examples
 
 
 def links_html(examples: Examples, words: Words) -> Html:
@@ -30,26 +30,16 @@ def tab_html(name: str, examples: Examples, words: Words) -> Html:
 
 
 def sample_html(answer: PageAnswer, words: Words) -> Html:
-    """Write an answer in short: its headline, a line for each precision, a button for the rest."""
+    """Write an answer in short: its verdict, figures and command, a button for the rest."""
     model = answer.report.profile.repo_id
-    return section(
-        "sample",
-        el("p", words("sample.title", model=model), class_="gs-eyebrow"),
-        el("h2", first_sentence(answer.report.conclusion, words)),
-        el("dl", join(_precision(tier, words) for tier in answer.tiers)),
-        button(words("sample.open"), data_model=model),
-        class_="gs-section gs-sample",
-    )
+    return render("sample.html", words, model=model, advice=advice_of(answer, words))
 
 
-def _precision(tier: Tier, words: Words) -> Html:
-    """Write the memory of a precision with its band, and the first hardware that holds it."""
-    estimate, total = tier.row.estimate, tier.row.estimate.all_gpus.total
-    item = next((tier.best[kind] for kind in KINDS if kind in tier.best), None)
-    facts = [words.amount_band(total)]
-    if item is not None:
-        facts.append(boards_name(item.fit.gpu, item.fit.count))
-        if item.decode is not None:
-            facts.append(words.rate(item.decode.likely))
-    bits = words("bits", bits=words.number(estimate.quant.bits, "g"))
-    return defined(bits, words.amount(total.likely), " · ".join(facts))
+def welcome_html(sample: Html | None, words: Words) -> Html:
+    """Write what the page shows before the first question: an answer to an example, and the
+    questions that it answers, each a link to one."""
+    cards = [
+        (name, example, question_href(query, words.language))
+        for name, (example, query) in QUESTIONS.items()
+    ]
+    return render("welcome.html", words, sample=sample, cards=cards)

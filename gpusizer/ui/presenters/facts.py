@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from urllib.parse import quote
 
 from gpusizer.model.profile import ComponentSize, ModelProfile
-from gpusizer.ui.presenters.pieces.html import Html, bullets, defined, el, join, outside, section
+from gpusizer.ui.presenters.pieces.html import Html
 from gpusizer.ui.presenters.pieces.marks import provenance_legend, provenance_mark
+from gpusizer.ui.presenters.pieces.templates import render
 from gpusizer.ui.presenters.pieces.words import Words
 
 _HUB = "https://huggingface.co/"
@@ -19,15 +20,16 @@ Fact = tuple[str, str, str | None, str | None]
 
 def facts_html(profile: ModelProfile, words: Words) -> Html:
     """Write the facts of a model, its components and its caveats."""
-    link = outside(profile.repo_id, _HUB + quote(profile.repo_id, errors="replace"))
-    return section(
-        "facts",
-        words.heading("facts"),
-        el("p", link, " ", _source(profile, words), class_="gs-small"),
-        el("dl", join(_fact(fact, words) for fact in _facts(profile, words)), class_="gs-facts"),
-        _components(profile, words),
-        words.listed(profile.caveats, "gs-notes"),
-        provenance_legend(words),
+    return render(
+        "facts.html",
+        words,
+        model=profile.repo_id,
+        href=_HUB + quote(profile.repo_id, errors="replace"),
+        source=_source(profile, words),
+        facts=[(*fact, _mark(fact, words)) for fact in _facts(profile, words)],
+        components=_components(profile, words),
+        caveats=[words.note(caveat) for caveat in profile.caveats],
+        legend=provenance_legend(words),
     )
 
 
@@ -38,10 +40,9 @@ def _source(profile: ModelProfile, words: Words) -> str:
     return f"@ {profile.revision}{sha} · {words(f'source.{profile.source}', date=date)}{gated}"
 
 
-def _fact(fact: Fact, words: Words) -> Html:
-    name, value, detail, provenance = fact
-    mark = provenance_mark(provenance, words) if provenance else None
-    return defined(join((words(f"fact.{name}"), mark)), value, detail)
+def _mark(fact: Fact, words: Words) -> Html | None:
+    _, _, _, provenance = fact
+    return provenance_mark(provenance, words) if provenance else None
 
 
 def _facts(profile: ModelProfile, words: Words) -> Iterator[Fact]:
@@ -91,16 +92,12 @@ def _context_facts(profile: ModelProfile, words: Words) -> Iterator[Fact]:
     )
 
 
-def _components(profile: ModelProfile, words: Words) -> Html | None:
-    """Write the components of a model, None when there is only one."""
+def _components(profile: ModelProfile, words: Words) -> list[tuple[str, str]]:
+    """Return the names of components with their sizes; none where there is only one."""
     if len(profile.components) < 2:
-        return None
+        return []
     total = sum(component.weight_bytes for component in profile.components)
-    items = [
-        join((el("code", item.name), el("span", _component_size(item, total, words))))
-        for item in profile.components
-    ]
-    return el("div", el("h3", words("components")), bullets(items), class_="gs-components")
+    return [(item.name, _component_size(item, total, words)) for item in profile.components]
 
 
 def _component_size(component: ComponentSize, total_bytes: int, words: Words) -> str:

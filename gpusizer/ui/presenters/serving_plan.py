@@ -1,110 +1,166 @@
-"""The replicas that meet a serving target, as a table above the ranking."""
+"""The servers that meet a load, as a table that one would sign: what can start today, then the
+rest."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from gpusizer.launch.deployment import cheapest_deployment
-from gpusizer.model.profile import ModelProfile
+from gpusizer.core.errors import GpusizerError
+from gpusizer.fit.recommendation import firm_usd_per_hour
+from gpusizer.launch.deployment import Deployment, deployment_of
+from gpusizer.memory.workload import Workload
 from gpusizer.serving.serving_rows import Replicas, ServingPlan
-from gpusizer.ui.presenters.pieces.grid import known
-from gpusizer.ui.presenters.pieces.html import Html, el, fold, join, section, small
+from gpusizer.ui.presenters.explanation import plain
+from gpusizer.ui.presenters.figures import HOURS_OF_A_MONTH, waits_text
+from gpusizer.ui.presenters.pieces.html import Html
 from gpusizer.ui.presenters.pieces.losses import configuration
-from gpusizer.ui.presenters.pieces.table import Columns, table_html
+from gpusizer.ui.presenters.pieces.number_format import DASH
+from gpusizer.ui.presenters.pieces.templates import render
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.ui.presenters.verdict import servers_count
+from gpusizer.usecases.report import Report
 
-_SHOWN = 3
 PLAN_ROWS = 12
-"""Ways that a page has, all but the first ones folded; the JSON has as many as it is asked for."""
-_ENDLESS = "∞"  # requests pile up
+"""Ways that a page has; the JSON has as many as it is asked for."""
+_SHOWN = 4
+"""Ways that are not folded."""
+_MAKES = frozenset({"launch_makes_gguf", "launch_makes_quantization"})
 
 
-def serving_plan_html(plan: ServingPlan, profile: ModelProfile, words: Words) -> Html:
-    """Write the ways to meet the target, the cheapest first, and how to start that one."""
+@dataclass(frozen=True, slots=True)
+class OfferedServers:
+    """One row of the table.
+
+    Attributes:
+        servers: how many of how many GPUs.
+        at_low: what the slow end of the speeds' bands needs, "" where the same servers bear it.
+        holds: at the slow end, too.
+        hour, month: of the cheaper of rent and purchase, each with the other below it.
+        lacking: what has to be made or found first; "" where it starts today.
+    """
+
+    gpu: str
+    runs: str
+    servers: str
+    first_token: str
+    waits: str
+    hour: tuple[str, str]
+    month: tuple[str, str]
+    buy: str
+    holds: bool
+    at_low: str
+    lacking: str
+
+
+def serving_plan_html(report: Report, words: Words) -> Html:
+    """Write the ways to meet a report's target, those that hold and start today first, and how to
+    start the first; "" without a plan. The context of the question is the servers' limit."""
+    plan = report.serving_plan
+    if plan is None:
+        return Html("")
     target = plan.target
-    return section(
-        "plan",
-        words.heading(
-            "plan",
-            rate=words.number(target.requests_per_second, "g"),
-            prompt=words.whole(target.prompt_tokens),
-            answer=words.whole(target.answer_tokens),
-        ),
-        table_html(_columns(words), plan.rows[:_SHOWN], words, "gs-ranked")
-        if plan.rows
-        else el("p", words("plan.empty"), class_="gs-empty"),
-        _deployment(plan, profile, words),
-        _further(plan.rows[_SHOWN:PLAN_ROWS], words),
-        words.listed(plan.notes, "gs-notes"),
+    rows = in_order(report)
+    offers = [_offer(plan, row, started, words) for row, started in rows]
+    return render(
+        "serving_plan.html",
+        words,
+        target={
+            "rate": words.number(target.requests_per_second, "g"),
+            "prompt": words.whole(target.prompt_tokens),
+            "answer": words.whole(target.answer_tokens),
+            "months": words.whole(HOURS_OF_A_MONTH),
+        },
+        shown=_SHOWN,
+        ready=[it for it in offers if not it.lacking],
+        unready=[it for it in offers if it.lacking],
+        engine=rows[0][0].estimate.engine.name if rows else "",
+        deployment=rows[0][1] if rows else None,
+        notes=[plain(note, words) for note in plan.notes],
     )
 
 
-def _deployment(plan: ServingPlan, profile: ModelProfile, words: Words) -> Html | None:
-    """Write the command of a replica and the files that start all of them, folded; that there is
-    none, and why."""
-    found = cheapest_deployment(plan, profile)
-    if found is None:
+def in_order(report: Report) -> list[tuple[Replicas, Deployment | None]]:
+    """Return the rows of a report's plan that a page shows, each with how its servers start: first
+    what starts today and bears the load at the slow end, too."""
+    plan = report.serving_plan
+    rows = plan.rows[:PLAN_ROWS] if plan else ()
+    started = [(row, _started(report, row)) for row in rows]
+    return sorted(started, key=lambda it: (bool(_lacking(it[1])), not _holds(it[0])))
+
+
+def workload_to_start(plan: ServingPlan, row: Replicas, asked: Workload) -> Workload:
+    """Return what a server is started with: the context that was asked for as its limit, where the
+    cache of a replica holds one such request, and room for as many as it may have in flight."""
+    sequence = plan.workload
+    held = sequence.context * row.most_users
+    limit = asked.context if sequence.context < asked.context <= held else sequence.context
+    return replace(sequence, context=limit, concurrency=max(row.most_users, 1))
+
+
+def _started(report: Report, row: Replicas) -> Deployment | None:
+    """How to start the servers of a row; None for names that no command may contain because the
+    Hub cannot have them."""
+    plan = report.serving_plan
+    assert plan is not None
+    try:
+        return deployment_of(report.profile, row, workload_to_start(plan, row, report.workload))
+    except GpusizerError:
         return None
-    if not found.replica.text:
-        none = el("p", words("launch.none"), class_="gs-small")
-        return join((none, words.listed(found.replica.notes, "gs-notes")))
-    engine = plan.rows[0].estimate.engine.name
-    blocks = {"compose.yaml": found.compose, "kubernetes.yaml": found.kubernetes}
-    return fold(
-        words("plan.deploy"),
-        words.code(engine, found.replica.text, found.replica.language),
-        join(words.code(name, text, "yaml") for name, text in blocks.items() if text),
-        words.listed((*found.replica.notes, *found.notes), "gs-notes"),
-        class_="gs-launch",
+
+
+def _holds(row: Replicas) -> bool:
+    return row.high_replicas is not None and row.high_replicas <= row.replicas
+
+
+def _offer(
+    plan: ServingPlan, row: Replicas, started: Deployment | None, words: Words
+) -> OfferedServers:
+    hour, month = _costs(row, words)
+    likely, _, _ = row.ttft_seconds
+    lacking, holds = _lacking(started), _holds(row)
+    at_low = ""
+    if row.high_replicas is None:
+        at_low = words("plan.never")
+    elif not holds:
+        at_low = words("plan.needs", servers=servers_count(row.high_replicas, row.boards, words))
+    buy = row.costs.buy_usd
+    return OfferedServers(
+        gpu=row.gpu.name,
+        runs=configuration(row.estimate, words),
+        servers=servers_count(row.replicas, row.boards, words),
+        first_token=words("seconds", time=words.speed(likely, 2)),
+        waits=waits_text(plan.target, row, words),
+        hour=hour,
+        month=month,
+        buy=DASH if buy is None else words.usd(buy),
+        holds=holds,
+        at_low=at_low,
+        lacking=words(f"plan.no_{lacking}") if lacking else "",
     )
 
 
-def _further(rows: Sequence[Replicas], words: Words) -> Html | None:
-    """Write the ways after the first ones, folded; None where there are none."""
-    if not rows:
-        return None
-    table = table_html(_columns(words), rows, words, "gs-ranked")
-    return fold(words("plan.further", count=words.whole(len(rows))), table)
+def _costs(row: Replicas, words: Words) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Write the cost of an hour and of a month: owned where one buys such boards and that costs
+    less, with the rent below it; else the rent."""
+    costs = row.costs
+    usd, rented = firm_usd_per_hour(row.gpu, costs)
+    rent = costs.rent_usd_per_hour
+
+    def cells(hours: int) -> tuple[str, str]:
+        if usd is None:
+            return DASH, ""
+        first = words("plan.rented" if rented else "plan.owned", price=words.usd(usd * hours))
+        beside = None if rented else rent
+        other = "" if beside is None else words("plan.rented", price=words.usd(beside * hours))
+        return first, other
+
+    return cells(1), cells(HOURS_OF_A_MONTH)
 
 
-def _columns(words: Words) -> Columns[Replicas]:
-    def replicas(row: Replicas) -> str:
-        count = words.whole(row.boards)
-        return words("plan.replicas", replicas=words.whole(row.replicas), count=count)
-
-    def users(row: Replicas) -> Html:
-        room = words("plan.room", count=words.whole(row.most_users))
-        return _cell(words.number(row.users, "g"), room)
-
-    return {
-        "gpu": lambda row: _cell(row.gpu.name, configuration(row.estimate, words)),
-        "plan_gpus": lambda row: _gpus(row, words),
-        "plan_replicas": replicas,
-        "plan_users": users,
-        "plan_ttft": lambda row: _first_token(row, words),
-        "plan_rate": lambda row: words.speed(row.user_tokens_per_second),
-        "buy": lambda row: known(row.costs.buy_usd, words.usd),
-        "rent": lambda row: known(row.costs.rent_usd_per_hour, words.usd),
-    }
-
-
-def _cell(text: str, small_print: str | None) -> Html:
-    return join((el("strong", text), small(small_print)))
-
-
-def _gpus(row: Replicas, words: Words) -> Html:
-    """Write the likely number of GPUs, and those at both ends of the speeds' bands."""
-    most = words("unknown") if row.high_replicas is None else _whole(row, row.high_replicas, words)
-    band = f"{_whole(row, row.low_replicas, words)}–{most}"
-    return _cell(_whole(row, row.replicas, words), band)
-
-
-def _whole(row: Replicas, replicas: int, words: Words) -> str:
-    return words.whole(replicas * row.boards)
-
-
-def _first_token(row: Replicas, words: Words) -> Html:
-    """Write the likely wait and its band, whose slow end has none where requests pile up."""
-    likely, low, high = row.ttft_seconds
-    most = _ENDLESS if high is None else words.speed(high, 2)
-    return _cell(words("seconds", time=words.speed(likely, 2)), f"{words.speed(low, 2)}–{most}")
+def _lacking(started: Deployment | None) -> str:
+    """Return what is missing until the servers can start, "" where nothing is."""
+    if started is None or not started.replica.text:
+        return "command"
+    if any(note.code in _MAKES for note in started.replica.notes):
+        return "weights"
+    return "" if started.compose or started.kubernetes else "image"

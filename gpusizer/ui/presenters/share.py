@@ -8,7 +8,8 @@ from collections.abc import Callable
 from gpusizer.core.printable import json_text
 from gpusizer.text import say_note
 from gpusizer.ui.presenters.markdown import markdown
-from gpusizer.ui.presenters.pieces.html import Html, button, el, fold, join
+from gpusizer.ui.presenters.pieces.html import Html
+from gpusizer.ui.presenters.pieces.templates import render
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.usecases.contract.answers import SizeAnswer
 from gpusizer.usecases.exports import estimates_csv, ranking_csv
@@ -20,13 +21,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
 
 def share_html(words: Words) -> Html:
     """Write the buttons, folded."""
-    buttons = [
-        button(words(f"share.{kind}"), data_share=kind, data_done=words("copied"))
-        for kind in _KINDS
-    ]
-    label = words("share.label")
-    group = el("div", join(buttons), class_="gs-share", role="group", aria_label=label)
-    return fold(label, group, class_="gs-share-fold")
+    return render("share.html", words, kinds=_KINDS)
 
 
 def download(report: Report, kind: str, words: Words) -> dict[str, str] | None:

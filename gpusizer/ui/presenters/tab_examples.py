@@ -38,6 +38,25 @@ MACHINES: Examples = {
     "M3 Max 128GB": {"tab": "reverse", "gpu": "M3 Max 128GB"},
 }
 
+QUESTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "get": ("Qwen3-8B", {"model": "Qwen/Qwen3-8B"}),
+    "fit": (
+        "Qwen3-30B-A3B · 3060 + 64 GB RAM",
+        {"model": "Qwen/Qwen3-30B-A3B", "gpu": "3060 + 64 GB RAM"},
+    ),
+    "models": ("RTX 3060", {"tab": "reverse", "gpu": "3060"}),
+    "load": (
+        "Qwen3-32B · 2/s",
+        {
+            "model": "Qwen/Qwen3-32B",
+            "requests_per_second": "2",
+            "prompt_tokens": "1000",
+            "answer_tokens": "300",
+        },
+    ),
+}
+"""By the name of a card on the start page: an example, and the parameters of its address."""
+
 
 def comparisons(model: str = "") -> Examples:
     """Return comparisons for a model: of desktop cards, of servers' cards, of one-box machines."""

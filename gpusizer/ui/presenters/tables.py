@@ -18,7 +18,7 @@ from gpusizer.ui.presenters.choices import Tier
 from gpusizer.ui.presenters.derivation import derivation_html
 from gpusizer.ui.presenters.pieces.grid import Column, amount_cell, gpu_cell, marked, numbers
 from gpusizer.ui.presenters.pieces.html import Child, Html, choices, el, fold, join, section
-from gpusizer.ui.presenters.pieces.losses import loss_cell, loss_label, loss_sentence
+from gpusizer.ui.presenters.pieces.losses import loss_cell, loss_label
 from gpusizer.ui.presenters.pieces.marks import (
     native_chip,
     provenance_legend,
@@ -41,8 +41,8 @@ _ORDERS = ("recommended", "cheapest", "fastest", "tokens_per_dollar", "smallest"
 def memory_html(
     report: Report, tiers: Sequence[Tier], words: Words, cards: Sequence[Capacity] = ()
 ) -> Html:
-    """Write a tile for each precision, what the first place loses by its quantization, bars for
-    well-known quantizations, and the table of all."""
+    """Write a tile for each precision with what it loses, bars for well-known quantizations, and
+    the table of all."""
     from_originals = any(row.needs_original_weights for row in report.estimates)
     workload = report.workload
     return section(
@@ -55,7 +55,6 @@ def memory_html(
             at_once=words.at_once(workload.concurrency),
         ),
         tiers_html(tiers, words),
-        _loss(report, words),
         bars_html(report, cards, words),
         fold(
             words("memory.all", count=len(report.estimates)),
@@ -65,14 +64,6 @@ def memory_html(
         ),
         derivation_html(shown_rows(report.estimates), words),
     )
-
-
-def _loss(report: Report, words: Words) -> Html | None:
-    """Write what the quantization of the first place loses."""
-    if not report.ranking:
-        return None
-    sentence = loss_sentence(quality_at(report.ranking[0].fit.estimate), words)
-    return el("p", sentence, class_="gs-small", id="gs-first-loss")
 
 
 def ranking_html(report: Report, words: Words) -> Html:

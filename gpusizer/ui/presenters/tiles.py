@@ -1,116 +1,61 @@
-"""Tiles: what runs a model, for whoever has named no GPU, and what each precision takes."""
+"""Tiles: the memory that each precision takes, and the smallest boards of each kind for it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from gpusizer.advice.alternatives import is_priced_by_rent
 from gpusizer.advice.conclusion.clauses import boards_name
-from gpusizer.advice.ranking import Alternative, Ranked
+from gpusizer.advice.ranking import Ranked
 from gpusizer.fit.losses import quality_at
+from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.ui.presenters.choices import KINDS, Tier
-from gpusizer.ui.presenters.pieces.html import Html, defined, el, join
-from gpusizer.ui.presenters.pieces.losses import loss_mark
-from gpusizer.ui.presenters.pieces.marks import native_chip
+from gpusizer.ui.presenters.options import pace
+from gpusizer.ui.presenters.pieces.html import Html
+from gpusizer.ui.presenters.pieces.losses import loss_mark, loss_sentence
+from gpusizer.ui.presenters.pieces.templates import render
 from gpusizer.ui.presenters.pieces.words import Words
-from gpusizer.usecases.report import Report
-
-_OFFERED = ("cheapest", "rent")
-"""Kinds of alternatives that have a row: what costs least to buy, and to rent."""
-_USUAL_CARDS = ("rtx-3060-12gb", "rtx-4090-24gb", "apple-m3-max-128gb")
-"""Cards that people have already: a small and a large one of a desktop, and a Mac."""
 
 
-def ways_to_get_html(report: Report, words: Words) -> Html | None:
-    """Write what costs least to buy and to rent, and which of the usual cards run it; None for a
-    load, whose conclusion is about all of its users."""
-    if report.conclusion.kind != "need" or not report.ranking:
-        return None
-    offers = {alternative.kind: alternative for alternative in report.alternatives}
-    lines = [
-        _line(kind, list(_offer(offers[kind], words)), words) for kind in _OFFERED if kind in offers
-    ]
-    lines.append(_line("own", list(_owned(report, words)), words))
-    tile = el("article", el("dl", join(lines)), class_="gs-tile")
-    return el("div", tile, class_="gs-tiles", id="gs-ways")
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """What a template shows of a precision; `kinds` are hardware, boards and what is known."""
 
-
-def _line(kind: str, facts: list[Html], words: Words) -> Html:
-    shown = join(facts) if facts else words("way.none")
-    return defined(words(f"way.{kind}"), shown)
-
-
-def _offer(alternative: Alternative, words: Words) -> Iterator[Html]:
-    """Yield the boards of an alternative, with their speed and what they cost."""
-    item = alternative.item
-    if is_priced_by_rent(alternative.kind, item.fit.gpu, item.costs):
-        usd = item.costs.rent_usd_per_hour
-        price = None if usd is None else words("per_hour", price=words.usd(usd))
-    else:
-        usd = item.costs.buy_usd
-        price = None if usd is None else words.usd(usd)
-    yield _boards(item, (item.fit.estimate.quant.name, price), words)
-
-
-def _owned(report: Report, words: Words) -> Iterator[Html]:
-    """Yield the usual cards of which one holds the model, with their speed."""
-    alone = {item.fit.gpu.slug: item for item in report.ranking if item.fit.count == 1}
-    for slug in _USUAL_CARDS:
-        if slug in alone:
-            yield _boards(alone[slug], (), words)
-
-
-def _boards(item: Ranked, more: Iterable[str | None], words: Words) -> Html:
-    """Write boards, and below them the speed of one user and what is known more."""
-    facts = (pace(item, words), *more)
-    name = boards_name(item.fit.gpu, item.fit.count)
-    return join((el("span", name), el("small", " · ".join(filter(None, facts)))))
-
-
-def pace(item: Ranked, words: Words) -> str | None:
-    """Write the tokens/s of one user, or the seconds of a picture; None where neither is known."""
-    if item.drawn is not None:
-        return f"{words.speed(item.drawn.likely)} s"
-    return None if item.decode is None else words.rate(item.decode.likely)
+    estimate: MemoryEstimate
+    bits: str
+    total: str
+    band: str
+    loss: Html
+    kinds: tuple[tuple[str, str, str], ...]
 
 
 def tiers_html(tiers: Sequence[Tier], words: Words) -> Html:
-    """Write the tiles."""
-    return el("div", join(_tile(tier, words) for tier in tiers), class_="gs-tiles")
+    """Write the tiles, and below them what the losses that they name mean."""
+    tiles = [_tile(tier, words) for tier in tiers]
+    meanings = dict.fromkeys(loss_sentence(quality_at(it.row.estimate), words) for it in tiers)
+    return render("tiles.html", words, tiles=tiles, meanings=list(meanings))
 
 
-def _tile(tier: Tier, words: Words) -> Html:
+def _tile(tier: Tier, words: Words) -> Tile:
     estimate = tier.row.estimate
     total = estimate.all_gpus.total
-    return el(
-        "article",
-        el(
-            "h3",
-            words("bits", bits=words.number(estimate.quant.bits, "g")),
-            native_chip(estimate, words),
-        ),
-        el("p", words.amount(total.likely), class_="gs-big"),
-        el(
-            "p",
-            words.amount_band(total),
-            " · ",
-            estimate.quant.name,
-            " · ",
-            loss_mark(quality_at(estimate), words),
-            class_="gs-small",
-        ),
-        el("dl", join(_kind(kind, tier.best.get(kind), words) for kind in KINDS)),
-        class_="gs-tile",
+    return Tile(
+        estimate,
+        bits=words("bits", bits=words.number(estimate.quant.bits, "g")),
+        total=words.amount(total.likely),
+        band=words.amount_band(total),
+        loss=loss_mark(quality_at(estimate), words),
+        kinds=tuple(_kind(kind, tier.best.get(kind), words) for kind in KINDS),
     )
 
 
-def _kind(kind: str, item: Ranked | None, words: Words) -> Html:
-    """Write a line for a kind of hardware: its smallest boards for a tier, with speed and price."""
+def _kind(kind: str, item: Ranked | None, words: Words) -> tuple[str, str, str]:
+    """Write a kind of hardware: its smallest boards for a tier, with speed and price."""
+    name = words(f"kind.{kind}")
     if item is None:
-        return defined(words(f"kind.{kind}"), words("tile.none"))
+        return name, words("tile.none"), ""
     fit = item.fit
     rent = item.costs.rent_usd_per_hour
     price = None if rent is None else words("per_hour", price=words.usd(rent))
     facts = (fit.estimate.quant.name, pace(item, words), price)
-    name = boards_name(fit.gpu, fit.count)
-    return defined(words(f"kind.{kind}"), name, " · ".join(filter(None, facts)))
+    return name, boards_name(fit.gpu, fit.count), " · ".join(filter(None, facts))

@@ -12,7 +12,7 @@ from gpusizer.ui.page.page_scripts import ANSWER, CARDS, call, script_text, sear
 from gpusizer.ui.page.tabs import pictures_section as pictures
 from gpusizer.ui.page.tabs.tab_fields import Listeners, Part, grid, html, query_box
 from gpusizer.ui.page.tabs.tab_form import TabForm, build_form
-from gpusizer.ui.presenters.pieces import frame
+from gpusizer.ui.presenters.examples import welcome_html
 from gpusizer.ui.presenters.pieces.errors import chips_html
 from gpusizer.ui.presenters.pieces.html import Html, choices, el
 from gpusizer.ui.presenters.pieces.words import Words
@@ -34,7 +34,7 @@ def build(
         buttons.append(html(chips, "gs-examples", wishing("size", "try")))
 
     form = build_form("size", words, choices_below)
-    welcome = frame.welcome_html(handlers.gpu_count, handlers.sample, words)
+    welcome = welcome_html(handlers.sample, words)
     # What an answer consists of, in the order of the page from top to bottom.
     search = search_label("gs-ranking-grid", words("search"))
     status = html("", "gs-status")

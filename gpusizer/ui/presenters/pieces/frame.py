@@ -1,4 +1,4 @@
-"""The page around the answer: header, welcome, method, and API."""
+"""The page around the answer: header, status, method, and API."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from gpusizer.ui.presenters.pieces.words import Words
 LOCALES = {"en": "en", "zh": "zh-CN", "pt": "pt-BR"}
 _OWN_NAMES = {"en": "English", "zh": "简体中文", "pt": "Português"}
 
-_STEPS = ("read", "compute", "rank")
 _METHOD = ("parameters", "weights", "kv_cache", "runtime", "fit", "speed", "prices")
 _LIMITS = ("bands", "engines", "multi", "offline")
 
@@ -70,21 +69,6 @@ def skip_html(words: Words) -> Html:
     script tells that an answer is finished."""
     skip = el("a", words("skip"), href="#gs-tabs", class_="gs-skip")
     return join((skip, el("p", class_="gs-told", role="status")))
-
-
-def welcome_html(gpu_count: int, sample: Html | None, words: Words) -> Html:
-    """Write what the page shows before the first question: an example, and how it is made."""
-    steps = [
-        el(
-            "article",
-            el("h3", words(f"welcome.{step}.title", count=gpu_count)),
-            el("p", words(f"welcome.{step}.text")),
-            class_="gs-tile",
-        )
-        for step in _STEPS
-    ]
-    how = el("section", el("div", join(steps), class_="gs-tiles"), class_="gs-section")
-    return join((sample, how))
 
 
 def status_html(model: str, steps: Sequence[ReadingStep], words: Words) -> Html:

@@ -1,0 +1,77 @@
+"""How to start a model: one command to copy, and below it, folded, how to make the weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusizer.advice.ranking import Ranked
+from gpusizer.core.errors import GpusizerError
+from gpusizer.core.messages import Note
+from gpusizer.core.units import SECONDS_PER_MINUTE
+from gpusizer.fit.way import Way
+from gpusizer.launch.start import Start, start_of
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile
+from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.quantizing import Making, making_of
+
+_MINUTES_PER_HOUR = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Starting:
+    """What a template shows of a start.
+
+    Attributes:
+        engine: whose command it is.
+        making: what making the weights takes, None where nothing is made.
+        loading: how long download and load take, "" where that is unknown.
+    """
+
+    engine: str
+    start: Start
+    making: Making | None = None
+    loading: str = ""
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What the reader of the command must know."""
+        return self.start.line.notes
+
+
+def starting(
+    profile: ModelProfile, way: Way, workload: Workload, loading: str = ""
+) -> Starting | None:
+    """Return how to start a model in a way; None where it does not run, and for names that the Hub
+    cannot have and so no command may contain."""
+    if not way.verdict.runs:
+        return None
+    estimate = way.estimate
+    try:
+        start = start_of(profile, way, workload)
+    except GpusizerError:
+        return None
+    making = making_of(profile, estimate, way.gpu) if start.made and way.machine.gpus else None
+    return Starting(estimate.engine.name, start, making, loading)
+
+
+def loading_text(place: Ranked, words: Words) -> str:
+    """Write how long the files take to download, and to load from a disk."""
+    times, assumed = place.load_times, place.assumptions
+    return words(
+        "start.loading",
+        size=words.amount_gb(times.stored_bytes),
+        download=_duration(times.download_minutes, words),
+        network=words.number(assumed.network_gbit_per_s, "g"),
+        load=_duration(times.disk_minutes, words),
+        disk=words.number(assumed.disk_gb_per_s, "g"),
+    )
+
+
+def _duration(minutes: float, words: Words) -> str:
+    """Write a duration in seconds, minutes or hours, to two digits."""
+    if minutes < 1:
+        return words("start.seconds", time=words.whole(max(1, minutes * SECONDS_PER_MINUTE)))
+    if minutes < _MINUTES_PER_HOUR:
+        return words("start.minutes", time=words.number(minutes, ".2g"))
+    return words("start.hours", time=words.number(minutes / _MINUTES_PER_HOUR, ".2g"))
