@@ -11,8 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from gpusizer.core.messages import Note
-from gpusizer.text import LANGUAGES, Language, say_note
+from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.presenters.answer import VIEWS
 from gpusizer.ui.presenters.pieces.frame import JAVASCRIPT_EXAMPLE, ORIGIN
 from gpusizer.ui.presenters.pieces.words import Words
@@ -98,7 +97,7 @@ def test_order_pick_add_and_remove_gpus(visit: Open) -> None:
 def test_advanced_fields_change_the_answer(visit: Open) -> None:
     page = visit().go(f"/?model={LLAMA}&context=32768&concurrency=4&gpus=4090")
     wait_for_answer(page, LLAMA)
-    assert "32,768" in page.inner_text("#gs-answer")
+    assert "32,768" in page.text_content("#gs-answer")
     page.click("#gs-advanced button")
     field = page.get_by_label("Context", exact=True)
     expect(field).to_have_value("32768")  # the value from the address has arrived
@@ -149,7 +148,7 @@ def test_every_page_fits_its_window(
     wait_for_answer(page, LLAMA)
     words = Words(language)
     expect(page).to_have_title(words("document_title"))
-    one_user = say_note(Note("answer_planned_one", context=8192), language)
+    one_user = words("why.answer_planned_one", context=8192)
     expect(page.locator("#gs-answer")).to_contain_text(one_user)
     for part in ("#gs-memory", "#gs-cards"):
         expect(page.locator(part)).to_contain_text(words("at_once.one"))
@@ -171,6 +170,50 @@ def test_every_page_fits_its_window(
     for turned in product((1280, 390), ("light", "dark")):
         window.show(*turned)
         assert serious(page) == [], turned
+
+
+MOST_WORDS = 150
+HEIGHTS = {1280: 3000, 390: 3500}
+SHOWN = """() => {
+  const seen = part => part.checkVisibility({visibilityProperty: true});
+  const walker = document.createTreeWalker(
+    document.querySelector('#gs-answer'), NodeFilter.SHOW_TEXT,
+  );
+  let words = 0;
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const part = node.parentElement;
+    if (!seen(part) || part.closest('.gs-views, .gs-share-fold')) continue;
+    words += node.data.trim().split(/\\s+/).filter(Boolean).length;
+  }
+  return [words, document.documentElement.scrollHeight];
+}"""
+"""Words of the answer before its views, and the height of the page in pixels."""
+
+
+QUESTIONS = (
+    "model=Qwen/Qwen3-8B",
+    "model=Qwen/Qwen3-32B&gpus=4090,2x3090,M3 Max 128GB",
+    "model=Qwen/Qwen3-32B&requests_per_second=5",
+)
+
+
+@pytest.mark.parametrize("question", some(QUESTIONS, of=3, start=1))
+def test_an_answer_is_short_and_on_the_first_screen(visit: Open, question: str) -> None:
+    """Everything else is one view away; on a phone the answer begins in the upper half, and the
+    first screen holds its figures and the command."""
+    window = visit()
+    page = window.go(f"/?{question}")
+    wait_for_answer(page, question.split("&")[0].removeprefix("model="))
+    for width, most in HEIGHTS.items():
+        window.show(width, "light")
+        top = page.locator("h2.gs-answer").bounding_box()["y"]
+        assert top < 450, "of a screen of 844 pixels"
+        end = [page.locator(part).bounding_box() for part in (".gs-figures", ".gs-start pre")]
+        assert all(box["y"] + min(box["height"], 90) <= 844 for box in end), (width, end)
+        for view in VIEWS:
+            see(page, view)
+            words, height = page.evaluate(SHOWN)
+            assert words <= MOST_WORDS and height <= most, (view, width, words, height)
 
 
 def small_texts(page: Any) -> list[str]:

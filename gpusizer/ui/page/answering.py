@@ -18,7 +18,7 @@ from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.page.picked_memory import on_possible_gpus
 from gpusizer.ui.presenters.beside.side_by_side import Plans
-from gpusizer.ui.presenters.choices import PageAnswer, Tier, smallest_of_each_kind
+from gpusizer.ui.presenters.choices import PageAnswer, Tier, best_of_each_kind
 from gpusizer.ui.presenters.serving_plan import PLAN_ROWS
 from gpusizer.ui.server.reading import attempt
 from gpusizer.usecases.comparison import ComparedGpu, Comparison
@@ -200,7 +200,8 @@ def _tiers(sizer: Sizer, question: Question, report: Report) -> tuple[Tier, ...]
         if rows:
             slugs = {row.estimate.quant.slug for row in rows}
             pairs = [pair for pair in question.selection.shown if pair[0].slug in slugs]
-            best = smallest_of_each_kind(question.study.obeying(pairs), catalogue.gpus)
+            study = question.study.obeying(pairs)
+            best = best_of_each_kind(study, catalogue.gpus, report.ranking, slugs)
             # The checkpoint itself, else the most faithful quantization.
             shown = next((row for row in rows if row.estimate.native), rows[0])
             tiers.append(Tier(name, shown, best))

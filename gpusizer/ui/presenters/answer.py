@@ -48,6 +48,8 @@ View = Literal["ranking", "cards", "memory", "facts"]
 VIEWS: tuple[View, ...] = ("ranking", "cards", "memory", "facts")
 """The GPUs that run a model, those side by side, its memory, and what the model is."""
 
+_DETAILS = ("answer_taken_", "answer_users_speed_and_", "answer_users_pace_and_")
+"""Beginnings of codes of sentences that stand in the details."""
 _REMEDIES = {
     "answer_one_change": "remedy.one_change",
     "answer_either_change": "remedy.either_change",
@@ -177,8 +179,8 @@ def _on_place(report: Report, conclusion: Conclusion, place: Ranked, words: Word
 
 
 def _taken(conclusion: Conclusion) -> list[Note]:
-    """The notes on what an engine takes at once."""
-    return [note for note in conclusion.said if note.code.startswith("answer_taken_")]
+    """The notes on what an engine takes at once, and on the first token of each user."""
+    return [note for note in conclusion.said if note.code.startswith(_DETAILS)]
 
 
 def _on_plan(report: Report, conclusion: Conclusion, plan: ServingPlan, words: Words) -> Advice:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpusizer.advice.candidates import smallest_boards
@@ -30,7 +30,7 @@ class Tier:
     Attributes:
         name: "16", "8" or "4" (bits).
         row: the estimate that stands for the tier.
-        best: for each kind of hardware the smallest boards that run it, where any do.
+        best: boards for each kind of hardware that has any that run it.
     """
 
     name: str
@@ -64,12 +64,19 @@ KINDS: dict[str, Callable[[Gpu], bool]] = {
 """Kinds of hardware for which a tier names the best boards."""
 
 
-def smallest_of_each_kind(study: Study, gpus: Sequence[Gpu]) -> dict[str, Ranked]:
-    """Choose for each kind the fewest, smallest and fastest familiar boards that surely hold the
-    model."""
+def best_of_each_kind(
+    study: Study, gpus: Sequence[Gpu], ranking: Sequence[Ranked], quants: Collection[str]
+) -> dict[str, Ranked]:
+    """Choose boards for each kind of hardware: the first place of the ranking where it is in one
+    of these quantizations, else the fewest, smallest and fastest familiar ones that surely hold
+    the model."""
+    first = [it for it in ranking[:1] if it.fit.estimate.quant.slug in quants]
+    best = {kind: it for kind, of in KINDS.items() for it in first if of(it.fit.gpu)}
     familiar = [g for g in gpus if g.status in _ON_SALE and g.release_year >= _OLDEST_YEAR]
-    best = {kind: smallest_boards(study, filter(of, familiar)) for kind, of in KINDS.items()}
-    return {kind: describe(study, one.way, rank=1) for kind, one in best.items() if one}
+    for kind, of in KINDS.items():
+        if kind not in best and (one := smallest_boards(study, filter(of, familiar))):
+            best[kind] = describe(study, one.way, rank=1)
+    return best
 
 
 def default_gpus(ranking: Sequence[Ranked]) -> tuple[str, ...]:

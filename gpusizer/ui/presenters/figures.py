@@ -36,7 +36,7 @@ class Bar:
     """What one kind of memory holds of a model.
 
     Attributes:
-        share: of the memory, between 0 and 100; full where its size is not known.
+        share: of the memory, between 0 and 100; of a GPU's where the size of RAM is not known.
         is_over: the model takes more than there is.
     """
 
@@ -122,13 +122,14 @@ def _bars(place: Ranked, words: Words) -> Iterator[Bar]:
     else:
         for gpu, share in zip(machine.gpus, way.arranged.devices, strict=False):
             yield _bar(gpu.name, share.total.likely, gpu.device_free_bytes, words)
-    if parts.ram_bytes:
+    if parts.ram_bytes and machine.ram_bytes:
         yield _bar(words("bar.ram"), parts.ram_bytes, machine.ram_bytes, words)
+    elif parts.ram_bytes:  # on the scale of the GPU
+        width = min(100.0, 100 * parts.ram_bytes / machine.gpu.device_free_bytes)
+        yield Bar(words("bar.ram"), words.amount(parts.ram_bytes), width)
 
 
-def _bar(name: str, used_bytes: int, memory_bytes: int | None, words: Words) -> Bar:
-    if not memory_bytes:
-        return Bar(name, words.amount(used_bytes), 100.0)
+def _bar(name: str, used_bytes: int, memory_bytes: int, words: Words) -> Bar:
     share = 100 * used_bytes / memory_bytes
     return Bar(name, _used(used_bytes, memory_bytes, words), min(100.0, share), share > 100)
 
@@ -175,15 +176,9 @@ def _drawn(drawn: Rate, place: Ranked, words: Words) -> Figure:
 
 
 def _in_all(place: Ranked, words: Words) -> str:
-    """Write the tokens/s of all users, and when their first token comes."""
-    parts = []
-    if place.tokens_per_second is not None:
-        parts.append(words("figure.in_all", total=words.speed(place.tokens_per_second)))
-    first = None if place.served is None else place.served.ttft_seconds
-    if first is not None:
-        seconds = words.speed(first.likely, 2)
-        parts.append(words("figure.first_after", seconds=seconds))
-    return " · ".join(parts)
+    """Write the tokens/s of all users."""
+    total = place.tokens_per_second
+    return "" if total is None else words("figure.in_all", total=words.speed(total))
 
 
 def _band(rate: Rate, words: Words) -> str:

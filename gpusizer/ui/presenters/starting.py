@@ -16,6 +16,7 @@ from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.usecases.quantizing import Making, making_of
 
 _MINUTES_PER_HOUR = 60
+_MAKES_GGUF = "launch_makes_gguf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,13 @@ class Starting:
     def notes(self) -> tuple[Note, ...]:
         """What the reader of the command must know."""
         return self.start.line.notes
+
+    @property
+    def made_notes(self) -> tuple[Note, ...]:
+        """What the reader of the commands that make the weights must know, beside that they do."""
+        made = self.start.made.notes if self.start.made else ()
+        making = self.making.notes if self.making else ()
+        return (*(note for note in made if note.code != _MAKES_GGUF), *making)
 
 
 def starting(

@@ -12,6 +12,7 @@ from gpusizer.advice.ranking import Ranked
 from gpusizer.core.units import GIB
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.verdict import Verdict
+from gpusizer.model.profile import ModelProfile
 from gpusizer.speed import Rate
 from gpusizer.ui.presenters.beside.bars import bars_html, shown_rows
 from gpusizer.ui.presenters.choices import Tier
@@ -43,7 +44,8 @@ def memory_html(
 ) -> Html:
     """Write a tile for each precision with what it loses, bars for well-known quantizations, and
     the table of all."""
-    from_originals = any(row.needs_original_weights for row in report.estimates)
+    rows = [row for row in report.estimates if not _is_above_stored(row, report.profile)]
+    from_originals = any(row.needs_original_weights for row in rows)
     workload = report.workload
     return section(
         "memory",
@@ -57,13 +59,20 @@ def memory_html(
         tiers_html(tiers, words),
         bars_html(report, cards, words),
         fold(
-            words("memory.all", count=len(report.estimates)),
-            table_html(_estimates(words), report.estimates, words, "gs-estimates"),
+            words("memory.all", count=len(rows)),
+            table_html(_estimates(words), rows, words, "gs-estimates"),
             el("p", "† ", words("needs_original"), class_="gs-small") if from_originals else None,
             provenance_legend(words),
         ),
         derivation_html(shown_rows(report.estimates), words),
     )
+
+
+def _is_above_stored(row: EstimateRow, profile: ModelProfile) -> bool:
+    """Whether a level has more bits than the repository stores, which nobody gains by."""
+    stored = profile.quantization
+    bits = None if stored is None else stored.bits
+    return bits is not None and row.needs_original_weights and row.estimate.quant.bits > bits
 
 
 def ranking_html(report: Report, words: Words) -> Html:
