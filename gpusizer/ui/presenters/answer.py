@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from gpusizer.advice.conclusion.clauses import Conclusion, short_name, told
+from gpusizer.advice.conclusion.clauses import Conclusion, planned, short_name, told
 from gpusizer.advice.conclusion.fit import best_of, remedies
 from gpusizer.advice.ranking import Ranked
 from gpusizer.core.errors import GpusizerError
@@ -37,7 +37,7 @@ from gpusizer.ui.presenters.verdict import (
     Headline,
     best_of_several,
     judged,
-    planned,
+    served,
     suggested,
     with_name,
 )
@@ -129,7 +129,7 @@ def _on_ranking(report: Report, words: Words) -> Advice:
         start=_start(report, place, report.workload, words),
         explanation=quantization_text(profile, place.fit.estimate, words),
         options=other_choices(report, words),
-        weighed=weighed_texts((*conclusion.weighed, *_taken(conclusion)), words),
+        weighed=_weighed(report, conclusion, words),
     )
 
 
@@ -174,13 +174,17 @@ def _on_place(report: Report, conclusion: Conclusion, place: Ranked, words: Word
         start=_start(report, place, report.workload, words),
         explanation=explained if verdict.runs else "",
         remedies=_remedies(place, words),
-        weighed=weighed_texts((*conclusion.weighed, *_taken(conclusion)), words),
+        weighed=_weighed(report, conclusion, words),
     )
 
 
-def _taken(conclusion: Conclusion) -> list[Note]:
-    """The notes on what an engine takes at once, and on the first token of each user."""
-    return [note for note in conclusion.said if note.code.startswith(_DETAILS)]
+def _weighed(report: Report, conclusion: Conclusion, words: Words) -> list[str]:
+    """Write the details: for whom and what context it is counted, what was weighed, what an engine
+    takes at once, and when the first token of each user comes."""
+    counted = tuple(planned(report.profile, report.workload))
+    rest = (note for note in conclusion.weighed if note not in counted)
+    taken = (note for note in conclusion.said if note.code.startswith(_DETAILS))
+    return weighed_texts((*counted, *rest, *taken), words)
 
 
 def _on_plan(report: Report, conclusion: Conclusion, plan: ServingPlan, words: Words) -> Advice:
@@ -190,7 +194,7 @@ def _on_plan(report: Report, conclusion: Conclusion, plan: ServingPlan, words: W
     row, _ = in_order(report)[0]
     within = [note for note in conclusion.weighed if note.code == "answer_plan_within"]
     return Advice(
-        planned(report.profile, plan.target, row, words),
+        served(report.profile, plan.target, row, words),
         more=_doubts(report, words),
         figures=figures_of_plan(plan.target, row, words),
         start=starting(report.profile, row.way, workload_to_start(plan, row, report.workload)),

@@ -73,7 +73,7 @@ def best_of_several(place: Ranked, words: Words) -> str:
     return words("verdict.best", gpus=machine_name(place.fit.machine), weights=weights)
 
 
-def planned(profile: ModelProfile, target: ServingTarget, row: Replicas, words: Words) -> Headline:
+def served(profile: ModelProfile, target: ServingTarget, row: Replicas, words: Words) -> Headline:
     """Write the servers that answer so many requests a second."""
     fields: dict[str, object] = {
         "model": short_name(profile),
