@@ -1,0 +1,255 @@
+"""Scores of open models on published boards, by purpose, as a dated table holds them.
+
+One board leads for each purpose, and models are ordered by it alone: scores of different boards are
+never averaged, since they do not compare. A model's `share` is that of the board's other open
+models which score below it. A second board is read beside the first; where their shares lie far
+apart, the boards disagree. A model that a board lacks is unmeasured there, whatever its relatives
+score; figures of a model's own maker are told as such and order nothing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Literal, TypeVar, get_args
+
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.core.tables import TableRow, read_table
+
+WorkPurpose = Literal["chat", "code", "agents", "vision", "embeddings", "speech", "pictures"]
+PURPOSES: tuple[WorkPurpose, ...] = get_args(WorkPurpose)
+
+LEADING: Mapping[WorkPurpose, str] = {
+    "chat": "LMArena Text",
+    "code": "LMArena Text: coding",
+    "agents": "BFCL V4 overall",
+    "vision": "LMArena Vision",
+    "embeddings": "MTEB(eng, v2) mean (task)",
+    "speech": "Open ASR: English short-form",
+}
+"""The board by which models are ordered. None of pictures has terms under which its table may be
+shown."""
+SECOND: Mapping[WorkPurpose, str] = {
+    "chat": "EuroEval English mean rank",
+    "code": "LMArena WebDev",
+    "agents": "BFCL V4 multi-turn",
+    "embeddings": "MTEB MIRACLRetrievalHardNegatives",
+    "speech": "Open ASR: multilingual",
+}
+MAKERS: Mapping[WorkPurpose, str] = {"code": "SWE-bench Verified", "agents": "SWE-bench Verified"}
+"""What makers report of their own models."""
+ALL_BOARDS = frozenset({*LEADING.values(), *SECOND.values(), *MAKERS.values()})
+
+FAR_APART = 0.25
+"""Difference of two shares from which boards disagree."""
+BOARDS_FILE, SCORES_FILE = "quality_boards.csv", "model_scores.csv"
+BOARD_COLUMNS = (
+    *("board", "version", "unit", "higher_is_better", "setting", "by_maker"),
+    *("source_url", "date", "terms"),
+)
+SCORE_COLUMNS = ("board", "model_id", "score", "low", "high", "setting")
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A published table of scores of one version, which alone compare with each other.
+
+    Attributes:
+        unit: of its scores.
+        setting: how all of its models were asked.
+        by_maker: each figure is the model's own maker's.
+        models: how many open models it has.
+        date: the day of the table.
+        terms: under which it may be shown.
+    """
+
+    board: str
+    version: str
+    unit: str
+    higher_is_better: bool
+    setting: str
+    by_maker: bool
+    source_url: str
+    date: date
+    terms: str
+    models: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BoardScore:
+    """What one model reaches on a board, at its best setting there.
+
+    Attributes:
+        low, high: ends of the board's interval; None where it states none.
+        setting: how this model was asked.
+        share: of the board's other open models, those that score below; None of makers' figures,
+            and on a board without other models.
+    """
+
+    board: Board
+    model_id: str
+    score: float
+    low: float | None
+    high: float | None
+    setting: str
+    share: float | None = None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The interval in points of which more are better; the score twice without one."""
+        ends = (
+            self.score if self.low is None else self.low,
+            self.score if self.high is None else self.high,
+        )
+        return ends if self.board.higher_is_better else (-ends[1], -ends[0])
+
+
+Group = Literal["leading", "second", "unmeasured"]
+GROUPS: tuple[Group, ...] = get_args(Group)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What boards say of a model for a purpose.
+
+    Attributes:
+        leading, second: its scores on both boards; None where a board lacks it.
+        maker: what its maker reports; None without a figure.
+    """
+
+    leading: BoardScore | None = None
+    second: BoardScore | None = None
+    maker: BoardScore | None = None
+
+    @property
+    def group(self) -> Group:
+        """The first board that has it."""
+        if self.leading is not None:
+            return "leading"
+        return "unmeasured" if self.second is None else "second"
+
+    @property
+    def first(self) -> BoardScore | None:
+        """Its score on the first board that has it; None where it is unmeasured."""
+        return self.leading or self.second
+
+    @property
+    def boards_disagree(self) -> bool | None:
+        """Whether the shares on both boards lie far apart; None unless both have it."""
+        shares = [score.share for score in (self.leading, self.second) if score is not None]
+        known = [share for share in shares if share is not None]
+        return abs(known[0] - known[1]) > FAR_APART if len(known) == 2 else None
+
+
+UNMEASURED = Measured()
+
+
+class Boards:
+    """Scores by board and model."""
+
+    def __init__(self, boards: Iterable[Board], scores: Iterable[BoardScore]) -> None:
+        self._of_board: dict[str, dict[str, BoardScore]] = {}
+        self._boards: dict[str, Board] = {board.board: board for board in boards}
+        found: defaultdict[str, list[BoardScore]] = defaultdict(list)
+        for score in scores:
+            found[score.board.board].append(score)
+        for name, board in list(self._boards.items()):
+            of_board = _shared(board, _best(found[name]))
+            self._of_board[name] = {score.model_id.casefold(): score for score in of_board}
+            if of_board:
+                self._boards[name] = of_board[0].board
+
+    def board(self, name: str | None) -> Board | None:
+        """A board by its name; None for one that the table lacks."""
+        return None if name is None else self._boards.get(name)
+
+    def score(self, name: str | None, model_id: str) -> BoardScore | None:
+        """The score of a model on a board; None where it has none."""
+        return self._of_board.get(name or "", {}).get(model_id.casefold())
+
+    def measured(self, purpose: WorkPurpose, model_id: str) -> Measured:
+        """What the boards of a purpose say of a model."""
+        boards = (of.get(purpose) for of in (LEADING, SECOND, MAKERS))
+        return Measured(*(self.score(name, model_id) for name in boards))
+
+    def model_ids(self, purpose: WorkPurpose) -> Iterable[str]:
+        """Every model that a board of the purpose has."""
+        for of in (LEADING, SECOND, MAKERS):
+            for score in self._of_board.get(of.get(purpose, ""), {}).values():
+                yield score.model_id
+
+
+def _best(scores: Iterable[BoardScore]) -> list[BoardScore]:
+    """The best setting of each model."""
+    best: dict[str, BoardScore] = {}
+    for score in scores:
+        key = score.model_id.casefold()
+        if key not in best or _points(score) > _points(best[key]):
+            best[key] = score
+    return list(best.values())
+
+
+def _points(score: BoardScore) -> float:
+    """The score, of which more is better."""
+    return score.score if score.board.higher_is_better else -score.score
+
+
+def _shared(board: Board, scores: Sequence[BoardScore]) -> list[BoardScore]:
+    """The scores with the share of others below each, on the board with their number."""
+    counted = replace(board, models=len(scores))
+    points = sorted(map(_points, scores))
+    others = 0 if board.by_maker else len(points) - 1
+    return [
+        replace(
+            score,
+            board=counted,
+            share=bisect_left(points, _points(score)) / others if others > 0 else None,
+        )
+        for score in scores
+    ]
+
+
+def in_order(
+    items: Iterable[_T], score_of: Callable[[_T], BoardScore], speed_of: Callable[[_T], float]
+) -> list[_T]:
+    """Items by their scores on one board, the best first; the faster first where intervals overlap.
+
+    None stands before another whose interval is wholly above its own: of what is left, the fastest
+    comes next among those that nothing left is wholly above.
+    """
+    left = sorted(items, key=lambda item: _points(score_of(item)), reverse=True)
+    ordered: list[_T] = []
+    while left:
+        bar = max(score_of(item).ends[0] for item in left)
+        best = max((i for i in left if score_of(i).ends[1] >= bar), key=speed_of)
+        left.remove(best)
+        ordered.append(best)
+    return ordered
+
+
+def load_boards(folder: Path = DATA_DIR) -> Boards:
+    """Read the embedded tables. Raises MalformedTable."""
+    boards = {b.board: b for b in read_table(folder / BOARDS_FILE, _board, BOARD_COLUMNS)}
+
+    def score(row: TableRow) -> BoardScore:
+        board = boards[row.one_of("board", tuple(boards))]
+        return row.record(BoardScore, board=board, share=None)
+
+    return Boards(boards.values(), read_table(folder / SCORES_FILE, score, SCORE_COLUMNS))
+
+
+@cache
+def embedded_boards() -> Boards:
+    """The tables that ship, read once."""
+    return load_boards()
+
+
+def _board(row: TableRow) -> Board:
+    return row.record(Board, models=0)
