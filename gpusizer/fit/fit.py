@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from gpusizer.core.bisection import largest_holding
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.placement.arrangement import judged
+from gpusizer.fit.placement.arrangement import arrange, judged
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way, pool_on
@@ -112,7 +112,8 @@ def _pool_arranged(way: Way) -> int:
 
 
 def _longest_arranged(study: Study, way: Way) -> int | None:
-    """The longest context, up to the model's limit, that surely fits in the same arrangement."""
+    """The longest context, up to the model's limit, that surely fits: in the same arrangement, or
+    with routed experts of more layers in system memory where those of some are there already."""
     arch, arranged = study.profile.architecture, way.arranged
     if arch is None or arranged is None or not grows(arch) or not way.verdict.runs:
         return None
@@ -120,10 +121,14 @@ def _longest_arranged(study: Study, way: Way) -> int | None:
     if way.verdict is Verdict.FROM_DISK:
         enough.add(Verdict.FROM_DISK)
     load = load_of(study, way.machine, way.estimate)
+    moves_experts = way.verdict is Verdict.OFFLOAD and arranged.how.cpu_experts > 0
 
     def holds(context: int) -> bool:
         workload = replace(study.workload, context=context, concurrency=1)
-        longer = judged(replace(load, workload=workload), arranged.how, default=arranged.default)
-        return {*longer.verdicts, longer.host_verdict or Verdict.FITS} <= enough
+        longer = replace(load, workload=workload)
+        again = arrange(longer) if moves_experts else None
+        if again is None or again.how.gpu_layers != arranged.how.gpu_layers:
+            again = judged(longer, arranged.how, default=arranged.default)
+        return {*again.verdicts, again.host_verdict or Verdict.FITS} <= enough
 
     return largest_holding(holds, min(arch.max_context or MOST_CONTEXT, MOST_CONTEXT))
