@@ -232,6 +232,30 @@ def test_the_visitors_machine_stands_before_what_is_compared() -> None:
     assert "gs-message" in told["answer"] and "gs-error" not in told["answer"]
 
 
+def test_the_compare_tab_has_one_field_of_gpus() -> None:
+    """What is typed there is compared and stands in the address; buttons write it anew; what cannot
+    be read stays as it was typed."""
+    handlers = page_handlers()
+    assert FORMS["compare"].first == ("model", "gpus") and "gpu" not in FORMS["compare"].own
+    assert "gs-adder" not in handlers.no_cards
+    typed = {"model": LLAMA, "gpus": "4090, 2x3090"}
+    *_, shown = handlers.compare_for(FormCall(typed, "", (Wish("ask", ""),)))
+    assert PageState.from_query(shown["query"]).gpus == ("4090", "2x3090")
+    assert shown["cards"].count("data-remove") == 2 and "gpus" not in shown
+    assert "gs-adder" not in shown["cards"]
+    dropping = FormCall(typed, shown["query"], (Wish("drop", "4090"),))
+    *_, dropped = handlers.compare_for(dropping)
+    assert (dropped["gpus"], PageState.from_query(dropped["query"]).gpus) == (
+        "2x3090",
+        ("2x3090",),
+    )
+    *_, wrong = handlers.compare_for(FormCall({**typed, "gpus": "4090, rtx 4091"}, shown["query"]))
+    assert "gs-message" in wrong["cards"] and "gpus" not in wrong
+    assert PageState.from_query(wrong["query"]).gpus == ("4090", "2x3090")
+    *_, emptied = handlers.compare_for(FormCall({**typed, "gpus": ""}, shown["query"]))
+    assert PageState.from_query(emptied["query"]).gpus == ()
+
+
 def test_a_question_that_is_answered_is_not_asked_again() -> None:
     handlers, state = page_handlers(), PageState(LLAMA, {"context": "4096"}, ("4090",))
     assert list(handlers.ask(FormCall(state.form, state.query))) == [{}]

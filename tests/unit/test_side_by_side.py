@@ -85,6 +85,20 @@ def test_a_price_of_boards_that_hold_nothing_is_the_best_of_no_row() -> None:
     assert ["<strong>" in cell for cell in prices] == [True, False, False]
 
 
+def test_only_totals_of_what_fits_are_bold() -> None:
+    """Two RTX 3090 take 700 W and not the least; a card that needs system memory is best in no row,
+    and what one GPU has is never bold."""
+    gpus = ("rtx-4090-24gb", "2x rtx-3090-24gb", "rtx-3060-12gb + 64 GB RAM")
+    request = CompareRequest.from_fields({"model": "google/gemma-3-27b-it", "gpus": list(gpus)})
+    shown = rows(side_by_side_html(embedded_sizer().compare(request), gpus, "", ENGLISH))
+    bold = {name: ["<strong>" in cell for cell in cells] for name, cells in shown.items()}
+    assert bold["power"] == [True, False, False]
+    assert "700 W" in shown["power"][1] and "2 × 350 W" in shown["power"][1]
+    assert not any(cells[2] for cells in bold.values())
+    assert not any(any(bold[name]) for name in ("used", "memory", "bandwidth", "fp16"))
+    assert "Assumed: NVLink" in shown["links"][1] and "Assumed" not in shown["links"][0]
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_one_quantization_for_all_or_the_best_of_each(language: Language) -> None:
     words, state = Words(language), PageState("Qwen/Qwen3-32B", gpus=("4090", "h200"))

@@ -18,7 +18,7 @@ from gpusizer.model.tasks import TASKS
 from gpusizer.quality.quality import WORDS
 from gpusizer.usecases.models_for.models_request import LICENSES, ModelsRequest
 from gpusizer.usecases.requests.pasted_machine import machine_in_words
-from gpusizer.usecases.requests.request import SizeRequest
+from gpusizer.usecases.requests.request import CompareRequest, SizeRequest
 from gpusizer.usecases.requests.request_docs import described_fields
 from gpusizer.usecases.requests.request_fields import (
     DiskFields,
@@ -162,7 +162,7 @@ FORMS: Mapping[str, Form] = {
             ("max_usd", "draft_model", "acceptance_rate"),
         ),
     ),
-    "compare": Form(SizeRequest, ("model", "gpu")),
+    "compare": Form(CompareRequest, ("model", "gpus")),
     "train": Form(
         TrainingRequest,
         ("model", "gpu"),

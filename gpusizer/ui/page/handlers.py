@@ -25,7 +25,7 @@ from gpusizer.ui.page.answering import (
     remembering,
     report_of,
 )
-from gpusizer.ui.page.asked import START, FormCall, Repicked, Shown, wishes_of
+from gpusizer.ui.page.asked import START, FormCall, Repicked, Shown, Wish, wishes_of
 from gpusizer.ui.page.forms import FORMS, OWN_FIELDS, SEVERAL
 from gpusizer.ui.page.other_tabs import Listening, Questions
 from gpusizer.ui.page.page_state import PageState
@@ -185,7 +185,7 @@ class Handlers(Listening):
     @property
     def no_cards(self) -> str:
         """The comparison's markup before a GPU is picked."""
-        return self._no_cards()
+        return self._no_cards(concluded=True)
 
     def compare_for(self, asked: FormCall) -> Iterator[Shown]:
         """Compare the picked GPUs with a model, or without one.
@@ -195,10 +195,21 @@ class Handlers(Listening):
         before, address = PageState.from_query(asked.query), asked.last("load")
         state = before.stating(asked.fields)
         state = replace(state, plans=asked.last("plans") or state.plans)
+        writes_field = address is not None or any(asked.about_gpus)
         if address is not None:
             state = PageState.from_query(address)
             saved = self._saved(asked.profile)
             state = state.picking(saved) if state.gpus is None and saved else state
+        else:
+            asked = replace(asked, wishes=(*_typed_gpus(asked, before), *asked.wishes))
+        for shown in self._compared(before, state, asked):
+            if writes_field and "query" in shown:
+                gpus = PageState.from_query(str(shown["query"])).gpus or ()
+                shown = {**shown, "gpus": ", ".join(gpus)}
+            yield shown
+
+    def _compared(self, before: PageState, state: PageState, asked: FormCall) -> Iterator[Shown]:
+        """Yield the comparison of a state after the visitor's picks, nothing for the one before."""
         if state == before and not asked.wishes:
             yield {}
         elif not (state.model and (state.places or any(asked.about_gpus))):
@@ -339,7 +350,7 @@ class Handlers(Listening):
             seen, message = after.stating({"gpu": ""}), self.words.error(result)
             result = attempt(lambda: compare(sizer, seen, question, plans=plans))
         if isinstance(result, GpusizerError):
-            cards = self._no_cards(after.model, self.words.error(result))
+            cards = self._no_cards(after.model, self.words.error(result), concluded=concluded)
         else:
             cards = self._shown(result, seen, message, plans, concluded=concluded)
         return {"cards": cards, "query": after.query}
@@ -356,7 +367,7 @@ class Handlers(Listening):
         """Return GPUs side by side with messages: the given one, and which GPUs are counted
         whole."""
         if comparison is None:
-            return self._no_cards(state.model, message)
+            return self._no_cards(state.model, message, concluded=concluded)
         *_, refusals = on_possible_gpus(state.request, state.places, self._sizer.catalogue)
         whole = [self.words("own.whole", why=self.words.error(error)) for error in refusals]
         messages = " ".join(filter(None, (message, *whole)))
@@ -370,10 +381,20 @@ class Handlers(Listening):
             machines=len(state.machines),
         )
 
-    def _no_cards(self, model: str = "", message: str = "") -> Html:
+    def _no_cards(self, model: str = "", message: str = "", *, concluded: bool) -> Html:
         """Return the empty comparison, with examples for a model."""
         examples = links_html(comparisons(model), self.words)
-        return side_by_side_html(None, (), message, self.words, examples)
+        return side_by_side_html(None, (), message, self.words, examples, concluded=concluded)
+
+
+def _typed_gpus(asked: FormCall, before: PageState) -> Iterator[Wish]:
+    """Yield what the field of GPUs to compare adds to those before, and what it no longer has."""
+    text = asked.fields.get("gpus")
+    if text is None:  # a field that has not been shown yet
+        return
+    typed, known = split_machines([str(text)[:_MAX_CHARS]]), before.gpus or ()
+    yield from (Wish("drop", gpu) for gpu in known if gpu not in typed)
+    yield from (Wish("pick", gpu) for gpu in typed if gpu not in known)
 
 
 def _own_fields(state: PageState) -> Shown:

@@ -45,6 +45,9 @@
     const gpu = e.target.elements.gpu.value.trim().replaceAll(',', ' ');
     if (isOwn(gpu)) typed.add(gpu);
   }, true);
+  document.getElementById('gs-compare-gpus')?.addEventListener('change', e => {
+    e.target.value.split(',').map(text => text.trim()).filter(isOwn).forEach(gpu => typed.add(gpu));
+  });
   element.addEventListener('click', e => {
     const pick = e.target.closest('[data-own]'), forget = e.target.closest('[data-forget]');
     if (pick) wish('pick', pick.dataset.own);

@@ -148,11 +148,11 @@ def keep_same(forms: Sequence[TabForm], listeners: Listeners) -> None:
         others = [other for other in forms if other is not form]
         shared = [o.fields[name] for o in others for name in FORMS[o.tab].own if name in own]
         numbers = [form.fields[name].input for name in FORMS[form.tab].machine]
-        named = form.fields["gpu"]
-        assert isinstance(named, gr.Textbox)
         # Gradio tells of no `input` of a text that a listener in the browser alone hears.
+        named = form.fields.get("gpu")
+        texts = [named.blur, named.submit] if isinstance(named, gr.Textbox) else []
         gr.on(
-            [*numbers, named.blur, named.submit],
+            [*numbers, *texts],
             None,
             [form.fields[name] for name in own],
             [*(o.machine for o in others), *shared],

@@ -13,6 +13,7 @@ from gpusizer.ui.presenters.conclusion import conclusion_html
 from gpusizer.ui.presenters.pieces.html import Html, button, choices, el, fold, join, section
 from gpusizer.ui.presenters.pieces.marks import parts_legend
 from gpusizer.ui.presenters.pieces.side_table import side_table_html
+from gpusizer.ui.presenters.pieces.templates import render
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.usecases.comparison import ComparedGpu, Comparison
 
@@ -32,8 +33,9 @@ def side_by_side_html(
     plans: Plans = "best",
     machines: int = 0,
 ) -> Html:
-    """Write the picked GPUs in the order of picking, and the field that adds one; with `concluded`
-    what is concluded of them first. The first `machines` of them are the visitor's own.
+    """Write the picked GPUs in the order of picking, and the field that adds one; `concluded`, in
+    the tab that has a field of its own for them, what is concluded of them instead. The first
+    `machines` of them are the visitor's own.
 
     Without GPUs there are `examples`, if any.
     """
@@ -44,7 +46,7 @@ def side_by_side_html(
         conclusion_html(comparison.conclusion, words)
         if comparison and concluded
         else words.heading("cards"),
-        _adder(words),
+        None if concluded else _adder(words),
         el("p", message, class_="gs-message", role="status") if message else None,
         _compared(comparison, picks, plans, words, machines) if comparison and items else empty,
         _own_cards(words),
@@ -68,12 +70,13 @@ def _compared(
     ]
     columns = [column_of(item, scale, words) for item in items]
     named: dict[str, str] = {name: words(f"plans.{name}") for name in PLANS}
+    buttons = choices("plans", named, words("plans.label"), plans)
     sized = comparison.profile is not None
     silent = comparison.profile is not None and not is_text(comparison.profile)
     rows = {name: best for name, best in ROWS.items() if not (silent and name == "decode")}
     return join(
         (
-            choices("plans", named, words("plans.label"), plans)
+            render("plans_choice.html", words, buttons=buttons)
             if sized and len(items) > 1
             else None,
             side_table_html(heads, columns, rows, words),

@@ -31,7 +31,7 @@ ROWS: Mapping[str, Best | None] = {
     "verdict": None,
     "plan": None,
     "quality": None,
-    "used": max,
+    "used": None,
     "draft_memory": None,
     "decode": max,
     "guessed": None,
@@ -49,13 +49,13 @@ ROWS: Mapping[str, Best | None] = {
     "rent": min,
     "million": min,
     "break_even": None,
-    "memory": max,
-    "bandwidth": max,
-    "fp16": max,
     "power": min,
+    "memory": None,
+    "bandwidth": None,
+    "fp16": None,
     "links": None,
 }
-"""The rows from top to bottom, each with which of its values is the best."""
+"""The rows from top to bottom, each with which of its values is the best: only totals have one."""
 
 _Lines = Iterator[tuple[str, Cell]]
 
@@ -71,13 +71,18 @@ def boards_name(item: ComparedGpu, words: Words) -> str:
 
 
 def column_of(item: ComparedGpu, scale_bytes: int, words: Words) -> Column:
-    """The cells of one GPU by row; bars are drawn on a scale that all GPUs share."""
+    """The cells of one GPU by row; bars are drawn on a scale that all GPUs share.
+
+    What does not hold the model is the best of no row.
+    """
     lines: dict[str, Cell] = {}
     if item.ranked is not None:
         lines.update(_fit(item.ranked.fit, scale_bytes, words))
         lines.update(_performance(item.ranked, words))
     lines.update(_costs(item, words))
-    lines.update(_hardware(item.gpu, words))
+    lines.update(_hardware(item, words))
+    if item.ranked is not None and not item.ranked.fit.verdict.all_on_gpu:
+        return {name: replace(cell, value=None) for name, cell in lines.items()}
     return lines
 
 
@@ -217,10 +222,8 @@ def _rate(rate: Rate | None, words: Words) -> Cell:
 
 
 def _costs(item: ComparedGpu, words: Words) -> _Lines:
-    """Yield the prices of all boards of a column, and of its tokens where the model runs on them.
-
-    A price of boards that do not hold the model is the best of no row.
-    """
+    """Yield the prices of all boards of a column, and of its tokens where the model runs on
+    them."""
     ranked = item.ranked
     if ranked is None:
         costs = plan_costs(item.gpu, item.count or 1, None, DEFAULT_ASSUMPTIONS)
@@ -228,15 +231,17 @@ def _costs(item: ComparedGpu, words: Words) -> _Lines:
         costs = ranked.costs
     prices = {"buy": buy_cell(costs, words), "rent": hour_cell(costs, words)}
     if ranked is not None and not ranked.fit.verdict.all_on_gpu:
-        yield from ((name, replace(cell, value=None)) for name, cell in prices.items())
+        yield from prices.items()
         return
     running = {"million": million_cell(costs, words), "break_even": break_even_cell(costs, words)}
     yield from prices.items()
     yield from ((name, cell) for name, cell in running.items() if cell is not None)
 
 
-def _hardware(gpu: Gpu, words: Words) -> _Lines:
-    """Yield what one GPU is."""
+def _hardware(item: ComparedGpu, words: Words) -> _Lines:
+    """Yield the power of all boards, and what one GPU is."""
+    gpu, boards = item.gpu, item.ranked.fit.count if item.ranked else item.count or 1
+    yield "power", _power(gpu, boards, words)
     label = words(
         "spec.label",
         label=words.number(gpu.memory_marketing_gb, "g"),
@@ -246,8 +251,7 @@ def _hardware(gpu: Gpu, words: Words) -> _Lines:
     yield "memory", Cell(words.amount(gpu.memory_bytes), None, (label,), gpu.memory_bytes)
     yield "bandwidth", _known(gpu.bandwidth_bytes_per_second, GB, "GB/s", words)
     yield "fp16", _known(gpu.fp16_flops, TERA, "TFLOPS", words)
-    yield "power", _known(gpu.power_watts, 1, "W", words)
-    yield "links", _links(gpu, words)
+    yield "links", _links(gpu, boards, words)
 
 
 def _known(amount: float | None, unit: float, suffix: str, words: Words) -> Cell:
@@ -256,15 +260,28 @@ def _known(amount: float | None, unit: float, suffix: str, words: Words) -> Cell
     return Cell(f"{words.speed(amount / unit)} {suffix}", value=amount)
 
 
-def _links(gpu: Gpu, words: Words) -> Cell:
+def _power(gpu: Gpu, boards: int, words: Words) -> Cell:
+    """The power of all boards, below it what one takes."""
+    each = _known(gpu.power_watts, 1, "W", words)
+    if gpu.power_watts is None or boards == 1:
+        return each
+    total = _known(gpu.power_watts * boards, 1, "W", words)
+    return replace(total, band=f"{boards} × {each.shown}")
+
+
+def _links(gpu: Gpu, boards: int, words: Words) -> Cell:
+    """The link to other GPUs; between several boards it is assumed."""
     pcie = None
     if gpu.pcie_generation and gpu.pcie_lanes:
         pcie = f"PCIe {gpu.pcie_generation}.0\u00a0×{gpu.pcie_lanes}"
     if not gpu.interconnect:
         inside = words("spec.unified") if gpu.unified_memory else words("unknown")
-        return Cell(pcie or inside, None, (words("spec.no_fabric"),))
+        link = words("spec.link_assumed", link="PCIe") if pcie and boards > 1 else None
+        return Cell(pcie or inside, link, (words("spec.no_fabric"),))
     speed_in_words = None
     if gpu.interconnect_bytes_per_second:
         speed_in_words = f"{words.whole(gpu.interconnect_bytes_per_second / GB)} GB/s"
     parts = [part for part in (speed_in_words, pcie) if part]
-    return Cell(gpu.interconnect, None, (" · ".join(parts),))
+    joined = gpu.interconnect if gpu.fabric_joins(boards) else "PCIe"
+    link = words("spec.link_assumed", link=joined) if boards > 1 else None
+    return Cell(gpu.interconnect, link, (" · ".join(parts),))
