@@ -115,7 +115,7 @@ def _board(name: str, rows: Sequence[Row], common: set[str]) -> dict[str, str]:
         "by_maker": str(first["reported_by"] == _MAKER).lower(),
         "source_url": address,
         "date": max(row["date"] for row in rows),
-        "terms": first["terms"],
+        "terms": first["terms"].removesuffix(" (repository)"),
     }
 
 

@@ -148,7 +148,7 @@ _MODELS: Columns[RunsOn] = {
     "loss": lambda row: loss_word(row.runs.way.estimate),
     "engine": lambda row: row.runs.way.estimate.engine.slug,
     "runs": lambda row: say_note(Note(f"how_{row.runs.how}")),
-    "spare GiB": lambda row: gib(row.fit.headroom_bytes, 1, unknown="-"),
+    "spare GiB": lambda row: gib(row.spare_bytes, 1, unknown="-"),
     "tok/s": lambda row: span(row.decode),
     "max context": lambda row: number(row.max_context),
 }
@@ -230,7 +230,20 @@ def train_summary(report: TrainingReport) -> str:
 def models_summary(answer: ModelsFor) -> str:
     """Write the first models; the others of each family are told with the details alone."""
     rows = answer.rows[: 2 * _ROWS]
-    return _joined(answer.conclusion, [table(_MODELS, rows) if rows else ""], answer.notes)
+    columns = {**_MODELS}
+    if answer.is_rig:
+        columns |= {"RAM GiB": lambda row: gib(row.ram_bytes, 1)}
+    if answer.request.work is not None:
+        columns |= {"above": _share}
+    return _joined(answer.conclusion, [table(columns, rows) if rows else ""], answer.notes)
+
+
+def _share(row: RunsOn) -> str:
+    """Say which part of open models scores below, on the first board that has the model."""
+    score = row.scored.measured.first if row.scored else None
+    if score is None or score.share is None:
+        return "not measured"
+    return f"{100 * score.share:.0f} % {score.board.board}"
 
 
 def listing_text(listing: GpuListing) -> str:

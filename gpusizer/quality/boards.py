@@ -219,9 +219,10 @@ def _shared(board: Board, scores: Sequence[BoardScore]) -> list[BoardScore]:
 def in_order(
     items: Iterable[_T], score_of: Callable[[_T], BoardScore], speed_of: Callable[[_T], float]
 ) -> list[_T]:
-    """Items by their scores on one board, the best first; the faster first where intervals overlap.
+    """Items by their scores on one board, the best first; the faster first where intervals overlap,
+    and of equal speeds the better.
 
-    None stands before another whose interval is wholly above its own: of what is left, the fastest
+    None is before another whose interval is wholly above its own: of what is left, the fastest
     comes next among those that nothing left is wholly above.
     """
     left = sorted(items, key=lambda item: _points(score_of(item)), reverse=True)

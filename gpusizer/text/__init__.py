@@ -87,7 +87,7 @@ def _unit(name: str) -> str:
     return next((unit for unit in ("bytes", "usd") if name.endswith(f"_{unit}")), name)
 
 
-_WORDED = {"loss": "note.loss_", "tuning": "note.tuning_", "how": "note.how_"}
+_WORDED = {"loss": "note.loss_", "tuning": "note.tuning_", "how": "note.how_", "work": "note.work_"}
 """By the name of the field: codes have words of their own."""
 _WITH_UNIT: Mapping[str, Callable[[float], str]] = {
     "bytes": format_gib,

@@ -21,7 +21,7 @@ from tests.pages import page_handlers
 from tests.sizers import embedded_sizer
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
-REVERSE = ("gpu", "context", "model_task", "license", "live")
+REVERSE = ("gpu", "context", "purpose", "license", "live")
 TOKEN = gr.OAuthToken(token="theirs", scope="gated-repos", expires_at=2**40)
 
 
@@ -53,12 +53,12 @@ def test_the_reverse_address_brings_back_the_question(
 @pytest.mark.parametrize(
     ("typed", "shown"), [("poetry", ""), ("VISION", "vision"), ("", ""), ("<b>", "")]
 )
-def test_an_unknown_task_of_an_address_gives_an_error(
+def test_an_unknown_purpose_of_an_address_gives_an_error(
     questions: Questions, typed: str, shown: str
 ) -> None:
-    address = {"gpu": "4090", "model_task": typed}
+    address = {"gpu": "4090", "purpose": typed}
     form = FORMS["reverse"].values(FORMS["reverse"].read(address))
-    assert (form["gpu"], form["model_task"]) == ("4090", shown)
+    assert (form["gpu"], form["purpose"]) == ("4090", shown)
     *_, answered = questions.models_for(FormCall({}, wishes=(Wish("load", urlencode(address)),)))
     answer = answered["answer"]
     unknown = typed.lower() != shown

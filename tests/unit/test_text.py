@@ -16,6 +16,7 @@ from gpusizer.fit.audience import rules
 from gpusizer.fit.fit import Verdict
 from gpusizer.gpus.purpose import INFERENCE_LEVELS, TRAINING_LEVELS
 from gpusizer.gpus.unlisted import REASONS
+from gpusizer.quality.boards import PURPOSES as WORK_PURPOSES
 from gpusizer.quality.prediction import BASES
 from gpusizer.quality.quality import WORDS as LOSS_WORDS
 from gpusizer.text import LANGUAGES, Language, say_error, sentences
@@ -47,6 +48,14 @@ FAMILIES: Mapping[str, Iterable[str]] = {
     "note.weighed_": LOSS_WORDS,
     "note.beyond_": LOSS_WORDS[:-1],
     "note.quality_basis_": BASES,
+    "note.work_": WORK_PURPOSES,
+    "note.scores_": ("of", "of_makers"),
+    "note.pick_longest_": ("good", "unmeasured"),
+    "note.pick_smallest_": ("good", "unmeasured"),
+    "note.pick_": ("best", "newer"),
+    "page.pick.": ("best", "largest", "faster", "newer", "longer", "smaller"),
+    "page.field.purpose.": ("all", *WORK_PURPOSES),
+    "page.reverse.order_by_": ("board", "unmeasured"),
 }
 
 

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from gpusizer.core.request_model import RequestModel, fields_of
 from gpusizer.memory.engines import ENGINES
-from gpusizer.model.tasks import TASKS
+from gpusizer.quality.boards import PURPOSES
 from gpusizer.quality.quality import WORDS
 from gpusizer.usecases.models_for.models_request import LICENSES, ModelsRequest
 from gpusizer.usecases.requests.pasted_machine import machine_in_words
@@ -47,12 +47,14 @@ MENUS: Mapping[str, tuple[str, ...]] = {
     "engine": ("", *ENGINES),
     "max_loss": tuple(str(word.value) for word in WORDS),
     "method": ("lora", "qlora", "full", "dora"),
-    "model_task": ("", *TASKS),
+    "purpose": ("", *PURPOSES),
     "license": ("", *LICENSES, "unknown"),
 }
 """By field: its choices, in the order of the menu."""
 OPEN_MENUS = frozenset({"license"})
 """Menus that take other texts as well."""
+CHIPS = frozenset({"purpose"})
+"""Menus whose choices all stand on the page."""
 
 _IN_WORDS: Mapping[str, Callable[[str], str]] = {"model": model_in_words, "gpu": machine_in_words}
 
@@ -170,7 +172,7 @@ FORMS: Mapping[str, Form] = {
         machine=(*_MEMORY, "usd_per_kwh"),
     ),
     "reverse": Form(
-        ModelsRequest, ("gpu", "context"), ("model_task", "license", "live"), machine=_MACHINE
+        ModelsRequest, ("gpu", "context"), ("purpose", "license", "live"), machine=_MACHINE
     ),
 }
 """By tab, in the order of the page. A field that is named here stands on the page."""

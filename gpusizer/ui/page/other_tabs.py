@@ -18,7 +18,7 @@ from gpusizer.ui.presenters.log import log_html
 from gpusizer.ui.presenters.models_for import columns, copies_html, models_for_html
 from gpusizer.ui.presenters.pieces.errors import error_html
 from gpusizer.ui.presenters.pieces.frame import waiting_html
-from gpusizer.ui.presenters.pieces.grid import grid_value
+from gpusizer.ui.presenters.pieces.grid import grid_update, grid_value
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.training import training_html
 from gpusizer.ui.server.answer_cache import ForVisitor
@@ -105,8 +105,8 @@ class Questions(Listening):
         else:
             answer, copies = models_for_html(result, self.words), copies_html(result, self.words)
             if result.rows:
-                rows = grid_value(columns(result.request.gpu), result.rows, self.words)
-                models = gr.update(value=rows, visible=True)
+                shown_columns = columns(result.request.gpu, result.request.work)
+                models = gr.update(**grid_update(shown_columns, result.rows, self.words))
         shown = {"answer": answer, "models": models, "copies": copies}
         yield {"status": "", **shown, "query": query}
 

@@ -7,9 +7,20 @@ from collections.abc import Iterator, Sequence
 from gpusizer.core.units import GIB
 from gpusizer.hub.listed_models import ListedModel
 from gpusizer.memory.workload import DEFAULT_CONTEXT
+from gpusizer.quality.boards import WorkPurpose
 from gpusizer.ui.presenters.conclusion import conclusion_html
+from gpusizer.ui.presenters.model_scores import (
+    ABOUT_BOARDS,
+    boards_html,
+    memory_texts,
+    pace,
+    pace_text,
+    picks_html,
+    quality_cell,
+    quality_share,
+)
 from gpusizer.ui.presenters.pieces.addresses import question_href
-from gpusizer.ui.presenters.pieces.grid import Column, known, marked, named, numbers
+from gpusizer.ui.presenters.pieces.grid import Column, amount_cell, marked, named, numbers
 from gpusizer.ui.presenters.pieces.html import Html, bullets, el, fold, join, section
 from gpusizer.ui.presenters.pieces.losses import configuration
 from gpusizer.ui.presenters.pieces.marks import verdict_badge
@@ -20,16 +31,35 @@ from gpusizer.usecases.models_for.models_answer import ModelsFor, RunsOn
 from gpusizer.usecases.models_for.ordering import Runs
 
 _BILLION = 10**9
+_OF_TEXT: tuple[WorkPurpose, ...] = ("chat", "code", "agents", "vision")
 
 
 def models_for_html(answer: ModelsFor, words: Words) -> Html:
-    """Write the part above the list: what runs, the order, and the notes."""
+    """Write the part above the list: what runs, the order, and the notes; for a purpose three
+    models to pick from."""
+    purpose, gpu = answer.request.work, answer.request.gpu
+    hrefs = {
+        row.runs.profile.repo_id: _address(row.runs.profile.repo_id, gpu, words, row.context)
+        for row, _ in answer.picked
+    }
+    notes = [note for note in answer.notes if not note.code.startswith(ABOUT_BOARDS)]
+    if purpose is None:
+        order = el(
+            "p", words("reverse.order", source=_source(answer.now, words)), class_="gs-order"
+        )
+    else:
+        order = boards_html(answer, purpose, words)
     return section(
         "reverse",
-        conclusion_html(answer.conclusion, words),
-        el("p", words("reverse.order", source=_source(answer.now, words)), class_="gs-order"),
-        words.listed(answer.notes, "gs-notes"),
-        _newcomers(answer.newcomers, answer.request.gpu, words),
+        conclusion_html(
+            answer.conclusion,
+            words,
+            elsewhere=[why for _, why in answer.picked],
+            beside=picks_html(answer, hrefs, words),
+        ),
+        order,
+        words.listed(notes, "gs-notes"),
+        _newcomers(answer.newcomers, gpu, words),
         None if answer.rows else el("p", words("reverse.nothing"), class_="gs-empty"),
     )
 
@@ -74,26 +104,43 @@ def _newcomer_facts(model: ListedModel, words: Words) -> Iterator[str]:
         yield model.license
 
 
-def columns(gpu: str) -> tuple[Column[RunsOn], ...]:
-    """Return the columns of families that run, each by a link to its answer on the same GPU."""
-    return (
-        marked(
-            "model",
-            lambda row: row.runs.profile.repo_id,
-            lambda row, words: _model(row, gpu, words),
-        ),
-        numbers("size", lambda row: row.runs.profile.parameters, Words.count, _BILLION, 3),
-        marked(
-            "verdict",
-            lambda row: row.runs.verdict.place,
-            lambda row, words: verdict_badge(row.runs.verdict, words, f"how_{row.runs.how}"),
-        ),
-        numbers("headroom", lambda row: row.fit.headroom_bytes, Words.gib, GIB, 2),
-        Column("speed", _speed, _speed_text),
-        numbers("max_context", lambda row: row.max_context, Words.whole),
-        Column("released", _day, _month),
-        numbers("downloads", lambda row: row.family.use.downloads, Words.count),
+def columns(gpu: str, purpose: WorkPurpose | None = None) -> tuple[Column[RunsOn], ...]:
+    """Return the columns of families that run, each by a link to its answer on the same GPU; the
+    first three are those that a phone shows."""
+    model: Column[RunsOn] = marked(
+        "model",
+        lambda row: row.runs.profile.repo_id,
+        lambda row, words: _model(row, gpu, words),
     )
+    speed = Column("speed" if purpose in (None, *_OF_TEXT) else "pace", pace, pace_text)
+    context: Column[RunsOn] = numbers("max_context", lambda row: row.max_context, Words.whole)
+    quality = marked("purpose_quality", quality_share, quality_cell, width=210)
+    verdict: Column[RunsOn] = marked(
+        "verdict",
+        lambda row: row.runs.verdict.place,
+        lambda row, words: verdict_badge(row.runs.verdict, words, f"how_{row.runs.how}"),
+    )
+    memory = marked("memory_used", lambda row: round(row.used_bytes / GIB, 2), _memory, width=140)
+    size: Column[RunsOn] = numbers(
+        "size", lambda row: row.runs.profile.parameters, Words.count, _BILLION, 3
+    )
+    released = Column("released", _day, _month)
+    downloads: Column[RunsOn] = numbers(
+        "downloads", lambda row: row.family.use.downloads, Words.count
+    )
+    first = (model, speed, context)
+    if purpose is None:
+        return (*first, verdict, memory, size, released, downloads)
+    return (*first, quality, memory, verdict, size, released)
+
+
+def _memory(row: RunsOn, words: Words) -> Html:
+    """Write the memory of the fullest device with that of system memory, or what stays free."""
+    amount, *in_ram = memory_texts(row, words) or [DASH]
+    spare = row.spare_bytes
+    if spare is not None and spare >= 0:
+        in_ram = [words("reverse.spare", amount=words.amount(spare))]
+    return amount_cell(amount, *in_ram)
 
 
 def _day(row: RunsOn) -> int | None:
@@ -104,17 +151,6 @@ def _day(row: RunsOn) -> int | None:
 def _month(row: RunsOn, words: Words) -> str:
     created = row.family.use.created
     return DASH if created is None else f"{created:%Y-%m}"
-
-
-def _speed(row: RunsOn) -> float | None:
-    """The likely tokens/s, or the most that the disk allows; None where neither is known."""
-    likely = None if row.decode is None else row.decode.likely
-    return row.runs.most_tokens_per_second or likely
-
-
-def _speed_text(row: RunsOn, words: Words) -> str:
-    speed = known(_speed(row), words.speed)
-    return speed if row.runs.most_tokens_per_second is None else f"≤ {speed}"
 
 
 def _model(row: RunsOn, gpu: str, words: Words) -> Html:

@@ -70,9 +70,10 @@ MODELS_FOR_GPU = Endpoint(
     name="models_for_gpu",
     command="models-for",
     summary="Models worth running on a GPU or a machine, one row per family and size, the best"
-    " first: fits, recent, used, large; with quantization, context, speed and copies.",
+    " first: fits, recent, used, large; for a purpose by what independent boards measured, with"
+    " three picks; with quantization, context, speed and copies.",
     parameters=(
-        *("gpu", "model_task", "context", "concurrency", "quant", "models", "top"),
+        *("gpu", "purpose", "model_task", "context", "concurrency", "quant", "models", "top"),
         *("license", "live"),
     ),
     needed=("gpu",),

@@ -23,7 +23,7 @@ _EXAMPLES = {
     "train": "model=Qwen/Qwen3-8B&method=qlora&gpu=4090",
     "compare": "gpus=4090,2x3090&model=Qwen/Qwen3-32B",
     "gpus": "query=rtx+40",
-    "models-for": "gpu=4090&model_task=text",
+    "models-for": "gpu=4090&purpose=code",
 }
 _LANGUAGE = FieldDescription(
     name="lang",

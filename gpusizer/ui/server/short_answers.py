@@ -14,6 +14,7 @@ from gpusizer.core.printable import json_text
 from gpusizer.usecases.contract.answers import (
     CompareAnswer,
     GpusAnswer,
+    ListedFamilyJson,
     ModelsAnswer,
     SizeAnswer,
     TrainAnswer,
@@ -130,16 +131,23 @@ def _list(answer: GpusAnswer) -> Json:
 def _models_for(answer: ModelsAnswer) -> Json:
     head = ("schema_version", "gpu", "gpu_name", "count", "order", "considered", "found")
     models = [
-        _chosen(model, _LISTED_MODEL) | {"copies": len(model["copies"])}
+        _chosen(model, _LISTED_MODEL) | _scored(model) | {"copies": len(model["copies"])}
         for model in answer["models"]
     ]
+    purpose = answer["purpose"]
     said = {"answer": _answer(answer["answer"])}
     return {
         **said,
         **_chosen(answer, head),
+        **({} if purpose is None else {"purpose": _chosen(purpose, ("name", "picks"))}),
         "models": models,
         "caveats": _caveats(None, answer["notes"]),
     }
+
+
+def _scored(model: ListedFamilyJson) -> Json:
+    """What boards say of a model, where the question names a purpose."""
+    return {} if model["scores"] is None else {"scores": model["scores"]}
 
 
 SHORT_FORMS: Mapping[str, ShortForm] = {

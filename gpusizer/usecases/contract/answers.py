@@ -11,6 +11,7 @@ from gpusizer.core.messages import NoteValue
 from gpusizer.hub.card_statements import EngineCommand, Kind, ListedQuantization, ModelCardStatement
 from gpusizer.hub.listed_models import QuantizedRepo
 from gpusizer.memory.workload import Workload
+from gpusizer.quality.boards import Group, WorkPurpose
 from gpusizer.training.ladder import Most
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.usecases.contract.objects import (
@@ -301,6 +302,29 @@ FamilyJson = Annotated[
 ]
 
 
+class BoardScoreJson(TypedDict):
+    """What a model reaches on a board, and the share of the board's other open models below."""
+
+    board: str
+    score: float
+    low: float | None
+    high: float | None
+    setting: str
+    share: float | None
+
+
+class ScoresJson(TypedDict):
+    """What the boards of a purpose say of a model."""
+
+    group: Group
+    runs_well: bool
+    leading: BoardScoreJson | None
+    second: BoardScoreJson | None
+    maker: BoardScoreJson | None
+    boards_disagree: bool | None
+    at_full_precision: bool
+
+
 class ListedFamilyJson(RepositoryJson):
     rank: int
     context: int
@@ -311,6 +335,10 @@ class ListedFamilyJson(RepositoryJson):
     prefill_tokens_per_second: BandJson | None
     quality: QualityJson
     choice: list[NoteJson]
+    scores: ScoresJson | None
+    read_tokens_per_second: NotRequired[BandJson]
+    audio_seconds_per_second: NotRequired[BandJson]
+    picture_seconds: NotRequired[BandJson]
     per_gpu_bytes: int
     family: FamilyJson
     copies: list[RepositoryJson]
@@ -348,8 +376,39 @@ ModelsWorkloadJson = Annotated[
         of(list[str], "quant"),
         of(str | None, "model_task"),
         of(list[str] | None, "license"),
+        of(str | None, "purpose"),
     ),
 ]
+
+
+class BoardJson(TypedDict):
+    """A published table of scores, of one version."""
+
+    board: str
+    version: str
+    unit: str
+    higher_is_better: bool
+    setting: str
+    by_maker: bool
+    source_url: str
+    date: str
+    terms: str
+    models: int
+
+
+class PickJson(TypedDict):
+    repo_id: str
+    reason: NoteJson
+
+
+class PurposeJson(TypedDict):
+    """The boards of a purpose, null where there is none, and up to three models to pick from."""
+
+    name: WorkPurpose
+    leading: BoardJson | None
+    second: BoardJson | None
+    makers: BoardJson | None
+    picks: list[PickJson]
 
 
 class ModelsAnswer(TypedDict):
@@ -361,6 +420,7 @@ class ModelsAnswer(TypedDict):
     rig: MachineJson | None
     workload: ModelsWorkloadJson
     order: str
+    purpose: PurposeJson | None
     use: UseJson
     considered: int
     found: int

@@ -91,9 +91,7 @@ def read_name(repo_id: str) -> Name:
     >>> read_name("Qwen/Qwen3-30B-A3B-Thinking-2507")
     Name(stem='qwen3-30b-a3b', kind='thinking', tuning='thinking')
     """
-    name = repo_id.rpartition("/")[2][:_MAX_NAME_CHARS].casefold()
-    name = re.sub(r"(?<=\d)_(?=\d)", ".", name)  # InternVL2_5, Qwen-1_8B
-    words = [word for word in re.split(r"[-_ ]+", name) if word]
+    words = _words_of(repo_id)
     plain: list[str] = []
     kinds: set[Kind] = set()
     for place, word in enumerate(words):
@@ -108,7 +106,30 @@ def read_name(repo_id: str) -> Name:
     order: tuple[Kind, ...] = ("thinking", "base", "instruct")
     tuning: Kind = next((kind for kind in order if kind in kinds), "plain")
     kind: Kind = "quantized" if "quantized" in kinds else tuning
-    return Name("-".join(plain) or name, kind, tuning)
+    return Name("-".join(plain) or "-".join(words), kind, tuning)
+
+
+def unpacked_name(repo_id: str) -> str:
+    """A name without its owner and the words that say how it was packed: a quantized copy has that
+    of its original.
+
+    >>> unpacked_name("unsloth/Meta-Llama-3.1-8B-Instruct-bnb-4bit")
+    'llama-3.1-8b-instruct'
+    """
+    words = _words_of(repo_id)
+    return "-".join(
+        word
+        for place, word in enumerate(words)
+        if not (_PACKED.fullmatch(word) or (place and word in _FILLERS))
+        and (place or word not in _PREFIXES)
+    )
+
+
+def _words_of(repo_id: str) -> list[str]:
+    """The words of a name without its owner, in lower case."""
+    name = repo_id.rpartition("/")[2][:_MAX_NAME_CHARS].casefold()
+    name = re.sub(r"(?<=\d)_(?=\d)", ".", name)  # InternVL2_5, Qwen-1_8B
+    return [word for word in re.split(r"[-_ ]+", name) if word]
 
 
 def name_of(profile: ModelProfile) -> Name:

@@ -12,7 +12,7 @@ from gpusizer.core.errors import HubRateLimited, HubUnreachable, ModelUnreadable
 from gpusizer.core.messages import Note
 from gpusizer.core.paths import GENERATED_DIR
 from gpusizer.core.tables import TableRow, read_table
-from gpusizer.fit.demands import READING_SPEED
+from gpusizer.fit.demands import COMFORTABLE_SPEED, READING_SPEED
 from gpusizer.hub.listed_models import ListedModel, Listing, ListTrending
 from gpusizer.model.tasks import task_of_tag
 from gpusizer.usecases.contract.answers import TrendingJson
@@ -156,6 +156,13 @@ ORDER = (
     " first; then the newest"
 )
 """How the list is ordered, in the words that the answer and the help carry."""
+ORDER_OF_PURPOSE = (
+    f"what makes {READING_SPEED:g} tok/s, or is as fast as sound, before what does not; in both"
+    " what the purpose's board measured, by the share of its open models below, ties by speed"
+    f" up to {COMFORTABLE_SPEED:g} tok/s; then"
+    " what a second board alone measured; then what is unmeasured, by classes of size and age"
+)
+"""The same of a list for a purpose."""
 
 
 @dataclass(frozen=True, slots=True)

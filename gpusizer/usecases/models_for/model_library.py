@@ -13,6 +13,7 @@ from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.model.tasks import task_of
 from gpusizer.model.tensor_roles import Kind, Part
+from gpusizer.quality.boards import Boards, embedded_boards
 from gpusizer.usecases.models_for.families import Member, name_of, read_name
 from gpusizer.usecases.models_for.live_use import Uses
 
@@ -63,7 +64,7 @@ class ModelLibrary:
     """Candidates of a shelf; they are profiled on first use and cached.
 
     `read_use` reads the embedded figures of their use, `trending` asks the Hub for those of now;
-    without it no answer is live.
+    without it no answer is live. `read_boards` reads what boards measured.
     """
 
     def __init__(
@@ -71,10 +72,12 @@ class ModelLibrary:
         shelf: Shelf | None = None,
         read_use: Callable[[], Uses] = dict,
         trending: ListTrending | None = None,
+        read_boards: Callable[[], Boards] = embedded_boards,
     ) -> None:
         self._shelf = shelf
         self._profiles: dict[str, ModelProfile] = {}
         self._read_use = read_use
+        self._read_boards = read_boards
         self.trending = trending
 
     @cached_property
@@ -122,3 +125,8 @@ class ModelLibrary:
     def uses(self) -> Uses:
         """How much repositories are used, as the embedded table says."""
         return self._read_use()
+
+    @cached_property
+    def boards(self) -> Boards:
+        """What boards measured of models."""
+        return self._read_boards()

@@ -11,7 +11,7 @@ from gpusizer.advice.conclusion.clauses import Conclusion, machine_name, names, 
 from gpusizer.advice.weighed import weighed
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note, NoteValue
-from gpusizer.core.units import significant
+from gpusizer.core.units import GIB, significant
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.machine import Machine
@@ -19,11 +19,26 @@ from gpusizer.fit.user_speed import one_prompt_rate, one_user_rate
 from gpusizer.hub.listed_models import ListedModel
 from gpusizer.launch.llama_cpp import machine_flags
 from gpusizer.model.tasks import TASKS
+from gpusizer.quality.boards import LEADING, MAKERS, SECOND, Boards, BoardScore
 from gpusizer.speed import Rate
 from gpusizer.usecases.contract.answers import ModelsAnswer
 from gpusizer.usecases.gpu_json import machine_json
-from gpusizer.usecases.json_shapes import SCHEMA_VERSION, Answered, Json, fields_of, parts
-from gpusizer.usecases.models_for.live_use import ORDER, UseNow, Uses, newcomer_json
+from gpusizer.usecases.json_shapes import (
+    SCHEMA_VERSION,
+    Answered,
+    Json,
+    fields_of,
+    parts,
+    rounded,
+)
+from gpusizer.usecases.models_for.by_purpose import Scored
+from gpusizer.usecases.models_for.live_use import (
+    ORDER,
+    ORDER_OF_PURPOSE,
+    UseNow,
+    Uses,
+    newcomer_json,
+)
 from gpusizer.usecases.models_for.models_request import ModelsRequest
 from gpusizer.usecases.models_for.ordering import Family, Runs, use_of
 
@@ -39,6 +54,8 @@ class ModelsFor(Answered[ModelsAnswer]):
         unread: IDs that could not be read, and why.
         now: the figures of use that the order goes by.
         newcomers: models that trend on the Hub and are not stored.
+        boards: whose scores are shown of a purpose.
+        picked: of a purpose, up to three models with the reason for each.
         notes: what the reader must know about the answer.
     """
 
@@ -51,6 +68,8 @@ class ModelsFor(Answered[ModelsAnswer]):
     unread: tuple[tuple[str, GpusizerError], ...]
     now: UseNow
     newcomers: tuple[ListedModel, ...]
+    boards: Boards
+    picked: tuple[tuple[RunsOn, Note], ...]
     notes: tuple[Note, ...]
 
     @property
@@ -60,8 +79,12 @@ class ModelsFor(Answered[ModelsAnswer]):
 
     @property
     def conclusion(self) -> Conclusion:
-        """How many models run, and the first of them."""
-        return models(machine_name(self.machine), self.considered, len(self.found), self.rows)
+        """How many models run, and the first of them, or those to pick from."""
+        picked = [why for _, why in self.picked]
+        hardware, found = machine_name(self.machine), len(self.found)
+        if self.is_rig and self.machine.gpus and self.machine.ram_bytes:
+            hardware += f" + {self.machine.ram_bytes / GIB:g} GB RAM"
+        return models(hardware, self.considered, found, self.rows, picked, self.request.purpose)
 
     def shape(self) -> Json:
         """The contract's object.
@@ -77,9 +100,11 @@ class ModelsFor(Answered[ModelsAnswer]):
         what the fullest device has to spare; `max_context` tokens of one sequence, and
         `max_concurrency` sequences of this context, that surely fit; rates are null where unknown.
         `created`, `downloads` (30 days), `likes` and `trending_score` are the Hub's, of the day
-        `use_as_of`, null where unknown; `use` says whether they are live. `by_task` counts all that
-        run, and names the first in order. `trending` names what trends on the Hub
-        and is not stored. `unread` lists IDs asked for without an answer.
+        `use_as_of`, null where unknown; `use` says whether they are live. With a purpose `purpose`
+        names its boards and up to three models with a reason, and `scores` of a model says what
+        boards measured: the `share` of the board's other open models below, never averaged.
+        `by_task` counts all that run, and names the first in order. `trending` names what trends on
+        the Hub and is not stored. `unread` lists IDs asked for without an answer.
         """
         request, machine = self.request, self.machine
         gpu = None if self.is_rig else machine.gpu
@@ -96,8 +121,10 @@ class ModelsFor(Answered[ModelsAnswer]):
                 "quant": request.quants,
                 "model_task": request.task or None,
                 "license": request.licenses or None,
+                "purpose": request.work,
             },
-            "order": ORDER,
+            "order": ORDER if request.work is None else ORDER_OF_PURPOSE,
+            "purpose": self._purpose,
             "use": self.now,
             "considered": self.considered,
             "found": len(self.found),
@@ -111,6 +138,19 @@ class ModelsFor(Answered[ModelsAnswer]):
             ],
             "notes": self.notes,
         }
+
+    @property
+    def _purpose(self) -> Json | None:
+        """The boards of the purpose and what is picked; None without a purpose."""
+        purpose = self.request.work
+        if purpose is None:
+            return None
+        named = {"leading": LEADING, "second": SECOND, "makers": MAKERS}
+        boards = {role: self.boards.board(of.get(purpose)) for role, of in named.items()}
+        picked = [
+            {"repo_id": row.runs.profile.repo_id, "reason": reason} for row, reason in self.picked
+        ]
+        return {"name": purpose, **boards, "picks": picked}
 
     @property
     def by_task(self) -> Json:
@@ -136,6 +176,8 @@ def _row_json(row: RunsOn, uses: Uses, *, on_rig: bool) -> Json:
         "prefill_tokens_per_second": row.prefill,
         "quality": quality_at(fit.estimate),
         "choice": weighed(runs.study, fit.way),
+        "scores": row.scored and _scores_json(row.scored),
+        **_pace_json(row.scored),
         "per_gpu_bytes": fit.way.fullest_gpu_bytes,
         "family": {
             "name": family.name,
@@ -148,10 +190,40 @@ def _row_json(row: RunsOn, uses: Uses, *, on_rig: bool) -> Json:
         return facts
     return {
         **facts,
-        "ram_bytes": arranged.host.total.likely if arranged else fit.estimate.host_bytes,
+        "ram_bytes": row.ram_bytes,
         "disk": arranged and arranged.disk,
         "flags": machine_flags(runs.study.workload, runs.way),
     }
+
+
+def _scores_json(scored: Scored) -> Json:
+    """What boards say of a model, and whether they measured another precision of it."""
+    measured = scored.measured
+    roles = {role: getattr(measured, role) for role in ("leading", "second", "maker")}
+    return {
+        **parts(measured, "group"),
+        **parts(scored, "runs_well"),
+        **{role: score and _score_json(score) for role, score in roles.items()},
+        **parts(measured, "boards_disagree"),
+        **parts(scored, "at_full_precision"),
+    }
+
+
+def _pace_json(scored: Scored | None) -> Json:
+    """How fast a model that writes no text is, in the unit that such models are counted in."""
+    if scored is None or scored.pace is None:
+        return {}
+    of_task = {
+        "embedding": ("read_tokens_per_second", scored.pace),
+        "speech": ("audio_seconds_per_second", scored.pace),
+        "image": ("picture_seconds", scored.picture_seconds),
+    }
+    return dict([of_task[scored.runs.task]] if scored.runs.task in of_task else [])
+
+
+def _score_json(score: BoardScore) -> Json:
+    shown = parts(score, "score", "low", "high", "setting")
+    return {"board": score.board.board, **shown, "share": rounded(score.share)}
 
 
 def _runs_json(runs: Runs, uses: Uses) -> Json:
@@ -179,6 +251,7 @@ class RunsOn:
     """A family that runs, what fits beside its head, and how fast that is.
 
     Attributes:
+        scored: what boards say of its head for a purpose, and its speed; None without one.
         max_context: tokens of the longest sequence that surely fits.
         most_users: sequences of this context that surely fit at once.
     """
@@ -190,19 +263,37 @@ class RunsOn:
     prefill: Rate | None
     max_context: int | None
     most_users: float | None
+    scored: Scored | None = None
 
     @classmethod
-    def of(cls, rank: int, family: Family) -> RunsOn:
+    def of(cls, rank: int, family: Family, scored: Scored | None = None) -> RunsOn:
         """The row of a family, with the figures that only shown rows have."""
         study, way = family.head.study, family.head.way
         fit = Fit.of(study, way)
         rates, limits = (one_user_rate(study, way), one_prompt_rate(study, way)), Limits(study, fit)
-        return cls(rank, family, fit, *rates, limits.context, limits.users)
+        return cls(rank, family, fit, *rates, limits.context, limits.users, scored)
 
     @property
     def runs(self) -> Runs:
         """The model that stands for the family."""
         return self.family.head
+
+    @property
+    def ram_bytes(self) -> int:
+        """Of the model in system memory."""
+        arranged = self.runs.way.arranged
+        return arranged.host.total.likely if arranged else self.fit.estimate.host_bytes
+
+    @property
+    def spare_bytes(self) -> int | None:
+        """To spare on the fullest device; None where a part of the model is left to system memory,
+        and where it is not known."""
+        return self.fit.headroom_bytes if self.runs.verdict.all_on_gpu else None
+
+    @property
+    def used_bytes(self) -> int:
+        """Of the fullest device and of system memory together."""
+        return self.fit.way.fullest_gpu_bytes + self.ram_bytes
 
     @property
     def context(self) -> int:
@@ -213,15 +304,27 @@ class RunsOn:
 _NAMED = 3
 
 
-def models(hardware: str, considered: int, found: int, rows: Sequence[RunsOn]) -> Conclusion:
-    """The first rows of an answer; `hardware` is what was asked about."""
+def models(
+    hardware: str,
+    considered: int,
+    found: int,
+    rows: Sequence[RunsOn],
+    picked: Sequence[Note] = (),
+    work: str = "",
+) -> Conclusion:
+    """The first rows of an answer, or what is `picked` for some `work`; `hardware` is what was
+    asked about."""
     first = rows[:_NAMED]
     fields: dict[str, NoteValue] = {"hardware": hardware, "found": found, "considered": considered}
     if not first:
         return Conclusion("models", (Note("answer_runs_nothing", **fields),), (), fields)
     named = names([short_name(row.runs.profile) for row in first])
     said = (Note("answer_runs", **fields), Note("answer_runs_first", models=named))
-    facts = {**fields, "first": first[0].runs.profile.repo_id}
+    facts: dict[str, NoteValue] = {**fields, "first": first[0].runs.profile.repo_id}
+    if picked:
+        model = picked[0].fields["model"]
+        suggested = Note("answer_suggests", work=work, hardware=hardware, model=model)
+        return Conclusion("models", (suggested, said[0]), tuple(picked), facts)
     return Conclusion("models", said, tuple(map(_row, first)), facts)
 
 

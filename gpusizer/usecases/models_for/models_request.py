@@ -8,11 +8,12 @@ from typing import Annotated, ClassVar, Self
 from pydantic import AfterValidator, Field
 
 from gpusizer.core.request_model import fields_of, is_empty
-from gpusizer.core.validation import Flag, Refused, Text, Texts, Unit, fail
+from gpusizer.core.validation import Flag, OneOf, Refused, Text, Texts, Unit, fail
 from gpusizer.fit.machine_words import is_rig
 from gpusizer.gpus.names import parse_gpu_request
 from gpusizer.model.tasks import TASKS
-from gpusizer.usecases.models_for.live_use import ORDER
+from gpusizer.quality.boards import PURPOSES, WorkPurpose
+from gpusizer.usecases.models_for.live_use import ORDER, ORDER_OF_PURPOSE
 from gpusizer.usecases.requests.request_fields import (
     CostFields,
     FilterFields,
@@ -29,6 +30,16 @@ def _read_task(text: str) -> str:
     if task and task not in TASKS:
         raise Refused("not_one_of", choices=", ".join(TASKS))
     return task
+
+
+_SPELLINGS = {
+    "coding": "code",
+    "agent": "agents",
+    "embedding": "embeddings",
+    "images": "pictures",
+    "picture": "pictures",
+    "image": "pictures",
+}
 
 
 def _once(texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -54,6 +65,11 @@ class ModelsRequest(QuantFields, GpuFields, RigFields, WorkloadFields, FilterFie
     )
     models: Annotated[Texts, AfterValidator(_once), Unit("IDS")] = Field(
         (), description="model IDs to look at; without them those that come with gpusizer"
+    )
+    purpose: Annotated[str, OneOf(PURPOSES, _SPELLINGS)] = Field(
+        "",
+        description="what it is for: models for it alone, with what boards measured of them,"
+        f" ordered by {ORDER_OF_PURPOSE}",
     )
     task: Annotated[Text, AfterValidator(_read_task), Unit("TASK")] = Field(
         "", alias="model_task", description=f"only models for {', '.join(TASKS)}"
@@ -81,6 +97,11 @@ class ModelsRequest(QuantFields, GpuFields, RigFields, WorkloadFields, FilterFie
         description="order by what is used now: asks the Hub's listing, in one request; else, and"
         " where that fails, the embedded figures count, with their date",
     )
+
+    @property
+    def work(self) -> WorkPurpose | None:
+        """What the models are for; None where nothing is said."""
+        return next((purpose for purpose in PURPOSES if purpose == self.purpose), None)
 
     @property
     def gpu(self) -> str:

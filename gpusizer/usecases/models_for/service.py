@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 from gpusizer.core.errors import GpusizerError, ModelUnreadable
 from gpusizer.core.messages import Note
@@ -18,15 +19,19 @@ from gpusizer.hub.model_ref import ModelRef
 from gpusizer.memory.engines import find_engine
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tasks import Task, task_of
+from gpusizer.quality.boards import LEADING, MAKERS, SECOND, Boards, WorkPurpose
+from gpusizer.usecases.models_for.by_purpose import TASKS_OF, Scored, credited, ordered_for
 from gpusizer.usecases.models_for.live_use import UseNow, months_of, newcomers_for, use_now
 from gpusizer.usecases.models_for.model_library import CandidateModel, ModelLibrary
 from gpusizer.usecases.models_for.models_answer import ModelsFor, RunsOn
 from gpusizer.usecases.models_for.models_request import ModelsRequest
 from gpusizer.usecases.models_for.ordering import (
+    Family,
     families_in_order,
     running_on,
     use_of,
 )
+from gpusizer.usecases.models_for.picks import Pickable, picks, worth_picking
 from gpusizer.usecases.requests.selection import asked_quants
 
 ReadProfile = Callable[[str], tuple[ModelProfile, ModelRef]]
@@ -55,36 +60,86 @@ def models_for(
         find_engine(request.workload.engine)
     machine, is_rig = _where(request, catalogue)
     library = library or ModelLibrary()
+    boards = Boards((), ()) if request.work is None else library.boards
     candidates, unread = _candidates(request, library, read, budget)
     with budget.paused():
         stored = [] if request.models else library.candidates
         members = [candidate.member for candidate in (*stored, *candidates)]
         now = use_now(library.uses, members, library.trending, live=request.live)
+    if request.work is not None:
+        tasks = TASKS_OF[request.work]
+        candidates = [item for item in candidates if task_of(item.profile) in tasks]
     candidates, unusual = _people_run(candidates, request, now)
     candidates, license_unknown = _licensed(candidates, request.licenses)
     running = list(running_on(candidates, machine, request, budget))
     folded = request.fold and not request.models
     families = families_in_order(running, candidates, now, folded=folded)
+    scored: Sequence[Scored] = ()
+    if request.work is not None:
+        by_purpose = ordered_for(families, credited(boards, request.work), now.today)
+        families = tuple(family for family, _ in by_purpose)
+        scored = [of_head for _, of_head in by_purpose]
     shown = families[: request.top or None]
+    rows = tuple(
+        RunsOn.of(rank, family, of_head)
+        for rank, (family, of_head) in enumerate(zip_longest(shown, scored[: len(shown)]), start=1)
+    )
     return ModelsFor(
         request=request,
         machine=machine,
         is_rig=is_rig,
         considered=len(candidates),
         families=families,
-        rows=tuple(RunsOn.of(rank, family) for rank, family in enumerate(shown, start=1)),
+        rows=rows,
+        boards=boards,
+        picked=_picked(families, scored, rows),
         unread=unread,
         now=now,
         newcomers=newcomers_for(now, request.task, request.licenses),
         notes=(
             *request.about_machine,
             *now.notes,
+            *_about_boards(request.work, boards),
             *unusual,
             *license_unknown,
             *(machine.notes if is_rig else machine.gpu.statements),
             *_disk(request, machine),
         ),
     )
+
+
+def _picked(
+    families: Sequence[Family], scored: Sequence[Scored], rows: Sequence[RunsOn]
+) -> tuple[tuple[RunsOn, Note], ...]:
+    """The models to pick from, each with the reason, whether or not their rows are shown."""
+    places = worth_picking(scored)
+    found = [
+        rows[at] if at < len(rows) else RunsOn.of(at + 1, families[at], scored[at]) for at in places
+    ]
+    models = [
+        Pickable(scored[at], row.max_context, row.used_bytes, row.family.use.created)
+        for at, row in zip(places, found, strict=True)
+    ]
+    row_of = {id(model): row for model, row in zip(models, found, strict=True)}
+    return tuple((row_of[id(model)], why) for model, why in picks(models))
+
+
+def _about_boards(purpose: WorkPurpose | None, boards: Boards) -> tuple[Note, ...]:
+    """Whose scores an answer shows, of which day and under which terms."""
+    if purpose is None:
+        return ()
+    shown = [boards.board(of.get(purpose)) for of in (LEADING, SECOND, MAKERS)]
+    notes = [
+        Note(
+            "scores_of_makers" if board.by_maker else "scores_of",
+            board=board.board,
+            date=board.date.isoformat(),
+            terms=board.terms,
+        )
+        for board in shown
+        if board is not None
+    ]
+    return (*notes, Note("scores_full_precision")) if notes else (Note("scores_none"),)
 
 
 def _where(request: ModelsRequest, catalogue: Catalogue) -> tuple[Machine, bool]:
@@ -136,7 +191,8 @@ def _people_run(
 ) -> tuple[Sequence[CandidateModel], tuple[Note, ...]]:
     """The candidates that people run at home: those that write text or make pictures, of the last
     years; and how many others are left out. What is asked for by name or task is never."""
-    if request.models or request.task:
+    asked_for = request.work is not None and not TASKS_OF[request.work] <= _RUN_BY_PEOPLE
+    if request.models or request.task or asked_for or request.work == "pictures":
         return candidates, ()
     kept = [
         candidate

@@ -13,7 +13,7 @@ from gradio.components import Component
 from gpusizer.core.messages import Note
 from gpusizer.memory.engines import ENGINES
 from gpusizer.text import Language
-from gpusizer.ui.page.forms import FORMS, MENUS, OPEN_MENUS
+from gpusizer.ui.page.forms import CHIPS, FORMS, MENUS, OPEN_MENUS
 from gpusizer.ui.presenters.pieces.grid import Column, headers
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.server.endpoints import QUEUE
@@ -29,13 +29,12 @@ _CHOICES: Mapping[str, Callable[[str, Words], str]] = {
     "engine": lambda slug, words: ENGINES[slug].name,
     "max_loss": lambda word, words: words.note(Note(f"loss_{word}")),
     "method": lambda method, words: method_name(method),
-    "model_task": lambda task, words: words(f"task.{task}"),
 }
 """By menu: what a choice says, where it is not what a request writes."""
 
 Part = Component | BlockContext
 """What a listener fills: a field, markup or a table; a fold or a column, which opens."""
-Field = gr.Textbox | gr.Number | gr.Checkbox | gr.Dropdown
+Field = gr.Textbox | gr.Number | gr.Checkbox | gr.Dropdown | gr.Radio
 """What a visitor fills in."""
 _Row = TypeVar("_Row")
 
@@ -166,6 +165,8 @@ def field(tab: str, name: str, words: Words) -> Field:
     }
     if name in MENUS:
         choices = [(_choice(name, choice, words), choice) for choice in MENUS[name]]
+        if name in CHIPS:
+            return gr.Radio(choices, value=value, elem_classes=["gs-radio"], **options)
         return gr.Dropdown(choices, value=value, allow_custom_value=name in OPEN_MENUS, **options)
     if kind is bool:
         return gr.Checkbox(value is True, **options)

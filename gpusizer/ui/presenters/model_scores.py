@@ -1,0 +1,149 @@
+"""What boards say of models for a purpose: three picks, a cell of the table, and whose scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gpusizer.advice.conclusion.clauses import short_name
+from gpusizer.core.messages import Note
+from gpusizer.quality.boards import BoardScore, WorkPurpose
+from gpusizer.ui.presenters.pieces.html import Html
+from gpusizer.ui.presenters.pieces.losses import configuration
+from gpusizer.ui.presenters.pieces.number_format import DASH
+from gpusizer.ui.presenters.pieces.templates import render
+from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.usecases.models_for.by_purpose import Scored
+from gpusizer.usecases.models_for.models_answer import ModelsFor, RunsOn
+
+_ROLES: Mapping[str, str] = {
+    "pick_best": "best",
+    "pick_unmeasured": "largest",
+    "pick_fast": "faster",
+    "pick_fast_unmeasured": "faster",
+    "pick_newer": "newer",
+    "pick_new": "newer",
+    "pick_longest_good": "longer",
+    "pick_longest_unmeasured": "longer",
+    "pick_smallest_good": "smaller",
+    "pick_smallest_unmeasured": "smaller",
+}
+"""What a card says above the name, by the code of the reason."""
+ABOUT_BOARDS = "scores_"
+"""What codes of notes about boards begin with."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pick:
+    role: str
+    name: str
+    href: str
+    reason: str
+    speed: str
+    memory: str
+    context: str
+    configuration: str
+
+
+def picks_html(answer: ModelsFor, hrefs: Mapping[str, str], words: Words) -> Html | None:
+    """Write the models to pick from as cards, None without any; `hrefs` by ID."""
+    picks = [_pick(row, why, hrefs, words) for row, why in answer.picked]
+    return render("models_picks.html", words, picks=picks) if picks else None
+
+
+def _pick(row: RunsOn, why: Note, hrefs: Mapping[str, str], words: Words) -> _Pick:
+    profile, context = row.runs.profile, row.max_context
+    is_read = row.runs.task not in ("speech", "image")
+    return _Pick(
+        role=_ROLES[why.code],
+        name=short_name(profile),
+        href=hrefs[profile.repo_id],
+        reason=words.note(why),
+        speed=pace_text(row, words, with_unit=True),
+        memory=" + ".join(memory_texts(row, words)),
+        context=words.whole(context) if context and is_read else "",
+        configuration=configuration(row.runs.way.estimate, words),
+    )
+
+
+def boards_html(answer: ModelsFor, purpose: WorkPurpose, words: Words) -> Html:
+    """Write how the list is ordered, and whose scores it shows, of which day and on which terms."""
+    notes = [note for note in answer.notes if note.code.startswith(ABOUT_BOARDS)]
+    found = (answer.boards.board(str(note.fields.get("board"))) for note in notes)
+    boards = [
+        (words.note(note), board and board.source_url)
+        for note, board in zip(notes, found, strict=True)
+    ]
+    known = "unmeasured" if purpose == "pictures" else "board"
+    order = words(f"reverse.order_by_{known}")
+    return render("models_order.html", words, order=order, boards=boards)
+
+
+def quality_share(row: RunsOn) -> float | None:
+    """The percentage of open models below on the leading board; None where that lacks a model."""
+    leading = row.scored.measured.leading if row.scored else None
+    share = leading.share if leading else None
+    return None if share is None else round(100 * share, 1)
+
+
+def quality_cell(row: RunsOn, words: Words) -> Html:
+    """Write the share of open models below on the leading board, and what others say beside it."""
+    scored = row.scored
+    if scored is None:
+        return Html(DASH)
+    leading = scored.measured.leading
+    head = words("quality.unmeasured")
+    if leading is not None:
+        head = words("quality.above", share=_percent(leading, words))
+    elif scored.measured.second is not None:
+        head = words("quality.not_on_board")
+    return render("model_quality.html", words, head=head, lines=list(_lines(scored, words)))
+
+
+def _lines(scored: Scored, words: Words) -> Iterator[str]:
+    measured = scored.measured
+    if measured.second is not None:
+        yield f"{measured.second.board.board}: {_percent(measured.second, words)}"
+    if measured.boards_disagree:
+        yield words("quality.disagree")
+    if measured.maker is not None:
+        said = f"{measured.maker.board.board} {words.number(measured.maker.score, 'g')} %"
+        yield words("quality.maker", score=said)
+    if not scored.runs_well:
+        yield words("quality.slow")
+
+
+def _percent(score: BoardScore, words: Words) -> str:
+    return words.share(score.share or 0.0, 1)
+
+
+def memory_texts(row: RunsOn, words: Words) -> list[str]:
+    """Write the memory of the fullest device, and beside it that of system memory."""
+    host = row.ram_bytes
+    used = row.fit.way.fullest_gpu_bytes
+    texts = [words.amount(used)] if used else []
+    if host and row.runs.way.arranged is not None:
+        texts.append(words("reverse.ram", amount=words.amount(host)))
+    return texts
+
+
+def pace(row: RunsOn) -> float | None:
+    """The likely speed in the unit of the model's kind, or the most that the disk allows."""
+    scored, likely = row.scored, row.decode
+    if scored is not None and scored.runs.task in ("embedding", "speech", "image"):
+        rate = scored.picture_seconds if scored.runs.task == "image" else scored.pace
+        return None if rate is None else rate.likely
+    return row.runs.most_tokens_per_second or (None if likely is None else likely.likely)
+
+
+def pace_text(row: RunsOn, words: Words, *, with_unit: bool = False) -> str:
+    """Write that speed: tokens/s without a unit where the column has it."""
+    speed = pace(row)
+    if speed is None:
+        return DASH
+    of_task = {"speech": "reverse.hears", "image": "reverse.draws", "embedding": "reverse.reads"}
+    key = of_task.get(row.runs.task) if row.scored else None
+    if key is not None:
+        return words(key, speed=words.speed(speed))
+    most = "" if row.runs.most_tokens_per_second is None else "≤ "
+    return most + (words.rate(speed) if with_unit else words.speed(speed))
