@@ -151,7 +151,7 @@ class Measured:
 UNMEASURED = Measured()
 
 
-class Boards:
+class ScoreBoards:
     """Scores by board and model."""
 
     def __init__(self, boards: Iterable[Board], scores: Iterable[BoardScore]) -> None:
@@ -235,7 +235,7 @@ def in_order(
     return ordered
 
 
-def load_boards(folder: Path = DATA_DIR) -> Boards:
+def load_boards(folder: Path = DATA_DIR) -> ScoreBoards:
     """Read the embedded tables. Raises MalformedTable."""
     boards = {b.board: b for b in read_table(folder / BOARDS_FILE, _board, BOARD_COLUMNS)}
 
@@ -243,11 +243,11 @@ def load_boards(folder: Path = DATA_DIR) -> Boards:
         board = boards[row.one_of("board", tuple(boards))]
         return row.record(BoardScore, board=board, share=None)
 
-    return Boards(boards.values(), read_table(folder / SCORES_FILE, score, SCORE_COLUMNS))
+    return ScoreBoards(boards.values(), read_table(folder / SCORES_FILE, score, SCORE_COLUMNS))
 
 
 @cache
-def embedded_boards() -> Boards:
+def embedded_boards() -> ScoreBoards:
     """The tables that ship, read once."""
     return load_boards()
 

@@ -19,8 +19,8 @@ from gpusizer.quality.boards import (
     PURPOSES,
     SECOND,
     Board,
-    Boards,
     BoardScore,
+    ScoreBoards,
     embedded_boards,
     in_order,
     load_boards,
@@ -45,14 +45,14 @@ def score(
     return BoardScore(on or board(), model_id, points, low, high, "as served")
 
 
-def share_of(boards: Boards, model_id: str, name: str = CHAT) -> float | None:
+def share_of(boards: ScoreBoards, model_id: str, name: str = CHAT) -> float | None:
     found = boards.score(name, model_id)
     assert found is not None
     return found.share
 
 
 def test_a_share_counts_the_other_models_below() -> None:
-    boards = Boards([board()], [score(f"org/m{i}", i) for i in (1, 2, 2, 3, 4)])
+    boards = ScoreBoards([board()], [score(f"org/m{i}", i) for i in (1, 2, 2, 3, 4)])
     assert share_of(boards, "ORG/M4") == 1.0
     assert share_of(boards, "org/m1") == 0.0
     assert share_of(boards, "org/m2") == pytest.approx(1 / 3), "equal ones are not below"
@@ -60,19 +60,19 @@ def test_a_share_counts_the_other_models_below() -> None:
 
 def test_where_less_is_better_the_least_is_above_all() -> None:
     errors = board(more_is_better=False)
-    boards = Boards([errors], [score(f"org/m{i}", i, on=errors) for i in (5, 10, 20)])
+    boards = ScoreBoards([errors], [score(f"org/m{i}", i, on=errors) for i in (5, 10, 20)])
     assert [share_of(boards, f"org/m{i}") for i in (5, 10, 20)] == [1.0, 0.5, 0.0]
 
 
 def test_the_best_setting_of_a_model_counts_once() -> None:
-    boards = Boards([board()], [score("org/a", 1), score("org/A", 9), score("org/b", 5)])
+    boards = ScoreBoards([board()], [score("org/a", 1), score("org/A", 9), score("org/b", 5)])
     found = boards.score(CHAT, "org/a")
     assert found is not None and (found.score, found.share, found.board.models) == (9, 1.0, 2)
 
 
 def test_a_makers_figure_has_no_share() -> None:
     own = board(by_maker=True)
-    boards = Boards([own], [score("org/a", 1, on=own), score("org/b", 2, on=own)])
+    boards = ScoreBoards([own], [score("org/a", 1, on=own), score("org/b", 2, on=own)])
     assert share_of(boards, "org/b") is None
 
 
@@ -80,7 +80,7 @@ def test_a_model_is_of_the_first_board_that_has_it() -> None:
     second = board(SECOND_OF_CHAT)
     scores = [*(score(f"org/m{i}", i) for i in range(5)), score("org/m0", 9, on=second)]
     scores += [score("org/new", 5, on=second), score("org/m4", 7, on=second)]
-    boards = Boards([board(), second], scores)
+    boards = ScoreBoards([board(), second], scores)
     measured = {name: boards.measured("chat", f"org/{name}") for name in ("m4", "m0", "new", "no")}
     groups = {name: found.group for name, found in measured.items()}
     assert groups == {"m4": "leading", "m0": "leading", "new": "second", "no": "unmeasured"}
@@ -91,7 +91,7 @@ def test_a_model_is_of_the_first_board_that_has_it() -> None:
 
 
 def test_a_relative_lends_no_score() -> None:
-    boards = Boards([board()], [score("org/m-8B", 1), score("org/m-8B-Instruct", 2)])
+    boards = ScoreBoards([board()], [score("org/m-8B", 1), score("org/m-8B-Instruct", 2)])
     assert boards.score(CHAT, "org/m-8B-Thinking") is None
 
 

@@ -12,7 +12,15 @@ from gpusizer.cli.summary import models_summary
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.units import GIB
 from gpusizer.fit.demands import READING_SPEED
-from gpusizer.quality.boards import GROUPS, LEADING, PURPOSES, SECOND, Board, Boards, BoardScore
+from gpusizer.quality.boards import (
+    GROUPS,
+    LEADING,
+    PURPOSES,
+    SECOND,
+    Board,
+    BoardScore,
+    ScoreBoards,
+)
 from gpusizer.text import LANGUAGES, Language, say_note
 from gpusizer.ui.presenters.model_scores import quality_cell
 from gpusizer.ui.presenters.models_for import columns, models_for_html
@@ -42,11 +50,11 @@ def score(name: str, model_id: str, points: float, by_maker: bool = False) -> Bo
     return BoardScore(board(name, by_maker=by_maker), model_id, points, None, None, "<b>as served")
 
 
-def boards_of(*scores: BoardScore) -> Boards:
-    return Boards({one.board.board: one.board for one in scores}.values(), scores)
+def boards_of(*scores: BoardScore) -> ScoreBoards:
+    return ScoreBoards({one.board.board: one.board for one in scores}.values(), scores)
 
 
-def ask(boards: Boards, **fields: object) -> ModelsFor:
+def ask(boards: ScoreBoards, **fields: object) -> ModelsFor:
     """An answer from the embedded models by boards made by hand."""
     base = embedded_sizer()
     library = ModelLibrary(None, lambda: base.library.uses, None, lambda: boards)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gpusizer.core.units import GIB
+from gpusizer.fit.verdict import Verdict
 from gpusizer.hub.listed_models import ListedModel
 from gpusizer.memory.workload import DEFAULT_CONTEXT
 from gpusizer.quality.boards import WorkPurpose
@@ -131,7 +132,7 @@ def columns(gpu: str, purpose: WorkPurpose | None = None) -> tuple[Column[RunsOn
     first = (model, speed, context)
     if purpose is None:
         return (*first, verdict, memory, size, released, downloads)
-    return (*first, quality, memory, verdict, size, released)
+    return (*first, quality, memory, size, released)
 
 
 def _memory(row: RunsOn, words: Words) -> Html:
@@ -140,6 +141,8 @@ def _memory(row: RunsOn, words: Words) -> Html:
     spare = row.spare_bytes
     if spare is not None and spare >= 0:
         in_ram = [words("reverse.spare", amount=words.amount(spare))]
+    if row.runs.verdict is Verdict.TIGHT:
+        in_ram.append(words.verdict(row.runs.verdict.value))
     return amount_cell(amount, *in_ram)
 
 

@@ -25,8 +25,8 @@ from gpusizer.model.tasks import Task
 from gpusizer.quality.boards import (
     GROUPS,
     UNMEASURED,
-    Boards,
     Measured,
+    ScoreBoards,
     WorkPurpose,
     in_order,
 )
@@ -119,7 +119,7 @@ ScoredFamily = tuple[Family, Scored]
 """A family, and what is said of its head."""
 
 
-def credited(boards: Boards, purpose: WorkPurpose) -> Callable[[ModelProfile], Measured]:
+def credited(boards: ScoreBoards, purpose: WorkPurpose) -> Callable[[ModelProfile], Measured]:
     """What the boards of a purpose say of a model by its own name; of a quantized copy by that of
     the model it was made of, and never by a relative's."""
     originals = {unpacked_name(model_id): model_id for model_id in boards.model_ids(purpose)}

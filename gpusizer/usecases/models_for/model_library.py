@@ -13,7 +13,7 @@ from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.model.tasks import task_of
 from gpusizer.model.tensor_roles import Kind, Part
-from gpusizer.quality.boards import Boards, embedded_boards
+from gpusizer.quality.boards import ScoreBoards, embedded_boards
 from gpusizer.usecases.models_for.families import Member, name_of, read_name
 from gpusizer.usecases.models_for.live_use import Uses
 
@@ -72,7 +72,7 @@ class ModelLibrary:
         shelf: Shelf | None = None,
         read_use: Callable[[], Uses] = dict,
         trending: ListTrending | None = None,
-        read_boards: Callable[[], Boards] = embedded_boards,
+        read_boards: Callable[[], ScoreBoards] = embedded_boards,
     ) -> None:
         self._shelf = shelf
         self._profiles: dict[str, ModelProfile] = {}
@@ -127,6 +127,6 @@ class ModelLibrary:
         return self._read_use()
 
     @cached_property
-    def boards(self) -> Boards:
+    def boards(self) -> ScoreBoards:
         """What boards measured of models."""
         return self._read_boards()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpusizer.advice.capacity_limits import Limits
@@ -19,7 +19,7 @@ from gpusizer.fit.user_speed import one_prompt_rate, one_user_rate
 from gpusizer.hub.listed_models import ListedModel
 from gpusizer.launch.llama_cpp import machine_flags
 from gpusizer.model.tasks import TASKS
-from gpusizer.quality.boards import LEADING, MAKERS, SECOND, Boards, BoardScore
+from gpusizer.quality.boards import LEADING, MAKERS, SECOND, BoardScore, ScoreBoards
 from gpusizer.speed import Rate
 from gpusizer.usecases.contract.answers import ModelsAnswer
 from gpusizer.usecases.gpu_json import machine_json
@@ -68,7 +68,7 @@ class ModelsFor(Answered[ModelsAnswer]):
     unread: tuple[tuple[str, GpusizerError], ...]
     now: UseNow
     newcomers: tuple[ListedModel, ...]
-    boards: Boards
+    boards: ScoreBoards
     picked: tuple[tuple[RunsOn, Note], ...]
     notes: tuple[Note, ...]
 
@@ -322,10 +322,18 @@ def models(
     said = (Note("answer_runs", **fields), Note("answer_runs_first", models=named))
     facts: dict[str, NoteValue] = {**fields, "first": first[0].runs.profile.repo_id}
     if picked:
-        model = picked[0].fields["model"]
-        suggested = Note("answer_suggests", work=work, hardware=hardware, model=model)
+        suggested = _suggested(picked, {"work": work, "hardware": hardware})
         return Conclusion("models", (suggested, said[0]), tuple(picked), facts)
     return Conclusion("models", said, tuple(map(_row, first)), facts)
+
+
+def _suggested(picked: Sequence[Note], fields: Mapping[str, NoteValue]) -> Note:
+    """The first of what is picked, and what is newer than the board that put it there."""
+    model = picked[0].fields["model"]
+    newer = next((why for why in picked if why.code in ("pick_new", "pick_newer")), None)
+    if newer is None:
+        return Note("answer_suggests", **fields, model=model)
+    return Note("answer_suggests_or", **fields, model=model, newer=newer.fields["model"])
 
 
 def _row(row: RunsOn) -> Note:

@@ -19,7 +19,7 @@ from gpusizer.hub.model_ref import ModelRef
 from gpusizer.memory.engines import find_engine
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tasks import Task, task_of
-from gpusizer.quality.boards import LEADING, MAKERS, SECOND, Boards, WorkPurpose
+from gpusizer.quality.boards import LEADING, MAKERS, SECOND, ScoreBoards, WorkPurpose
 from gpusizer.usecases.models_for.by_purpose import TASKS_OF, Scored, credited, ordered_for
 from gpusizer.usecases.models_for.live_use import UseNow, months_of, newcomers_for, use_now
 from gpusizer.usecases.models_for.model_library import CandidateModel, ModelLibrary
@@ -60,7 +60,7 @@ def models_for(
         find_engine(request.workload.engine)
     machine, is_rig = _where(request, catalogue)
     library = library or ModelLibrary()
-    boards = Boards((), ()) if request.work is None else library.boards
+    boards = ScoreBoards((), ()) if request.work is None else library.boards
     candidates, unread = _candidates(request, library, read, budget)
     with budget.paused():
         stored = [] if request.models else library.candidates
@@ -124,7 +124,7 @@ def _picked(
     return tuple((row_of[id(model)], why) for model, why in picks(models))
 
 
-def _about_boards(purpose: WorkPurpose | None, boards: Boards) -> tuple[Note, ...]:
+def _about_boards(purpose: WorkPurpose | None, boards: ScoreBoards) -> tuple[Note, ...]:
     """Whose scores an answer shows, of which day and under which terms."""
     if purpose is None:
         return ()
