@@ -4,22 +4,33 @@ below it."""
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from gpusizer.advice.conclusion.clauses import Conclusion, told
+from gpusizer.core.messages import Note
 from gpusizer.ui.presenters.pieces.html import Html, bullets, el, join
 from gpusizer.ui.presenters.pieces.words import Words
 
 _DATE = re.compile(r"\b20\d\d(-\d\d){1,2}\b")
 
 
-def conclusion_html(conclusion: Conclusion, words: Words) -> Html:
-    """Write the conclusion, and what was weighed."""
+def conclusion_html(
+    conclusion: Conclusion,
+    words: Words,
+    *,
+    elsewhere: Collection[Note] = (),
+    beside: Html | None = None,
+) -> Html:
+    """Write the conclusion, `beside` it what illustrates it, and what was weighed without the
+    sentences that are written `elsewhere`."""
     rest = told(conclusion.said[1:], words.note)
+    weighed = (note for note in conclusion.weighed if note not in elsewhere)
     return join(
         (
             el("h2", first_sentence(conclusion, words), class_="gs-answer"),
             el("p", unbroken(rest), class_="gs-why") if rest else None,
-            bullets((unbroken(words.note(note)) for note in conclusion.weighed), "gs-weighed"),
+            beside,
+            bullets((unbroken(words.note(note)) for note in weighed), "gs-weighed"),
         )
     )
 
