@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import expect
@@ -9,9 +10,23 @@ from playwright.sync_api import expect
 from tests.api.plain_http import ask
 from tests.browser.axe import serious
 from tests.browser.test_page import Open
-from tests.browser.test_tabs import column, sort
 
 GRID = "#gs-reverse-grid"
+
+
+def column(page: Any, grid: str, index: int) -> list[str]:
+    """Return the texts of a column's cells, from the top row on; all are read at one moment."""
+    cells: list[tuple[int, str]] = page.eval_on_selector_all(
+        f"{grid} [role=row][data-index] > [data-col='{index}']",
+        "cells => cells.map(cell => [Number(cell.parentElement.dataset.index), cell.innerText])",
+    )
+    return [text for _, text in sorted(cells)]
+
+
+def sort(page: Any, grid: str, index: int, order: str) -> None:
+    """Sort a grid by the menu of a column."""
+    page.click(f"{grid} [data-heading='{index}'] [aria-haspopup=menu]")
+    page.get_by_role("menuitem", name=order).click()
 
 
 def test_one_row_for_each_family_with_its_copies_folded(visit: Open) -> None:
