@@ -1,1 +1,1 @@
-"""What the facts of a repository mean: tensors by role, shape of the model, the profile."""
+"""Profile of a model: tensors by role, its architecture and how it is stored."""

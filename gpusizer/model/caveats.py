@@ -1,4 +1,4 @@
-"""What a reader of a profile's numbers must know."""
+"""Caveats of a profile's numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def caveats(
     quantization: StoredQuantization | None,
     pipeline: PipelineShape | None = None,
 ) -> tuple[Note, ...]:
-    """Where the numbers come from, and what they leave out or count that others do not."""
+    """Return notes on the sources of the numbers and on differences from other counts."""
     notes: list[Note] = list(snapshot.notes)
     if any(component.totals for component in snapshot.components):
         notes.append(Note("gated_totals" if snapshot.gated else "sizes_from_files"))

@@ -1,4 +1,4 @@
-"""Doubts: what of a model is not known here, a note each."""
+"""Doubts: a note for each unknown part of a model."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ _PURPOSES = {PURPOSE: "unknown_purpose", SILENT: "silent_purpose"}
 
 
 def doubts(architecture: Architecture | None, pipeline: PipelineShape | None) -> tuple[Note, ...]:
-    """What is not known of a language model's layers, or of a pipeline's classes."""
+    """Return notes on unknown layers of a language model or unknown classes of a pipeline."""
     parts = () if architecture is None else architecture.unknown_parts
     return (*map(_of_part, parts), *_of_pipeline(pipeline))
 
 
 def _of_part(part: str) -> Note:
-    """The note of one of `Architecture.unknown_parts`."""
     if (layers := _LAYERS.fullmatch(part)) is not None:
         count, every, kind = layers.groups()
         if kind == STATE:
@@ -35,7 +34,6 @@ def _of_part(part: str) -> Note:
 
 
 def _of_pipeline(shape: PipelineShape | None) -> Iterator[Note]:
-    """Yield what of a pipeline is not known: what it draws, and the memory of its steps."""
     if shape is not None and shape.unknown_classes:
         code = "unknown_modules" if shape.is_known else "unknown_pipeline"
         yield Note(code, classes=", ".join(shape.unknown_classes))

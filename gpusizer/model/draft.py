@@ -1,4 +1,4 @@
-"""What guesses tokens: a second model, read from its repository, or layers of the model itself."""
+"""Draft models that guess tokens: a second repository, or layers of the model itself."""
 
 from __future__ import annotations
 
@@ -10,26 +10,23 @@ from gpusizer.model.profile import DraftMethod, DraftModel, ModelProfile, build_
 from gpusizer.model.tensor_roles import Kind, Part
 from gpusizer.model.weights import WeightGroup
 
+# Parts of repository names by method, in vLLM's order (`SpeculativeConfig.__post_init__`).
 _BY_NAME: tuple[tuple[str, DraftMethod], ...] = (
     ("eagle-", "eagle"),
     ("eagle3", "eagle3"),
     ("dflash", "dflash"),
 )
-"""What vLLM tells methods by, in this order (`SpeculativeConfig.__post_init__`)."""
+# Parts of class names in configurations, such as LlamaForCausalLMEagle3.
 _BY_CLASS: tuple[tuple[str, DraftMethod], ...] = (
     ("eagle3", "eagle3"),
     ("eagle", "eagle"),
     ("dflash", "dflash"),
 )
-"""The same of the classes that configurations name, such as LlamaForCausalLMEagle3."""
 _MOST_BLOCK_TOKENS = 1024
 
 
 def with_draft(profile: ModelProfile, snapshot: RepoSnapshot) -> ModelProfile:
-    """The profile with a second model that guesses tokens for it.
-
-    Raises what `build_profile` does about the second repository.
-    """
+    """Return the profile with a draft model. Raises the errors of `build_profile`."""
     config = snapshot.components[0].config or {}
     draft = build_profile(snapshot)
     method = method_of(snapshot.repo_id, config.get("architectures"))
@@ -37,7 +34,7 @@ def with_draft(profile: ModelProfile, snapshot: RepoSnapshot) -> ModelProfile:
 
 
 def method_of(repo_id: str, classes: object) -> DraftMethod:
-    """How a repository of this name, and of these classes, guesses tokens.
+    """Return the draft method by repository name, then by class names.
 
     >>> method_of("AngelSlim/Qwen3-8B_eagle3", None), method_of("Qwen/Qwen3-0.6B", None)
     ('eagle3', 'draft_model')
@@ -48,18 +45,17 @@ def method_of(repo_id: str, classes: object) -> DraftMethod:
 
 
 def guesses_itself(profile: ModelProfile) -> bool:
-    """Whether a model has layers of its own that guess tokens (multi-token prediction)."""
+    """Return whether the model has multi-token-prediction layers of its own."""
     return any(map(drafts, profile.groups))
 
 
 def drafts(group: WeightGroup) -> bool:
-    """Whether these weights guess tokens, besides the embedding and the output head, which engines
-    share with the model."""
+    """Return whether these weights belong to a draft layer alone."""
+    # Engines share the embedding and the output head with the model.
     return group.part is Part.MTP and group.kind not in (Kind.EMBEDDING, Kind.OUTPUT)
 
 
 def _length(value: object) -> int | None:
-    """A length of a block as a stranger's configuration names it."""
     if isinstance(value, bool) or not isinstance(value, int):
         return None
     return value if 1 < value <= _MOST_BLOCK_TOKENS else None

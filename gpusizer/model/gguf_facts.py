@@ -1,4 +1,4 @@
-"""What a GGUF repository's file list and the file that was read add to a profile."""
+"""Facts of a GGUF repository's file list and of the file that was read."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _NAMED_PIECES = 6  # quantizations that a note names
 
 
 def ggml_quantization(dtype: str) -> StoredQuantization | None:
-    """How a file is quantized whose weights are mostly of this type, None for plain floats."""
+    """Return the quantization of a file with mostly `dtype` weights, or None for plain floats."""
     return None if dtype in DTYPE_BITS else StoredQuantization("gguf", nominal_bits(dtype))
 
 
 def variant_read(snapshot: RepoSnapshot) -> Variant | None:
-    """The variant whose tensors the snapshot holds."""
+    """Return the variant whose tensors the snapshot holds, or None."""
     paths = [file.path for file in snapshot.components[0].files]
     same = (v for v in snapshot.variants if [file.path for file in v.files] == paths)
     return next(same, None)
 
 
 def projector(snapshot: RepoSnapshot) -> Variant | None:
-    """The projector to load beside the model: 16-bit if there is one, else the smallest."""
+    """Return the projector to load with the model: 16-bit if there is one, else the smallest."""
     projectors = [variant for variant in snapshot.variants if variant.kind == "projector"]
     for name in _PROJECTOR_ORDER:
         for variant in projectors:
@@ -37,7 +37,7 @@ def projector(snapshot: RepoSnapshot) -> Variant | None:
 
 
 def gguf_notes(snapshot: RepoSnapshot) -> list[Note]:
-    """Which file was read, what has to be joined, and what else is needed for images."""
+    """Return notes on the file that was read, pieces to join and the projector for images."""
     notes = []
     models = sum(variant.kind == "quantization" for variant in snapshot.variants)
     path = snapshot.components[0].files[0].path

@@ -1,10 +1,7 @@
-"""Packed checkpoints: from stored tensors to the parameters they hold.
+"""Packed checkpoints: the stated quantization, and tensors that only unpack others."""
 
-Quantizers store several values in one element and add scales, zero points and group
-indices. Here: what the configuration says about that, and which tensors only serve to
-unpack others, by the endings of `packing.toml`; `unpacking.py` gives the packed ones their
-parameters back.
-"""
+# Quantizers store several values in one element and add scales, zero points and group indices,
+# listed by name ending in `packing.toml`. `unpacking.py` returns shapes of unpacked parameters.
 
 from __future__ import annotations
 
@@ -21,10 +18,9 @@ class StoredQuantization:
 
     Attributes:
         method: "gptq", "awq", "bitsandbytes", "fp8", "mxfp4", "nvfp4", "compressed-tensors", …
-        bits: bits of one packed weight, rounded where they vary; None when nothing says it.
-        group_size: weights that share a scale; None where a whole row or block does.
-        fp8_cache: the tool that says the KV cache is to be kept in FP8 ("modelopt",
-            "compressed-tensors"), None where none does.
+        bits: bits of one packed weight, rounded if they vary; None if not stated.
+        group_size: weights that share a scale; None if a whole row or block does.
+        fp8_cache: tool that asks for an FP8 KV cache ("modelopt", "compressed-tensors"), or None.
     """
 
     method: str
@@ -42,11 +38,12 @@ _LOW_BIT_DTYPES = frozenset({"I8", "U8", "U32", "I32", "F8_E4M3", "F8_E5M2", "F4
 
 
 def is_quant_aux(group: TensorGroup, dtypes: Mapping[str, str]) -> bool:
-    """Whether `group` only serves to unpack another tensor.
+    """Return whether `group` only serves to unpack another tensor.
 
-    `dtypes` maps every pattern of the component to its dtype: a suffix counts only when the
-    weight it would belong to is there (a router's `scale` is a parameter, a linear's is not).
+    `dtypes` maps every pattern of the component to its dtype.
     """
+    # A suffix counts only if its weight exists: a router's `scale` is a parameter, a linear's is
+    # not.
     for suffix in _SUFFIXES:
         if not group.pattern.endswith(suffix):
             continue

@@ -1,9 +1,4 @@
-"""Biases that AutoGPTQ adds: rows of zeros beside packed linears that have none.
-
-AutoGPTQ's QuantLinear registers a bias whether or not the linear had one (until version 0.5
-always, later where asked to). Such a bias is storage. It is told from a real one by what the
-configuration and the model's class say about the linear.
-"""
+"""Biases that AutoGPTQ adds: rows of zeros for packed linears that have none."""
 
 from __future__ import annotations
 
@@ -15,6 +10,9 @@ from gpusizer.model.architecture.config import ConfigView, view
 from gpusizer.model.tensor_roles import Kind, Slot
 from gpusizer.model.weights import WeightGroup
 
+# AutoGPTQ's QuantLinear registers a bias even if the linear had none: always until version 0.5,
+# later on request. Such a bias is storage. The configuration and the model's class say which
+# linears have a real one.
 _METHOD = "gptq"
 _BIAS, _PACKED = ".bias", ".qweight"
 _QKV = frozenset({Slot.Q, Slot.K, Slot.V, Slot.QKV})
@@ -42,7 +40,7 @@ _KEYS: tuple[tuple[str, frozenset[Slot], bool], ...] = (
 def without_padding(
     groups: tuple[WeightGroup, ...], config: Config | None, method: str
 ) -> tuple[WeightGroup, ...]:
-    """The groups, with biases that only fill the format marked as storage."""
+    """Return the groups with padding biases marked as storage."""
     if method != _METHOD or config is None:
         return groups
     facts = view(config)
@@ -54,7 +52,7 @@ def without_padding(
 
 
 def _packed_linears(groups: Iterable[WeightGroup]) -> frozenset[tuple[str, str]]:
-    """Component and name of every linear that has a `.qweight`."""
+    # (component, name) of every linear that has a `.qweight`
     return frozenset(
         (group.component, group.pattern.removesuffix(_PACKED))
         for group in groups
@@ -63,10 +61,8 @@ def _packed_linears(groups: Iterable[WeightGroup]) -> frozenset[tuple[str, str]]
 
 
 def _is_padding(group: WeightGroup, facts: ConfigView, packed: frozenset[tuple[str, str]]) -> bool:
-    """Whether a bias stands beside its own packed weight and nothing says that it is real.
-
-    Where neither the configuration nor the class says anything about the linear it counts.
-    """
+    # A bias beside its packed weight is padding only if the configuration or the class denies it;
+    # if neither mentions the linear, the bias is a parameter.
     linear = group.pattern.removesuffix(_BIAS)
     if linear == group.pattern or (group.component, linear) not in packed:
         return False

@@ -1,7 +1,4 @@
-"""Reads a PipelineShape from the configurations of a diffusers repository.
-
-The files are untrusted: absent and absurd values are replaced by the most common ones.
-"""
+"""Reader of a PipelineShape from the configurations of a diffusers repository."""
 
 from __future__ import annotations
 
@@ -22,6 +19,7 @@ from gpusizer.model.pipeline_shape import (
 )
 from gpusizer.model.unet_levels import COUNTED_KIND, unet_levels
 
+# The files are untrusted: absent and absurd values are replaced by the most common ones.
 INDEX = "model_index.json"
 _DEFAULT_PIXELS = 1024
 _LARGEST = 1_000_000  # larger numbers of a configuration are ignored
@@ -29,27 +27,28 @@ _MLP_RATIO = 4.0
 _DEFAULT_TEXT_TOKENS = 512
 _DEFAULT_LATENT_SCALE = 8
 _TEXT_ENCODERS = "text_encoder"
+# Blocks of a transformer. Z-Image refines picture and text separately first, which together costs
+# as much as one block on both.
 _LAYERS = "num_layers", "num_single_layers", "n_layers", "n_refiner_layers"
-"""Blocks of a transformer. Z-Image refines picture and text apart first, together as much as one
-block on both."""
 _UNET_CHANNELS = (320, 640, 1280, 1280)
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineRules:
-    """What a class of pipeline does: one row of `data/pipelines.csv`.
+    """Rules of a class of pipeline: one row of `data/pipelines.csv`.
 
     Attributes:
-        family, forms: the classes that it holds for, one of each form: "Flux" and "- Img2Img" are
-            FluxPipeline and FluxImg2ImgPipeline.
-        word: of the names of repositories that it holds for alone, "" for all: models distilled to
-            few steps without guidance keep the class of those that they come from.
-        guidance_batches: 2 where every step runs with and without the prompt in one batch, None
-            where that is not known.
-        text_tokens: tokens of the prompt, None where not known.
-        width, height, frames: of the default picture or video, None where not known.
-        steps: of the denoiser unless told otherwise, None where not known.
-        passes: times that the denoiser runs one after the other in a step, None for once.
+        family, forms: names of its classes: "Flux" and "- Img2Img" are FluxPipeline and
+            FluxImg2ImgPipeline.
+        word: word in the repository name that the row requires, "" for none. Models distilled to
+            few
+            steps without guidance keep the class of their base model.
+        guidance_batches: 2 if each step runs with and without the prompt in one batch, None if
+            unknown.
+        text_tokens: tokens of the prompt, None if unknown.
+        width, height, frames: of the default picture or video, None if unknown.
+        steps: default steps of the denoiser, None if unknown.
+        passes: consecutive runs of the denoiser in a step, None for one.
         upcasts_vae: a float16 VAE decodes in 32 bits.
     """
 
@@ -67,13 +66,13 @@ class PipelineRules:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The names of the classes."""
+        """Names of the classes."""
         return tuple(f"{self.family}{form.strip('-')}Pipeline" for form in self.forms.split())
 
 
 @cache
 def _rules_by_class() -> Mapping[str, tuple[PipelineRules, ...]]:
-    """The rows of each class, of which those with a word come first."""
+    # rows with a word come first
     rows = read_table(
         DATA_DIR / "pipelines.csv",
         lambda row: row.record(PipelineRules, upcasts_vae=row.flag("upcast_fp16_vae")),
@@ -86,7 +85,7 @@ def _rules_by_class() -> Mapping[str, tuple[PipelineRules, ...]]:
 
 
 def pipeline_shape(snapshot: RepoSnapshot) -> PipelineShape:
-    """The shape of the pipeline in a repository of diffusers."""
+    """Return the shape of the pipeline in a diffusers repository."""
     index = snapshot.extra_configs.get(INDEX) or {}
     kind = _text(index, "_class_name")
     words = {"", *re.split(r"\W|_", snapshot.repo_id.lower())}
@@ -120,14 +119,14 @@ def pipeline_shape(snapshot: RepoSnapshot) -> PipelineShape:
 def _unknown_classes(
     pipeline: str, denoisers: Sequence[Denoiser], decoder: Decoder | None
 ) -> tuple[str, ...]:
-    """Classes whose working memory no table has; `pipeline` is "" where it is known."""
+    # classes whose working memory no table has; `pipeline` is "" if it is known
     names = [pipeline, *(d.kind for d in denoisers if not d.channels)]
     names += [] if decoder is None else [decoder.kind]
     return tuple(dict.fromkeys(n for n in names if n and n not in module_rules()))
 
 
 def _default_side(parts: Sequence[Component], scale: int) -> int:
-    """Pixels of one side: the denoiser's `sample_size` in latents, as the pipelines compute it."""
+    # in pixels: the denoiser's `sample_size` is in latents, as the pipelines compute it
     for part in parts:
         if part.name in ("unet", "transformer"):
             size = _number(part.config or {}, "sample_size", 0)
@@ -183,7 +182,7 @@ def _denoiser(part: Component) -> Denoiser | None:
 
 
 def _patch(config: Config) -> tuple[int, int]:
-    """Latent pixels along one side of a token, and latent frames of it."""
+    # latent pixels along one side of a token, and latent frames of it
     size = config.get("patch_size")
     if isinstance(size, list) and len(size) == 3 and all(isinstance(n, int) for n in size):
         return max(1, size[1]), max(1, size[0])
@@ -247,10 +246,8 @@ def _decoder(part: Component, upcast: bool) -> Decoder | None:
 
 
 def _widest(config: Config, blocks: tuple[int, ...], kind: str) -> int:
-    """Channels at full resolution: what the last block but one leaves the last to narrow.
-
-    LTX and Mochi unfold pixels into the first width; Wan states a base and its multiples.
-    """
+    # Channels at full resolution: the output of the last block but one, which the last narrows. LTX
+    # and Mochi unfold pixels into the first width; Wan states a base and its multiples.
     base = _number(config, "decoder_base_dim", _number(config, "base_dim", 0))
     if base:
         multiples = _numbers(config, "dim_mult") or (1, 2, 4, 4)

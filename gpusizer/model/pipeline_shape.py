@@ -13,18 +13,14 @@ from gpusizer.model.unet_levels import UNetLevel
 
 @dataclass(frozen=True, slots=True)
 class TextEncoder:
-    """A component that reads the prompt: `tokens` of it, whatever its length.
-
-    Attributes:
-        keeps_float32: its output projections stay in 32 bits when it is loaded in float16, as
-            `_keep_in_fp32_modules` of transformers' T5 says.
-    """
+    """A component that reads `tokens` of the prompt, padded to that length."""
 
     component: str
     tokens: int
     hidden: int
     intermediate: int
     heads: int
+    # output projections stay in 32 bits in float16 (`_keep_in_fp32_modules` of transformers' T5)
     keeps_float32: bool
 
 
@@ -34,18 +30,18 @@ class Denoiser:
 
     Attributes:
         kind: class in diffusers.
-        patch, patch_frames: latent pixels and frames of one token, along one side.
-        hidden: width of a token, 0 for a UNet or where it is not known.
-        mlp_ratio: width of the MLP by that of a token.
-        mlp_matrices: of an MLP: three where it is gated.
+        patch, patch_frames: latent pixels along one side of a token, and latent frames of it.
+        hidden: width of a token; 0 for a UNet or if unknown.
+        mlp_ratio: width of the MLP divided by that of a token.
+        mlp_matrices: matrices of an MLP: three if it is gated.
         channels: of a UNet by level, finest first.
-        attention_level: finest level of a UNet that attends, None for none.
+        attention_level: finest level of a UNet that attends, or None.
         layers_per_block: of a UNet.
-        layers: blocks of a transformer, 0 where not known.
-        attention: "joint" where tokens of the text attend beside those of the picture, "cross"
-            where a second attention of each block reads them, "" where not known.
+        layers: blocks of a transformer, 0 if unknown.
+        attention: "joint" if text tokens attend together with those of the picture, "cross" if a
+            second attention of each block reads them, "" if unknown.
         matrices: weights that a pass multiplies by, one after the other.
-        levels: what a UNet multiplies at each resolution, none where that is not known.
+        levels: multiplied elements of a UNet at each resolution, empty if unknown.
     """
 
     component: str
@@ -90,16 +86,16 @@ class PipelineShape:
     """The steps of a pipeline, and the size of its default picture.
 
     Attributes:
-        kind: class of the pipeline, "" where `model_index.json` does not say.
+        kind: class of the pipeline, "" if `model_index.json` does not state it.
         width, height: pixels of its default picture.
         frames: of its default video, 1 for pictures.
-        guidance_batches: 2 where every step runs with and without the prompt in one batch.
+        guidance_batches: 2 if each step runs with and without the prompt in one batch.
         text_tokens: tokens of the prompt that reach the denoiser.
-        decoder: None where there is no VAE of a known kind.
-        steps: of the denoiser unless told otherwise, None where not known.
-        passes: times that the denoiser runs one after the other in a step.
-        is_known: the class of the pipeline has rules, so that what one run draws is known.
-        unknown_classes: the pipeline, denoisers and decoders whose working memory is not known.
+        decoder: None if there is no VAE of a known kind.
+        steps: default steps of the denoiser, None if unknown.
+        passes: consecutive runs of the denoiser in a step.
+        is_known: the class of the pipeline has rules, so the output of one run is known.
+        unknown_classes: the pipeline, denoisers and decoders with unknown working memory.
     """
 
     kind: str
@@ -119,18 +115,16 @@ class PipelineShape:
 
 @dataclass(frozen=True, slots=True)
 class ModuleRules:
-    """What a class of denoiser or decoder needs: one row of `data/pipeline_modules.csv`.
+    """Needs of a class of denoiser or decoder: one row of `data/pipeline_modules.csv`.
 
     Attributes:
-        units, units_fp32: tensors as large as the widest one that are alive at once, computing
-            in 16 and in 32 bits.
-        patch: latent pixels of one token along one side, None where the configuration says it.
+        units, units_fp32: tensors of the widest size that are alive at once, in 16 and in 32 bits.
+        patch: latent pixels of one token along one side, None if the configuration states it.
         frames: frames decoded at once, None for all.
-        scale, temporal_scale: pixels and frames of one latent, None where the configuration or
-            the usual value says it.
-        attention: of a transformer of known blocks, as `Denoiser` has it, else "".
-        mlp_matrices, mlp_ratio: as `Denoiser` has them, None for two and for what the configuration
-            says.
+        scale, temporal_scale: pixels and frames of one latent, None for the configured or usual
+            value.
+        attention: as in `Denoiser`, if its blocks are known, else "".
+        mlp_matrices, mlp_ratio: as in `Denoiser`; None for two and for the configured ratio.
     """
 
     units: float
@@ -146,5 +140,5 @@ class ModuleRules:
 
 @cache
 def module_rules() -> Mapping[str, ModuleRules]:
-    """Rows of `data/pipeline_modules.csv` by class of diffusers."""
+    """Return the rows of `data/pipeline_modules.csv` by class of diffusers."""
     return records_by(DATA_DIR / "pipeline_modules.csv", "class", ModuleRules)

@@ -1,4 +1,4 @@
-"""Builds a ModelProfile, the facts that memory and speed depend on, from a RepoSnapshot."""
+"""ModelProfile: the facts of a repository that memory and speed depend on."""
 
 from __future__ import annotations
 
@@ -43,26 +43,21 @@ _KV_CACHE_BYTES = 2  # contract: kv_cache_bytes_per_token is for a 16-bit cache
 
 @dataclass(frozen=True, slots=True)
 class ComponentSize:
-    """One line of the component list: unique parameters and stored bytes."""
+    """Unique parameters and stored bytes of a component."""
 
     name: str
     parameters: int
     weight_bytes: int
 
 
+# EAGLE guesses token by token, DFlash a block in one pass.
 DraftMethod = Literal["draft_model", "eagle", "eagle3", "dflash"]
-"""How a second model guesses tokens: alone ("draft_model"), or from the hidden states of the model
-that it was trained for, token by token (EAGLE) or a block in one pass (DFlash)."""
+"""Draft method: a model alone ("draft_model"), or one that reads the target's hidden states."""
 
 
 @dataclass(frozen=True, slots=True)
 class DraftModel:
-    """A second model on the same GPUs that guesses tokens.
-
-    Attributes:
-        block_tokens: tokens of the block that it was trained to guess at once, None where its
-            configuration names none.
-    """
+    """A second model on the same GPUs that guesses tokens, `block_tokens` at once if configured."""
 
     profile: ModelProfile
     method: DraftMethod
@@ -79,22 +74,20 @@ class ModelProfile(RepoFacts):
     """A model's weights by purpose, its architecture and how it is stored.
 
     Attributes:
-        parameters: unique logical parameters (packed weights unpacked, a tied matrix once,
-            no masks, rotary tables or position ids).
+        parameters: unique logical parameters: packed weights unpacked, a tied matrix once, without
+            masks, rotary tables or position ids.
         active_parameters: parameters read for one generated token.
-        stored_parameters_by_dtype: elements as they are in the files.
+        stored_parameters_by_dtype: elements as stored in the files.
         weight_bytes: tensor bytes in the files.
-        native_dtype: dtype most parameters are stored in.
-        quantization: how the checkpoint is quantized, None for a plain one.
-        architecture: None where there is no language-model configuration.
-        groups: every stored tensor, classified.
-        weights_basis: "headers" when every tensor was read; else the weakest of what stands
-            in for them: "api", "index" or "files".
-        caveats: what a reader of the numbers must know.
+        native_dtype: dtype of most parameters.
+        quantization: None for a plain checkpoint.
+        architecture: None if there is no language-model configuration.
+        weights_basis: "headers" if every tensor was read, else its weakest substitute: "api",
+            "index" or "files".
         variants: quantizations of a GGUF repository, largest first.
-        variant: name of the one that was read; None for other files and formats.
+        variant: name of the variant that was read; None for other files and formats.
         pipeline: steps of a diffusers pipeline, None for other models.
-        draft: a second model that guesses tokens for it, None where the request names none.
+        draft: draft model of the request, or None.
     """
 
     revision: str
@@ -120,12 +113,12 @@ class ModelProfile(RepoFacts):
     draft: DraftModel | None = None
 
     def __hash__(self) -> int:
-        """By its commit and file: what is remembered of profiles compares the rest."""
+        # Caches of profiles compare the other fields.
         return hash((self.repo_id, self.sha, self.variant))
 
     @property
     def doubts(self) -> tuple[Note, ...]:
-        """What of it is not known here; its caveats, too, say so."""
+        """Notes on unknown parts of the model; its caveats include them."""
         return doubts(self.architecture, self.pipeline)
 
     @property
@@ -135,7 +128,7 @@ class ModelProfile(RepoFacts):
 
     @property
     def kv_cache_bytes_per_token(self) -> int:
-        """16-bit cache of one token over all layers that grow with context; 0 for encoders."""
+        """Bytes of a 16-bit cache per token over all layers that grow; 0 for encoders."""
         if self.architecture is None or not self.architecture.generates:
             return 0
         return self.architecture.growing_elements_per_token * _KV_CACHE_BYTES
@@ -143,10 +136,7 @@ class ModelProfile(RepoFacts):
 
 @lru_cache(maxsize=32)
 def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
-    """Profile a repository from its facts. Pure; never touches the network.
-
-    Raises NoWeights for a snapshot without a single tensor or total.
-    """
+    """Build a repository's profile without network access. Raise NoWeights if it has no tensors."""
     if not any(component.tensors or component.totals for component in snapshot.components):
         raise NoWeights(repo_id=snapshot.repo_id, formats=[snapshot.format])
     main = snapshot.components[0]
@@ -198,7 +188,7 @@ def _variant_name(snapshot: RepoSnapshot) -> str | None:
 def _architecture(
     snapshot: RepoSnapshot, config: Config | None, groups: tuple[WeightGroup, ...]
 ) -> Architecture | None:
-    """The architecture of the language model; None for a pipeline, which has no cache of text."""
+    # a pipeline has no cache of text
     if snapshot.format == "diffusers":
         return None
     if snapshot.format == "gguf":
@@ -209,10 +199,7 @@ def _architecture(
 def _classified(
     snapshot: RepoSnapshot, config: Config | None, by_config: Architecture | None
 ) -> tuple[tuple[WeightGroup, ...], StoredQuantization | None]:
-    """Every tensor with its purpose, and how the checkpoint is quantized.
-
-    Of GGUF files the types of tensors say it, and shapes are never packed.
-    """
+    # In GGUF files, tensor types state the quantization, and shapes are never packed.
     main, is_gguf = snapshot.components[0], snapshot.format == "gguf"
     packing = None
     if not is_gguf:
@@ -257,7 +244,7 @@ def _native_dtype(groups: tuple[WeightGroup, ...]) -> str:
 
 
 def _active_parameters(groups: tuple[WeightGroup, ...], architecture: Architecture | None) -> int:
-    """All parameters, but only the chosen share of routed experts and no draft layers."""
+    # all parameters, with the chosen share of routed experts and without draft layers
     share = Fraction(1)
     if architecture and architecture.experts and architecture.experts_per_token:
         share = min(share, Fraction(architecture.experts_per_token, architecture.experts))
@@ -271,10 +258,8 @@ def _active_parameters(groups: tuple[WeightGroup, ...], architecture: Architectu
 def _component_sizes(
     snapshot: RepoSnapshot, groups: tuple[WeightGroup, ...]
 ) -> tuple[ComponentSize, ...]:
-    """Folders of a pipeline, or the parts (text, vision, …) of a single model.
-
-    A GGUF model's projector is a file of its own, known by its size alone.
-    """
+    # Folders of a pipeline, or the parts (text, vision, …) of a single model. A GGUF model's
+    # projector is a separate file, known by its size alone.
     several = len(snapshot.components) > 1 and snapshot.format != "adapter"
     sizes: dict[str, list[int]] = {}
     for group in groups:

@@ -1,4 +1,4 @@
-"""Detects how a checkpoint was quantized from its configuration files."""
+"""Detection of a checkpoint's quantization from its configuration files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MODELOPT_BITS = {"FP8": 8, "NVFP4": 4, "W4A16_AWQ": 4, "W4A8_AWQ": 4, "INT4_AWQ
 
 
 class Grouped(StrEnum):
-    """Methods whose settings are bits and a group size, at the top of the configuration."""
+    """Methods whose settings are bits and a group size at the top level of the configuration."""
 
     GPTQ = auto()
     AWQ = auto()
@@ -30,11 +30,9 @@ class Grouped(StrEnum):
 def detect_quantization(
     config: Config | None, extra_configs: Mapping[str, Config]
 ) -> StoredQuantization | None:
-    """The stored quantization, or None for a plain checkpoint.
-
-    Looks at `quantization_config` (also inside `text_config`), MLX's `quantization`,
-    `quantize_config.json` (GPTQ before August 2023) and `hf_quant_config.json`.
-    """
+    """Return the stored quantization, or None for a plain checkpoint."""
+    # `quantization_config` (also inside `text_config`), MLX's `quantization`, then
+    # `quantize_config.json` (GPTQ before August 2023) and `hf_quant_config.json`.
     for settings in _candidates(config or {}):
         quantization = _from_settings(settings)
         if quantization is not None:
@@ -69,10 +67,8 @@ def _from_settings(settings: Config) -> StoredQuantization | None:
 
 
 def quantization_of_tensors(tensors: Iterable[TensorGroup]) -> StoredQuantization | None:
-    """The quantization by names of tensors alone: EXL2 before 2024 wrote no configuration.
-
-    The width is stored bits over parameters, rounded.
-    """
+    """Return the quantization by tensor names, or None."""
+    # EXL2 before 2024 wrote no configuration. The width is stored bits over parameters, rounded.
     groups = tuple(tensors)
     for suffix, method in _BY_SUFFIX.items():
         packed = [group for group in groups if group.pattern.endswith(suffix)]
@@ -89,16 +85,13 @@ def quantization_of_tensors(tensors: Iterable[TensorGroup]) -> StoredQuantizatio
 
 
 def is_known_method(method: str) -> bool:
-    """Whether the tensors of this method are unpacked by a rule of their own."""
+    """Return whether a rule unpacks the tensors of this method."""
     return method in _KNOWN
 
 
 def _grouped(method: str) -> Callable[[Config], StoredQuantization | None]:
-    """GPTQ, AWQ, AutoRound, EXL, MLX: bits and group_size stand at the top.
-
-    Quanto and EETQ name a type instead: `weights: "int8"`.
-    """
-
+    # GPTQ, AWQ, AutoRound, EXL and MLX have bits and group_size at the top level. Quanto and EETQ
+    # name a type instead: `weights: "int8"`.
     def read(settings: Config) -> StoredQuantization | None:
         group = settings.get("group_size", settings.get("q_group_size"))
         bits = _bits(settings) or _bits_of_name(settings.get("weights"))
@@ -131,7 +124,7 @@ def _compressed_tensors(settings: Config) -> StoredQuantization | None:
 
 
 def _hqq(settings: Config) -> StoredQuantization:
-    """transformers HqqConfig: `weight_quant_params`, once or for each kind of linear."""
+    # transformers HqqConfig: `weight_quant_params`, once or for each kind of linear
     config = object_in(settings.get("quant_config"))
     for place in (config, *config.values()):
         params = object_in(object_in(place).get("weight_quant_params"))
@@ -142,7 +135,7 @@ def _hqq(settings: Config) -> StoredQuantization:
 
 
 def _torchao(settings: Config) -> StoredQuantization:
-    """transformers TorchAoConfig: a name ("int4_weight_only"), or a class and its fields."""
+    # transformers TorchAoConfig: a name ("int4_weight_only"), or a class and its fields
     kind = settings.get("quant_type")
     fields = object_in(settings.get("quant_type_kwargs"))
     if isinstance(kind, dict):
@@ -154,7 +147,7 @@ def _torchao(settings: Config) -> StoredQuantization:
 
 
 def _quark(settings: Config) -> StoredQuantization:
-    """AMD Quark: `global_quant_config.weight`, one specification or a list of stages."""
+    # AMD Quark: `global_quant_config.weight`, one specification or a list of stages
     weight = object_in(settings.get("global_quant_config")).get("weight")
     stages = weight if isinstance(weight, list) else [weight]
     for stage in stages:
@@ -175,10 +168,8 @@ def _modelopt(settings: Config) -> StoredQuantization | None:
 
 
 def _has_fp8_cache(settings: Config) -> bool:
-    """Whether Model Optimizer says so, by a name ("FP8") or a specification of eight-bit floats.
-
-    Read like `get_kv_cache_quant_algo_string` of vllm/utils/torch_utils.py.
-    """
+    # a name ("FP8") or a specification of eight-bit floats, as in `get_kv_cache_quant_algo_string`
+    # of vllm/utils/torch_utils.py
     scheme = settings.get("kv_cache_scheme") or settings.get("kv_cache_quant_algo")
     if isinstance(scheme, dict):
         return scheme.get("num_bits") == 8 and scheme.get("type") == "float"
@@ -221,11 +212,11 @@ def _bits(settings: JsonObject) -> int | None:
 
 
 def _bits_of_name(name: JsonValue) -> int | None:
-    """Width in the name of a type or method: "fp8_e4m3"; the weights' follows activations'."""
+    # width in the name of a type or method: "fp8_e4m3"; activations come first, weights last
     widths = _WIDTH_IN_NAME.findall(name.lower()) if isinstance(name, str) else []
     return int(widths[-1]) if widths else None
 
 
 def _size(value: JsonValue) -> int | None:
-    """A group size; -1 means a whole row in GPTQ and compressed-tensors."""
+    # -1 means a whole row in GPTQ and compressed-tensors
     return value if type(value) is int and value > 0 else None

@@ -1,9 +1,4 @@
-"""Synthetic weight groups for models of which only total sizes are known.
-
-Pickles and gated files show no tensors. Quantizations and engines need only the parameters of
-the embedding, those of the layers, and the length of a row: they are taken from the
-configuration; without one all parameters count as one matrix of the layers.
-"""
+"""Synthetic weight groups of models with known total sizes only."""
 
 from __future__ import annotations
 
@@ -17,19 +12,20 @@ from gpusizer.model.architecture import Architecture
 from gpusizer.model.tensor_roles import Kind, Part, Slot
 from gpusizer.model.weights import WeightGroup
 
+# Pickles and gated files show no tensors. Quantizations and engines need only the parameters of the
+# embedding, those of the layers, and the length of a row, which the configuration states. Without
+# one, all parameters count as one matrix of the layers.
 _COLUMNS = 4096
 Shaped = tuple[str, Kind, tuple[int, ...], int, tuple[int, ...] | None]
-"""Name, kind, shape of one tensor, tensors, layers."""
+"""Name, kind, shape of one tensor, number of tensors, layers."""
 
 
 def estimated_groups(
     component: str, totals: Totals, architecture: Architecture | None
 ) -> tuple[WeightGroup, ...]:
-    """Groups that add up to the totals: parameters exactly, bytes exactly.
-
-    Each dtype has its share of the bytes by its parameters' own width; the embedding and the
-    head belong to the commonest dtype.
-    """
+    """Return groups whose parameters and bytes add up exactly to the totals."""
+    # Bytes are divided among dtypes by parameters times width. The embedding and the head belong to
+    # the most common dtype.
     names = sorted(totals.parameters, key=lambda name: -totals.parameters[name])
     groups: list[WeightGroup] = []
     for name in names:
@@ -68,7 +64,7 @@ def _group(component: str, dtype: str, shaped: Shaped) -> WeightGroup:
 
 
 def _with_bytes(groups: list[WeightGroup], totals: Totals) -> tuple[WeightGroup, ...]:
-    """Bytes divided by parameters and width; rounding goes to the first group."""
+    # divided by parameters times width; rounding goes to the first group
     weights = [math.prod(g.shape) * g.count * DTYPE_BITS[g.dtype] for g in groups]
     total_weight = sum(weights) or 1
     shares = [totals.weight_bytes * weight // total_weight for weight in weights]

@@ -1,4 +1,4 @@
-"""Tasks: the groups that models are listed by."""
+"""Tasks: the groups of a list of models."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Part
 
 Task = Literal["text", "vision", "embedding", "speech", "image", "other"]
+# text generation; text generation with images as input; vectors and scores; speech recognition and
+# synthesis; generation of images and video; all others, image encoders among them
 TASKS: tuple[Task, ...] = get_args(Task)
-"""In order: text generation; the same with images as input; vectors and scores; speech recognition
-and synthesis; generation of images and video; all others, image encoders among them."""
 
 _TABLES = toml_of(__file__)
 _OF_TAG: dict[str, Task] = {tag: task for task, tags in _TABLES["tags"].items() for tag in tags}
 
 
 def task_of_tag(tag: str | None) -> Task | None:
-    """The task that a pipeline tag of the Hub names; None where there is none."""
+    """Return the task of the Hub's pipeline tag, or None without a tag."""
     if tag in _OF_TAG:
         return _OF_TAG[tag]
     return "other" if tag and tag != "unknown" else None
 
 
 def task_of(profile: ModelProfile) -> Task:
-    """The task of a model: by the Hub's pipeline tag, without one by the parts of the model."""
+    """Return the task of a model by the Hub's pipeline tag, else by the model's parts."""
     tagged = task_of_tag(profile.pipeline_tag)
     if tagged is not None:
         return tagged
@@ -42,9 +42,10 @@ def task_of(profile: ModelProfile) -> Task:
     return "speech" if Part.AUDIO in parts else "text"
 
 
+# in order: language models; encoders of text; encoders with a decoder of text; encoders of sound
+# with a decoder of text; encoders of images or sound alone; pipelines of diffusers
 ModelKind = Literal["decoder", "encoder", "encoder_decoder", "speech", "tower", "pipeline"]
-"""What engines tell models apart by: language models; encoders of text; encoders with a decoder of
-text; the same that hear sound; encoders of images or sound alone; pipelines of diffusers."""
+"""Kind of model as engines distinguish them."""
 
 _KINDS: dict[str, ModelKind] = {
     name: kind for kind, names in _TABLES["kinds"].items() for name in names
@@ -52,7 +53,7 @@ _KINDS: dict[str, ModelKind] = {
 
 
 def kind_of(profile: ModelProfile) -> ModelKind:
-    """The kind of a model; a decoder where nothing tells."""
+    """Return the kind of a model; a decoder if nothing states it."""
     arch = profile.architecture
     if profile.format == "diffusers":
         return "pipeline"
@@ -66,7 +67,7 @@ def kind_of(profile: ModelProfile) -> ModelKind:
 
 
 def writes_text(profile: ModelProfile) -> bool:
-    """Whether the model answers in tokens, one after another."""
+    """Return whether the model answers in tokens, one after another."""
     arch = profile.architecture
     if arch is None or not arch.generates or kind_of(profile) == "tower":
         return False

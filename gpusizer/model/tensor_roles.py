@@ -1,9 +1,8 @@
-"""The role of a tensor, derived from its name and shape.
+"""The role of a tensor, derived from its name and shape."""
 
-A role has two independent facts: the *part* of the model it belongs to (text decoder, vision
-tower, …) and its *kind* (linear weight, embedding, norm, …). Quantizers, parameter
-counts and engines decide by these, never by a model's name. `tensor_roles.toml` has the names.
-"""
+# A role has two independent facts: the *part* of the model (text decoder, vision tower, …) and the
+# *kind* of tensor (linear weight, embedding, norm, …). Quantizers, parameter counts and engines
+# decide by these, never by a model's name. `tensor_roles.toml` has the names.
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from gpusizer.core.tables import toml_of
 
 
 class Part(StrEnum):
-    """Which sub-model a tensor belongs to."""
+    """The sub-model that a tensor belongs to."""
 
     TEXT = "text"
     VISION = "vision"
@@ -26,7 +25,7 @@ class Part(StrEnum):
 
 
 class Kind(StrEnum):
-    """What a tensor does."""
+    """The function of a tensor."""
 
     EMBEDDING = "embedding"
     OUTPUT = "output"  # lm_head
@@ -43,7 +42,7 @@ class Kind(StrEnum):
 
 
 class Slot(StrEnum):
-    """The projection of a transformer block that a linear is, where the name says it."""
+    """The projection of a transformer block that a linear weight is, as named."""
 
     Q = "q"
     K = "k"
@@ -68,7 +67,7 @@ _SLOT_OF = {name: Slot(slot) for slot, names in _TABLES["slots"].items() for nam
 
 
 def part_of(pattern: str) -> Part:
-    """The sub-model a tensor name belongs to; the text decoder unless the name says otherwise."""
+    """Return the sub-model that a tensor name belongs to; by default the text decoder."""
     for part, regex in _PARTS:
         if regex.search(pattern):
             return part
@@ -76,7 +75,7 @@ def part_of(pattern: str) -> Part:
 
 
 def kind_of(pattern: str, shape: tuple[int, ...]) -> Kind:
-    """The kind of an unpacked tensor, from its name pattern and logical shape."""
+    """Return the kind of an unpacked tensor from its name pattern and logical shape."""
     if _KINDS["buffer"].search(pattern) or (
         _KINDS["attention_mask"].search(pattern) and len(shape) >= 3
     ):
@@ -106,37 +105,37 @@ def _matrix_kind(pattern: str) -> Kind:
 
 
 def is_expert(pattern: str) -> bool:
-    """Whether a tensor belongs to a routed expert; shared experts run for every token."""
+    """Return whether a tensor belongs to a routed expert; shared experts run for every token."""
     return bool(_KINDS["expert"].search(pattern)) and not is_shared_expert(pattern)
 
 
 def is_shared_expert(pattern: str) -> bool:
-    """Whether a tensor belongs to an expert that runs for every token."""
+    """Return whether a tensor belongs to an expert that runs for every token."""
     return _KINDS["shared_expert"].search(pattern) is not None
 
 
 def is_recurrent_out(pattern: str) -> bool:
-    """Whether a matrix is what leaves a recurrent block: ssm_out, shortconv.out_proj."""
+    """Return whether a matrix is a recurrent block's output: ssm_out, shortconv.out_proj."""
     return _KINDS["recurrent_out"].search(pattern) is not None
 
 
 def is_layer_table(pattern: str) -> bool:
-    """Whether an embedding has one row for each token and layer (Gemma 3n, 4)."""
+    """Return whether an embedding has one row for each token and layer (Gemma 3n, 4)."""
     return _KINDS["layer_table"].search(pattern) is not None
 
 
 def is_delta_gate(pattern: str) -> bool:
-    """Whether a matrix says how much of a token a gated delta rule writes."""
+    """Return whether a matrix is the write gate of a gated delta rule."""
     return _KINDS["delta_gate"].search(pattern) is not None
 
 
 def is_sink(pattern: str) -> bool:
-    """Whether a vector has the logits of an attention's sinks, one for each head (gpt-oss)."""
+    """Return whether a vector has the logits of attention sinks, one for each head (gpt-oss)."""
     return _KINDS["sink"].search(pattern) is not None
 
 
 def slot_of(pattern: str) -> Slot:
-    """Which projection of a block a weight name is, `Slot.OTHER` where it has no fixed role."""
+    """Return the projection that a weight name is, or `Slot.OTHER` without a fixed role."""
     if is_recurrent_out(pattern):
         return Slot.OTHER
     for component in reversed(pattern.split(".")[-3:]):
@@ -147,7 +146,7 @@ def slot_of(pattern: str) -> Slot:
 
 
 def layer_axis(pattern: str) -> int | None:
-    """Index of the placeholder that counts layers, None when the tensor is outside any layer."""
+    """Return the index of the placeholder that counts layers, or None outside any layer."""
     match = _KINDS["layer_axis"].search(pattern)
     if match is None:
         return None
@@ -155,6 +154,6 @@ def layer_axis(pattern: str) -> int | None:
 
 
 def stack_of(pattern: str) -> str:
-    """A name up to its layer number, by which stacks are told apart; "" outside any layer."""
+    """Return the name up to its layer number, which identifies a stack; "" outside any layer."""
     match = _KINDS["layer_axis"].search(pattern)
     return "" if match is None else pattern[: match.end()]

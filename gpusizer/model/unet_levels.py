@@ -1,11 +1,4 @@
-"""What a UNet multiplies at each of its resolutions, read from the names and shapes of its tensors.
-
-A weight is multiplied at every position of its level: 2 operations for each of its elements and
-positions. Level 0 is the latent picture; each level below has half its rows and columns. Names are
-those of `UNet2DConditionModel` in diffusers (models/unets/unet_2d_condition.py): `down_blocks.i` is
-level i, its downsampler's output level i + 1, `up_blocks.i` the levels backwards, its upsampler's
-output the level above. What is computed once for a picture, of time and size, is left out.
-"""
+"""Multiplied elements of a UNet at each resolution, from names and shapes of its tensors."""
 
 from __future__ import annotations
 
@@ -17,8 +10,14 @@ from dataclasses import dataclass
 
 from gpusizer.hub.tensors import TensorGroup
 
+# A weight is multiplied at every position of its level: 2 operations for each of its elements and
+# positions. Level 0 is the latent picture; each level below has half its rows and columns. Names
+# are those of `UNet2DConditionModel` in diffusers (models/unets/unet_2d_condition.py):
+# `down_blocks.i` is level i, its downsampler's output level i + 1, `up_blocks.i` the levels
+# backwards, its upsampler's output the level above. Time and size embeddings, computed once for a
+# picture, are left out.
 COUNTED_KIND = "UNet2DConditionModel"
-"""Class of the UNets whose tensors are named so."""
+"""Class of the UNets with these tensor names."""
 _ONCE = ("time_embedding.", "add_embedding.", "class_embedding.", "encoder_hid_proj.")
 _EDGES = ("conv_in.", "conv_out.")
 _BLOCK = re.compile(r"(down|up)_blocks\.(\d{1,2})\.|(mid)_block\.")
@@ -32,12 +31,12 @@ _OF_TIME = ".time_emb_proj."
 
 @dataclass(frozen=True, slots=True)
 class UNetLevel:
-    """What is multiplied at one resolution.
+    """Multiplications at one resolution.
 
     Attributes:
         weights: elements multiplied at each position.
-        attended: widths of all attentions of the positions to each other, added up.
-        read: widths of all attentions of the positions to the text, added up.
+        attended: sum of the widths of all self-attentions of the positions.
+        read: sum of the widths of all attentions of the positions to the text.
         text_weights: elements multiplied for each token of the text.
     """
 
@@ -47,14 +46,14 @@ class UNetLevel:
     text_weights: int
 
     def flops(self, positions: int, text: int) -> float:
-        """Of one picture: an attention compares and adds, 4 operations for each pair and unit of
-        its width."""
+        """Return the operations (FLOP) of one picture."""
+        # An attention compares and adds: 4 operations for each pair of positions and unit of width.
         each = 2 * self.weights + 4 * (self.attended * positions + self.read * text)
         return each * positions + 2 * self.text_weights * text
 
 
 def unet_levels(tensors: Iterable[TensorGroup], levels: int) -> tuple[UNetLevel, ...]:
-    """Level by level; none where a weight is of a kind that is not known, packed, or missing."""
+    """Return the levels; empty if a weight is packed, missing or of an unknown kind."""
     weights, attended, read, text = Counter[int](), Counter[int](), Counter[int](), Counter[int]()
     for group in tensors:
         if len(group.shape) < 2 or _OF_TIME in group.pattern:
@@ -75,7 +74,6 @@ def unet_levels(tensors: Iterable[TensorGroup], levels: int) -> tuple[UNetLevel,
 
 
 def _level(name: str, levels: int) -> int | None:
-    """The level of a weight, None where it is not known what it is multiplied with."""
     if name.startswith(_EDGES):
         return 0
     block = _BLOCK.match(name)

@@ -1,10 +1,8 @@
-"""From a packed tensor to the shape of the parameters it holds.
+"""Shapes of the parameters in packed tensors."""
 
-A rule knows the ending of the packed tensor's name, proves the layout by what is stored
-beside it, and gives back [out, in] where the sides survive packing. Each rule names the
-code that writes the layout; published headers with known totals confirm them
-(tests/unit/test_packing.py).
-"""
+# A rule knows the ending of the packed tensor's name, proves the layout by the tensors beside it,
+# and returns [out, in] if the sides survive packing. Each rule names the code that writes the
+# layout. Published headers with known totals confirm them (tests/unit/test_packing.py).
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ class Neighbours:
         }
 
     def shape(self, pattern: str, packed: TensorGroup) -> Shape | None:
-        """Shape of the tensor of that name in the layers of `packed`; None when there is none."""
+        """Return the shape of the tensor of that name in the layers of `packed`, or None."""
         same_pattern = self._groups.get(pattern, [])
         same = (group.shape for group in same_pattern if _covers(group, packed))
         return next(same, same_pattern[0].shape if same_pattern else None)
@@ -56,7 +54,7 @@ class Unproven:
 
 @dataclass(frozen=True, slots=True)
 class _Packed:
-    """A tensor that may be packed, with what the rules ask about it."""
+    """A tensor that may be packed, with the facts that rules read."""
 
     group: TensorGroup
     stem: str
@@ -69,12 +67,12 @@ class _Packed:
 
     @property
     def bits(self) -> int:
-        """Bits of one weight as configured, 0 when unknown."""
+        """Bits of one weight as configured, 0 if unknown."""
         return (self.quantization.bits or 0) if self.quantization else 0
 
     @property
     def group_size(self) -> int:
-        """Weights that share a scale as configured, 0 when unknown."""
+        """Weights that share a scale as configured, 0 if unknown."""
         return (self.quantization.group_size or 0) if self.quantization else 0
 
     def dtype(self, suffix: str) -> str | None:
@@ -86,10 +84,8 @@ class _Packed:
     def widened(
         self, word_bits: int, bits: int, scales: Shape | None = None
     ) -> Shape | Unproven | None:
-        """The last side unpacked: by the groups that have a scale, else by the width.
-
-        Mixed-width checkpoints configure one width, but every group has its scale.
-        """
+        # The last side is unpacked by the groups that have a scale, else by the width: mixed-width
+        # checkpoints configure one width, but every group has its scale.
         if not self.shape:
             return None
         length = self.shape[-1]
@@ -107,11 +103,9 @@ class _Packed:
 def logical_shape(
     group: TensorGroup, neighbours: Neighbours, quantization: StoredQuantization | None
 ) -> Shape:
-    """Shape of the parameters a stored tensor holds; its own shape when it is not packed.
-
-    GPTQ, AWQ and EXL store [in, out] matrices: their logical shape is turned to [out, in].
-    bitsandbytes and HQQ flatten the matrix: the count is exact, the sides are lost.
-    """
+    """Return the shape of the parameters that a stored tensor holds."""
+    # GPTQ, AWQ and EXL store [in, out] matrices: their logical shape is turned to [out, in].
+    # bitsandbytes and HQQ flatten the matrix: the count is exact, the sides are lost.
     shape = unpacked_shape(group, neighbours, quantization)
     return shape.likely if isinstance(shape, Unproven) else shape
 
@@ -119,7 +113,7 @@ def logical_shape(
 def unpacked_shape(
     group: TensorGroup, neighbours: Neighbours, quantization: StoredQuantization | None
 ) -> Shape | Unproven:
-    """As `logical_shape`, marked if a tensor is packed but its companions do not fit."""
+    """Return `logical_shape`, as Unproven if a tensor is packed but its companions do not fit."""
     for suffix, rule in _RULES:
         if group.pattern.endswith(suffix):
             stem = group.pattern.removesuffix(suffix)
@@ -132,10 +126,8 @@ def unpacked_shape(
 
 
 def _gptq_or_awq(packed: _Packed) -> Shape | Unproven | None:
-    """AutoGPTQ and GPTQModel pack down the inputs, AutoAWQ across the outputs.
-
-    AutoRound exports either (`packing_format`); the scales, [groups, out], tell them apart.
-    """
+    # AutoGPTQ and GPTQModel pack down the inputs, AutoAWQ across the outputs. AutoRound exports
+    # either (`packing_format`); the scales, [groups, out], distinguish them.
     shape = packed.shape
     if packed.group.dtype != "I32" or len(shape) != 2:
         return None
@@ -162,20 +154,20 @@ def _gptq_or_awq(packed: _Packed) -> Shape | Unproven | None:
 
 
 def _mxfp4(packed: _Packed) -> Shape | None:
-    """transformers' MXFP4 integration: [experts, out, in / 32, 16 bytes]."""
+    # transformers' MXFP4 integration: [experts, out, in / 32, 16 bytes]
     if packed.group.dtype != "U8" or len(packed.shape) != 4:
         return None
     return (*packed.shape[:2], packed.shape[2] * packed.shape[3] * 2)
 
 
 def _compressed(packed: _Packed) -> Shape | Unproven | None:
-    """compressed-tensors: int32 words for integers, bytes for FP4 pairs."""
+    # compressed-tensors: int32 words for integers, bytes for FP4 pairs
     word_bits = 32 if packed.group.dtype == "I32" else 8
     return packed.widened(word_bits, packed.bits or 4, packed.neighbour(".weight_scale"))
 
 
 def _exl2(packed: _Packed) -> Shape | None:
-    """exllamav2 AdaptiveLinear.pack: rows of several widths; q_invperm has one entry per input."""
+    # exllamav2 AdaptiveLinear.pack: rows of several widths; q_invperm has one entry per input
     inputs = packed.neighbour(".q_invperm") or packed.neighbour(".q_perm")
     if inputs is None or len(inputs) != 1 or len(packed.shape) != 2 or not inputs[0]:
         return None
@@ -185,17 +177,15 @@ def _exl2(packed: _Packed) -> Shape | None:
 
 
 def _exl3(packed: _Packed) -> Shape | None:
-    """exllamav3 LinearEXL3: [in / 16, out / 16, 16 x bits] in int16, one tile of 16 x 16 each."""
+    # exllamav3 LinearEXL3: [in / 16, out / 16, 16 x bits] in int16, one tile of 16 x 16 each
     if len(packed.shape) != 3 or Fraction(packed.shape[2], _TILE) not in _WIDTHS:
         return None
     return (packed.shape[1] * _TILE, packed.shape[0] * _TILE)
 
 
 def _hqq(packed: _Packed) -> Shape | Unproven:
-    """hqq Quantizer.quantize and BitPack: groups as rows (axis 1), packed down the rows.
-
-    The scales, one per row before packing, give the count even where packing pads (3-bit).
-    """
+    # hqq Quantizer.quantize and BitPack: groups as rows (axis 1), packed down the rows. The scales,
+    # one per row before packing, give the count even if packing pads (3-bit).
     scales, shape = packed.neighbour(".scale"), packed.shape
     stored_bits = packed.group.stored_bytes * 8 // max(packed.group.count, 1)
     by_width = (stored_bits // packed.bits,) if packed.bits else (math.prod(shape),)
@@ -212,15 +202,15 @@ def _hqq(packed: _Packed) -> Shape | Unproven:
 
 
 def _torchao(packed: _Packed) -> Shape | Unproven | None:
-    """torchao flatten_tensor_state_dict: Int4 and FP4 two to a byte, tile-packed int4 eight
-    to an int32 in four dimensions, everything else one to an element."""
+    # torchao flatten_tensor_state_dict: Int4 and FP4 two to a byte, tile-packed int4 eight to an
+    # int32 in four dimensions, all others one to an element
     if packed.group.dtype == "I32":
         return (math.prod(packed.shape) * 8,)
     return packed.widened(8, 4) if packed.group.dtype == "U8" else packed.shape
 
 
 def _plain_name(packed: _Packed) -> Shape | Unproven | None:
-    """A tensor called plain `weight` whose dtype and companions say that it is packed."""
+    # plain `weight`, packed by its dtype and companions
     dtype, shape = packed.group.dtype, packed.shape
     scale = packed.dtype(".weight_scale")
     if dtype == "U8" and packed.dtype(".weight.absmax"):
@@ -266,5 +256,5 @@ _PACKED_AS = frozenset(
 
 
 def _times(length: int, word_bits: int, bits: int) -> int:
-    """Values in `length` words; 3-bit packs 32 values in three words, so no flooring per word."""
+    # 3-bit packs 32 values in three words: no rounding down per word
     return int(length * Fraction(word_bits, bits)) if bits else length

@@ -31,12 +31,11 @@ class WeightGroup:
     Attributes:
         component: name of the snapshot's component.
         pattern, dtype, count: as in `TensorGroup`.
-        shape: logical shape of one tensor, [out, in] for a linear even when packed.
-        part, kind, slot: what it is for.
-        layers: layer numbers it occurs in, in order; None outside the layer stack.
+        shape: logical shape of one tensor, [out, in] for a linear even if packed.
+        layers: layer numbers in order; None outside the layer stack.
         stored_bytes: bytes of all its tensors in the files.
         duplicate: a second copy of a tied matrix, or a buffer: stored, but not a parameter.
-        unproven: it is packed, but what is stored beside it does not fit; the shape is a guess.
+        unproven: packed, but its companions do not fit; the shape is a guess.
     """
 
     component: str
@@ -102,7 +101,7 @@ def _weight_group(
 
 
 def _stem(pattern: str) -> str:
-    """The name the tensor had before packing: `….weight`."""
+    # name of the tensor before packing: `….weight`
     for suffix in WEIGHT_SUFFIXES:
         if suffix != "_blocks" and pattern.endswith(suffix):
             return pattern.removesuffix(suffix) + ".weight"
@@ -112,11 +111,9 @@ def _stem(pattern: str) -> str:
 def split_mtp_layers(
     groups: Iterable[WeightGroup], layers: int, stack: str = ""
 ) -> tuple[WeightGroup, ...]:
-    """Give text layers numbered `layers` and above to the multi-token-prediction part.
-
-    DeepSeek-V3 and GLM store their draft layer as one more `model.layers.N`. Deeper stacks of other
-    names than `stack` are no drafts: a codec, a talker.
-    """
+    """Move text layers numbered `layers` and above to the multi-token-prediction part."""
+    # DeepSeek-V3 and GLM store their draft layer as one more `model.layers.N`. Deeper stacks with
+    # other names than `stack` are no drafts: a codec, a talker.
     result: list[WeightGroup] = []
     for group in groups:
         drafts = group.part is Part.TEXT and stack_of(group.pattern).startswith(stack)
@@ -132,7 +129,7 @@ def split_mtp_layers(
 
 
 def with_layers(group: WeightGroup, layers: Indices) -> WeightGroup:
-    """The same tensors restricted to some of the group's layers."""
+    """Return the tensors restricted to some layers. Raise ValueError outside the layer stack."""
     if group.layers is None:
         raise ValueError(f"{group.pattern} is outside the layer stack")
     share = len(layers)
@@ -158,10 +155,8 @@ def mark_tied_output(groups: Iterable[WeightGroup]) -> tuple[WeightGroup, ...]:
 
 
 def mark_experts(groups: Iterable[WeightGroup], experts: int | None) -> tuple[WeightGroup, ...]:
-    """Mark matrices of all experts of a layer, which are told by a first side of `experts`.
-
-    Step-3 (`moe.gate_proj.weight`) and JetMoE (`mlp.input_linear.weight`) have names of their own.
-    """
+    """Mark matrices of all experts of a layer, whose first side is `experts`."""
+    # Step-3 (`moe.gate_proj.weight`) and JetMoE (`mlp.input_linear.weight`) use their own names.
     return tuple(replace(g, kind=Kind.EXPERT) if _holds_experts(g, experts) else g for g in groups)
 
 

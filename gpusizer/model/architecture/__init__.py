@@ -1,4 +1,4 @@
-"""Builds an Architecture from config.json or GGUF metadata, and from tensor shapes."""
+"""Architecture of a model from config.json or GGUF metadata, and from tensor shapes."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""ConfigView: reads a config.json under any of the names that model classes use for a fact.
+"""ConfigView: facts of a config.json under any key names that model classes use."""
 
-Configurations nest the language model under several names, spell the same fact in many
-ways and omit what their class defaults to. A value of the wrong type counts as absent,
-so that a hostile or broken configuration cannot turn into a number.
-"""
+# Configurations nest the language model under several names, spell one fact in many ways and omit
+# defaults of their class. A value of the wrong type counts as absent, so a hostile or broken
+# configuration cannot turn into a number.
 
 from __future__ import annotations
 
@@ -30,22 +29,24 @@ _NESTED = (
 _NEST_DEPTH = 3
 
 _TABLES = toml_of(__file__)
+# our name of a fact -> the keys configurations use for it
 SYNONYMS: dict[str, list[str]] = _TABLES["synonyms"]
-"""Our name of a fact -> the keys configurations use for it."""
+# names of each kind of layer in configurations
 LAYER_KINDS: dict[str, list[str]] = _TABLES["layer_kinds"]
-"""Names that configurations have for a kind of layer."""
+# keys of heads of layers with a window, if these have other heads
 SLIDING_HEADS: dict[str, list[str]] = _TABLES["sliding_heads"]
-"""Keys of heads of layers with a window, where these have others."""
+# `model_type`s that imply facts their configurations omit
 MODEL_TYPES: dict[str, list[str]] = _TABLES["model_types"]
-"""`model_type`s that say more than their configurations."""
 
 
 @dataclass(slots=True)
 class ConfigView:
     """The language model's part of a configuration.
 
-    `defaulted` collects the names of facts that were answered from class defaults, `asked` every
-    key that was asked for. `between` are the levels from the outer to the inner configuration.
+    Attributes:
+        defaulted: facts answered from class defaults.
+        asked: every key that was looked up.
+        between: levels from the outer to the inner configuration.
     """
 
     outer: Config
@@ -65,7 +66,7 @@ class ConfigView:
         return "unknown"
 
     def integer(self, fact: str) -> int | None:
-        """A positive integer under any synonym of the fact, else the class default, else None."""
+        """Return an integer under any synonym of the fact, else the class default, or None."""
         for key in SYNONYMS[fact]:
             value = _positive_int(self._lookup(key))
             if value is not None:
@@ -76,11 +77,11 @@ class ConfigView:
         return default
 
     def states(self, fact: str) -> bool:
-        """Whether the configuration itself gives this integer; class defaults do not count."""
+        """Return whether the configuration itself gives this integer, without class defaults."""
         return any(_positive_int(self._lookup(key)) is not None for key in SYNONYMS[fact])
 
     def flag(self, key: str) -> bool | None:
-        """A boolean by its exact key, inner configuration first, else the class default."""
+        """Return a boolean by its exact key, inner configuration first, else the class default."""
         self.asked.add(key)
         for config in (self.text, self.outer):
             value = config.get(key)
@@ -90,18 +91,16 @@ class ConfigView:
         return default if isinstance(default, bool) else None
 
     def is_tied(self) -> bool:
-        """Whether both embeddings are one matrix: unless any level of the configuration denies it.
-
-        Each class asks its own level (transformers `PreTrainedModel.tie_weights`), and an outer one
-        repeats what the language model was published with.
-        """
+        """Return whether both embeddings are one matrix, unless any level denies it."""
+        # Each class reads its own level (transformers `PreTrainedModel.tie_weights`), and an outer
+        # one repeats the settings the language model was published with.
         key = "tie_word_embeddings"
         said = [level.get(key) for level in (self.text, *self.between, self.outer)]
         flags = [flag for flag in said if isinstance(flag, bool)]
         return all(flags) if flags else self.defaults.get(key) is True
 
     def number(self, *keys: str) -> int | None:
-        """A positive integer by the first of these exact keys, or of its class default."""
+        """Return an integer by the first of these exact keys, or its class default."""
         for key in keys:
             for value in (self._lookup(key), self.defaults.get(key)):
                 if (number := _positive_int(value)) is not None:
@@ -109,21 +108,21 @@ class ConfigView:
         return None
 
     def sequence(self, key: str) -> list[JsonValue] | None:
-        """A non-empty list by its exact key."""
+        """Return a non-empty list by its exact key, or None."""
         value = self._lookup(key)
         return value if isinstance(value, list) and value else None
 
     def text_value(self, key: str) -> str | None:
-        """A non-empty string by its exact key."""
+        """Return a non-empty string by its exact key, or None."""
         value = self._lookup(key)
         return value if isinstance(value, str) and value else None
 
     def mapping(self, key: str) -> Config:
-        """A nested object by its exact key; empty when absent."""
+        """Return a nested object by its exact key; empty if absent."""
         return object_in(self._lookup(key))
 
     def has(self, key: str) -> bool:
-        """Whether the key is present with a value other than null."""
+        """Return whether the key is present with a value other than null."""
         return self._lookup(key) is not None
 
     def _lookup(self, key: str) -> JsonValue:
@@ -138,7 +137,7 @@ class ConfigView:
 
 
 def view(config: Config) -> ConfigView:
-    """The language-model view of a parsed config.json."""
+    """Return the language-model view of a parsed config.json."""
     text = config
     levels: list[Config] = []
     for _ in range(_NEST_DEPTH):
@@ -160,7 +159,7 @@ def view(config: Config) -> ConfigView:
 
 @cache
 def class_defaults() -> dict[str, dict[str, JsonValue]]:
-    """Defaults of transformers' configuration classes, by model_type, with their source."""
+    """Return defaults of transformers' configuration classes, by model_type, with their source."""
     text = (DATA_DIR / "class_defaults.json").read_text(encoding="utf-8")
     data: dict[str, dict[str, JsonValue]] = json.loads(text)["model_types"]
     return data
@@ -177,7 +176,7 @@ def _positive_int(value: JsonValue) -> int | None:
 
 
 def _repeated(values: list[JsonValue]) -> JsonValue:
-    """The number that a list repeats for every layer, as some configurations do; else None."""
+    # some configurations repeat a number for every layer
     first = values[0] if 0 < len(values) <= _MAX_REPEATED else None
     is_number = isinstance(first, int | float)
     return first if is_number and values.count(first) == len(values) else None
@@ -187,7 +186,7 @@ PARAMS = "params.json"
 
 
 def config_of_params(params: Config | None) -> Config | None:
-    """The configuration these parameters mean; None when they are not Mistral's."""
+    """Return the configuration of Mistral's params.json, or None if it is not Mistral's."""
     if params is None or "dim" not in params or "n_layers" not in params:
         return None
     # Present and null: the class's default window belongs to its first model alone.

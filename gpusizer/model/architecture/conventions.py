@@ -1,8 +1,7 @@
-"""The many ways configurations say which kind of cache each layer has.
+"""Conventions of configurations for the kind of cache of each layer."""
 
-Each function looks for one convention and returns a kind per layer, or None when the configuration
-does not use it. A new convention is a function and its place in `CONVENTIONS`.
-"""
+# Each function reads one convention and returns a kind per layer, or None if the configuration does
+# not use it. A new convention is a function and its position in `CONVENTIONS`.
 
 from __future__ import annotations
 
@@ -33,11 +32,8 @@ _LONGEST_NAME = 60
 
 
 def _named_list(view: ConfigView, layers: int) -> Kinds | None:
-    """`layer_types` (transformers >= 4.53) and `layers_block_type` (Zamba2).
-
-    A name that is not known is a layer that is not known; the others stay. A list of other names
-    alone is about something else.
-    """
+    # `layer_types` (transformers >= 4.53) and `layers_block_type` (Zamba2). An unknown name is an
+    # unknown layer; the others stay. A list of unknown names alone has another meaning.
     for key in ("layer_types", "layers_block_type"):
         names = view.sequence(key)
         if names is None or len(names) < layers:
@@ -49,7 +45,7 @@ def _named_list(view: ConfigView, layers: int) -> Kinds | None:
 
 
 def _by_pairs(kinds: Kinds, layers: int) -> Kinds:
-    """One kind for each layer, of a list that names attention and its feed-forward apart (Dory)."""
+    # one kind for each layer, of a list that names attention and feed-forward separately (Dory)
     feeds = kinds[1::2]
     if len(kinds) == 2 * layers and all(kind.read is CACHELESS.read for kind in feeds):
         return kinds[::2]
@@ -63,7 +59,7 @@ def _of_name(name: JsonValue) -> LayerKind:
 
 
 def _block_types(view: ConfigView, layers: int) -> Kinds | None:
-    """`block_types` (RecurrentGemma): a pattern that repeats, whose attention has a window."""
+    # `block_types` (RecurrentGemma): a pattern that repeats, whose attention has a window
     names = view.sequence("block_types")
     if names is None:
         return None
@@ -73,7 +69,7 @@ def _block_types(view: ConfigView, layers: int) -> Kinds | None:
 
 
 def _pattern_string(view: ConfigView, layers: int) -> Kinds | None:
-    """`hybrid_override_pattern` (Nemotron-H): M mamba, * attention, - MLP, E experts."""
+    # `hybrid_override_pattern` (Nemotron-H): M mamba, * attention, - MLP, E experts
     pattern = view.text_value("hybrid_override_pattern")
     if pattern is None or len(pattern) < layers:
         return None
@@ -82,7 +78,7 @@ def _pattern_string(view: ConfigView, layers: int) -> Kinds | None:
 
 
 def _type_numbers(view: ConfigView, layers: int) -> Kinds | None:
-    """`attn_type_list` (MiniMax-Text-01, M1): 1 full, 0 lightning attention."""
+    # `attn_type_list` (MiniMax-Text-01, M1): 1 full, 0 lightning attention
     numbers = view.sequence("attn_type_list")
     if numbers is None or len(numbers) < layers:
         return None
@@ -90,7 +86,7 @@ def _type_numbers(view: ConfigView, layers: int) -> Kinds | None:
 
 
 def _window_flags(view: ConfigView, layers: int) -> Kinds | None:
-    """`hybrid_layer_pattern` (MiMo-V2-Flash), `sliding_window_layout` (SmallThinker): 1 slides."""
+    # `hybrid_layer_pattern` (MiMo-V2-Flash), `sliding_window_layout` (SmallThinker): 1 slides
     for key in ("hybrid_layer_pattern", "sliding_window_layout"):
         flags = view.sequence(key)
         if flags is not None and len(flags) >= layers:
@@ -99,7 +95,7 @@ def _window_flags(view: ConfigView, layers: int) -> Kinds | None:
 
 
 def _window_indices(view: ConfigView, layers: int) -> Kinds | None:
-    """`sliding_window_layers` (Baichuan-M1): numbers of the layers with a window."""
+    # `sliding_window_layers` (Baichuan-M1): numbers of the layers with a window
     indices = view.sequence("sliding_window_layers")
     if indices is None:
         return None
@@ -108,10 +104,9 @@ def _window_indices(view: ConfigView, layers: int) -> Kinds | None:
 
 
 def _shared_upper_half(view: ConfigView, layers: int) -> Kinds | None:
-    """`mb_per_layer` (SambaY): every n-th layer is a Mamba one; of the upper half two layers keep a
-    cache, and the others read it (microsoft/Phi-4-mini-flash-reasoning, modeling_phi4flash.py;
-    vllm/model_executor/models/phi4flash.py of 0.10).
-    """
+    # `mb_per_layer` (SambaY): every n-th layer is a Mamba one. In the upper half, two layers keep a
+    # cache, and the others read it (microsoft/Phi-4-mini-flash-reasoning, modeling_phi4flash.py;
+    # vllm/model_executor/models/phi4flash.py of 0.10).
     period = view.number("mb_per_layer")
     if period is None:
         return None
@@ -127,9 +122,8 @@ def _shared_upper_half(view: ConfigView, layers: int) -> Kinds | None:
 
 
 def _mamba_steps(view: ConfigView, layers: int) -> Kinds | None:
-    """`mamba_step` (PLaMo-2): one layer in each step is a Mamba one, `full_attention_idx` have no
-    window (pfnet/plamo-2-8b modeling_plamo.py `is_mamba`; vllm/model_executor/models/plamo2.py).
-    """
+    # `mamba_step` (PLaMo-2): one layer in each step is a Mamba one, `full_attention_idx` have no
+    # window (pfnet/plamo-2-8b modeling_plamo.py `is_mamba`; vllm/model_executor/models/plamo2.py)
     step = view.number("mamba_step")
     if step is None or view.flag("mamba_enabled") is False:
         return None
@@ -147,9 +141,8 @@ def _mamba_steps(view: ConfigView, layers: int) -> Kinds | None:
 
 
 def _groups(view: ConfigView, layers: int) -> Kinds | None:
-    """`layer_group_size` (Ring-linear, Ling 2.5): the last of each group attends, and whatever is
-    left of the last group (vllm/model_executor/models/bailing_moe_linear.py).
-    """
+    # `layer_group_size` (Ring-linear, Ling 2.5): the last layer of each group attends, and every
+    # layer of an incomplete last group (vllm/model_executor/models/bailing_moe_linear.py)
     size = view.number("layer_group_size")
     if size is None:
         return None
@@ -158,7 +151,7 @@ def _groups(view: ConfigView, layers: int) -> Kinds | None:
 
 
 def _attention_indices(view: ConfigView, layers: int) -> Kinds | None:
-    """Lists of the attention layers: Bamba, LFM2, and Kimi-Linear (counted from 1)."""
+    # lists of the attention layers: Bamba, LFM2, and Kimi-Linear (counted from 1)
     indices = view.sequence("attn_layer_indices") or view.sequence("full_attn_idxs")
     if indices is None:
         from_one = view.mapping("linear_attn_config").get("full_attn_layers")
@@ -169,7 +162,7 @@ def _attention_indices(view: ConfigView, layers: int) -> Kinds | None:
 
 
 def _every_nth(view: ConfigView, layers: int) -> Kinds | None:
-    """`full_attention_interval` (Qwen3-Next) and Jamba's `attn_layer_period` / `_offset`."""
+    # `full_attention_interval` (Qwen3-Next) and Jamba's `attn_layer_period` / `_offset`
     interval = view.number("full_attention_interval")
     if interval is not None:
         return _only({i for i in range(layers) if (i + 1) % interval == 0}, layers)
@@ -181,7 +174,7 @@ def _every_nth(view: ConfigView, layers: int) -> Kinds | None:
 
 
 def _cross_layers(view: ConfigView, layers: int) -> Kinds | None:
-    """`cross_attention_layers` (Llama 3.2 Vision)."""
+    # `cross_attention_layers` (Llama 3.2 Vision)
     indices = view.sequence("cross_attention_layers")
     if indices is None:
         return None
@@ -190,7 +183,7 @@ def _cross_layers(view: ConfigView, layers: int) -> Kinds | None:
 
 
 def _blocks(view: ConfigView, layers: int) -> Kinds | None:
-    """`block_configs` (Nemotron NAS): attention is skipped or replaced in some blocks."""
+    # `block_configs` (Nemotron NAS): attention is skipped or replaced in some blocks
     blocks = view.sequence("block_configs")
     if blocks is None or len(blocks) < layers:
         return None
@@ -205,12 +198,12 @@ def _has_attention(block: JsonValue) -> bool:
 
 
 def _pure_recurrent(view: ConfigView, layers: int) -> Kinds | None:
-    """Mamba and RWKV models have no attention at all."""
+    # Mamba and RWKV models have no attention at all
     return [RECURRENT] * layers if view.model_type in MODEL_TYPES["recurrent"] else None
 
 
 def _chunked(view: ConfigView, layers: int) -> Kinds | None:
-    """Llama 4: layers with rotary positions attend within chunks, the others to everything."""
+    # Llama 4: layers with rotary positions attend within chunks, the others to everything
     if view.number("attention_chunk_size") is None:
         return None
     rope = view.sequence("no_rope_layers")
@@ -222,7 +215,7 @@ def _chunked(view: ConfigView, layers: int) -> Kinds | None:
 
 
 def _sliding(view: ConfigView, layers: int) -> Kinds | None:
-    """A window on every layer, or on all but each n-th (`sliding_window_pattern`)."""
+    # a window on every layer, or on all but each n-th (`sliding_window_pattern`)
     if view.integer("sliding_window") is None or view.flag("use_sliding_window") is False:
         return None
     if view.text.get("sliding_window", 0) is None:
@@ -234,6 +227,7 @@ def _sliding(view: ConfigView, layers: int) -> Kinds | None:
     return kinds if pattern else [replace(kind, known=False) for kind in kinds]
 
 
+# in the order of evaluation; the first that answers wins
 CONVENTIONS: tuple[Convention, ...] = (
     _named_list,
     _block_types,
@@ -252,7 +246,6 @@ CONVENTIONS: tuple[Convention, ...] = (
     _chunked,
     _sliding,
 )
-"""In the order in which they are asked; the first that answers wins."""
 
 
 def _only(full: set[JsonValue], layers: int) -> Kinds:

@@ -1,9 +1,7 @@
-"""An Architecture from the metadata of a GGUF file.
+"""An Architecture from the metadata of a GGUF file."""
 
-Metadata keys are turned into those of configurations, and the same resolution follows.
-Which layers slide, remember a state or have no attention is what llama.cpp does with these
-keys: some of it is in the file, some in its code alone (`gguf.toml`). Key names: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
-"""
+# Metadata keys are turned into those of configurations, and the same resolution follows. Key names:
+# https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 
 from __future__ import annotations
 
@@ -22,18 +20,18 @@ from gpusizer.model.weights import WeightGroup
 ARCHITECTURE = "general.architecture"
 TOKENS_LENGTH = "tokenizer.ggml.tokens.length"
 
+# llama.cpp decides from these keys which layers slide, keep a state or have no attention: some of
+# it is in the file, some in its code alone (`gguf.toml`).
 _TABLES = toml_of(__file__)
 _KINDS: Mapping[str, list[str]] = _TABLES["architectures"]
 _STATE_KEYS = ("ssm.state_size", "shortconv.l_cache", "kda.head_dim", "wkv.head_size")
 
 
 def resolve_gguf(metadata: Config | None, groups: Sequence[WeightGroup]) -> Architecture | None:
-    """The architecture, or None when the metadata does not name one with layers.
-
-    Class defaults are not used: converters write every fact that memory depends on.
-    """
+    """Return the architecture, or None if the metadata does not name one with layers."""
     if metadata is None:
         return None
+    # Class defaults are not used: converters write every fact that memory depends on.
     config = gguf_config(metadata, groups)
     view = ConfigView(outer=config, text=config, defaults={})
     architecture = resolve_view(view, groups, "text-generation")
@@ -43,7 +41,7 @@ def resolve_gguf(metadata: Config | None, groups: Sequence[WeightGroup]) -> Arch
 
 
 def gguf_config(metadata: Config, groups: Sequence[WeightGroup]) -> dict[str, JsonValue]:
-    """The metadata under the key names of config.json; absent facts are left out."""
+    """Return the metadata under the key names of config.json, without absent facts."""
     facts = _Facts(metadata)
     layers = facts.layers()
     config = {
@@ -68,7 +66,7 @@ def gguf_config(metadata: Config, groups: Sequence[WeightGroup]) -> dict[str, Js
 
 
 class _Facts:
-    """Metadata of the architecture the file names. Values of a wrong type count as absent."""
+    """Metadata of the file's architecture. Values of a wrong type count as absent."""
 
     def __init__(self, metadata: JsonObject) -> None:
         name = metadata.get(ARCHITECTURE)
@@ -77,16 +75,14 @@ class _Facts:
         self._numbers: dict[str, list[int]] = {}
 
     def get(self, key: str) -> JsonValue:
-        """A value as it is, None when absent."""
         return self._metadata.get(f"{self.name}.{key}")
 
     def number(self, key: str) -> int | None:
-        """A non-negative integer."""
         value = self.get(key)
         return value if type(value) is int and value >= 0 else None
 
     def numbers(self, key: str) -> list[int]:
-        """The numbers of an array; of a lone number an array of one."""
+        # a lone number is an array of one
         if key not in self._numbers:
             value = self.get(key)
             values = value if isinstance(value, list) else [value]
@@ -94,26 +90,23 @@ class _Facts:
         return self._numbers[key]
 
     def largest(self, key: str) -> int | None:
-        """The largest number of an array with one for each layer."""
         return max(self.numbers(key), default=None) or None
 
     def at(self, key: str, layer: int) -> int | None:
-        """One layer's number; arrays that are too short repeat themselves."""
+        # arrays that are too short repeat
         values = self.numbers(key)
         return values[layer % len(values)] if values else None
 
     def layers(self) -> int | None:
-        """Layers that every token passes. Draft layers, which the file counts too, are left out."""
+        # every token passes them; draft layers, which the file counts too, are left out
         blocks = self.number("block_count")
         drafts = self.number("nextn_predict_layers") or 0
         return None if blocks is None else max(blocks - drafts, 0)
 
 
 def _head_sizes(facts: _Facts, groups: Sequence[WeightGroup]) -> dict[str, int | None]:
-    """Sides of a head. The latent of MLA is cached only by files that split up kv_b.
-
-    Older files of the same models have llama.cpp cache every head instead.
-    """
+    # The latent of MLA is cached only by files that split up kv_b. Older files of the same models
+    # have llama.cpp cache every head instead.
     key = facts.number("attention.key_length_mla")
     rope = facts.number("rope.dimension_count") or 0
     if key is None or not any(group.pattern.endswith("attn_k_b.weight") for group in groups):
@@ -130,7 +123,7 @@ def _head_sizes(facts: _Facts, groups: Sequence[WeightGroup]) -> dict[str, int |
 
 
 def _delta_attention(facts: _Facts) -> dict[str, int | None]:
-    """Kimi Delta Attention has the heads of attention (llama.cpp `hparams.n_embd_s`)."""
+    # Kimi Delta Attention has the heads of attention (llama.cpp `hparams.n_embd_s`)
     if facts.number("kda.head_dim") is None:
         return {}
     return {
@@ -158,16 +151,14 @@ def _layer_type(facts: _Facts, layer: int) -> str:
 
 
 def _without_attention(facts: _Facts, layer: int) -> str:
-    """A recurrent layer where the model has states, else one that keeps nothing: Nemotron-H has
-    layers of a feed-forward alone.
-    """
+    # recurrent if the model has states; Nemotron-H also has layers of a feed-forward alone
     feeds = facts.name.startswith("nemotron_h") and facts.at("feed_forward_length", layer)
     has_state = any(facts.number(key) for key in _STATE_KEYS)
     return "linear_attention" if has_state and not feeds else "mlp"
 
 
 def _slides(facts: _Facts, layer: int) -> bool:
-    """By the file's own pattern, a flag for each layer or a period, else by the code's."""
+    # by the file's own pattern, a flag for each layer or a period, else by the code's
     pattern = facts.get("attention.sliding_window_pattern")
     if isinstance(pattern, list):
         return bool(facts.at("attention.sliding_window_pattern", layer))
@@ -176,6 +167,6 @@ def _slides(facts: _Facts, layer: int) -> bool:
 
 
 def _has_output(groups: Sequence[WeightGroup]) -> bool:
-    """Whether there is a head of its own; without one llama.cpp uses the embedding."""
+    # without a separate head llama.cpp uses the embedding
     heads = (g for g in groups if g.kind is Kind.OUTPUT and g.part is Part.TEXT)
     return any(True for _ in heads)

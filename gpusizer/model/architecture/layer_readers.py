@@ -1,7 +1,6 @@
-"""Readers of layers: each builds the layers of one kind from configuration and tensors.
+"""Readers of layers: each builds the layers of one kind from configuration and tensors."""
 
-`conventions.py` says which layer is of which kind, by name (`OF_WORD`) or by other keys.
-"""
+# `conventions.py` selects the kind of each layer, by name (`OF_WORD`) or by other keys.
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ _MOST_COMPRESSED = 2**16  # tokens of one entry, as a bound on what configuratio
 
 
 def full(source: LayerSource) -> Layer:
-    """A layer that attends to every token."""
+    """Build a layer that attends to every token."""
     if source.has_latent:
         return _latent(source, None)
     heads = source.heads()
@@ -36,7 +35,7 @@ def full(source: LayerSource) -> Layer:
 
 
 def sliding(source: LayerSource) -> Layer:
-    """A layer that attends within a window."""
+    """Build a layer that attends within a window."""
     if source.has_latent:
         return _latent(source, source.window())
     heads, window = source.sliding_heads(), source.window()
@@ -53,7 +52,7 @@ def sliding(source: LayerSource) -> Layer:
 
 
 def chunked(source: LayerSource) -> Layer:
-    """A layer that attends within chunks."""
+    """Build a layer that attends within chunks."""
     if source.has_latent:
         return _latent(source, None)
     heads = source.heads()
@@ -64,17 +63,17 @@ def chunked(source: LayerSource) -> Layer:
 
 
 def recurrent(source: LayerSource) -> RecurrentLayer:
-    """A layer with a recurrent state, of 0 elements where its size is not known."""
+    """Build a layer with a recurrent state, of 0 elements if its size is unknown."""
     return _state(source, beside=False)
 
 
 def crossing(source: LayerSource) -> Layer:
-    """A layer that attends to an encoder's output."""
+    """Build a layer that attends to an encoder's output."""
     return CrossAttention()
 
 
 def cacheless(source: LayerSource) -> Layer:
-    """A layer that keeps nothing of its own."""
+    """Build a layer without a cache of its own."""
     return CachelessLayer()
 
 
@@ -83,6 +82,7 @@ RECURRENT = LayerKind(recurrent, attends=False)
 CROSS = LayerKind(crossing, attends=False)
 CACHELESS = LayerKind(cacheless, attends=False)
 
+# kinds by the words of `config.toml`
 OF_WORD = {
     "full": FULL,
     "sliding": SLIDING,
@@ -93,11 +93,10 @@ OF_WORD = {
     "both": replace(FULL, state=True),
     "both_sliding": replace(SLIDING, state=True),
 }
-"""Kinds by the words that `config.toml` has names for."""
 
 
 def with_state(layer: Layer, source: LayerSource) -> Layer:
-    """A layer that attends, with the recurrent state that it keeps beside, if its size is known."""
+    """Add the recurrent state to a layer that attends, if its size is known."""
     state = _state(source, beside=True)
     return layer if state.misses_size else AttentionWithState(layer, state)
 
@@ -110,7 +109,7 @@ def _state(source: LayerSource, *, beside: bool) -> RecurrentLayer:
 
 
 def _widths(source: LayerSource, heads: Heads) -> tuple[int, int]:
-    """Elements of the keys and values of a token: as tensors show them, else by its heads."""
+    # elements of the keys and values of a token: as tensors show them, else by its heads
     return source.measured or heads.widths
 
 
@@ -120,10 +119,8 @@ def _indexed(layer: Layer, source: LayerSource) -> Layer:
 
 
 def _latent(source: LayerSource, window: int | None) -> Layer:
-    """One latent for all heads: compressed keys and values, and a rotary part (DeepSeek-V2).
-
-    Some layers have latents of other widths (dots3), or no rotary part (Mistral Large 4).
-    """
+    # One latent for all heads: compressed keys and values, and a rotary part (DeepSeek-V2). Some
+    # layers have latents of other widths (dots3), or no rotary part (Mistral Large 4).
     cfg = source.cfg
     heads, rope = cfg.integer("attention_heads") or 0, cfg.number("qk_rope_head_dim") or 0
     rank = cfg.number("kv_lora_rank") or 0
@@ -139,18 +136,15 @@ def _latent(source: LayerSource, window: int | None) -> Layer:
 
 
 def _pass_over(source: LayerSource) -> None:
-    """Ask for what layers with a window have: a key that only they need is not an unread one."""
+    # marks keys that only layers with a window need as read
     source.common_window()
     source.compression()
 
 
 def _compress_ratio(source: LayerSource) -> int:
-    """Tokens that share an entry in one layer, 0 for none.
-
-    One vector serves as key and value, and every few tokens share one more: DeepSeek-V4, whose
-    repository gives `compress_ratios` layer by layer (`Compressor` of its modeling code) and
-    transformers `compress_rates` by kind (deepseek_v4).
-    """
+    # Tokens that share an entry, 0 for none. One vector serves as key and value, and every few
+    # tokens share one more: DeepSeek-V4, whose repository gives `compress_ratios` layer by layer
+    # (`Compressor` of its modeling code) and transformers `compress_rates` by kind (deepseek_v4).
     ratios, rates = source.compression()
     ratio = rates.get(source.kind.name)
     if ratios is not None:

@@ -1,4 +1,4 @@
-"""LayerKind and LayerSource: what is known of one layer before it is read."""
+"""LayerKind and LayerSource: the known facts of a layer before it is read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpusizer.model.architecture.stack import LayerStack
 
 @dataclass(frozen=True, slots=True)
 class Heads:
-    """Heads of keys and values, and the elements of one; None where nothing says it."""
+    """Heads of keys and values, and the elements of one head; None if not stated."""
 
     count: int | None
     key_dim: int | None
@@ -33,10 +33,10 @@ class LayerKind:
     Attributes:
         read: builds the layer.
         attends: it keeps tokens.
-        state: it keeps a recurrent state beside them.
-        name: what the configuration calls it, "" where it has no names.
+        state: it keeps a recurrent state in addition.
+        name: name in the configuration, "" if it has no names.
         known: the name is in `config.toml`.
-        window: tokens kept, where the configuration gives them layer by layer.
+        window: tokens kept, if the configuration gives them layer by layer.
     """
 
     read: Callable[[LayerSource], Layer]
@@ -49,13 +49,7 @@ class LayerKind:
 
 @dataclass(frozen=True, slots=True)
 class LayerSource:
-    """One layer before it is read.
-
-    Attributes:
-        number: its place among the layers.
-        common_heads: heads of layers without any of their own.
-        measured: rows of its k_proj and v_proj, None where no tensor shows them.
-    """
+    """One layer before it is read; `measured` are the rows of its k_proj and v_proj, if stored."""
 
     cfg: ConfigView
     stack: LayerStack
@@ -66,12 +60,12 @@ class LayerSource:
 
     @property
     def has_latent(self) -> bool:
-        """Whether what attends in this model keeps latents."""
+        """Whether the attention layers of this model keep latents."""
         return self.cfg.number("kv_lora_rank") is not None
 
     def heads(self) -> Heads:
-        """Heads of its block (Nemotron NAS has query heads per KV head block by block), else
-        everyone's."""
+        """Return the heads of its block, else those common to all layers."""
+        # Nemotron NAS states query heads per KV head block by block.
         blocks, heads = self.cfg.sequence("block_configs"), self.cfg.integer("attention_heads")
         block = blocks[self.number] if blocks and self.number < len(blocks) else None
         attention = block.get("attention") if isinstance(block, dict) else None
@@ -82,7 +76,7 @@ class LayerSource:
         return common
 
     def sliding_heads(self) -> Heads:
-        """The same of a layer with a window, which may have heads of its own kind."""
+        """Return the heads of a layer with a window, which may have heads of its own kind."""
         cfg, common, own = self.cfg, self.common_heads, self.heads()
         if own is not common:
             return own
@@ -98,11 +92,11 @@ class LayerSource:
         )
 
     def common_window(self) -> int | None:
-        """Tokens that layers with a window keep."""
+        """Return the tokens that layers with a window keep, or None."""
         return self.cfg.integer("sliding_window") or self.cfg.number("attention_chunk_size")
 
     def window(self) -> int | None:
-        """Tokens kept by this layer, if it has a window."""
+        """Return the tokens kept by this layer, if it has a window."""
         if self.kind.window is not None:
             return self.kind.window
         common = self.common_window()
@@ -111,13 +105,13 @@ class LayerSource:
         return size if type(size) is int and size > 0 else common
 
     def compression(self) -> tuple[Sequence[JsonValue] | None, JsonObject]:
-        """Tokens that share an entry, layer by layer and by the names of kinds."""
+        """Return the tokens that share an entry, layer by layer and by name of kind."""
         return self.cfg.sequence("compress_ratios"), self.cfg.mapping("compress_rates")
 
     def indexer_width(self) -> int:
-        """Elements by which its indexer finds its tokens. What an indexer pools of several tokens
-        is left out, and said to be unknown: engines differ in what they keep of it.
-        """
+        """Return the elements of its indexer's key for a token, 0 without an indexer."""
+        # Keys pooled of several tokens are left out and reported as unknown: engines keep different
+        # parts.
         if self.number not in self.stack.indexed or self.cfg.number("index_kpool"):
             return 0
         return self.cfg.number("index_head_dim", "indexer_head_dim") or 0

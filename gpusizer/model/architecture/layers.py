@@ -1,8 +1,7 @@
-"""Which kind of cache each layer has, from its configuration and its tensors.
+"""The kind of cache of each layer, from its configuration and its tensors."""
 
-The configuration is asked first (`conventions.py`). Tensors vote where no convention answers, and
-add the states that a configuration does not mention.
-"""
+# Conventions of the configuration come first (`conventions.py`). Tensors decide if none applies,
+# and add states that the configuration does not mention.
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from gpusizer.model.architecture.stack import LayerStack
 
 
 def layer_kinds(view: ConfigView, layers: int, stack: LayerStack) -> Kinds:
-    """One kind for each of `layers` layers."""
+    """Return one kind for each of `layers` layers."""
     for convention in CONVENTIONS:
         kinds = convention(view, layers)
         if kinds is not None:
@@ -29,7 +28,6 @@ def layer_kinds(view: ConfigView, layers: int, stack: LayerStack) -> Kinds:
 
 
 def _voted(kind: LayerKind, layer: int, stack: LayerStack) -> LayerKind:
-    """The kind with what the layer's tensors show besides."""
     remembers = stack.remembers(layer)
     if not kind.known and remembers and layer not in stack.attentions:
         return replace(RECURRENT, name=kind.name, known=False)
@@ -39,9 +37,8 @@ def _voted(kind: LayerKind, layer: int, stack: LayerStack) -> LayerKind:
 
 
 def _without_shared(view: ConfigView, kinds: Kinds) -> Kinds:
-    """Gemma 3n and 4: the last layers reuse the cache of earlier ones. `kv_source_layers` (Mistral
-    Large 4) names for each layer the one whose cache it reads.
-    """
+    # Gemma 3n and 4: the last layers reuse the cache of earlier ones. `kv_source_layers` (Mistral
+    # Large 4) names for each layer the one whose cache it reads.
     shared = view.number("num_kv_shared_layers") or 0
     keep = max(0, len(kinds) - shared)
     kinds = kinds[:keep] + [CACHELESS] * (len(kinds) - keep)
@@ -53,7 +50,7 @@ def _without_shared(view: ConfigView, kinds: Kinds) -> Kinds:
 
 
 def unknown_names(kinds: Iterable[LayerKind]) -> dict[str, int]:
-    """Names of kinds that are not known, and layers of each."""
+    """Return the names of unknown kinds and the number of layers of each."""
     counts: dict[str, int] = {}
     for kind in kinds:
         if kind.name and not kind.known:

@@ -17,7 +17,7 @@ Confidence = Literal["known", "by_tensors", "unknown_parts"]
 
 @dataclass(frozen=True, slots=True)
 class LayerRun:
-    """Equal layers, `count` of them, that a token meets one after another."""
+    """Equal layers, `count` of them, that a token passes one after another."""
 
     layer: Layer
     count: int = 1
@@ -25,24 +25,21 @@ class LayerRun:
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """The language model. A field is None where neither configuration nor tensors state it.
+    """The language model. Facts that neither configuration nor tensors state are None.
 
     Attributes:
         attention_heads, kv_heads, head_dim: of ordinary attention layers.
         max_context: longest sequence the configuration allows, in tokens.
-        experts, experts_per_token: routed experts per MoE layer, and how many each token uses.
+        experts, experts_per_token: routed experts per MoE layer, and those that each token uses.
         expert_width: inner width of one routed expert.
-        tied_embeddings: input and output embedding are one matrix.
-        generates: whether the model produces text token by token (needs a KV cache).
-        reads: of a model that generates nothing: text, or "other" (images, sound) alone.
-        layer_plan: caches in the order in which a token meets them, equal neighbours merged: one
-            for each layer, several of a layer that attends or runs several times. Left out of the
-            hash, which caches ask for often: a plan may have hundreds of runs.
-        rotary: kinds of rotary positions, whose tables engines keep.
+        generates: the model produces text token by token and needs a KV cache.
+        reads: input of a model that generates nothing: text, or "other" (images, sound) alone.
+        layer_plan: caches in the order of a token's passes, equal neighbours merged: one for each
+            layer, several if a layer attends or runs several times.
         recovered: values read off tensor shapes because the configuration omits them.
         defaulted: values taken from the model class's defaults (`data/class_defaults.json`).
-        claimed_layers: layers by the configuration where the tensors hold fewer, which count.
-        unknown_parts: of what memory and speed depend on, in a few words each: "12 of 48 layers:
+        claimed_layers: layers by the configuration, if the tensors hold fewer, which count.
+        unknown_parts: unknown facts that memory and speed depend on: "12 of 48 layers:
             indexed_attention".
     """
 
@@ -59,6 +56,7 @@ class Architecture:
     experts_per_token: int | None
     tied_embeddings: bool
     generates: bool
+    # A plan may have hundreds of runs, and caches compute the hash often.
     layer_plan: tuple[LayerRun, ...] = field(hash=False)
     expert_width: int | None = None
     rotary: tuple[Rotary, ...] = ()
@@ -70,8 +68,7 @@ class Architecture:
 
     @property
     def confidence(self) -> Confidence:
-        """How much of it is known: all by the configuration, some by the tensors' shapes alone, or
-        some not at all."""
+        """Source of these facts: configuration, partly tensor shapes, or incomplete."""
         if self.unknown_parts:
             return "unknown_parts"
         return "by_tensors" if self.recovered or self.claimed_layers is not None else "known"
@@ -83,11 +80,9 @@ class Architecture:
 
 
 def kinds_between(plan: Sequence[LayerRun], edges: Sequence[int]) -> list[list[LayerRun]]:
-    """The layers from each edge to the next by kind, in order of first appearance.
-
-    Layers that differ in nothing but their place are one run, so that what a stretch of layers
-    costs is a sum over its few kinds.
-    """
+    """Return the layers from each edge to the next by kind, in order of first appearance."""
+    # Layers that differ only in position are one run: a stretch of layers costs a sum over few
+    # kinds.
     ends = list(accumulate(run.count for run in plan))
     stretches = []
     for first, last in pairwise(edges):
@@ -102,7 +97,7 @@ def kinds_between(plan: Sequence[LayerRun], edges: Sequence[int]) -> list[list[L
 
 
 def merge_runs(runs: Iterable[LayerRun]) -> tuple[LayerRun, ...]:
-    """Runs in order, equal neighbours as one."""
+    """Return the runs in order, with equal neighbours merged."""
     merged: list[LayerRun] = []
     for run in runs:
         if merged and merged[-1].layer == run.layer:

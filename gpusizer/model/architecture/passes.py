@@ -1,10 +1,9 @@
-"""Layers that a token passes several times, with a cache for each pass.
+"""Layers that a token passes several times, with a cache for each pass."""
 
-The modelling code keeps one: `total_ut_steps` (Ouro; vllm/model_executor/models/ouro.py),
-`loop_num` (IQuest-Coder-Loop; mlx_lm/models/iquestloopcoder.py `make_cache`: later passes see
-a window), `num_loops` (mlx_lm/models/nanbeige.py), `n_recurrent_loops` (transformers dory),
-`loop_num_passes` (transformers inkling2_loop), cycles (transformers hrm_text).
-"""
+# Conventions: `total_ut_steps` (Ouro; vllm/model_executor/models/ouro.py), `loop_num`
+# (IQuest-Coder-Loop; mlx_lm/models/iquestloopcoder.py `make_cache`: later passes see a window),
+# `num_loops` (mlx_lm/models/nanbeige.py), `n_recurrent_loops` (transformers dory),
+# `loop_num_passes` (transformers inkling2_loop), cycles (transformers hrm_text).
 
 from __future__ import annotations
 
@@ -19,12 +18,7 @@ _MOST_PASSES = 64
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """How often layers run.
-
-    Attributes:
-        times: passes of the layers from `first` up to `end`.
-        window: tokens that passes after the first see, None for all.
-    """
+    """Passes of layers `first` to `end`; later passes see `window` tokens, None for all."""
 
     times: int = 1
     first: int = 0
@@ -33,7 +27,7 @@ class Passes:
 
 
 def passes_of(cfg: ConfigView, layers: int, claimed: int | None) -> Passes:
-    """The passes by whichever convention the configuration has; one where it has none."""
+    """Return the passes by the convention of the configuration; one pass without any."""
     found = _whole(cfg, layers) or _range(cfg, layers) or _section(cfg, layers, claimed)
     found = found or _counted(cfg, layers, claimed)
     if found is None or not 1 < found.times <= _MOST_PASSES:
@@ -53,10 +47,8 @@ def _range(cfg: ConfigView, layers: int) -> Passes | None:
 
 
 def _section(cfg: ConfigView, layers: int, claimed: int | None) -> Passes | None:
-    """Layers between those of the input and of the output; "last_loop" keeps one cache of them.
-
-    Where the configuration counts two blocks for each layer that is stored, so do these numbers.
-    """
+    # Layers between those of the input and of the output; "last_loop" keeps one cache of them. If
+    # the configuration counts two blocks for each stored layer, these numbers do, too.
     times = cfg.number("n_recurrent_loops")
     if times is None or cfg.text_value("recurrent_kv_cache_mode") == "last_loop":
         return None
@@ -69,13 +61,13 @@ def _section(cfg: ConfigView, layers: int, claimed: int | None) -> Passes | None
 
 
 def _counted(cfg: ConfigView, layers: int, claimed: int | None) -> Passes | None:
-    """Passes that the configuration counts as layers, of stacks that are stored once."""
+    # passes that the configuration counts as layers, of stacks that are stored once
     counts = claimed and cfg.number("num_layers_per_stack")
     return Passes((claimed or 0) // layers, 0, layers) if counts else None
 
 
 def repeated(layers: Sequence[Layer], passes: Passes) -> list[Layer]:
-    """The layers in the order in which a token meets their caches."""
+    """Return the layers in the order in which a token passes their caches."""
     window = passes.window
     again = [
         layer if window is None else layer.seen_within(window)

@@ -1,4 +1,4 @@
-"""The layers of a model with what each caches, and what of that is not known."""
+"""The layers of a model with the cache of each, and unknown parts of them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,7 @@ from gpusizer.model.architecture.stack import LayerStack
 
 @dataclass(slots=True)
 class Planner:
-    """Builds the plan of one model's layers.
-
-    `unknown` collects what was met and could not be read, in words; `by_tensors` is set where
-    tensors said what the configuration does not.
-    """
+    """Builder of the plan of one model's layers; `unknown` lists parts that it could not read."""
 
     cfg: ConfigView
     layers: int
@@ -32,7 +28,7 @@ class Planner:
     by_tensors: bool = False
 
     def plan(self) -> tuple[LayerRun, ...]:
-        """The layers in the order in which a token meets their caches."""
+        """Return the layers in the order in which a token passes their caches."""
         kinds = layer_kinds(self.cfg, self.layers, self.stack)
         self.by_tensors = any(not (kind.known or kind.attends) for kind in kinds)
         layers = self._read(kinds)

@@ -17,11 +17,11 @@ Reads = Literal["text", "other"]
 
 @dataclass(frozen=True, slots=True)
 class ModelRole:
-    """What a model does.
+    """The task of a model in terms of tokens.
 
     Attributes:
-        generates: it writes tokens one after another, each with keys and values kept.
-        reads: of a model that writes nothing: text, or images, sound and the like alone.
+        generates: it writes tokens one after another and keeps keys and values of each.
+        reads: input of a model that writes nothing: text, or images, sound and the like alone.
         assumed: no class, tag or key states it.
     """
 
@@ -31,8 +31,7 @@ class ModelRole:
 
 
 def purpose_of(config: ConfigView, tag: str | None) -> ModelRole:
-    """What a model does. A class that says it is heard first, then the Hub's pipeline tag, then
-    the other keys of the configuration; a configuration without a class is a language model's."""
+    """Return the role by class, then pipeline tag, then other keys of the configuration."""
     names = _class_names(config)
     stated = {word for name in names if (word := _of_class(name)) is not None}
     if "generates" in stated:
@@ -48,6 +47,7 @@ def purpose_of(config: ConfigView, tag: str | None) -> ModelRole:
         return ModelRole(generates=True)
     if tag in _TAGS["reads"]:
         return silent
+    # A configuration without a class is a language model's.
     if not names:
         return ModelRole(generates=True, assumed=True)
     has_words = config.states("vocab_size")
@@ -59,7 +59,7 @@ def purpose_of(config: ConfigView, tag: str | None) -> ModelRole:
 
 
 def _reads(config: ConfigView, tag: str | None, senses: bool) -> Reads:
-    """What a model that writes nothing takes in: text unless class, tag or keys say otherwise."""
+    # text unless class, tag or keys state another input
     if tag in _TAGS["reads"]:
         return "text"
     if senses or tag in _TAGS["senses"] or tag in _TAGS["speech"]:
@@ -70,7 +70,6 @@ def _reads(config: ConfigView, tag: str | None, senses: bool) -> Reads:
 
 
 def _class_names(config: ConfigView) -> list[str]:
-    """The classes that the configuration states, of which one that is absent or broken has none."""
     for part in (config.outer, config.text):
         classes = part.get("architectures")
         if isinstance(classes, list) and classes:
@@ -79,7 +78,7 @@ def _class_names(config: ConfigView) -> list[str]:
 
 
 def _of_class(name: str) -> str | None:
-    """What the longest of the known endings of a class says."""
+    # the longest known ending wins
     endings = (
         (len(end), word) for word, ends in _CLASSES.items() for end in ends if name.endswith(end)
     )
@@ -87,13 +86,13 @@ def _of_class(name: str) -> str | None:
 
 
 def _reads_both_ways(config: ConfigView) -> bool:
-    """Whether every token attends to later ones too, so that nothing can be kept."""
+    # if every token attends to later ones too, nothing can be kept
     both, causal = config.flag("use_bidirectional_attention"), config.flag("is_causal")
     return both is True or causal is False
 
 
 def _decodes(config: ConfigView) -> bool:
-    """Whether keys state that the class writes: its code says so, or it decodes."""
+    # remote code or a decoder flag states that the class writes
     remote = config.outer.get("auto_map")
     if isinstance(remote, dict) and any(name in remote for name in _CLASSES_OF_CODE):
         return True

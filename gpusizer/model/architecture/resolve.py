@@ -1,4 +1,4 @@
-"""Resolve an Architecture from config.json and tensor shapes together."""
+"""Resolution of an Architecture from config.json and tensor shapes together."""
 
 from __future__ import annotations
 
@@ -19,26 +19,22 @@ from gpusizer.model.architecture.unknown_parts import PURPOSE, SILENT, doubts_of
 from gpusizer.model.weights import WeightGroup, mark_experts
 
 MAX_LAYERS = 1_000
-"""Layers of a language model; the deepest merges on the Hub have about 320."""
+"""Most layers of a language model; the deepest merges on the Hub have about 320."""
 
 
 def resolve_architecture(
     config: Config | None, groups: Sequence[WeightGroup], tag: str | None = None
 ) -> Architecture | None:
-    """The architecture, or None when neither configuration nor tensors show a layer stack.
-
-    `tag` is the Hub's pipeline tag.
-
-    The configuration is asked first; what it omits is read off tensor shapes, then taken
-    from the model class's defaults. Facts found neither way stay None.
-    """
+    """Return the architecture, or None without any layers. `tag` is the Hub's pipeline tag."""
+    # The configuration comes first; facts that it omits are read off tensor shapes, then taken from
+    # the model class's defaults. Facts found neither way stay None.
     return None if config is None else resolve_view(view(config), groups, tag)
 
 
 def resolve_view(
     config: ConfigView, groups: Sequence[WeightGroup], tag: str | None = None
 ) -> Architecture | None:
-    """The architecture by a view of the configuration that was already chosen."""
+    """Return the architecture by a given view of the configuration."""
     facts = _Facts(config, groups)
     claimed = facts.get("layers", tensors.layer_count(groups))
     layers = _at_most_stored(claimed, config, groups)
@@ -94,10 +90,8 @@ def _unknown_parts(
     config: ConfigView,
     groups: Sequence[WeightGroup],
 ) -> tuple[str, ...]:
-    """What is not known of a model; by now every reader has asked for its keys.
-
-    Of one that writes nothing the layers keep nothing.
-    """
+    # Runs last: by now every reader has looked up its keys. Layers of a model that writes nothing
+    # keep nothing.
     if not architecture.generates:
         return (*architecture.unknown_parts, *((SILENT,) if purpose.assumed else ()))
     experts = (architecture.experts, architecture.experts_per_token)
@@ -107,11 +101,9 @@ def _unknown_parts(
 
 
 def architecture_of_config(config: Config | None, tag: str | None = None) -> Architecture | None:
-    """The architecture by configuration alone; None where it does not state the number of layers.
-
-    Of a gated repository the Hub's API repeats little more than the class, and the default sizes of
-    a class belong to another model.
-    """
+    """Return the architecture by configuration alone, or None if it states no number of layers."""
+    # The Hub's API repeats little more than the class of a gated repository, and the default sizes
+    # of a class belong to another model.
     if config is None or not view(config).states("layers"):
         return None
     return resolve_architecture(config, (), tag)
@@ -120,10 +112,8 @@ def architecture_of_config(config: Config | None, tag: str | None = None) -> Arc
 def _at_most_stored(
     claimed: int | None, config: ConfigView, groups: Sequence[WeightGroup]
 ) -> int | None:
-    """The layers a configuration claims, but no more than the tensors hold.
-
-    ALBERT runs the layers of each group many times.
-    """
+    # A configuration may claim more layers than the tensors hold. ALBERT runs the layers of each
+    # group many times.
     stored = tensors.stored_layers(groups)
     if claimed is None or stored is None or config.has("num_hidden_groups"):
         return claimed
@@ -137,7 +127,7 @@ class _Facts:
     recovered: list[str] = field(default_factory=list)
 
     def get(self, fact: str, from_tensors: int | None) -> int | None:
-        """Configuration, then tensors, then class default."""
+        # configuration, then tensors, then class default
         defaults_before = len(self.config.defaulted)
         value = self.config.integer(fact)
         is_default = len(self.config.defaulted) > defaults_before

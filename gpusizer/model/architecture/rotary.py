@@ -1,4 +1,4 @@
-"""Tables of rotary positions: what a configuration says about their size."""
+"""Tables of rotary positions: their size by a configuration."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from gpusizer.core.loose_values import JsonObject, JsonValue
 from gpusizer.model.architecture.config import MODEL_TYPES, ConfigView
 
 _MOST_KINDS = 16  # of layers with positions of their own; models have two
+# families whose positions have three sections (time, height, width), even if the configuration does
+# not state it
 _SECTIONED = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl")
-"""Families whose positions have three sections (time, height, width), even where the
-configuration does not state it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Rotary:
         width: elements rotated in each head.
         positions: longest sequence the configuration allows.
         kind: "default" or the name of the scaling: "linear", "yarn", "longrope", …
-        factor: by which the scaling stretches.
+        factor: of the scaling.
         original: positions before scaling.
         sectioned: separate positions for time, height and width.
     """
@@ -37,12 +37,13 @@ class Rotary:
 
 
 def scaled_positions(rotary: Rotary) -> int:
-    """Positions that a configuration stretches to, as vLLM derives its longest sequence
-    (`_get_and_verify_max_len`): longrope and Llama 3 have stretched ones stated already.
+    """Return the positions after scaling, in tokens.
 
     >>> scaled_positions(Rotary(128, 32_768, "yarn", 4.0, 32_768))
     131072
     """
+    # As vLLM derives its longest sequence (`_get_and_verify_max_len`): longrope and Llama 3 state
+    # scaled positions already.
     if rotary.kind in ("default", "su", "longrope", "llama3"):
         return rotary.positions
     unscaled = rotary.original if rotary.kind == "yarn" and rotary.original else rotary.positions
@@ -50,7 +51,7 @@ def scaled_positions(rotary: Rotary) -> int:
 
 
 def rotary_of(cfg: ConfigView, head_dim: int | None, positions: int | None) -> tuple[Rotary, ...]:
-    """Every distinct kind of rotary positions; empty where there are none or widths are unknown."""
+    """Return the distinct kinds of rotary positions; empty without any or with unknown widths."""
     if cfg.model_type in MODEL_TYPES["without_rotary"] or not positions:
         return ()
     return tuple(dict.fromkeys(_rotaries(cfg, head_dim, positions)))
@@ -92,7 +93,7 @@ def _rotary_of(
 
 
 def _share(cfg: ConfigView, settings: JsonObject) -> float:
-    """Rotated share of a head: `partial_rotary_factor`, or GPT-NeoX's `rotary_pct`."""
+    # rotated share of a head: `partial_rotary_factor`, or GPT-NeoX's `rotary_pct`
     for place in (settings, cfg.text):
         for key in ("partial_rotary_factor", "rotary_pct"):
             share = _number(place.get(key), 0.0, 1.0)
@@ -102,7 +103,6 @@ def _share(cfg: ConfigView, settings: JsonObject) -> float:
 
 
 def _number(value: JsonValue, default: float, highest: float) -> float:
-    """A positive number up to `highest`, else the default."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= highest:
         return default
     return float(value)

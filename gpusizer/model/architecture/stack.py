@@ -1,8 +1,7 @@
-"""LayerStack: what the tensors of the language model's layers say of each of them.
+"""LayerStack: facts of the language model's layers by their tensors."""
 
-A repository may hold several stacks with the same layer numbers (a talker, a depth decoder, a
-codec); the one that the configuration describes is read, and no other.
-"""
+# A repository may hold several stacks with the same layer numbers (a talker, a depth decoder, a
+# codec). Only the stack that the configuration describes is read.
 
 from __future__ import annotations
 
@@ -36,15 +35,15 @@ _RWKV4_VECTORS = 5
 
 @dataclass(frozen=True, slots=True)
 class LayerStack:
-    """Facts by layer number; a layer without an entry shows nothing of the kind.
+    """Facts by layer number; a layer without an entry has none of the kind.
 
     Attributes:
-        widths: rows of its k_proj and v_proj: exactly what an attention layer caches.
+        widths: rows of its k_proj and v_proj: exactly the cache of an attention layer.
         latents: rows of the projection to a latent (MLA), rotary part included.
         indexed: layers with a sparse-attention indexer of their own.
         attentions: attention blocks of a layer.
         decaying: layers with the decay or the gates of a recurrent state.
-        conv: elements of the inputs that its short convolutions remember.
+        conv: elements of the inputs that its short convolutions keep.
         state: elements of a state whose sides its tensors have.
     """
 
@@ -57,12 +56,12 @@ class LayerStack:
     state: Mapping[int, int] = field(default_factory=dict)
 
     def remembers(self, layer: int) -> bool:
-        """Whether a layer keeps a recurrent state, were it only the inputs of a convolution."""
+        """Return whether a layer keeps a state or the inputs of a convolution."""
         return layer in self.decaying or layer in self.conv
 
 
 def stack_in(groups: Iterable[WeightGroup], layers: int | None, hidden: int | None) -> LayerStack:
-    """The stack of `layers` layers of width `hidden`, as its tensors show it."""
+    """Return the stack of `layers` layers of width `hidden`, as its tensors show it."""
     own = language_stack(groups, layers, hidden)
     decays = [g for g in own if _DECAY.search(g.pattern)]
     attention = [g for g in _attention(own) if not _belongs_to_state(g, decays)]
@@ -80,19 +79,18 @@ def stack_in(groups: Iterable[WeightGroup], layers: int | None, hidden: int | No
 def language_stack(
     groups: Iterable[WeightGroup], layers: int | None, hidden: int | None
 ) -> tuple[WeightGroup, ...]:
-    """Tensors of the language model's layers: of the stacks of text the one that is as deep and as
-    wide as the configuration says, and the largest of equals.
-    """
+    """Return the tensors of the language model's layers."""
     stacks: dict[str, list[WeightGroup]] = {}
     for group in groups:
         if group.part is Part.TEXT and group.layers:
             stacks.setdefault(stack_of(group.pattern), []).append(group)
+    # the text stack with the configured depth and width, and the largest of equals
     best = max(stacks.values(), key=lambda s: _likeness(s, layers, hidden), default=[])
     return tuple(best)
 
 
 def stack_name(groups: Iterable[WeightGroup], layers: int | None, hidden: int | None) -> str:
-    """What the names of the language model's layers begin with."""
+    """Return the name prefix of the language model's layers."""
     own = language_stack(groups, layers, hidden)
     return stack_of(own[0].pattern) if own else ""
 
@@ -106,7 +104,7 @@ def _likeness(
 
 
 def kv_widths(stack: Iterable[WeightGroup]) -> HeadWidths:
-    """Rows of each layer's k_proj and v_proj."""
+    """Return the rows of each layer's k_proj and v_proj."""
     keys: dict[int, int] = {}
     values: dict[int, int] = {}
     for group in _attention(stack):
@@ -118,7 +116,7 @@ def kv_widths(stack: Iterable[WeightGroup]) -> HeadWidths:
 
 
 def _attention(stack: Iterable[WeightGroup]) -> Iterator[WeightGroup]:
-    """Projections of a layer's own keys and values."""
+    # projections of a layer's own keys and values
     for group in stack:
         mixes = group.slot in (Slot.K, Slot.V, Slot.QKV, Slot.KV_A) and group.kind is Kind.LINEAR
         other = _OTHER_ATTENTION.search(group.pattern)
@@ -127,15 +125,13 @@ def _attention(stack: Iterable[WeightGroup]) -> Iterator[WeightGroup]:
 
 
 def _module(pattern: str) -> str:
-    """The module that a projection is of: `h.{}.attn` of `h.{}.attn.k_proj.weight`."""
+    # `h.{}.attn` of `h.{}.attn.k_proj.weight`
     return ".".join(pattern.split(".")[:-2])
 
 
 def _belongs_to_state(group: WeightGroup, decays: Sequence[WeightGroup]) -> bool:
-    """Whether the module of a projection has a decay in one of the same layers.
-
-    A GGUF file has no modules: there one layer's projections are attention's.
-    """
+    # The module of a projection has a decay in one of its layers. A GGUF file has no modules: there
+    # one layer's projections are attention's.
     module = _module(group.pattern)
     return not module.endswith("{}") and any(
         decay.pattern.startswith(module + ".")
@@ -149,7 +145,7 @@ def _layers(groups: Iterable[WeightGroup]) -> Iterator[int]:
 
 
 def _latents(stack: Iterable[WeightGroup]) -> dict[int, int]:
-    """Rows of `kv_a_proj_with_mqa` of each layer."""
+    # rows of `kv_a_proj_with_mqa` of each layer
     latents: dict[int, int] = {}
     for group in _attention(stack):
         if group.slot is Slot.KV_A and len(group.shape) == 2:
@@ -158,7 +154,7 @@ def _latents(stack: Iterable[WeightGroup]) -> dict[int, int]:
 
 
 def _attentions(attention: Iterable[WeightGroup]) -> dict[int, int]:
-    """Attention blocks of each layer: LongCat-Flash has two (`self_attn.{}.kv_a_proj_with_mqa`)."""
+    # LongCat-Flash has two attention blocks in a layer (`self_attn.{}.kv_a_proj_with_mqa`)
     blocks: dict[int, int] = {}
     for group in attention:
         if group.layers and group.slot is not Slot.V:
@@ -169,7 +165,7 @@ def _attentions(attention: Iterable[WeightGroup]) -> dict[int, int]:
 
 
 def _conv_elements(stack: Iterable[WeightGroup]) -> dict[int, int]:
-    """(kernel - 1) inputs of every channel of each layer's short convolutions."""
+    # (kernel - 1) inputs of every channel of each layer's short convolutions
     elements: dict[int, int] = {}
     for group in stack:
         if group.kind is Kind.CONV and "conv" in group.pattern and group.layers:
@@ -181,8 +177,8 @@ def _conv_elements(stack: Iterable[WeightGroup]) -> dict[int, int]:
 
 
 def _remembered(shape: tuple[int, ...]) -> int:
-    """Inputs that a convolution [channels, 1, kernel], [channels, kernel, 1] or [kernel, channels]
-    keeps; 0 for a shape of another kind."""
+    # elements kept by a convolution [channels, 1, kernel], [channels, kernel, 1] or [kernel,
+    # channels]; 0 for a shape of another kind
     if len(shape) == 3:
         channels, kernel = shape[0], shape[1] if shape[2] == 1 else shape[2]
     elif len(shape) == 2:
@@ -193,7 +189,7 @@ def _remembered(shape: tuple[int, ...]) -> int:
 
 
 def _state_elements(stack: Iterable[WeightGroup]) -> dict[int, int]:
-    """States whose sides a tensor has: Mamba's decays [inner, state], RWKV's [heads, width]."""
+    # states whose sides a tensor has: Mamba's decays [inner, state], RWKV's [heads, width]
     elements: dict[int, int] = {}
     for group in stack:
         size = 0

@@ -1,8 +1,7 @@
-"""Elements of a recurrent state, from the ways configurations and tensors give its sides.
+"""Elements of a recurrent state, from the sides that configurations and tensors give."""
 
-Each reader knows one kind of recurrence and returns the inputs that its convolutions remember and
-the state beside them, or None where the configuration does not have its keys.
-"""
+# Each reader knows one kind of recurrence and returns the inputs that its convolutions keep and the
+# state, or None if the configuration does not have its keys.
 
 from __future__ import annotations
 
@@ -16,18 +15,15 @@ State = tuple[int, int]
 """Elements of (convolution inputs, state)."""
 
 _MOST = 10**9  # elements of a state, as a bound on what configurations say
+# Recurrent layers that are no linear attention: they do not keep the state of one.
 _OTHER_KINDS = frozenset({"mamba", "conv", "recurrent", "jet"})
-"""Names of recurrent layers that are no linear attention: what they keep is not taken for its."""
 
 
 def state_of(source: LayerSource, *, beside: bool) -> State | None:
-    """Elements that a layer keeps of each sequence, alone or `beside` tokens; None where neither
-    configuration nor tensors say it.
-
-    A layer that shows convolutions alone keeps their inputs; what a configuration says of states
-    is then about other layers.
-    """
+    """Return the elements kept of each sequence, alone or `beside` tokens; None if not stated."""
     cfg, stack, layer = source.cfg, source.stack, source.number
+    # A layer with convolutions alone keeps their inputs; states of the configuration belong to
+    # other layers.
     conv, state = stack.conv.get(layer), stack.state.get(layer)
     if conv is not None and layer not in stack.decaying and beside:
         return conv, 0
@@ -45,9 +41,8 @@ def state_of(source: LayerSource, *, beside: bool) -> State | None:
 
 
 def _delta_net(cfg: ConfigView) -> State | None:
-    """Gated delta nets: (kernel - 1) x convolved channels, value heads x key dim x value dim, as
-    llama.cpp's recurrent memory allocates them (75.38 MiB for Qwen3-Next-80B in its log).
-    """
+    # Gated delta nets: (kernel - 1) x convolved channels, value heads x key dim x value dim, as
+    # llama.cpp's recurrent memory allocates them (75.38 MiB for Qwen3-Next-80B in its log).
     value_heads = cfg.number("linear_num_value_heads")
     if value_heads is None:
         return None
@@ -59,10 +54,9 @@ def _delta_net(cfg: ConfigView) -> State | None:
 
 
 def _delta_attention(cfg: ConfigView) -> State | None:
-    """Kimi Delta Attention: a square matrix for each head, and convolutions of queries, keys and
-    values (vLLM `MambaStateShapeCalculator.kda_state_shape`; transformers 5.24 kimi_linear,
-    bailing_hybrid, whose heads are those of attention).
-    """
+    # Kimi Delta Attention: a square matrix for each head, and convolutions of queries, keys and
+    # values (vLLM `MambaStateShapeCalculator.kda_state_shape`; transformers 5.24 kimi_linear,
+    # bailing_hybrid, whose heads are those of attention).
     own: JsonObject = cfg.mapping("linear_attn_config")
     heads = _integer(own, "num_heads") or cfg.number("linear_num_heads")
     width = _integer(own, "head_dim") or cfg.number("linear_head_dim")
@@ -76,9 +70,8 @@ def _delta_attention(cfg: ConfigView) -> State | None:
 
 
 def _mamba(cfg: ConfigView) -> State | None:
-    """Mamba 2: (kernel - 1) x (inner + 2 x groups x state), inner x state, as llama.cpp's recurrent
-    memory allocates them.
-    """
+    # Mamba 2: (kernel - 1) x (inner + 2 x groups x state), inner x state, as llama.cpp's recurrent
+    # memory allocates them
     state = cfg.number("mamba_d_state", "ssm_state_size", "state_size")
     hidden = cfg.integer("hidden_size")
     if state is None or hidden is None:
@@ -94,7 +87,7 @@ def _mamba(cfg: ConfigView) -> State | None:
 
 
 def _linear_unit(cfg: ConfigView) -> State | None:
-    """RG-LRU: one vector, and a convolution of it (transformers recurrent_gemma)."""
+    # RG-LRU: one vector, and a convolution of it (transformers recurrent_gemma)
     width = cfg.number("lru_width")
     if width is None:
         return None
@@ -102,16 +95,15 @@ def _linear_unit(cfg: ConfigView) -> State | None:
 
 
 def _time_mix(cfg: ConfigView) -> State | None:
-    """RWKV-5 to 7 by the width of a head: a square matrix for each head, and the two inputs before
-    (llama.cpp `hparams.n_embd_s`, `n_embd_r`)."""
+    # RWKV-5 to 7 by the width of a head: a square matrix for each head, and the two inputs before
+    # (llama.cpp `hparams.n_embd_s`, `n_embd_r`)
     width, hidden = cfg.number("wkv_head_size", "head_size"), cfg.integer("hidden_size")
     return None if width is None or hidden is None else (2 * hidden, hidden * width)
 
 
 def _matrix_memory(cfg: ConfigView) -> State | None:
-    """mLSTM: keys x values of each head, a sum of keys and a scale (transformers xlstm, whose sides
-    are shares of the hidden size).
-    """
+    # mLSTM: keys x values of each head, a sum of keys and a scale (transformers xlstm, whose sides
+    # are shares of the hidden size)
     hidden, heads = cfg.integer("hidden_size"), cfg.integer("attention_heads")
     shares = [cfg.text.get(key) for key in ("qk_dim_factor", "v_dim_factor")]
     sides = [share for share in shares if isinstance(share, float | int) and 0 < share <= 16]
@@ -122,15 +114,14 @@ def _matrix_memory(cfg: ConfigView) -> State | None:
 
 
 def _short_convolution(cfg: ConfigView) -> State | None:
-    """LFM2: the inputs of a convolution as wide as the model."""
+    # LFM2: the inputs of a convolution as wide as the model
     kernel, hidden = cfg.number("conv_L_cache"), cfg.integer("hidden_size")
     return None if kernel is None or hidden is None else ((kernel - 1) * hidden, 0)
 
 
 def _lightning(cfg: ConfigView) -> State | None:
-    """Linear attention with the heads of attention and no convolution: a square matrix for each
-    (MiniMax-Text-01, Ring-linear; vLLM `MambaStateShapeCalculator.linear_attention_state_shape`).
-    """
+    # Linear attention with the heads of attention and no convolution: a square matrix for each
+    # (MiniMax-Text-01, Ring-linear; vLLM `MambaStateShapeCalculator.linear_attention_state_shape`)
     heads, width = cfg.integer("attention_heads"), cfg.integer("head_dim")
     if heads is None:
         return None
@@ -139,9 +130,8 @@ def _lightning(cfg: ConfigView) -> State | None:
 
 
 def _named(cfg: ConfigView, name: str) -> State | None:
-    """Sides that a configuration gives below the name of the kind, in the words of
-    flash-linear-attention (Jet-Nemotron's `efficient_attention_config`).
-    """
+    # sides by name of the kind, in the words of flash-linear-attention (Jet-Nemotron's
+    # `efficient_attention_config`)
     own = object_in(cfg.mapping("efficient_attention_config").get(name)) if name else {}
     heads, width = _integer(own, "num_heads"), _integer(own, "head_dim")
     expand = own.get("expand_v", 1)

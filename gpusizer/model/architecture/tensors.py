@@ -1,4 +1,4 @@
-"""What tensor shapes alone say about an architecture."""
+"""Facts of an architecture from tensor shapes alone."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ _TOWERS = frozenset({Part.VISION, Part.AUDIO, Part.PROJECTOR, Part.ADAPTER})
 
 
 def text_matrices(groups: Iterable[WeightGroup], kind: Kind) -> list[WeightGroup]:
-    """Two-dimensional tensors of one kind in the text decoder."""
+    """Return the two-dimensional tensors of one kind in the text decoder."""
     return [g for g in groups if g.part is Part.TEXT and g.kind is kind and len(g.shape) == 2]
 
 
 def layer_count(groups: Iterable[WeightGroup]) -> int | None:
-    """One more than the highest layer number of the text decoder."""
+    """Return one more than the highest layer number of the text decoder."""
     highest = [g.layers[-1] for g in groups if g.part is Part.TEXT and g.layers]
     return max(highest) + 1 if highest else None
 
 
 def stored_layers(groups: Iterable[WeightGroup]) -> int | None:
-    """Layers of the deepest stack beside towers, and draft layers; None where no name has one."""
+    """Return the layers of the deepest stack outside towers plus draft layers, or None."""
     stacks = drafts = 0
     for group in groups:
         if group.layers and group.part is Part.MTP:
@@ -33,7 +33,7 @@ def stored_layers(groups: Iterable[WeightGroup]) -> int | None:
 
 
 def embedding_shape(groups: Iterable[WeightGroup]) -> tuple[int, int] | None:
-    """(vocabulary, width) of the largest token embedding."""
+    """Return (vocabulary, width) of the largest token embedding."""
     embeddings = text_matrices(groups, Kind.EMBEDDING)
     if not embeddings:
         return None
@@ -42,7 +42,7 @@ def embedding_shape(groups: Iterable[WeightGroup]) -> tuple[int, int] | None:
 
 
 def feed_forward_width(groups: Iterable[WeightGroup]) -> int | None:
-    """Outputs of the widest gate or up projection."""
+    """Return the outputs of the widest gate or up projection."""
     groups = tuple(groups)
     embedding = embedding_shape(groups)
     widths = [
@@ -55,13 +55,13 @@ def feed_forward_width(groups: Iterable[WeightGroup]) -> int | None:
 
 
 def expert_count(groups: Iterable[WeightGroup]) -> int | None:
-    """Routed experts of a MoE layer, from the router's rows."""
+    """Return the routed experts of a MoE layer, from the router's rows."""
     rows = [g.shape[0] for g in text_matrices(groups, Kind.ROUTER) if g.shape[0] > 1]
     return max(rows) if rows else None
 
 
 def expert_width(groups: Iterable[WeightGroup], hidden: int | None) -> int | None:
-    """Inner width of a routed expert: the side of its output matrix that is not the model's."""
+    """Return the inner width of a routed expert: the side of its output matrix unlike `hidden`."""
     for group in groups:
         if group.part is Part.TEXT and group.kind is Kind.EXPERT and group.slot is Slot.DOWN:
             sides = group.shape[-2:]

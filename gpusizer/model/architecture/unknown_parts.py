@@ -1,8 +1,7 @@
-"""Unknown parts: what memory or speed of an architecture depends on and is not known.
+"""Unknown parts: unread facts of an architecture that memory or speed depends on."""
 
-A key of a configuration counts as known where a reader asks for it, and where an architecture has
-it whose cache and active parameters were compared with those of its class (`unknown_parts.toml`).
-"""
+# A key of a configuration counts as known if a reader looks it up, or if an architecture has it
+# whose cache and active parameters were compared with those of its class (`unknown_parts.toml`).
 
 from __future__ import annotations
 
@@ -22,14 +21,14 @@ _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_]{1,59}")
 _BETWEEN_WORDS = re.compile(r"[_\d]+")
 _WIDEST_KERNEL = 16  # of a convolution, which has three sides as well
 _MOST_KEYS = 6  # named of those that are not known
+# the task of the model is unknown: assumed to write text, or to write none
 PURPOSE, SILENT = "purpose", "purpose: none"
-"""It is not known what the model does: taken to write text, or to write none."""
+# layers keep a state whose size no reader has
 STATE = "recurrent state"
-"""What is not known of layers that keep one whose size no reader has."""
 
 
 def unknown_keys(config: ConfigView) -> tuple[str, ...]:
-    """Keys that by their words say how layers remember or route, and that are not read here."""
+    """Return unread keys whose words concern a layer's memory or routing."""
     unread = (key for key, value in config.text.items() if value not in (None, False, [], {}))
     return tuple(key for key in unread if key not in config.asked and _is_telling(key))
 
@@ -47,8 +46,7 @@ def doubts_of(
     experts: tuple[int | None, int | None],
     groups: Sequence[WeightGroup],
 ) -> Iterator[str]:
-    """Yield the parts of a model that writes which are not known, in a few words each; `experts`
-    are the routed ones of a layer and of these those of a token."""
+    """Yield unknown parts of a model that writes; `experts` are those of a layer and of a token."""
     layers = sum(run.count for run in plan)
     stateless = sum(run.count for run in plan if run.layer.misses_size)
     if stateless:
@@ -61,8 +59,7 @@ def doubts_of(
 
 
 def _hides_experts(groups: Sequence[WeightGroup], routed: int | None) -> bool:
-    """Whether the matrices of routed experts are not told from others: none is, or some others are
-    a stack of as many."""
+    # Routed experts cannot be identified: no matrix is marked, or a stack of as many others exists.
     if not any(group.kind is Kind.EXPERT for group in groups):
         return True
     others = (group.shape for group in groups if group.kind in (Kind.LINEAR, Kind.CONV))

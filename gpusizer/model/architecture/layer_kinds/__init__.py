@@ -1,4 +1,4 @@
-"""Kinds of layers: what each keeps of a sequence, one class for each, behind one interface."""
+"""Kinds of layers: a class for each kind of cache, behind one interface."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Layers that attend: to all tokens, within a window or a chunk, by a latent; and those without a
-cache of their own."""
+"""Layers that attend (all tokens, a window, a chunk, a latent), and layers without own cache."""
 
 from __future__ import annotations
 
@@ -13,8 +12,7 @@ from gpusizer.model.architecture.layer_kinds.parts import CachePart, LatentPart,
 
 @dataclass(frozen=True)
 class FullAttention(Layer):
-    """Keeps keys and values of every token: `key_width` and `value_width` elements over
-    `kv_heads` heads."""
+    """A layer that keeps keys and values of every token, in elements over `kv_heads` heads."""
 
     word: ClassVar[LayerWord] = "full"
     key_width: int = 0
@@ -30,7 +28,7 @@ class FullAttention(Layer):
 
 @dataclass(frozen=True)
 class SlidingAttention(Layer):
-    """Keeps the last `window` tokens, None where their number is not known."""
+    """A layer that keeps the last `window` tokens; None if their number is unknown."""
 
     word: ClassVar[LayerWord] = "sliding"
     key_width: int = 0
@@ -46,7 +44,7 @@ class SlidingAttention(Layer):
         return False
 
     def without_window(self) -> Layer:
-        """A layer whose window is not known stays one that does not last."""
+        # an unknown window stays: the layer does not keep every token
         if self.window is None:
             return self
         return FullAttention(self.key_width, self.value_width, self.kv_heads)
@@ -57,7 +55,7 @@ class SlidingAttention(Layer):
 
 @dataclass(frozen=True)
 class ChunkedAttention(SlidingAttention):
-    """Keeps tokens of the current chunk of `window`."""
+    """A layer that keeps tokens of the current chunk of `window`."""
 
     word: ClassVar[LayerWord] = "chunked"
 
@@ -68,12 +66,12 @@ class ChunkedAttention(SlidingAttention):
 
 @dataclass(frozen=True)
 class LatentAttention(Layer):
-    """Keeps one latent of a token for all heads (MLA).
+    """A layer that keeps one latent of a token for all heads (MLA).
 
     Attributes:
         key_width: elements of the latent, its rotary part included.
         value_width: elements kept once more as values, by engines that do.
-        rope_width: the rotary part.
+        rope_width: elements of the rotary part.
         head_keys, head_values: elements of all heads that a latent expands to.
         window: tokens that stay, None for all.
     """
@@ -102,7 +100,7 @@ class LatentAttention(Layer):
         return self if self.window is None else replace(self, window=self.window + tokens)
 
     def as_heads(self) -> Layer:
-        """Where the heads are not known, the latent stays."""
+        # if the heads are unknown, the latent stays
         if not self.head_keys:
             return self
         heads = FullAttention(self.head_keys, self.head_values)
@@ -114,7 +112,7 @@ class LatentAttention(Layer):
 
 @dataclass(frozen=True)
 class CrossAttention(Layer):
-    """Attends to an encoder's output, which does not grow with tokens."""
+    """A layer that attends to an encoder's output, which does not grow with tokens."""
 
     word: ClassVar[LayerWord] = "cross"
 
@@ -128,7 +126,7 @@ class CrossAttention(Layer):
 
 @dataclass(frozen=True)
 class CachelessLayer(Layer):
-    """Keeps nothing: no attention at all, or the cache of an earlier layer."""
+    """A layer without a cache: no attention at all, or the cache of an earlier layer."""
 
     word: ClassVar[LayerWord] = "none"
 

@@ -1,8 +1,7 @@
-"""Layer: the interface of all kinds of layers.
+"""Layer: the interface of all kinds of layers."""
 
-A kind is a frozen dataclass that yields the parts of its cache. What engines ask is answered from
-these, and a kind overrides what is otherwise with it.
-"""
+# A kind is a frozen dataclass that yields the parts of its cache. Answers to engines come from
+# these parts, and a kind overrides the answers that differ.
 
 from __future__ import annotations
 
@@ -23,22 +22,19 @@ from gpusizer.model.architecture.layer_kinds.parts import (
 )
 
 LayerWord = Literal["full", "sliding", "chunked", "mla", "cross", "recurrent", "none"]
-"""How answers call what a layer keeps."""
+"""Name of a kind of cache in answers."""
 StateChange = Callable[[StatePart], StatePart]
 
 
 @dataclass(frozen=True)
 class Layer(ABC):
-    """One layer, by what it keeps of a sequence.
-
-    Fields of kinds bear the names that answers have for them (`LayerJson`).
-    """
+    """One layer, by its cache of a sequence. Fields have the names of answers (`LayerJson`)."""
 
     word: ClassVar[LayerWord]
 
     @abstractmethod
     def made_of(self) -> Iterable[CachePart]:
-        """The parts of its cache: a state first, then tokens, then what is kept beside them."""
+        """Return the parts of its cache: a state first, then tokens, then additions to them."""
 
     @cached_property
     def parts(self) -> tuple[CachePart, ...]:
@@ -47,31 +43,30 @@ class Layer(ABC):
 
     @property
     def name(self) -> LayerWord:
-        """How answers call it."""
+        """Its name in answers."""
         return self.word
 
     def facts(self) -> Mapping[str, object]:
-        """Its sizes by the names that answers have for them."""
+        """Return its sizes under the names that answers use."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def amount(self, context: int, widths: Widths, multiple: int = 1) -> int:
-        """Amount that a sequence of `context` tokens keeps, tokens stored in multiples."""
+        """Return the amount of a sequence of `context` tokens, stored in multiples."""
         return sum(part.amount(context, widths, multiple) for part in self.parts)
 
     @cached_property
     def tokens(self) -> TokenPart | None:
-        """Keys and values of the tokens that it attends to, the first where it keeps several; None
-        where it keeps none of its own."""
+        """The first keys and values of the tokens that it attends to, or None."""
         return next((part for part in self.parts if isinstance(part, TokenPart)), None)
 
     @cached_property
     def latent(self) -> LatentPart | None:
-        """Latents of the tokens, None where heads have keys of their own."""
+        """Latents of the tokens, None if heads have keys of their own."""
         return next((part for part in self.parts if isinstance(part, LatentPart)), None)
 
     @cached_property
     def state(self) -> StatePart | None:
-        """Its recurrent state, alone or beside tokens."""
+        """Its recurrent state, alone or beside tokens, or None."""
         return next((part for part in self.parts if isinstance(part, StatePart)), None)
 
     @cached_property
@@ -100,60 +95,60 @@ class Layer(ABC):
 
     @property
     def grows_evenly(self) -> bool:
-        """Whether a token costs the same wherever it is, and nothing is kept beside it."""
+        """Whether every token costs equally, without a state."""
         return self.state is None and (self.lasts or self.tokens is None)
 
     @property
     def crosses(self) -> bool:
-        """Whether it attends to what an encoder left."""
+        """Whether it attends to an encoder's output."""
         return False
 
     @property
     def is_chunked(self) -> bool:
-        """Whether it attends within chunks of the context, not within a window that moves."""
+        """Whether it attends within chunks of the context, not within a moving window."""
         return False
 
     @property
     def misses_size(self) -> bool:
-        """Whether it keeps something whose size is not known."""
+        """Whether it keeps something of unknown size."""
         return False
 
     def without_window(self) -> Layer:
-        """The same where an engine keeps every token."""
+        """Return the layer if an engine keeps every token."""
         return self
 
     def with_room(self, tokens: int) -> Layer:
-        """The same where an engine keeps `tokens` more beside a window."""
+        """Return the layer if an engine keeps `tokens` more than its window."""
         return self
 
     def seen_within(self, window: int) -> Layer:
-        """The same where a layer that keeps everything sees a window."""
+        """Return the layer with its attention limited to `window` tokens."""
         return self
 
     def without_index(self) -> Layer:
-        """The same where an engine reads every token, and so needs no indexer."""
+        """Return the layer if an engine reads every token and needs no indexer."""
         return self
 
     def as_draft(self) -> Layer:
-        """The layer that a model of such layers guesses tokens with."""
+        """Return the layer of a draft with such layers."""
         return self
 
     def as_heads(self) -> Layer:
-        """The same where an engine keeps keys and values of every head for a latent."""
+        """Return the layer if an engine keeps keys and values of every head, not a latent."""
         return self
 
     def as_twice(self) -> Layer:
-        """The same where an engine keeps a latent as keys, and once more as values."""
+        """Return the layer if an engine keeps a latent as keys, and once more as values."""
         return self
 
     def with_state(self, change: StateChange) -> Layer:
-        """The same with its state changed, where it keeps one."""
+        """Return the layer with `change` applied to its state, if any."""
         return self
 
 
 @dataclass(frozen=True)
 class LayerAndMore(Layer):
-    """A layer that attends as another kind does, and keeps something beside: base of such kinds."""
+    """Base of layers that attend as another kind and keep something in addition."""
 
     attends: Layer
 

@@ -1,8 +1,7 @@
-"""Parts of a cache: what layers keep of a sequence, whatever kind of layer keeps it.
+"""Parts of a cache: units that layers keep of a sequence."""
 
-A kind of layer is made of parts. Engines read parts (`PartReader`), so that a kind they never saw
-costs what its parts cost.
-"""
+# A kind of layer is made of parts. Engines read parts (`PartReader`), so a new kind costs the sum
+# of its parts.
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ Answer = TypeVar("Answer", covariant=True)
 
 
 class Elements(NamedTuple):
-    """Elements of one token, entry or state, by the width that they are kept at."""
+    """Elements of one token, entry or state, by the type that stores them."""
 
     keys: int = 0
     values: int = 0
@@ -29,7 +28,7 @@ class Widths(NamedTuple):
     state: int
 
     def amount(self, elements: Elements) -> int:
-        """Sum of the widths of these elements."""
+        """Return the sum of the widths of these elements."""
         return (
             elements.keys * self.keys + elements.values * self.values + elements.state * self.state
         )
@@ -55,39 +54,39 @@ class PartReader(Protocol[Answer]):
 
 
 class CachePart(ABC):
-    """One thing of which a sequence has one for each token, for several, or just one."""
+    """A kind of unit that a sequence keeps once per token, once per several tokens, or once."""
 
     @property
     @abstractmethod
     def elements(self) -> Elements:
-        """Elements of one."""
+        """Elements of one unit."""
 
     @property
     def limit(self) -> int | None:
-        """Tokens beyond which there are no more of it."""
+        """Tokens beyond which no more units are kept, None for no limit."""
         return None
 
     @property
     def tokens_each(self) -> int:
-        """Tokens that share one; 0 where a sequence has one, however long it is."""
+        """Tokens that share a unit; 0 if a sequence of any length has one."""
         return 1
 
     def times(self, context: int, multiple: int = 1) -> int:
-        """How many a sequence of `context` tokens has, where tokens are stored in multiples."""
+        """Return the units of a sequence of `context` tokens, stored in multiples of `multiple`."""
         tokens = context if self.limit is None else min(context, self.limit)
         return -(-tokens // multiple) * multiple
 
     def amount(self, context: int, widths: Widths, multiple: int = 1) -> int:
-        """Amount that a sequence of `context` tokens keeps of it."""
+        """Return the amount that a sequence of `context` tokens keeps."""
         return self.times(context, multiple) * widths.amount(self.elements)
 
     def share(self, gpus: int) -> tuple[int, int]:
-        """The part of it that each of several tensor-parallel GPUs holds, as a fraction."""
+        """Return the fraction that each of `gpus` tensor-parallel GPUs holds."""
         return 1, 1
 
     @abstractmethod
     def read_by(self, reader: PartReader[Answer]) -> Answer:
-        """Give it to the method of a reader that is for it."""
+        """Call the reader's method for this part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,7 @@ class TokenPart(CachePart):
         key_width, value_width: elements of a token, over all heads.
         heads: heads that it can be split over.
         window: tokens that stay, None for all.
-        rope_width: rotary part of the keys, where engines keep it wider than the rest.
+        rope_width: rotary part of the keys, if engines keep it at a wider type than the rest.
     """
 
     key_width: int
@@ -116,30 +115,29 @@ class TokenPart(CachePart):
         return self.window
 
     def share(self, gpus: int) -> tuple[int, int]:
-        """Each GPU holds whole heads, at least one."""
+        # each GPU holds whole heads, at least one
         return -(-self.heads // gpus), self.heads
 
     def read_by(self, reader: PartReader[Answer]) -> Answer:
         return reader.tokens(self)
 
     def compared_width(self, head_dim: int | None) -> float:
-        """Elements that a query of one head is compared with."""
+        """Return the elements that a query of one head is compared with."""
         return self.key_width / max(1, self.heads)
 
     @property
     def output_width(self) -> float:
-        """Elements that one head gives as its output."""
+        """Elements of one head's output."""
         return self.value_width / max(1, self.heads)
 
     def readers(self, query_heads: int) -> float:
-        """Query heads that read each head of keys apart."""
+        """Return the query heads that read each head of keys separately."""
         return query_heads / max(1, self.heads)
 
 
 @dataclass(frozen=True, slots=True)
 class LatentPart(TokenPart):
-    """One latent of a token for all heads, which every GPU holds; `head_keys` are the elements of
-    the keys that it expands to."""
+    """One latent of a token for all heads, on every GPU; it expands to `head_keys` key elements."""
 
     head_keys: int = 0
 
@@ -159,18 +157,18 @@ class LatentPart(TokenPart):
         return self.latent_width
 
     def readers(self, query_heads: int) -> float:
-        """It is read once for all of them."""
+        # read once for all query heads
         return 1.0
 
     def query_width(self, query_heads: int) -> int:
-        """Values of one token's queries: as projected, absorbed into the latent, and joined with
-        their rotary part."""
+        """Return the values of one token's queries."""
+        # as projected, absorbed into the latent, and joined with their rotary part
         return self.head_keys + query_heads * (2 * self.key_width - self.rope_width)
 
 
 @dataclass(frozen=True, slots=True)
 class IndexPart(CachePart):
-    """Keys by which sparse attention finds the tokens that it reads, on every GPU."""
+    """Keys of a sparse-attention indexer, on every GPU."""
 
     width: int
 
@@ -184,13 +182,13 @@ class IndexPart(CachePart):
 
 @dataclass(frozen=True, slots=True)
 class EntryPart(CachePart):
-    """Entries that each stand for several tokens, for all of the context and on every GPU.
+    """Entries shared by several tokens each, for all of the context and on every GPU.
 
     Attributes:
-        width: elements of one.
-        index_width: elements by which an indexer finds it.
+        width: elements of one entry.
+        index_width: elements of an indexer's key for it.
         ratio: tokens that share one.
-        rope_width: rotary part.
+        rope_width: elements of the rotary part.
     """
 
     width: int
@@ -207,7 +205,7 @@ class EntryPart(CachePart):
         return self.ratio
 
     def times(self, context: int, multiple: int = 1) -> int:
-        """Tokens of an entry that is not full are not in any."""
+        # tokens of an incomplete entry are in none
         return context // self.ratio
 
     def read_by(self, reader: PartReader[Answer]) -> Answer:
@@ -219,9 +217,9 @@ class StatePart(CachePart):
     """A recurrent state, whose heads or channels tensor-parallel GPUs divide.
 
     Attributes:
-        size: its elements, 0 where they are not known.
-        conv_size: of these, the inputs that a short convolution remembers.
-        wide: the configuration asks for FP32 beside 16-bit convolution inputs.
+        size: its elements, 0 if unknown.
+        conv_size: elements of it that are inputs of a short convolution.
+        wide: the configuration asks for FP32 with 16-bit convolution inputs.
     """
 
     size: int
@@ -237,7 +235,6 @@ class StatePart(CachePart):
         return 0
 
     def times(self, context: int, multiple: int = 1) -> int:
-        """One, of a sequence of any length."""
         return 1
 
     def share(self, gpus: int) -> tuple[int, int]:

@@ -1,8 +1,6 @@
-"""Layers with a recurrent state: Mamba, linear attention, short convolutions, alone and beside
-attention.
+"""Layers with a recurrent state: Mamba, linear attention, short convolutions."""
 
-Recurrences differ in how a configuration gives their size (`states.py`), not in what is kept.
-"""
+# Recurrences differ in how a configuration gives their size (`states.py`), not in their cache.
 
 from __future__ import annotations
 
@@ -21,12 +19,12 @@ from gpusizer.model.architecture.layer_kinds.parts import CachePart, StatePart
 
 @dataclass(frozen=True)
 class RecurrentLayer(Layer):
-    """Keeps one state of a sequence, however long it is.
+    """A layer that keeps one state of a sequence of any length.
 
     Attributes:
-        state_elements: elements of it, 0 where they are not known.
-        conv_elements: of these, the inputs that the short convolution remembers.
-        wide_state: the configuration asks for an FP32 state beside 16-bit convolution inputs.
+        state_elements: elements of it, 0 if unknown.
+        conv_elements: elements of it that are inputs of a short convolution.
+        wide_state: the configuration asks for an FP32 state with 16-bit convolution inputs.
     """
 
     word: ClassVar[LayerWord] = "recurrent"
@@ -48,7 +46,7 @@ class RecurrentLayer(Layer):
 
 @dataclass(frozen=True)
 class AttentionWithState(LayerAndMore):
-    """Attends and keeps a state at once (Falcon-H1, Zamba)."""
+    """A layer that attends and keeps a state at once (Falcon-H1, Zamba)."""
 
     keeps: RecurrentLayer = RecurrentLayer()
 

@@ -15,8 +15,7 @@ from gpusizer.model.architecture.layer_kinds.parts import (
 
 @dataclass(frozen=True)
 class IndexedAttention(LayerAndMore):
-    """Attends to the tokens that an indexer finds, by `indexer_width` elements of each
-    (DeepSeek-V3.2)."""
+    """Attention to tokens found by `indexer_width` elements of each (DeepSeek-V3.2)."""
 
     indexer_width: int = 0
 
@@ -30,13 +29,14 @@ class IndexedAttention(LayerAndMore):
 
 @dataclass(frozen=True)
 class CompressedAttention(LayerAndMore):
-    """Attends within a window to vectors that are key and value at once, and keeps beside it one
-    more for every few tokens of the whole context (DeepSeek-V4).
+    """Attention within a window, plus one shared vector for every few tokens (DeepSeek-V4).
+
+    Vectors are key and value at once.
 
     Attributes:
-        rope_width: rotary part of a vector.
-        compress_ratio: tokens that share an entry, 0 for none: a layer with a window alone.
-        indexer_width: elements by which an indexer finds an entry, or a token where none is shared.
+        rope_width: elements of the rotary part.
+        compress_ratio: tokens that share an entry, 0 for a layer with a window alone.
+        indexer_width: elements of an indexer's key for an entry, or for a token if none is shared.
     """
 
     rope_width: int = 0
@@ -55,9 +55,9 @@ class CompressedAttention(LayerAndMore):
             yield IndexPart(self.indexer_width)
 
     def without_index(self) -> Layer:
-        """Entries keep theirs, with which alone they are read."""
+        # shared entries can only be read by the indexer
         return self if self.compress_ratio else replace(self, indexer_width=0)
 
     def as_draft(self) -> Layer:
-        """A window alone: DeepSeek-V4's `compress_ratios` end with a 0 for it."""
+        # a window alone: DeepSeek-V4's `compress_ratios` end with a 0 for it
         return replace(self, compress_ratio=0, indexer_width=0)
