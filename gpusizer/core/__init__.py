@@ -1,1 +1,1 @@
-"""What every room stands on: errors, messages, units, dtypes, settings, checked fields."""
+"""Base of all packages: errors, messages, units, dtypes, settings, checked fields."""

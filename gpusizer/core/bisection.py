@@ -8,17 +8,16 @@ _WIDER = 4
 
 
 def largest_holding(holds: Callable[[int], bool], limit: int, near: int | None = None) -> int:
-    """The largest number up to `limit` that holds, 0 when 1 does not.
-
-    Found by bisection: the result holds and the next number does not, also where `holds` is not
-    monotone. A number that is `near` the result saves most of the questions: steps away from it
-    widen until the result lies between two of them.
+    """Return the largest number up to `limit` that holds, 0 if 1 does not.
 
     >>> largest_holding(lambda n: n * n <= 50, 100)
     7
     >>> largest_holding(lambda n: n * n <= 50, 100, near=9)
     7
     """
+    # The result holds and the next number does not, even if `holds` is not monotone. A number
+    # `near` the result saves most calls: steps away from it widen until the result is between two
+    # of them.
     if limit < 1:
         return 0
     low, high = 0, limit + 1

@@ -1,4 +1,4 @@
-"""Amount: a number of bytes with its uncertainty and where it comes from."""
+"""Amount: a number of bytes with its uncertainty and provenance."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Provenance(StrEnum):
-    """How a number is known, best first."""
+    """Provenance of a number, best first."""
 
     EXACT = "exact"  # read from the files themselves
     DERIVED = "derived"  # computed from configuration and tensor shapes by a known rule
@@ -43,27 +43,27 @@ class Amount:
         return Amount(low, likely, high, self.provenance)
 
     def times(self, count: int) -> Amount:
-        """The same amount on each of `count` GPUs."""
+        """Return the sum of this amount on each of `count` GPUs."""
         return Amount(self.low * count, self.likely * count, self.high * count, self.provenance)
 
     def scaled(self, share: float) -> Amount:
-        """A share of it, rounded to whole bytes."""
+        """Return the amount times `share`, rounded to whole bytes."""
         low, likely, high = (round(part * share) for part in (self.low, self.likely, self.high))
         return Amount(low, likely, high, self.provenance)
 
 
 def exactly(amount_bytes: int, provenance: Provenance) -> Amount:
-    """An amount without a band."""
+    """Return an amount without a band."""
     return Amount(amount_bytes, amount_bytes, amount_bytes, provenance)
 
 
 def fitted(low: float, likely: float, high: float) -> Amount:
-    """An amount with a measured band, rounded to whole bytes."""
+    """Return an amount with a measured band, rounded to whole bytes."""
     return Amount(round(low), round(likely), round(high), Provenance.FITTED)
 
 
 def total(amounts: Iterable[Amount]) -> Amount:
-    """The sum of amounts; its provenance is the weakest of theirs."""
+    """Return the sum of amounts; its provenance is the weakest of theirs."""
     low = likely = high = 0
     provenances = {Provenance.EXACT}
     for amount in amounts:

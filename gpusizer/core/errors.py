@@ -1,29 +1,25 @@
-"""Every failure gpusizer can explain, each with a stable code.
-
-InvalidRequest: the question itself cannot be answered. ModelUnreadable: the question is fine, the
-repository is not.
-
-An error carries facts (`fields`), never prose: `gpusizer.text` turns the code and
-the fields into a sentence, in three languages, once, at the edge.
-"""
+"""Errors that gpusizer explains, each with a stable code."""
 
 from __future__ import annotations
 
 import re
 from typing import ClassVar
 
+# InvalidRequest: the question itself cannot be answered. ModelUnreadable: the question is valid,
+# the repository is not. An error carries facts (`fields`), never prose: `gpusizer.text` turns the
+# code and the fields into a sentence, in three languages, once, at the edge.
 FieldValue = str | int | float | list[str] | None
 
 EXIT_BAD_INPUT = 2
 EXIT_UNREADABLE = 3
+# no failure: the answer to the question is no
 EXIT_ANSWER_IS_NO = 4
-"""No failure: answered, and what was asked for does not hold."""
 
 
 class GpusizerError(Exception):
-    """Base of the tree. `code` is stable API, the name of a public class in small letters unless
-    that says otherwise; `fields` fill the sentence shown to people."""
+    """Base of all errors; `fields` fill the sentence shown to people."""
 
+    # stable API: the name of a public class in small letters, unless the class sets another
     code: ClassVar[str] = "internal"
     exit_code: ClassVar[int] = 1
 
@@ -37,21 +33,22 @@ class GpusizerError(Exception):
 
 
 class ServerBusy(GpusizerError):
-    """As many requests wait as may. Fields: `retry_after_seconds`."""
+    """The queue of requests is full. Fields: `retry_after_seconds`."""
 
 
 class TooManyRequests(GpusizerError):
-    """One visitor asks more than is answered. Fields: `allowed` questions in a minute, or by the
-    `reason` "processor_seconds" in a minute or "under_way" at the same time;
-    `retry_after_seconds`."""
+    """A visitor exceeds a limit. Fields: `allowed`, `reason`, `retry_after_seconds`."""
+
+    # `allowed` counts questions in a minute, or by `reason`: "processor_seconds" in a minute, or
+    # questions "under_way" at the same time
 
 
 class RequestTooLarge(GpusizerError):
-    """A request over the network is larger than is read. Fields: `limit`, `allowed` in bytes."""
+    """A request over the network exceeds a size limit. Fields: `limit`, `allowed` in bytes."""
 
 
 class RequestTooSlow(GpusizerError):
-    """The body of a request over the network did not come in time. Fields: `seconds` it had."""
+    """The body of a request over the network did not come in time. Fields: `seconds` allowed."""
 
 
 class SignInFailed(GpusizerError):
@@ -59,7 +56,7 @@ class SignInFailed(GpusizerError):
 
 
 class UnknownEvent(GpusizerError):
-    """No call waits under the name of a session or an event. No fields."""
+    """No call is waiting under the name of a session or an event. No fields."""
 
 
 class InvalidRequest(GpusizerError):
@@ -73,8 +70,9 @@ class InvalidModelId(InvalidRequest):
 
 
 class UnknownGpu(InvalidRequest):
-    """No catalogue entry has this slug or alias. Fields: `value`, `suggestions`, and `reason` for
-    what is known to be no GPU of the catalogue (`gpusizer.gpus.unlisted`)."""
+    """No catalogue entry has this slug or alias. Fields: `value`, `suggestions`, maybe `reason`."""
+
+    # `reason` is set for known names outside the catalogue (`gpusizer.gpus.unlisted`)
 
 
 class UnknownQuant(InvalidRequest):
@@ -93,11 +91,11 @@ class ModelUnreadable(GpusizerError):
 
 
 class ModelNotFound(ModelUnreadable):
-    """The Hub says there is no such model. Fields: `repo_id`."""
+    """The Hub has no such model. Fields: `repo_id`."""
 
 
 class PrivateOrMissing(ModelUnreadable):
-    """The Hub answers 401 and does not say whether it exists. Fields: `repo_id`."""
+    """The Hub answers 401, for a private or a missing repository. Fields: `repo_id`."""
 
 
 class RevisionNotFound(ModelUnreadable):
@@ -105,9 +103,9 @@ class RevisionNotFound(ModelUnreadable):
 
 
 class RepoFileNotFound(ModelUnreadable):
-    """A named file is missing from the repository. Fields: `repo_id`, `file`, and, of a GGUF
-    repository, `suggestions`: files or quantizations it has."""
+    """A named file is missing from the repository. Fields: `repo_id`, `file`, `suggestions`."""
 
+    # `suggestions` only for a GGUF repository: its files or quantizations
     code = "file_not_found"
 
 
@@ -116,7 +114,7 @@ class GatedModel(ModelUnreadable):
 
 
 class NoWeights(ModelUnreadable):
-    """Nothing in the repository holds readable weights. Fields: `repo_id`, `formats`."""
+    """No file in the repository holds readable weights. Fields: `repo_id`, `formats`."""
 
 
 class MalformedRepo(ModelUnreadable):

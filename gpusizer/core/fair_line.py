@@ -1,5 +1,4 @@
-"""FairLine: who is admitted next where few may be inside, so that a visitor who asks for much waits
-behind those who ask for little."""
+"""FairLine: a queue that admits light users before heavy ones."""
 
 from __future__ import annotations
 
@@ -11,30 +10,20 @@ from itertools import count
 
 @dataclass(slots=True, eq=False)
 class Ticket:
-    """A place in the line, or inside.
+    """A position in the line, or inside it."""
 
-    Attributes:
-        visitor: who waits; None for work of no visitor, which counts as if it had used nothing.
-        admit: called once, when the ticket is admitted.
-        number: lower for who has come earlier.
-        is_inside: whether it has been admitted.
-    """
-
-    visitor: str | None
-    admit: Callable[[], None]
-    number: int
+    visitor: str | None  # work of no visitor counts as if it had used nothing
+    admit: Callable[[], None]  # called once, on admission
+    number: int  # lower for earlier tickets
     is_inside: bool = False
 
 
 class FairLine:
-    """Admits at most `at_once` tickets, and at most `of_one` of one visitor.
-
-    Next is a ticket of the visitor who has used the least, as `used` says; among equals, of the one
-    with fewer tickets inside; then the ticket that has come first. It is not safe to share between
-    threads.
-    """
+    """Queue that admits `at_once` tickets, and `of_one` of one visitor. Not thread-safe."""
 
     def __init__(self, at_once: int, of_one: int, used: Callable[[str], float]) -> None:
+        # Next is a ticket of the visitor who has used the least by `used`; among equals, of the one
+        # with fewer tickets inside; then the oldest ticket.
         self._free = at_once
         self._of_one = of_one
         self._used = used
@@ -45,7 +34,7 @@ class FairLine:
     def join(
         self, visitor: str | None, admit: Callable[[], None], number: int | None = None
     ) -> Ticket:
-        """Wait, from now on or, with the `number` of an earlier ticket, since then."""
+        """Wait from now on, or since an earlier ticket if its `number` is given."""
         number = next(self._numbers) if number is None else number
         ticket = Ticket(visitor, admit, number)
         self._waiting.append(ticket)
@@ -53,7 +42,7 @@ class FairLine:
         return ticket
 
     def leave(self, ticket: Ticket) -> None:
-        """Give up a place in the line, or leave one inside to the next ticket."""
+        """Give up a position in the line, or leave one inside to the next ticket."""
         if not ticket.is_inside:
             self._waiting.remove(ticket)
             return
@@ -65,8 +54,7 @@ class FairLine:
         self._admit()
 
     def has_lighter(self, visitor: str, than: float) -> bool:
-        """Whether another visitor could be admitted in place of this one who has used fewer seconds
-        than `than`."""
+        """Return whether a visitor who used less than `than` seconds could enter instead."""
         return any(
             ticket.visitor != visitor and self._used_by(ticket) < than
             for ticket in self._waiting

@@ -1,28 +1,26 @@
-"""Values whose types are known only once they are read: JSON of strangers, arguments by name.
-
-What answers hold is known by name (`gpusizer.usecases.contract`); here is what is not.
-"""
+"""Types of values known only at run time: JSON of strangers, arguments by name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+# Values of answers have types in `gpusizer.usecases.contract`.
+# Any value that JSON has. A reader narrows it before use: hostile files may hold anything.
 JsonValue: TypeAlias = (
     "str | int | float | bool | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 )
-"""Any value that JSON has. A reader narrows it before use: hostile files hold what they like."""
 JsonObject = Mapping[str, JsonValue]
 
+# keyword arguments put together at run time for a dataclass with these fields
 Arguments = dict[str, Any]
-"""Keyword arguments that are put together at run time, as a dataclass of the same fields takes."""
+# An object of our own files. Readers rely on its form, and raise KeyError, TypeError or ValueError
+# for another.
 StoredObject = Mapping[str, Any]
-"""An object of our own files. Who reads it relies on its form, and raises KeyError, TypeError or
-ValueError for another."""
 
 
 def object_in(value: JsonValue) -> JsonObject:
-    """The value if it is an object; an empty one for all else.
+    """Return the value if it is an object, else an empty object.
 
     >>> object_in({"bits": 4}), object_in("4 bits")
     ({'bits': 4}, {})
@@ -31,7 +29,7 @@ def object_in(value: JsonValue) -> JsonObject:
 
 
 def list_in(value: JsonValue) -> list[JsonValue]:
-    """The value if it is a list; an empty one for all else.
+    """Return the value if it is a list, else an empty list.
 
     >>> list_in([4, 8]), list_in("4 bits")
     ([4, 8], [])

@@ -42,10 +42,10 @@ class Note:
 
 
 Say = Callable[[Note], str]
-"""Turns a note into a sentence; the edge supplies it, in the reader's language."""
+"""Turns a note into a sentence in the reader's language."""
 
 
 def note_json(note: Note, say: Say) -> dict[str, object]:
-    """A caveat or reason with its sentence, as answers carry it."""
+    """Return a note with its sentence, in the form of answers."""
     facts = {"fields": dict(note.fields)} if note.fields else {}
     return {"code": note.code, "message": say(note), **facts}

@@ -1,4 +1,4 @@
-"""Where the files that ship with gpusizer lie (`data/README.md` lists them), and versions."""
+"""Paths of the files that ship with gpusizer (`data/README.md` lists them), and versions."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ PACKAGE_DIR = Path(__file__).resolve().parents[1]
 
 
 def find_folder(package: Path, name: str) -> Path:
-    """Return a folder that ships: inside an installed package, beside that of a checkout.
-
-    The folder inside wins: what lies beside an installed package is some other package's.
-    """
+    """Return a folder that ships: inside an installed package, or beside that of a checkout."""
     installed = package / name
+    # A folder beside an installed package belongs to another package.
     return installed if installed.is_dir() else package.parent / name
 
 
@@ -23,7 +21,7 @@ DATA_DIR = find_folder(PACKAGE_DIR, "data")
 """Tables that people edit."""
 
 DOCS_DIR = find_folder(PACKAGE_DIR, "docs")
-"""Documents, of which `accuracy.md` alone ships."""
+"""Documents; only `accuracy.md` ships."""
 
 GENERATED_DIR = DATA_DIR / "generated"
 """Folder of files that commands write and that are not edited by hand."""
@@ -34,16 +32,14 @@ SNAPSHOTS_DIR = GENERATED_DIR / "models"
 
 @cache
 def data_version() -> str:
-    """A hash of the files in `data/`, read once for a process: 12 hexadecimal digits."""
+    """Return a hash of the files in `data/`: 12 hexadecimal digits, read once for a process."""
     return _hash_of(DATA_DIR, "**/*")
 
 
 @cache
 def code_version() -> str:
-    """A hash of all modules and words, read once for a process: 12 hexadecimal digits.
-
-    Another version may answer the same request about the same commit differently.
-    """
+    """Return a hash of all modules and words: 12 hexadecimal digits, read once for a process."""
+    # Another version may answer the same request about the same commit differently.
     return _hash_of(
         PACKAGE_DIR.parent, "gpusizer/**/*.py", "gpusizer/**/*.toml", "scrapers/**/*.py"
     )

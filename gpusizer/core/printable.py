@@ -1,8 +1,4 @@
-"""Text that strangers wrote, made safe to show: on a terminal, on the page and in files.
-
-Control characters move a terminal's cursor and recolour it, bidirectional ones reorder what stands
-around them, format characters are not seen at all.
-"""
+"""Text of strangers, made safe to show: on a terminal, on the page and in files."""
 
 from __future__ import annotations
 
@@ -13,6 +9,8 @@ import re
 import sys
 from collections.abc import Callable
 
+# Control characters move a terminal's cursor and recolour it, bidirectional ones reorder the text
+# around them, format characters are invisible.
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 # Unicode's categories Cc, Cf, Cs, Zl and Zp; U+2065 is not assigned, and as invisible as its block.
@@ -26,9 +24,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def printable(text: str, *, keep: str = "") -> str:
-    """The text with U+FFFD for each control, format and bidirectional character.
+    """Return the text with U+FFFD for each control, format and bidirectional character.
 
-    `keep` names those that stay: line ends where several lines are shown.
+    `keep` names those that stay: line ends if several lines are shown.
 
     >>> printable("bits\\x1b[2J\\u202e4"), printable("位宽 é")
     ('bits�[2J�4', '位宽 é')
@@ -39,13 +37,12 @@ def printable(text: str, *, keep: str = "") -> str:
 
 
 def json_text(document: object, *, indent: int | None = None) -> str:
-    """A document as JSON, faithful and printable: what `printable` replaces is escaped.
-
-    Line ends stay: JSON has them between values alone. Raises ValueError for NaN and infinity.
+    """Return JSON with unprintable characters escaped. Raise ValueError for NaN and infinity.
 
     >>> json_text({"名": "\\u202e"})
     '{"名": "\\\\u202e"}'
     """
+    # Line ends stay: JSON has them between values alone.
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=indent)
     return _HIDDEN.sub(
         lambda match: match[0] if match[0] == "\n" else json.dumps(match[0])[1:-1], text
@@ -53,7 +50,7 @@ def json_text(document: object, *, indent: int | None = None) -> str:
 
 
 def encodable(text: str, encoding: str) -> str:
-    """JSON text in a form that an encoding has: characters that it lacks are escaped.
+    """Return JSON text with the characters escaped that an encoding lacks.
 
     >>> encodable('{"name":"通义"}', "cp1252")
     '{"name":"\\\\u901a\\\\u4e49"}'
@@ -66,9 +63,9 @@ def encodable(text: str, encoding: str) -> str:
 
 
 def json_bytes(document: object, shape: Callable[[object], object] | None = None) -> bytes:
-    """JSON in UTF-8: U+FFFD for each half of a pair, which JSON can escape.
+    """Return JSON in UTF-8, with U+FFFD for each lone surrogate.
 
-    `shape` is asked what stands for an object that JSON has not.
+    `shape` converts an object that JSON cannot represent.
 
     >>> json_bytes({"bits": 4, "method": "gptq\\ud800"}).decode()
     '{"bits":4,"method":"gptq�"}'
@@ -81,23 +78,21 @@ def json_bytes(document: object, shape: Callable[[object], object] | None = None
 
 
 class PrintableFormatter(logging.Formatter):
-    """Writes records whose further lines, as of a traceback, are set in: none looks like a record.
+    """Formatter that indents further lines, as of a traceback, so none looks like a record."""
 
-    Messages of exceptions may quote what a stranger wrote.
-    """
-
+    # Messages of exceptions may quote a stranger's text.
     def format(self, record: logging.LogRecord) -> str:
         return printable(super().format(record), keep="\n").replace("\n", "\n    ")
 
 
 def log_printably() -> None:
-    """Let everything that is logged pass `PrintableFormatter` on its way to standard error."""
+    """Log to standard error through `PrintableFormatter`."""
     handler = logging.StreamHandler()
     handler.setFormatter(PrintableFormatter())
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
 
 
 def print_everywhere() -> None:
-    """Let standard output replace characters that its encoding lacks, as Windows' pages do."""
+    """Make standard output replace characters that its encoding lacks, as on Windows."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")

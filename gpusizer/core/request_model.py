@@ -1,9 +1,4 @@
-"""RequestModel: what all requests share.
-
-A request is a frozen pydantic model. Its fields say type, default, bounds, choices and meaning, and
-nothing else repeats them: validation, the shell's options, the endpoints' documentation and
-`docs/contract.md` come from there (`gpusizer.usecases.requests.request_docs`).
-"""
+"""RequestModel: base of all requests."""
 
 from __future__ import annotations
 
@@ -20,24 +15,23 @@ from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.validation import Count, Refused, fail
 
 
+# A request is a frozen pydantic model. Its fields state type, default, bounds, choices and meaning
+# once: validation, the shell's options, the endpoints' documentation and `docs/contract.md` come
+# from there (`gpusizer.usecases.requests.request_docs`).
 class RequestModel(BaseModel):
-    """A checked request, or a group of fields that several requests share.
-
-    `heading` is the title that a class's own fields are listed under; a field's `description` is a
-    phrase without a full stop. `unused` names fields that are taken and without effect, which no
-    documentation lists.
-    """
+    """A checked request, or a group of fields that several requests share."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    # title of the list of a class's own fields. A field's `description` is a phrase without a full
+    # stop.
     heading: ClassVar[str]
+    # fields that are accepted without effect and undocumented
     unused: ClassVar[frozenset[str]] = frozenset()
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, object]) -> Self:
-        """A checked request. Absent, null and empty fields take their defaults.
-
-        Raises InvalidRequest naming the first wrong field, its value and what is wrong with it.
-        """
+        """Return a checked request. Raise InvalidRequest with the first wrong field."""
+        # absent, null and empty fields take their defaults
         known_fields = fields_of(cls)
         required = {name: None for name, info in known_fields.items() if info.is_required()}
         values = {
@@ -52,25 +46,23 @@ class RequestModel(BaseModel):
 
     @property
     def stated(self) -> dict[str, object]:
-        """The checked values of the fields that were given, as `model_copy(update=…)` takes them.
-
-        Values that are made of fields are properties, never cached ones, which a copy would keep.
-        """
+        """The checked values of the given fields, as `model_copy(update=…)` takes them."""
+        # Values made of fields are properties, not cached ones: a copy would keep those.
         return self.model_dump(exclude_unset=True)
 
 
 def fields_of(model: type[RequestModel]) -> dict[str, FieldInfo]:
-    """pydantic's fields by the names that requests use."""
+    """Return pydantic's fields by the names that requests use."""
     return {info.alias or name: info for name, info in model.model_fields.items()}
 
 
 def is_empty(value: object) -> bool:
-    """Whether a field's value means that it was not given: null, or a text or list of nothing."""
+    """Return whether a field's value means "not given": null, or an empty text or list."""
     return value is None or (isinstance(value, str | list | tuple) and not value)
 
 
 def bounds_of(info: FieldInfo) -> tuple[float | None, float | None]:
-    """The lowest and the highest value of a number; None for what has no bounds."""
+    """Return the lowest and the highest value of a number; None without bounds."""
     low = (mark.ge for mark in info.metadata if isinstance(mark, Ge))
     high = (mark.le for mark in info.metadata if isinstance(mark, Le))
     return _number_of(low), _number_of(high)
@@ -81,13 +73,13 @@ def _number_of(bounds: Iterator[object]) -> float | None:
 
 
 def without_none(annotation: Any) -> Any:
-    """The type that a field has where it is not None."""
+    """Return the type of a field without None."""
     is_union = get_origin(annotation) in (Union, UnionType)
     return get_args(annotation)[0] if is_union else annotation
 
 
 def type_of(info: FieldInfo) -> type:
-    """The type of a field's value: int, float, bool, str or tuple, whether or not None may be."""
+    """Return the type of a field's value, without None: int, float, bool, str or tuple."""
     part = without_none(info.annotation)
     if get_origin(part) is Annotated:
         part = get_args(part)[0]
@@ -98,7 +90,7 @@ def type_of(info: FieldInfo) -> type:
 def _first_refusal(
     known_fields: Mapping[str, FieldInfo], values: Mapping[str, object], error: ValidationError
 ) -> InvalidRequest:
-    """The error of the first wrong field, in the order in which the fields were given."""
+    # in the order of the given fields
     details = {detail["loc"][:1]: detail for detail in reversed(error.errors(include_url=False))}
     for name, value in values.items():
         if name not in known_fields:
@@ -109,6 +101,7 @@ def _first_refusal(
 
 
 _OUTSIDE = ("greater_than_equal", "less_than_equal", "finite_number")
+# reason for a value that pydantic cannot read, by the type of its field
 _UNREADABLE = {
     int: "not_an_integer",
     float: "not_a_number",
@@ -116,12 +109,11 @@ _UNREADABLE = {
     str: "not_text",
     tuple: "not_a_list",
 }
-"""Reason of a value that pydantic cannot read, by the type of its field."""
 _WHOLE = TypeAdapter[int](Count)
 
 
 def _refusal(name: str, given: object, info: FieldInfo, detail: ErrorDetails) -> InvalidRequest:
-    """The typed error of one of pydantic's."""
+    # translates an error of pydantic
     type_, facts, kind = detail["type"], detail.get("ctx", {}), type_of(info)
     refused = facts.get("error")
     if isinstance(refused, Refused):
@@ -141,5 +133,5 @@ def _refusal(name: str, given: object, info: FieldInfo, detail: ErrorDetails) ->
 
 
 def _shown(bound: float) -> float:
-    """A bound as a sentence writes it: 1000000 rather than 1000000.0."""
+    # 1000000 rather than 1000000.0
     return int(bound) if float(bound).is_integer() else bound

@@ -1,4 +1,4 @@
-"""Settings: everything gpusizer takes from the environment, read once and on request."""
+"""Settings: the environment's variables, read once and on request."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from gpusizer.core.paths import SNAPSHOTS_DIR
 DEFAULT_ENDPOINT = "https://huggingface.co"
 DEFAULT_TIMEOUT_SECONDS = 30.0
 DEFAULT_CACHE_MB = 200
+# The page asks three times for a model; programs ask five times a second.
 DEFAULT_QUESTIONS_PER_MINUTE = 300
-"""A page asks three times for a model; programs ask five times a second."""
+# 40 of the 60 that a process computes in a minute; 300 usual questions take about 30.
 DEFAULT_SECONDS_PER_MINUTE = 40
-"""Of the 60 that a process computes in a minute; 300 usual questions take about 30."""
 _MAX_QUESTIONS_PER_MINUTE = 1_000_000
 _MAX_SECONDS_PER_MINUTE = 100_000
 _MAX_PROXIES = 10
@@ -33,51 +33,43 @@ _FALSE = frozenset({"0", "off", "false", "no", "none"})
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What differs between deployments. requests reads proxies and REQUESTS_CA_BUNDLE itself.
+    """Settings of a deployment. requests reads proxies and REQUESTS_CA_BUNDLE itself."""
 
-    Attributes:
-        endpoint: HF_ENDPOINT, address of the Hub or of a mirror, without a trailing slash.
-        offline: HF_HUB_OFFLINE, answer from what is stored only ("1", "true", "yes", "on").
-        timeout_seconds: GPUSIZER_TIMEOUT_SECONDS, longest time to read one model.
-        cdn_origins: GPUSIZER_CDN_ORIGINS, comma-separated origins (`https://host[:port]`)
-            that the endpoint may redirect to besides itself and the Hub's own hosts.
-        snapshots_folder: GPUSIZER_SNAPSHOTS, folder of embedded snapshots.
-        cache_folder: GPUSIZER_CACHE_DIR, where answers of the Hub are kept ("off" for
-            nowhere); without it where the system keeps caches: `gpusizer` in XDG_CACHE_HOME
-            or ~/.cache on Linux. None keeps nothing on disk.
-        cache_bytes: GPUSIZER_CACHE_MB, size of that folder, in units of 10^6 bytes.
-        cache_url: GPUSIZER_CACHE_URL, a Redis (`redis://`, `rediss://`, `unix://`) that several
-            processes share: it takes the place of that folder.
-        host_token: HF_TOKEN, but only where GPUSIZER_USE_HOST_TOKEN says so. A visitor's
-            question must not be asked with the operator's rights: see scrapers.repository.tokens.
-        questions_per_minute: GPUSIZER_QUESTIONS_PER_MINUTE, how many of one visitor are answered
-            ("off" for any number).
-        seconds_per_minute: GPUSIZER_SECONDS_PER_MINUTE, how many seconds of the processor answers
-            to one visitor may take ("off" for any number).
-        trusted_proxies: GPUSIZER_TRUSTED_PROXIES, how many reverse proxies each request passes
-            through: so many addresses of X-Forwarded-For, from its right, are theirs to write. On a
-            Space (SYSTEM is "spaces", which the Hub sets there) it is 1 without saying so.
-        space_hosts: SPACE_HOST, the hosts of a Space separated by commas, which the Hub sets there;
-            none elsewhere.
-        metrics: GPUSIZER_METRICS, whether `/metrics` is served.
-        structured_log: GPUSIZER_LOG is "json": one JSON object for each line of the log, and one
-            for each request.
-    """
-
+    # HF_ENDPOINT, address of the Hub or of a mirror, without a trailing slash
     endpoint: str = DEFAULT_ENDPOINT
+    # HF_HUB_OFFLINE, answer from stored files only ("1", "true", "yes", "on")
     offline: bool = False
+    # GPUSIZER_TIMEOUT_SECONDS, longest time to read one model
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+    # GPUSIZER_CDN_ORIGINS, comma-separated origins (`https://host[:port]`) that the endpoint may
+    # redirect to, in addition to itself and the Hub's own hosts
     cdn_origins: tuple[str, ...] = ()
+    # GPUSIZER_SNAPSHOTS, folder of embedded snapshots
     snapshots_folder: Path = SNAPSHOTS_DIR
+    # GPUSIZER_CACHE_DIR, folder of the Hub's answers ("off" for none); by default `gpusizer` in
+    # XDG_CACHE_HOME or ~/.cache on Linux. None keeps nothing on disk.
     cache_folder: Path | None = None
+    # GPUSIZER_CACHE_MB, size of that folder, in units of 10^6 bytes
     cache_bytes: int = DEFAULT_CACHE_MB * 10**6
+    # GPUSIZER_CACHE_URL, a Redis (`redis://`, `rediss://`, `unix://`) that several processes share;
+    # it replaces that folder
     cache_url: str | None = field(default=None, repr=False)
+    # HF_TOKEN, but only if GPUSIZER_USE_HOST_TOKEN is on. A visitor's question must not use the
+    # operator's rights: see scrapers.repository.tokens.
     host_token: str | None = field(default=None, repr=False)
+    # GPUSIZER_QUESTIONS_PER_MINUTE, limit for one visitor ("off" for none)
     questions_per_minute: int | None = DEFAULT_QUESTIONS_PER_MINUTE
+    # GPUSIZER_SECONDS_PER_MINUTE, processor seconds for answers to one visitor ("off" for no limit)
     seconds_per_minute: int | None = DEFAULT_SECONDS_PER_MINUTE
+    # GPUSIZER_TRUSTED_PROXIES, reverse proxies that each request passes: they write this number of
+    # addresses of X-Forwarded-For, from its right. By default 1 on a Space (SYSTEM is "spaces",
+    # which the Hub sets there), else 0.
     trusted_proxies: int = 0
+    # SPACE_HOST, comma-separated hosts of a Space, which the Hub sets there
     space_hosts: tuple[str, ...] = ()
+    # GPUSIZER_METRICS, whether `/metrics` is served
     metrics: bool = False
+    # GPUSIZER_LOG is "json": a JSON object for each line of the log and each request
     structured_log: bool = False
 
     @property
@@ -87,10 +79,7 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Settings:
-        """Settings of this process: `Settings.from_environment(os.environ)`.
-
-        Raises InvalidRequest naming the variable that cannot be used.
-        """
+        """Return the settings of a process. Raise InvalidRequest with the unusable variable."""
         origins = environment.get("GPUSIZER_CDN_ORIGINS", "").split(",")
         seconds = environment.get("GPUSIZER_TIMEOUT_SECONDS", "")
         endpoint = environment.get("HF_ENDPOINT", "").strip()
@@ -157,7 +146,7 @@ def _is_json_log(value: str) -> bool:
 
 
 def _address(variable: str, value: str) -> str:
-    """An http(s) address without credentials, query or trailing slash."""
+    # http(s), without credentials, query or trailing slash
     try:
         parts = urlsplit(value)
         usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -169,7 +158,7 @@ def _address(variable: str, value: str) -> str:
 
 
 def _redis_address(value: str) -> str | None:
-    """The address of a Redis. An error does not repeat it: it may hold a password."""
+    # an error does not repeat the address: it may hold a password
     if not value:
         return None
     try:
@@ -192,10 +181,7 @@ def _count_or_off(
 
 
 def serving_port(environment: Mapping[str, str]) -> int | None:
-    """Return the port that the environment names: GRADIO_SERVER_PORT, else PORT; None for neither.
-
-    Raises InvalidRequest naming the variable.
-    """
+    """Return the port in GRADIO_SERVER_PORT, else PORT, or None. Raise InvalidRequest."""
     for variable in ("GRADIO_SERVER_PORT", "PORT"):
         if environment.get(variable, "").strip():
             port = _count(environment, variable, 0, _MAX_PORT)

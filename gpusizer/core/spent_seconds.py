@@ -8,13 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 WINDOW_SECONDS = 60.0
+# time kept as one entry: a visitor has at most 61 entries
 _STEP_SECONDS = 1.0
-"""Time that is kept as one entry, so that a visitor has 61 of them at most."""
 
 
 @dataclass(slots=True)
 class _Spent:
-    """One visitor's seconds: when they were added, how many, the latest last; and their sum."""
+    """One visitor's seconds with the time they were added, the latest last, and their sum."""
 
     entries: deque[tuple[float, float]] = field(default_factory=deque)
     seconds: float = 0.0
@@ -35,17 +35,14 @@ class _Spent:
 
 
 class SpentSeconds:
-    """Adds up seconds by visitor. A visitor of whom none is left within the window is forgotten.
-
-    It is not safe to share between threads.
-    """
+    """Sums of seconds by visitor within the window. Not safe to share between threads."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._by_visitor: OrderedDict[str, _Spent] = OrderedDict()  # who added last is last
 
     def __len__(self) -> int:
-        """The number of visitors that are remembered."""
+        """Return the number of visitors that are remembered."""
         return len(self._by_visitor)
 
     def add(self, visitor: str, seconds: float) -> None:
@@ -67,8 +64,7 @@ class SpentSeconds:
         return spent.seconds
 
     def seconds_to_wait(self, visitor: str, most: float) -> float | None:
-        """Return how long it takes until a visitor has used less than `most`, None if that is so
-        now."""
+        """Return the seconds until a visitor has used less than `most`, or None if already."""
         left = self.of(visitor)
         if left < most:
             return None
@@ -79,7 +75,6 @@ class SpentSeconds:
         return WINDOW_SECONDS
 
     def _forget(self) -> None:
-        """Forget the visitors whose last seconds are older than the window."""
         until = self._clock() - WINDOW_SECONDS
         while self._by_visitor:
             visitor, spent = next(iter(self._by_visitor.items()))

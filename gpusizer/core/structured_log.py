@@ -1,9 +1,4 @@
-"""A log for machines: one JSON object for each line, made of words of ours alone.
-
-Texts that a caller sent, such as a model's ID or a token, and addresses reach a log as arguments of
-a message or as the message of an exception. Neither is written: of a message its template, of an
-exception its type and where it was raised.
-"""
+"""A log for machines: one JSON object for each line, without text of callers."""
 
 from __future__ import annotations
 
@@ -15,18 +10,21 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import TracebackType
 
+# Texts of a caller, such as a model's ID or a token, and addresses reach a log as arguments of a
+# message or as the message of an exception. Neither is written: only a message's template, and an
+# exception's type and where it was raised.
 FACTS = "facts"
 """Name of the extra attribute of a record whose entries are written as they are."""
 
+# tokens, addresses and possible model IDs, in templates that a library has filled in
 _PRIVATE = re.compile(
     r"hf_\w+|Bearer\s+\S+|https?://\S+|(?:\d{1,3}\.){3}\d{1,3}|[\w.-]+/[\w.-]+"
     r"|(?<![\w:])[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,7}(?![\w:])"
 )
-"""Tokens, addresses and what may be a model's ID, in templates that a library has filled in."""
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes a record as JSON: `time`, `level`, `logger`, `message`, its facts, its exception."""
+    """Formatter for JSON: `time`, `level`, `logger`, `message`, its facts, its exception."""
 
     def format(self, record: logging.LogRecord) -> str:
         moment = datetime.fromtimestamp(record.created, UTC)
@@ -45,13 +43,11 @@ class JsonFormatter(logging.Formatter):
 
 
 def log_as_json(logger_of_requests: str) -> None:
-    """Write everything that is logged as JSON on standard error, and each request.
-
-    To be called once the server runs: uvicorn sets handlers of its own when it starts.
-    """
+    """Write the log as JSON on standard error, and each request. Call it once the server runs."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    # uvicorn sets its own handlers when it starts
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         logging.getLogger(name).handlers.clear()
         logging.getLogger(name).propagate = True
@@ -59,7 +55,7 @@ def log_as_json(logger_of_requests: str) -> None:
 
 
 def _frames(trace: TracebackType | None) -> list[str]:
-    """Module, line and function of each call, the outermost first."""
+    # module, line and function of each call, the outermost first
     frames = []
     for frame, line in traceback.walk_tb(trace):
         module = frame.f_globals.get("__name__", "?")

@@ -1,7 +1,4 @@
-"""Tables: CSV files of `data/` read into typed rows, and the TOML that a module has beside it.
-
-MalformedTable      a cell, a row or a header that cannot be read
-"""
+"""Tables: CSV files of `data/` read into typed rows, and the TOML file of a module."""
 
 from __future__ import annotations
 
@@ -20,12 +17,7 @@ _T = TypeVar("_T")
 
 
 class MalformedTable(ValueError):
-    """A table that cannot be read. Its text names the file, the line and the column.
-
-    Attributes:
-        line: line of the file, from 1.
-        field: column at fault, "" where the row or the header has the wrong number of them.
-    """
+    """A table that cannot be read. Its text names the file, the line (from 1) and the column."""
 
     def __init__(self, file: str, line: int, reason: str, field: str = "") -> None:
         self.line, self.field = line, field
@@ -35,53 +27,48 @@ class MalformedTable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """One row of a table. Every conversion raises MalformedTable for text that it cannot read.
-
-    Attributes:
-        file, line: where the row stands, for errors.
-        cells: text by column.
-    """
+    """One row of a table, `cells` by column. Conversions raise MalformedTable for other text."""
 
     file: str
     line: int
     cells: Mapping[str, str]
 
     def text(self, column: str) -> str:
-        """The text of a cell, "" where it is empty."""
+        """Return the text of a cell, "" if it is empty."""
         try:
             return self.cells[column]
         except KeyError:
             raise self.malformed(column, "no such column") from None
 
     def integer(self, column: str) -> int:
-        """A whole number."""
+        """Return a whole number."""
         return self.parsed(column, int)
 
     def number(self, column: str) -> float:
-        """A decimal number."""
+        """Return a decimal number."""
         return self.parsed(column, float)
 
     def flag(self, column: str) -> bool:
-        """The words "true" and "false"; an empty cell is false."""
+        """Return whether a cell is "true"; "false" and an empty cell are false."""
         return self.parsed(column, _flag)
 
     def one_of(self, column: str, allowed: Sequence[str]) -> str:
-        """One of the allowed words."""
+        """Return the text of a cell that must be one of the allowed words."""
         text = self.text(column)
         if text not in allowed:
             raise self.malformed(column, f"{text!r} is not one of {', '.join(allowed)}")
         return text
 
     def parts(self, column: str, separator: str | None = None) -> tuple[str, ...]:
-        """The parts of a cell between separators (white space by default), none when empty."""
+        """Return the parts of a cell between separators (white space by default)."""
         return tuple(filter(None, self.text(column).split(separator)))
 
     def optional(self, column: str, parse: Callable[[str], _T]) -> _T | None:
-        """What `parse` makes of the text, None for an empty cell."""
+        """Return the parsed text, None for an empty cell."""
         return self.parsed(column, parse) if self.text(column) else None
 
     def parsed(self, column: str, parse: Callable[[str], _T]) -> _T:
-        """What `parse` makes of the text; its ValueError is raised with file, line and column."""
+        """Return the parsed text; raise ValueErrors of `parse` with file, line and column."""
         text = self.text(column)
         try:
             return parse(text)
@@ -89,10 +76,8 @@ class TableRow:
             raise self.malformed(column, str(error)) from error
 
     def record(self, make: type[_T], **given: object) -> _T:
-        """A dataclass whose fields, but for those that are given, are columns of their names.
-
-        A field's type says how its cell is read; parts of a tuple stand between bars.
-        """
+        """Return a dataclass with fields read from columns of their names, except `given` ones."""
+        # a field's type selects the reader of its cell; bars separate parts of a tuple
         kind_of_record: type = make
         read: Arguments = {
             name: _READERS[kind](self, name)
@@ -102,10 +87,11 @@ class TableRow:
         return make(**read, **given)
 
     def malformed(self, column: str, reason: str) -> MalformedTable:
-        """An error about one cell of this row."""
+        """Return an error about one cell of this row."""
         return MalformedTable(self.file, self.line, reason, column)
 
 
+# type of a field -> reader of its cell
 _READERS: Mapping[object, Callable[[TableRow, str], object]] = {
     str: TableRow.text,
     int: TableRow.integer,
@@ -117,12 +103,10 @@ _READERS: Mapping[object, Callable[[TableRow, str], object]] = {
     date: lambda row, column: row.parsed(column, date.fromisoformat),
     date | None: lambda row, column: row.optional(column, date.fromisoformat),
 }
-"""Type of a field -> what reads its cell."""
 
 
 @cache
 def _types(make: type) -> dict[str, object]:
-    """The fields of a dataclass and their types."""
     hints = get_type_hints(make)
     return {field.name: hints[field.name] for field in fields(make)}
 
@@ -130,13 +114,11 @@ def _types(make: type) -> dict[str, object]:
 def read_table(
     path: Path, make: Callable[[TableRow], _T], columns: Sequence[str] = ()
 ) -> tuple[_T, ...]:
-    """What `make` returns for each row, in file order; blank lines are passed over.
-
-    Raises MalformedTable, also for a header that lacks one of `columns`.
-    """
+    """Return `make` of each row, in file order, without blank lines. Raise MalformedTable."""
     with path.open(encoding="utf-8", newline="") as file:
         reader = csv.reader(file)
         header = next(reader, [])
+        # a header must have all of `columns`
         missing = [column for column in columns if column not in header]
         if missing:
             raise MalformedTable(path.name, 1, f"missing columns {missing}")
@@ -151,12 +133,12 @@ def read_table(
 
 
 def records_by(path: Path, key: str, make: type[_T]) -> dict[str, _T]:
-    """The rows of a table as records, by the text of a column. Raises MalformedTable."""
+    """Return the rows of a table as records, by the text of a column. Raise MalformedTable."""
     return dict(read_table(path, lambda row: (row.text(key), row.record(make))))
 
 
 def toml_of(module: str) -> StoredObject:
-    """The file of tables beside a module, which gives its `__file__`."""
+    """Return the TOML file beside a module, given its `__file__`."""
     return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
 
 

@@ -11,21 +11,18 @@ from gpusizer.core.errors import LimitsExceeded
 from gpusizer.core.work_turns import TURNS
 
 ANSWER_SECONDS = 4
-"""The longest honest answers, of rankings over a whole shelf of models, take about one second."""
+"""Limit of an answer; the longest honest ones, over a whole shelf of models, take about 1 s."""
 _OWN_SECONDS = 60
 
 
 class TimeBudget:
-    """Processor time of the thread that answers, so that neither waiting nor neighbours count.
-
-    A stranger's repository may be within every limit of size and still be laid out so that sums
-    over it take long. Whatever computes in a loop asks `check` at its head, where it also gives way
-    to others' shorter work.
-    """
+    """Processor time of the answering thread, without waiting or other threads."""
 
     def __init__(
         self, seconds: float = ANSWER_SECONDS, clock: Callable[[], float] = time.thread_time
     ) -> None:
+        # A stranger's repository may be within every limit of size and still make sums over it take
+        # long. Loops call `check` at their head, where they also give way to others' shorter work.
         self._seconds = seconds
         self._clock = clock
         self._end = clock() + seconds
@@ -35,7 +32,7 @@ class TimeBudget:
         self._unspent_until = time.monotonic() + seconds if measures_thread else -math.inf
 
     def check(self, repo_id: str) -> None:
-        """Raises LimitsExceeded ("answer_seconds") once the time is spent."""
+        """Raise LimitsExceeded ("answer_seconds") once the time is spent."""
         TURNS.give_way()
         if time.monotonic() < self._unspent_until:
             return
@@ -47,7 +44,7 @@ class TimeBudget:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Reading a repository does not count: it has limits of its own."""
+        """Pause the count while reading a repository, which has limits of its own."""
         since = self._clock()
         try:
             yield
@@ -56,5 +53,5 @@ class TimeBudget:
 
 
 def own_budget() -> TimeBudget:
-    """The time of a command's answer: nobody else waits for this machine, which may be slow."""
+    """Return the budget of a command's answer on the user's own machine, which may be slow."""
     return TimeBudget(_OWN_SECONDS)

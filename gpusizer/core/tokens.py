@@ -11,10 +11,7 @@ _TOKEN = re.compile(r"[\x21-\x7e]{1,512}")
 
 
 def check_token(token: object, field: str = "token") -> str | None:
-    """Return the token that a field holds, None for an empty one.
-
-    Raises InvalidRequest for anything else than such a text or None, without the token in it.
-    """
+    """Return the token in a field, None if empty. Raise InvalidRequest without the token."""
     if token is None or token == "":
         return None
     if not isinstance(token, str):

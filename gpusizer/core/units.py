@@ -22,7 +22,7 @@ def significant(value: float) -> float:
 
 
 def format_gb(amount_bytes: float) -> str:
-    """Decimal gigabytes, as vendors and file listings count (10^9).
+    """Return decimal gigabytes (10^9) as text, as vendors and file listings count.
 
     >>> format_gb(16_060_522_496)
     '16.1 GB'
@@ -31,7 +31,7 @@ def format_gb(amount_bytes: float) -> str:
 
 
 def format_gib(amount_bytes: float) -> str:
-    """Binary gibibytes, as drivers and engines count (2^30).
+    """Return binary gibibytes (2^30) as text, as drivers and engines count.
 
     >>> format_gib(16_060_522_496)
     '15.0 GiB'
@@ -40,19 +40,19 @@ def format_gib(amount_bytes: float) -> str:
 
 
 def format_usd(amount: float) -> str:
-    """Dollars as text without a sign: whole numbers from a hundred on, below cents, of less than a
-    cent two digits.
+    """Return US dollars as text without a sign.
 
     >>> format_usd(1599.4), format_usd(60.56), format_usd(0.6912), format_usd(0.0041)
     ('1,599', '60.56', '0.69', '0.0041')
     """
+    # whole numbers from a hundred on, cents below, two digits below a cent
     if amount >= 100:
         return f"{amount:,.0f}"
     return f"{amount:.2f}" if amount >= 0.01 or not amount else f"{amount:.2g}"
 
 
 def format_count(count: float) -> str:
-    """A count of parameters or tokens with its customary suffix.
+    """Return a count of parameters or tokens with its customary suffix.
 
     >>> format_count(8_030_261_248), format_count(131_072)
     ('8.03B', '131K')
@@ -66,7 +66,7 @@ def format_count(count: float) -> str:
 
 
 def percent_text(share: float | None, *, signed: bool = False) -> str:
-    """A share as people read it: two digits below one percent, then one, then none.
+    """Return a share in percent: two digits below one percent, then one, then none.
 
     >>> [percent_text(x) for x in (0.0, 0.0013, 0.0194, 0.3087, 39.92, None)]
     ['0%', '0.13%', '1.9%', '31%', '>999%', '—']

@@ -1,8 +1,4 @@
-"""Types of request fields: what people and programs write -> values that plans hold.
-
-pydantic reads and bounds them. Validators of ours raise `Refused` with a reason that
-`gpusizer.text` has words for; `gpusizer.core.request_model` translates both kinds of errors.
-"""
+"""Types of request fields: conversion of the values that people and programs write."""
 
 from __future__ import annotations
 
@@ -15,17 +11,17 @@ from pydantic_core import CoreSchema, PydanticKnownError, core_schema
 
 from gpusizer.core.errors import InvalidRequest
 
+# pydantic reads and bounds them. Our validators raise `Refused` with a reason that `gpusizer.text`
+# has words for; `gpusizer.core.request_model` translates both kinds of errors.
 _MAX_LIST = 64
 MAX_TEXT_CHARS = 300
 
 
 class Refused(ValueError):
-    """A value that a validator refuses. pydantic collects these, as it does every ValueError.
+    """A value that a validator refuses; pydantic collects these, as it does every ValueError."""
 
-    `reason` is a key of the sentences in `gpusizer.text`, `facts` are what the sentence mentions;
-    `value` is the part at fault, None for all that was given.
-    """
-
+    # `reason` is a key of the sentences in `gpusizer.text`, `facts` fill the sentence; `value` is
+    # the part at fault, None for the whole value
     def __init__(self, reason: str, value: str | None = None, **facts: str | float) -> None:
         self.reason = reason
         self.value = value
@@ -34,12 +30,12 @@ class Refused(ValueError):
 
 
 def fail(field: str, value: object, reason: str, **facts: str | float) -> InvalidRequest:
-    """The error of one field."""
+    """Return the error of one field."""
     return InvalidRequest(field=field, value=str(value)[:80], reason=reason, **facts)
 
 
 def read_text(value: object) -> str:
-    """Text of bounded length."""
+    """Return text of bounded length."""
     if not isinstance(value, str):
         raise PydanticKnownError("string_type")
     if len(value) > MAX_TEXT_CHARS:
@@ -48,12 +44,12 @@ def read_text(value: object) -> str:
 
 
 def split_commas(value: object) -> object:
-    """The items of a text with commas; any other value as it is."""
+    """Return the items of a text with commas; any other value unchanged."""
     return value.split(",") if isinstance(value, str) else value
 
 
 def are_texts(items: object) -> TypeGuard[Sequence[str]]:
-    """Whether these are as many texts as a list may have, each of bounded length."""
+    """Return whether these are texts of bounded length and number."""
     return (
         isinstance(items, list | tuple)
         and len(items) <= _MAX_LIST
@@ -62,7 +58,7 @@ def are_texts(items: object) -> TypeGuard[Sequence[str]]:
 
 
 def _whole(value: object) -> object:
-    """A whole number without commas, as in "8,192"."""
+    # "8,192" is a whole number
     if isinstance(value, bool):
         raise PydanticKnownError("int_type")
     return value.replace(",", "") if isinstance(value, str) else value
@@ -80,7 +76,7 @@ def _word(value: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What stands for a field's value in `--help`: `--context TOKENS`."""
+    """Placeholder of a field's value in `--help`: `--context TOKENS`."""
 
     name: str
 
@@ -93,7 +89,7 @@ class OneOf:
     spellings: Mapping[str, str] = field(default_factory=dict)
 
     def read(self, value: object) -> str:
-        """The choice that `value` spells."""
+        """Return the choice that `value` spells. Raise Refused for another value."""
         text = str(value) if isinstance(value, bool) else value
         word = read_text(text).lower().replace(" ", "")
         word = self.spellings.get(word, word)
@@ -117,6 +113,7 @@ Years = Annotated[Number, Unit("YEARS")]
 Flag = Annotated[bool, BeforeValidator(_word), Unit("BOOL")]
 # Python's own text: pydantic's would refuse lone surrogates, which have error codes of their own.
 Text = Annotated[str, PlainValidator(read_text), Unit("TEXT")]
+# a list, or text with commas; empty items are left out
 Texts = Annotated[
     tuple[Text, ...],
     Field(max_length=_MAX_LIST),
@@ -124,4 +121,3 @@ Texts = Annotated[
     AfterValidator(lambda texts: tuple(filter(None, texts))),
     Unit("NAMES"),
 ]
-"""A list, or text with commas; empty items are left out."""

@@ -1,14 +1,4 @@
-"""WorkTurns: threads that compute take turns; those that wait for the Hub leave their turn.
-
-Python computes in one thread at a time, so that more threads than processors make every answer
-slower and none faster. A thread that waits for the Hub computes nothing and may take half a minute.
-So both are counted apart: readings of slow repositories neither hold up an answer that needs none,
-nor are held up by long answers. A model that many wait for is read, and counted as such, once.
-
-Turns go to the visitor who has used the least processor time within the last minute, and a long
-answer leaves its turn to such a visitor on the way: twenty heavy questions of one visitor make
-no other visitor wait for one of them.
-"""
+"""WorkTurns: bounds of threads that compute and of threads that wait for the Hub."""
 
 from __future__ import annotations
 
@@ -26,31 +16,36 @@ from gpusizer.core.errors import ServerBusy
 from gpusizer.core.fair_line import FairLine, Ticket
 from gpusizer.core.spent_seconds import SpentSeconds
 
+# Python computes in one thread at a time, so more threads than processors make every answer slower
+# and none faster. A thread that waits for the Hub computes nothing and may take half a minute. Both
+# are counted separately: slow repositories do not delay an answer that needs none, and long answers
+# do not delay readings. A model that many wait for is read, and counted, once. Turns go to the
+# visitor who has used the least processor time within the last minute, and a long answer leaves its
+# turn to such a visitor on the way: twenty heavy questions of one visitor make no other visitor
+# wait for one of them.
+# Key of the visitor whose question this thread answers; None if visitors are not distinguished.
 VISITOR: ContextVar[str | None] = ContextVar("visitor", default=None)
-"""For whom this thread works: a key that is the same for all questions of one visitor; None where
-visitors are not told apart."""
+# answers of one visitor in progress at the same time: a short one passes a long one
 OF_ONE_VISITOR = 2
-"""Answers of one visitor that are worked on at the same time: a short one passes a long one."""
+# Models read at the same time: each may take the memory of `scrapers/limits.py`.
 READING = 24
-"""Models that may be read at the same time: each may take the memory of `scrapers/limits.py`."""
+# Threads that may wait for the Hub, by reading or for another thread's reading: fewer than the
+# places of questions (`gpusizer/ui/server/work_pool.py`).
 WAITING = 28
-"""Threads that may wait for the Hub, those that read and those that wait for what another one is
-reading: fewer than the places of questions (`gpusizer/ui/server/work_pool.py`)."""
+# A model is usually read within a second or two, and within 30 seconds or not at all.
 _RETRY_AFTER_SECONDS = 5
-"""A model is usually read within a second or two, and within 30 seconds or not at all."""
+# A thread waits this long for a place if none changes hands. While the Hub answers, one does every
+# moment; while it hangs, waiting threads would hold up questions that need no Hub.
 _PATIENCE_SECONDS = 3.0
-"""How long a thread waits for a place while none is taken or given back. While the Hub answers, one
-is given back every moment; while it hangs, threads that wait would hold up questions that need no
-Hub."""
+# Minimum time of a turn, and minimum lead of a visitor who takes it over: about an ordinary answer,
+# so that turns change no more often than answers.
 _SLICE_SECONDS = 0.1
-"""How long a turn is kept at least, and how much less another visitor has used who gets it: about
-an ordinary answer, so that turns change no more often than answers."""
 
 
 class _State(Enum):
-    """The work of a thread. It is outside where it has no turn to leave: the threads of the shell,
-    and those that a reading itself has begun."""
+    """The work of a thread."""
 
+    # without a turn to leave: threads of the shell, and those that a reading itself has started
     OUTSIDE = auto()
     COMPUTING = auto()
     LOOKING_UP = auto()
@@ -59,8 +54,7 @@ class _State(Enum):
 
 @dataclass(slots=True)
 class _Turn:
-    """What one thread holds: its ticket, until when it is kept, and up to where its processor time
-    has been added to its visitor's."""
+    """A thread's ticket, its end, and the processor time up to which it is counted."""
 
     ticket: Ticket
     kept_until: float
@@ -68,12 +62,9 @@ class _Turn:
 
 
 class WorkTurns:
-    """Bounds of the threads that compute, of those that wait for the Hub, and of those among them
-    that read. Safe to share between threads.
+    """Bounds of threads that compute, read or wait for the Hub. Safe to share between threads."""
 
-    `clock` gives the time, `processor` the processor time of the calling thread, in seconds.
-    """
-
+    # `clock` returns the time, `processor` the processor time of the calling thread, in seconds
     def __init__(
         self,
         computing: int,
@@ -107,10 +98,8 @@ class WorkTurns:
 
     @contextmanager
     def looking_up(self) -> Iterator[None]:
-        """Leave this thread's turn to compute, if it has one, to others until the end.
-
-        For what takes a moment, as a look into a cache does: it is not counted.
-        """
+        """Leave this thread's turn to compute, if it has one, to others until the end."""
+        # for short work, such as a look into a cache: it is not counted
         if self._state is not _State.COMPUTING:
             yield
             return
@@ -124,10 +113,7 @@ class WorkTurns:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Leave the turn, and wait for what another thread reads.
-
-        Raises ServerBusy where as many threads wait already as may, and none of them goes on.
-        """
+        """Leave the turn, and wait for another thread. Raise ServerBusy if too many wait."""
         if self._state in (_State.OUTSIDE, _State.WAITING):
             yield
             return
@@ -136,10 +122,7 @@ class WorkTurns:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Leave the turn, and read once there is a place for it.
-
-        Raises ServerBusy where as many wait or read already as may, and none of them goes on.
-        """
+        """Leave the turn, and read once there is a place. Raise ServerBusy if too many wait."""
         if self._state in (_State.OUTSIDE, _State.WAITING):
             yield
             return
@@ -147,7 +130,7 @@ class WorkTurns:
             yield
 
     def give_way(self) -> None:
-        """Let a visitor compute first who waits and has used less; loops of an answer call this."""
+        """Give the turn to a waiting visitor who has used less; loops of an answer call this."""
         turn: _Turn | None = getattr(self._thread, "turn", None)
         if turn is None or self._clock() < turn.kept_until:
             return
@@ -169,8 +152,7 @@ class WorkTurns:
             return self._spent.of(visitor)
 
     def seconds_to_wait(self, visitor: str, most: float) -> float | None:
-        """Return how long it takes until a visitor has used less than `most` processor seconds
-        within a minute, None if that is so now."""
+        """Return the seconds until a visitor has used less than `most`, or None if already."""
         with self._lock:
             return self._spent.seconds_to_wait(visitor, most)
 
@@ -188,7 +170,7 @@ class WorkTurns:
             self._thread.state = before
 
     def _take(self, visitor: str | None, counted_until: float, number: int | None = None) -> None:
-        """Wait for a turn. Processor time of this thread since `counted_until` is the visitor's."""
+        # processor time of this thread since `counted_until` is the visitor's
         admitted = threading.Event()
         with self._lock:
             ticket = self._line.join(visitor, admitted.set, number)
@@ -201,7 +183,6 @@ class WorkTurns:
         self._thread.turn = _Turn(ticket, self._clock() + _SLICE_SECONDS, counted_until)
 
     def _give_back(self) -> _Turn:
-        """Leave this thread's turn to the next in the line, and return it."""
         turn: _Turn = self._thread.turn
         self._thread.turn = None
         with self._lock:
@@ -210,7 +191,6 @@ class WorkTurns:
         return turn
 
     def _count(self, turn: _Turn) -> None:
-        """Add the processor time of this thread to its visitor's."""
         now = self._processor()
         if turn.ticket.visitor is not None:
             self._spent.add(turn.ticket.visitor, now - turn.counted_until)
@@ -218,8 +198,7 @@ class WorkTurns:
 
 
 class _Places:
-    """A number of places; a thread that finds none free waits while others change hands."""
-
+    # a thread that finds no free place waits while others change hands
     def __init__(self, count: int, patience_seconds: float) -> None:
         self._free = count
         self._patience_seconds = patience_seconds
@@ -228,7 +207,7 @@ class _Places:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold a place. Raises ServerBusy where none has changed hands for too long."""
+        # Raises ServerBusy if no place has changed hands for too long.
         with self._changed:
             while not self._free:
                 left = self._changed_at + self._patience_seconds - time.monotonic()
@@ -248,5 +227,5 @@ class _Places:
         self._changed_at = time.monotonic()
 
 
+# one for the process: pages and endpoints share its processors
 TURNS = WorkTurns(max(os.cpu_count() or 1, 2), READING)
-"""Those of this process: pages and endpoints share its processors."""
