@@ -1,1 +1,1 @@
-"""What each quantization costs in quality: pure functions over published measurements."""
+"""Quality: the loss of a quantization."""

@@ -1,9 +1,4 @@
-"""The quality of one quantization of one model: the entry to this room.
-
-What is measured of this model and recipe wins; else the model's own level carries over from its
-other files; else a relation over bits, size and importance matrix; else what formats of the class
-lose. docs/quality.md says the rules in one page.
-"""
+"""The quality of one quantization of one model: the entry point of this package."""
 
 from __future__ import annotations
 
@@ -40,10 +35,13 @@ from gpusizer.quality.quality import (
 )
 from gpusizer.quality.relation import PLAIN, TRAINED, LossCase, QualityRecipe, recipe_of
 
+# A measurement of this model and recipe wins; else the model's own level carries over from its
+# other files; else a relation over bits, size and importance matrix; else the usual loss of the
+# format's class. docs/quality.md has the rules on one page.
 _SMALL_PARAMETERS = 1_500_000_000
 _TOOL_BITS = 2.5
+# Entries of a vocabulary up to which a model counts as trained before 2024.
 _OLD_VOCABULARY = 66_000
-"""Entries of a vocabulary up to which a model counts as trained before 2024."""
 _FITTED_ON = QualitySource("data/measurements/quality.jsonl", "", "")
 _NOTHING = Quality(LossWord.NONE, Increase(0.0, 0.0, 0.0), 0.0, NATIVE)
 _SUFFERS_FIRST = LossWord.NOTICEABLE
@@ -59,14 +57,14 @@ def quality_of(
     kv_dtype: str | None = None,
     engine: str | None = None,
 ) -> Quality:
-    """What this quantization of the model costs against the weights as they were released.
+    """Return the loss of this quantization against the weights as they were released.
 
     Args:
-        sizes: of the weights at this quantization; None where only the name is known.
-        native: whether these are the files of the repository as they are.
-        workload: says whether an importance matrix was used, and the type of the cache.
+        sizes: of the weights at this quantization; None if only the name is known.
+        native: whether these are the unchanged files of the repository.
+        workload: states the use of an importance matrix, and the type of the cache.
         kv_dtype: element type of the cache; None for that of the workload.
-        engine: slug of the engine, whose cache may be rotated; None for that of the workload.
+        engine: slug of the engine, which may rotate the cache; None for that of the workload.
     """
     workload = workload or Workload()
     bits = 8 * sizes.total / profile.parameters if sizes and profile.parameters else None
@@ -114,10 +112,8 @@ def _of_weights(
 
 
 def _loses_nothing(profile: ModelProfile, recipe: QualityRecipe, *, native: bool) -> bool:
-    """Whether the weights are the released ones, or hold every value of them.
-
-    A release in few bits (gpt-oss in MXFP4, DeepSeek in FP8, Kimi in INT4) is its own reference.
-    """
+    # The weights are the released ones, or hold every value of them. A release in few bits (gpt-oss
+    # in MXFP4, DeepSeek in FP8, Kimi in INT4) is its own reference.
     stored = profile.quantization
     derived = profile.base_relation == "quantized" or names_a_conversion(profile.repo_id)
     if recipe.family == PLAIN:
@@ -130,14 +126,14 @@ def _loses_nothing(profile: ModelProfile, recipe: QualityRecipe, *, native: bool
 
 
 def _same(method: str, bits: int) -> tuple[str, ...]:
-    """Quantizations that hold every value of a release in few bits."""
+    # quantizations that hold every value of a release in few bits
     if method == "fp8" or bits == 8:
         return ("fp8", "q8_0", "bf16")
     return ("mxfp4", "mxfp4_moe", "q8_0") if method == "mxfp4" else ("q4_0", "q8_0")
 
 
 def _maker(profile: ModelProfile, slug: str) -> str:
-    """Who makes the file: named by the slug, or the owner of a repository of GGUF files."""
+    # named by the slug, or the owner of a repository of GGUF files
     named = slug.partition("@")[2]
     owner = profile.repo_id.partition("/")[0] if profile.format == "gguf" else ""
     return (named or owner).casefold()
@@ -145,7 +141,7 @@ def _maker(profile: ModelProfile, slug: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _predicted(case: LossCase, names: tuple[str, ...], maker: str, generates: bool) -> Quality:
-    """What the weights of a case lose; one question asks for it some hundred times."""
+    # cached: one question asks for it some hundred times
     predicted = predict(case, published(), tuple(map(kin_of, names)), maker)
     basis, rows = predicted.basis, predicted.rows
     caveats = list(_caveats(case, generates=generates))
@@ -171,7 +167,7 @@ def _predicted(case: LossCase, names: tuple[str, ...], maker: str, generates: bo
 
 
 def _source(rows: Sequence[MeasuredLoss]) -> QualitySource:
-    """The source with the most rows."""
+    # the source with the most rows
     of_source = Counter(one.row["source_group"] for one in rows)
     row = max(rows, key=lambda one: of_source[one.row["source_group"]]).row
     return QualitySource(row["source_group"], row["source_url"], row["date"])
@@ -194,7 +190,7 @@ def _caveats(case: LossCase, *, generates: bool) -> list[Note]:
 def _with_cache(
     weights: Quality, profile: ModelProfile, kv_dtype: str, engine: str, version: str | None
 ) -> Quality:
-    """The quality with what the type of the cache adds; losses of both add up."""
+    # losses of weights and cache add up
     rotated = _reads_gguf(engine) and version is None
     added = cache_loss(kv_dtype, engine, rotated=rotated)
     if not added.likely or weights.increase is None or not profile.kv_cache_bytes_per_token:
@@ -224,7 +220,7 @@ def _added(weights: Quality, added: CacheLoss, caveats: tuple[Note, ...]) -> Qua
 
 
 def _of_pictures(profile: ModelProfile, recipe: QualityRecipe) -> Quality:
-    """Of an image model: another picture of similar quality."""
+    # an image model draws another picture of similar quality
     if recipe.family == PLAIN:
         return replace(_NOTHING, increase=None, tokens_changed=None, picture_distance=0.0)
     known = picture_distance(profile.repo_id, recipe.slug)

@@ -1,8 +1,4 @@
-"""Published measurements by model: single losses, and how far a model is from the relation.
-
-A model's own level and slope over bits are estimated from the residuals of its rows by ridge
-regression, with less weight for outliers and for each row of a source that has many.
-"""
+"""Published measurements by model: single losses, and a model's distance from the relation."""
 
 from __future__ import annotations
 
@@ -28,15 +24,17 @@ from gpusizer.quality.relation import (
     recipe_of,
 )
 
+# A model's own level and slope over bits are estimated from the residuals of its rows by ridge
+# regression, with less weight for outliers and for each row of a source that has many.
 FILE = DATA_DIR / "measurements" / "quality.jsonl"
 WEIGHTS = "weights"
 Row = StoredObject
 
+# flags of rows without information about a conversion of the model in question
 _UNFIT = {"trained", "noisy_baseline", "lossy_baseline", "failed", "withdrawn"}
-"""Flags of rows that say nothing of a conversion of the model in question."""
 
+# makers whose plain recipes have an importance matrix even if the source does not state it
 _WITH_MATRIX = ("unsloth",)
-"""Makers whose plain recipes have an importance matrix where the source does not say so."""
 
 _NOT_OF_THE_MODEL = re.compile(
     r"[-_.](gguf|fp8(-(dynamic|block))?|awq|gptq|exl[23]|mlx|nvfp4|mxfp4|bnb|unsloth|hf|instruct"
@@ -51,7 +49,7 @@ _ROUNDS = 6
 
 
 def kin_of(repo_id: str) -> str:
-    """The name that a model shares with its tuned and quantized copies.
+    """Return the name that a model shares with its tuned and quantized copies.
 
     >>> kin_of("bartowski/Meta-Llama-3.1-8B-Instruct-GGUF"), kin_of("unsloth/Qwen3.5-9B-GGUF")
     ('llama-3.1-8b', 'qwen3.5-9b')
@@ -62,7 +60,7 @@ def kin_of(repo_id: str) -> str:
 
 
 def series_of(kin: str) -> str:
-    """The name that sizes of one release share.
+    """Return the name that all sizes of one release share.
 
     >>> series_of("qwen3.5-9b"), series_of("llama-3.1-8b"), series_of("glm-4.5")
     ('qwen3.5', 'llama-3.1', 'glm-4.5')
@@ -71,18 +69,13 @@ def series_of(kin: str) -> str:
 
 
 def names_a_conversion(repo_id: str) -> bool:
-    """Whether a repository's name says that its weights were quantized from others."""
+    """Return whether a repository's name marks its weights as quantized from others."""
     return _PRECISION.search(repo_id.rpartition("/")[2].casefold()) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredLoss:
-    """One published ratio of perplexities.
-
-    Attributes:
-        loss: its natural logarithm.
-        weight: what it counts among the rows of all sources.
-    """
+    """One published ratio of perplexities: its natural logarithm, and its weight among all rows."""
 
     row: Row
     case: LossCase
@@ -95,7 +88,7 @@ class MeasuredLoss:
 
 
 def case_of_row(row: Row) -> LossCase:
-    """The case that a row is a measurement of."""
+    """Return the case that a row measures."""
     bits = row.get("bits_per_weight") or 4.5
     family = row["family"]
     gguf = family in ("k", "legacy", "iq", "pure", "tuned")
@@ -110,7 +103,7 @@ def case_of_row(row: Row) -> LossCase:
 
 
 def is_evidence(row: Row) -> bool:
-    """Whether a row's ratio of perplexities is a conversion's loss."""
+    """Return whether a row's ratio of perplexities is a conversion's loss."""
     return (
         row["about"] == WEIGHTS
         and "ln_ratio" in row
@@ -121,7 +114,7 @@ def is_evidence(row: Row) -> bool:
 
 
 def losses(rows: Iterable[Row]) -> tuple[MeasuredLoss, ...]:
-    """The rows that are evidence; each source counts as the square root of its rows."""
+    """Return the rows that are evidence; each source counts as the square root of its rows."""
     fit = [row for row in rows if is_evidence(row)]
     of_source = Counter(row["source_group"] for row in fit)
     mean = fmean(of_source[row["source_group"]] ** -0.5 for row in fit) if fit else 1.0
@@ -135,7 +128,7 @@ def losses(rows: Iterable[Row]) -> tuple[MeasuredLoss, ...]:
 
 @dataclass(frozen=True, slots=True)
 class OwnLevel:
-    """How far a model's losses are from the relation: level + slope x, in logarithms."""
+    """Distance of a model's losses from the relation: level + slope x, in logarithms."""
 
     level: float
     slope: float
@@ -149,7 +142,7 @@ class Ladder:
     steps: Mapping[str, tuple[QualityRecipe, float, tuple[MeasuredLoss, ...]]]
 
     def within(self, recipe: QualityRecipe, value: float) -> float:
-        """The value, not above that of fewer bits of the chain nor below that of more."""
+        """Return `value`, bounded by the losses of the chain with fewer and with more bits."""
         chain = [step for step in self.steps.values() if step[0].chain == recipe.chain]
         above = [logged for other, logged, _ in chain if other.bits > recipe.bits]
         below = [logged for other, logged, _ in chain if other.bits < recipe.bits]
@@ -166,7 +159,7 @@ class Evidence:
     _levels: dict[str, OwnLevel] = field(default_factory=dict)
 
     def level(self, kin: str) -> OwnLevel:
-        """The own level of a model, beside that of other sizes of its series."""
+        """Return the own level of a model, shrunk towards other sizes of its series."""
         if kin not in self._levels:
             series = series_of(kin)
             others = [
@@ -181,7 +174,7 @@ class Evidence:
         return self._levels[kin]
 
     def ladder(self, kin: str, maker: str, matrix: bool | None) -> Ladder:
-        """Measured recipes of a model: of this maker where he has any, made as was stated."""
+        """Return the measured recipes of a model, by this maker if there are any."""
         key = (kin, maker, matrix)
         if kin not in self.by_kin:
             return Ladder({})
@@ -199,18 +192,18 @@ def evidence_of(rows: Iterable[Row], constants: Constants) -> Evidence:
 
 
 def read_rows() -> list[Row]:
-    """Every row of the table of measured losses."""
+    """Return every row of the table of measured losses."""
     return [json.loads(line) for line in FILE.read_text("utf-8").splitlines() if line]
 
 
 @cache
 def published() -> Evidence:
-    """All published measurements with the constants in use."""
+    """Return all published measurements with the constants in use."""
     return evidence_of(read_rows(), fitted())
 
 
 def own_level(found: Sequence[MeasuredLoss], constants: Constants, shared: float = 0.0) -> OwnLevel:
-    """Ridge regression of the residuals above a shared level; what lies below the floor is mute."""
+    """Return the ridge regression of the residuals above a shared level."""
     level = slope = 0.0
     expected = [log_loss(one.case, constants) + shared for one in found]
     floor = log(FLOOR)
@@ -220,6 +213,7 @@ def own_level(found: Sequence[MeasuredLoss], constants: Constants, shared: float
         for one, base in zip(found, expected, strict=True):
             x = one.case.x
             value = base + level + slope * x
+            # losses below the floor carry no information
             if value < floor and one.log <= floor:
                 continue
             weight = one.weight / max(1.0, abs(one.log - value) / _IDLE_RESIDUAL)
@@ -250,7 +244,7 @@ def _ladder(found: Iterable[MeasuredLoss], maker: str, matrix: bool | None) -> L
 
 
 def _of_sources(same: Iterable[MeasuredLoss]) -> float:
-    """Mean logarithm over the sources of the median of each."""
+    # mean logarithm over the sources of the median of each
     by_source: dict[str, list[float]] = defaultdict(list)
     for one in same:
         by_source[one.row["source_group"]].append(one.log)
@@ -260,7 +254,7 @@ def _of_sources(same: Iterable[MeasuredLoss]) -> float:
 def _never_less(
     steps: Sequence[tuple[QualityRecipe, float, int]],
 ) -> list[tuple[QualityRecipe, float]]:
-    """Isotonic regression: neighbours in the wrong order share their mean, by rows."""
+    # isotonic regression: neighbours in the wrong order share their mean, by rows
     blocks: list[tuple[float, int, list[QualityRecipe]]] = []
     for recipe, value, rows in steps:
         members = [recipe]
@@ -273,7 +267,7 @@ def _never_less(
 
 
 def increase_of(logged: float) -> float:
-    """Share by which perplexity increases, from the logarithm of a loss.
+    """Return the increase of perplexity as a share, from the logarithm of a loss.
 
     >>> round(increase_of(log(0.02)), 4)
     0.0202

@@ -17,10 +17,10 @@ MEASURED, MEASURED_MODEL, ESTIMATED, CLASS, NATIVE = (
     "native",
 )
 BASES = (MEASURED, MEASURED_MODEL, ESTIMATED, CLASS, NATIVE)
-"""What an answer rests on, best first; "native" loses nothing by definition."""
+"""Basis of an answer, best first; "native" loses nothing by definition."""
 
 NARROW_BITS = 4.5
-"""Bits of a GGUF recipe below which an importance matrix decides much."""
+"""Bits of a GGUF recipe below which an importance matrix has a large effect."""
 
 _NOISE = 0.005  # an increase that perplexity cannot tell from none
 _UNKNOWN_MATRIX = 1.5  # a file without one loses that much more (quantization of equal bits)
@@ -28,10 +28,10 @@ _UNKNOWN_MATRIX = 1.5  # a file without one loses that much more (quantization o
 
 @dataclass(frozen=True, slots=True)
 class PredictedLoss:
-    """Increase of perplexity as shares, and what it rests on.
+    """Increase of perplexity as shares, and its basis.
 
     Attributes:
-        rows: measurements behind it, of this recipe where it is measured, else of the model.
+        rows: measurements behind it, of this recipe if it is measured, else of the model.
         logged: natural logarithm of the loss.
     """
 
@@ -46,9 +46,9 @@ class PredictedLoss:
 def predict(
     case: LossCase, evidence: Evidence, kin: Sequence[str], maker: str = ""
 ) -> PredictedLoss:
-    """What is measured of this recipe, else the relation at the level of the first known model.
+    """Return the measured loss, else the relation at the level of the first known model.
 
-    `kin` are names by `evidence.kin_of`, that of the model itself first.
+    `kin` are names by `evidence.kin_of`, the model's own first.
     """
     known = next((name for name in kin if name in evidence.by_kin), "")
     value = log_loss(case, evidence.constants)

@@ -1,7 +1,4 @@
-"""Quality: what one quantization costs, in a word, a number with its band, and where it is from.
-
-Each of the six words has a fixed limit of the increase of perplexity.
-"""
+"""Quality: the loss of one quantization as a word and a number with its band and source."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from gpusizer.quality.prediction import NATIVE
 
 @dataclass(frozen=True, slots=True)
 class Increase:
-    """Shares by which perplexity increases; 0 where a measurement lies below its baseline."""
+    """Shares by which perplexity increases; 0 if a measurement is below its baseline."""
 
     low: float
     likely: float
@@ -28,7 +25,7 @@ def _whole(number: float) -> float | int:
 
 @dataclass(frozen=True, slots=True)
 class QualitySource:
-    """Where a loss is measured or fitted; "" for what is not known."""
+    """Source of a measured or fitted loss; "" for unknown fields."""
 
     name: str
     url: str
@@ -40,14 +37,14 @@ class Quality:
     """The loss of a quantization of a model against the weights as they were released.
 
     Attributes:
-        word: by fixed limits of the likely increase (`words.LIMITS`).
+        word: by fixed limits of the likely increase (`LIMITS`).
         increase: None for models that write no text.
-        tokens_changed: share of tokens whose first choice changes, None as before.
+        tokens_changed: share of tokens with another first choice, None as for `increase`.
         basis: one of `prediction.BASES`.
         rows: measurements behind it.
-        source: None where nothing is lost by definition.
-        caveats: notes; `careful` is whether one word worse is to be expected in use.
-        picture_distance: LPIPS to the picture of the original (image models), None where unknown.
+        source: None if nothing is lost by definition.
+        careful: one word worse is to be expected in use.
+        picture_distance: LPIPS to the picture of the original (image models), None if unknown.
     """
 
     word: LossWord
@@ -62,20 +59,17 @@ class Quality:
 
     @property
     def advised_word(self) -> LossWord:
-        """The word that advice goes by: one worse for a small model that loses anything."""
+        """Word for advice: one worse for a small model that loses anything."""
         return self.word.stepped(1) if self.careful and self.word.rank else self.word
 
     @property
     def label(self) -> Note:
-        """The word, in a reader's language."""
+        """The word as a note."""
         return Note(f"loss_{self.word}")
 
     @property
     def percent(self) -> Increase | None:
-        """The increase in percent with one significant digit.
-
-        None of pictures, and where the released weights are kept.
-        """
+        """Increase in percent with one significant digit; None for pictures and native weights."""
         if self.increase is None or self.basis == NATIVE:
             return None
         low, likely, high = (
@@ -85,7 +79,7 @@ class Quality:
         return Increase(low, likely, high)
 
     def detail(self) -> Note:
-        """The number and where it is from, with one significant digit, in percent."""
+        """Return a note of the loss in percent with one significant digit, and its basis."""
         if self.basis == NATIVE:
             return Note("quality_basis_native")
         percent = self.percent
@@ -100,30 +94,24 @@ class Quality:
         return Note(f"quality_basis_{self.basis}", **facts, rows=self.rows, source=name)
 
 
+# The least exponent x in perplexity ~ parameters^-x of released weights on one text, from each size
+# of a series to the next that is at least twice as large (`data/measurements/quality.jsonl`): Llama
+# 1 7B to 65B 0.21 (gptq-for-llama); Llama 2 7B to 70B 0.22 (efficientqat, qserve, smoothquant);
+# Llama 3.1 8B to 70B 0.37 (qserve); MobileLLM 0.13 to 1.5B 0.32, 0.15 (paretoq); Qwen3.5 0.8B to
+# 397B 0.41, 0.29, 0.17, 0.26 (thireus, ubergarm).
 LEAST_GAIN = 0.15
-"""The least exponent x with which perplexities of released weights on one text fall as
-parameters^-x, from each size of a series to the next that is at least twice as large
-(`data/measurements/quality.jsonl`, sources in brackets):
 
-    Llama 1 7B to 65B       0.21  (gptq-for-llama)
-    Llama 2 7B to 70B       0.22  (efficientqat, qserve, smoothquant)
-    Llama 3.1 8B to 70B     0.37  (qserve)
-    MobileLLM 0.13 to 1.5B  0.32, 0.15  (paretoq)
-    Qwen3.5 0.8B to 397B    0.41, 0.29, 0.17, 0.26  (thireus, ubergarm)
-"""
-
+# Bits from which the larger of two models that take the same memory is the better one: of Qwen3.5
+# on one text the smaller is better below 2, tuned mixes alone are between (thireus).
 LEAST_BITS = 3.0
-"""Bits from which the larger of two models that take the same memory is the better one: of Qwen3.5
-on one text the smaller is better below 2, tuned mixes alone are between (thireus)."""
 
+# Share of perplexity below which no benchmark distinguishes two models: scores of files that differ
+# by less are in any order.
 LEAST_DIFFERENCE = 0.06
-"""Share of perplexity below which no benchmark tells two models apart: scores of files that differ
-by less are in any order."""
 
 
 def gains_more(larger: int, smaller: int, bits: float, quality: Quality) -> bool:
-    """Whether a model of `larger` parameters at so many bits is better than one of `smaller` that
-    loses nothing, by as much as a benchmark shows.
+    """Return whether the larger model at `bits` beats the lossless `smaller` one measurably.
 
     False for models that write no text, whose loss has no number.
     """
@@ -134,7 +122,7 @@ def gains_more(larger: int, smaller: int, bits: float, quality: Quality) -> bool
 
 
 class LossWord(StrEnum):
-    """How much is lost, least first."""
+    """Size of a loss, least first."""
 
     NONE = "none"
     VERY_SMALL = "very_small"
@@ -145,21 +133,21 @@ class LossWord(StrEnum):
 
     @property
     def rank(self) -> int:
-        """Place in the order, 0 for no measurable loss."""
+        """Index in the order, 0 for no measurable loss."""
         return WORDS.index(self)
 
     def stepped(self, steps: int) -> LossWord:
-        """The word so many steps worse, "broken" at most."""
+        """Return the word `steps` worse, at most "broken"."""
         return WORDS[min(self.rank + steps, len(WORDS) - 1)]
 
 
 WORDS = tuple(LossWord)
+# shares by which perplexity increases, at which the next word begins
 LIMITS = (0.005, 0.02, 0.05, 0.15, 0.5)
-"""Shares by which perplexity increases, where the next word begins."""
 
 
 def word_of(increase: float) -> LossWord:
-    """The word for an increase of perplexity as a share.
+    """Return the word for an increase of perplexity as a share.
 
     >>> word_of(0.0), word_of(0.02).value
     (<LossWord.NONE: 'none'>, 'small')
@@ -168,15 +156,14 @@ def word_of(increase: float) -> LossWord:
 
 
 def tokens_changed(increase: float) -> float:
-    """Share of tokens whose first choice changes: 0.42 KLD^0.46, 20 files of four publishers.
-
-    KLD and the logarithm of the ratio of perplexities are one number above 3 %.
-    """
+    """Return the share of tokens with another first choice: 0.42 KLD^0.46."""
+    # Fitted to 20 files of four publishers. KLD and the logarithm of the ratio of perplexities are
+    # one number above 3 %.
     return 0.42 * math.log1p(max(increase, 0.0)) ** 0.46 if increase > 0 else 0.0
 
 
 def one_digit(share: float) -> float:
-    """The number with one significant digit.
+    """Return the number with one significant digit.
 
     >>> one_digit(0.0168), one_digit(0.0)
     (0.02, 0.0)

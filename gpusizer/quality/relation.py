@@ -1,13 +1,7 @@
-"""How quantizations are made, and the relation that stands in for a measurement: loss over bits,
-size and importance matrix.
+"""Recipes of quantizations, and the relation that predicts an unmeasured loss.
 
 ln(loss) = level(family) + bits x + bits_squared x^2 + file_bits ln(b / file)
            + size ln(8 / min(P, 30)) + no_matrix m + recent r,    x = ln(4.5 / b)
-
-loss is ln(perplexity / perplexity of the reference), b the nominal bits of the recipe, `file` the
-bits of the whole file, P billions of parameters, m whether a GGUF file below 8 bits lacks an
-importance matrix (0.5 where nobody says), r whether the model is of 2024 or later. Constants are
-those of data/generated/quality_constants.csv, which `python -m bench.quality --write` fits.
 """
 
 from __future__ import annotations
@@ -21,9 +15,13 @@ from functools import cache
 from gpusizer.core.paths import DATA_DIR, GENERATED_DIR
 from gpusizer.core.tables import read_table
 
+# loss is ln(perplexity / perplexity of the reference), b the nominal bits of the recipe, `file` the
+# bits of the whole file, P billions of parameters, m whether a GGUF file below 8 bits lacks an
+# importance matrix (0.5 if unknown), r whether the model is of 2024 or later. Constants are those
+# of data/generated/quality_constants.csv, which `python -m bench.quality --write` fits.
 TABLE = GENERATED_DIR / "quality_constants.csv"
 FLOOR = 0.003
-"""Loss below which perplexity tells nothing: rows and predictions count as this at least."""
+"""Loss that perplexity cannot resolve; rows and predictions count as at least this."""
 
 _REFERENCE_BITS, _REFERENCE_SIZE, _LARGEST = 4.5, 8.0, 30.0
 _NO_MATRIX_BELOW = 8.0
@@ -33,13 +31,13 @@ Constants = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class LossCase:
-    """Everything a loss is predicted from, besides measurements.
+    """Inputs of a predicted loss, measurements apart.
 
     Attributes:
-        file_bits: bits per weight of the whole file; None where they are unknown or the format's
-            bits are those of its linear layers.
+        file_bits: bits per weight of the whole file; None if unknown or if the format's bits are
+            those of its linear layers.
         parameters: all of them, experts included.
-        matrix: whether an importance matrix was used, None where nobody says.
+        matrix: whether an importance matrix was used, None if unknown.
         recent: whether the model was published in 2024 or later.
     """
 
@@ -51,11 +49,11 @@ class LossCase:
 
     @property
     def x(self) -> float:
-        """Logarithm of how much narrower than 4.5 bits the weights are."""
+        """Logarithm of 4.5 bits over the recipe's bits."""
         return math.log(_REFERENCE_BITS / self.recipe.bits)
 
     def features(self) -> dict[str, float]:
-        """What each constant is multiplied with."""
+        """Return the factor of each constant."""
         gguf = self.recipe.is_gguf
         billions = min(max(self.parameters / 1e9, 0.1), _LARGEST)
         file_bits = self.file_bits if gguf and self.file_bits else self.recipe.bits
@@ -73,7 +71,7 @@ class LossCase:
 
 
 def log_loss(case: LossCase, constants: Constants) -> float:
-    """Natural logarithm of the loss that the relation expects."""
+    """Return the natural logarithm of the loss that the relation expects."""
     default = {f"level_{case.recipe.family}": constants["level_calibrated"]}
     return sum(
         constants.get(name, default.get(name, 0.0)) * value
@@ -83,7 +81,7 @@ def log_loss(case: LossCase, constants: Constants) -> float:
 
 @cache
 def fitted() -> Constants:
-    """The constants in use."""
+    """Return the constants in use."""
     rows = read_table(TABLE, lambda row: (row.text("name"), row.number("value")))
     return dict(rows)
 
@@ -94,19 +92,18 @@ GGUF_FAMILIES = ("k", "legacy", "iq", "pure", "tuned")
 """Families of GGUF files, which are made with an importance matrix or without one."""
 
 _EXL = re.compile(r"(exl[23])-(\d+(?:\.\d+)?)")
+# Methods of checkpoints outside the table; others of 4 bits and fewer are calibrated.
 _MADE_OF = {"hqq": "rounded", "bitsandbytes": "rounded", "mxfp4": "mxfp4", "nvfp4": "nvfp4"}
-"""Methods of checkpoints outside the table; others of 4 bits and fewer are calibrated."""
 
 
 @dataclass(frozen=True, slots=True)
 class QualityRecipe:
-    """What the loss of a quantization depends on besides the model.
+    """Facts of a quantization that determine its loss.
 
     Attributes:
-        slug: of the quantization.
-        family: formats and methods that lose alike; fitted levels are by family.
-        bits: nominal bits per weight; of GGUF recipes those of a whole file of Llama-3.1-8B.
-        chain: quantizations of one chain lose more with fewer bits, always.
+        family: formats and methods with equal losses; fitted levels are by family.
+        bits: nominal bits per weight; for GGUF recipes those of a whole file of Llama-3.1-8B.
+        chain: within a chain, fewer bits always lose more.
     """
 
     slug: str
@@ -129,10 +126,8 @@ def _table() -> dict[str, tuple[str, float]]:
 
 
 def recipe_of(slug: str, bits: float, *, gguf: bool) -> QualityRecipe:
-    """The recipe of a slug; one outside the table is known by its width in bits.
-
-    A mix of Unsloth (UD, XL) counts as the recipe whose name it has, with the bits of its file.
-    """
+    """Return the recipe of a slug; one outside the table is known by its width in bits."""
+    # A mix of Unsloth (UD, XL) counts as the recipe whose name it has, with the bits of its file.
     name = slug.partition("@")[0]
     plain = name.removeprefix("ud-")
     for known in (name, plain, plain.replace("_xl", "_l")):
