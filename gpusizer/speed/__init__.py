@@ -1,9 +1,4 @@
-"""Speed: tokens per second and seconds to the first token, each with a band.
-
-A step of decoding takes bytes read / (efficiency x bandwidth) + layers x time per layer, and a
-prompt its FLOP over a share of the peak. The constants of each engine family, class of GPU and
-format come from published runs: `python -m bench.throughput` fits and checks them.
-"""
+"""Speed: tokens per second and seconds to the first token, each with a band."""
 
 from __future__ import annotations
 
@@ -20,9 +15,12 @@ from gpusizer.speed.tables import SERVING as TOTALS
 from gpusizer.speed.work import ModelFacts, Work
 
 
+# A step of decoding takes bytes read / (efficiency x bandwidth) + layers x time per layer, and a
+# prompt its FLOP over a share of the peak. The constants of each engine family, class of GPU and
+# format come from published runs: `python -m bench.throughput` fits and checks them.
 @dataclass(frozen=True, slots=True)
 class Speeds:
-    """How fast one fit runs. A rate is None where the catalogue lacks the bandwidth or the peak.
+    """Speeds of one fit; None if the catalogue lacks the bandwidth or the peak.
 
     Attributes:
         decode: tokens/s of one user alone, at the workload's context.
@@ -33,7 +31,7 @@ class Speeds:
         serving_users: sequences the caches hold at once, within the engine's limits.
         users, prompt, answer: the workload's users; the tokens assumed in a sequence.
         decode_basis, prefill_basis: measurements behind the constants, of this kind of engine on
-            such GPUs; none where constants of other hardware are used instead.
+            such GPUs; empty if constants of other hardware are used instead.
     """
 
     decode: Rate | None
@@ -50,11 +48,9 @@ class Speeds:
     prefill_basis: Basis
 
     def at_least(self, output: float) -> Speeds:
-        """The speeds of users who together decode `output` tokens/s or more.
-
-        With prompts read in between a server writes no more than without; where two fitted models
-        contradict this, the server's rests on runs of more users.
-        """
+        """Return speeds of users who together decode at least `output` tokens/s."""
+        # With prompts read in between a server writes no more than without; if two fitted models
+        # contradict this, the server's is based on runs of more users.
         if self.per_user is None or self.total is None or self.total.likely >= output:
             return self
         factor = output / self.total.likely
@@ -62,7 +58,7 @@ class Speeds:
 
 
 def tokens_per_second(work: Work, gpu: Gpu) -> float | None:
-    """Likely decoding speed of each user of the workload, None when the bandwidth is unknown."""
+    """Return the likely decode speed per user in tokens/s; None if the bandwidth is unknown."""
     seconds = step_seconds(work, gpu, work.facts.users)
     return None if seconds is None else 1.0 / seconds
 
@@ -70,7 +66,7 @@ def tokens_per_second(work: Work, gpu: Gpu) -> float | None:
 def speeds(work: Work, gpu: Gpu, sequences_held: float | None) -> Speeds:
     """Return every speed of a model with all layers on GPUs of this kind.
 
-    `sequences_held` are those that all caches hold at once, None where caches do not grow.
+    `sequences_held` are the sequences that all caches hold at once, None if caches do not grow.
     """
     facts = work.facts
     users = served_sequences(work, sequences_held, facts.workload.max_num_seqs)
@@ -95,25 +91,23 @@ def speeds(work: Work, gpu: Gpu, sequences_held: float | None) -> Speeds:
 
 
 def served_sequences(work: Work, held: float | None, limit_asked: int | None) -> int:
-    """Sequences served at once: what the cache holds, at most what the engine takes.
+    """Return the sequences served at once: those in the cache, within the engine's limits.
 
-    Each data-parallel rank has a limit and a cache of its own (docs.vllm.ai, "Data Parallel
-    Deployment": max_num_seqs applies per rank). `held` are the sequences that all caches hold, None
-    where caches do not grow. `limit_asked` is the scheduler limit of the request.
+    If `held` is unset, caches do not grow; `limit_asked` is the request's scheduler limit.
     """
+    # Each data-parallel rank has its own limit and cache (docs.vllm.ai, "Data Parallel Deployment":
+    # max_num_seqs applies per rank).
     users = work.users_each(work.facts.users)
     limit = limit_asked or max(engine_limits(work.engine).max_sequences, users)
     return work.data * (limit if held is None else min(limit, int(held / work.data)))
 
 
 def serving_tokens_per_second(work: Work, gpu: Gpu, sequences: int) -> float | None:
-    """Answer tokens per second of all users together, prompts read in between.
-
-    A user's turn takes its answer's steps, and every user waits while anyone's prompt is read:
-    n x answer / (n x prompt x seconds per prompt token + answer x seconds per step). Caches hold
-    the prompt and, on average, half of the answer. The stages of a pipeline read prompts side by
-    side, and so do data-parallel ranks, of which the fullest counts: their steps are aligned.
-    """
+    """Return the answer tokens per second of all users, prompts read in between."""
+    # A user's turn takes its answer's steps, and every user waits while any prompt is read: n x
+    # answer / (n x prompt x seconds per prompt token + answer x seconds per step). Caches hold the
+    # prompt and, on average, half of the answer. Stages of a pipeline read prompts side by side,
+    # and so do data-parallel ranks; the fullest counts, because their steps are aligned.
     if sequences < 1:
         return None
     facts = work.facts
@@ -129,24 +123,24 @@ def serving_tokens_per_second(work: Work, gpu: Gpu, sequences: int) -> float | N
 
 
 def decode_bands(work: Work, gpu: Gpu) -> tuple[RateBand, RateBand]:
-    """Bands of the speed of one user alone, and of the workload's users at once."""
+    """Return the bands of the speed of one user alone, and of the workload's users at once."""
     alone = _band(DECODE, work, gpu).widened(backend_band(work, gpu))
     return alone, alone if work.facts.users == 1 else _band(TOTALS, work, gpu)
 
 
 def is_measured(work: Work, gpu: Gpu) -> bool:
-    """Whether the band of what each user of the workload sees was measured on such GPUs."""
+    """Return whether the band of speed per user of the workload was measured on such GPUs."""
     quantity = DECODE if work.facts.users == 1 else TOTALS
     return has_own_band(quantity, work.family, decode_classes(gpu), board_of(gpu))
 
 
 def serving_bands(work: Work, gpu: Gpu) -> tuple[RateBand, RateBand]:
-    """Bands of the speed of many users' steps, and of reading prompts."""
+    """Return the bands of the speed of many users' steps, and of reading prompts."""
     return _band(TOTALS, work, gpu), _band(PREFILL, work, gpu)
 
 
 def _first_token(work: Work, gpu: Gpu, step: float | None, by: RateBand) -> Rate | None:
-    """Seconds to read the prompt and take one step; the ends of the speed's band change places."""
+    # time to read the prompt and take one step; the ends of the speed's band swap
     token = prompt_token_seconds(work, gpu)
     if token is None or step is None:
         return None

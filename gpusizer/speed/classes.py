@@ -1,8 +1,4 @@
-"""Classes that share constants: of GPUs and of weight formats (engines: `Abilities.speed_family`).
-
-Classes are listed from the narrowest to the widest; constants of a wider class are used where a
-narrower one was not measured.
-"""
+"""Classes of GPUs and of weight formats that share constants."""
 
 from __future__ import annotations
 
@@ -13,34 +9,36 @@ from functools import lru_cache
 from gpusizer.gpus import Gpu
 from gpusizer.memory.quants import Quant
 
+# Classes of engines are `Abilities.speed_family`. Classes are listed from the narrowest to the
+# widest; constants of a wider class are used if a narrower one was not measured.
 ROOT = "any"
 """The widest class: cautious constants for hardware without measurements."""
 
 Classes = tuple[str, ...]
-"""From the narrowest to `ROOT`."""
+"""Classes from the narrowest to `ROOT`."""
 
 SERVING = "serving"
 
 _GENERATIONS = ("Ada", "Ampere", "Blackwell", "Hopper")
 _XE = ("Alchemist", "Battlemage")
+# Generations of one source, whose layers `kernels.py` computes from those of another.
 _AS_MEASURED = {"m5": "m4"}
-"""Generations of one source, whose layers `kernels.py` reckons from those of another."""
+# 16-bit operations per byte of bandwidth: fewer mark chips cut down for export (H20), whose cores
+# cannot draw it.
 _EXPORT_FLOPS_PER_BYTE = 60
-"""Fewer 16-bit operations per byte of bandwidth: chips cut down for export (H20), whose cores
-cannot draw it."""
 
 
 _MEMORY = re.compile(r"-[\d.]+gb$")
 
 
 def board_of(gpu: Gpu) -> str:
-    """The card whatever its memory: a class that one board was measured of is this board's."""
+    """Return the board's slug without memory: a class measured on one board is of this name."""
     return _MEMORY.sub("", gpu.slug)
 
 
 @lru_cache(maxsize=512)
 def format_class(quant_slug: str, bits: float) -> str:
-    """How weights are unpacked: "16-bit", "8-bit", "k-quant" (GGUF's nested scales) or "4-bit"."""
+    """Return the format: "16-bit", "8-bit", "k-quant" (GGUF's nested scales) or "4-bit"."""
     if bits >= 16:
         return "16-bit"
     if bits >= 7:
@@ -49,17 +47,16 @@ def format_class(quant_slug: str, bits: float) -> str:
 
 
 def format_of(quant: Quant) -> str:
-    """The format class of a quantization."""
+    """Return the format class of a quantization."""
     return format_class(quant.slug, quant.bits)
 
 
 @lru_cache(maxsize=1024)
 def decode_classes(gpu: Gpu) -> Classes:
-    """Classes for decoding, which reading weights bounds: by memory and generation.
-
-    Apple's chips of one generation share a layer's time from the smallest to the Max, as their
-    clocks and cores are the same; an Ultra's two dies take longer, whatever the generation.
-    """
+    """Return the classes for decoding, which is bound by reading weights."""
+    # By memory and generation. Apple's chips of one generation share a layer's time from the
+    # smallest to the Max, with the same clocks and cores; an Ultra's two dies take longer in every
+    # generation.
     if gpu.vendor == "NVIDIA":
         return (*_nvidia(gpu, "gddr", (*_GENERATIONS, "Turing")), ROOT)
     if gpu.vendor == "Apple":
@@ -71,7 +68,7 @@ def decode_classes(gpu: Gpu) -> Classes:
 
 
 def _generation(gpu: Gpu, wide: Sequence[str]) -> Sequence[str]:
-    """Radeons since RDNA 4 and before, whose launches take times of their own, and Intel's Xe."""
+    # Radeons since RDNA 4 and before, and Intel's Xe, have different launch times
     if "amd_radeon" in wide:
         return ("amd_radeon_rdna4" if gpu.architecture == "RDNA 4" else "amd_radeon_older",)
     return [f"intel_{name.lower()}" for name in _XE if name in gpu.architecture]
@@ -79,12 +76,10 @@ def _generation(gpu: Gpu, wide: Sequence[str]) -> Sequence[str]:
 
 @lru_cache(maxsize=1024)
 def prefill_classes(gpu: Gpu) -> Classes:
-    """Classes for prompt reading, which multiplication bounds.
-
-    Those of NVIDIA's cards without HBM go by segment: consumer cards accumulate in FP32 at half
-    the rate of professional ones, and kernels reach about the same speed on both. Apple's M5 has
-    matrix units in its GPU cores; the share of others falls with the number of cores.
-    """
+    """Return the classes for prompt reading, which is bound by multiplication."""
+    # NVIDIA's cards without HBM go by segment: consumer cards accumulate in FP32 at half the rate
+    # of professional ones, and kernels reach about the same speed on both. Apple's M5 has matrix
+    # units in its GPU cores; the share of others falls with the number of cores.
     if gpu.vendor == "NVIDIA":
         segment = "geforce" if gpu.segment == "consumer" else "pro"
         return (*_nvidia(gpu, segment, _GENERATIONS), ROOT)

@@ -22,8 +22,8 @@ from gpusizer.speed.rate import RateBand
 from gpusizer.speed.tables import Pace, decode_table, engine_limits, find, host_of, release_of
 from gpusizer.speed.work import Work
 
+# a step reads a recurrent state and writes it back
 _STATE_PASSES = 2
-"""A step reads a recurrent state and writes it back."""
 
 
 class StepCost(NamedTuple):
@@ -33,17 +33,14 @@ class StepCost(NamedTuple):
     + expert layers x seconds per expert layer + fixed.
 
     Attributes:
-        reading: bytes over bandwidth.
-        cache: of that, the cache of all sequences.
-        layers: counted by how their kernels run.
-        expert_layers: those of them with routed experts, counted likewise. Their experts are read
-            as other weights are; what router, top-k, gather and scatter take is
-            `Pace.seconds_per_expert_layer`, which no bandwidth shortens.
-        fixed: the host, exchange between GPUs, scheduling of further sequences, launches without
-            graphs, unpacking of weights on cards that do nothing beside it.
-        computing: seconds of the matrix products; reading weights takes at least as long.
-        launched: the host launches kernels one by one while the GPU works on earlier ones, so that
-            the slower of the two counts.
+        reading: seconds, bytes of weights over bandwidth.
+        cache: seconds, bytes of the caches of all sequences over bandwidth.
+        layers: number of layers, weighted by how their kernels run.
+        expert_layers: number of layers with routed experts, weighted likewise.
+        fixed: seconds of the host, exchange between GPUs, scheduling of further sequences, launches
+            without graphs, unpacking of weights on cards that cannot overlap it.
+        computing: seconds of the matrix products, a lower bound for reading weights.
+        launched: the host launches kernels one by one while the GPU works, and the slower counts.
     """
 
     reading: float
@@ -51,32 +48,33 @@ class StepCost(NamedTuple):
     layers: float
     fixed: float
     computing: float
+    # Experts are read as other weights are; router, top-k, gather and scatter take
+    # `Pace.seconds_per_expert_layer`, which no bandwidth shortens.
     expert_layers: float = 0.0
     launched: bool = False
 
     def seconds(self, pace: Pace) -> float:
-        """Seconds of the step with a class's constants."""
+        """Return the seconds of the step with a class's constants."""
         weights = max(self.reading / pace.efficiency, self.computing)
         reading = weights + self.cache / pace.efficiency
         layers = self.in_layers(pace)
         return (max(reading, layers) if self.launched else reading + layers) + self.fixed
 
     def in_layers(self, pace: Pace) -> float:
-        """Seconds of the step that no bandwidth shortens, layer by layer."""
+        """Return the seconds of the step that no bandwidth shortens, layer by layer."""
         experts = self.expert_layers * pace.seconds_per_expert_layer
         return self.layers * pace.seconds_per_layer + experts
 
 
 def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> StepCost | None:
-    """What a step of `sequences` sequences costs; None where the bandwidth is unknown.
+    """Return the cost of a step of `sequences` sequences; None if the bandwidth is unknown.
 
     `filled`: share of the context that is in their caches, on average.
-
-    GPUs of a tensor-parallel group divide the reading; a layer split reads on one after the
-    other. Only serving engines keep the stages of a split busy with different sequences: a
-    step then holds its share of them. Data-parallel ranks read all but routed experts each for
-    its own sequences, and step together (docs.vllm.ai, "Data Parallel Deployment").
     """
+    # GPUs of a tensor-parallel group divide the reading; a layer split reads on one after the
+    # other. Only serving engines keep the stages of a split busy with different sequences: a step
+    # then holds its share of them. Data-parallel ranks each read all weights but routed experts for
+    # their own sequences, and step together (docs.vllm.ai, "Data Parallel Deployment").
     if gpu.bandwidth_bytes_per_second is None:
         return None
     facts, cards = work.facts, work.tensor
@@ -117,7 +115,7 @@ def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> St
 
 
 def expert_launches(work: Work) -> float:
-    """Seconds of a step in which kernels are launched for experts that no token has chosen."""
+    """Return the seconds of a step in which kernels are launched for experts without tokens."""
     facts = work.facts
     release = release_of(facts.workload.engine_version)
     each = expert_launch_seconds(work.engine, release, work.quant, facts.experts)
@@ -125,12 +123,11 @@ def expert_launches(work: Work) -> float:
 
 
 def in_step(work: Work, sequences: float) -> float:
-    """Sequences that one GPU works on at a time: of the fullest data-parallel rank."""
+    """Return the sequences that one GPU of the fullest data-parallel rank works on at a time."""
     return _of_stage(work, work.users_each(sequences))
 
 
 def _of_stage(work: Work, sequences: float) -> float:
-    """Sequences that are in one stage of the pipeline at a time."""
     stages = work.pipeline if work.family == SERVING else 1
     return max(1.0, sequences / stages)
 
@@ -139,13 +136,13 @@ _ONE_BACKEND = RateBand(1.0, 1.0)
 
 
 def step_seconds(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> float | None:
-    """Seconds in which each of `sequences` sequences gets a token."""
+    """Return the seconds in which each of `sequences` sequences gets a token."""
     cost = step_cost(work, gpu, sequences, filled)
     return None if cost is None else cost.seconds(pace_of(work, gpu))
 
 
 def backend_band(work: Work, gpu: Gpu) -> RateBand:
-    """Speeds under each backend that the request leaves open, over the likely one."""
+    """Return the band of speeds over the backends that the request leaves open."""
     backends = backends_of(work.kernels, gpu)
     likely = step_seconds(work, gpu, 1) if len(backends) > 1 else None
     if likely is None:
@@ -156,17 +153,17 @@ def backend_band(work: Work, gpu: Gpu) -> RateBand:
 
 
 def pace_of(work: Work, gpu: Gpu) -> Pace:
-    """The constants of that engine, format and class of GPU."""
+    """Return the constants of that engine, format and class of GPU."""
     return decoding_as_on(work, gpu)[1]
 
 
 def decoding_as_on(work: Work, gpu: Gpu) -> tuple[str, Pace]:
-    """The same behind the class that they were measured on."""
+    """Return the class whose constants apply, and the constants."""
     return find(decode_table(), work.family, decode_classes(gpu), work.format, board_of(gpu))
 
 
 def _computing(work: Work, gpu: Gpu, tokens: float) -> float | None:
-    """2 FLOP per active parameter and token, the head included; None without a known peak."""
+    # 2 FLOP per active parameter and token, the head included
     rate = flops_per_second(work, gpu)
     if rate is None:
         return None
@@ -174,5 +171,5 @@ def _computing(work: Work, gpu: Gpu, tokens: float) -> float | None:
 
 
 def _weights(work: Work) -> int:
-    """Weights that a token is multiplied with, the head included."""
+    # weights that a token is multiplied with, the head included
     return work.facts.matrix_parameters + work.facts.head_parameters

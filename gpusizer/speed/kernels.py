@@ -1,7 +1,4 @@
-"""Kernels: what an engine's build, its backend and its options change in a step.
-
-Constants of a class are those of today's builds; on AMD's cards, those of Vulkan.
-"""
+"""Kernels: effects of an engine's build, backend and options on a step."""
 
 from __future__ import annotations
 
@@ -17,6 +14,7 @@ from gpusizer.memory.engines.abilities import Abilities
 from gpusizer.memory.workload import Workload
 from gpusizer.speed.classes import SERVING
 
+# Constants of a class are those of today's builds; on AMD's cards, those of Vulkan.
 _NUMBER = re.compile(r"\d+")
 
 CUDA, ROCM, VULKAN, METAL, SYCL = "cuda", "rocm", "vulkan", "metal", "sycl"
@@ -26,140 +24,115 @@ _OF_VENDOR = {
     "Apple": (METAL,),
     "Intel": (SYCL, VULKAN),
 }
+# llama.cpp's usual backend, unless the request states one
 _ONE_BACKEND = {"NVIDIA": CUDA, "Apple": METAL}
-"""What llama.cpp is run with unless somebody says otherwise."""
 
+# Time per layer under ROCm, as a multiple of Vulkan's. 37 and 99 us on an RX 9070 XT (llama.cpp
+# issue 26663), 43 and 91 on an RX 7900 XTX (issue 20934), 32 and 48, 53 and 65, 20 and 100 on an RX
+# 7900 XTX, 9070 and 9070 XT (llama.cpp discussions 10879 and 15021), 86 and 201 on Strix Halo
+# (lhl/strix-halo-testing), each beyond reading at 0.89 of the bandwidth: the geometric mean of the
+# ratios. Routing is launches too: Qwen3.6-35B-A3B in Q8_0 takes 19 and 22 ms a token on Strix Halo
+# (issue 24438), gpt-oss-20b 7.6 and 9.1 on an RX 9070 XT (LM Studio issue 574).
 ROCM_LAYERS = 2.2
-"""Time per layer under ROCm, in times of Vulkan's.
 
-37 and 99 us on an RX 9070 XT (llama.cpp issue 26663), 43 and 91 on an RX 7900 XTX (issue 20934),
-32 and 48, 53 and 65, 20 and 100 on an RX 7900 XTX, 9070 and 9070 XT (llama.cpp discussions 10879
-and 15021), 86 and 201 on Strix Halo (lhl/strix-halo-testing), each beyond reading at 0.89 of the
-bandwidth: the geometric mean of the ratios. Routing is launches too: Qwen3.6-35B-A3B in Q8_0 takes
-19 and 22 ms a token on Strix Halo (issue 24438), gpt-oss-20b 7.6 and 9.1 on an RX 9070 XT (LM
-Studio issue 574).
-"""
-
+# Time per layer under Vulkan on NVIDIA's cards, as a multiple of CUDA's, routing included. 24 to 33
+# us on an RTX 4090 and 4070 Ti for Llama-3.2-3B, Qwen2.5-14B and gpt-oss-20b beyond reading at 0.92
+# of the bandwidth (geerlingguy/ai-benchmarks), 53 for Qwen3-30B-A3B on an RTX 5090 at 270 tokens/s
+# (llama.cpp PR 16977); CUDA's 50 to 65 and 85.
 VULKAN_LAYERS = 0.6
-"""Time per layer under Vulkan on NVIDIA's cards, in times of CUDA's, routing included.
 
-24 to 33 us on an RTX 4090 and 4070 Ti for Llama-3.2-3B, Qwen2.5-14B and gpt-oss-20b beyond reading
-at 0.92 of the bandwidth (geerlingguy/ai-benchmarks), 53 for Qwen3-30B-A3B on an RTX 5090 at 270
-tokens/s (llama.cpp PR 16977); CUDA's 50 to 65 and 85.
-"""
-
+# Time that routing adds to a layer under SYCL, as a multiple of Vulkan's. 250 to 350 us on an Arc
+# Pro B70 (PMZFX/intel-arc-pro-b70-benchmarks, llama.cpp issue 22413), 60 to 110 us under Vulkan
+# (issue 24005), each beyond reading and a dense layer of 60 us.
 SYCL_EXPERTS = 3.5
-"""What routing adds to a layer under SYCL, in times of Vulkan's.
 
-250 to 350 us on an Arc Pro B70 (PMZFX/intel-arc-pro-b70-benchmarks, llama.cpp issue 22413), 60 to
-110 us under Vulkan (issue 24005), each beyond reading and a dense layer of 60 us.
-"""
-
+# Time per layer of Metal builds that run operations one by one, as a multiple of today's. M2 Ultra:
+# 155 to 189 us in 2023 (llama.cpp discussion 4167), 67 to 120 with build 7948 (llama.cpp,
+# benches/mac-m2-ultra). Operations run side by side since PR 15929 of September 2025.
 METAL_SERIAL_LAYERS = 1 / 0.6
-"""Time per layer of Metal builds that run one operation after the other, in times of today's.
-
-M2 Ultra: 155 to 189 us in 2023 (llama.cpp discussion 4167), 67 to 120 with build 7948 (llama.cpp,
-benches/mac-m2-ultra). Operations run side by side since PR 15929 of September 2025.
-"""
 _METAL_CONCURRENT = 6450
 
+# Seconds that a layer of gpt-oss took more on boards with one memory before autumn 2025. Its
+# routing, biases of experts and attention with sinks ran as separate kernels until builds of
+# October fused them (pull requests 16649 and 16656; later ones extended it to other routers):
+# gpt-oss-20b on GB10 at 62.7 and 83.4 tokens/s with builds 6761 and 7941 (llama.cpp,
+# benches/dgx-spark), 165 us a layer; gpt-oss-120b on Jetson Thor 230 beyond today's (llama.cpp);
+# gpt-oss-120b and 20b on Strix Halo at 33.7 and 56.6, 47.1 and 79.8 (lhl/strix-halo-testing,
+# kyuz0/amd-strix-halo-toolboxes) 350: the geometric mean of the three. GLM-4.5-Air and
+# Llama-4-Scout took no more on Strix Halo, nor gpt-oss-20b on GeForce cards.
 SINKS_SECONDS = 240e-6
-"""Time per layer that gpt-oss took more on boards with one memory before autumn 2025.
-
-Its routing, biases of experts and attention with sinks ran as kernels of their own until builds of
-October fused them (pull requests 16649 and 16656; later ones extended it to other routers):
-gpt-oss-20b on GB10 at 62.7 and 83.4 tokens/s with builds 6761 and 7941 (llama.cpp,
-benches/dgx-spark), 165 us a layer; gpt-oss-120b on Jetson Thor 230 beyond today's (llama.cpp);
-gpt-oss-120b and 20b on Strix Halo at 33.7 and 56.6, 47.1 and 79.8 (lhl/strix-halo-testing,
-kyuz0/amd-strix-halo-toolboxes) 350: the geometric mean of the three. GLM-4.5-Air and Llama-4-Scout
-took no more on Strix Halo, nor gpt-oss-20b on GeForce cards.
-"""
 _SINKS_FUSED = 6900
 
+# Seconds that a layer with a gated delta rule took more under Vulkan before a kernel for its step.
+# The step was a dozen kernels over whole states until pull request 20334 of March 2026: 134, 135
+# and 226 us a layer of Qwen3.5-35B-A3B, Qwen3-Coder-Next and Qwen3.5-122B-A10B on Strix Halo (same
+# pull request), 470 of Qwen3-Next-80B-A3B with build 7189 (PR 16095), 1,100 of Qwen3.5-27B in
+# Q4_K_M on an Arc Pro B70 with build 8064 (PMZFX/intel-arc-pro-b70-benchmarks): the geometric mean
+# of the three sources.
 DELTA_SECONDS = 440e-6
-"""Time per layer with a gated delta rule that Vulkan took more before it had a kernel for its step.
-
-The step was a dozen kernels over whole states until pull request 20334 of March 2026: 134, 135 and
-226 us a layer of Qwen3.5-35B-A3B, Qwen3-Coder-Next and Qwen3.5-122B-A10B on Strix Halo (same pull
-request), 470 of Qwen3-Next-80B-A3B with build 7189 (PR 16095), 1,100 of Qwen3.5-27B in Q4_K_M on an
-Arc Pro B70 with build 8064 (PMZFX/intel-arc-pro-b70-benchmarks): the geometric mean of the three
-sources.
-"""
 _DELTA_KERNEL = 8350
 
+# Time per layer on an M5, as a multiple of an M4's, under every engine. Llama-2-7B in Q4_0 takes 46
+# and 42 us a layer on an M5 Max and Pro beyond reading at 0.9 of the bandwidth, 86 on M4s
+# (llama.cpp discussion 4167); Qwen3.5-35B-A3B in 4 bits under MLX 102 with its routing on an M5 Max
+# (magicnight/Mac-MLX issue 24), 196 by what MLX takes on older chips.
 M5_LAYERS = 0.5
-"""Time per layer on an M5, in times of an M4's, whatever the engine.
 
-Llama-2-7B in Q4_0 takes 46 and 42 us a layer on an M5 Max and Pro beyond reading at 0.9 of the
-bandwidth, 86 on M4s (llama.cpp discussion 4167); Qwen3.5-35B-A3B in 4 bits under MLX 102 with its
-routing on an M5 Max (magicnight/Mac-MLX issue 24), 196 by what MLX takes on older chips.
-"""
-
+# Seconds per layer that launching kernels one by one adds on NVIDIA's cards. With and without CUDA
+# graphs, Llama-2-7B of 32 layers: 143.35 and 163.83 tokens/s on an H100 PCIe (llama.cpp issue 6763,
+# NVIDIA) are 27 us a layer, 116.31 and 128.27 on an RTX 3090 25, 138.31 and 146.81 on an RTX 4090
+# 13 (PR 6766).
 LAUNCH_SECONDS = 25e-6
-"""Time per layer that launching kernels one by one adds on NVIDIA's cards.
-
-With and without CUDA graphs, Llama-2-7B of 32 layers: 143.35 and 163.83 tokens/s on an H100 PCIe
-(llama.cpp issue 6763, NVIDIA) are 27 us a layer, 116.31 and 128.27 on an RTX 3090 25, 138.31 and
-146.81 on an RTX 4090 13 (PR 6766).
-"""
 _GRAPHS = 2800  # PR 6766, May 2024, on Ampere and later
 _GRAPHS_ON_VOLTA = 9950  # PR 25749, July 2026, on Volta and Turing
 _BEFORE_VOLTA = ("Maxwell", "Kepler", "Pascal")  # PR 27721 is open
 _BEFORE_AMPERE = ("Volta", "Turing")
 
+# Operations that unpack a quantized weight and do not overlap others on cards before Volta, which
+# have one pipe for integers and floating point (NVIDIA, "Turing GPU Architecture", 2018: concurrent
+# execution). k-quants and i-quants have scales within scales, older formats do not. A Tesla P40
+# needs beyond reading at 0.92 of its bandwidth and 60 us a layer: for Llama-2-7B Q4_0 at 54.7 and
+# 56.3 tokens/s 6 operations a weight (llama.cpp discussion 15013, PR 4766), for Mistral-7B and
+# Qwen2.5-32B Q4_K_M at 45 and 13 tokens/s 11 and 4 (dmatora/LLM-inference-speed-benchmarks); a GTX
+# 1050 Ti for models of 1 to 4 billion in Q4_K_M 16 to 19 (AlexsJones/llmfit).
 UNPACKING_OPERATIONS = 12.0
-"""Operations that unpack a quantized weight and do not run beside others on cards before Volta,
-which have one pipe for integers and floating point (NVIDIA, "Turing GPU Architecture", 2018:
-concurrent execution). k-quants and i-quants have scales within scales, older formats do not.
-
-A Tesla P40 needs beyond reading at 0.92 of its bandwidth and 60 us a layer: for Llama-2-7B Q4_0 at
-54.7 and 56.3 tokens/s 6 operations a weight (llama.cpp discussion 15013, PR 4766), for Mistral-7B
-and Qwen2.5-32B Q4_K_M at 45 and 13 tokens/s 11 and 4 (dmatora/LLM-inference-speed-benchmarks); a
-GTX 1050 Ti for models of 1 to 4 billion in Q4_K_M 16 to 19 (AlexsJones/llmfit).
-"""
 _PLAIN_OPERATIONS = 6.0
 _PLAIN_FORMATS = frozenset({"q4_0", "q4_1", "q5_0", "q5_1", "q8_0"})
 _ONE_PIPE = _BEFORE_VOLTA
 
+# Operations per weight with scales within scales on an M1, whose cores issue one instruction at a
+# time. Beyond what a layer of Llama-2-7B takes in Q4_0 and Q8_0 (llama.cpp discussion 4167), 8
+# billion weights in Q4_K_M take 4.5 operations each on an M1 and 12 on an M1 Max (XiongjieDai), 7
+# on an M1 Max (brand-o/normiebench), 7 billion 3 and 13 on an M1 Max and Ultra
+# (dmatora/LLM-inference-speed-benchmarks). An M3 Max takes 3, an M4 Pro none.
 M1_OPERATIONS = 7.0
-"""The same for scales within scales on an M1, whose GPU cores issue one instruction at a time.
 
-Beyond what a layer of Llama-2-7B takes in Q4_0 and Q8_0 (llama.cpp discussion 4167), 8 billion
-weights in Q4_K_M take 4.5 operations each on an M1 and 12 on an M1 Max (XiongjieDai), 7 on an M1
-Max (brand-o/normiebench), 7 billion 3 and 13 on an M1 Max and Ultra
-(dmatora/LLM-inference-speed-benchmarks). An M3 Max takes 3, an M4 Pro none.
-"""
-
+# Share of the bandwidth of 8 and 16 bits that 4-bit kernels with 16-bit products reach. Serving
+# engines multiply by instructions of Ampere's (Marlin, arXiv 2408.11743), which Hopper runs below
+# its own rate. Llama-3.1-8B and 3.3-70B in AWQ on an H200 (NVIDIA/Model-Optimizer) take 1.20 and
+# 1.32 times what 8 bits let expect of their bytes, Qwen3-8B and 32B on an H20 (QwenLM/Qwen3) 1.19
+# and 1.27; Qwen2.5 on an A100 0.97 to 1.07.
 WEIGHT_ONLY_ON_HOPPER = 0.76
-"""What 4-bit kernels that compute in 16 bits reach of the bandwidth that 8 and 16 bits reach.
-
-Serving engines multiply by instructions of Ampere's (Marlin, arXiv 2408.11743), which Hopper runs
-below its own rate. Llama-3.1-8B and 3.3-70B in AWQ on an H200 (NVIDIA/Model-Optimizer) take 1.20
-and 1.32 times what 8 bits let expect of their bytes, Qwen3-8B and 32B on an H20 (QwenLM/Qwen3) 1.19
-and 1.27; Qwen2.5 on an A100 0.97 to 1.07.
-"""
 _WEIGHT_ONLY = ("awq-", "gptq-int4")
 
+# Seconds of a kernel without tokens for its expert, within CUDA graphs. Marlin's first kernel for
+# mixtures is launched for each expert in turn, twice a layer (`marlin_mm_moe`,
+# csrc/moe/marlin_moe_ops.cu of vLLM until 0.8.4; pull request 12185 says so): DeepSeek-V3 in AWQ on
+# eight A100 took 90 ms a token and 34 with one launch for all (same pull request), 1.9 us for each
+# of 58 x 256 x 2; Qwen3-30B-A3B and 235B-A22B in GPTQ under SGLang 0.4.6 on H20 take 26 and 55 ms
+# beyond what their layers and bytes do (QwenLM/Qwen3), 2.1 and 2.3 us for each of 48 and 94 x 128 x
+# 2.
 EXPERT_LAUNCH_SECONDS = 2.1e-6
-"""Time of a kernel that finds no token for its expert, within CUDA graphs.
-
-Marlin's first kernel for mixtures is launched for each expert in turn, twice a layer
-(`marlin_mm_moe`, csrc/moe/marlin_moe_ops.cu of vLLM until 0.8.4; pull request 12185 says so):
-DeepSeek-V3 in AWQ on eight A100 took 90 ms a token and 34 with one launch for all (same pull
-request), 1.9 us for each of 58 x 256 x 2; Qwen3-30B-A3B and 235B-A22B in GPTQ under SGLang 0.4.6 on
-H20 take 26 and 55 ms beyond what their layers and bytes do (QwenLM/Qwen3), 2.1 and 2.3 us for each
-of 48 and 94 x 128 x 2.
-"""
 _EXPERT_PRODUCTS = 2  # gate and up together, and down
 _OF_MARLIN = ("awq-", "gptq-int")
 
 
 class ExpertLaunches(NamedTuple):
-    """Releases since which one launch is for all experts of a mixture in AWQ or GPTQ.
+    """Releases that launch one kernel for all experts of a mixture in AWQ or GPTQ.
 
     Attributes:
-        many: for more than `few` experts.
-        every: for any number of them.
+        many: first release for more than `few` experts.
+        every: first release for any number of them.
     """
 
     many: tuple[int, int, int]
@@ -167,48 +140,43 @@ class ExpertLaunches(NamedTuple):
     few: int
 
     def together(self, release: tuple[int, int, int], experts: int) -> bool:
-        """Whether a release launches a kernel once for so many experts."""
+        """Return whether a release launches one kernel for all `experts`."""
         return release >= (self.many if experts > self.few else self.every)
 
 
 # Pull request 13236 of February 2025 took another kernel for more than 32, 14447 rewrote Marlin's.
 # SGLang ran vLLM 0.8.4's until sgl-kernel had its own (pull requests 7683 and 8112 of July 2025);
-# answers are about its present releases.
+# answers are about its present releases. By the slug of an engine.
 _LAUNCHED_TOGETHER = {VLLM.slug: ExpertLaunches(many=(0, 7, 3), every=(0, 8, 5), few=32)}
-"""By the slug of an engine."""
 
 _FLASH_BY_DEFAULT = 6325  # PR 15434, August 2025: --flash-attn auto
+# Without flash attention every query head reads the keys and values of its group again
+# (ggml_mul_mat broadcasts them); the caches of NVIDIA's cards with GDDR serve the rest. Llama-3-8B
+# and 70B (4 and 8 query heads a group), from 512 to 4,096 tokens: 0.35 to 0.4 and 0.26 to 0.35 of
+# the bandwidth on an RTX 4090, A6000 and 6000 Ada, 0.20 and 0.10 on an A100, 0.24 and 0.13 on an
+# H100, 0.11 and 0.06 on an M2 Ultra (XiongjieDai/GPU-Benchmarks-on-LLM-Inference).
 _READS_ON_GDDR = 2.0
-"""Without flash attention every query head reads the keys and values of its group again
-(ggml_mul_mat broadcasts them); the caches of NVIDIA's cards with GDDR serve the rest.
 
-Llama-3-8B and 70B (4 and 8 query heads a group), from 512 to 4,096 tokens: 0.35 to 0.4 and 0.26 to
-0.35 of the bandwidth on an RTX 4090, A6000 and 6000 Ada, 0.20 and 0.10 on an A100, 0.24 and 0.13 on
-an H100, 0.11 and 0.06 on an M2 Ultra (XiongjieDai/GPU-Benchmarks-on-LLM-Inference).
-"""
-
+# Batches of a prompt that llama.cpp keeps in flight through a layer split (PR 6017, March 2024:
+# GGML_SCHED_MAX_COPIES).
 _IN_FLIGHT = 4
-"""Batches of a prompt that llama.cpp keeps on their way through a layer split (PR 6017, March 2024:
-GGML_SCHED_MAX_COPIES)."""
+# Share of that speed-up that is reached, between small and large models. Llama-3-8B, prompts of
+# 1,024 and 8,192 tokens: 1.23 and 1.71 times one RTX 4090 on two, 1.39 and 2.72 on four, where
+# 1.33, 1.88, 1.60 and 3.37 would be, 0.81 to 0.92 of it; the 70B on four A40, A6000, 6000 Ada and
+# H100 1.07 to 1.46, 0.32 to 0.82 (XiongjieDai). Llama-2-7B Q4_0, 16 batches on two cards: 1.58 of
+# 1.88 (PR 4918).
 _HANDED_OVER = 0.65
-"""Share of that speed-up that is reached, between small and large models.
-
-Llama-3-8B, prompts of 1,024 and 8,192 tokens: 1.23 and 1.71 times one RTX 4090 on two, 1.39 and
-2.72 on four, where 1.33, 1.88, 1.60 and 3.37 would be, 0.81 to 0.92 of it; the 70B on four A40,
-A6000, 6000 Ada and H100 1.07 to 1.46, 0.32 to 0.82 (XiongjieDai). Llama-2-7B Q4_0, 16 batches on
-two cards: 1.58 of 1.88 (PR 4918).
-"""
 _PIPELINES = 2400
 
 
 class Kernels(NamedTuple):
-    """What a request says of them.
+    """Kernel options of a request.
 
     Attributes:
         backend: one of `workload.BACKENDS`.
-        build: number of llama.cpp's, None for the current one.
-        flash_attention: false when attention materialises its scores.
-        llama_cpp: of llama.cpp or Ollama; the rules below are theirs.
+        build: number of llama.cpp's build, None for the current one.
+        flash_attention: false if attention materialises its scores.
+        llama_cpp: of llama.cpp or Ollama, for which the rules below hold.
         launched: the host launches kernels one by one (`Abilities.launches_kernels`).
     """
 
@@ -220,7 +188,7 @@ class Kernels(NamedTuple):
 
     @classmethod
     def of(cls, workload: Workload, abilities: Abilities) -> Kernels:
-        """The kernels of an engine that is able to do so much."""
+        """Return the kernels of an engine with these abilities."""
         version = workload.engine_version or ""
         number = _NUMBER.search(version) if abilities.numbered_builds else None
         build = int(number[0]) if number else None
@@ -234,16 +202,16 @@ class Kernels(NamedTuple):
         )
 
     def since(self, build: int) -> bool:
-        """Whether the build is that one or a later one."""
+        """Return whether the build is `build` or a later one."""
         return self.build is None or self.build >= build
 
 
 def backends_of(kernels: Kernels, gpu: Gpu) -> tuple[str, ...]:
-    """Backends that an answer may be about: the one asked for, where the card has it; else those
-    that its owners run. AMD's Instinct cards have no display driver, and so no Vulkan."""
+    """Return the backend of the request if the card supports it, else the usual ones."""
     offered = _OF_VENDOR.get(gpu.vendor, ())
     if not kernels.llama_cpp or not offered:
         return ()
+    # AMD's Instinct cards have no display driver, and so no Vulkan.
     if gpu.vendor == "AMD" and gpu.memory_type.startswith("HBM"):
         return (ROCM,)
     if kernels.backend in offered:
@@ -252,12 +220,12 @@ def backends_of(kernels: Kernels, gpu: Gpu) -> tuple[str, ...]:
 
 
 class StepTimes(NamedTuple):
-    """What kernels on a card change in a step of decoding.
+    """Effects of kernels on a step of decoding on one card.
 
     Attributes:
-        layer: time per layer in times of the class's.
-        expert_layer: what routing adds to a layer likewise.
-        launch_seconds: per layer, where a card has no CUDA graphs.
+        layer: time per layer as a multiple of the class's.
+        expert_layer: time that routing adds to a layer, likewise.
+        launch_seconds: per layer, if a card has no CUDA graphs.
         sinks_seconds: per layer of gpt-oss, whose attention has sinks.
         delta_seconds: per layer with a gated delta rule.
     """
@@ -271,7 +239,7 @@ class StepTimes(NamedTuple):
 
 @lru_cache(maxsize=4096)  # visitors describe cards of their own
 def step_times(kernels: Kernels, gpu: Gpu) -> StepTimes:
-    """Those of a card: geometric means over the backends that an answer may be about."""
+    """Return the times on a card: geometric means over its possible backends."""
     backends = backends_of(kernels, gpu)
     newer = M5_LAYERS if gpu.architecture.startswith("M5") else 1.0
     layer = newer * _mean([_times(kernels, gpu, backend) for backend in backends])
@@ -316,16 +284,14 @@ def _launch_seconds(kernels: Kernels, gpu: Gpu, backends: tuple[str, ...]) -> fl
 
 
 def launches_small_kernels(gpu: Gpu) -> bool:
-    """Whether norms and recurrences take a launch each: on AMD's and Apple's GPUs.
-
-    On NVIDIA's they are parts of recorded graphs, and of Intel's runs those with a gated delta rule
-    take no more a layer than others (PMZFX/intel-arc-pro-b70-benchmarks).
-    """
+    """Return whether norms and recurrences take a launch each: on AMD's and Apple's GPUs."""
+    # On NVIDIA's they are parts of recorded graphs. On Intel's, layers with a gated delta rule take
+    # no more than others (PMZFX/intel-arc-pro-b70-benchmarks).
     return gpu.vendor in ("AMD", "Apple")
 
 
 def unpacking_seconds(kernels: Kernels, gpu: Gpu, weights: float, bits: float, quant: str) -> float:
-    """Seconds in which a step unpacks so many weights, where nothing runs beside it."""
+    """Return the seconds in which a step unpacks `weights` weights without overlap."""
     if not (kernels.llama_cpp and bits < 16 and gpu.fp32_flops):
         return 0.0
     operations = 0.0
@@ -337,7 +303,7 @@ def unpacking_seconds(kernels: Kernels, gpu: Gpu, weights: float, bits: float, q
 
 
 def reads_of_weights(family: str, gpu: Gpu, quant: str) -> float:
-    """What reading weights takes on this card, in times of what their bytes let expect."""
+    """Return the time of reading weights on this card, as a multiple of bytes over bandwidth."""
     on_hopper = family == SERVING and gpu.architecture.startswith("Hopper")
     slow = on_hopper and quant.startswith(_WEIGHT_ONLY)
     return 1 / WEIGHT_ONLY_ON_HOPPER if slow else 1.0
@@ -346,8 +312,7 @@ def reads_of_weights(family: str, gpu: Gpu, quant: str) -> float:
 def expert_launch_seconds(
     engine: str, release: tuple[int, int, int] | None, quant: str, experts: int
 ) -> float:
-    """Seconds per layer with routed experts that an engine's release launches one by one; the
-    newest release where none is named."""
+    """Return seconds per layer for experts launched one by one; 0 for the newest release."""
     if release is None or engine not in _LAUNCHED_TOGETHER or not quant.startswith(_OF_MARLIN):
         return 0.0
     together = _LAUNCHED_TOGETHER[engine].together(release, experts)
@@ -355,7 +320,7 @@ def expert_launch_seconds(
 
 
 def cache_reads(kernels: Kernels, gpu: Gpu, query_heads: float) -> float:
-    """How often a step reads the cache. `query_heads` share keys and values."""
+    """Return the number of times a step reads the cache. `query_heads` share keys and values."""
     if kernels.flash_attention or not kernels.llama_cpp:
         return 1.0
     on_gddr = gpu.vendor == "NVIDIA" and not gpu.memory_type.startswith("HBM")
@@ -363,8 +328,8 @@ def cache_reads(kernels: Kernels, gpu: Gpu, query_heads: float) -> float:
 
 
 def pipelined(kernels: Kernels, gpu: Gpu, stages: int, batches: int) -> float:
-    """Share of a prompt's time that is left when the GPUs of a layer split work on its batches
-    side by side: m batches take m + k - 1 turns of 1/k of the time, k of them at once."""
+    """Return the share of a prompt's time that is left if a layer split pipelines its batches."""
+    # m batches take m + k - 1 turns of 1/k of the time, k of them at once
     at_once = min(stages, _IN_FLIGHT)
     if not kernels.since(_PIPELINES) or backends_of(kernels, gpu) not in ((CUDA,), (ROCM,)):
         return 1.0

@@ -1,6 +1,4 @@
-"""Seconds that exchange between GPUs takes: all-reduces of tensor parallelism, hops of a layer
-split.
-"""
+"""Seconds of exchange between GPUs: all-reduces of tensor parallelism, hops of a layer split."""
 
 from __future__ import annotations
 
@@ -10,20 +8,16 @@ from functools import lru_cache
 from gpusizer.gpus import Gpu
 from gpusizer.speed.rate import RateBand
 
+# after attention and after the feed-forward block (Shoeybi et al. 2019)
 REDUCES_PER_LAYER = 2
-"""After attention and after the feed-forward block (Shoeybi et al. 2019)."""
+# A token's state handed to the next GPU of a layer split. llama.cpp, Llama-3-8B Q4_K_M on 1, 2, 4,
+# 8 RTX 4090: 127.7, 122.6, 117.6, 116.1 tokens/s (XiongjieDai/GPU-Benchmarks-on-LLM-Inference):
+# 0.11 to 0.33 ms a hop.
 SECONDS_PER_HOP = 0.00012
-"""A token's state handed to the next GPU of a layer split.
-
-llama.cpp, Llama-3-8B Q4_K_M on 1, 2, 4, 8 RTX 4090: 127.7, 122.6, 117.6, 116.1 tokens/s
-(XiongjieDai/GPU-Benchmarks-on-LLM-Inference): 0.11 to 0.33 ms a hop.
-"""
+# Widens the band of a single GPU, because engines and boards differ in their exchange. vLLM of 2023
+# on two RTX 4090 reaches 0.24 to 0.44 of their roofline, MLC 0.59 to 0.63. Set by hand so that a
+# guide's 15 tokens/s of Qwen2-72B on such a pair lies inside; not fitted.
 TENSOR_PARALLEL_BAND = RateBand(0.72, 1.15)
-"""Added to the band of a single GPU, because engines and boards differ in how they exchange.
-
-vLLM of 2023 on two RTX 4090 reaches 0.24 to 0.44 of their roofline, MLC 0.59 to 0.63. Set by
-hand so that a guide's 15 tokens/s of Qwen2-72B on such a pair lies inside; not fitted.
-"""
 _ACTIVATION_BYTES = 2
 
 
@@ -32,9 +26,9 @@ class LinkSpeed:
     """The link between the GPUs of a tensor-parallel group.
 
     Attributes:
-        fabric: over NVLink, Infinity Fabric or the like, and not over PCIe.
+        fabric: NVLink, Infinity Fabric or the like, not PCIe.
         seconds: latency of one all-reduce.
-        bytes_per_second: what one GPU sends, reached in practice.
+        bytes_per_second: rate that one GPU sends at in practice.
     """
 
     fabric: bool
@@ -55,7 +49,7 @@ _USUAL_PCIE = 32e9  # bytes per second, both directions: 4.0 x8, where the catal
 
 @lru_cache(maxsize=4096)  # visitors describe cards of their own
 def link_of(gpu: Gpu, cards: int) -> LinkSpeed:
-    """The best link between `cards` GPUs of a kind: a fabric only as far as it joins them."""
+    """Return the best link between `cards` GPUs; a fabric only if it joins all of them."""
     rate = gpu.interconnect_bytes_per_second
     if rate is not None and gpu.fabric_joins(-(-cards // gpu.devices_per_board)):
         return LinkSpeed(True, _FABRIC_SECONDS, rate / 2 * _REACHED[True])
@@ -64,7 +58,7 @@ def link_of(gpu: Gpu, cards: int) -> LinkSpeed:
 
 
 def exchange_seconds(gpu: Gpu, cards: int, hidden: int, tokens: float) -> float:
-    """Seconds a layer's all-reduces take for `tokens` tokens: latency, and a ring's traffic."""
+    """Return the seconds of a layer's all-reduces for `tokens`: latency plus ring traffic."""
     if cards == 1:
         return 0.0
     link = link_of(gpu, cards)

@@ -1,10 +1,4 @@
-"""Draft layers of the model itself (multi-token prediction), as work of a pass for one token.
-
-A pass runs one of them: vLLM takes the next for the next token, and begins again after the last
-(`spec_step_idx % num_mtp_layers`, model_executor/models/deepseek_mtp.py), SGLang and llama.cpp
-likewise. Engines share the model's embedding and output head with them. A layer keeps a cache of
-every token, as the last layer of the model that does.
-"""
+"""Draft layers of the model itself (multi-token prediction), as work of a pass for one token."""
 
 from __future__ import annotations
 
@@ -18,12 +12,16 @@ from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import is_expert
 from gpusizer.speed.work import ModelFacts, Work, attention_flops
 
+# A pass runs one of them: vLLM takes the next for the next token, and begins again after the last
+# (`spec_step_idx % num_mtp_layers`, model_executor/models/deepseek_mtp.py), SGLang and llama.cpp
+# likewise. Engines share the model's embedding and output head with them. A layer keeps a cache of
+# every token, like the last layer of the model that does.
 _OPTION = "draft_tokens"
 
 
 @dataclass(frozen=True, slots=True)
 class OwnDraft:
-    """One draft layer: its weights, by whether a token is routed to them, and its architecture."""
+    """One draft layer: its weights, dense or routed, and its architecture."""
 
     dense_parameters: int
     expert_parameters: int
@@ -33,8 +31,7 @@ class OwnDraft:
 
     @classmethod
     def of(cls, profile: ModelProfile, estimate: MemoryEstimate) -> OwnDraft | None:
-        """The draft layer of a model as its estimate stores it; None where it has none, its files
-        leave it out, or its engine runs none."""
+        """Return the draft layer of a model in its estimate; None if files or engine have none."""
         arch = profile.architecture
         if arch is None or _OPTION not in estimate.engine.abilities.options:
             return None
@@ -56,7 +53,7 @@ class OwnDraft:
         )
 
     def facts(self, model: ModelFacts) -> ModelFacts:
-        """What it does for a token, beside a model, whose output head it reads."""
+        """Return the facts of a pass for one token, with the output head of `model`."""
         workload, chosen = model.workload, 0
         if model.experts:
             chosen = self.expert_parameters * model.experts_per_token // model.experts
@@ -76,7 +73,7 @@ class OwnDraft:
         )
 
     def work(self, model: Work, head_bytes: int) -> Work:
-        """The same as work of a pass, on the last stage of the model's GPUs."""
+        """Return the work of a pass, on the last stage of the model's GPUs."""
         return replace(
             model,
             facts=self.facts(model.facts),

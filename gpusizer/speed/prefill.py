@@ -11,13 +11,13 @@ from gpusizer.speed.links import exchange_seconds
 from gpusizer.speed.tables import Throughput, find, prefill_table
 from gpusizer.speed.work import Work
 
+# Weight of attention's FLOP: its kernels reach a third of the rate of other products. From prompts
+# of 512 to 16,384 tokens on the same cards, half of them without flash attention.
 ATTENTION_COST = 3.0
-"""Weight of attention's FLOP: its kernels reach a third of the rate of other products. From prompts
-of 512 to 16,384 tokens on the same cards, half of them without flash attention."""
+# Prompt tokens of one pass: vLLM's smallest default of max_num_batched_tokens.
 BATCH_TOKENS = {SERVING: 2048}
-"""Prompt tokens of one pass: vLLM's smallest default of max_num_batched_tokens."""
+# Prompt tokens of one pass of other engines: llama.cpp's default ubatch.
 USUAL_BATCH_TOKENS = 512
-"""The same for other engines: llama.cpp's default ubatch."""
 _EIGHT_BITS = frozenset({"fp8", "int8"})
 
 
@@ -26,11 +26,11 @@ class PromptCost:
     """The parts of a prompt token's seconds that the constants of a class apply to.
 
     Attributes:
-        products: FLOP of one token's products over the peak.
-        attention: the same of attention, weighted by ATTENTION_COST.
+        products: seconds, FLOP of one token's products over the peak.
+        attention: seconds of its attention, weighted by ATTENTION_COST.
         moe: a mixture of experts, which reaches less.
-        pipelined: share of the time that is left when the GPUs of a layer split work side by side.
-        fixed: experts read per pass, exchange between GPUs; no constant scales it.
+        pipelined: share of the time that is left if the GPUs of a layer split work side by side.
+        fixed: seconds of experts read per pass and exchange between GPUs; no constant scales it.
     """
 
     products: float
@@ -40,18 +40,16 @@ class PromptCost:
     pipelined: float = 1.0
 
     def seconds(self, reached: Throughput) -> float:
-        """Seconds per token with a class's constants."""
+        """Return the seconds per token with a class's constants."""
         share = reached.moe_share if self.moe else 1.0
         work = self.products / share + self.attention
         return (work / reached.utilization + self.fixed) * self.pipelined
 
 
 def prompt_cost(work: Work, gpu: Gpu, waiting: int = 1) -> PromptCost | None:
-    """What a prompt token costs; None where the peak or the bandwidth is unknown.
-
-    `waiting` prompts may share a pass over the weights; data-parallel ranks make theirs
-    together, each over its part of the experts.
-    """
+    """Return the cost of a prompt token; None if the peak or the bandwidth is unknown."""
+    # `waiting` prompts may share a pass over the weights; data-parallel ranks make theirs together,
+    # each over its part of the experts.
     peak, bandwidth = _peak(work, gpu), gpu.bandwidth_bytes_per_second
     if peak is None or bandwidth is None:
         return None
@@ -76,24 +74,24 @@ def prompt_cost(work: Work, gpu: Gpu, waiting: int = 1) -> PromptCost | None:
 
 
 def prompt_token_seconds(work: Work, gpu: Gpu, waiting: int = 1) -> float | None:
-    """Seconds per prompt token, with the constants of that class."""
+    """Return the seconds per prompt token, with the constants of that class."""
     cost = prompt_cost(work, gpu, waiting)
     return None if cost is None else cost.seconds(reached_on(work, gpu))
 
 
 def reached_on(work: Work, gpu: Gpu) -> Throughput:
-    """The constants of that engine, format and class of GPU."""
+    """Return the constants of that engine, format and class of GPU."""
     return prompts_as_on(work, gpu)[1]
 
 
 def prompts_as_on(work: Work, gpu: Gpu) -> tuple[str, Throughput]:
-    """The same behind the class that they were measured on."""
+    """Return the class whose constants apply, and the constants."""
     classes, board = prefill_classes(gpu), board_of(gpu)
     return find(prefill_table(), work.family, classes, work.format, board)
 
 
 def flops_per_second(work: Work, gpu: Gpu) -> float | None:
-    """Rate of products that prompts reach, over the tensor-parallel group."""
+    """Return the FLOP/s of products that prompts reach, over the tensor-parallel group."""
     peak = _peak(work, gpu)
     if peak is None:
         return None
@@ -107,12 +105,12 @@ def _peak(work: Work, gpu: Gpu) -> float | None:
 
 
 def arithmetic_of(work: Work, gpu: Gpu) -> tuple[str, float | None]:
-    """What serving engines multiply in, and its dense peak of the board: "fp4", "8-bit",
-    "16-bit", or "unpacked" weights of fewer bits in 16.
+    """Return the arithmetic of serving engines and its dense peak on the board.
 
-    W8A8 formats run on FP8 or INT8 units and NVFP4 on FP4 units where there are any. Local
-    engines unpack weights first, or their integer kernels are part of the measured share.
+    One of "fp4", "8-bit", "16-bit", or "unpacked" for weights of fewer bits in 16.
     """
+    # W8A8 formats run on FP8 or INT8 units and NVFP4 on FP4 units if there are any. Local engines
+    # unpack weights first, or their integer kernels are part of the measured share.
     peak, unpacked = gpu.fp16_flops, "16-bit" if work.bits >= 16 else "unpacked"
     if work.family != SERVING:
         return unpacked, peak

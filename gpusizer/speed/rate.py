@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 DIGITS = 3
-"""Significant digits that a speed is rounded to."""
+"""Significant digits of a speed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class RateBand:
     high: float
 
     def widened(self, by: RateBand) -> RateBand:
-        """A band with both uncertainties at their worst ends."""
+        """Return the band with both uncertainties at their worst ends."""
         return RateBand(self.low * by.low, self.high * by.high)
 
 
@@ -30,11 +30,11 @@ class Rate:
 
     @classmethod
     def banded(cls, likely: float, band: RateBand) -> Rate:
-        """`likely` with the ends of its band, to three digits."""
+        """Return `likely` with the ends of its band, rounded to three digits."""
         return cls(*(_rounded(likely * factor) for factor in (band.low, 1.0, band.high)))
 
     def times(self, count: float) -> Rate:
-        """The same for `count` at once."""
+        """Return the total of `count` equal rates."""
         return Rate(*(_rounded(value * count) for value in (self.low, self.likely, self.high)))
 
 

@@ -1,13 +1,4 @@
-"""What speed may come of tokens that a second model guesses, at a given rate of acceptance.
-
-A round guesses k tokens and lets the model judge them in one step. With acceptance a, the same for
-each token and whatever came before, a round gives (1 - a^(k+1)) / (1 - a) tokens on average
-(Leviathan et al., arXiv 2211.17192, equation 1). It takes the draft's k steps one after the other,
-or one pass for a draft that guesses a block at once, and a step of the model over k + 1 tokens of
-each sequence: weights and caches are read once, products are made for every token, and a mixture
-reads the experts of all of them. Each draft step reads the model's output head where the draft has
-none of its own (`_maybe_share_lm_head`, vllm/v1/spec_decode/llm_base_proposer.py).
-"""
+"""Speed with tokens guessed by a draft, at a given rate of acceptance."""
 
 from __future__ import annotations
 
@@ -29,12 +20,19 @@ from gpusizer.speed.rate import RateBand
 from gpusizer.speed.tables import engine_limits
 from gpusizer.speed.work import ModelFacts, Work
 
+# A round guesses k tokens and lets the model judge them in one step. With acceptance a, equal for
+# every token, a round gives (1 - a^(k+1)) / (1 - a) tokens on average (Leviathan et al., arXiv
+# 2211.17192, equation 1). It takes the draft's k steps one after the other, or one pass for a draft
+# that guesses a block at once, and a step of the model over k + 1 tokens of each sequence: weights
+# and caches are read once, products are made for every token, and a mixture reads the experts of
+# all of them. Each draft step reads the model's output head if the draft has none of its own
+# (`_maybe_share_lm_head`, vllm/v1/spec_decode/llm_base_proposer.py).
 _HEAD_BYTES = 2  # of a parameter of the output head, which most quantizations leave in 16 bits
 _HALVINGS = 30
 
 
 def expected_tokens(acceptance: float, guessed: int) -> float:
-    """Tokens that a round gives on average, the model's own included.
+    """Return the average tokens of a round, the model's own included.
 
     >>> expected_tokens(0.0, 4), expected_tokens(0.5, 2), expected_tokens(1.0, 4)
     (1.0, 1.75, 5.0)
@@ -44,10 +42,9 @@ def expected_tokens(acceptance: float, guessed: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Speculation:
-    """A model and the draft that guesses for it.
+    """A model and the draft that guesses for it, as the work of a step of each.
 
     Attributes:
-        model, draft: the work of a step of each.
         guessed: tokens of a round.
         at_once: one pass of the draft guesses all of them.
         architecture, kv_dtype: of the draft and its cache.
@@ -64,8 +61,8 @@ class Speculation:
     def of(
         cls, profile: ModelProfile, workload: Workload, estimate: MemoryEstimate, model: Work
     ) -> Speculation | None:
-        """A model and its draft, a second model or layers of its own; None without one that
-        generates text or that the engine runs."""
+        """Return a model and its draft, or None if the engine runs no draft that writes text."""
+        # a second model, or layers of the model's own
         draft, memory = profile.draft, estimate.draft
         if workload.own_draft_tokens:
             return cls._of_own(profile, workload, estimate, model)
@@ -106,7 +103,7 @@ class Speculation:
         return cls(model, work, guessed, False, own.architecture, kv_dtype)
 
     def round_seconds(self, gpu: Gpu, sequences: float, filled: float = 1.0) -> float | None:
-        """Seconds of a round of all sequences; None where the speed of the GPU is unknown."""
+        """Return the seconds of a round of all sequences; None if the GPU's speed is unknown."""
         judging = pass_seconds(self.model, gpu, sequences, self.guessed + 1, filled)
         if self.at_once:
             guessing = pass_seconds(self.draft, gpu, sequences, self.guessed + 1, filled)
@@ -118,17 +115,16 @@ class Speculation:
     def token_seconds(
         self, gpu: Gpu, sequences: float, acceptance: float, filled: float = 1.0
     ) -> float | None:
-        """Seconds in which each of the sequences gets a token, on average."""
+        """Return the average seconds in which each of the sequences gets a token."""
         seconds = self.round_seconds(gpu, sequences, filled)
         return None if seconds is None else seconds / expected_tokens(acceptance, self.guessed)
 
     def prompt_token_seconds(self, gpu: Gpu) -> float | None:
-        """Seconds in which the draft reads a token of the prompt, which the model reads besides."""
+        """Return the draft's prefill time per prompt token in seconds, on top of the model's."""
         return prompt_token_seconds(self.draft, gpu)
 
     def break_even(self, gpu: Gpu, sequences: float) -> float | None:
-        """Least acceptance at which rounds are as fast as plain steps; None where not even that
-        of every token makes them so."""
+        """Return the least acceptance at which rounds match plain steps, or None if none does."""
         seconds, plain = (
             self.round_seconds(gpu, sequences),
             step_seconds(self.model, gpu, sequences),
@@ -148,11 +144,9 @@ class Speculation:
 def pass_seconds(
     work: Work, gpu: Gpu, sequences: float, tokens: int, filled: float = 1.0
 ) -> float | None:
-    """Seconds of a step over so many tokens of each sequence.
-
-    A step of sequences x tokens sequences, but each cache is read once, and a scheduler's time is
-    for sequences.
-    """
+    """Return the seconds of a step over `tokens` tokens of each sequence."""
+    # as many sequences as tokens, but each cache is read once, and a scheduler's time is for
+    # sequences
     cache_bytes = -(-work.facts.cache_bytes // tokens)
     shared = replace(work, facts=replace(work.facts, cache_bytes=cache_bytes))
     cost = step_cost(shared, gpu, sequences * tokens, filled)
@@ -164,7 +158,7 @@ def pass_seconds(
 
 
 def _has_head(draft: DraftModel) -> bool:
-    """Whether the files hold an output head, or a tied embedding in its place."""
+    # the files hold an output head, or a tied embedding in its place
     arch, groups = draft.profile.architecture, draft.profile.groups
     text = [group.kind for group in groups if group.part is Part.TEXT]
     tied = arch is not None and arch.tied_embeddings and Kind.EMBEDDING in text
@@ -173,18 +167,17 @@ def _has_head(draft: DraftModel) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SpeculativeSpeeds:
-    """What guessed tokens may bring.
+    """Speeds with guessed tokens.
 
     Attributes:
         guessed: tokens of a round.
-        acceptance: the rate that the request assumes, None where it names none; then rates are
-            None too.
+        acceptance: the rate that the request assumes; without one, rates are None too.
         tokens_per_round: on average, at that rate.
         decode, per_user, total: tokens/s as in `Speeds`, at that rate. Bands are those of plain
             steps: the rate itself has none.
         speedup: `decode` over that without guesses.
-        break_even: least acceptance at which one user gains; None where nobody ever does.
-        break_even_shared: the same with the workload's users at once.
+        break_even: least acceptance at which one user gains; None if no rate suffices.
+        break_even_shared: least acceptance with the workload's users at once.
     """
 
     guessed: int

@@ -31,10 +31,10 @@ class Pace:
     """Constants of decoding: seconds = bytes / (efficiency x bandwidth) + layers x per layer.
 
     Attributes:
-        seconds_per_expert_layer: what a layer with routed experts takes more.
-        runs, sources, cards: measurements of the narrowest class that was found, of how many
-            publishers and on how many boards; 0 for none.
-        board: the one that all of these are of, "" for several or none.
+        seconds_per_expert_layer: additional time of a layer with routed experts.
+        runs, sources, cards: measurements of the narrowest class that was found, their publishers
+            and boards; 0 for none.
+        board: the board of all these measurements, "" for several or none.
     """
 
     efficiency: float
@@ -50,7 +50,8 @@ class Pace:
 class Throughput:
     """Constants of reading prompts: the share of the GPU's 16-bit peak that is reached.
 
-    `moe_share`: what of it is left for mixtures of experts; the others as for decoding.
+    Attributes:
+        moe_share: the part of it that mixtures of experts reach.
     """
 
     utilization: float
@@ -68,7 +69,7 @@ class Basis(NamedTuple):
     """Measurements behind a speed.
 
     Attributes:
-        runs, sources, cards: how many, of how many publishers and boards; 0 for none.
+        runs, sources, cards: measurements, their publishers and boards; 0 for none.
         measured_on: "card", "generation" and "kin" for the narrowest class that has any: this board
             alone, several of its generation or tier, others; "" for none.
     """
@@ -80,7 +81,7 @@ class Basis(NamedTuple):
 
     @classmethod
     def of(cls, found: tuple[str, Pace] | tuple[str, Throughput], classes: Classes) -> Basis:
-        """The basis of constants that were found among a card's classes."""
+        """Return the basis of constants that were found among a card's classes."""
         name, constants = found
         if not constants.runs:
             return cls(0, 0, 0, "")
@@ -90,7 +91,7 @@ class Basis(NamedTuple):
 
 
 class BoardBand(NamedTuple):
-    """A band, and the one board that all of its measurements are of, "" for several."""
+    """A band, and the one board of all its measurements, "" for several."""
 
     band: RateBand
     board: str = ""
@@ -98,7 +99,7 @@ class BoardBand(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EngineLimits:
-    """How an engine batches: sequences at once, and seconds each adds to a step."""
+    """Batching of an engine: sequences at once, and seconds each adds to a step."""
 
     max_sequences: int
     seconds_per_sequence: float
@@ -106,7 +107,7 @@ class EngineLimits:
 
 @cache
 def decode_table() -> dict[Key, Pace]:
-    """Constants of decoding by family, class and format."""
+    """Return the constants of decoding by family, class and format."""
     return dict(read_table(DECODE_TABLE, lambda row: (_key(row), _pace(row))))
 
 
@@ -122,7 +123,7 @@ def _stands_on(row: TableRow) -> tuple[int, int, str]:
 
 @cache
 def prefill_table() -> dict[Key, Throughput]:
-    """Constants of reading prompts by family, class and format."""
+    """Return the constants of reading prompts by family, class and format."""
     return dict(read_table(PREFILL_TABLE, lambda row: (_key(row), _throughput(row))))
 
 
@@ -134,7 +135,7 @@ def _throughput(row: TableRow) -> Throughput:
 
 @cache
 def band_table() -> dict[tuple[str, str, str, str], BoardBand]:
-    """Bands by quantity, family, class and kind of model."""
+    """Return the bands by quantity, family, class and kind of model."""
     return dict(read_table(BAND_TABLE, _keyed_band))
 
 
@@ -160,7 +161,7 @@ def _limits(row: TableRow) -> EngineLimits:
 
 
 def engine_limits(engine: str) -> EngineLimits:
-    """How an engine batches. Raises KeyError for one without a row."""
+    """Return the batching limits of an engine. Raise KeyError for one without a row."""
     return _engines()[engine]
 
 
@@ -171,10 +172,8 @@ def _key(row: TableRow) -> Key:
 def find(
     table: dict[Key, _T], family: str, classes: Classes, weight_format: str, board: str
 ) -> tuple[str, _T]:
-    """The narrowest class that has constants for a board, and these; there are some for `ROOT`.
-
-    One board sets constants for itself alone: others of its class have those of their kin.
-    """
+    """Return the narrowest class with constants for a board, and these; `ROOT` has some."""
+    # One board's constants apply to it alone: others of its class have those of their kin.
     for gpu_class in classes:
         for kind in (weight_format, ANY_FORMAT):
             constants = table.get((family, gpu_class, kind))
@@ -184,8 +183,8 @@ def find(
 
 
 def band(quantity: str, family: str, classes: Classes, board: str, *, moe: bool) -> RateBand:
-    """How far measurements lie from predictions, for the narrowest class with enough of them on
-    several boards or on this one."""
+    """Return the band of measured over predicted speed for the narrowest class with one."""
+    # from measurements on several boards or on this one
     table = band_table()
     kinds = (MOE, DENSE) if moe else (DENSE,)
     for kind in kinds:
@@ -197,17 +196,17 @@ def band(quantity: str, family: str, classes: Classes, board: str, *, moe: bool)
 
 
 def has_own_band(quantity: str, family: str, classes: Classes, board: str) -> bool:
-    """Whether a band was measured on one of the classes, other than the widest."""
+    """Return whether a band was measured on one of the classes, other than the widest."""
     names, kinds, table = [name for name in classes if name != ROOT], (DENSE, MOE), band_table()
     found = (table.get((quantity, family, name, kind)) for name in names for kind in kinds)
     return any(each is not None and each.board in ("", board) for each in found)
 
 
 HOST_TABLE = DATA_DIR / "speed_hosts.csv"
+# Cache is read at this share of the speed of weights if no row states another. Chosen by
+# leave-one-out error over 0.5 to 0.9 (`python -m bench.throughput`): long-context runs on Llama-3
+# and Qwen3.
 CACHE_EFFICIENCY = 0.8
-"""Cache is read at this share of the speed of weights where no row says otherwise. Chosen by
-leave-one-out error over 0.5 to 0.9 (`python -m bench.throughput`): long-context runs on Llama-3 and
-Qwen3."""
 
 _RELEASE = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 
@@ -219,16 +218,18 @@ GENERATIONS = ("first", "second", "third")
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What a step of a serving engine's release takes beside the GPU: before schedulers ran ahead
-    of it a step waited for the host. That of local engines is part of their time per layer.
+    """Time of the host in a step of a serving engine's release.
 
     Attributes:
-        generation: one of GENERATIONS: a Python scheduler between the steps, one in a process of
-            its own, one that works ahead of the GPU. "" where no row says.
-        seconds: of a step in which the GPU waits for it.
+        generation: one of GENERATIONS: a Python scheduler between the steps, one in its own
+            process,
+            one that works ahead of the GPU. "" without a row.
+        seconds: time of a step in which the GPU waits for the host.
         cache_efficiency: speed at which attention reads the cache, over that of weights.
     """
 
+    # Before schedulers ran ahead of the GPU, a step waited for the host. The host of local engines
+    # is part of their time per layer.
     generation: str
     seconds: float
     cache_efficiency: float
@@ -239,7 +240,7 @@ _NO_HOST = Host("", 0.0, CACHE_EFFICIENCY)
 
 @lru_cache(maxsize=256)
 def release_of(version: str | None) -> Release | None:
-    """The release that a version names; None for the newest.
+    """Return the release that a version names; None for the newest.
 
     >>> release_of("SGLang 0.4.6.post1"), release_of(None)
     ((0, 4, 6), None)
@@ -250,7 +251,7 @@ def release_of(version: str | None) -> Release | None:
 
 @lru_cache(maxsize=256)
 def host_of(engine: str, version: str | None) -> Host:
-    """The host of an engine's release; of the newest where none is named."""
+    """Return the host of an engine's release; of the newest without a version."""
     eras = [(since, host) for name, since, host in _eras() if name == engine]
     if not eras:
         return _NO_HOST
@@ -262,7 +263,7 @@ def host_of(engine: str, version: str | None) -> Host:
 
 @cache
 def _eras() -> tuple[tuple[str, Release, Host], ...]:
-    """Every row of the table, the oldest release of an engine first."""
+    # the oldest release of an engine first
     return read_table(HOST_TABLE, _era)
 
 

@@ -16,35 +16,31 @@ from gpusizer.model.tensor_roles import Kind, Part, Slot, is_delta_gate, is_laye
 from gpusizer.speed.classes import format_of
 from gpusizer.speed.kernels import Kernels
 
+# Assumed: three quarters of a sequence are prompt, the rest is answer. A workload states the tokens
+# of a sequence without this split. Times to the first token and totals of serving depend on it;
+# every answer states the split.
 PROMPT_SHARE = 0.75
-"""Assumed: three quarters of a sequence are prompt, the rest is answer.
-
-A workload names the tokens of a sequence, prompt and answer together, and not how many are which.
-Times to the first token and totals of serving depend on it; every answer states the split.
-"""
 
 _ENDS = (Kind.EMBEDDING, Kind.OUTPUT)
 _TOWERS = (Part.VISION, Part.AUDIO, Part.PROJECTOR, Part.ADAPTER)
 _NOT_TEXT = (*_TOWERS, Part.MTP)
+# Kernels that llama.cpp launches for a token in a layer of Llama (src/models/llama.cpp,
+# src/llama-graph.cpp; gate and up are one): two norms, six products, two rotations, keys and values
+# written, attention, two sums.
 _KERNELS = 15
-"""Kernels that llama.cpp launches for a token in a layer of Llama (src/models/llama.cpp,
-src/llama-graph.cpp; gate and up are one): two norms, six products, two rotations, keys and values
-written, attention, two sums.
-"""
+# Further kernels, other norms apart. A layer with a latent (deepseek2.cpp) has two products, two
+# norms, two joins and a copy more, and one write less; a shared expert two products and a sum. A
+# recurrence has two products, and in place of rotations, writes and attention the inputs of its
+# convolution (read, joined, written), the convolution, its bias and activation, a sum, the step of
+# the state, which is written back, a skip in two and a gated result (graph-context-mamba.cpp). A
+# gated delta rule has three products more, a sigmoid, a softplus, a product and two norms without
+# weights, and neither bias nor skip (qwen35moe.cpp, delta-net-base.cpp).
 _LATENT, _SHARED_EXPERT, _STATE, _DELTA_RULE = 6, 3, 5, 7
-"""Further kernels, other norms apart. A layer with a latent (deepseek2.cpp) has two products, two
-norms, two joins and a copy more, and one write less; a shared expert two products and a sum. A
-recurrence has two products, and in place of rotations, writes and attention what its convolution
-remembers (read, joined, written), the convolution, its bias and activation, a sum, the step of the
-state, which is written back, a skip in two and a gated result (graph-context-mamba.cpp). A gated
-delta rule has three products more, a sigmoid, a softplus, a product and two norms without weights,
-and neither bias nor skip (qwen35moe.cpp, delta-net-base.cpp).
-"""
 _MIXERS = (Slot.Q, Slot.QKV, Slot.KV_A)
 
 
 def prompt_tokens(context: int) -> int:
-    """Tokens of the prompt assumed in a sequence of `context`."""
+    """Return the prompt tokens assumed in a sequence of `context` tokens."""
     return max(1, round(context * PROMPT_SHARE))
 
 
@@ -53,29 +49,25 @@ class ModelFacts:
     """Facts of one model and workload that all ways to run it share.
 
     Attributes:
-        layers: decoder layers.
-        running_layers: the same, counted by what runs in each: a block of Nemotron-H holds one
-            mixer (attention, Mamba or a feed-forward), half of what others hold.
-        launched_layers: those, counted by the kernels that llama.cpp launches in each, in times of
-            a layer of Llama; small_layers: small kernels beyond these, likewise: norms and what
-            recurrences launch.
+        running_layers: layers by their work: a block of Nemotron-H holds one mixer (attention,
+            Mamba
+            or a feed-forward), half of the usual.
+        launched_layers: running layers by the kernels that llama.cpp launches in each, as multiples
+            of a layer of Llama.
+        small_layers: further small kernels, likewise: norms and launches of recurrences.
         expert_layers: layers with routed experts.
         sink_layers: layers whose attention has sinks (gpt-oss).
         delta_layers: layers that write a state by a gated delta rule.
         hidden: width of the residual stream, which tensor parallelism exchanges.
-        experts, experts_per_token: routed experts of a layer and how many a token uses; 0 for
-            dense models.
-        matrix_parameters: active parameters a prompt token of text is multiplied with: not the
-            embedding, a table, nor the head, which only the last token needs, nor towers.
+        experts, experts_per_token: routed experts of a layer and of a token; 0 for dense models.
+        matrix_parameters: active parameters a prompt token of text is multiplied with: without the
+            embedding (a table), the head (only for the last token) and towers.
         head_parameters: of the output head.
         attention_flops: of one prompt token, on average over the prompt.
         cache_bytes: KV cache of one sequence at the workload's context.
-        state_bytes: of these, recurrent states.
+        state_bytes: recurrent states within `cache_bytes`.
         query_heads: heads that share the keys and values of one, on average.
-        prompt: tokens of the prompt.
-        context: tokens of a sequence.
         users: sequences at once.
-        workload: the request, for what engines make of it.
     """
 
     layers: int
@@ -108,8 +100,10 @@ class ModelFacts:
     def of(
         cls, profile: ModelProfile, workload: Workload, prompt: int | None = None
     ) -> ModelFacts | None:
-        """Facts of a model and workload; None where it generates no text. `prompt` tokens stand in
-        place of the assumed share."""
+        """Return the facts of a model and workload; None if it generates no text.
+
+        `prompt` tokens replace the assumed share.
+        """
         arch = profile.architecture
         if arch is None or not writes_text(profile):
             return None
@@ -117,8 +111,7 @@ class ModelFacts:
 
     @classmethod
     def reading(cls, profile: ModelProfile, workload: Workload) -> ModelFacts | None:
-        """Facts of a model that takes in sequences of the whole context and writes nothing; None
-        without an architecture."""
+        """Return the facts of a model that reads the whole context and writes nothing, or None."""
         arch = profile.architecture
         return None if arch is None else cls._of(profile, arch, workload, workload.context)
 
@@ -177,7 +170,6 @@ class Work:
     """The facts of a model at one quantization under one engine.
 
     Attributes:
-        engine: its slug.
         family, format: classes of constants (`speed/classes.py`).
         dense_bytes: weights every step reads (`WeightSizes.decoding`), routed experts apart.
         expert_bytes: all routed experts of the decoder.
@@ -201,7 +193,7 @@ class Work:
 
     @classmethod
     def of(cls, facts: ModelFacts, estimate: MemoryEstimate) -> Work:
-        """The work of one estimate."""
+        """Return the work of one estimate."""
         sizes, able = estimate.sizes, estimate.engine.abilities
         return cls(
             facts=facts,
@@ -224,32 +216,28 @@ class Work:
         return bool(self.facts.experts and self.expert_bytes)
 
     def expert_share(self, sequences: float) -> float:
-        """Share of the experts that a step of `sequences` tokens reads.
-
-        Of E experts with k chosen by each token, E x (1 - (1 - k/E)^n) are expected for n tokens.
-        """
+        """Return the share of the experts that a step of `sequences` tokens reads."""
+        # Of E experts with k chosen by each token, E x (1 - (1 - k/E)^n) are expected for n tokens.
         if not self.is_moe:
             return 0.0
         unused = 1 - min(1.0, self.facts.experts_per_token / self.facts.experts)
         return 1.0 - float(unused**sequences)
 
     def expert_share_each(self, sequences: float) -> float:
-        """Share of the experts that one data-parallel rank reads for `sequences` of all ranks.
-
-        Experts are dealt out whole to the GPUs of all ranks: each rank has its part of them, and
-        the busiest GPU reads one at least.
-        """
+        """Return the share of the experts that one rank reads for `sequences` of all ranks."""
+        # Experts are dealt out whole to the GPUs of all ranks: each rank has its part of them, and
+        # the busiest GPU reads one at least.
         share = self.expert_share(sequences) / self.data
         if self.data == 1 or not share:
             return share
         return max(share, min(1.0, self.tensor / self.facts.experts))
 
     def users_each(self, sequences: float) -> int:
-        """Sequences of the fullest data-parallel rank, of so many, as of `Split`."""
+        """Return the sequences of the fullest data-parallel rank, as `Split` divides them."""
         return ceil(sequences / self.data)
 
     def step_bytes(self, sequences: float) -> float:
-        """Bytes one step of `sequences` tokens reads: weights once, every sequence's cache."""
+        """Return the bytes that a step reads: weights once, and every sequence's cache."""
         experts = self.expert_bytes * self.expert_share(sequences)
         return self.dense_bytes + experts + self.facts.cache_bytes * sequences
 
@@ -259,7 +247,8 @@ class _Purposes(NamedTuple):
 
     Attributes:
         feeding, mixing, routed, deltas: layers with a feed-forward for every token, with a mixer,
-            with routed experts, with a gated delta rule.
+            with
+            routed experts, with a gated delta rule.
         norms, sinks: norms with weights and vectors of sinks, over all layers.
     """
 
@@ -297,8 +286,7 @@ class _Purposes(NamedTuple):
 
 
 def _query_heads(arch: Architecture) -> float:
-    """Query heads for each head of keys, averaged over layers whose cache grows; a latent is kept
-    once for all of them, and read so."""
+    # averaged over layers whose cache grows; a latent is kept and read once for all heads
     kept = [(run.layer.tokens, run.count) for run in arch.layer_plan if run.layer.tokens]
     heads = arch.attention_heads or 1
     shared = sum(count * tokens.readers(heads) for tokens, count in kept)
@@ -306,10 +294,9 @@ def _query_heads(arch: Architecture) -> float:
 
 
 def attention_flops(arch: Architecture, prompt: int) -> float:
-    """Scores and weighted sums of one token against the half of the prompt it follows.
-
-    2 products x 2 FLOP x heads x width of a head x prompt / 2, within the window of the layer.
-    """
+    """Return the FLOP of one prompt token's scores and weighted sums, over all layers."""
+    # Each token attends to half of the prompt on average: 2 products x 2 FLOP x heads x width of a
+    # head x prompt / 2, within the window of the layer.
     heads = arch.attention_heads or 1
     total = 0.0
     for run in arch.layer_plan:
