@@ -35,33 +35,27 @@ _UNET_CHANNELS = (320, 640, 1280, 1280)
 
 @dataclass(frozen=True, slots=True)
 class PipelineRules:
-    """Rules of a class of pipeline: one row of `data/pipelines.csv`.
+    """Rules of a class of pipeline: one row of `data/pipelines.csv`."""
 
-    Attributes:
-        family, forms: names of its classes: "Flux" and "- Img2Img" are FluxPipeline and
-            FluxImg2ImgPipeline.
-        word: word in the repository name that the row requires, "" for none. Models distilled to
-            few
-            steps without guidance keep the class of their base model.
-        guidance_batches: 2 if each step runs with and without the prompt in one batch, None if
-            unknown.
-        text_tokens: tokens of the prompt, None if unknown.
-        width, height, frames: of the default picture or video, None if unknown.
-        steps: default steps of the denoiser, None if unknown.
-        passes: consecutive runs of the denoiser in a step, None for one.
-        upcasts_vae: a float16 VAE decodes in 32 bits.
-    """
-
+    # names of its classes: "Flux" and "- Img2Img" are FluxPipeline and FluxImg2ImgPipeline
     family: str = ""
     forms: str = ""
+    # word in the repository name that the row requires, "" for none. Models distilled to few steps
+    # without guidance keep the class of their base model.
     word: str = ""
+    # 2 if each step runs with and without the prompt in one batch, None if unknown
     guidance_batches: int | None = None
+    # tokens of the prompt, None if unknown
     text_tokens: int | None = None
+    # pixels and frames of the default picture or video, None if unknown
     width: int | None = None
     height: int | None = None
     frames: int | None = None
+    # default steps of the denoiser, None if unknown
     steps: int | None = None
+    # consecutive runs of the denoiser in a step, None for one
     passes: int | None = None
+    # a float16 VAE decodes in 32 bits
     upcasts_vae: bool = False
 
     @property

@@ -26,37 +26,33 @@ class TextEncoder:
 
 @dataclass(frozen=True, slots=True)
 class Denoiser:
-    """A component that runs at every step.
-
-    Attributes:
-        kind: class in diffusers.
-        patch, patch_frames: latent pixels along one side of a token, and latent frames of it.
-        hidden: width of a token; 0 for a UNet or if unknown.
-        mlp_ratio: width of the MLP divided by that of a token.
-        mlp_matrices: matrices of an MLP: three if it is gated.
-        channels: of a UNet by level, finest first.
-        attention_level: finest level of a UNet that attends, or None.
-        layers_per_block: of a UNet.
-        layers: blocks of a transformer, 0 if unknown.
-        attention: "joint" if text tokens attend together with those of the picture, "cross" if a
-            second attention of each block reads them, "" if unknown.
-        matrices: weights that a pass multiplies by, one after the other.
-        levels: multiplied elements of a UNet at each resolution, empty if unknown.
-    """
+    """A component that runs at every step."""
 
     component: str
+    # class in diffusers
     kind: str
+    # latent pixels along one side of a token, and latent frames of it
     patch: int
     patch_frames: int
+    # width of a token; 0 for a UNet or if unknown
     hidden: int
+    # width of the MLP divided by that of a token
     mlp_ratio: float
+    # channels of a UNet by level, finest first
     channels: tuple[int, ...] = ()
+    # finest level of a UNet that attends, or None
     attention_level: int | None = None
     layers_per_block: int = 2
+    # blocks of a transformer, 0 if unknown
     layers: int = 0
+    # "joint" if text tokens attend together with those of the picture, "cross" if a second
+    # attention of each block reads them, "" if unknown
     attention: str = ""
+    # matrices of an MLP: three if it is gated
     mlp_matrices: int = 2
+    # weights that a pass multiplies by, one after the other
     matrices: int = 0
+    # multiplied elements of a UNet at each resolution, empty if unknown
     levels: tuple[UNetLevel, ...] = ()
 
 
@@ -83,57 +79,50 @@ class Decoder:
 
 @dataclass(frozen=True, slots=True)
 class PipelineShape:
-    """The steps of a pipeline, and the size of its default picture.
+    """The steps of a pipeline, and the size of its default picture."""
 
-    Attributes:
-        kind: class of the pipeline, "" if `model_index.json` does not state it.
-        width, height: pixels of its default picture.
-        frames: of its default video, 1 for pictures.
-        guidance_batches: 2 if each step runs with and without the prompt in one batch.
-        text_tokens: tokens of the prompt that reach the denoiser.
-        decoder: None if there is no VAE of a known kind.
-        steps: default steps of the denoiser, None if unknown.
-        passes: consecutive runs of the denoiser in a step.
-        is_known: the class of the pipeline has rules, so the output of one run is known.
-        unknown_classes: the pipeline, denoisers and decoders with unknown working memory.
-    """
-
+    # class of the pipeline, "" if `model_index.json` does not state it
     kind: str
+    # pixels of its default picture
     width: int
     height: int
+    # frames of its default video, 1 for pictures
     frames: int
+    # 2 if each step runs with and without the prompt in one batch
     guidance_batches: int
+    # tokens of the prompt that reach the denoiser
     text_tokens: int
     encoders: tuple[TextEncoder, ...]
     denoisers: tuple[Denoiser, ...]
+    # None if there is no VAE of a known kind
     decoder: Decoder | None
+    # default steps of the denoiser, None if unknown
     steps: int | None = None
+    # consecutive runs of the denoiser in a step
     passes: int = 1
+    # the class of the pipeline has rules, so the output of one run is known
     is_known: bool = True
+    # the pipeline, denoisers and decoders with unknown working memory
     unknown_classes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleRules:
-    """Needs of a class of denoiser or decoder: one row of `data/pipeline_modules.csv`.
+    """Needs of a class of denoiser or decoder: one row of `data/pipeline_modules.csv`."""
 
-    Attributes:
-        units, units_fp32: tensors of the widest size that are alive at once, in 16 and in 32 bits.
-        patch: latent pixels of one token along one side, None if the configuration states it.
-        frames: frames decoded at once, None for all.
-        scale, temporal_scale: pixels and frames of one latent, None for the configured or usual
-            value.
-        attention: as in `Denoiser`, if its blocks are known, else "".
-        mlp_matrices, mlp_ratio: as in `Denoiser`; None for two and for the configured ratio.
-    """
-
+    # tensors of the widest size that are alive at once, in 16 and in 32 bits
     units: float
     units_fp32: float
+    # latent pixels of one token along one side, None if the configuration states it
     patch: int | None
+    # frames decoded at once, None for all
     frames: int | None
+    # pixels and frames of one latent, None for the configured or usual value
     scale: int | None
     temporal_scale: int | None
+    # as in `Denoiser`, if its blocks are known, else ""
     attention: str
+    # as in `Denoiser`; None for two and for the configured ratio
     mlp_matrices: int | None
     mlp_ratio: float | None
 

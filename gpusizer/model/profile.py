@@ -71,45 +71,41 @@ class DraftModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelProfile(RepoFacts):
-    """A model's weights by purpose, its architecture and how it is stored.
-
-    Attributes:
-        parameters: unique logical parameters: packed weights unpacked, a tied matrix once, without
-            masks, rotary tables or position ids.
-        active_parameters: parameters read for one generated token.
-        stored_parameters_by_dtype: elements as stored in the files.
-        weight_bytes: tensor bytes in the files.
-        native_dtype: dtype of most parameters.
-        quantization: None for a plain checkpoint.
-        architecture: None if there is no language-model configuration.
-        weights_basis: "headers" if every tensor was read, else its weakest substitute: "api",
-            "index" or "files".
-        variants: quantizations of a GGUF repository, largest first.
-        variant: name of the variant that was read; None for other files and formats.
-        pipeline: steps of a diffusers pipeline, None for other models.
-        draft: draft model of the request, or None.
-    """
+    """A model's weights by purpose, its architecture and how it is stored."""
 
     revision: str
     source: str
     retrieved_at: str
     format: str
+    # unique logical parameters: packed weights unpacked, a tied matrix once, without masks, rotary
+    # tables or position ids
     parameters: int
+    # parameters read for one generated token
     active_parameters: int
+    # elements as stored in the files
     stored_parameters_by_dtype: Mapping[str, int]
+    # tensor bytes in the files
     weight_bytes: int
     tensor_count: int
     file_count: int
+    # dtype of most parameters
     native_dtype: str
     components: tuple[ComponentSize, ...]
+    # None for a plain checkpoint
     quantization: StoredQuantization | None
+    # None if there is no language-model configuration
     architecture: Architecture | None
     groups: tuple[WeightGroup, ...]
     caveats: tuple[Note, ...]
+    # quantizations of a GGUF repository, largest first
     variants: tuple[Variant, ...] = ()
+    # name of the variant that was read; None for other files and formats
     variant: str | None = None
+    # "headers" if every tensor was read, else its weakest substitute: "api", "index" or "files"
     weights_basis: str = HEADERS
+    # steps of a diffusers pipeline, None for other models
     pipeline: PipelineShape | None = None
+    # draft model of the request, or None
     draft: DraftModel | None = None
 
     def __hash__(self) -> int:

@@ -34,27 +34,24 @@ class QualitySource:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """The loss of a quantization of a model against the weights as they were released.
+    """The loss of a quantization of a model against the weights as they were released."""
 
-    Attributes:
-        word: by fixed limits of the likely increase (`LIMITS`).
-        increase: None for models that write no text.
-        tokens_changed: share of tokens with another first choice, None as for `increase`.
-        basis: one of `prediction.BASES`.
-        rows: measurements behind it.
-        source: None if nothing is lost by definition.
-        careful: one word worse is to be expected in use.
-        picture_distance: LPIPS to the picture of the original (image models), None if unknown.
-    """
-
+    # word by fixed limits of the likely increase (`LIMITS`)
     word: LossWord
+    # None for models that write no text
     increase: Increase | None
+    # share of tokens with another first choice, None as for `increase`
     tokens_changed: float | None
+    # one of `prediction.BASES`
     basis: str
+    # measurements behind it
     rows: int = 0
+    # None if nothing is lost by definition
     source: QualitySource | None = None
     caveats: tuple[Note, ...] = ()
+    # one word worse is to be expected in use
     careful: bool = False
+    # LPIPS to the picture of the original (image models), None if unknown
     picture_distance: float | None = None
 
     @property
@@ -142,7 +139,7 @@ class LossWord(StrEnum):
 
 
 WORDS = tuple(LossWord)
-# shares by which perplexity increases, at which the next word begins
+# increases of perplexity, as shares, at which the next word begins
 LIMITS = (0.005, 0.02, 0.05, 0.15, 0.5)
 
 

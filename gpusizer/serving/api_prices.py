@@ -1,10 +1,6 @@
-"""API prices: what providers ask to run a model, beside servers of one's own for a load.
+"""API prices of providers for running a model, compared with own servers for a load.
 
-    USD/request = ((prompt - shared) x input + shared x cached + answer x output) / 10^6
-
-A price is of exactly one checkpoint: a base model is never priced as its instruct variant, nor a
-quantized copy as its original. Prices are rows of `data/api_prices.csv`, whose sources are in
-`data/SOURCES.md`.
+USD/request = ((prompt - shared) x input + shared x cached + answer x output) / 10^6
 """
 
 from __future__ import annotations
@@ -20,6 +16,9 @@ from gpusizer.core.units import SECONDS_PER_HOUR, significant
 from gpusizer.gpus.costs import PlanCosts
 from gpusizer.serving.replicas import ServingTarget
 
+# A price is of exactly one checkpoint: a base model is never priced as its instruct variant, nor a
+# quantized copy as its original. Prices are rows of `data/api_prices.csv`, whose sources are in
+# `data/SOURCES.md`.
 HOURS_PER_MONTH = 730
 """Hours of an average month: a service of requests runs day and night."""
 
@@ -29,7 +28,7 @@ class ApiPrice:
     """US dollars that a provider asks for a million tokens.
 
     Attributes:
-        usd_per_million_cached_input: of a beginning that was sent before; None if not stated.
+        usd_per_million_cached_input: of a prompt's start that was sent before; None if not stated.
         date: ISO date from which the price is known to hold.
         dated: False if the price list has no date and `date` is the day on which it was read.
     """
@@ -55,13 +54,12 @@ class ApiPrice:
 
 @dataclass(frozen=True, slots=True)
 class OwnServers:
-    """Servers of one's own beside an API.
+    """Costs of own servers, compared with an API.
 
     Attributes:
         usd_per_month: of all replicas, day and night.
-        wins_from_requests_per_second: the rate from which one server, full or not, costs less than
-            the median provider; None if a server filled as far as this load fills it still costs
-            more.
+        wins_from_requests_per_second: rate from which one server, full or not, costs less than the
+            median provider; None if a server at this load still costs more.
     """
 
     usd_per_month: float
@@ -103,9 +101,9 @@ def api_prices() -> dict[str, tuple[ApiPrice, ...]]:
 def compare_with_apis(
     repo_id: str, target: ServingTarget, first: PlanCosts | None, replicas: int
 ) -> ApiComparison | None:
-    """Return a load by API beside a plan's first row; None if no provider's price is known.
+    """Return the costs of a load by API, or None if no provider's price is known.
 
-    `first` are the costs of all replicas of that row, None if the plan has no rows.
+    `first` are the costs of all replicas of a plan's first row, None if the plan has no rows.
     """
     prices = sorted(
         api_prices().get(repo_id.lower(), ()), key=lambda price: price.usd_per_request(target)
@@ -137,7 +135,7 @@ def compare_with_apis(
 
 
 def api_note(compared: ApiComparison) -> Note:
-    """Return the sentence that a plan says of APIs."""
+    """Return a plan's note about APIs."""
     own = [servers for servers in (compared.owned, compared.rented) if servers is not None]
     wins = [servers.wins_from_requests_per_second for servers in own]
     facts: dict[str, NoteValue] = {
@@ -154,7 +152,6 @@ def api_note(compared: ApiComparison) -> Note:
 
 
 def _owned_usd_per_hour(costs: PlanCosts) -> float | None:
-    """Return the write-off and electricity of an hour, for servers that run day and night."""
     electricity = costs.electricity_usd_per_hour
     if costs.buy_usd is None or electricity is None or not costs.cards:
         return None  # the price of a server's module leaves out its server

@@ -1,9 +1,4 @@
-"""Constants of servers, as `python -m bench.serving --write` fits them on published runs.
-
-A constant is a product of factors: one for all servers, and one for each of the classes that a
-server belongs to (its engine, the generation of the engine's release, its card, its arithmetic, its
-link) where runs ask for one.
-"""
+"""Constants of servers, as `python -m bench.serving --write` fits them on published runs."""
 
 from __future__ import annotations
 
@@ -19,46 +14,45 @@ from gpusizer.speed.classes import ROOT
 from gpusizer.speed.rate import RateBand
 from gpusizer.speed.tables import GENERATIONS
 
+# A constant is a product of factors: one for all servers, and one for each of the classes of a
+# server (its engine, the generation of the engine's release, its card, its arithmetic, its link) if
+# runs need one.
 CONSTANT_TABLE = GENERATED_DIR / "serving_constants.csv"
 
 Key = tuple[str, str]
-"""A constant, and the class that a factor of it is for."""
+"""A constant, and the class of one of its factors."""
 _Classes = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """What data sheets do not say.
+    """Differences between data sheets and measured servers."""
 
-    Attributes:
-        reading: share of the bandwidth at which weights are read.
-        experts: share of that at which routed experts are read.
-        cache: share of the bandwidth at which caches are read.
-        products: share of the peak that products of many tokens reach.
-        attention: share of the 16-bit peak that attention over prompts reaches.
-        traffic: share of the link's rate that all-reduces reach.
-        reduce_seconds: latency of one all-reduce.
-        step_seconds, layer_seconds: of the host and of launches, in each step, and in each layer
-            of it.
-        sequence_seconds: of the scheduler, for each sequence of a step.
-        stream_seconds: of the server's front, which sends each token beside the next step.
-        request_seconds: before a prompt is scheduled and after its first token; a user whose answer
-            has ended is back with the next prompt after as long.
-        launch_seconds: in which the host launches the kernels of a layer one by one.
-    """
-
+    # share of the bandwidth at which weights are read
     reading: float
+    # share of `reading` at which routed experts are read
     experts: float
+    # share of the bandwidth at which caches are read
     cache: float
+    # share of the peak that products of many tokens reach
     products: float
+    # share of the 16-bit peak that attention over prompts reaches
     attention: float
+    # share of the link's rate that all-reduces reach
     traffic: float
+    # seconds, latency of one all-reduce
     reduce_seconds: float
+    # seconds of the host and of launches, per step and per layer of a step
     step_seconds: float
     layer_seconds: float
+    # seconds of the scheduler, for each sequence of a step
     sequence_seconds: float
+    # seconds of the server's front, which sends each token during the next step
     stream_seconds: float
+    # seconds before a prompt is scheduled and after its first token; a user's next prompt follows
+    # the end of an answer after the same time
     request_seconds: float
+    # seconds of launching the kernels of a layer one by one
     launch_seconds: float
 
 
@@ -69,7 +63,7 @@ GENERATION_CLASSES = {name: f"{name} generation" for name in GENERATIONS}
 
 
 def classes_of(facts: ServerFacts) -> dict[str, tuple[str, ...]]:
-    """The classes whose factors make up each constant of this server, the widest first."""
+    """Return the classes of the factors of each constant of this server, the widest first."""
     kind = "experts" if facts.is_moe else "dense"
     memory = tuple(reversed(facts.memory_classes[:-1]))
     compute = tuple(reversed(facts.compute_classes[:-1]))
@@ -94,14 +88,14 @@ def classes_of(facts: ServerFacts) -> dict[str, tuple[str, ...]]:
 
 
 def constants_of(facts: ServerFacts, factors: Mapping[Key, float] | None = None) -> Constants:
-    """The constants of a server; shares are at most one."""
+    """Return the constants of a server; shares are at most one."""
     classes = tuple(classes_of(facts).items())
     return _in_use(classes) if factors is None else _product(classes, factors)
 
 
 @lru_cache(maxsize=1024)
 def _in_use(classes: _Classes) -> Constants:
-    """The constants of servers alike, of which a ranking has hundreds."""
+    # cached: a ranking has hundreds of servers alike
     return _product(classes, factor_table())
 
 
@@ -116,7 +110,7 @@ def _value(name: str, classes: Iterable[str], table: Mapping[Key, float]) -> flo
 
 @cache
 def factor_table() -> dict[Key, float]:
-    """Factors by constant and class."""
+    """Return the factors by constant and class."""
     return dict(read_table(CONSTANT_TABLE, _factor))
 
 
@@ -131,8 +125,7 @@ _FEW = 4
 
 
 def regime_of(users: float | None, requests_per_second: float | None, admitted: int) -> str:
-    """What a load is like: "random" arrivals, "few" users, a "queue" of more than are admitted,
-    or "many"."""
+    """Return "random" for random arrivals, else "few", "many" or a "queue" of users."""
     if requests_per_second is not None or users is None:
         return "random"
     if users > admitted:
@@ -141,7 +134,7 @@ def regime_of(users: float | None, requests_per_second: float | None, admitted: 
 
 
 def serving_band(quantity: str, regime: str) -> RateBand:
-    """Measured over predicted, of that load or of every one."""
+    """Return measured over predicted values, of that load or of every one."""
     table = _bands()
     return table.get((quantity, regime)) or table[quantity, EVERY]
 

@@ -1,8 +1,4 @@
-"""What a server has to do, before any constant: seconds at data-sheet rates, limits of its engine.
-
-Every amount is that of one replica's slowest rank. Data-parallel ranks step together, each for its
-part of the users, so that facts are those of one rank of them.
-"""
+"""Work of a server before any constant: seconds at data-sheet rates, limits of its engine."""
 
 from __future__ import annotations
 
@@ -30,6 +26,8 @@ from gpusizer.speed.prefill import arithmetic_of
 from gpusizer.speed.tables import Release, host_of, release_of
 from gpusizer.speed.work import Work, attention_flops
 
+# Every amount is that of one replica's slowest rank. Data-parallel ranks step together, each for
+# its part of the users: facts are those of one rank.
 _ACTIVATION_BYTES = 2
 _USUAL_PCIE = 32e9  # bytes per second, both directions: 4.0 x8, where the catalogue has none
 _ONE_SERVER = 8  # most GPUs that share a machine
@@ -37,45 +35,40 @@ _ONE_SERVER = 8  # most GPUs that share a machine
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """One replica under requests of one length.
+    """One replica under requests of one length. Seconds are at data-sheet rates."""
 
-    Attributes:
-        prompt, answer: tokens of a request.
-        layers: decoder layers.
-        dense, experts: seconds of reading the weights of every step, and all routed experts, at
-            the data-sheet bandwidth.
-        unused: share of the experts that one token does not choose; 0 for dense models.
-        cache: seconds of reading one sequence's cache, halfway through its answer.
-        product: seconds of a token's products at the data-sheet peak of `arithmetic`.
-        attention: the same of a prompt token's attention, at the 16-bit peak.
-        traffic: seconds in which one token's all-reduces cross the link at its data-sheet rate.
-        reduces: all-reduces of a step; 0 on one GPU.
-        launching: seconds of a step in which experts are launched one by one.
-        room: sequences whose caches fit the pool at once, None where caches do not grow.
-        room_whole: the same with whole answers.
-        ranks, stages: data-parallel ranks, and stages of a pipeline that work side by side.
-        scheduler: what the engine admits and in which order.
-        engine, generation, arithmetic, link, memory_classes, compute_classes, is_moe, eager: what
-            constants go by; `generation` is that of the engine's release (`data/speed_hosts.csv`).
-    """
-
+    # tokens of a request
     prompt: int
     answer: int
+    # decoder layers
     layers: int
+    # seconds of reading the weights of every step, and all routed experts
     dense: float
     experts: float
+    # share of the experts that one token does not choose; 0 for dense models
     unused: float
+    # seconds of reading one sequence's cache, halfway through its answer
     cache: float
+    # seconds of a token's products at the peak of `arithmetic`
     product: float
+    # seconds of a prompt token's attention, at the 16-bit peak
     attention: float
+    # seconds in which one token's all-reduces cross the link
     traffic: float
+    # all-reduces of a step; 0 on one GPU
     reduces: int
+    # seconds of a step in which experts are launched one by one
     launching: float
+    # sequences whose caches fit the pool at once, None if caches do not grow
     room: float | None
+    # sequences whose caches fit at the end of their answers
     room_whole: float | None
+    # data-parallel ranks, and stages of a pipeline that work side by side
     ranks: int
     stages: int
     scheduler: Scheduler
+    # the remaining fields select constants; `generation` is that of the engine's release
+    # (`data/speed_hosts.csv`)
     engine: str
     generation: str
     arithmetic: str
@@ -95,10 +88,10 @@ class ServerFacts:
         pool_bytes: int,
         answer: int,
     ) -> ServerFacts | None:
-        """The facts of one place of a ranking, for prompts of the work's length; None for models
-        without an architecture, and where the catalogue lacks the bandwidth or the peak.
+        """Return the facts of one entry of a ranking, for prompts of the work's length.
 
-        `work` is that of `estimate`, `pool_bytes` what one GPU has for caches.
+        None without an architecture, or if the catalogue lacks the bandwidth or the peak. `work` is
+        that of `estimate`, `pool_bytes` the cache memory of one GPU.
         """
         arch = profile.architecture
         if arch is None:
@@ -117,7 +110,7 @@ class ServerFacts:
         pool_bytes: int,
         answer: int,
     ) -> ServerFacts | None:
-        """The facts of a pass of a model or of its draft, for prompts of the work's length."""
+        """Return the facts of a pass of a model or of its draft, or None as in `of`."""
         facts, prompt = work.facts, work.facts.prompt
         arithmetic, peak = arithmetic_of(work, gpu)
         bandwidth, half_peak = gpu.bandwidth_bytes_per_second, gpu.fp16_flops
@@ -160,7 +153,7 @@ class ServerFacts:
 
 
 def _link(gpu: Gpu, cards: int) -> tuple[str, float]:
-    """The class of the link between `cards` GPUs, and bytes per second that one of them sends."""
+    # class of the link between `cards` GPUs, and bytes per second that one of them sends
     rate = gpu.interconnect_bytes_per_second
     boards = -(-cards // gpu.devices_per_board)
     if rate is not None and gpu.fabric_joins(boards):
@@ -171,8 +164,8 @@ def _link(gpu: Gpu, cards: int) -> tuple[str, float]:
     return kind, (gpu.pcie_bytes_per_second or _USUAL_PCIE) / 2
 
 
+# Generation of hosts that plan a step while the GPU works on the last (`speed_hosts.csv`).
 AHEAD = "third"
-"""The generation of hosts that plan a step while the GPU works on the last (`speed_hosts.csv`)."""
 SCHEDULER_TABLE = DATA_DIR / "serving_schedulers.csv"
 Order = Literal["mixed", "prompts_first"]
 Holds = Literal["middle", "whole"]
@@ -183,27 +176,24 @@ _USUAL_STEP_TOKENS = 512  # llama.cpp's ubatch
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """How an engine batches.
+    """Batching rules of an engine."""
 
-    Attributes:
-        order: "mixed" steps hold every running sequence and pieces of prompts beside them;
-            "prompts_first" reads waiting prompts in steps of their own, and answers wait.
-        holds: what an admitted sequence occupies of the pool: "whole" reserves its answer,
-            "middle" takes blocks as the answer grows.
-        step_tokens: most tokens of one step.
-        max_sequences: most sequences of one rank.
-        graph_tokens: tokens of the largest step with prompts that runs as captured graphs.
-    """
-
+    # "mixed" steps hold every running sequence and pieces of prompts; "prompts_first" reads waiting
+    # prompts in separate steps, and answers wait
     order: Order
+    # share of the pool of an admitted sequence: "whole" reserves its answer, "middle" takes blocks
+    # as the answer grows
     holds: Holds
+    # most tokens of one step
     step_tokens: int
+    # most sequences of one rank
     max_sequences: int
+    # tokens of the largest step with prompts that runs as captured graphs
     graph_tokens: int
 
 
 def scheduler_of(profile: ModelProfile, workload: Workload, estimate: MemoryEstimate) -> Scheduler:
-    """The scheduler of an estimate's engine at the request's version and limits."""
+    """Return the scheduler of an estimate's engine at the request's version and limits."""
     return _scheduler(profile, workload, estimate.engine, estimate.split, estimate.device_class)
 
 
@@ -211,7 +201,7 @@ def scheduler_of(profile: ModelProfile, workload: Workload, estimate: MemoryEsti
 def _scheduler(
     profile: ModelProfile, workload: Workload, engine: Engine, split: Split, device_class: int
 ) -> Scheduler:
-    """That of all places of a ranking which divide the model alike."""
+    # cached for all entries of a ranking that divide the model alike
     slug = engine.slug
     placement = Placement(profile, replace(workload, concurrency=1), split, device_class)
     if isinstance(engine, VllmEngine):
@@ -228,7 +218,7 @@ def _scheduler(
 
 
 def _rules_of(name: str, version: str | None) -> Scheduler:
-    """Those of an engine's release; of the newest where none is named."""
+    # rules of an engine's release; of the newest without a version
     release = release_of(version)
     return next(
         rules
@@ -239,8 +229,8 @@ def _rules_of(name: str, version: str | None) -> Scheduler:
 
 @cache
 def _rules() -> tuple[tuple[str, Release | None, Scheduler], ...]:
-    """Rules of every engine, the oldest releases of one first, and the release from which they no
-    longer hold, with the limits that hold where a request states none."""
+    # (engine, release from which the rules no longer hold, rules with default limits), the oldest
+    # releases of an engine first
     return read_table(SCHEDULER_TABLE, _row)
 
 

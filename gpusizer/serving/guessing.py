@@ -1,10 +1,4 @@
-"""The draft of a server: what guessing tokens adds to its steps, and what it takes of its caches.
-
-Rounds are those of `speed/speculation.py`, at the constants of servers: the model judges
-guessed + 1 tokens of each sequence, whose products are made and whose experts are read, while
-weights and each cache are read once; the draft's passes follow. With more sequences judging comes
-to its arithmetic sooner than plain steps do, so that the gain falls, and ends.
-"""
+"""The draft of a server: its additions to steps and its share of caches."""
 
 from __future__ import annotations
 
@@ -18,6 +12,10 @@ from gpusizer.speed.classes import SERVING
 from gpusizer.speed.speculation import Speculation, expected_tokens
 
 
+# Rounds are those of `speed/speculation.py`, at the constants of servers: the model judges guessed
+# + 1 tokens of each sequence, whose products are made and whose experts are read, while weights and
+# each cache are read once; the draft's passes follow. With more sequences, judging is bound by
+# arithmetic sooner than plain steps are, so the gain falls, and ends.
 def with_draft(
     server: Server,
     facts: ServerFacts,
@@ -26,8 +24,7 @@ def with_draft(
     gpu: Gpu,
     pool_bytes: int,
 ) -> Server | None:
-    """The server of some facts with its draft, whose caches lie in the same pool; None where the
-    speed of the draft is unknown."""
+    """Return the server with its draft and shared pool; None if the draft's speed is unknown."""
     work, arch, scheduler = guess.draft, guess.architecture, facts.scheduler
     own = ServerFacts.of_work(work, arch, guess.kv_dtype, scheduler, gpu, pool_bytes, facts.answer)
     draft = None if own is None else _draft(own, guess, gpu)
@@ -44,8 +41,8 @@ def with_draft(
 
 
 def _draft(facts: ServerFacts, guess: Speculation, gpu: Gpu) -> Server | None:
-    """The passes of a draft, which an engine for servers makes within its own step: what the host
-    does for a step and its sequences is done already."""
+    # An engine for servers makes the draft's passes within its own step: the host's time for a step
+    # and its sequences is already counted.
     if guess.draft.family != SERVING:
         return local_server(facts, guess.draft, gpu)
     return Server.with_constants(
@@ -61,7 +58,7 @@ def _draft(facts: ServerFacts, guess: Speculation, gpu: Gpu) -> Server | None:
 
 
 def _together(one: float | None, other: float | None) -> float | None:
-    """Sequences that fit a pool with both caches, of how many fit with each alone.
+    """Return the sequences that fit a pool with both caches, given those with each alone.
 
     >>> _together(6.0, 3.0), _together(6.0, None)
     (2.0, 6.0)

@@ -1,8 +1,4 @@
-"""Replicas of one server for requests at random times: how many, and what each of them does.
-
-The closed form says what a replica bears; the simulation of the load that is then its own has the
-last word on the first token, so that a count that is stated keeps its target.
-"""
+"""Replicas of one server for requests at random times: their number and load."""
 
 from __future__ import annotations
 
@@ -21,6 +17,8 @@ from gpusizer.serving.steady import (
     random_arrivals,
 )
 
+# The closed form limits the load of a replica; the simulation of its actual load decides on the
+# first token, so that a stated count keeps its target.
 _LATE = 0.9  # shares of requests within which the mean is, whatever the queue
 _HALF = 0.5
 _MORE = 0.03  # of the replicas that are added at a time where a simulation was late
@@ -29,10 +27,10 @@ _TRIES = 40
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What all replicas keep together.
+    """The target that all replicas keep together.
 
     Attributes:
-        requests_per_second: on average; they come at random times.
+        requests_per_second: average, at random times.
         ttft_seconds: most seconds to the first token; None for any.
         share: of the requests, within that time.
     """
@@ -44,16 +42,16 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class ServingTarget:
-    """What is asked of all replicas together.
+    """The target that a request states for all replicas together.
 
     Attributes:
-        requests_per_second: on average; they come at random.
+        requests_per_second: average, at random times.
         prompt_tokens, answer_tokens: of every request.
         ttft_seconds: most seconds to the first token; None for any.
-        ttft_percentile: of the requests, which have it within that time.
+        ttft_percentile: percentage of requests within that time.
         shared_prefix_tokens: of every prompt, read once for all.
-        peak_to_mean: busiest rate over the mean one; replicas bear the busiest.
-        api_usd_per_million: what an API asks for a million tokens, to compare with.
+        peak_to_mean: busiest rate over the mean one; replicas sustain the busiest.
+        api_usd_per_million: price of an API for a million tokens, to compare with.
     """
 
     requests_per_second: float
@@ -67,7 +65,7 @@ class ServingTarget:
 
     @property
     def promise(self) -> Promise:
-        """What all replicas keep together."""
+        """The promise at the busiest rate."""
         busiest = self.requests_per_second * self.peak_to_mean
         return Promise(busiest, self.ttft_seconds, self.ttft_percentile / 100)
 
@@ -83,10 +81,7 @@ class ServingTarget:
 
 
 def serving_workload(workload: Workload, target: ServingTarget, longest: int | None) -> Workload:
-    """The workload of one sequence of the target.
-
-    Raises InvalidRequest where the model's context ends before it.
-    """
+    """Return the workload of one sequence. Raise InvalidRequest beyond the model's context."""
     if longest is not None and target.context > longest:
         raise InvalidRequest(
             field="prompt_tokens",
@@ -99,24 +94,24 @@ def serving_workload(workload: Workload, target: ServingTarget, longest: int | N
 
 @dataclass(frozen=True, slots=True)
 class Borne:
-    """The most that one replica bears in time.
+    """The highest load that one replica sustains within the latency target.
 
     Attributes:
         requests_per_second: of all its ranks.
-        users: in flight on it then.
+        users: in flight at that rate.
     """
 
     requests_per_second: float
     users: float
 
     def replicas(self, requests_per_second: float) -> int:
-        """How many bear that rate together."""
+        """Return the number of replicas that sustain that rate together."""
         each = self.requests_per_second
         return max(1, math.ceil(requests_per_second / each - ROUNDING))
 
 
 def borne(server: Server, promise: Promise) -> Borne | None:
-    """What a replica bears by the closed form; None where it is never in time."""
+    """Return the highest load one replica sustains by the closed form, or None."""
     if server.most < 1:
         return None
     state = most_at_random(server, promise.ttft_seconds, promise.share)
@@ -127,7 +122,7 @@ def borne(server: Server, promise: Promise) -> Borne | None:
 
 
 def replicas_in_time(server: Server, promise: Promise, count: int) -> int | None:
-    """The fewest from `count` on whose simulated requests are in time; None where none are."""
+    """Return the fewest replicas from `count` whose simulated requests are in time, or None."""
     if promise.ttft_seconds is None:
         return count
     for _ in range(_TRIES):
@@ -139,8 +134,8 @@ def replicas_in_time(server: Server, promise: Promise, count: int) -> int | None
 
 
 def _waits(server: Server, rate: float, *shares: float) -> tuple[float, ...]:
-    """Seconds within which shares of the requests have their first token: simulated, where the
-    simulation is too long to answer any by the closed form."""
+    # seconds to the first token of shares of the requests: simulated, or by the closed form if the
+    # simulation is too long to answer any request
     sample = simulated(server, None, rate)
     if sample is not None:
         return tuple(percentile(sample.ttft, share) for share in shares)
@@ -152,38 +147,34 @@ def _waits(server: Server, rate: float, *shares: float) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaPace:
-    """One replica of several under its part of the requests.
+    """One replica of several under its part of the requests."""
 
-    Attributes:
-        users: in flight on it, on average.
-        ttft_seconds: mean, and at the fast and the slow end of the band; None where a server that
-            is so slow falls behind.
-        ttft_median_seconds, ttft_late_seconds: within which half of the requests and the promised
-            share have their first token (`_waits`).
-        tokens_per_second: of each user, from the first token on.
-        prompts: share of the time that prompts take, between 0 and 1.
-        low_replicas, high_replicas: with servers as fast and as slow as the band of rates says;
-            None where the slow ones are never in time.
-    """
-
+    # sequences in flight on it, on average
     users: float
+    # mean: likely, at the fast and at the slow end of the band; None if that falls behind the
+    # requests
     ttft_seconds: tuple[float, float, float | None]
+    # seconds to the first token of half of the requests, and of the promised share (`_waits`)
     ttft_median_seconds: float
     ttft_late_seconds: float
+    # answer tokens of each user, from the first token on
     tokens_per_second: float
+    # share of the time that prompts take, between 0 and 1
     prompts: float
+    # replicas at the fast and the slow end of the band of rates; None if the slow end is never in
+    # time
     low_replicas: int
     high_replicas: int | None
 
 
 def sure_replicas(server: Server, promise: Promise) -> int | None:
-    """Replicas that bear the load at the slow end of the band of rates, None where none do."""
+    """Return the replicas that sustain the load at the slow end of the band of rates, or None."""
     slow = borne(server.at_speed(serving_band(RATE, "queue").low), promise)
     return None if slow is None else slow.replicas(promise.requests_per_second)
 
 
 def pace_of(server: Server, promise: Promise, count: int) -> ReplicaPace:
-    """What one of so many replicas does, which bear the load."""
+    """Return throughput and latency of one of `count` replicas that sustain the load."""
     rate = promise.requests_per_second / count / server.ranks
     state = random_arrivals(server, rate)
     assert state is not None, "more than it bears"

@@ -1,4 +1,4 @@
-"""Served: what a place of a ranking does under a load, with bands, percentiles and its limit."""
+"""Served: throughput and latency of one entry of a ranking under a load."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Limit = Literal["weights", "cache", "arithmetic", "prompts", "links", "host", "q
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A mean (`likely`) with its band, and percentiles over requests where they were simulated."""
+    """A mean (`likely`) with its band, and percentiles over simulated requests."""
 
     low: float
     likely: float
@@ -44,11 +44,11 @@ class Served:
     """A replica under a load.
 
     Attributes:
-        users: in flight on average, those that wait included. output = users x answer /
-            (ttft + (answer - 1) x tpot) holds for the likely values.
-        admitted_users: of them, those that caches and scheduler hold at once.
-        ttft_seconds, tpot_seconds, e2e_seconds: None where more requests come than are answered,
-            so that the wait only grows; rates are then the most that it bears.
+        users: in flight on average, waiting ones included. output = users x answer / (ttft +
+            (answer - 1) x tpot) holds for the likely values.
+        admitted_users: those that caches and scheduler hold at once.
+        ttft_seconds, tpot_seconds, e2e_seconds: None if more requests come than are answered, so
+            that the wait only grows; rates are then the highest it sustains.
     """
 
     users: float
@@ -61,8 +61,7 @@ class Served:
     limited_by: Limit
 
     def user_rate(self, *, in_turns: bool) -> Rate:
-        """Tokens/s of each user, prompts read in between; of users who take turns, while one is
-        served."""
+        """Return tokens/s of each user; of users in turns, while one is served."""
         if in_turns:
             step = self.tpot_seconds
             return Rate(1 / step.high, 1 / step.likely, 1 / step.low)
@@ -70,13 +69,12 @@ class Served:
         return Rate(output.low / users, output.likely / users, output.high / users)
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The contract's `served` object."""
+        """Return the contract's `served` object."""
         return asdict(self)
 
 
 def load_of_users(workload: Workload) -> ServingLoad | None:
-    """The users of a workload, with the share of its context that is taken for the prompt; None for
-    one user."""
+    """Return the users of a workload with its assumed prompt and answer, None for one user."""
     if workload.concurrency < 2:
         return None
     prompt = prompt_tokens(workload.context)
@@ -93,10 +91,10 @@ def served(
     *,
     percentiles: bool = True,
 ) -> Served | None:
-    """What one replica does under a load; None where its speed is unknown, nothing is generated,
-    a part stays in system memory, or not one sequence fits.
+    """Return throughput and latency of one replica under a load, or None.
 
-    `workload` is that of `estimate`, `pool_bytes` what one GPU has for caches
+    None if its speed is unknown, nothing is generated, a part stays in system memory, or no
+    sequence fits. `workload` is that of `estimate`, `pool_bytes` the cache memory of one GPU
     (`Fit.kv_pool_bytes`). Without `percentiles` nothing is simulated.
     """
     lengths = load.prompt, load.answer, load.shared
@@ -120,10 +118,9 @@ def server_of(
     answer: int,
     shared: int = 0,
 ) -> Server | None:
-    """The server behind an estimate on GPUs of a kind, for requests of one length, of whose prompts
-    `shared` tokens are read once for all: engines for servers keep prefixes.
+    """Return the server of an estimate on GPUs of a kind, for requests of one length, or None.
 
-    Where the workload states the rate at which tokens of a draft are accepted, these are guessed.
+    `shared` tokens of each prompt are read once: engines for servers keep prefixes.
     """
     if keeps_part_in_memory(profile, workload, estimate):
         return None
@@ -136,6 +133,7 @@ def server_of(
         return None
     serves = work.family == SERVING
     server = Server.of(facts) if serves else local_server(facts, work, gpu)
+    # tokens of a draft are guessed if the workload states their rate of acceptance
     guess = Speculation.of(profile, workload, estimate, work)
     acceptance = workload.acceptance_rate
     if server is not None and guess is not None and acceptance is not None:
@@ -145,7 +143,7 @@ def server_of(
 
 @lru_cache(maxsize=8)
 def _facts(profile: ModelProfile, workload: Workload, prompt: int) -> ModelFacts | None:
-    """Facts that all places of a ranking share."""
+    # cached: all entries of a ranking share these facts
     return ModelFacts.of(profile, workload, prompt)
 
 
@@ -181,7 +179,7 @@ def _answered(server: Server, load: ServingLoad, state: Steady, percentiles: boo
 
 
 def _overrun(server: Server) -> Served:
-    """More requests than are answered: the rate that it bears, and waits without an end."""
+    # more requests than are answered: the rate that it sustains, and waits without an end
     requests, state = limit_of(server)
     output = requests * server.answer * server.ranks
     rate, each = (serving_band(name, "random") for name in (RATE, EACH))
@@ -200,13 +198,13 @@ def _overrun(server: Server) -> Served:
 
 
 def _even(value: float, band: RateBand) -> Spread:
-    """A rate of the whole server, which has no percentiles over requests."""
+    # a rate of the whole server has no percentiles over requests
     low, likely, high = (_rounded(value * end) for end in (band.low, 1.0, band.high))
     return Spread(low, likely, high, None, None)
 
 
 def _spread(value: float, band: RateBand, times: tuple[float, ...] | None) -> Spread:
-    """A time with percentiles that lie about it as those of the simulation about its mean."""
+    # percentiles are scaled from the simulation's mean to this one
     low, likely, high = (_rounded(value * end) for end in (band.low, 1.0, band.high))
     if not times or not mean(times):
         return Spread(low, likely, high, None, None)
@@ -215,7 +213,7 @@ def _spread(value: float, band: RateBand, times: tuple[float, ...] | None) -> Sp
 
 
 def _limit(server: Server, state: Steady, users: int | None) -> Limit:
-    """What takes most of a token's time; the queue where users wait to be admitted."""
+    # the part with most of a token's time; the queue if users wait for admission
     if users is not None and users > server.most * server.ranks:
         return "queue"
     if state.saturated:
@@ -234,5 +232,5 @@ def _limit(server: Server, state: Steady, users: int | None) -> Limit:
 
 
 def _rounded(value: float) -> float:
-    """Four digits, so that Little's law holds between rounded values."""
+    # four digits, so that Little's law holds between rounded values
     return float(f"{value:.4g}")

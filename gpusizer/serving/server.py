@@ -1,4 +1,4 @@
-"""A server: seconds of its steps, by what is in them, and how many sequences it admits."""
+"""A server: seconds of its steps by their content, and the sequences it admits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SECONDS = (
 
 @dataclass(frozen=True, slots=True)
 class StepParts:
-    """Seconds of one step by what takes them."""
+    """Parts of a step in seconds."""
 
     weights: float
     arithmetic: float
@@ -35,26 +35,26 @@ class StepParts:
 
     @property
     def seconds(self) -> float:
-        """Of the whole step."""
+        """Duration of the step in seconds."""
         return self.weights + self.arithmetic + self.cache + self.links + self.host
 
     def __add__(self, other: StepParts) -> StepParts:
-        """Of one after the other."""
+        """Return the cost of two consecutive steps."""
         return StepParts(*map(add, astuple(self), astuple(other)))
 
     def times(self, count: int) -> StepParts:
-        """Of so many, one after the other."""
+        """Return the cost of `count` consecutive steps."""
         return StepParts(*(count * value for value in astuple(self)))
 
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """A draft's part of every step, as of `speed.speculation.Speculation`.
+    """A draft's part of every step, as in `speed.speculation.Speculation`.
 
     Attributes:
-        draft: its passes, as a server of its own.
+        draft: its passes, as a separate server.
         guessed: tokens that it guesses for each sequence.
-        tokens: that a step gives each sequence on average, the model's own included.
+        tokens: average tokens of a step for each sequence, the model's own included.
         at_once: one pass guesses all of them.
     """
 
@@ -64,19 +64,20 @@ class Guesses:
     at_once: bool
 
     def with_draft(self, draft: Server) -> Guesses:
-        """The same with another draft."""
+        """Return these guesses with another draft."""
         return replace(self, draft=draft)
 
     def seconds(self, sequences: float, prompt_tokens: float) -> float:
-        """Of guessing after a step, whose prompts the first pass of the draft reads, too."""
+        """Return the seconds of guessing after a step."""
         draft = self.draft
+        # The draft's first pass reads the prompts of the step, too.
         if self.at_once:
             return draft.passing(sequences, sequences * (self.guessed + 1), prompt_tokens)
         further = (self.guessed - 1) * draft.passing(sequences, sequences, 0.0)
         return draft.passing(sequences, sequences, prompt_tokens) + further
 
     def parts(self, sequences: float) -> StepParts:
-        """What takes these seconds where no prompts are read."""
+        """Return the parts of these seconds without prompts."""
         if self.at_once:
             return self.draft.passing_parts(sequences, sequences * (self.guessed + 1))
         return self.draft.passing_parts(sequences, sequences).times(self.guessed)
@@ -84,54 +85,50 @@ class Guesses:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One rank of a replica, with its constants in its seconds.
+    """One rank of a replica, in seconds with its constants."""
 
-    Attributes:
-        prompt, answer: tokens of a request.
-        ranks, stages: as of `ServerFacts`.
-        dense, experts, unused: reading weights.
-        cache: reading one sequence's cache.
-        product: a token's products; attention: what a prompt token adds.
-        traffic: of one token over the links; latency: of a step over the links.
-        host: of a step; launches: of launching the kernels of one beyond the engine's graphs.
-        sequence: of the scheduler for a sequence in a step; stream: of the front for one, while
-            the next step runs.
-        request: at the door.
-        most: sequences that a rank admits at once; 0 where not one fits.
-        ahead: whether a step is planned while the last one runs.
-        guesses: the draft whose guesses a step judges; None for one token of a sequence.
-    """
-
+    # tokens of a request
     prompt: int
     answer: int
+    # as in `ServerFacts`
     ranks: int
     stages: int
     scheduler: Scheduler
+    # reading weights and experts; share of experts that one token does not choose
     dense: float
     experts: float
     unused: float
+    # reading one sequence's cache
     cache: float
+    # a token's products, and the addition of a prompt token
     product: float
     attention: float
+    # traffic of one token and latency of a step over the links
     traffic: float
     latency: float
+    # the host in a step, and launches of a step's kernels beyond the engine's graphs
     host: float
     launches: float
+    # the scheduler for a sequence in a step, and the front for one during the next step
     sequence: float
     stream: float
+    # before and after the steps of a request
     request: float
+    # sequences that a rank admits at once; 0 if not one fits
     most: int
+    # whether a step is planned while the last one runs
     ahead: bool = False
+    # the draft whose guesses a step judges; None for one token of a sequence
     guesses: Guesses | None = None
 
     @classmethod
     def of(cls, facts: ServerFacts, factors: Mapping[Key, float] | None = None) -> Server:
-        """The server of some facts, with constants in use or others."""
+        """Return the server of facts, with fitted constants or those of `factors`."""
         return cls.with_constants(facts, constants_of(facts, factors))
 
     @classmethod
     def with_constants(cls, facts: ServerFacts, c: Constants) -> Server:
-        """The server of facts and constants."""
+        """Return the server of facts and constants."""
         return cls(
             prompt=facts.prompt,
             answer=facts.answer,
@@ -156,17 +153,15 @@ class Server:
         )
 
     def at_speed(self, by: float) -> Server:
-        """The same server so many times as fast in everything."""
+        """Return the server with all its times divided by `by`."""
         guesses = self.guesses and self.guesses.with_draft(self.guesses.draft.at_speed(by))
         seconds = {name: getattr(self, name) / by for name in _SECONDS}
         return replace(self, **seconds, guesses=guesses)
 
     def with_prefix(self, shared: int) -> Server:
-        """The same server where so many tokens of every prompt are in its cache already.
-
-        The rest attends to them: to shared + (prompt - shared) / 2 tokens on average where a whole
-        prompt attends to prompt / 2. The caches of sequences are counted whole.
-        """
+        """Return the server with `shared` tokens of every prompt already in its cache."""
+        # The rest attends to them: to shared + (prompt - shared) / 2 tokens on average, while a
+        # whole prompt attends to prompt / 2. The caches of sequences are counted whole.
         if not shared:
             return self
         longer = 1 + shared / self.prompt
@@ -185,22 +180,21 @@ class Server:
 
     @property
     def tokens(self) -> float:
-        """Tokens that a step gives each sequence, on average."""
+        """Average tokens of a step for each sequence."""
         return 1.0 if self.guesses is None else self.guesses.tokens
 
     @property
     def steps(self) -> float:
-        """Steps of an answer, on average, the one that reads the last of the prompt included."""
+        """Average steps of an answer, the one that reads the last of the prompt included."""
         return 1 + (self.answer - 1) / self.tokens
 
     def step(self, decodes: float, prompt_tokens: float = 0.0) -> float:
-        """Seconds of a step with so many sequences that decode and so many tokens of prompts.
-
-        The stages of a pipeline work on a part of the sequences each, side by side. Reading weights
-        and multiplying overlap in part: their seconds add up as the root of their squares, which is
-        1.4 times the longer where both are equal (soft roofline; step times of dense models around
-        the ridge lie between the maximum and the sum). A draft guesses after that.
-        """
+        """Return the seconds of a step with `decodes` sequences and `prompt_tokens` of prompts."""
+        # The stages of a pipeline work on a part of the sequences each, side by side. Reading
+        # weights and multiplying overlap in part: their seconds add up as the root of their
+        # squares, which is 1.4 times the longer if both are equal (soft roofline; step times of
+        # dense models around the ridge are between the maximum and the sum). A draft guesses after
+        # that.
         seconds = self.passing(decodes, decodes * self.width, prompt_tokens)
         if self.guesses is not None:
             seconds += self.guesses.seconds(decodes, prompt_tokens)
@@ -208,13 +202,11 @@ class Server:
         return math.sqrt(seconds * seconds + sending * sending)
 
     def passing(self, sequences: float, judged: float, prompt_tokens: float) -> float:
-        """Seconds of one pass over so many tokens of as many sequences, and of prompts.
-
-        Each cache is read once for all tokens of its sequence, and a scheduler's time is for
-        sequences, as in `speed/speculation.py`. A step with prompts that is larger than the graphs
-        which its engine captured is launched kernel by kernel, while the GPU works on those that
-        were: it takes the longer of both.
-        """
+        """Return the seconds of one pass over `judged` tokens of `sequences`, and of prompts."""
+        # Each cache is read once for all tokens of its sequence, and a scheduler's time is for
+        # sequences, as in `speed/speculation.py`. A step with prompts that is larger than the
+        # engine's captured graphs is launched kernel by kernel while the GPU works: it takes the
+        # longer of both.
         sequences, judged = sequences / self.stages, judged / self.stages
         tokens = judged + prompt_tokens
         reading, computing = self._reading(tokens), self.product * tokens
@@ -232,13 +224,13 @@ class Server:
         return seconds if tokens <= self.scheduler.graph_tokens else max(seconds, self.launches)
 
     def parts(self, decodes: float) -> StepParts:
-        """What takes the seconds of a step without prompts; the overlap of reading and products is
-        shared out by their squares."""
+        """Return the parts of a step without prompts."""
+        # The overlap of reading and products is divided by their squares.
         own = self.passing_parts(decodes, decodes * self.width)
         return own if self.guesses is None else own + self.guesses.parts(decodes)
 
     def passing_parts(self, sequences: float, judged: float) -> StepParts:
-        """The same of one pass."""
+        """Return the parts of one pass."""
         sequences, judged = sequences / self.stages, judged / self.stages
         reading, computing = self._reading(judged), self.product * judged
         both = math.sqrt(reading * reading + computing * computing)
@@ -252,15 +244,15 @@ class Server:
         )
 
     def _reading(self, tokens: float) -> float:
-        """Seconds of reading the weights that so many tokens need: of E experts with k chosen by
-        each, E x (1 - (1 - k/E)^n) are expected for n tokens. Data-parallel ranks share experts."""
+        # of E experts with k chosen by each of n tokens, E x (1 - (1 - k/E)^n) are expected;
+        # data-parallel ranks share experts
         if not self.experts:
             return self.dense
         return self.dense + self.experts * float(1.0 - self.unused ** (tokens * self.ranks))
 
 
 def admitted(facts: ServerFacts) -> int:
-    """Sequences of one rank at once: what its pool holds, at most what its scheduler takes."""
+    """Return the sequences of one rank at once, within its pool and its scheduler's limit."""
     whole = facts.scheduler.holds == "whole"
     room = facts.room_whole if whole else facts.room
     most = facts.scheduler.max_sequences
@@ -272,10 +264,12 @@ def admitted(facts: ServerFacts) -> int:
 
 
 def local_server(known: ServerFacts, work: Work, gpu: Gpu) -> Server | None:
-    """The server of a local engine (llama.cpp, exllama, MLX …), whose limits are `known`; None
-    where its speed is not. Nobody's runs under load were found for these engines, so that their
-    constants are those of one user's steps and of one prompt (`speed/decode.py`, `prefill.py`).
+    """Return the server of a local engine (llama.cpp, exllama, MLX …), or None.
+
+    `known` are its limits; None if its speed is unknown.
     """
+    # No runs of these engines under load were found: their constants are those of one user's steps
+    # and of one prompt (`speed/decode.py`, `prefill.py`).
     prompt, answer, facts = known.prompt, known.answer, work.facts
     cost, token = step_cost(work, gpu, 1), prompt_token_seconds(work, gpu)
     rate, bandwidth = flops_per_second(work, gpu), gpu.bandwidth_bytes_per_second
@@ -312,7 +306,7 @@ def local_server(known: ServerFacts, work: Work, gpu: Gpu) -> Server | None:
 
 
 def _besides(work: Work, gpu: Gpu) -> float:
-    """Seconds of a step for launches, unpacking and hops, which no constant of a class scales."""
+    # launches, unpacking and hops, which no constant of a class scales
     cost = step_cost(work, gpu, 1)
     exchanged = exchange_seconds(gpu, work.tensor, work.facts.hidden, 1.0)
     return 0.0 if cost is None else max(0.0, cost.fixed - work.facts.layers * exchanged)

@@ -1,10 +1,4 @@
-"""GPUs that answer so many requests a second, in replicas of one model, the cheapest first.
-
-Of one kind of GPU the fewest are the cheapest; between kinds the hour decides, rented or owned,
-after conditions of a recommendation (`fit/recommendation.py`): the card is one for servers,
-a command starts it, the plan holds at the slow end of the bands, the vendor's software still
-supports the card, and one can get it.
-"""
+"""Plans of replicas for a request rate, the cheapest first."""
 
 from __future__ import annotations
 
@@ -48,14 +42,16 @@ from gpusizer.serving.serving_rows import (
 )
 from gpusizer.speed import ModelFacts, is_measured
 
+# For one kind of GPU the fewest are the cheapest; between kinds the cost of an hour decides, rented
+# or owned, after conditions of a recommendation (`fit/recommendation.py`): the card is one for
+# servers, a command starts it, the plan holds at the slow end of the bands, the vendor's software
+# still supports the card, and it is available.
 _ONE_MACHINE = 8  # devices of a replica in one server
 
 
 @dataclass(frozen=True, slots=True)
 class _Option:
-    """A way to run a replica, how far it is from running, its server, what that bears, how many it
-    takes, and what makes one doubt it."""
-
+    # A way to run a replica, its distance from running, its server, load and number, and doubts.
     way: Way
     unready: int
     server: Server
@@ -69,27 +65,26 @@ class _Option:
 
     @property
     def place(self) -> tuple[bool, bool, int, int, int, int]:
-        """What holds first, then the fewest boards, then what a command starts, then the more
-        faithful quantization, then smaller replicas."""
+        # what holds first, then the fewest boards, then what a command starts, then the more
+        # faithful quantization, then smaller replicas
         doubts, way = (self.is_tight, self.doubts.risky), self.way
         order = way.estimate.quant.order
         return (*doubts, self.total_boards, self.unready, order, way.boards)
 
     @property
     def is_tight(self) -> bool:
-        """Whether a replica fits at the likely amounts of memory, not at the high end."""
+        # a replica fits at the likely amounts of memory, not at the high end
         return self.way.verdict is Verdict.TIGHT
 
     def beaten_by(self, boards: int) -> bool:
-        """Whether one replica takes more boards than this option in all, which surely holds."""
+        # one replica takes more boards than this sure option in all
         return not self.is_tight and not self.doubts.risky and boards > self.total_boards
 
 
 @dataclass
 class _Search:
-    """The best option of each kind of GPU with the other ways there, and kinds without one by what
-    keeps them from it."""
-
+    # The best option of each kind of GPU with the other ways there, and kinds without one by
+    # reason.
     best: dict[str, _Option]
     others: dict[str, list[Way]]
     fitting: set[str]
@@ -107,10 +102,10 @@ def plan_serving(
     most_boards: Sequence[int | None] | None = None,
     top: int = 0,
 ) -> ServingPlan:
-    """Replicas on each GPU of the catalogue that meet the target; `top` rows, or all when it is 0.
+    """Return the replicas on each GPU that meet the target; `top` rows, or all if 0.
 
-    `study` knows the workload of one sequence of the target. `boards` fixes the boards of a
-    replica on each GPU (None leaves it open), `most_boards` limits those of all replicas together.
+    `study` has the workload of one sequence of the target. `boards` fixes the boards of a replica
+    on each GPU (None leaves it open), `most_boards` limits those of all replicas together.
     """
     if ModelFacts.of(study.profile, study.workload, target.prompt_tokens) is None:
         return ServingPlan(target, study.workload, (), (Note("plan_needs_text"),))
@@ -134,7 +129,7 @@ def plan_serving(
 
 
 def _is_kept_back(study: Study, gpu: Gpu, boards: int) -> bool:
-    """Whether rules keep such boards back from many users, in plans, too."""
+    # rules keep such boards back from many users, also in plans
     rule = rule_against(gpu, boards, study.profile.parameters, "many", plans=True)
     return rule is not None
 
@@ -148,8 +143,8 @@ def _rows(
     top: int,
     left_out: Counter[str],
 ) -> list[Replicas]:
-    """The first `top` options of a search by their places, settled, or all when it is 0; those that
-    take more boards than the reader allows are counted as left out."""
+    # the first `top` settled options in order, or all if 0; options with more boards than the
+    # request allows count as left out
     rows: list[Replicas] = []
     waiting = [
         (*_place_of(option, target, assumptions), number, False, option)
@@ -175,7 +170,7 @@ def _rows(
 def _searched(
     study: Study, gpus: Sequence[Gpu], target: ServingTarget, boards: Mapping[str, int | None]
 ) -> _Search:
-    """The best option of each kind of GPU, by the closed form of its server."""
+    # by the closed form of each server
     search = _Search({}, defaultdict(list), set(), set(), set())
     for gpu in gpus:
         asked = boards.get(gpu.slug)
@@ -191,7 +186,7 @@ def _searched(
 
 
 def _counts(gpu: Gpu, fewest: int, most: int) -> list[int]:
-    """Boards of a replica that has so many devices."""
+    # boards of a replica with `fewest` to `most` devices
     per_board = gpu.devices_per_board
     return [n // per_board for n in COUNTS if fewest <= n <= most and not n % per_board]
 
@@ -199,8 +194,8 @@ def _counts(gpu: Gpu, fewest: int, most: int) -> list[int]:
 def _over_machines(
     study: Study, gpu: Gpu, counts: Sequence[int], so_far: _Option | None
 ) -> Iterator[Way]:
-    """Yield ways over several machines, under engines that join them, where one machine holds no
-    replica, or only one that fills it and would be needed more often than the larger one."""
+    # Yields ways over several machines, under engines that join them, if one machine holds no
+    # replica, or only one that fills it and would be needed more often than the larger one.
     if so_far is not None and so_far.way.boards < counts[-1]:
         return
     for count in _counts(gpu, _ONE_MACHINE + 1, max_boards(gpu) * gpu.devices_per_board):
@@ -210,7 +205,6 @@ def _over_machines(
 
 
 def _weigh(search: _Search, study: Study, way: Way, target: ServingTarget) -> None:
-    """Keep the option of a way where it is the best of its kind of GPU."""
     slug = way.gpu.slug
     search.fitting.add(slug)
     so_far = search.best.get(slug)
@@ -236,7 +230,7 @@ def _weigh(search: _Search, study: Study, way: Way, target: ServingTarget) -> No
 def _better(
     study: Study, option: _Option, than: _Option | None, target: ServingTarget
 ) -> _Option | None:
-    """The option with as many users as its memory holds, where it is better than another then."""
+    # the option with as many users as its memory holds must be better than `than`, too
     if than is not None and option.place >= than.place:
         return None
     limited = _limited(study, option, target)
@@ -248,8 +242,8 @@ def _better(
 def _settled(
     search: _Search, study: Study, option: _Option, target: ServingTarget
 ) -> _Option | None:
-    """The best option of a kind of GPU by simulation: where that asks for more replicas than the
-    closed form, another way may take fewer boards. None where none is in time."""
+    # By simulation: if it needs more replicas than the closed form, another way may take fewer
+    # boards. None if no way is in time.
     best = _in_time(option, target)
     if best is not None and best.replicas == option.replicas:
         return best
@@ -266,8 +260,8 @@ def _settled(
 
 
 def _server(study: Study, way: Way, target: ServingTarget) -> Server | None:
-    """A replica's server, with as many sequences as its caches hold whole; None where the catalogue
-    lacks the bandwidth or the peak, and where a part of the model stays in system memory."""
+    # A replica's server, with as many sequences as its caches hold whole; None if the catalogue
+    # lacks the bandwidth or the peak, or if a part of the model stays in system memory.
     estimate, profile, workload = way.estimate, study.profile, study.workload
     study.budget.check(profile.repo_id)
     pool = pool_on(way.gpu, estimate)
@@ -280,8 +274,8 @@ def _server(study: Study, way: Way, target: ServingTarget) -> Server | None:
 
 
 def _borne(study: Study, way: Way, server: Server, target: ServingTarget) -> _Option | None:
-    """The option of a server by the closed form, with as many replicas as bear the load at the slow
-    end of the bands, where any do; None where it is never in time."""
+    # by the closed form, with as many replicas as sustain the load at the slow end of the bands, if
+    # any number does; None if it is never in time
     most, sure = borne(server, target.promise), sure_replicas(server, target.promise)
     if most is None:
         return None
@@ -301,7 +295,7 @@ def _doubts(study: Study, way: Way, *, risky: bool) -> Doubts:
 
 
 def _limited(study: Study, option: _Option, target: ServingTarget) -> _Option | None:
-    """The option with as many users on a replica as its memory holds: buffers grow with them."""
+    # as many users on a replica as its memory holds: buffers grow with them
     way, server = option.way, option.server
 
     def holds(users: int) -> bool:
@@ -316,13 +310,11 @@ def _limited(study: Study, option: _Option, target: ServingTarget) -> _Option | 
 
 
 def _in_time(option: _Option, target: ServingTarget) -> _Option | None:
-    """The option with so many replicas that its simulation is in time; None where none are."""
     count = replicas_in_time(option.server, target.promise, option.replicas)
     return None if count is None else replace(option, replicas=count)
 
 
 def _row(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -> Replicas:
-    """The figures of a chosen option, with both ends of the speeds' bands."""
     costs = _costs(option, target, assumptions)
     way, pace = option.way, pace_of(option.server, target.promise, option.replicas)
     likely, low, high = pace.ttft_seconds
@@ -358,13 +350,12 @@ def _place_of(option: _Option, target: ServingTarget, assumptions: CostAssumptio
 
 
 def _costs(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -> PlanCosts:
-    """Costs of the boards of all replicas."""
     gpu, boards = option.way.gpu, option.total_boards
     return plan_costs(gpu, boards, target.tokens_per_second, assumptions)
 
 
 def _notes(target: ServingTarget, left_out: Mapping[str, int]) -> Iterator[Note]:
-    """What the plan assumes, and how many kinds of GPU that were weighed are not in it."""
+    # assumptions of the plan, and kinds of GPU that it leaves out
     yield Note("plan_assumes_random_requests", percentile=target.ttft_percentile)
     if count := left_out["too_small"]:
         yield Note("plan_does_not_fit", count=count, context=target.context)
@@ -377,7 +368,7 @@ def _notes(target: ServingTarget, left_out: Mapping[str, int]) -> Iterator[Note]
 
 
 def _over_a_network(rows: Sequence[Replicas]) -> Iterator[Note]:
-    """Who joins the machines of the cheapest row, and what joining them otherwise is not here."""
+    # the engine that joins the machines of the cheapest row
     if rows and rows[0].machines_per_replica > 1:
         first = rows[0]
         machines, engine = first.machines_per_replica, first.estimate.engine.name
@@ -385,7 +376,7 @@ def _over_a_network(rows: Sequence[Replicas]) -> Iterator[Note]:
 
 
 def _beside_an_api(target: ServingTarget, rows: Sequence[Replicas]) -> Iterator[Note]:
-    """Whether the cheapest row costs less than the API that is stated."""
+    # whether the cheapest row costs less than the stated API
     asked, cheapest = target.api_usd_per_million, rows[0].tokens if rows else None
     if asked is not None and cheapest is not None:
         prices = {"api_usd": asked, "usd": cheapest.usd_per_million}

@@ -20,20 +20,20 @@ from gpusizer.memory.workload import Workload
 from gpusizer.serving.api_prices import ApiComparison, api_note, compare_with_apis
 from gpusizer.serving.replicas import ServingTarget
 
+# Missed conditions, then the least cost of an hour, then the fewest boards; unknown costs come
+# last.
 Place = tuple[bool, bool, bool, bool, bool, bool, bool, float, int]
-"""What missed a condition after what meets it, then the least cost of an hour, then the fewest
-boards; unknown costs come last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Doubts:
-    """Why a plan is not the first to sign.
+    """Reasons against a plan.
 
     Attributes:
         kept_back: such boards are not for many users (`fit/audience.toml`).
         unready: weights have to be made or found first.
         unmeasured: the speed of this kind of engine was never measured on such GPUs.
-        risky: the load is borne at the likely speeds, not at the slow end of their bands.
+        risky: the load is sustained at the likely speeds, not at the slow end of their bands.
     """
 
     kept_back: bool
@@ -44,12 +44,11 @@ class Doubts:
 
 @dataclass(frozen=True, slots=True)
 class TokenPrices:
-    """US dollars for a million tokens at a load, whose hour is paid whether or not it is full.
+    """US dollars for a million tokens at a load. A server's hour is paid whether or not it is full.
 
     Attributes:
-        usd_per_million: of all tokens, in and out: an API that asks less is cheaper.
-        usd_per_million_in, usd_per_million_out: of prompts and of answers, by the time that servers
-            spend on each.
+        usd_per_million: of all tokens, in and out: an API below this price is cheaper.
+        usd_per_million_in, usd_per_million_out: of prompts and of answers, by their server time.
     """
 
     usd_per_million: float
@@ -64,8 +63,9 @@ class TokenPrices:
         lengths: tuple[int, int],
         prompts: float,
     ) -> TokenPrices | None:
-        """Prices at a mean rate of requests of so many tokens in and out, which take `prompts` and
-        the rest of the time; None where the cost of an hour is unknown.
+        """Return the prices at a mean request rate; None if the cost of an hour is unknown.
+
+        `lengths` are tokens in and out, `prompts` the share of time for prompts.
 
         >>> TokenPrices.of(3.6, 1.0, (800, 200), 0.25)
         TokenPrices(usd_per_million=1.0, usd_per_million_in=0.312, usd_per_million_out=3.75)
@@ -83,41 +83,35 @@ class TokenPrices:
 
 @dataclass(frozen=True, slots=True)
 class Replicas:
-    """One way to meet a target: replicas of `boards` boards each.
+    """One way to meet a target: replicas of `boards` boards each."""
 
-    Attributes:
-        way: how one of them runs.
-        low_replicas, high_replicas: at the fast and the slow end of the speeds' bands; None where
-            the slow end is never in time.
-        users: in flight on each replica, on average.
-        most_users: in flight on each, on average, at which memory or the time to the first token
-            ends.
-        ttft_seconds: the mean, likely, and at the fast and the slow end; None where the slow end
-            falls behind the requests.
-        ttft_median_seconds: within which half of the requests have their first token.
-        ttft_late_seconds: within which the target's percentile of them has it.
-        user_tokens_per_second: answer tokens of each user after the first, prompts of others read
-            in between.
-        place: by which plans are ordered (`place_of`).
-    """
-
+    # configuration of one replica
     way: Way
     replicas: int
+    # replicas at the fast and the slow end of the speeds' bands; None if the slow end is never in
+    # time
     low_replicas: int
     high_replicas: int | None
+    # sequences in flight on each replica, on average
     users: float
+    # sequences in flight on each, on average, at the limit of memory or time to the first token
     most_users: int
+    # mean: likely, at the fast and at the slow end; None if the slow end falls behind the
+    # requests
     ttft_seconds: tuple[float, float, float | None]
+    # seconds to the first token of half of the requests, and of the target's percentile
     ttft_median_seconds: float
     ttft_late_seconds: float
+    # answer tokens of each user after the first, prompts of others read in between
     user_tokens_per_second: float
     costs: PlanCosts
     tokens: TokenPrices | None
+    # sort key of plans (`place_of`)
     place: Place
 
     @property
     def risky(self) -> bool:
-        """Whether it bears the load at the likely speeds, not at the slow end of their bands."""
+        """Whether it sustains the load at the likely speeds, not at the slow end of their bands."""
         return self.high_replicas is None
 
     @property
@@ -142,7 +136,7 @@ class Replicas:
 
     @property
     def machines_per_replica(self) -> int:
-        """Machines that the boards of one replica are in."""
+        """Machines that hold the boards of one replica."""
         return setup_of(self.gpu, self.boards).nodes
 
     @property
@@ -153,7 +147,7 @@ class Replicas:
 
 @dataclass(frozen=True, slots=True)
 class ServingPlan:
-    """A target, the ways to meet it, the cheapest hour first, and what the reader must know.
+    """A target, the ways to meet it, the cheapest hour first, and notes.
 
     `workload` is that of one sequence of the target, `api` the load by API, None if no provider's
     price is known.
@@ -166,7 +160,7 @@ class ServingPlan:
     api: ApiComparison | None = None
 
     def beside_apis(self, repo_id: str) -> ServingPlan:
-        """Return the plan with what providers ask for the same load, and a sentence about it."""
+        """Return the plan with prices of providers for the same load, and a note about them."""
         costs, replicas = (self.rows[0].costs, self.rows[0].replicas) if self.rows else (None, 1)
         compared = compare_with_apis(repo_id, self.target, costs, replicas)
         if compared is None:
@@ -175,7 +169,7 @@ class ServingPlan:
 
 
 def joined(plans: Sequence[ServingPlan]) -> ServingPlan:
-    """Plans for the same target as one: the cheapest first, and GPUs that notes count added up."""
+    """Return plans for the same target as one: the cheapest first, counts in notes added up."""
     rows = [row for plan in plans for row in plan.rows]
     by_code: dict[str, list[Note]] = {}
     for note in (note for plan in plans for note in plan.notes):
@@ -195,7 +189,7 @@ def _added_up(notes: Sequence[Note]) -> Note:
 
 
 def place_of(way: Way, boards: int, costs: PlanCosts, doubts: Doubts) -> Place:
-    """Sort key of a way, least for the best; `boards` are those of all replicas."""
+    """Return the sort key of a way, least for the best; `boards` are those of all replicas."""
     gpu = way.gpu
     cost, _ = firm_usd_per_hour(gpu, costs)
     return (

@@ -1,10 +1,4 @@
-"""A seeded simulation of a server's scheduler, request by request, for what means do not say.
-
-Requests come from a number of users, each of whom sends the next when the last was answered, or at
-random times. Steps hold what the engine's scheduler puts into them and take the seconds of the
-server model. Steps between two events are alike and pass at once. An engine that plans a step while
-the last one runs takes up a prompt which comes meanwhile in the step after.
-"""
+"""A seeded simulation of a server's scheduler, request by request, for percentiles."""
 
 from __future__ import annotations
 
@@ -18,6 +12,10 @@ from typing import Literal
 from gpusizer.serving.server import Server
 from gpusizer.serving.steady import ROUNDS, random_arrivals
 
+# Requests come from a number of users, each of whom sends the next when the last was answered, or
+# at random times. Steps are filled by the engine's scheduler and take the seconds of the server
+# model. Steps between two events are alike and pass at once. An engine that plans a step while the
+# last one runs takes up a prompt of the meantime in the step after.
 _SEED = 20261123
 _FEWEST, _MOST = 240, 1200  # requests that are counted
 _ROUNDS = 4  # of every user
@@ -32,12 +30,11 @@ class Client:
     """A load test, all of whose requests count.
 
     Attributes:
-        start: of its requests: all "at_once"; "at_a_rate", at random times; in either case a
-            request that finds all users in flight waits until one is answered; "random" ones
-            never wait.
-        requests: that it sends in all.
-        lengths: pairs of what the prompt and the answer of a request are in means; empty where all
-            are alike.
+        start: arrival of requests: all "at_once"; "at_a_rate", at random times; in either case a
+            request beyond the users in flight waits until one is answered; "random" ones never
+                wait.
+        requests: number of requests in all.
+        lengths: pairs of a request's prompt and answer over their means; empty if all are equal.
     """
 
     start: Start
@@ -63,12 +60,12 @@ class Sample:
 
 
 def percentile(values: tuple[float, ...], share: float) -> float:
-    """The value below which that share of sorted values lies (nearest rank)."""
+    """Return the value at `share` of sorted values (nearest rank)."""
     return values[min(len(values) - 1, max(0, round(share * len(values)) - 1))]
 
 
 def mean(values: tuple[float, ...]) -> float:
-    """The arithmetic mean."""
+    """Return the arithmetic mean."""
     return sum(values) / len(values)
 
 
@@ -79,12 +76,10 @@ def simulated(
     requests_per_second: float | None,
     client: Client | None = None,
 ) -> Sample | None:
-    """Requests of one rank under `users`, or at random times; None where nothing was answered.
-
-    Without a `client` users begin at random times within the first answers' time, so that they are
-    spread as those of a server that has run for a while, and the first round is not counted.
-    Requests at random times find as many answers under way as the steady state has.
-    """
+    """Return requests of one rank under `users`, or at random times; None without answers."""
+    # Without a `client` users begin at random times within the first answers' time, spread like
+    # those of a server that has run for a while, and the first round is not counted. Requests at
+    # random times find as many answers in progress as in the steady state.
     if server.most < 1:
         return None
     run = _Run(server, users, requests_per_second, client)
@@ -136,13 +131,13 @@ class _Run:
             self._begin_full(rate or 1.0)
 
     def _made(self, client: Client) -> deque[float]:
-        """Times at which a client makes its requests; random ones lie evenly in the time which they
-        take at their rate, as those of a Poisson process whose number is known."""
+        # random times are uniform in the time of all requests at their rate, as those of a Poisson
+        # process with a known number of events
         span = 0.0 if client.start == "at_once" else client.requests / (self.rate or 1.0)
         return deque(sorted(self.random.uniform(0.0, span) for _ in range(client.requests)))
 
     def _begin_full(self, rate: float) -> None:
-        """As many answers under way as in the steady state, without an end of requests."""
+        # as many answers in progress as in the steady state, without an end of requests
         state = random_arrivals(self.server, rate)
         for _ in range(round(state.decoding) if state else self.server.most):
             self._send(0.0)
@@ -169,8 +164,8 @@ class _Run:
             self.turns += 1
 
     def sample(self) -> Sample | None:
-        """Requests that count: all of a client's; else answers after the first round of users, or
-        after the first quarter."""
+        """Return the requests that count, or None if too few were answered."""
+        # all of a client's; else answers after the first round of users, or after the first quarter
         answered = [number for number in self.order if number >= self.before]
         skipped = min(self.skipped, len(answered))
         if self.client is None and not self.skipped:
@@ -195,7 +190,6 @@ class _Run:
         )
 
     def _next(self) -> float | None:
-        """Seconds at which the next request may come."""
         return min((times[0] for times in (self.back, self.coming) if times), default=None)
 
     def _arrive(self) -> None:
@@ -218,7 +212,6 @@ class _Run:
         self.done.append(_NEVER)
 
     def _length(self, number: int) -> tuple[float, float]:
-        """A request's prompt and answer over their means."""
         lengths = self.client.lengths if self.client else ()
         return lengths[number % len(lengths)] if lengths else (1.0, 1.0)
 
@@ -236,8 +229,8 @@ class _Run:
         return len(self.reading) + len(self.decoding) < self.server.most
 
     def _read(self) -> None:
-        """Steps with pieces of prompts, in the order in which they came: those that the first fills
-        up to its end, or to the next end of an answer; else one."""
+        # Steps with pieces of prompts, in order of arrival: as many as the first prompt fills up to
+        # its end, or to the next end of an answer; else one.
         alone = self.server.scheduler.order == "prompts_first"
         decodes = 0 if alone else len(self.decoding)
         space = max(1, self.server.scheduler.step_tokens - decodes * self.server.width)
@@ -262,12 +255,11 @@ class _Run:
         self._finish()
 
     def _further(self, number: int) -> int:
-        """Steps of an answer after its first token: a whole number whose mean is the server's."""
+        # a whole number with the server's mean
         further = (self._answer(number) - 1) / self.server.tokens
         return int(further + self.random.random()) if self.server.guesses else round(further)
 
     def _decode(self) -> None:
-        """Steps without prompts, up to the next end of an answer or the next arrival."""
         each = self._seconds(len(self.decoding), 0)
         count = self.decoding[0][0] - self.steps
         if self._has_room():
@@ -280,7 +272,7 @@ class _Run:
         self._finish()
 
     def _pass(self, decodes: int, prompt_tokens: int, count: int, *, is_decoded: bool) -> None:
-        """Take `count` steps that are alike; answers go on where they are decoded in these."""
+        # `count` equal steps; answers advance if these steps decode
         each = self._seconds(decodes, prompt_tokens)
         self.planned = self.now + each * (count - 1)
         self.now += each * count

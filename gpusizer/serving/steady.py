@@ -1,19 +1,4 @@
-"""The steady state of a server under load, in closed form.
-
-With d sequences that decode answers of A steps, r = d / (A x gap) requests per second come and go,
-and each brings P tokens of prompt. A mixed step holds the decodes and a piece of c prompt tokens,
-so that a share f = d x P / (A x c) of the steps is mixed:
-
-    gap = step(d, 0) + f x (step(d, c) - step(d, 0))
-
-Pieces grow with the load up to what a step takes; beyond it (f = 1) prompts are the limit, fewer
-sequences decode and the rest waits. Engines that read prompts first stop all answers meanwhile:
-
-    gap = step(d, 0) + d x P / (A x c) x step(0, c)
-
-The first token comes after the wait for the step that runs, for prompts before it, and its own
-pieces. Users and times satisfy Little's law: users = rate x (first token + (A - 1) x gap).
-"""
+"""The steady state of a server under load, in closed form."""
 
 from __future__ import annotations
 
@@ -23,13 +8,21 @@ from statistics import NormalDist
 
 from gpusizer.serving.server import Server
 
+# With d sequences that decode answers of A steps, r = d / (A x gap) requests per second come and
+# go, and each brings P tokens of prompt. A mixed step holds the decodes and a piece of c prompt
+# tokens, so a share f = d x P / (A x c) of the steps is mixed: gap = step(d, 0) + f x (step(d, c) -
+# step(d, 0)). Pieces grow with the load up to the limit of a step; beyond it (f = 1) prompts are
+# the limit, fewer sequences decode and the rest waits. Engines that read prompts first stop all
+# answers meanwhile: gap = step(d, 0) + d x P / (A x c) x step(0, c). The first token comes after
+# the wait for the step that runs, for prompts before it, and its own pieces. Users and times
+# satisfy Little's law: users = rate x (first token + (A - 1) x gap).
+# Arrival of users of a closed loop: one by one, all at the same time, or as a batch whose prompts
+# are all read before any answer advances.
 SPREAD, AT_ONCE, STATIC = 0.0, 1.0, 2.0
-"""How users of a closed loop come together: one by one, all at the same time, or as a batch whose
-prompts are all read before any answer goes on."""
+# Requests of each user of a load test, the first of them at the same time for all users: ten in the
+# scripts of InferenceMAX (benchmark_serving.py, `--num-prompts` of ten times the concurrency) and
+# of NVIDIA's Dynamo (perf.sh, `--request-count`).
 ROUNDS = 10.0
-"""Requests of each user of a load test, the first of them at the same time as everybody's: ten in
-the scripts of InferenceMAX (benchmark_serving.py, `--num-prompts` of ten times the concurrency) and
-of NVIDIA's Dynamo (perf.sh, `--request-count`)."""
 ROUNDING = 1e-9
 """Relative error of a rate: one that is beyond a limit by less is within it."""
 _ROUNDS = 60
@@ -44,10 +37,10 @@ class Steady:
     """A rank in its steady state.
 
     Attributes:
-        users: in flight, those that wait included.
+        users: in flight, waiting ones included.
         decoding: sequences in a step.
-        ttft, gap: mean seconds to the first token, and between further steps of an answer, each of
-            which gives a token, or several where a draft guesses.
+        ttft, gap: mean seconds to the first token, and between further steps of an answer, each
+            with a token, or several if a draft guesses.
         queue: seconds of `ttft` that are a wait for admission.
         prompts: share of the gap that prompts of others take.
         saturated: prompts come in faster than steps can read them.
@@ -62,24 +55,19 @@ class Steady:
     saturated: bool
 
     def requests_per_second(self, steps: float) -> float:
-        """Little's law, for answers of so many steps."""
+        """Return the rate by Little's law, for answers of `steps` steps."""
         return self.users / (self.ttft + (steps - 1) * self.gap)
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What so many decoding sequences mean for a step.
-
-    `turn`: seconds in which a prompt, once its turn has come, is read.
-    `each`: seconds that it takes of steps which are full of prompts.
-    `busy`: prompts that come over prompts that could be read.
-    """
+    """Effect of decoding sequences on a step; `busy` is prompts that come over readable ones."""
 
     decoding: float
     gap: float
     plain: float
-    turn: float
-    each: float
+    turn: float  # seconds from the start of reading a prompt to its end
+    each: float  # seconds that it takes of steps full of prompts
     busy: float
     saturated: bool
 
@@ -87,16 +75,15 @@ class _Work:
 def closed_loop(
     server: Server, users: float, together: float = SPREAD, group: float = 1.0
 ) -> Steady:
-    """`users` of one rank, each of whom sends the next request when the last was answered.
+    """Return the state of `users` of one rank who send the next request after an answer.
 
-    `together`: `SPREAD` when prompts come one by one; `AT_ONCE` when all come at the same time,
-    which moves half of the time that prompts take from the gaps to the first token; `STATIC` where
-    all prompts are read before any answer goes on. `group`: prompts that come in the same step and
-    are read in as few as hold them.
-
-    How many of them decode is found by false position: users grow with those that decode, nearly
-    in a line; the end that stays counts half each time, so that both ends move (Illinois).
+    `together`: `SPREAD` if prompts come one by one; `AT_ONCE` if all come at the same time, which
+    moves half of the time that prompts take from the gaps to the first token; `STATIC` if all
+    prompts are read before any answer advances. `group`: prompts that come in the same step and are
+    read together.
     """
+    # Decoding sequences are found by false position: users grow with them, nearly in a line; the
+    # end that stays counts half each time, so that both ends move (Illinois).
     admitted = min(users, float(server.most))
     best = _steady(server, admitted, admitted, together, group)
     low, few, high, many = 0.0, -admitted, admitted, best.users - admitted
@@ -114,13 +101,11 @@ def closed_loop(
 
 
 def load_test(server: Server, users: float, rounds: float = ROUNDS, alike: bool = True) -> Steady:
-    """What a client that keeps `users` in flight measures on average over so many requests of each.
-
-    All begin at the same time. Answers that differ in length spread their users afterwards. Where
-    they are `alike`, users stay together in an engine that reads prompts first: whoever began to
-    decode in one step ends in one step. In mixed steps those do whose prompts filled one together;
-    they stand in line again when they come back (`_lined_up`).
-    """
+    """Return the averages of a client that keeps `users` in flight for `rounds` requests each."""
+    # All begin at the same time. Answers that differ in length spread their users afterwards. If
+    # they are `alike`, users stay together in an engine that reads prompts first: those who began
+    # to decode in one step end in one step. In mixed steps those do whose prompts filled one
+    # together; they queue again when they come back (`_lined_up`).
     inside = min(users, float(server.most))
     group = min(inside, _read_together(server)) if alike else 1.0
     start = closed_loop(server, users, AT_ONCE, group)
@@ -140,18 +125,16 @@ def load_test(server: Server, users: float, rounds: float = ROUNDS, alike: bool 
 
 
 def _read_together(server: Server) -> float:
-    """Prompts that a step takes: users whose prompts filled one end and come back together."""
+    # users whose prompts filled one end of a step come back together
     return max(1.0, float(server.scheduler.step_tokens) // server.prompt)
 
 
 def _lined_up(server: Server, users: float) -> float:
-    """Mean seconds to the first token of users who come back group after group.
-
-    A group is as many prompts as a step takes. Groups that were read a full step apart end their
-    answers a decode step apart, so that several are back in the seconds that one takes at the door.
-    From then on each full step reads one group while one more ends: the line keeps its length. A
-    prompt also waits for half of the step that runs.
-    """
+    # Mean seconds to the first token of users who come back group after group. A group is as many
+    # prompts as a step takes. Groups that were read a full step apart end their answers a decode
+    # step apart, so that several are back within `server.request` seconds. From then on each full
+    # step reads one group while one more ends: the line keeps its length. A prompt also waits for
+    # half of the step that runs.
     budget = float(server.scheduler.step_tokens)
     inside = min(users, float(server.most))
     together = _read_together(server)
@@ -163,7 +146,7 @@ def _lined_up(server: Server, users: float) -> float:
 
 
 def random_arrivals(server: Server, requests_per_second: float) -> Steady | None:
-    """One rank under requests at random times (Poisson); None where more come than it answers."""
+    """Return one rank under Poisson arrivals; None if more come than it answers."""
     limit, busiest = limit_of(server)
     if requests_per_second > limit * (1 + ROUNDING):
         return None
@@ -178,12 +161,10 @@ def random_arrivals(server: Server, requests_per_second: float) -> Steady | None
 
 
 def most_at_random(server: Server, ttft_seconds: float | None, share: float) -> Steady | None:
-    """The fullest state under requests at random times in which that share of them finds room at
-    once and, where a time is given, its first token within it; None where no state is.
-
-    Users at random times are a Poisson number, so that the mean has to leave the room of its
-    fluctuations (square-root staffing: n + z x sqrt(n)).
-    """
+    """Return the fullest state under random arrivals within the latency target, or None."""
+    # That share of requests is admitted at once and, if a time is given, has its first token within
+    # it. Users at random times are a Poisson number, so the mean must leave room for its
+    # fluctuations (square-root staffing: n + z x sqrt(n)).
     z = NormalDist().inv_cdf(share)
     limit, busiest = limit_of(server)
 
@@ -209,18 +190,18 @@ def most_at_random(server: Server, ttft_seconds: float | None, share: float) -> 
 
 
 def _rate(server: Server, work: _Work) -> float:
-    """Requests per second, whose prompts take less than all of the time."""
+    # prompts take less than all of the time
     return min(_ended(server, work), _BUSIEST / work.each)
 
 
 def _ended(server: Server, work: _Work) -> float:
-    """Answers per second that so many decoding sequences end."""
+    # answers per second
     return work.decoding / (server.steps * work.gap)
 
 
 def _work_at_random(server: Server, decoding: float) -> _Work:
-    """What so many mean for a step where requests come at random times: each finds that many
-    others, and none of its prompts beside its own answer."""
+    # at random times, each request finds `decoding` others, and no prompt of its own interrupts its
+    # answer
     return _work(server, decoding, decoding)
 
 
@@ -234,18 +215,15 @@ def _at_random(server: Server, work: _Work, requests_per_second: float) -> Stead
 
 
 def late_at_random(server: Server, state: Steady, share: float) -> float:
-    """Seconds within which that share of requests at random times has its first token in a state
-    of `random_arrivals`, by the closed form."""
+    """Return the time of that share of first tokens in a state of `random_arrivals`."""
+    # by the closed form
     return _late(server, _work_at_random(server, state.decoding), share)
 
 
 def _late(server: Server, work: _Work, share: float) -> float:
-    """Seconds within which that share of requests at random times has its first token.
-
-    A request waits for the rest of a step with prompts, which is uniform, and its own step holds
-    the prompts that came meanwhile. Prompts of which a step holds less than two queue up: then the
-    wait of those that wait is about exponential, with Pollaczek-Khinchine's mean.
-    """
+    # A request waits for the rest of a step with prompts, which is uniform, and its own step holds
+    # the prompts that came meanwhile. Prompts queue up if a step holds less than two: then the wait
+    # of the waiting ones is about exponential, with Pollaczek-Khinchine's mean.
     rate, missed = _rate(server, work), 1 - share
     reading = min(1.0, rate * work.turn)
     wait = max(0.0, 1 - missed / reading) * work.turn + reading * max(0.0, work.turn - work.plain)
@@ -256,11 +234,9 @@ def _late(server: Server, work: _Work, share: float) -> float:
 
 
 def limit_of(server: Server) -> tuple[float, Steady]:
-    """Most requests per second that one rank answers, and its state then.
-
-    More sequences end more answers and leave a step less room for prompts: beyond the number at
-    which both rates are the same, each further one costs requests.
-    """
+    """Return the most requests per second that one rank answers, and its state then."""
+    # More sequences end more answers and leave a step less room for prompts: beyond the number of
+    # equal rates, each further one costs requests.
     low, high = 0.0, float(server.most)
     work = _work_at_random(server, high)
     for _ in range(_ROUNDS if _ended(server, work) > _BUSIEST / work.each else 0):
@@ -277,26 +253,22 @@ def limit_of(server: Server) -> tuple[float, Steady]:
 
 
 def _random_wait(turn: float, busy: float) -> float:
-    """Pollaczek-Khinchine for prompts that are read one after the other in equal turns."""
+    # Pollaczek-Khinchine for prompts that are read one after the other in equal turns
     busy = min(busy, 0.999)
     return busy * turn / (2 * (1 - busy))
 
 
 def _planned(server: Server) -> int:
-    """Steps that a prompt waits for which comes in one: that one, and the next where it is planned
-    while that one runs."""
+    # a prompt waits for the running step, and for the next if it is planned already
     return 2 if server.ahead else 1
 
 
 def _steady(
     server: Server, decoding: float, admitted: float, together: float, group: float
 ) -> Steady:
-    """The state with so many decoding; its users are a result.
-
-    Where users come one by one a prompt waits for its turn, and interrupts everybody else; where
-    all come at the same time, whose prompts fill n steps, it waits for half of them and its own,
-    (1 + 1 / n) / 2, which do not interrupt its answer.
-    """
+    # If users come one by one, a prompt waits for its turn, and interrupts all others; if all come
+    # at the same time, and their prompts fill n steps, it waits for half of them and its own, (1 +
+    # 1 / n) / 2, which do not interrupt its answer.
     work = _work(server, decoding, max(0.0, decoding - 1), group)
     extra = work.gap - work.plain
     prompts = extra * (server.steps - 1)
@@ -322,7 +294,7 @@ def _steady(
 
 
 def _queued(server: Server, state: Steady, users: float, admitted: float) -> Steady:
-    """The state with all users: whoever is not admitted, or whose prompt is not read, waits."""
+    # users wait if they are not admitted, or if their prompts are not read
     rate = state.decoding / (server.steps * state.gap)
     inside = admitted if users > admitted else users
     ttft = state.ttft
@@ -336,15 +308,14 @@ def _queued(server: Server, state: Steady, users: float, admitted: float) -> Ste
 
 
 def _most_decoding(server: Server) -> float:
-    """Sequences at which every step is full of prompts."""
+    # sequences at which every step is full of prompts
     budget = server.scheduler.step_tokens
     each = server.prompt / server.steps
     return budget / (server.width + each)
 
 
 def _work(server: Server, decoding: float, others: float, group: float = 1.0) -> _Work:
-    """Gap and turn with `decoding` sequences; the prompts of `others` interrupt each, `group` of
-    them at a time."""
+    # prompts of `others` interrupt each of `decoding` sequences, `group` of them at a time
     plain = server.step(max(decoding, 1e-9))
     brought = decoding * server.prompt / server.steps  # prompt tokens for each decode step
     others *= server.prompt / server.steps

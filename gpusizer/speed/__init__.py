@@ -20,30 +20,27 @@ from gpusizer.speed.work import ModelFacts, Work
 # format come from published runs: `python -m bench.throughput` fits and checks them.
 @dataclass(frozen=True, slots=True)
 class Speeds:
-    """Speeds of one fit; None if the catalogue lacks the bandwidth or the peak.
+    """Speeds of one fit; None if the catalogue lacks the bandwidth or the peak."""
 
-    Attributes:
-        decode: tokens/s of one user alone, at the workload's context.
-        per_user, total: tokens/s of each and of all users of the workload at once.
-        prefill: prompt tokens/s of one prompt.
-        first_token: seconds until the first token of one user's answer.
-        serving: answer tokens/s of all users at `serving_users`, prompts read in between.
-        serving_users: sequences the caches hold at once, within the engine's limits.
-        users, prompt, answer: the workload's users; the tokens assumed in a sequence.
-        decode_basis, prefill_basis: measurements behind the constants, of this kind of engine on
-            such GPUs; empty if constants of other hardware are used instead.
-    """
-
+    # tokens/s of one user alone, at the workload's context
     decode: Rate | None
+    # tokens/s of each and of all users of the workload at once
     per_user: Rate | None
     total: Rate | None
+    # prompt tokens/s of one prompt
     prefill: Rate | None
+    # seconds until the first token of one user's answer
     first_token: Rate | None
+    # answer tokens/s of all users at `serving_users`, prompts read in between
     serving: Rate | None
+    # sequences the caches hold at once, within the engine's limits
     serving_users: int
+    # the workload's users; the tokens assumed in a sequence
     users: int
     prompt: int
     answer: int
+    # measurements behind the constants, of this kind of engine on such GPUs; empty if constants of
+    # other hardware are used instead
     decode_basis: Basis
     prefill_basis: Basis
 

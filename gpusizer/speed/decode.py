@@ -29,28 +29,26 @@ _STATE_PASSES = 2
 class StepCost(NamedTuple):
     """The parts of a step's seconds that the constants of a class apply to.
 
-    `seconds(pace)` = reading / efficiency + layers x seconds per layer
+    `seconds(pace)` = (reading + cache) / efficiency + layers x seconds per layer
     + expert layers x seconds per expert layer + fixed.
-
-    Attributes:
-        reading: seconds, bytes of weights over bandwidth.
-        cache: seconds, bytes of the caches of all sequences over bandwidth.
-        layers: number of layers, weighted by how their kernels run.
-        expert_layers: number of layers with routed experts, weighted likewise.
-        fixed: seconds of the host, exchange between GPUs, scheduling of further sequences, launches
-            without graphs, unpacking of weights on cards that cannot overlap it.
-        computing: seconds of the matrix products, a lower bound for reading weights.
-        launched: the host launches kernels one by one while the GPU works, and the slower counts.
     """
 
+    # seconds, bytes of weights over bandwidth
     reading: float
+    # seconds, bytes of the caches of all sequences over bandwidth
     cache: float
+    # number of layers, weighted by how their kernels run
     layers: float
+    # seconds of the host, exchange between GPUs, scheduling of further sequences, launches without
+    # graphs, unpacking of weights on cards that cannot overlap it
     fixed: float
+    # seconds of the matrix products, a lower bound for reading weights
     computing: float
-    # Experts are read as other weights are; router, top-k, gather and scatter take
-    # `Pace.seconds_per_expert_layer`, which no bandwidth shortens.
+    # number of layers with routed experts, weighted likewise. Experts are read as other weights
+    # are; router, top-k, gather and scatter take `Pace.seconds_per_expert_layer`, which no
+    # bandwidth shortens.
     expert_layers: float = 0.0
+    # the host launches kernels one by one while the GPU works, and the slower counts
     launched: bool = False
 
     def seconds(self, pace: Pace) -> float:

@@ -222,8 +222,7 @@ class Host:
 
     Attributes:
         generation: one of GENERATIONS: a Python scheduler between the steps, one in its own
-            process,
-            one that works ahead of the GPU. "" without a row.
+            process, one that works ahead of the GPU. "" without a row.
         seconds: time of a step in which the GPU waits for the host.
         cache_efficiency: speed at which attention reads the cache, over that of weights.
     """

@@ -46,48 +46,44 @@ def prompt_tokens(context: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """Facts of one model and workload that all ways to run it share.
-
-    Attributes:
-        running_layers: layers by their work: a block of Nemotron-H holds one mixer (attention,
-            Mamba
-            or a feed-forward), half of the usual.
-        launched_layers: running layers by the kernels that llama.cpp launches in each, as multiples
-            of a layer of Llama.
-        small_layers: further small kernels, likewise: norms and launches of recurrences.
-        expert_layers: layers with routed experts.
-        sink_layers: layers whose attention has sinks (gpt-oss).
-        delta_layers: layers that write a state by a gated delta rule.
-        hidden: width of the residual stream, which tensor parallelism exchanges.
-        experts, experts_per_token: routed experts of a layer and of a token; 0 for dense models.
-        matrix_parameters: active parameters a prompt token of text is multiplied with: without the
-            embedding (a table), the head (only for the last token) and towers.
-        head_parameters: of the output head.
-        attention_flops: of one prompt token, on average over the prompt.
-        cache_bytes: KV cache of one sequence at the workload's context.
-        state_bytes: recurrent states within `cache_bytes`.
-        query_heads: heads that share the keys and values of one, on average.
-        users: sequences at once.
-    """
+    """Facts of one model and workload that all ways to run it share."""
 
     layers: int
+    # layers by their work: a block of Nemotron-H holds one mixer (attention, Mamba or a
+    # feed-forward), half of the usual
     running_layers: float
+    # running layers by the kernels that llama.cpp launches in each, as multiples of a layer of
+    # Llama
     launched_layers: float
+    # further small kernels, likewise: norms and launches of recurrences
     small_layers: float
+    # layers with routed experts
     expert_layers: int
+    # layers whose attention has sinks (gpt-oss)
     sink_layers: float
+    # layers that write a state by a gated delta rule
     delta_layers: float
+    # width of the residual stream, which tensor parallelism exchanges
     hidden: int
+    # routed experts of a layer and of a token; 0 for dense models
     experts: int
     experts_per_token: int
+    # active parameters a prompt token of text is multiplied with: without the embedding (a table),
+    # the head (only for the last token) and towers
     matrix_parameters: int
+    # parameters of the output head
     head_parameters: int
+    # FLOP of one prompt token, on average over the prompt
     attention_flops: float
+    # KV cache of one sequence at the workload's context
     cache_bytes: int
+    # recurrent states within `cache_bytes`
     state_bytes: int
+    # heads that share the keys and values of one, on average
     query_heads: float
     prompt: int
     context: int
+    # sequences at once
     users: int
     workload: Workload
 
@@ -247,8 +243,7 @@ class _Purposes(NamedTuple):
 
     Attributes:
         feeding, mixing, routed, deltas: layers with a feed-forward for every token, with a mixer,
-            with
-            routed experts, with a gated delta rule.
+            with routed experts, with a gated delta rule.
         norms, sinks: norms with weights and vectors of sinks, over all layers.
     """
 
