@@ -181,7 +181,7 @@ def _count_or_off(
 
 
 def serving_port(environment: Mapping[str, str]) -> int | None:
-    """Return the port in GRADIO_SERVER_PORT, else PORT, or None. Raise InvalidRequest."""
+    """Return the port in GRADIO_SERVER_PORT or PORT, or None. Raise InvalidRequest if unusable."""
     for variable in ("GRADIO_SERVER_PORT", "PORT"):
         if environment.get(variable, "").strip():
             port = _count(environment, variable, 0, _MAX_PORT)

@@ -11,7 +11,7 @@ _TOKEN = re.compile(r"[\x21-\x7e]{1,512}")
 
 
 def check_token(token: object, field: str = "token") -> str | None:
-    """Return the token in a field, None if empty. Raise InvalidRequest without the token."""
+    """Return a field's token, or None. The text of InvalidRequest never holds the token."""
     if token is None or token == "":
         return None
     if not isinstance(token, str):

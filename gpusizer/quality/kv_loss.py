@@ -9,8 +9,8 @@ from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import TableRow, read_table
 from gpusizer.memory.kv_cache import ALIASES
 
-# llama.cpp rotates values before it caches them in 4 bits since April 2026 (pull 21551), which
-# removes most of the loss; a request for an older build gets the loss without rotation.
+# llama.cpp rotates the contents of a 4-bit cache since April 2026 (pull 21551), which removes most
+# of the loss; a request for an older build gets the loss without rotation.
 COLUMNS = ("type", "keys", "values", "high", "engines", "source")
 # Starts of model types with a measured loss even at 8 bits: 0.11 KLD of Gemma-4-31B (localbench), a
 # quarter of first choices of gpt-oss-20b (one reporter).

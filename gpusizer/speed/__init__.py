@@ -101,9 +101,9 @@ def served_sequences(work: Work, held: float | None, limit_asked: int | None) ->
 
 def serving_tokens_per_second(work: Work, gpu: Gpu, sequences: int) -> float | None:
     """Return the answer tokens per second of all users, prompts read in between."""
-    # A user's turn takes its answer's steps, and every user waits while any prompt is read: n x
-    # answer / (n x prompt x seconds per prompt token + answer x seconds per step). Caches hold the
-    # prompt and, on average, half of the answer. Stages of a pipeline read prompts side by side,
+    # A user's turn takes its answer's steps, and every user waits while any prompt is read:
+    # n x answer / (n x prompt x seconds per prompt token + answer x seconds per step).
+    # Caches hold the prompt and, on average, half of the answer. Stages of a pipeline read prompts side by side,
     # and so do data-parallel ranks; the fullest counts, because their steps are aligned.
     if sequences < 1:
         return None

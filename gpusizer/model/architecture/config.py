@@ -66,7 +66,7 @@ class ConfigView:
         return "unknown"
 
     def integer(self, fact: str) -> int | None:
-        """Return an integer under any synonym of the fact, else the class default, or None."""
+        """Return a positive integer under any synonym, else the class default, or None."""
         for key in SYNONYMS[fact]:
             value = _positive_int(self._lookup(key))
             if value is not None:
@@ -100,7 +100,7 @@ class ConfigView:
         return all(flags) if flags else self.defaults.get(key) is True
 
     def number(self, *keys: str) -> int | None:
-        """Return an integer by the first of these exact keys, or its class default."""
+        """Return a positive integer by the first of these keys, or its class default."""
         for key in keys:
             for value in (self._lookup(key), self.defaults.get(key)):
                 if (number := _positive_int(value)) is not None:

@@ -17,7 +17,7 @@ Reads = Literal["text", "other"]
 
 @dataclass(frozen=True, slots=True)
 class ModelRole:
-    """The task of a model in terms of tokens.
+    """The role of a model: whether it writes text.
 
     Attributes:
         generates: it writes tokens one after another and keeps keys and values of each.

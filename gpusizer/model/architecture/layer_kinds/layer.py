@@ -114,35 +114,35 @@ class Layer(ABC):
         return False
 
     def without_window(self) -> Layer:
-        """Return the layer if an engine keeps every token."""
+        """Return this layer under an engine that keeps every token."""
         return self
 
     def with_room(self, tokens: int) -> Layer:
-        """Return the layer if an engine keeps `tokens` more than its window."""
+        """Return this layer under an engine that keeps `tokens` more than its window."""
         return self
 
     def seen_within(self, window: int) -> Layer:
-        """Return the layer with its attention limited to `window` tokens."""
+        """Return this layer with its attention limited to `window` tokens."""
         return self
 
     def without_index(self) -> Layer:
-        """Return the layer if an engine reads every token and needs no indexer."""
+        """Return this layer under an engine that reads every token and needs no indexer."""
         return self
 
     def as_draft(self) -> Layer:
-        """Return the layer of a draft with such layers."""
+        """Return the draft layer of a model with such layers."""
         return self
 
     def as_heads(self) -> Layer:
-        """Return the layer if an engine keeps keys and values of every head, not a latent."""
+        """Return this layer under an engine that keeps keys and values of every head, no latent."""
         return self
 
     def as_twice(self) -> Layer:
-        """Return the layer if an engine keeps a latent as keys, and once more as values."""
+        """Return this layer under an engine that keeps a latent as keys, and again as values."""
         return self
 
     def with_state(self, change: StateChange) -> Layer:
-        """Return the layer with `change` applied to its state, if any."""
+        """Return this layer with `change` applied to its state, if any."""
         return self
 
 
