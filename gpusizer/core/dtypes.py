@@ -1,13 +1,14 @@
 """Element types of the safetensors and GGUF formats, and the bytes their values take."""
 
+# `dtypes.toml` has them with their sources. Unknown names raise KeyError: a guessed width would
+# make every later number wrong without a trace.
+
 from __future__ import annotations
 
 import math
 
 from gpusizer.core.tables import toml_of
 
-# `dtypes.toml` has them with their sources. Unknown names raise KeyError: a guessed width would
-# make every later number wrong without a trace.
 _TABLES = toml_of(__file__)
 
 # bits of one element, by safetensors dtype name

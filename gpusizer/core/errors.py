@@ -1,13 +1,14 @@
 """Errors that gpusizer explains, each with a stable code."""
 
+# InvalidRequest: the question itself cannot be answered. ModelUnreadable: the question is valid,
+# the repository is not. An error carries facts (`fields`), never prose: `gpusizer.text` turns the
+# code and the fields into a sentence, in three languages, once, at the edge.
+
 from __future__ import annotations
 
 import re
 from typing import ClassVar
 
-# InvalidRequest: the question itself cannot be answered. ModelUnreadable: the question is valid,
-# the repository is not. An error carries facts (`fields`), never prose: `gpusizer.text` turns the
-# code and the fields into a sentence, in three languages, once, at the edge.
 FieldValue = str | int | float | list[str] | None
 
 EXIT_BAD_INPUT = 2

@@ -1,11 +1,12 @@
 """Types of values known only at run time: JSON of strangers, arguments by name."""
 
+# Values of answers have types in `gpusizer.usecases.contract`.
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-# Values of answers have types in `gpusizer.usecases.contract`.
 # Any value that JSON has. A reader narrows it before use: hostile files may hold anything.
 JsonValue: TypeAlias = (
     "str | int | float | bool | Sequence[JsonValue] | Mapping[str, JsonValue] | None"

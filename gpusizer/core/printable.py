@@ -1,5 +1,8 @@
 """Text of strangers, made safe to show: on a terminal, on the page and in files."""
 
+# Control characters move a terminal's cursor and recolour it, bidirectional ones reorder the text
+# around them, format characters are invisible.
+
 from __future__ import annotations
 
 import io
@@ -9,8 +12,6 @@ import re
 import sys
 from collections.abc import Callable
 
-# Control characters move a terminal's cursor and recolour it, bidirectional ones reorder the text
-# around them, format characters are invisible.
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 # Unicode's categories Cc, Cf, Cs, Zl and Zp; U+2065 is not assigned, and as invisible as its block.

@@ -1,5 +1,9 @@
 """RequestModel: base of all requests."""
 
+# A request is a frozen pydantic model. Its fields state type, default, bounds, choices and meaning
+# once: validation, the shell's options, the endpoints' documentation and `docs/contract.md` come
+# from there (`gpusizer.usecases.requests.request_docs`).
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -15,9 +19,6 @@ from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.validation import Count, Refused, fail
 
 
-# A request is a frozen pydantic model. Its fields state type, default, bounds, choices and meaning
-# once: validation, the shell's options, the endpoints' documentation and `docs/contract.md` come
-# from there (`gpusizer.usecases.requests.request_docs`).
 class RequestModel(BaseModel):
     """A checked request, or a group of fields that several requests share."""
 

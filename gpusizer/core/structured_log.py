@@ -1,5 +1,9 @@
 """A log for machines: one JSON object for each line, without text of callers."""
 
+# Texts of a caller, such as a model's ID or a token, and addresses reach a log as arguments of a
+# message or as the message of an exception. Neither is written: only a message's template, and an
+# exception's type and where it was raised.
+
 from __future__ import annotations
 
 import json
@@ -10,9 +14,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import TracebackType
 
-# Texts of a caller, such as a model's ID or a token, and addresses reach a log as arguments of a
-# message or as the message of an exception. Neither is written: only a message's template, and an
-# exception's type and where it was raised.
 FACTS = "facts"
 """Name of the extra attribute of a record whose entries are written as they are."""
 

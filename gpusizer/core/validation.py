@@ -1,5 +1,8 @@
 """Types of request fields: conversion of the values that people and programs write."""
 
+# pydantic reads and bounds them. Our validators raise `Refused` with a reason that `gpusizer.text`
+# has words for; `gpusizer.core.request_model` translates both kinds of errors.
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -11,8 +14,6 @@ from pydantic_core import CoreSchema, PydanticKnownError, core_schema
 
 from gpusizer.core.errors import InvalidRequest
 
-# pydantic reads and bounds them. Our validators raise `Refused` with a reason that `gpusizer.text`
-# has words for; `gpusizer.core.request_model` translates both kinds of errors.
 _MAX_LIST = 64
 MAX_TEXT_CHARS = 300
 

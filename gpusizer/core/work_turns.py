@@ -1,5 +1,13 @@
 """WorkTurns: bounds of threads that compute and of threads that wait for the Hub."""
 
+# Python computes in one thread at a time, so more threads than processors make every answer slower
+# and none faster. A thread that waits for the Hub computes nothing and may take half a minute. Both
+# are counted separately: slow repositories do not delay an answer that needs none, and long answers
+# do not delay readings. A model that many wait for is read, and counted, once. Turns go to the
+# visitor who has used the least processor time within the last minute, and a long answer leaves its
+# turn to such a visitor on the way: twenty heavy questions of one visitor make no other visitor
+# wait for one of them.
+
 from __future__ import annotations
 
 import math
@@ -16,13 +24,6 @@ from gpusizer.core.errors import ServerBusy
 from gpusizer.core.fair_line import FairLine, Ticket
 from gpusizer.core.spent_seconds import SpentSeconds
 
-# Python computes in one thread at a time, so more threads than processors make every answer slower
-# and none faster. A thread that waits for the Hub computes nothing and may take half a minute. Both
-# are counted separately: slow repositories do not delay an answer that needs none, and long answers
-# do not delay readings. A model that many wait for is read, and counted, once. Turns go to the
-# visitor who has used the least processor time within the last minute, and a long answer leaves its
-# turn to such a visitor on the way: twenty heavy questions of one visitor make no other visitor
-# wait for one of them.
 # Key of the visitor whose question this thread answers; None if visitors are not distinguished.
 VISITOR: ContextVar[str | None] = ContextVar("visitor", default=None)
 # answers of one visitor in progress at the same time: a short one passes a long one

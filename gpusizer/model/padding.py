@@ -1,5 +1,9 @@
 """Biases that AutoGPTQ adds: rows of zeros for packed linears that have none."""
 
+# AutoGPTQ's QuantLinear registers a bias even if the linear had none: always until version 0.5,
+# later on request. Such a bias is storage. The configuration and the model's class say which
+# linears have a real one.
+
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -10,9 +14,6 @@ from gpusizer.model.architecture.config import ConfigView, view
 from gpusizer.model.tensor_roles import Kind, Slot
 from gpusizer.model.weights import WeightGroup
 
-# AutoGPTQ's QuantLinear registers a bias even if the linear had none: always until version 0.5,
-# later on request. Such a bias is storage. The configuration and the model's class say which
-# linears have a real one.
 _METHOD = "gptq"
 _BIAS, _PACKED = ".bias", ".qweight"
 _QKV = frozenset({Slot.Q, Slot.K, Slot.V, Slot.QKV})

@@ -1,5 +1,7 @@
 """Reader of a PipelineShape from the configurations of a diffusers repository."""
 
+# The files are untrusted: absent and absurd values are replaced by the most common ones.
+
 from __future__ import annotations
 
 import re
@@ -19,7 +21,6 @@ from gpusizer.model.pipeline_shape import (
 )
 from gpusizer.model.unet_levels import COUNTED_KIND, unet_levels
 
-# The files are untrusted: absent and absurd values are replaced by the most common ones.
 INDEX = "model_index.json"
 _DEFAULT_PIXELS = 1024
 _LARGEST = 1_000_000  # larger numbers of a configuration are ignored

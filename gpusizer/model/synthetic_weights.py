@@ -1,5 +1,9 @@
 """Synthetic weight groups of models with known total sizes only."""
 
+# Pickles and gated files show no tensors. Quantizations and engines need only the parameters of the
+# embedding, those of the layers, and the length of a row, which the configuration states. Without
+# one, all parameters count as one matrix of the layers.
+
 from __future__ import annotations
 
 import math
@@ -12,9 +16,6 @@ from gpusizer.model.architecture import Architecture
 from gpusizer.model.tensor_roles import Kind, Part, Slot
 from gpusizer.model.weights import WeightGroup
 
-# Pickles and gated files show no tensors. Quantizations and engines need only the parameters of the
-# embedding, those of the layers, and the length of a row, which the configuration states. Without
-# one, all parameters count as one matrix of the layers.
 _COLUMNS = 4096
 Shaped = tuple[str, Kind, tuple[int, ...], int, tuple[int, ...] | None]
 """Name, kind, shape of one tensor, number of tensors, layers."""

@@ -1,5 +1,12 @@
 """Multiplied elements of a UNet at each resolution, from names and shapes of its tensors."""
 
+# A weight is multiplied at every position of its level: 2 operations for each of its elements and
+# positions. Level 0 is the latent picture; each level below has half its rows and columns. Names
+# are those of `UNet2DConditionModel` in diffusers (models/unets/unet_2d_condition.py):
+# `down_blocks.i` is level i, its downsampler's output level i + 1, `up_blocks.i` the levels
+# backwards, its upsampler's output the level above. Time and size embeddings, computed once for a
+# picture, are left out.
+
 from __future__ import annotations
 
 import math
@@ -10,12 +17,6 @@ from dataclasses import dataclass
 
 from gpusizer.hub.tensors import TensorGroup
 
-# A weight is multiplied at every position of its level: 2 operations for each of its elements and
-# positions. Level 0 is the latent picture; each level below has half its rows and columns. Names
-# are those of `UNet2DConditionModel` in diffusers (models/unets/unet_2d_condition.py):
-# `down_blocks.i` is level i, its downsampler's output level i + 1, `up_blocks.i` the levels
-# backwards, its upsampler's output the level above. Time and size embeddings, computed once for a
-# picture, are left out.
 COUNTED_KIND = "UNet2DConditionModel"
 """Class of the UNets with these tensor names."""
 _ONCE = ("time_embedding.", "add_embedding.", "class_embedding.", "encoder_hid_proj.")

@@ -1,5 +1,9 @@
 """The quality of one quantization of one model: the entry point of this package."""
 
+# A measurement of this model and recipe wins; else the model's own level carries over from its
+# other files; else a relation over bits, size and importance matrix; else the usual loss of the
+# format's class. docs/quality.md has the rules on one page.
+
 from __future__ import annotations
 
 from collections import Counter
@@ -35,9 +39,6 @@ from gpusizer.quality.quality import (
 )
 from gpusizer.quality.relation import PLAIN, TRAINED, LossCase, QualityRecipe, recipe_of
 
-# A measurement of this model and recipe wins; else the model's own level carries over from its
-# other files; else a relation over bits, size and importance matrix; else the usual loss of the
-# format's class. docs/quality.md has the rules on one page.
 _SMALL_PARAMETERS = 1_500_000_000
 _TOOL_BITS = 2.5
 # Entries of a vocabulary up to which a model counts as trained before 2024.

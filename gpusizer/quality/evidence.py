@@ -1,5 +1,8 @@
 """Published measurements by model: single losses, and a model's distance from the relation."""
 
+# A model's own level and slope over bits are estimated from the residuals of its rows by ridge
+# regression, with less weight for outliers and for each row of a source that has many.
+
 from __future__ import annotations
 
 import json
@@ -24,8 +27,6 @@ from gpusizer.quality.relation import (
     recipe_of,
 )
 
-# A model's own level and slope over bits are estimated from the residuals of its rows by ridge
-# regression, with less weight for outliers and for each row of a source that has many.
 FILE = DATA_DIR / "measurements" / "quality.jsonl"
 WEIGHTS = "weights"
 Row = StoredObject

@@ -1,5 +1,8 @@
 """Loss by a quantized KV cache: rows of data/quality_kv.csv, keys and values separately."""
 
+# llama.cpp rotates the contents of a 4-bit cache since April 2026 (pull 21551), which removes most
+# of the loss; a request for an older build gets the loss without rotation.
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -9,8 +12,6 @@ from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import TableRow, read_table
 from gpusizer.memory.kv_cache import ALIASES
 
-# llama.cpp rotates the contents of a 4-bit cache since April 2026 (pull 21551), which removes most
-# of the loss; a request for an older build gets the loss without rotation.
 COLUMNS = ("type", "keys", "values", "high", "engines", "source")
 # Starts of model types with a measured loss even at 8 bits: 0.11 KLD of Gemma-4-31B (localbench), a
 # quarter of first choices of gpt-oss-20b (one reporter).

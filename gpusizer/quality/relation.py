@@ -4,6 +4,11 @@ ln(loss) = level(family) + bits x + bits_squared x^2 + file_bits ln(b / file)
            + size ln(8 / min(P, 30)) + no_matrix m + recent r,    x = ln(4.5 / b)
 """
 
+# loss is ln(perplexity / perplexity of the reference), b the nominal bits of the recipe, `file` the
+# bits of the whole file, P billions of parameters, m whether a GGUF file below 8 bits lacks an
+# importance matrix (0.5 if unknown), r whether the model is of 2024 or later. Constants are those
+# of data/generated/quality_constants.csv, which `python -m bench.quality --write` fits.
+
 from __future__ import annotations
 
 import math
@@ -15,10 +20,6 @@ from functools import cache
 from gpusizer.core.paths import DATA_DIR, GENERATED_DIR
 from gpusizer.core.tables import read_table
 
-# loss is ln(perplexity / perplexity of the reference), b the nominal bits of the recipe, `file` the
-# bits of the whole file, P billions of parameters, m whether a GGUF file below 8 bits lacks an
-# importance matrix (0.5 if unknown), r whether the model is of 2024 or later. Constants are those
-# of data/generated/quality_constants.csv, which `python -m bench.quality --write` fits.
 TABLE = GENERATED_DIR / "quality_constants.csv"
 FLOOR = 0.003
 """Loss that perplexity cannot resolve; rows and predictions count as at least this."""

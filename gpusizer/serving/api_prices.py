@@ -3,6 +3,10 @@
 USD/request = ((prompt - shared) x input + shared x cached + answer x output) / 10^6
 """
 
+# A price is of exactly one checkpoint: a base model is never priced as its instruct variant, nor a
+# quantized copy as its original. Prices are rows of `data/api_prices.csv`, whose sources are in
+# `data/SOURCES.md`.
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -16,9 +20,6 @@ from gpusizer.core.units import SECONDS_PER_HOUR, significant
 from gpusizer.gpus.costs import PlanCosts
 from gpusizer.serving.replicas import ServingTarget
 
-# A price is of exactly one checkpoint: a base model is never priced as its instruct variant, nor a
-# quantized copy as its original. Prices are rows of `data/api_prices.csv`, whose sources are in
-# `data/SOURCES.md`.
 HOURS_PER_MONTH = 730
 """Hours of an average month: a service of requests runs day and night."""
 

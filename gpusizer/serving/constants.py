@@ -1,5 +1,9 @@
 """Constants of servers, as `python -m bench.serving --write` fits them on published runs."""
 
+# A constant is a product of factors: one for all servers, and one for each of the classes of a
+# server (its engine, the generation of the engine's release, its card, its arithmetic, its link) if
+# runs need one.
+
 from __future__ import annotations
 
 import math
@@ -14,9 +18,6 @@ from gpusizer.speed.classes import ROOT
 from gpusizer.speed.rate import RateBand
 from gpusizer.speed.tables import GENERATIONS
 
-# A constant is a product of factors: one for all servers, and one for each of the classes of a
-# server (its engine, the generation of the engine's release, its card, its arithmetic, its link) if
-# runs need one.
 CONSTANT_TABLE = GENERATED_DIR / "serving_constants.csv"
 
 Key = tuple[str, str]

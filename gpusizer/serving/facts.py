@@ -1,5 +1,8 @@
 """Work of a server before any constant: seconds at data-sheet rates, limits of its engine."""
 
+# Every amount is that of one replica's slowest rank. Data-parallel ranks step together, each for
+# its part of the users: facts are those of one rank.
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -26,8 +29,6 @@ from gpusizer.speed.prefill import arithmetic_of
 from gpusizer.speed.tables import Release, host_of, release_of
 from gpusizer.speed.work import Work, attention_flops
 
-# Every amount is that of one replica's slowest rank. Data-parallel ranks step together, each for
-# its part of the users: facts are those of one rank.
 _ACTIVATION_BYTES = 2
 _USUAL_PCIE = 32e9  # bytes per second, both directions: 4.0 x8, where the catalogue has none
 _ONE_SERVER = 8  # most GPUs that share a machine

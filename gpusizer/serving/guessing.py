@@ -1,5 +1,10 @@
 """The draft of a server: its additions to steps and its share of caches."""
 
+# Rounds are those of `speed/speculation.py`, at the constants of servers: the model judges guessed
+# + 1 tokens of each sequence, whose products are made and whose experts are read, while weights and
+# each cache are read once; the draft's passes follow. With more sequences, judging is bound by
+# arithmetic sooner than plain steps are, so the gain falls, and ends.
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -12,10 +17,6 @@ from gpusizer.speed.classes import SERVING
 from gpusizer.speed.speculation import Speculation, expected_tokens
 
 
-# Rounds are those of `speed/speculation.py`, at the constants of servers: the model judges guessed
-# + 1 tokens of each sequence, whose products are made and whose experts are read, while weights and
-# each cache are read once; the draft's passes follow. With more sequences, judging is bound by
-# arithmetic sooner than plain steps are, so the gain falls, and ends.
 def with_draft(
     server: Server,
     facts: ServerFacts,

@@ -1,5 +1,8 @@
 """Replicas of one server for requests at random times: their number and load."""
 
+# The closed form limits the load of a replica; the simulation of its actual load decides on the
+# first token, so that a stated count keeps its target.
+
 from __future__ import annotations
 
 import math
@@ -17,8 +20,6 @@ from gpusizer.serving.steady import (
     random_arrivals,
 )
 
-# The closed form limits the load of a replica; the simulation of its actual load decides on the
-# first token, so that a stated count keeps its target.
 _LATE = 0.9  # shares of requests within which the mean is, whatever the queue
 _HALF = 0.5
 _MORE = 0.03  # of the replicas that are added at a time where a simulation was late

@@ -1,5 +1,10 @@
 """Plans of replicas for a request rate, the cheapest first."""
 
+# For one kind of GPU the fewest are the cheapest; between kinds the cost of an hour decides, rented
+# or owned, after conditions of a recommendation (`fit/recommendation.py`): the card is one for
+# servers, a command starts it, the plan holds at the slow end of the bands, the vendor's software
+# still supports the card, and it is available.
+
 from __future__ import annotations
 
 import math
@@ -42,10 +47,6 @@ from gpusizer.serving.serving_rows import (
 )
 from gpusizer.speed import ModelFacts, is_measured
 
-# For one kind of GPU the fewest are the cheapest; between kinds the cost of an hour decides, rented
-# or owned, after conditions of a recommendation (`fit/recommendation.py`): the card is one for
-# servers, a command starts it, the plan holds at the slow end of the bands, the vendor's software
-# still supports the card, and it is available.
 _ONE_MACHINE = 8  # devices of a replica in one server
 
 

@@ -1,5 +1,10 @@
 """A seeded simulation of a server's scheduler, request by request, for percentiles."""
 
+# Requests come from a number of users, each of whom sends the next when the last was answered, or
+# at random times. Steps are filled by the engine's scheduler and take the seconds of the server
+# model. Steps between two events are alike and pass at once. An engine that plans a step while the
+# last one runs takes up a prompt of the meantime in the step after.
+
 from __future__ import annotations
 
 import heapq
@@ -12,10 +17,6 @@ from typing import Literal
 from gpusizer.serving.server import Server
 from gpusizer.serving.steady import ROUNDS, random_arrivals
 
-# Requests come from a number of users, each of whom sends the next when the last was answered, or
-# at random times. Steps are filled by the engine's scheduler and take the seconds of the server
-# model. Steps between two events are alike and pass at once. An engine that plans a step while the
-# last one runs takes up a prompt of the meantime in the step after.
 _SEED = 20261123
 _FEWEST, _MOST = 240, 1200  # requests that are counted
 _ROUNDS = 4  # of every user

@@ -1,13 +1,5 @@
 """The steady state of a server under load, in closed form."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, replace
-from math import ceil, log, sqrt
-from statistics import NormalDist
-
-from gpusizer.serving.server import Server
-
 # With d sequences that decode answers of A steps, r = d / (A x gap) requests per second come and
 # go, and each brings P tokens of prompt. A mixed step holds the decodes and a piece of c prompt
 # tokens, so a share f = d x P / (A x c) of the steps is mixed:
@@ -18,6 +10,15 @@ from gpusizer.serving.server import Server
 #     gap = step(d, 0) + d x P / (A x c) x step(0, c)
 # The first token comes after the wait for the step that runs, for prompts before it, and its own
 # pieces. Users and times satisfy Little's law: users = rate x (first token + (A - 1) x gap).
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil, log, sqrt
+from statistics import NormalDist
+
+from gpusizer.serving.server import Server
+
 # Arrival of users of a closed loop: one by one, all at the same time, or as a batch whose prompts
 # are all read before any answer advances.
 SPREAD, AT_ONCE, STATIC = 0.0, 1.0, 2.0

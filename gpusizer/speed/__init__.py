@@ -1,5 +1,9 @@
 """Speed: tokens per second and seconds to the first token, each with a band."""
 
+# A step of decoding takes bytes read / (efficiency x bandwidth) + layers x time per layer, and a
+# prompt its FLOP over a share of the peak. The constants of each engine family, class of GPU and
+# format come from published runs: `python -m bench.throughput` fits and checks them.
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -15,9 +19,6 @@ from gpusizer.speed.tables import SERVING as TOTALS
 from gpusizer.speed.work import ModelFacts, Work
 
 
-# A step of decoding takes bytes read / (efficiency x bandwidth) + layers x time per layer, and a
-# prompt its FLOP over a share of the peak. The constants of each engine family, class of GPU and
-# format come from published runs: `python -m bench.throughput` fits and checks them.
 @dataclass(frozen=True, slots=True)
 class Speeds:
     """Speeds of one fit; None if the catalogue lacks the bandwidth or the peak."""
@@ -103,8 +104,9 @@ def serving_tokens_per_second(work: Work, gpu: Gpu, sequences: int) -> float | N
     """Return the answer tokens per second of all users, prompts read in between."""
     # A user's turn takes its answer's steps, and every user waits while any prompt is read:
     # n x answer / (n x prompt x seconds per prompt token + answer x seconds per step).
-    # Caches hold the prompt and, on average, half of the answer. Stages of a pipeline read prompts side by side,
-    # and so do data-parallel ranks; the fullest counts, because their steps are aligned.
+    # Caches hold the prompt and, on average, half of the answer. Stages of a pipeline read prompts
+    # side by side, and so do data-parallel ranks; the fullest counts, because their steps are
+    # aligned.
     if sequences < 1:
         return None
     facts = work.facts

@@ -1,5 +1,8 @@
 """Classes of GPUs and of weight formats that share constants."""
 
+# Classes of engines are `Abilities.speed_family`. Classes are listed from the narrowest to the
+# widest; constants of a wider class are used if a narrower one was not measured.
+
 from __future__ import annotations
 
 import re
@@ -9,8 +12,6 @@ from functools import lru_cache
 from gpusizer.gpus import Gpu
 from gpusizer.memory.quants import Quant
 
-# Classes of engines are `Abilities.speed_family`. Classes are listed from the narrowest to the
-# widest; constants of a wider class are used if a narrower one was not measured.
 ROOT = "any"
 """The widest class: cautious constants for hardware without measurements."""
 

@@ -1,5 +1,7 @@
 """Kernels: effects of an engine's build, backend and options on a step."""
 
+# Constants of a class are those of today's builds; on AMD's cards, those of Vulkan.
+
 from __future__ import annotations
 
 import math
@@ -14,7 +16,6 @@ from gpusizer.memory.engines.abilities import Abilities
 from gpusizer.memory.workload import Workload
 from gpusizer.speed.classes import SERVING
 
-# Constants of a class are those of today's builds; on AMD's cards, those of Vulkan.
 _NUMBER = re.compile(r"\d+")
 
 CUDA, ROCM, VULKAN, METAL, SYCL = "cuda", "rocm", "vulkan", "metal", "sycl"

@@ -1,5 +1,10 @@
 """Draft layers of the model itself (multi-token prediction), as work of a pass for one token."""
 
+# A pass runs one of them: vLLM takes the next for the next token, and begins again after the last
+# (`spec_step_idx % num_mtp_layers`, model_executor/models/deepseek_mtp.py), SGLang and llama.cpp
+# likewise. Engines share the model's embedding and output head with them. A layer keeps a cache of
+# every token, like the last layer of the model that does.
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -12,10 +17,6 @@ from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import is_expert
 from gpusizer.speed.work import ModelFacts, Work, attention_flops
 
-# A pass runs one of them: vLLM takes the next for the next token, and begins again after the last
-# (`spec_step_idx % num_mtp_layers`, model_executor/models/deepseek_mtp.py), SGLang and llama.cpp
-# likewise. Engines share the model's embedding and output head with them. A layer keeps a cache of
-# every token, like the last layer of the model that does.
 _OPTION = "draft_tokens"
 
 

@@ -1,5 +1,13 @@
 """Speed with tokens guessed by a draft, at a given rate of acceptance."""
 
+# A round guesses k tokens and lets the model judge them in one step. With acceptance a, equal for
+# every token, a round gives (1 - a^(k+1)) / (1 - a) tokens on average (Leviathan et al., arXiv
+# 2211.17192, equation 1). It takes the draft's k steps one after the other, or one pass for a draft
+# that guesses a block at once, and a step of the model over k + 1 tokens of each sequence: weights
+# and caches are read once, products are made for every token, and a mixture reads the experts of
+# all of them. Each draft step reads the model's output head if the draft has none of its own
+# (`_maybe_share_lm_head`, vllm/v1/spec_decode/llm_base_proposer.py).
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -20,13 +28,6 @@ from gpusizer.speed.rate import RateBand
 from gpusizer.speed.tables import engine_limits
 from gpusizer.speed.work import ModelFacts, Work
 
-# A round guesses k tokens and lets the model judge them in one step. With acceptance a, equal for
-# every token, a round gives (1 - a^(k+1)) / (1 - a) tokens on average (Leviathan et al., arXiv
-# 2211.17192, equation 1). It takes the draft's k steps one after the other, or one pass for a draft
-# that guesses a block at once, and a step of the model over k + 1 tokens of each sequence: weights
-# and caches are read once, products are made for every token, and a mixture reads the experts of
-# all of them. Each draft step reads the model's output head if the draft has none of its own
-# (`_maybe_share_lm_head`, vllm/v1/spec_decode/llm_base_proposer.py).
 _HEAD_BYTES = 2  # of a parameter of the output head, which most quantizations leave in 16 bits
 _HALVINGS = 30
 
