@@ -1,11 +1,10 @@
-"""Scores of open models on published boards, by purpose, as a dated table holds them.
+"""Scores of open models on published boards, by purpose, from a dated table."""
 
-One board leads for each purpose, and models are ordered by it alone: scores of different boards are
-never averaged, since they do not compare. A model's `share` is that of the board's other open
-models which score below it. A second board is read beside the first; where their shares lie far
-apart, the boards disagree. A model that a board lacks is unmeasured there, whatever its relatives
-score; figures of a model's own maker are told as such and order nothing.
-"""
+# One board leads for each purpose, and models are ordered by it alone: scores of different boards
+# are never averaged, since they do not compare. A model's `share` is the share of the board's other
+# open models with lower scores. A second board is read beside the first; if their shares are far
+# apart, the boards disagree. A model that a board lacks is unmeasured there, even if its relatives
+# have scores; figures of a model's own maker are marked and order nothing.
 
 from __future__ import annotations
 
@@ -24,6 +23,7 @@ from gpusizer.core.tables import TableRow, read_table
 WorkPurpose = Literal["chat", "code", "agents", "vision", "embeddings", "speech", "pictures"]
 PURPOSES: tuple[WorkPurpose, ...] = get_args(WorkPurpose)
 
+# The board that orders models. No board of pictures has terms that allow showing its table.
 LEADING: Mapping[WorkPurpose, str] = {
     "chat": "LMArena Text",
     "code": "LMArena Text: coding",
@@ -32,8 +32,6 @@ LEADING: Mapping[WorkPurpose, str] = {
     "embeddings": "MTEB(eng, v2) mean (task)",
     "speech": "Open ASR: English short-form",
 }
-"""The board by which models are ordered. None of pictures has terms under which its table may be
-shown."""
 SECOND: Mapping[WorkPurpose, str] = {
     "chat": "EuroEval English mean rank",
     "code": "LMArena WebDev",
@@ -41,12 +39,12 @@ SECOND: Mapping[WorkPurpose, str] = {
     "embeddings": "MTEB MIRACLRetrievalHardNegatives",
     "speech": "Open ASR: multilingual",
 }
+# figures that makers publish of their own models
 MAKERS: Mapping[WorkPurpose, str] = {"code": "SWE-bench Verified", "agents": "SWE-bench Verified"}
-"""What makers report of their own models."""
 ALL_BOARDS = frozenset({*LEADING.values(), *SECOND.values(), *MAKERS.values()})
 
+# difference of two shares from which boards disagree
 FAR_APART = 0.25
-"""Difference of two shares from which boards disagree."""
 BOARDS_FILE, SCORES_FILE = "quality_boards.csv", "model_scores.csv"
 BOARD_COLUMNS = (
     *("board", "version", "unit", "higher_is_better", "setting", "by_maker"),
@@ -59,15 +57,15 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A published table of scores of one version, which alone compare with each other.
+    """One version of a published table of scores; only these compare with each other.
 
     Attributes:
         unit: of its scores.
-        setting: how all of its models were asked.
+        setting: run configuration of all its models.
         by_maker: each figure is the model's own maker's.
-        models: how many open models it has.
-        date: the day of the table.
-        terms: under which it may be shown.
+        models: number of open models.
+        date: day of the table.
+        terms: licence or permission to show it.
     """
 
     board: str
@@ -84,12 +82,12 @@ class Board:
 
 @dataclass(frozen=True, slots=True)
 class BoardScore:
-    """What one model reaches on a board, at its best setting there.
+    """Score of one model on a board, at its best setting there.
 
     Attributes:
-        low, high: ends of the board's interval; None where it states none.
-        setting: how this model was asked.
-        share: of the board's other open models, those that score below; None of makers' figures,
+        low, high: ends of the board's interval, or None.
+        setting: run configuration of this model.
+        share: share of the board's other open models with lower scores; None for makers' figures,
             and on a board without other models.
     """
 
@@ -103,7 +101,7 @@ class BoardScore:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The interval in points of which more are better; the score twice without one."""
+        """The interval in points, more is better; the score twice without one."""
         ends = (
             self.score if self.low is None else self.low,
             self.score if self.high is None else self.high,
@@ -117,16 +115,11 @@ GROUPS: tuple[Group, ...] = get_args(Group)
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What boards say of a model for a purpose.
-
-    Attributes:
-        leading, second: its scores on both boards; None where a board lacks it.
-        maker: what its maker reports; None without a figure.
-    """
+    """Scores of a model for a purpose; None on boards that lack it."""
 
     leading: BoardScore | None = None
     second: BoardScore | None = None
-    maker: BoardScore | None = None
+    maker: BoardScore | None = None  # as its maker reports it
 
     @property
     def group(self) -> Group:
@@ -137,12 +130,12 @@ class Measured:
 
     @property
     def first(self) -> BoardScore | None:
-        """Its score on the first board that has it; None where it is unmeasured."""
+        """Its score on the first board that has it, or None if it is unmeasured."""
         return self.leading or self.second
 
     @property
     def boards_disagree(self) -> bool | None:
-        """Whether the shares on both boards lie far apart; None unless both have it."""
+        """Whether the shares on both boards are far apart; None unless both have it."""
         shares = [score.share for score in (self.leading, self.second) if score is not None]
         known = [share for share in shares if share is not None]
         return abs(known[0] - known[1]) > FAR_APART if len(known) == 2 else None
@@ -167,27 +160,27 @@ class ScoreBoards:
                 self._boards[name] = of_board[0].board
 
     def board(self, name: str | None) -> Board | None:
-        """A board by its name; None for one that the table lacks."""
+        """Return a board by its name, or None if the table lacks it."""
         return None if name is None else self._boards.get(name)
 
     def score(self, name: str | None, model_id: str) -> BoardScore | None:
-        """The score of a model on a board; None where it has none."""
+        """Return the score of a model on a board, or None."""
         return self._of_board.get(name or "", {}).get(model_id.casefold())
 
     def measured(self, purpose: WorkPurpose, model_id: str) -> Measured:
-        """What the boards of a purpose say of a model."""
+        """Return the scores of a model on the boards of a purpose."""
         boards = (of.get(purpose) for of in (LEADING, SECOND, MAKERS))
         return Measured(*(self.score(name, model_id) for name in boards))
 
     def model_ids(self, purpose: WorkPurpose) -> Iterable[str]:
-        """Every model that a board of the purpose has."""
+        """Yield every model on the boards of the purpose."""
         for of in (LEADING, SECOND, MAKERS):
             for score in self._of_board.get(of.get(purpose, ""), {}).values():
                 yield score.model_id
 
 
 def _best(scores: Iterable[BoardScore]) -> list[BoardScore]:
-    """The best setting of each model."""
+    # the best setting of each model
     best: dict[str, BoardScore] = {}
     for score in scores:
         key = score.model_id.casefold()
@@ -197,12 +190,11 @@ def _best(scores: Iterable[BoardScore]) -> list[BoardScore]:
 
 
 def _points(score: BoardScore) -> float:
-    """The score, of which more is better."""
     return score.score if score.board.higher_is_better else -score.score
 
 
 def _shared(board: Board, scores: Sequence[BoardScore]) -> list[BoardScore]:
-    """The scores with the share of others below each, on the board with their number."""
+    # with the share of others below each, on the board with their number
     counted = replace(board, models=len(scores))
     points = sorted(map(_points, scores))
     others = 0 if board.by_maker else len(points) - 1
@@ -219,12 +211,9 @@ def _shared(board: Board, scores: Sequence[BoardScore]) -> list[BoardScore]:
 def in_order(
     items: Iterable[_T], score_of: Callable[[_T], BoardScore], speed_of: Callable[[_T], float]
 ) -> list[_T]:
-    """Items by their scores on one board, the best first; the faster first where intervals overlap,
-    and of equal speeds the better.
-
-    None is before another whose interval is wholly above its own: of what is left, the fastest
-    comes next among those that nothing left is wholly above.
-    """
+    """Return items by their scores on one board, the best first; faster if intervals overlap."""
+    # No item is before another whose interval is wholly above its own: the next item is the fastest
+    # of those that no remaining interval is wholly above. Of equal speeds, the better is first.
     left = sorted(items, key=lambda item: _points(score_of(item)), reverse=True)
     ordered: list[_T] = []
     while left:
@@ -236,7 +225,7 @@ def in_order(
 
 
 def load_boards(folder: Path = DATA_DIR) -> ScoreBoards:
-    """Read the embedded tables. Raises MalformedTable."""
+    """Read the embedded tables. Raise MalformedTable for a malformed one."""
     boards = {b.board: b for b in read_table(folder / BOARDS_FILE, _board, BOARD_COLUMNS)}
 
     def score(row: TableRow) -> BoardScore:
@@ -248,7 +237,7 @@ def load_boards(folder: Path = DATA_DIR) -> ScoreBoards:
 
 @cache
 def embedded_boards() -> ScoreBoards:
-    """The tables that ship, read once."""
+    """Return the tables that ship, read once."""
     return load_boards()
 
 

@@ -30,7 +30,7 @@ from gpusizer.speed.tables import Release, host_of, release_of
 from gpusizer.speed.work import Work, attention_flops
 
 _ACTIVATION_BYTES = 2
-_USUAL_PCIE = 32e9  # bytes per second, both directions: 4.0 x8, where the catalogue has none
+_USUAL_PCIE = 32e9  # bytes per second, both directions: 4.0 x8, if the catalogue has none
 _ONE_SERVER = 8  # most GPUs that share a machine
 
 

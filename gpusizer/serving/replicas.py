@@ -22,7 +22,7 @@ from gpusizer.serving.steady import (
 
 _LATE = 0.9  # shares of requests within which the mean is, whatever the queue
 _HALF = 0.5
-_MORE = 0.03  # of the replicas that are added at a time where a simulation was late
+_MORE = 0.03  # of the replicas that are added at a time if a simulation was late
 _TRIES = 40
 
 

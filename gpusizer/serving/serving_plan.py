@@ -114,7 +114,7 @@ def plan_serving(
     limits = dict(zip((gpu.slug for gpu in catalogue.gpus), most_boards or (), strict=False))
     rows: list[Replicas] = []
     left_out: Counter[str] = Counter()
-    # What is kept back from many users comes after all else: it is weighed where that is too few.
+    # GPUs kept back from many users come last: they are weighed if all others are too few.
     for kept_back in (False, True):
         gpus = [gpu for gpu in catalogue.gpus if _is_kept_back(study, gpu, 1) == kept_back]
         if gpus and not (top and len(rows) >= top):

@@ -44,7 +44,7 @@ _FABRIC_SECONDS = 10e-6
 # 25 % slower over PCIe than over NVLink with one user (r/LocalLLaMA 1t6susj), about 90.
 _PCIE_SECONDS = 55e-6
 _REACHED = {True: 0.7, False: 0.4}
-_USUAL_PCIE = 32e9  # bytes per second, both directions: 4.0 x8, where the catalogue has none
+_USUAL_PCIE = 32e9  # bytes per second, both directions: 4.0 x8, if the catalogue has none
 
 
 @lru_cache(maxsize=4096)  # visitors describe cards of their own
