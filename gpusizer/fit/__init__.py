@@ -1,1 +1,1 @@
-"""Where models and GPUs meet: whether one fits the other, how fast, and what would help."""
+"""Model on GPU: whether it fits, how fast it runs, and how it could fit better."""

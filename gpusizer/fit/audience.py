@@ -1,5 +1,4 @@
-"""Audience: who asks, which devices are not offered to them unasked, and in what precision servers
-run."""
+"""Audience: one user or many, the devices not offered to them, the precisions that servers use."""
 
 from __future__ import annotations
 
@@ -26,23 +25,13 @@ _NARROW_BITS, _FEW_BITS = 8.5, 5
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Devices that an audience is not offered for models of a size.
+    """Devices that an audience is not offered for models of a size."""
 
-    Attributes:
-        code: a word for why, of the texts `note.why_audience_<code>`.
-        audience: "one", "many", "tuning", or "" for all.
-        beside: whether such a device may stand beside the first place.
-        plans: whether plans for a rate of requests go by it, too.
-        sources: addresses of guides and recipes that say so, or name no such device.
-        fewest_recipes, fewest_providers: the rule is about devices that fewer published recipes
-            name (`data/serving_recipes.csv`), or that fewer providers rent out.
-    """
-
-    code: str
-    audience: str = ""
-    beside: bool = False
-    plans: bool = True
-    sources: tuple[str, ...] = ()
+    code: str  # reason, the key of the text `note.why_audience_<code>`
+    audience: str = ""  # "one", "many", "tuning", or "" for all
+    beside: bool = False  # whether such a device may be an alternative to the first place
+    plans: bool = True  # whether the rule also applies to plans for a rate of requests
+    sources: tuple[str, ...] = ()  # addresses of guides and recipes that support the rule
     segments: tuple[str, ...] = ()
     vendors: tuple[str, ...] = ()
     architectures: tuple[str, ...] = ()
@@ -52,12 +41,13 @@ class Rule:
     most_memory_bytes: float = float("inf")
     most_bytes_per_second: float = float("inf")
     least_boards: int = 1
+    # fewest_recipes, fewest_providers: the rule covers devices with fewer published recipes
+    # (`data/serving_recipes.csv`) or fewer rental providers
     fewest_recipes: int = 0
     fewest_providers: int = 0
 
     def names(self, gpu: Gpu, boards: int, parameters: int, audience: str) -> bool:
-        """Whether the rule is about this number of boards of a GPU, a model of this size and an
-        audience."""
+        """Whether the rule covers `boards` of a GPU for a model size and an audience."""
         bandwidth = (gpu.bandwidth_bytes_per_second or 0.0) / gpu.devices_per_board
         return (
             self.audience in ("", audience)
@@ -88,13 +78,13 @@ def _is_among(value: str, values: tuple[str, ...]) -> bool:
 
 @cache
 def _recipes() -> Mapping[str, int]:
-    """Slug of a GPU -> recipes of vLLM's collection that were verified on it."""
+    # Slug of a GPU -> recipes of vLLM's collection that were verified on it.
     return dict(read_table(RECIPES_TABLE, lambda row: (row.text("slug"), row.integer("recipes"))))
 
 
 @cache
 def rules() -> tuple[Rule, ...]:
-    """All of them, in the order of their table."""
+    """Return all rules in the order of their table."""
     return tuple(map(_rule, _TABLES["rule"]))
 
 
@@ -105,12 +95,12 @@ def _rule(row: Mapping[str, Any]) -> Rule:
 
 @dataclass(frozen=True, slots=True)
 class Suitability:
-    """How a way to run a model suits who asks.
+    """Suitability of a way for its audience.
 
     Attributes:
-        kept_back: the rule by which its boards are not offered, None where they are.
-        for_many: whether many users ask, whose places go by the dollars of an hour.
-        to_be_made: whether a server's weights have to be made or found before they can be loaded.
+        kept_back: rule by which its boards are not offered, None if they are.
+        for_many: many users share it, so that dollars per hour order the places.
+        to_be_made: the weights have to be made or found before a server loads them.
     """
 
     kept_back: Rule | None = None
@@ -119,9 +109,9 @@ class Suitability:
 
 
 def audience_of(study: Study) -> str:
-    """ "many" where several users ask whose load is stated, or more than an engine for one user
-    holds; else "one"."""
+    """Return "many" for a service or for more users than a one-user engine holds, else "one"."""
     load, users = study.demands.load, study.workload.concurrency
+    # A service states its load: a rate of requests, or several users.
     is_service = load is not None and (load.requests_per_second is not None or users > 1)
     return "many" if is_service or users >= _MANY_FROM else "one"
 
@@ -130,8 +120,7 @@ _RULES: ScopedCache[tuple[str, int], Rule | None] = ScopedCache()
 
 
 def not_offered(study: Study, gpu: Gpu, boards: int) -> Rule | None:
-    """The rule by which boards are not offered to who asks, those that take them from the
-    alternatives, too, first; None where they are offered."""
+    """Return the rule by which boards are not offered in a study, None if they are."""
     return _RULES.get(
         study.workload_scope,
         (gpu.slug, boards),
@@ -142,9 +131,10 @@ def not_offered(study: Study, gpu: Gpu, boards: int) -> Rule | None:
 def rule_against(
     gpu: Gpu, boards: int, parameters: int, audience: str, *, plans: bool = False
 ) -> Rule | None:
-    """The rule by which boards are not offered to an audience ("one", "many" or "tuning"), those
-    that take them from the alternatives, too, first; None where they are offered. `plans` asks the
-    rules for plans alone."""
+    """Return the rule by which boards are not offered to an audience, None if they are.
+
+    `audience` is "one", "many" or "tuning"; `plans` restricts the search to rules for plans.
+    """
     return _rule_against(gpu, boards, _size_class(parameters), audience, plans)
 
 
@@ -157,32 +147,35 @@ def _rule_against(
         for rule in rules()
         if (rule.plans or not plans) and rule.names(gpu, boards, parameters, audience)
     ]
+    # A rule that also excludes alternatives comes first.
     return min(found, key=lambda rule: rule.beside, default=None)
 
 
 def _size_class(parameters: int) -> int:
-    """The least parameters of the models that every rule treats alike."""
+    # Rules treat models alike between two bounds; the lower bound represents them in the cache.
     return int(max((bound for bound in _bounds() if bound <= parameters), default=0))
 
 
 @cache
 def _bounds() -> tuple[float, ...]:
-    """Parameters at which a rule begins or ends."""
+    # Parameters at which a rule begins or ends.
     return tuple(
         {each for rule in rules() for each in (rule.least_parameters, rule.most_parameters)}
     )
 
 
 def is_ever_offered(study: Study, gpu: Gpu) -> bool:
-    """Whether some number of boards is offered to who asks, or may stand beside what is."""
+    """Whether some number of boards is offered to the audience, or may be an alternative."""
     audience, parameters = audience_of(study), _size_class(study.profile.parameters)
     every = (_rule_against(gpu, n, parameters, audience, False) for n in board_counts(gpu))
     return any(rule is None or rule.beside for rule in every)
 
 
 def precision_place(quant: Quant, gpu: Gpu, *, native: bool) -> int:
-    """How far a precision is from what a card serves in; 0 for what its units multiply, and for a
-    checkpoint that is published in few bits."""
+    """Return the distance of a precision from what servers use on a card.
+
+    It is 0 for what the card's units multiply and for a checkpoint published in few bits.
+    """
     if native and quant.bits <= _NARROW_BITS:
         return 0
     multiplied = runnable(gpu.kernel_class).multiplied
@@ -196,8 +189,8 @@ def precision_place(quant: Quant, gpu: Gpu, *, native: bool) -> int:
 
 
 def is_last_resort(study: Study, quant: Quant, place: int, *, native: bool) -> bool:
-    """Whether a precision is taken only where nothing better fits: one that is far from what the
-    card serves in, or made of a checkpoint that has four bits already."""
+    """Whether a precision is taken only if nothing better fits."""
+    # Far from what servers use, or made of a checkpoint that has four bits already.
     return place >= _LAST_RESORT or (not native and _is_made_anew(study, quant))
 
 
@@ -210,12 +203,12 @@ def _is_made_anew(study: Study, quant: Quant) -> bool:
 
 
 def _same_weights(study: Study) -> frozenset[str] | None:
-    """Return quantizations with the weights of a checkpoint of few bits, None if it has more."""
+    # None if the checkpoint has more bits.
     stored = [one for one, native in study.quants if native and one.bits < _FEW_BITS]
     same = (slug for one in stored for slug in _TABLES["same_weights"].get(one.slug, ()))
     return frozenset(same) if stored else None
 
 
 def is_wide(quant: Quant, gpu: Gpu) -> bool:
-    """Whether weights of 16 bits run on a card that multiplies narrower ones."""
+    """Whether weights have 16 bits on a card that multiplies narrower ones."""
     return quant.bits >= 16 and "fp8" in runnable(gpu.kernel_class).multiplied

@@ -20,11 +20,11 @@ _SIXTEEN_BITS = frozenset({"f16", "bf16"})
 
 
 class Support(NamedTuple):
-    """Whether an engine runs a model with a workload, apart from GPUs and quantizations.
+    """Support of a model and workload by an engine, apart from GPUs and quantizations.
 
     Attributes:
-        kind: it runs this kind of model.
-        cache: its cache has the requested type.
+        kind: the engine runs this kind of model.
+        cache: its cache can have the requested type.
         refused: notes on requested degrees of parallelism that it refuses.
     """
 
@@ -34,7 +34,7 @@ class Support(NamedTuple):
 
     @classmethod
     def of(cls, engine: Engine, profile: ModelProfile, workload: Workload) -> Support:
-        """Compare an engine's abilities with a model and what is asked of it."""
+        """Compare an engine's abilities with a model and a workload."""
         return cls(
             kind_of(profile) in engine.abilities.kinds,
             has_cache_type(engine, workload.kv_dtype),
@@ -43,16 +43,17 @@ class Support(NamedTuple):
 
     @property
     def runs(self) -> bool:
-        """Whether nothing is against it."""
+        """Whether the engine runs the model with the workload."""
         return self.kind and self.cache and not self.refused
 
 
 def has_cache_type(engine: Engine, kv_dtype: str) -> bool:
-    """Whether the engine's cache may have a type, or two of keys and of values."""
+    """Whether the engine's cache supports a type, or a pair of types for keys and values."""
     types = {ALIASES.get(part, part) for part in kv_dtype.split("/")}
     return types - _SIXTEEN_BITS <= set(engine.abilities.cache_types)
 
 
+# Whether the hardware multiplies in the format that a quantization needs, by that need.
 _MULTIPLIES: dict[str, Callable[[KernelClass], bool]] = {
     "": lambda kind: True,
     "fp8": lambda kind: kind.fp8_support,
@@ -62,15 +63,14 @@ _MULTIPLIES: dict[str, Callable[[KernelClass], bool]] = {
     "cuda": lambda kind: kind.software == "CUDA",  # ExLlamaV3 has no build for ROCm (its README)
     "int4": lambda kind: kind.int8_support or kind.vendor != "NVIDIA",
 }
-"""Whether the hardware computes in what a quantization needs, by the needs."""
 
 
 class Runnable(NamedTuple):
-    """Abilities of GPUs. To quantizations and engines those that run the same are alike.
+    """Abilities of a class of GPUs.
 
     Attributes:
-        multiplied: needs of quantizations in whose format they multiply.
-        pairs: the needs of a quantization and the slug of an engine that runs it there.
+        multiplied: needs of quantizations in whose format the GPUs multiply.
+        pairs: (need of a quantization, slug of an engine that runs it on these GPUs).
     """
 
     multiplied: frozenset[str]
@@ -79,7 +79,7 @@ class Runnable(NamedTuple):
 
 @lru_cache(maxsize=1024)  # visitors describe cards of their own
 def runnable(kind: KernelClass) -> Runnable:
-    """Return what the GPUs of a class run."""
+    """Return the formats and engines that GPUs of a class run."""
     multiplied = frozenset(needs for needs, multiplies in _MULTIPLIES.items() if multiplies(kind))
     every = [(needs, engine) for needs in _MULTIPLIES for engine in ENGINES.values()]
     pairs = frozenset((n, engine.slug) for n, engine in every if _lacks(n, engine, kind) is None)
@@ -87,7 +87,7 @@ def runnable(kind: KernelClass) -> Runnable:
 
 
 def has_units(quant: Quant, gpu: Gpu) -> bool:
-    """Whether the GPU multiplies in the format of the weights, so that nothing is unpacked."""
+    """Whether the GPU multiplies in the format of the weights, without unpacking them."""
     return quant.needs in runnable(gpu.kernel_class).multiplied
 
 
@@ -97,12 +97,12 @@ def runs_on(quant: Quant, engine: Engine, gpu: Gpu) -> bool:
 
 
 def runs_engine(engine: Engine, gpu: Gpu) -> bool:
-    """Whether there is a build of the engine for this GPU."""
+    """Whether the engine has a build for this GPU."""
     return _lacks_build(engine, gpu.kernel_class) is None
 
 
 def why_not(quant: Quant, engine: Engine, gpu: Gpu) -> Note | None:
-    """Why `engine` does not run `quant` on `gpu`, None where it does."""
+    """Return why `engine` does not run `quant` on `gpu`, None if it does."""
     code = _lacks(quant.needs, engine, gpu.kernel_class)
     if code is None:
         return None
@@ -117,7 +117,6 @@ def why_not(quant: Quant, engine: Engine, gpu: Gpu) -> Note | None:
 
 
 def _lacks(needs: str, engine: Engine, kind: KernelClass) -> str | None:
-    """The code of what an engine lacks to run weights of such needs, None where it runs them."""
     return _lacks_build(engine, kind) or _lacks_kernels(needs, engine, kind)
 
 
@@ -137,7 +136,7 @@ def _lacks_build(engine: Engine, kind: KernelClass) -> str | None:
 
 
 def _unpacks(engine: Engine, needs: str, kind: KernelClass) -> bool:
-    """Whether the engine unpacks such weights on the GPU for products in 16 bits."""
     abilities = engine.abilities
+    # Such weights are unpacked on the GPU and multiplied in 16 bits.
     oldest = {"fp8": abilities.unpacks_fp8, "fp4": abilities.unpacks_fp4}.get(needs)
     return oldest is not None and (kind.cuda or 0.0) >= oldest

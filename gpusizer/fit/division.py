@@ -1,11 +1,4 @@
-"""Division: how an engine spreads a model over devices, by default and as a request asks for.
-
-Tensor parallelism follows vLLM's rules, whose layers the other engines share or mirror: attention
-heads divide by the degree (config/model.py, verify_with_parallel_config); key and value heads
-divide by it or it by them (every model's attention class); MLP and expert widths divide
-(layers/linear.py, fused_moe); the vocabulary is padded to a multiple of 64 and must then divide
-(vocab_parallel_embedding.py).
-"""
+"""Division of a model over devices, by an engine's default or as requested."""
 
 from __future__ import annotations
 
@@ -23,20 +16,20 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import ModelProfile
 
+# Numbers of GPUs that are tried, smallest first.
 COUNTS = (1, 2, 4, 8, 16, 32)
-"""GPU counts that are tried, smallest first."""
 
+# Rows of embedding and head are padded to a multiple of this.
 VOCABULARY_STEP = 64
-"""Rows of embedding and head are padded to a multiple of this."""
 
 _MOST_TENSOR = 8  # most ranks that divide matrices by default: one server
-_SEQUENCE = 8192  # tokens of which caches are compared
+_SEQUENCE = 8192  # tokens whose caches are compared
 _MAX_BOARDS_OF_A_CLUSTER = 32  # of those for datacenters
 _MAX_BOARDS_OF_A_MACHINE = 8  # of one workstation or server
 
 
 def max_boards(gpu: Gpu) -> int:
-    """Most boards of this kind that are worth planning with."""
+    """Return the largest number of boards of this kind that plans try."""
     if is_whole_computer(gpu):
         return 1
     return _MAX_BOARDS_OF_A_CLUSTER if gpu.is_for_servers else _MAX_BOARDS_OF_A_MACHINE
@@ -44,13 +37,13 @@ def max_boards(gpu: Gpu) -> int:
 
 @lru_cache(maxsize=4096)  # visitors describe cards of their own
 def board_counts(gpu: Gpu) -> tuple[int, ...]:
-    """Numbers of boards that plans try, smallest first."""
+    """Return the numbers of boards that plans try, smallest first."""
     most = min(max_boards(gpu), COUNTS[-1] // gpu.devices_per_board)
     return tuple(count for count in COUNTS if count <= most)
 
 
 def asked_split(workload: Workload) -> Split | None:
-    """The parallelism the request fixes, None when it leaves it open."""
+    """Return the requested parallelism, None if the request leaves it open."""
     tensor, pipeline = workload.tensor_parallel, workload.pipeline_parallel
     expert = workload.expert_parallel or 1
     if tensor is None and pipeline is None and expert == 1:
@@ -61,22 +54,20 @@ def asked_split(workload: Workload) -> Split | None:
 
 
 def asked_boards(workload: Workload, gpu: Gpu) -> int | None:
-    """Boards that the requested parallelism takes, None when the request leaves it open."""
+    """Return the boards of the requested parallelism, None if the request leaves it open."""
     split = asked_split(workload)
     return None if split is None else -(-split.gpus // gpu.devices_per_board)
 
 
 def split_for(engine: Engine, profile: ModelProfile, devices: int) -> Split | None:
-    """How an engine divides a model over so many devices, None when it cannot.
-
-    Tensor parallelism needs heads, widths and vocabulary that divide by the degree (vLLM refuses
-    others); beyond what they allow the rest becomes pipeline stages.
-    """
+    """Return how an engine divides a model over `devices`, None if it cannot."""
     if devices == 1:
         return Split()
     if engine.split_by == "none":
         return None
     layers = profile.architecture.layers if profile.architecture else 1
+    # vLLM refuses a tensor-parallel degree that does not divide heads, widths and vocabulary; the
+    # remaining devices become pipeline stages.
     if engine.split_by == "layer":
         return Split(pipeline=devices) if devices <= layers else None
     tensor = min(devices, _MOST_TENSOR)
@@ -89,13 +80,11 @@ def split_for(engine: Engine, profile: ModelProfile, devices: int) -> Split | No
 def other_splits(
     engine: Engine, profile: ModelProfile, workload: Workload, taken: Split
 ) -> Iterator[Split]:
-    """Divisions over the devices of one server that repeat less of the cache than `taken`, for
-    several users: data-parallel attention with routed experts dealt out to all ranks, then stages.
-
-    Tensor-parallel ranks repeat what they cannot share, such as MLA's latent (docs.vllm.ai, "Data
-    Parallel Deployment"; SGLang's `--enable-dp-attention`). Caches of data-parallel ranks are
-    apart: a sequence sees that of one rank.
-    """
+    """Yield divisions over one server that repeat less of the cache than `taken`."""
+    # Tensor-parallel ranks repeat what they cannot share, such as MLA's latent (docs.vllm.ai, "Data
+    # Parallel Deployment"; SGLang's `--enable-dp-attention`). First data-parallel attention with
+    # routed experts on all ranks, then stages. Each data-parallel rank has its own cache, the only
+    # one that its sequences use.
     arch = profile.architecture
     is_open = asked_split(workload) is None and workload.concurrency > 1 and profile.draft is None
     if arch is None or not is_open or taken.tensor == 1 or taken.gpus != taken.tensor:
@@ -116,30 +105,33 @@ def other_splits(
 
 @lru_cache(maxsize=4096)
 def repeats_cache(arch: Architecture, kv_dtype: str, tensor: int) -> bool:
-    """Whether tensor-parallel ranks together hold more of a sequence's cache than one would."""
+    """Whether tensor-parallel ranks together hold more cache of a sequence than one device."""
     one = kv_cache_bytes(arch, _SEQUENCE, 1, kv_dtype)
     return kv_cache_bytes(arch, _SEQUENCE, 1, kv_dtype, shards=tensor) * tensor > 1.01 * one
 
 
 def _all_divide(profile: ModelProfile, tensor: int) -> bool:
-    """Whether matrices divide by the degree, those of a draft model too; false without a language
-    model's configuration."""
+    # A draft model has to divide too. False without a language model's configuration.
     models = (profile, profile.draft.profile) if profile.draft else (profile,)
     return all(model.architecture and divides(model.architecture, tensor) for model in models)
 
 
 @lru_cache(maxsize=4096)
 def divides(arch: Architecture, tensor: int) -> bool:
-    """Whether the model can be divided among so many tensor-parallel ranks."""
+    """Whether the model can be divided among `tensor` tensor-parallel ranks."""
     return tensor == 1 or next(obstacles(arch, tensor, dealt=False), None) is None
 
 
 def obstacles(arch: Architecture, tensor: int, *, dealt: bool) -> Iterator[Note]:
-    """Yield the reasons why a tensor-parallel degree is refused, none for an accepted one.
+    """Yield the reasons against a tensor-parallel degree, none if it is accepted.
 
-    `dealt`: routed experts stay whole (expert parallelism), so that their width need not divide.
-    Facts that the configuration does not state refuse no degree.
+    With `dealt`, routed experts stay whole (expert parallelism) and their width need not divide.
     """
+    # These are vLLM's rules, whose layers the other engines share or mirror: attention heads divide
+    # by the degree (config/model.py, verify_with_parallel_config); key and value heads divide by it
+    # or it by them (every model's attention class); MLP and expert widths divide (layers/linear.py,
+    # fused_moe); the vocabulary is padded to a multiple of 64 and must then divide
+    # (vocab_parallel_embedding.py). A fact that the configuration does not state refuses no degree.
     heads, kv_heads = arch.attention_heads, arch.kv_heads
     if heads and heads % tensor:
         yield Note("heads_not_divisible", heads=heads, degree=tensor)
@@ -156,7 +148,7 @@ def obstacles(arch: Architecture, tensor: int, *, dealt: bool) -> Iterator[Note]
 
 
 def padded_vocabulary(rows: int) -> int:
-    """Rows of embedding and head once padded.
+    """Return the rows of embedding and head with padding.
 
     >>> padded_vocabulary(50_257)
     50304
@@ -165,7 +157,7 @@ def padded_vocabulary(rows: int) -> int:
 
 
 def costs(arch: Architecture, tensor: int) -> Iterator[Note]:
-    """Notes on what an accepted degree repeats or pads on the ranks."""
+    """Yield notes on what an accepted degree repeats or pads on the ranks."""
     if arch.kv_heads and tensor > arch.kv_heads:
         yield Note("kv_heads_repeated", kv_heads=arch.kv_heads, degree=tensor)
     if tensor > 1 and arch.vocab_size and arch.vocab_size % VOCABULARY_STEP:
@@ -174,10 +166,10 @@ def costs(arch: Architecture, tensor: int) -> Iterator[Note]:
 
 
 def resolve_experts(workload: Workload, profile: ModelProfile) -> tuple[Workload, tuple[Note, ...]]:
-    """The workload with the degrees that expert parallelism implies.
+    """Return the workload with the degrees that expert parallelism implies, and notes.
 
-    Raises InvalidRequest where the degree is no multiple of the tensor-parallel one, or more
-    than there are experts.
+    Raises InvalidRequest if the degree is no multiple of the tensor-parallel degree, or above the
+    number of experts.
     """
     degree = workload.expert_parallel
     if degree is None or degree == 1:
@@ -202,7 +194,7 @@ def resolve_experts(workload: Workload, profile: ModelProfile) -> tuple[Workload
 
 
 def refused_degrees(engine: Engine, workload: Workload, profile: ModelProfile) -> tuple[Note, ...]:
-    """Why an engine that divides matrices refuses the requested tensor-parallel degree."""
+    """Return why an engine refuses the requested tensor-parallel degree, () if it does not."""
     arch, degree = profile.architecture, workload.tensor_parallel
     if arch is None or degree is None or engine.split_by != "tensor":
         return ()

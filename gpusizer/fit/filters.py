@@ -1,7 +1,7 @@
-"""GpuFilter: which GPUs and plans a ranking may consider, as the reader narrows them down.
+"""GpuFilter: the GPUs and plans that a request allows in a ranking.
 
-What names a group (vendor, segment, software, status, rentable) makes a smaller catalogue.
-What limits a plan (budget, rent, watts) makes a largest number of boards for each GPU.
+Groups (vendor, segment, software, status, rentable) reduce the catalogue. Limits (budget, rent,
+watts) set a largest number of boards for each GPU.
 """
 
 from __future__ import annotations
@@ -16,39 +16,31 @@ from gpusizer.gpus import Catalogue, Gpu, Status
 from gpusizer.gpus.costs import rental_quote
 
 STATUSES: tuple[str, ...] = get_args(Status)
+# Short for the statuses of cards that are still made and sold.
 IN_PRODUCTION = "in_production"
-"""Short for the statuses of cards that are still made and sold."""
 _MADE = ("current", "export-only")
 
 
 @dataclass(frozen=True, slots=True)
 class GpuFilter:
-    """What the reader asks for; empty and None ask for nothing.
+    """Groups and limits of a request; empty and None mean no restriction."""
 
-    Attributes:
-        vendors, segments, software: names as in the catalogue, in any case.
-        statuses: of `Status`, or "in_production".
-        rentable: True for boards that somebody rents out, False for the others.
-        max_usd: for all boards of a plan together, to buy.
-        max_usd_per_hour: for all boards of a plan together, to rent on demand.
-        max_watts: rated power of all boards of a plan together.
-    """
-
+    # vendors, segments, software: names as in the catalogue, in any case
     vendors: tuple[str, ...] = ()
     segments: tuple[str, ...] = ()
     software: tuple[str, ...] = ()
-    statuses: tuple[str, ...] = ()
-    rentable: bool | None = None
-    max_usd: float | None = None
-    max_usd_per_hour: float | None = None
-    max_watts: float | None = None
+    statuses: tuple[str, ...] = ()  # values of `Status`, or "in_production"
+    rentable: bool | None = None  # True for boards that a provider rents out, False for the others
+    max_usd: float | None = None  # purchase price of all boards of a plan together
+    max_usd_per_hour: float | None = None  # on-demand rent of all boards of a plan together
+    max_watts: float | None = None  # rated power of all boards of a plan together
 
     def __bool__(self) -> bool:
         return self != NO_FILTER
 
     @property
     def groups(self) -> GpuFilter:
-        """The part that makes a smaller catalogue."""
+        """The part of the filter that reduces the catalogue."""
         return replace(self, max_usd=None, max_usd_per_hour=None, max_watts=None)
 
 
@@ -57,9 +49,9 @@ NO_FILTER = GpuFilter()
 
 @lru_cache(maxsize=16)
 def narrowed(catalogue: Catalogue, groups: GpuFilter) -> Catalogue:
-    """The GPUs of the named groups, kept for the next request that names the same.
+    """Return the GPUs of the named groups; cached.
 
-    Raises InvalidRequest naming the field for a vendor, segment or software nobody has.
+    Raises InvalidRequest naming the field for an unknown vendor, segment or software.
     """
     if not groups:
         return catalogue
@@ -82,7 +74,7 @@ def narrowed(catalogue: Catalogue, groups: GpuFilter) -> Catalogue:
 
 
 def most_boards(gpu: Gpu, limits: GpuFilter) -> int | None:
-    """Boards that stay within budget, rent and power; None when a figure it takes is unknown."""
+    """Return the boards within budget, rent and power; None if a limited figure is unknown."""
     quote = rental_quote(gpu)
     limited = [
         (limits.max_usd, gpu.buy_usd),
@@ -98,7 +90,7 @@ def most_boards(gpu: Gpu, limits: GpuFilter) -> int | None:
 
 
 def board_limits(catalogue: Catalogue, limits: GpuFilter) -> tuple[int | None, ...] | None:
-    """`most_boards` of every GPU of the catalogue, None when nothing limits a plan."""
+    """Return `most_boards` of every GPU of the catalogue, None without limits."""
     if limits == limits.groups:
         return None
     return tuple(most_boards(gpu, limits) for gpu in catalogue.gpus)
@@ -108,7 +100,7 @@ _ANY = 10**6
 
 
 def _known(field: str, texts: Iterable[str], values: Iterable[str]) -> frozenset[str]:
-    """The catalogue's spelling of each text; the part before a bracket is enough ("DTK")."""
+    # The part of a name before a bracket is enough ("DTK").
     spellings: dict[str, str] = {}
     for value in values:
         spellings.setdefault(value.casefold(), value)

@@ -19,27 +19,22 @@ from gpusizer.memory.workload import MOST_CONTEXT
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """One way to run a model on a machine, and the capacity of its cache.
-
-    Attributes:
-        kv_pool_bytes: left for the cache on each card.
-        kv_pool_tokens: sequences of the asked-for context that the pool of one data-parallel rank
-            holds, times their length, as vLLM reports them: with sliding windows a single sequence
-            could be longer than that. None where the cache does not grow.
-        max_context: longest single sequence the pool holds, None where the cache does not grow.
-        max_concurrency: sequences of the asked-for context that the pools of all data-parallel
-            ranks hold at once; None where layers lie on unlike devices.
-    """
+    """One way to run a model on a machine, and the capacity of its cache."""
 
     way: Way
-    kv_pool_bytes: int
+    kv_pool_bytes: int  # bytes for the cache on each card
+    # tokens in the pool of one data-parallel rank, as vLLM reports them; None if the cache does not
+    # grow
     kv_pool_tokens: int | None
+    # tokens of the longest single sequence; None if the cache does not grow
     max_context: int | None
+    # sequences of the requested context in the pools of all data-parallel ranks; None if layers are
+    # on unlike devices
     max_concurrency: float | None
 
     @classmethod
     def of(cls, study: Study, way: Way) -> Fit:
-        """The way with what its cache holds."""
+        """Build the fit of a way."""
         if way.arranged is not None:
             return cls(way, _pool_arranged(way), None, _longest_arranged(study, way), None)
         if not way.machine.gpus:
@@ -49,6 +44,7 @@ class Fit:
         return cls(
             way=way,
             kv_pool_bytes=pool,
+            # Sequences times their length: with sliding windows a single sequence could be longer.
             kv_pool_tokens=None if held is None else int(held * study.workload.context),
             max_context=way.estimate.longest_context(pool),
             max_concurrency=None if held is None else round(held * way.estimate.split.data, 2),
@@ -56,45 +52,40 @@ class Fit:
 
     @property
     def machine(self) -> Machine:
-        """Where it runs."""
         return self.way.machine
 
     @property
     def gpu(self) -> Gpu:
-        """The kind of the machine's devices."""
         return self.way.gpu
 
     @property
     def count(self) -> int:
-        """How many boards of them."""
+        """Number of boards."""
         return self.way.boards
 
     @property
     def estimate(self) -> MemoryEstimate:
-        """The memory that it takes."""
         return self.way.estimate
 
     @property
     def verdict(self) -> Verdict:
-        """Whether it runs."""
         return self.way.verdict
 
     @property
     def headroom_bytes(self) -> int | None:
-        """To spare on each card at the likely values; negative when short. None where no engine
-        runs the model there, whatever the memory."""
+        """Likely bytes to spare on each card, negative if short; None if unsupported."""
         supported = self.verdict is not Verdict.NOT_SUPPORTED
         return self.way.headroom_bytes if supported else None
 
 
 def sequences_held(study: Study, estimate: MemoryEstimate, pool: int) -> float | None:
-    """Sequences of the asked-for context that the pool of one data-parallel rank holds."""
+    """Return the sequences of the requested context that one data-parallel rank's pool holds."""
     each = sequence_bytes(study, estimate)
     return pool / each if each else None
 
 
 def sequence_bytes(study: Study, estimate: MemoryEstimate) -> float:
-    """Bytes of cache of one sequence of the asked-for context on each GPU; 0 where none grows."""
+    """Return the cache bytes of one sequence on each GPU, 0 if the cache does not grow."""
     arch = study.profile.architecture
     if arch is None or not grows(arch):
         return 0.0
@@ -102,7 +93,7 @@ def sequence_bytes(study: Study, estimate: MemoryEstimate) -> float:
 
 
 def _pool_arranged(way: Way) -> int:
-    """Bytes for the cache on the device that has least for it."""
+    # The device with the fewest bytes for the cache limits all.
     assert way.arranged is not None
     shares = zip(way.arranged.devices, way.machine.gpus, strict=False)
     left = (
@@ -112,8 +103,8 @@ def _pool_arranged(way: Way) -> int:
 
 
 def _longest_arranged(study: Study, way: Way) -> int | None:
-    """The longest context, up to the model's limit, that surely fits: in the same arrangement, or
-    with routed experts of more layers in system memory where those of some are there already."""
+    # Longest context, up to the model's limit, that surely fits in the same arrangement, or with
+    # routed experts of more layers in system memory if it holds those of some already.
     arch, arranged = study.profile.architecture, way.arranged
     if arch is None or arranged is None or not grows(arch) or not way.verdict.runs:
         return None

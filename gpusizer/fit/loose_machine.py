@@ -1,11 +1,11 @@
-"""Loose words for a machine, written as `machine_words` reads them.
+"""Loose words for a machine, rewritten in the form that `machine_words` reads.
 
     dual 3090, i7, 32 GB RAM      2x 3090, 32 GB RAM
     Colab T4                      T4
     显存12G 内存64G                12G + 内存64G
 
-A bare size is a card of that memory: with a word for a card's memory always, else where it comes
-first. Beside a processor or a word for a computer it is system memory.
+A bare size is a card of that memory if it comes first or with a word for a card's memory. Next to a
+processor or a word for a computer it is system memory.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from collections.abc import Mapping, Sequence
 
 from gpusizer.core.tables import toml_of
 
+# Most characters of a text that is read; a longer one is returned unchanged.
 MAX_CHARS = 300
-"""Characters of a text that is read; a longer one is left as it is."""
 
 _TABLE = toml_of(__file__)
 
 
 def _pattern(group: Mapping[str, Sequence[str]]) -> str:
-    """Latin words alone, other characters anywhere."""
+    # Latin words alone, other characters anywhere.
     latin, han = "|".join(group["latin"]), "|".join(group["han"])
     words = rf"(?<![^\W\u4e00-\u9fff])(?:{latin})(?![^\W\u4e00-\u9fff])"
     return f"(?:{words}|{han})" if han else words
@@ -62,8 +62,8 @@ _LAPTOP_FIRST = _compiled(
 _GLUED = _compiled(r"^(\D{0,20}\d{4}[a-z ]{0,6}?)x(\d{1,2})$")
 _COMPUTERS = _compiled(_pattern(_TABLE["computers"]))
 _PROCESSORS = _compiled(_pattern(_TABLE["processors"]))
+# Words for a machine without a usable card.
 NO_CARD = _compiled(_pattern(_TABLE["no_card"]))
-"""Words for a machine without a card that counts."""
 _EDGE = _compiled(rf"^(?:{_pattern(_TABLE['links'])}\s*)+|(?:\s*{_pattern(_TABLE['links'])})+$")
 # Their memory is the system's too, so that "RAM" says how much the GPU has.
 _SHARED = _compiled(
@@ -87,11 +87,9 @@ _BEFORE, _AFTER = (
 
 
 def tidy(text: str, between: re.Pattern[str]) -> str:
-    """Return a text without the words that name nothing; `between` are the signs that join parts.
-
-    A text with parentheses, a description of a card and a long text are returned as they are, and
-    so is one that holds nothing else than such words.
-    """
+    """Return a text without words that name no part; `between` matches signs that join parts."""
+    # Unchanged are a text with parentheses, a description of a card, a long text, and a text of
+    # such words alone.
     plain = _SLASH.sub(" + ", plain_text(text))
     if len(plain) > MAX_CHARS or "(" in plain or plain.casefold().startswith("custom:"):
         return text
@@ -100,13 +98,13 @@ def tidy(text: str, between: re.Pattern[str]) -> str:
 
 
 def plain_text(text: str) -> str:
-    """The text in usual characters, with single spaces within its lines."""
+    """Return the text in usual characters, with single spaces within its lines."""
     lines = unicodedata.normalize("NFKC", text).splitlines()
     return "\n".join(filter(None, (" ".join(line.split()) for line in lines)))
 
 
 def _rejoined(plain: str, between: re.Pattern[str], parts: Sequence[str]) -> str:
-    """Parts with the signs that the text has between its own, where none fell out or was added."""
+    # The text's own signs are kept if its number of parts is unchanged.
     own = list(between.finditer(plain))
     if len(own) == len(parts) - 1:
         signs = [sign[0] for sign in own]
@@ -116,14 +114,14 @@ def _rejoined(plain: str, between: re.Pattern[str], parts: Sequence[str]) -> str
     return "".join(text for pair in zip(parts, [*signs, ""], strict=False) for text in pair)
 
 
+# Kind and text: a "card", the "size" of one, an "amount" of unknown memory, "ram", "none" for no
+# card, or a "computer" without either.
 Piece = tuple[str, str]
-"""A kind and its text: a "card", the "size" of one, an "amount" of what, "ram", "none" for no card,
-or a "computer" that names neither."""
 
 
 def _joined(pieces: Sequence[Piece]) -> list[str]:
-    """The parts that the pieces make: a size of a card is beside it, a card before memory, and an
-    amount beside a computer is of its system."""
+    # A size of a card follows its name, a card comes before memory, and an amount next to a
+    # computer is system memory.
     found: list[str] = []
     is_computer = any(kind in ("computer", "none") for kind, _ in pieces)
     for kind, text in pieces:
@@ -143,12 +141,12 @@ def _joined(pieces: Sequence[Piece]) -> list[str]:
 
 
 def _pieces_of(part: str) -> list[Piece]:
-    """Cards and amounts that a part names, in the order of the text."""
+    # Cards and amounts in the order of the text.
     if _SHARED.search(part):
         return [("card", _counted(_cleaned(_ANY_MEMORY.sub(" ", part))))]
     amounts, rest = _memories(part)
     if not amounts and _ANY_MEMORY.search(rest) and not _AMOUNTS.search(rest):
-        return [("ram", part)]  # of how much, `parse_rig` asks
+        return [("ram", part)]  # `parse_rig` asks for the amount
     has_no_card = NO_CARD.search(rest) is not None
     rest = _ANY_MEMORY.sub(" ", NO_CARD.sub(" ", rest))
     is_computer = _PROCESSORS.search(rest) or _COMPUTERS.search(rest)
@@ -167,7 +165,7 @@ def _pieces_of(part: str) -> list[Piece]:
 
 
 def _kind(part: str) -> str:
-    """The kind of a bare amount: the "size" of a card where its word is beside it."""
+    # A bare amount is the "size" of a card if a word for it is next to it.
     memory = _ANY_MEMORY.search(part)
     if memory is None:
         return "size" if _CARD_WORD.search(part) else "amount"
@@ -175,7 +173,7 @@ def _kind(part: str) -> str:
 
 
 def _memories(part: str) -> tuple[list[Piece], str]:
-    """Amounts of memory beside their words, as the text has them in order, and the rest of it."""
+    # In the order of the text, with the rest of it.
     word, amount = _ANY_MEMORY.search(part), _AMOUNTS.search(part)
     if word is None or amount is None:
         return [], part
@@ -191,7 +189,7 @@ def _memories(part: str) -> tuple[list[Piece], str]:
 
 
 def _cleaned(text: str) -> str:
-    """A text without fillers, and without words that link nothing any more."""
+    # Fillers are removed, and words that link nothing any more.
     words = " ".join(_FILLERS.sub(" ", text).split()).strip(" -:,.?!")
     words = _BEFORE_SIZE.sub("", words)
     words = _ARTICLE.sub("", words)
@@ -199,7 +197,7 @@ def _cleaned(text: str) -> str:
 
 
 def _counted(name: str) -> str:
-    """A card with its number as "2x", where words say it, and "laptop" after its name."""
+    # A card with its number as "2x" if words say it, and "laptop" after its name.
     name = " ".join((_LAPTOP_FIRST.sub("", name), *_LAPTOP_FIRST.findall(name)))
     glued = _GLUED.fullmatch(name)
     if glued:

@@ -1,4 +1,4 @@
-"""What the quantization of a memory estimate loses, with the cache that its engine gives it."""
+"""Loss of a memory estimate's quantization and of the cache type under its engine."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from gpusizer.quality.quality import Quality
 
 
 def quality_at(estimate: MemoryEstimate) -> Quality:
-    """The loss of the weights at this quantization and of the type that the cache has there.
-
-    Computed where it is shown, some 20 microseconds each: predictions are remembered by model
-    and recipe (`quality.estimate`).
-    """
+    """Return the loss of the weights and of the cache type of an estimate."""
+    # Some 20 microseconds, so it is not cached here; `quality.estimate` caches predictions by model
+    # and recipe.
     placement = estimate.placement
     return quality_of(
         placement.profile,

@@ -1,12 +1,8 @@
-"""Speeds where devices hold a part of a model each and system memory the rest, as llama.cpp does.
+"""Speeds of a model divided among devices and system memory, as llama.cpp runs it.
 
-A token passes through the layers one after the other: those of a device are read at its bandwidth,
-those in system memory by the processor at that of the modules. Of routed experts a token reads
-those that were chosen. A prompt is computed on the first device: weights in system memory are
-copied there once for each batch of 32 tokens or more (`offload_op` of ggml-cuda.cu, ggml-vulkan.cpp
-and ggml-sycl.cpp, GGML_OP_OFFLOAD_MIN_BATCH), of experts only those that the batch uses
-(ggml_backend_sched_compute_splits, pull request 15346); smaller batches, and all of them without a
-device, are the processor's.
+Decoding passes through the layers in turn: a device reads its layers at its bandwidth, the
+processor those in system memory at that of the memory modules. A token reads only its routed
+experts.
 """
 
 from __future__ import annotations
@@ -27,53 +23,47 @@ from gpusizer.speed.links import SECONDS_PER_HOP
 from gpusizer.speed.prefill import prompt_token_seconds
 from gpusizer.speed.rate import RateBand
 
+# Share of the modules' nominal bandwidth at which a processor reads dense layers: 0.57 to 0.65 of
+# 460.8 GB/s on an EPYC 9554 (Phi-4 at 28.7 to 19.2 tokens/s in Q4_K_M to Q8_0, ahelpme.com), 0.75
+# of four channels of DDR4-3200 on a Threadripper 3970X, 0.67 of two of DDR4-2400 on an i7-7820HQ
+# (normiebench 52 and 42), 0.78 of 89.6 GB/s on a Ryzen AI 9 HX 370 (llama.cpp issue 19480).
 MEMORY_EFFICIENCY = 0.67
-"""Share of the modules' nominal bandwidth at which a processor reads dense layers.
-
-0.57 to 0.65 of 460.8 GB/s on an EPYC 9554 (Phi-4 at 28.7 to 19.2 tokens/s in Q4_K_M to Q8_0,
-ahelpme.com), 0.75 of four channels of DDR4-3200 on a Threadripper 3970X, 0.67 of two of DDR4-2400
-on an i7-7820HQ (normiebench 52 and 42), 0.78 of 89.6 GB/s on a Ryzen AI 9 HX 370 (llama.cpp issue
-19480).
-"""
+# Share for routed experts, which are scattered, on top of HAND_OVER_SECONDS per layer. Milliseconds
+# per layer beyond the GPU's own, measured and computed: Qwen3.6-35B-A3B in Q4_K_M on DDR5 of 96
+# GB/s 0.37 and 0.41 (51 tokens/s on an RTX 5070 Ti, 79 with half of the layers there), under
+# Windows 0.56 (36.5 on an RTX 5080, ollama issue 11772); Qwen3-30B-A3B in Q4_K_M on 102 GB/s 0.52
+# and 0.53 (36.7 on an RTX 2080, AlexsJones/llmfit PR 755); gpt-oss-120b on 89.6 GB/s 1.46 and 1.19
+# (19 on an RX 6900 XT).
 EXPERT_MEMORY_EFFICIENCY = 0.55
-"""The same of routed experts, which lie apart, beside HAND_OVER_SECONDS a layer.
-
-Milliseconds a layer beyond the GPU's own, measured and so reckoned: Qwen3.6-35B-A3B in Q4_K_M on
-DDR5 of 96 GB/s 0.37 and 0.41 (51 tokens/s on an RTX 5070 Ti, 79 with half of the layers there),
-under Windows 0.56 (36.5 on an RTX 5080, ollama issue 11772); Qwen3-30B-A3B in Q4_K_M on 102 GB/s
-0.52 and 0.53 (36.7 on an RTX 2080, AlexsJones/llmfit PR 755); gpt-oss-120b on 89.6 GB/s 1.46 and
-1.19 (19 on an RX 6900 XT).
-"""
+# Transfer of a token's state to the processor and back, per layer with experts in memory.
 HAND_OVER_SECONDS = 120e-6
-"""A token's state given to the processor and back, for a layer whose experts are in memory."""
+# Synchronization of the processor's threads, per layer, on top of reading.
 LAYER_SECONDS = 30e-6
-"""What a layer takes on the processor beside reading: its threads wait for one another."""
+# Spread of machines with one nominal bandwidth around these constants.
 _MEMORY_BAND = RateBand(0.75, 1.3)
-"""How far machines of one nominal bandwidth lie from these constants."""
+# Scattered pages are read more slowly than files in sequence.
 _DISK_BAND = RateBand(0.4, 1.0)
-"""Scattered pages are read more slowly than files one after the other."""
 
 OFFLOADED_BATCH = 32
+# Share of one direction of PCIe at which mapped pages are copied: prompts of gpt-oss-120b at 134
+# and 246 tokens/s, 512 at a time, are 16 and 22 of 32 GB/s (r/LocalLLaMA 1mke7ef,
+# www.hardware-corner.net).
 _LINK_REACHED = 0.55
-"""Share of one direction of PCIe at which mapped pages are copied: prompts of gpt-oss-120b at 134
-and 246 tokens/s, 512 at a time, are 16 and 22 of 32 GB/s (r/LocalLLaMA 1mke7ef,
-www.hardware-corner.net)."""
 _USUAL_LINK = 64e9
+# FLOP/s of a processor on prompts: 2.3e12 on a Threadripper 3970X, 0.34e12 on an i7-7820HQ of four
+# cores (normiebench 52 and 42, Llama-3.1-8B in Q4_K_M).
 _PROCESSOR_FLOPS = {"desktop": 0.9e12, "workstation": 2.0e12, "server": 3.0e12, "stated": 1.4e12}
-"""FLOP a second of a processor on prompts: 2.3e12 on a Threadripper 3970X, 0.34e12 on an i7-7820HQ
-of four cores (normiebench 52 and 42, Llama-3.1-8B in Q4_K_M)."""
 _PROCESSOR_BAND = RateBand(0.45, 2.2)
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What one place holds of the decoder.
+    """Part of the decoder in one memory.
 
     Attributes:
-        dense, experts: bytes of weights, routed experts apart.
+        dense, experts: bytes of weights, without and of routed experts.
         cache: bytes of one sequence.
-        layers: how many.
-        expert_layers: of how many layers it holds the routed experts.
+        expert_layers: number of layers whose routed experts it holds.
     """
 
     dense: int
@@ -84,7 +74,7 @@ class Held:
 
 
 def part_decode_rate(load: Load, how: Arrangement) -> Rate | None:
-    """Tokens/s of one user; None for an unknown device, and for models that write no text."""
+    """Return tokens/s of one user; None for an unknown device or a model that writes no text."""
     facts = ModelFacts.of(load.profile, load.workload)
     if facts is None:
         return None
@@ -111,7 +101,7 @@ def part_decode_rate(load: Load, how: Arrangement) -> Rate | None:
 
 
 def part_prefill_rate(load: Load, how: Arrangement) -> Rate | None:
-    """Prompt tokens/s of one prompt likewise."""
+    """Return prompt tokens/s of one prompt; None for an unknown device or a model without text."""
     facts = ModelFacts.of(load.profile, load.workload)
     if facts is None:
         return None
@@ -120,6 +110,11 @@ def part_prefill_rate(load: Load, how: Arrangement) -> Rate | None:
         system_memory(load.machine),
         _host(load, how),
     )
+    # A prompt is computed on the first device. Weights in system memory are copied there once per
+    # batch of 32 tokens or more (`offload_op` of ggml-cuda.cu, ggml-vulkan.cpp and ggml-sycl.cpp,
+    # GGML_OP_OFFLOAD_MIN_BATCH), of experts only those that the batch uses
+    # (ggml_backend_sched_compute_splits, pull request 15346). The processor computes smaller
+    # batches, and all of them without a device.
     batch = min(facts.prompt, ubatch(load.workload))
     devices = list(_devices(load, how))
     if not devices or (batch < OFFLOADED_BATCH and (host.dense or host.experts)):
@@ -144,7 +139,6 @@ def _ends(band: RateBand) -> tuple[float, float, float]:
 
 
 def _is_short(load: Load, how: Arrangement) -> bool:
-    """Whether system memory is too small for what is left to it."""
     free = load.machine.free_ram_bytes
     return free is not None and load.host(how).total.likely > free
 
@@ -164,7 +158,6 @@ def _host_seconds(
 
 
 def _devices(load: Load, how: Arrangement) -> Iterator[tuple[Gpu, Held]]:
-    """Yield what each device holds, of those that hold something."""
     if not how.gpu_layers:
         return
     stages = shared_stages(load.layers, how.gpu_layers, how.split)
@@ -194,7 +187,7 @@ def _host(load: Load, how: Arrangement) -> Held:
 
 
 def _part(work: Work, held: Held, load: Load) -> Work:
-    """The work of a device's layers. Weights of drafts, which no step reads, count in none."""
+    # Weights of drafts, which no step reads, count in no device.
     facts, parts = work.facts, load.parts
     routed = parts.experts[-1]
     share = held.layers / load.layers
@@ -227,26 +220,25 @@ _STATED = RateBand(1.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class SystemMemory:
-    """What the modules of a machine deliver: as stated, else a band by the kind of machine.
-
-    Nominal bandwidth is channels x 8 bytes x transfers a second: two channels of DDR4-3200 are
-    51.2 GB/s, of DDR5-6000 96; eight of DDR4-3200 204.8; twelve of DDR5-4800 460.8 (JEDEC JESD79-4
-    and JESD79-5). Boards with two channels take four modules, 192 GB of DDR5 as a rule; boards for
-    workstations have four or eight channels, for servers eight or twelve.
+    """Bandwidth of a machine's memory modules: as stated, else a band by the kind of machine.
 
     Attributes:
-        kind: "stated", or the kind of machine that is assumed: "desktop", "workstation", "server".
+        kind: "stated", or the assumed kind of machine: "desktop", "workstation", "server".
         bytes_per_second: nominal, likely.
-        band: how far that of machines of the kind lies from it.
+        band: spread of machines of the kind around it.
     """
 
+    # Nominal bandwidth is channels x 8 bytes x transfers a second: two channels of DDR4-3200 are
+    # 51.2 GB/s, of DDR5-6000 96; eight of DDR4-3200 204.8; twelve of DDR5-4800 460.8 (JEDEC
+    # JESD79-4 and JESD79-5). Boards with two channels take four modules, 192 GB of DDR5 as a rule;
+    # boards for workstations have four or eight channels, for servers eight or twelve.
     kind: str
     bytes_per_second: float
     band: RateBand
 
     @property
     def note(self) -> Note:
-        """What a speed assumes of it, in words."""
+        """Note on the bandwidth that a speed assumes."""
         likely, low, high = (
             significant(self.bytes_per_second * factor / GB)
             for factor in (1.0, self.band.low, self.band.high)
@@ -256,6 +248,7 @@ class SystemMemory:
         return Note(f"ram_speed_{self.kind}", gb=likely, low=low, high=high)
 
 
+# Likely, low and high bytes a second; likely values are geometric means of the ends, rounded.
 _KINDS = {
     # DDR4-2666 to DDR5-6400 in two channels
     "desktop": (70 * GB, 42.7 * GB, 102.4 * GB),
@@ -264,11 +257,10 @@ _KINDS = {
     # eight channels of DDR4-3200 to twelve of DDR5-5600
     "server": (330 * GB, 204.8 * GB, 537.6 * GB),
 }
-"""Likely, low and high bytes a second; likely values are geometric means of the ends, rounded."""
 
 
 def system_memory(machine: Machine) -> SystemMemory:
-    """The system memory of a machine: what the request states of it, else that of its kind."""
+    """Return a machine's system memory: as stated, else as usual for its kind."""
     if machine.ram_bytes_per_second is not None:
         return SystemMemory("stated", machine.ram_bytes_per_second, _STATED)
     kind = _kind_of(machine)
@@ -277,7 +269,6 @@ def system_memory(machine: Machine) -> SystemMemory:
 
 
 def _kind_of(machine: Machine) -> str:
-    """By its devices and by how much memory there is."""
     professional = [gpu for gpu in machine.gpus if gpu.segment in ("datacenter", "workstation")]
     ram = machine.ram_bytes or 0
     on_boards = any(not gpu.form_factor.startswith("PCIe") for gpu in professional)

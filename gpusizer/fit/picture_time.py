@@ -1,19 +1,7 @@
-"""Seconds that a picture or a clip takes: what the steps of its denoiser compute, over the share of
-a card's 16-bit rate that published runs reach, or as long as a program takes to start them where
-that is longer (`data/picture_runs.csv`, `bench/pictures.py`).
+"""Seconds of a picture or clip: the denoiser's FLOP over a share of the card's 16-bit rate.
 
-A block of a transformer of width d multiplies each token by 4 d^2 weights of attention and by those
-of its MLP, two operations each, and compares all tokens with each other: 4 x tokens^2 x d.
-FLUX.1-dev at 1024 x 1024: 57 blocks, 4,608 tokens, 74.4 TFLOP. A UNet is counted tensor by tensor
-(`model/unet_levels.py`): SDXL at 1024 x 1024, 6.76 TFLOP. Modulation by time is left out, as are
-text encoders and the decoder, which the shares of whole pictures hold.
-
-PyTorch starts the kernels of one weight after the other: a small picture on a fast card takes as
-long as that does, whatever the card.
-
-GeForce cards add in 32 bits at half of the rate that their chips have as L40S or RTX A6000. Their
-shares are of the full rate, at which their runs of UNets agree with other cards; of transformers
-one source has a run on them, so that their band reaches to half of the rate.
+Published runs give the shares (`data/picture_runs.csv`, `bench/pictures.py`). PyTorch starts the
+kernels of one weight after the other: a small picture on a fast card takes as long as that.
 """
 
 from __future__ import annotations
@@ -32,75 +20,64 @@ from gpusizer.memory.engines.pipeline_steps import Canvas, canvas_of, latents_of
 from gpusizer.model.pipeline_shape import Denoiser, PipelineShape
 from gpusizer.speed import Rate
 
+# Quantizations whose pictures take as long: FP8 in the table's runs of BenchmarkFlux, NF4 in
+# "Exploring Quantization Backends in Diffusers" (huggingface.co/blog/diffusers-quantization), where
+# eight bits of bitsandbytes take longer.
 _AS_FAST_AS_BF16 = frozenset({"bf16", "fp8", "bnb-nf4", "bnb-nf4-dq"})
-"""Quantizations whose pictures take as long: FP8 in the table's runs of BenchmarkFlux, NF4 in
-"Exploring Quantization Backends in Diffusers" (huggingface.co/blog/diffusers-quantization), where
-eight bits of bitsandbytes take longer."""
+# For UNets, whose convolutions PyTorch multiplies as TF32 by default: 2.1 (Lambda's A10, A100 and
+# A6000, pictures in fours), 2.2 (diffusion-fast, SDXL on A100; SD.Next, RTX 4090) and 2.5 times as
+# long (ONNX Runtime, RTX 3060); the addresses are the table's. No such run of transformers is
+# known.
 _SLOWER_IN_32_BITS = 2.2
-"""For UNets, whose convolutions PyTorch multiplies as TF32 unasked: 2.1 (Lambda's A10, A100 and
-A6000, pictures in fours), 2.2 (diffusion-fast, SDXL on A100; SD.Next, RTX 4090) and 2.5 times as
-long (ONNX Runtime, RTX 3060); the addresses are the table's. Nobody has timed transformers so."""
+# Operations of all steps per pixel. A decoder of Stable Diffusion or FLUX takes 1e7 for each pixel,
+# and more time for each of them. If the steps take at most ten times as much, they do not determine
+# the time, as of SDXL in four (UNet 192 ms, decoder 228 ms on an A100:
+# huggingface.co/stabilityai/stable-diffusion-xl-1.0-tensorrt).
 _LEAST_PER_PIXEL = 1e8
-"""Operations of all steps. A decoder of Stable Diffusion or FLUX takes 1e7 for each pixel, and more
-time for each of them: where the steps are ten times as much at most, as of SDXL in four (UNet 192
-ms, decoder 228 ms on an A100: huggingface.co/stabilityai/stable-diffusion-xl-1.0-tensorrt), they
-do not tell the time."""
+# The least, in tenths, with which the band of other sources holds 80 % of a source's runs of each
+# kind (`python -m bench.pictures`).
 _MARGIN = 1.1
-"""The least, in tenths, with which the band of other sources holds 80 % of a source's runs of each
-kind (`python -m bench.pictures`)."""
 _TRANSFORMER = "dit"
+# Transformers reach a third less of the rate of faster cards: the table's runs on H100 next to
+# those on A100, L40S, L20 and H20, whose rates are 120 to 362 TFLOPS.
 _FAST_TFLOPS = 500.0
-"""Transformers reach a third less of the rate of faster cards: the table's runs on H100 next to
-those on A100, L40S, L20 and H20, whose rates are 120 to 362 TFLOPS."""
 
 
 @dataclass(frozen=True, slots=True)
 class PictureRun:
-    """A published run: one row of the table, of 16-bit weights without a cache of steps.
+    """A published run with 16-bit weights and without a cache of steps: one row of the table."""
 
-    Attributes:
-        gpu: slug of the catalogue.
-        gpu_tflops: its full dense 16-bit rate.
-        kind: of the denoiser, as `kind_of_denoiser` tells it.
-        tflop: of one step, guidance and all pictures included.
-        matrices: weights of the denoiser, None where the run is not for them.
-        seconds: of all steps, with encoders and decoder where the remark says whole pictures.
-        compiled: by torch.compile, TensorRT and the like.
-        hosted: the program that starts the kernels sets the pace, not the card: four pictures at
-            once, or kernels compiled, reach a share of the rate that is higher by a fifth or more.
-        source: whose run it is, with its address.
-    """
-
-    gpu: str
-    gpu_tflops: float
-    kind: str
-    tflop: float
-    matrices: int | None
+    gpu: str  # slug of the catalogue
+    gpu_tflops: float  # full dense 16-bit rate of the GPU
+    kind: str  # kind of the denoiser (`kind_of_denoiser`)
+    tflop: float  # of one step, guidance and all pictures included
+    matrices: int | None  # weights of the denoiser, None if the run is not used for starting times
     steps: int
-    seconds: float
-    compiled: bool
-    hosted: bool
-    source: str
+    seconds: float  # of all steps, with encoders and decoder if the remark says whole pictures
+    compiled: bool  # by torch.compile, TensorRT and the like
+    # Hosted: four pictures at once, or compiled kernels, reach a share higher by a fifth or more.
+    hosted: bool  # the program that starts the kernels sets the pace, not the card
+    source: str  # author of the run; `address` is where it was published
     address: str
 
     @property
     def share(self) -> float:
-        """Of the card's rate."""
+        """Fraction of the card's rate that the run reached."""
         return self.tflop * self.steps / self.seconds / self.gpu_tflops
 
     @property
     def start_seconds(self) -> float:
-        """To start what one weight takes part in."""
+        """Seconds to start the kernels of one weight."""
         return self.seconds / self.steps / (self.matrices or 1)
 
 
+# Least, likely and most.
 Band = tuple[float, float, float]
-"""Least, likely and most."""
 
 
 @cache
 def picture_runs() -> tuple[PictureRun, ...]:
-    """Every row of the table."""
+    """Return every row of the table."""
     rows = read_table(
         DATA_DIR / "picture_runs.csv",
         lambda row: row.record(
@@ -111,21 +88,21 @@ def picture_runs() -> tuple[PictureRun, ...]:
 
 
 def kind_of_denoiser(denoiser: Denoiser) -> str:
-    """Kinds that reach unlike shares: transformers, UNets, and those UNets that compare every
-    latent pixel with every other, as SD 1.5 does with 40 values each."""
+    """Return the kind of a denoiser; kinds reach different shares of a card's rate."""
     if not denoiser.channels:
         return _TRANSFORMER
+    # "fine_unet" attends between all latent pixels, as SD 1.5 does with 40 values each.
     return "unet" if denoiser.attention_level else "fine_unet"
 
 
 @dataclass(frozen=True, slots=True)
 class PictureSpeed:
-    """How fast runs of one kind were.
+    """Speed of published runs of one kind.
 
     Attributes:
         fastest_flops: rate of the fastest card in the runs; a faster one is surely no slower.
-        shares: of a card's rate.
-        start_seconds: to start what one weight takes part in.
+        shares: fractions of a card's rate.
+        start_seconds: seconds to start the kernels of one weight.
     """
 
     fastest_flops: float
@@ -133,8 +110,10 @@ class PictureSpeed:
     start_seconds: Band
 
     def seconds(self, flops: float, starts: int, full: float, most: float) -> Band:
-        """Seconds of so many operations, by those in a second of which shares are reached and those
-        beyond which nothing is computed; or to start so many kernels."""
+        """Return the seconds for `flops` operations and `starts` kernels, the longer of the two.
+
+        Shares are reached of `full` FLOP/s, and never more than `most` FLOP/s.
+        """
         computing = (flops / min(share * full, most) for share in reversed(self.shares))
         starting = (seconds * starts for seconds in self.start_seconds)
         least, likely, most_seconds = map(max, computing, starting)
@@ -142,7 +121,7 @@ class PictureSpeed:
 
 
 def picture_speed(runs: Iterable[PictureRun], kind: str, fast: bool) -> PictureSpeed | None:
-    """What runs say of a kind of denoiser, on fast cards or others; None where they are too few."""
+    """Return the speed of a kind of denoiser, on fast cards or others; None with too few runs."""
     known = list(runs)
     alike = [run for run in known if run.kind == kind and not run.hosted]
     if kind == _TRANSFORMER:
@@ -156,18 +135,17 @@ def picture_speed(runs: Iterable[PictureRun], kind: str, fast: bool) -> PictureS
 
 @cache
 def _speed(kind: str, fast: bool) -> PictureSpeed | None:
-    """What all published runs say."""
     return picture_speed(picture_runs(), kind, fast)
 
 
 def is_fast(tflops: float) -> bool:
-    """Whether a card computes more in a second than transformers keep busy as well as others."""
+    """Whether a card is too fast for transformers to reach the usual share of its rate."""
     return tflops > _FAST_TFLOPS
 
 
 def _band(runs: Sequence[PictureRun], figure: Callable[[PictureRun], float]) -> Band | None:
-    """The first and the last decile of runs and a margin; likely the median of sources, of what
-    PyTorch does uncompiled."""
+    # The first and the last decile of runs and a margin; likely is the median over the sources'
+    # medians of uncompiled runs.
     plain = [run for run in runs if not run.compiled]
     if len(runs) < 2 or not plain:
         return None
@@ -178,13 +156,16 @@ def _band(runs: Sequence[PictureRun], figure: Callable[[PictureRun], float]) -> 
 
 
 def step_flops(denoiser: Denoiser, shape: PipelineShape, canvas: Canvas) -> float | None:
-    """What one step of one picture or clip computes; None for a denoiser of unknown blocks."""
+    """Return the FLOP of one step of one picture or clip; None for a denoiser of unknown blocks."""
+    # Modulation by time, text encoders and the decoder are not counted; the shares of whole
+    # pictures include them.
     each = _unet_flops if denoiser.levels else _transformer_flops
     flops = each(denoiser, shape, canvas)
     return None if flops is None else flops * shape.guidance_batches * shape.passes
 
 
 def _unet_flops(unet: Denoiser, shape: PipelineShape, canvas: Canvas) -> float:
+    # Tensor by tensor (`model/unet_levels.py`): SDXL at 1024 x 1024, 6.76 TFLOP.
     rows, columns, _ = latents_of(shape, canvas)
     return sum(
         level.flops(-(-rows // 2**n) * -(-columns // 2**n), shape.text_tokens)
@@ -199,6 +180,9 @@ def _transformer_flops(denoiser: Denoiser, shape: PipelineShape, canvas: Canvas)
     tokens = tokens_of_picture(denoiser, shape, canvas)
     joint = denoiser.attention == "joint"
     own = tokens + text if joint else tokens
+    # A block of width d multiplies each token by 4 d^2 weights of attention and by those of its
+    # MLP, two operations each, and compares all tokens with each other: 4 x tokens^2 x d.
+    # FLUX.1-dev at 1024 x 1024: 57 blocks, 4,608 tokens, 74.4 TFLOP.
     linear = 2 * (4 + denoiser.mlp_matrices * denoiser.mlp_ratio) * width**2 * own
     attention = 4 * own**2 * width
     if not joint:
@@ -209,12 +193,12 @@ def _transformer_flops(denoiser: Denoiser, shape: PipelineShape, canvas: Canvas)
 
 @dataclass(frozen=True, slots=True)
 class PictureWork:
-    """What one picture or clip of a workload takes, on any card.
+    """Work of one picture or clip of a workload, on any card.
 
     Attributes:
         kind: of the denoiser.
-        flops: of all steps.
-        starts: weights that they multiply by, one after the other.
+        flops: FLOP of all steps.
+        starts: weights that the steps multiply by, in sequence.
     """
 
     kind: str
@@ -226,8 +210,11 @@ _PICTURES: ScopedCache[None, PictureWork | None] = ScopedCache()
 
 
 def picture_work(study: Study) -> PictureWork | None:
-    """What a picture takes; None for other models, where blocks or steps are not known, where the
-    decoder takes much of the time, and where components are fetched from system memory."""
+    """Return the work of a picture or clip, None if it does not determine the time.
+
+    None for other models, unknown blocks or steps, short runs in which the decoder takes much of
+    the time, and components in system memory.
+    """
     return _PICTURES.get(study.workload_scope, None, lambda: _picture_work(study))
 
 
@@ -250,9 +237,10 @@ def _picture_work(study: Study) -> PictureWork | None:
 
 
 def picture_seconds(study: Study, way: Way) -> Rate | None:
-    """Seconds that one picture or clip of the workload's size takes on one card; None also in
-    widths that nobody has timed, and on cards whose rate is not known or of vendors whose runs were
-    not found: of Apple's with other programs alone, of AMD's between 7 and 48 % of the rate.
+    """Return the seconds of one picture or clip on one card.
+
+    None also for widths without published runs, for cards of unknown rate and for vendors other
+    than NVIDIA.
     """
     work, rate = picture_work(study), way.gpu.fp16_flops if way.machine.gpus else None
     if work is None or rate is None or way.boards != 1 or not way.verdict.all_on_gpu:
@@ -262,8 +250,12 @@ def picture_seconds(study: Study, way: Way) -> Rate | None:
         flops *= _SLOWER_IN_32_BITS
     elif quant not in _AS_FAST_AS_BF16:
         return None
+    # GeForce cards add in 32 bits at half of the rate that their chips have as L40S or RTX A6000.
+    # Their shares are of the full rate, at which their runs of UNets agree with other cards.
     full = max(rate, way.gpu.fp16_tensor_fp16acc_flops or 0.0)
     speed = _speed(work.kind, is_fast(full / TERA))
+    # Runs on Apple's chips use other programs only; on AMD's they reach between 7 and 48 % of the
+    # rate.
     if speed is None or way.gpu.vendor != "NVIDIA":
         return None
     least, likely, _ = speed.seconds(flops, work.starts, full, rate)

@@ -12,12 +12,12 @@ from gpusizer.core.units import GB
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs.power import is_whole_computer
 
+# Connection of boards: none, a fabric of their own (NVLink, xGMI, …), the PCIe bus, a network.
 LinkKind = Literal["none", "fabric", "pcie", "network"]
-"""What joins boards: nothing, a fabric of their own (NVLink, xGMI, …), the PCIe bus, a network."""
 
+# Boards of one server unless a platform of the table has another number: only racks and the DGX-2
+# of 2018 take more.
 SERVER_BOARDS = 8
-"""Boards that one server holds where no platform of the table says otherwise: only racks and the
-DGX-2 of 2018 take more."""
 
 _KINDS = ("server", "workstation", "desktop", "baseboard", "rack", "cloud")
 _CONFIDENCE = ("high", "medium", "low")
@@ -25,22 +25,16 @@ _CONFIDENCE = ("high", "medium", "low")
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """One row of `data/platforms.csv`.
-
-    Attributes:
-        gpu: slug of the GPU it is built with.
-        boards: boards in one node, None where the source does not say.
-        bytes_per_second: of the interconnect, per board, both directions; None when unknown.
-        domain: boards that the interconnect joins, which in a rack are more than a node's.
-    """
+    """One row of `data/platforms.csv`."""
 
     name: str
     kind: str
-    gpu: str
-    boards: int | None
+    gpu: str  # slug of the GPU it is built with
+    boards: int | None  # boards in one node, None if unknown
     interconnect: str
+    # of the interconnect, per board, both directions; None when unknown
     bytes_per_second: int | None
-    domain: int | None
+    domain: int | None  # boards that the interconnect joins; a rack joins more than one node
     notes: str
     source: str
     confidence: str
@@ -48,7 +42,7 @@ class Platform:
 
 @dataclass(frozen=True, slots=True)
 class BoardLink:
-    """The link between the boards of a setup; `bytes_per_second` is per board, both directions."""
+    """Link between the boards of a setup; `bytes_per_second` is per board, both directions."""
 
     kind: LinkKind
     name: str
@@ -57,24 +51,17 @@ class BoardLink:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The machines that hold some number of boards of one kind.
+    """Machines that hold some number of boards of one kind."""
 
-    Attributes:
-        platform: name of the machine, None for any that has the slots.
-        nodes: how many of it.
-        per_node: boards in each, the last one perhaps fewer.
-        link: the slowest that all of them share.
-    """
-
-    platform: str | None
-    nodes: int
-    per_node: int
-    link: BoardLink
+    platform: str | None  # name of the machine, None for any with enough slots
+    nodes: int  # number of machines
+    per_node: int  # boards in each; the last one may hold fewer
+    link: BoardLink  # the slowest link that all boards share
 
 
 @cache
 def platforms() -> tuple[Platform, ...]:
-    """Every row of the table."""
+    """Return every row of the table."""
     return read_table(DATA_DIR / "platforms.csv", _platform)
 
 
@@ -93,10 +80,9 @@ def _platform(row: TableRow) -> Platform:
 
 @lru_cache(maxsize=1024)
 def _of(slug: str, form_factor: str) -> tuple[Platform, ...]:
-    """Machines of a GPU with a known number of boards, in order of kind and confidence.
-
-    Cloud machines count only where no other is known; never for PCIe boards, which fit any machine
-    with free slots."""
+    # Machines of a GPU with a known number of boards, in order of kind and confidence. Cloud
+    # machines count only if no other is known; never for PCIe boards, which fit any machine with
+    # free slots.
     candidates = [platform for platform in platforms() if platform.gpu == slug and platform.boards]
     owned = [platform for platform in candidates if platform.kind != "cloud"]
     chosen = owned or ([] if form_factor.startswith("PCIe") else candidates)
@@ -107,7 +93,7 @@ def _of(slug: str, form_factor: str) -> tuple[Platform, ...]:
 
 @lru_cache(maxsize=4096)  # visitors describe cards of their own
 def setup_of(gpu: Gpu, boards: int) -> Setup:
-    """The smallest known machine that holds so many boards, else several of the largest."""
+    """Return the smallest known machine that holds `boards`, else several of the largest."""
     if boards == 1:
         return Setup(None, 1, 1, BoardLink("none", "", None))
     machines = _of(gpu.slug, gpu.form_factor)
@@ -125,7 +111,7 @@ def setup_of(gpu: Gpu, boards: int) -> Setup:
     if nodes > 1:
         return Setup(None, nodes, per_node, _NETWORK)
     link = _pcie(gpu)
-    if gpu.fabric_joins(boards):  # what needs no special machine, such as an NVLink bridge
+    if gpu.fabric_joins(boards):  # an NVLink bridge and the like need no special machine
         link = BoardLink("fabric", gpu.interconnect, _whole(gpu.interconnect_bytes_per_second))
     return Setup(None, nodes, per_node, link)
 
@@ -152,7 +138,7 @@ def _pcie(gpu: Gpu) -> BoardLink:
 
 
 def _slots(gpu: Gpu, boards: int) -> int:
-    """Boards that one machine is assumed to hold where no row of the table describes it."""
+    # An assumption, as no row of the table describes such a machine.
     if is_whole_computer(gpu):
         return 1
     return min(boards, SERVER_BOARDS)

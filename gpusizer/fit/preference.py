@@ -1,22 +1,21 @@
-"""Preference: which of several ways to run a model is the better one, in an order one can read.
+"""Preference: the order in which ways to run a model are compared.
 
     fits        all of the model on the devices, then a part in system memory, then from the disk
-    loss        no more than the reader's `max_loss`; where nothing else fits, the least
+    loss        no more than `max_loss`; if nothing else fits, the least
     surely      fits at the high end of every band, then at the likely values
-    usual       a quantization to choose unasked, under the engine that people run it with, which is
-                one for servers where more than four ask at once
+    usual       a quantization to choose unasked, under its usual engine; an engine for servers if
+                more than four users ask at once
     precision   for many users, and on several cards with FP4 units: no last resort, then within
-                one server, then what the card serves in
+                one server, then what servers use on the card
     boards      the fewest
     room        for one person a tenth of each device is left free
     speed       as fast as one reads in comfort, then by steps of a quarter
     engine      llama.cpp's family for one person at home, none of it on a server's module
     ready       what a command starts, then what a tool makes first, then what another published
-    faithful    the more faithful quantization; where a part stays in system memory, the fewest bits
+    faithful    the more faithful quantization; if a part is in system memory, the fewest bits
 
-What comes first decides; what comes later breaks ties. Rankings, named GPUs, comparisons, machines
-with several cards, remedies and plans choose by it, so that they agree about a card.
-docs/recommendation.md says why.
+An earlier criterion decides, a later one breaks ties. Rankings, named GPUs, comparisons, rigs,
+remedies and plans all choose by it and therefore agree. docs/recommendation.md gives reasons.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ from gpusizer.speed.classes import SERVING
 
 
 class _Search:
-    """The best way so far, and which options cannot be better."""
+    """The best way found so far, and a test for options that cannot be better."""
 
     def __init__(self, study: Study) -> None:
         self.study = study
@@ -58,28 +57,28 @@ class _Search:
         self.machine = _NO_MACHINE
 
     def on(self, machine: Machine) -> None:
-        """Go on with another machine."""
+        """Continue with another machine."""
         self.as_fast.clear()
         self.machine = machine
 
     def passed_over(self, option: QuantOption) -> bool:
-        """Whether an option cannot be better than the best way so far: at best it takes a later
-        place, or it loses more than may be lost, or it is as fast as a more faithful one on the
-        same boards that only lacks speed. Nor are more boards weighed for engines that are made
-        for fewer users than ask."""
+        """Whether an option cannot be better than the best way so far."""
         if self.key is None or not self.key.holds:
             return False
+        # More boards are not tried for engines that are made for fewer users.
         if self.machine.boards > self.key.boards and is_for_fewer(self.study, option.engine):
             return True
         if least_standing(self.study, self.machine, option) >= self.key:
             return True
         if not self.key.stands:
             return False
+        # It may lose too much, or be as fast as a more faithful one on the same boards that lacks
+        # only speed.
         too_much = self.study.known_loss_rank(option) > self.most
         return too_much or _kind(option.engine, option.quant) in self.as_fast
 
     def consider(self, way: Way) -> Standing:
-        """Take a way where it is better, and return the standing of the best."""
+        """Take a way if it is better, and return the standing of the best."""
         other = standing(self.study, way, self.key)
         if self.key is None or other < self.key:
             self.best, self.key = way, other
@@ -92,13 +91,15 @@ _NO_MACHINE = Machine((), None, CPU)
 
 
 def _kind(engine: Engine, quant: Quant) -> tuple[str, float, str]:
-    """Ways of one engine, width and unit that multiplies it are as fast as each other."""
+    # Ways with the same engine, bits and unit that multiplies them have the same speed.
     return engine.slug, quant.bits, quant.needs
 
 
 def choose(study: Study, machines: Iterable[Machine], *, whole: bool = False) -> Way | None:
-    """The best way on any of the machines, which come with the fewest boards first; None where no
-    engine runs the model there. `whole` asks for all of the model on the devices.
+    """Return the best way on any of the machines, None if no engine runs the model there.
+
+    `machines` are ordered by boards, fewest first. `whole` requires all of the model on the
+    devices.
     """
     search, every = _Search(study), tuple(machines)
     for usual in (True, False):
@@ -116,17 +117,16 @@ def choose(study: Study, machines: Iterable[Machine], *, whole: bool = False) ->
 
 
 def best_way(study: Study, machine: Machine) -> Way:
-    """The best way on one machine; where no engine runs the model there, a way that says why."""
+    """Return the best way on a machine, or one with reasons if no engine runs the model."""
     return choose(study, [machine]) or not_supported(study, machine)
 
 
 def one_for_all(study: Study, own: Sequence[Way]) -> QuantPair | None:
-    """The best quantization that all machines take, the one that stands best where it stands worst,
-    so that their speeds compare cards; None where their own choices agree already. A machine on
-    which no quantization runs at all has no say.
+    """Return the quantization that is best on the machine it suits least, for comparable speeds.
 
-    `own` is the preferred way on each machine.
+    `own` is the preferred way on each machine. None if these use the same quantization already.
     """
+    # A machine without any running quantization is left out.
     running = [way for way in own if way.verdict.runs]
     if len({(way.estimate.quant, way.estimate.native) for way in running}) < 2:
         return None
@@ -137,7 +137,7 @@ def one_for_all(study: Study, own: Sequence[Way]) -> QuantPair | None:
 def _worst_standing(
     study: Study, pair: QuantPair, machines: Sequence[Machine]
 ) -> tuple[bool, tuple[float, ...]]:
-    """Whether a machine does not run it, and the worst of each part of its standing."""
+    # Unsupported anywhere is worst, then the worst of each criterion over all machines.
     ways = [best_way(study.among([pair]), machine) for machine in machines]
     worst = zip(*(standing(study, way) for way in ways), strict=True)
     return not all(way.verdict.runs for way in ways), tuple(map(max, worst))
@@ -145,14 +145,13 @@ def _worst_standing(
 
 @lru_cache(maxsize=4096)  # visitors describe cards of their own
 def _machine_of(gpu: Gpu, boards: int) -> Machine:
-    """The machine of so many boards, made once for all models."""
     return Machine.of(gpu, boards)
 
 
 def best_on_boards(study: Study, gpu: Gpu, counts: Sequence[int] | None = None) -> Way | None:
-    """The best way with all of the model on boards of one kind, None where none holds it.
+    """Return the best way with all of the model on boards of one kind, None if none holds it.
 
-    `counts` are the numbers of boards to try, smallest first; None for those that one plans with.
+    `counts` are the numbers of boards to try, smallest first; None for `board_counts`.
     """
     machines = (_machine_of(gpu, boards) for boards in counts or board_counts(gpu))
     best = choose(study, machines, whole=True)
@@ -160,8 +159,10 @@ def best_on_boards(study: Study, gpu: Gpu, counts: Sequence[int] | None = None) 
 
 
 def fastest_on_boards(study: Study, gpu: Gpu, counts: Sequence[int]) -> Way | None:
-    """The fastest usual way with all of the model on boards of one kind that surely fits within
-    what may be lost; None where there is none, or no speed is known."""
+    """Return the fastest usual way on boards of one kind that surely fits within `max_loss`.
+
+    None without such a way, or if its speed is unknown.
+    """
     found: list[tuple[bool, float, Way]] = []
     for machine in (_machine_of(gpu, boards) for boards in counts):
 
@@ -177,11 +178,12 @@ def fastest_on_boards(study: Study, gpu: Gpu, counts: Sequence[int]) -> Way | No
 
 
 def ways_for_a_load(study: Study, gpu: Gpu, counts: Sequence[int]) -> list[Way]:
-    """The ways on any of these numbers of boards between which only a load decides: usual ones that
-    surely fit within what may be lost, of each engine, width and unit that multiplies it the first
-    of the table. Engines made for one user are weighed where no server's runs the model on any of
-    them. The best way on each number alone where there are none, and none where nothing fits.
+    """Return the ways on `counts` boards between which only a load decides.
+
+    These are usual ways that surely fit within `max_loss`, the first of each engine, bits and unit.
+    Without any, the best way on each number of boards.
     """
+    # Engines made for one user are compared only if no engine for servers runs the model.
     for for_servers in (True, False):
         found = [w for n in counts for w in _for_a_load(study, _machine_of(gpu, n), for_servers)]
         if found:
@@ -191,7 +193,6 @@ def ways_for_a_load(study: Study, gpu: Gpu, counts: Sequence[int]) -> list[Way]:
 
 
 def _for_a_load(study: Study, machine: Machine, for_servers: bool) -> Iterable[Way]:
-    """The first usual way of each kind that surely fits, under engines for servers or others."""
     found: dict[tuple[str, float, str], Way] = {}
 
     def passed_over(option: QuantOption) -> bool:
@@ -206,8 +207,7 @@ def _for_a_load(study: Study, machine: Machine, for_servers: bool) -> Iterable[W
 def _sure_ways(
     study: Study, machine: Machine, passed_over: Callable[[QuantOption], bool]
 ) -> Iterator[Way]:
-    """Yield the usual ways with all of the model on the devices that surely fit within what may be
-    lost."""
+    # They fit at the high end of every band and within `max_loss`.
     for way in ways(study, machine, usual=True, whole=True, passed_over=passed_over):
         if way.verdict is Verdict.FITS and not beyond(study, way):
             yield way

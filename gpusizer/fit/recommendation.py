@@ -1,6 +1,6 @@
-"""The recommendation: who asks, six conditions in their order of weight, then value.
+"""Recommendation: the audience, six conditions in order of weight, then value.
 
-    audience   offered to who asks (`gpusizer/fit/audience.toml`), then what may stand beside that
+    audience   offered to it (`gpusizer/fit/audience.toml`), then possible alternatives
     room       surely fits, with at least a tenth of each card to spare
     support    the vendor's software has not left the architecture behind
     evidence   such cards were measured; the low end of the band is near, and as fast as asked for
@@ -8,10 +8,10 @@
     speed      tokens/s for each user as asked for, or as fast as one reads
     computer   goes into one ordinary computer, is one, or is rented with one
     value      US dollars for an hour of work, rented or owned, whichever is less, for each token
-               a second at the low end; for pictures, where the time is known, those for a thousand
+               a second at the low end; for pictures, if the time is known, dollars for a thousand
 
-A card that misses an earlier condition comes after all that meet it, however cheap it is. Nothing
-is weighed against anything else. docs/recommendation.md says what each stands on.
+A card that misses an earlier condition comes after all that meet it, however cheap it is.
+Conditions are not weighed against each other. docs/recommendation.md gives their sources.
 """
 
 from __future__ import annotations
@@ -42,54 +42,43 @@ from gpusizer.gpus.on_offer import (
     why_not_on_offer,
 )
 
+# A way that suits one person, as far as rules say.
 SUITS_ONE = Suitability()
-"""A way that suits one person, as far as rules tell."""
+# Slots of an ATX board (ATX specification 2.2): cards that take more of them need a server, whose
+# price is not that of the cards.
 ATX_SLOTS = 7
-"""Slots of an ATX board (ATX specification 2.2): cards that take more of them need a server, whose
-price is not that of the cards."""
 _USUAL_SLOTS = 2
 
 
+# An unknown condition ranks between met and missed.
 _PLACES = {True: 0.0, None: 1.0, False: 2.0}
-"""What is unknown lies between met and missed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions(ABC):
-    """Facts that a recommendation goes by, to serve or to train: who asks, conditions, then value.
-
-    Attributes:
-        room: surely fits with SPARE_SHARE to spare; a server's engine leaves that free itself.
-        today: the day by which a price is old.
-        tokens_per_second: of each user, or of a training; None when unknown.
-        enough: tokens/s asked for.
-        value_usd: US dollars by which those that meet the same conditions are ordered.
-        rent_usd: rent of an hour, or of a training; None when unknown.
-        users: how many share it.
-        suitability: how it suits who asks.
-    """
+    """Facts for a recommendation to serve or to train: audience, conditions, then value."""
 
     gpu: Gpu
     boards: int
     verdict: Verdict
-    room: bool
-    today: date
-    tokens_per_second: float | None
-    enough: float
-    value_usd: float | None
-    rent_usd: float | None
-    users: int = 1
+    room: bool  # surely fits with SPARE_SHARE to spare; a server's engine leaves that free itself
+    today: date  # day to which prices are compared
+    tokens_per_second: float | None  # of each user, or of a training; None if unknown
+    enough: float  # requested tokens/s
+    value_usd: float | None  # US dollars that order ways with equal conditions
+    rent_usd: float | None  # rent of an hour, or of a training; None if unknown
+    users: int = 1  # number of users who share it
     suitability: Suitability = SUITS_ONE
 
     @property
     @abstractmethod
     def evident(self) -> bool:
-        """Whether measurements stand behind the speed, as far as they are asked for."""
+        """Whether measurements support the speed, if a speed matters."""
 
     @property
     @abstractmethod
     def at_work(self) -> tuple[bool | None, ...]:
-        """The conditions between offer and computer, in order; None where it is unknown."""
+        """The conditions between offer and computer, in order; None for an unknown one."""
 
     @property
     @abstractmethod
@@ -98,33 +87,32 @@ class Conditions(ABC):
 
     @property
     def ended_support(self) -> EndedSupport | None:
-        """The release of its software that left it behind, None while supported."""
+        """The last software release for the architecture, None while it is supported."""
         return ended_support(self.gpu)
 
     @property
     def not_on_offer(self) -> str:
-        """Why it is neither sold nor commonly rented out today, "" where it is."""
+        """Why it is neither sold nor commonly rented out today, "" if it is."""
         return why_not_on_offer(self.gpu, self.today)
 
     @property
     def computer(self) -> str:
-        """Nothing where one computer takes the boards or they are rented with one, else why not."""
+        """Why no single computer takes the boards, "" if one does or is rented with them."""
         return computer_of(self.gpu, self.boards)
 
     @property
     def fast_enough(self) -> bool | None:
-        """Whether it does as many tokens/s as asked for; None when the speed is unknown."""
+        """Whether it is as fast as requested; None if the speed is unknown."""
         return None if self.tokens_per_second is None else self.tokens_per_second >= self.enough
 
     @property
     def stands_beside(self) -> bool:
-        """Whether who asks may be shown it beside the first place."""
+        """Whether it may be shown as an alternative to the first place."""
         rule = self.suitability.kept_back
         return rule is None or rule.beside
 
     @property
     def key(self) -> tuple[float, ...]:
-        """Sort key, least for the best."""
         is_kept_back = self.suitability.kept_back is not None
         supported, offered = self.ended_support is None, not self.not_on_offer
         missed = (not self.room, not supported, not self.evident, not offered)
@@ -138,29 +126,28 @@ class Conditions(ABC):
         )
 
     def is_possible(self) -> bool:
-        """Whether it may be an alternative: it surely fits, its software lives on, and it may stand
-        beside the first place."""
+        """Whether it may be an alternative: it surely fits and has software support."""
         is_sure = self.verdict is Verdict.FITS
         return is_sure and self.ended_support is None and self.stands_beside
 
     def missed(self) -> tuple[Note, ...]:
-        """Why it is not offered to who asks, then the conditions that it misses."""
+        """Return why it is not offered to the audience, then the conditions that it misses."""
         rule = self.suitability.kept_back
         why = () if rule is None else (Note(f"why_audience_{rule.code}"),)
         return *why, *self._missed()
 
     @property
     def meets_conditions(self) -> bool:
-        """Whether it meets every condition but the audience's."""
+        """Whether it meets every condition except the audience's."""
         return not any(self._missed())
 
     @property
     def recommendable(self) -> bool:
-        """Whether it misses nothing that is known."""
+        """Whether it misses no condition that is known."""
         return not self.missed()
 
     def notes(self) -> tuple[Note, ...]:
-        """The conditions that it misses, or a note that it meets them all; then its cost."""
+        """Return the missed conditions, or a note that all are met; then the cost."""
         met = Note("why_recommended_but_speed" if None in self.at_work else "why_recommended")
         return *(self.missed() or (met,)), self.cost_note
 
@@ -182,23 +169,16 @@ class Conditions(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score(Conditions):
-    """Facts that a recommendation to serve goes by, with the cost of an hour.
+    """Facts for a recommendation to serve, with the cost of an hour."""
 
-    Attributes:
-        usd_per_hour: by a rent or a price of today, None when neither is known.
-        rented: whether that is a rent.
-        usd_per_thousand_pictures: what these cost so, None where none are drawn.
-        evidence: what stands behind the speed, None where it is unknown or none is asked for.
-    """
-
-    usd_per_hour: float | None
-    rented: bool
-    usd_per_thousand_pictures: float | None
-    evidence: SpeedEvidence | None
+    usd_per_hour: float | None  # today's rent or cost of owning, None if neither is known
+    rented: bool  # whether `usd_per_hour` is a rent
+    usd_per_thousand_pictures: float | None  # None for models that draw none
+    evidence: SpeedEvidence | None  # None if the speed is unknown or irrelevant
 
     @property
     def evident(self) -> bool:
-        """Whether such cards were measured, and even the low end is as fast as was asked for."""
+        """Whether such cards were measured, and even the low end is as fast as requested."""
         return self.evidence is None or self.evidence.holds
 
     @property
@@ -217,7 +197,7 @@ class Score(Conditions):
 
     @property
     def cost_note(self) -> Note:
-        """The cost of an hour, or of a thousand pictures."""
+        """Note on the cost of an hour, or of a thousand pictures."""
         if self.usd_per_hour is None:
             return Note("why_cost_unknown")
         kind = "rented" if self.rented else "owned"
@@ -234,7 +214,7 @@ def score_of(
     evidence: SpeedEvidence | None = None,
     suitability: Suitability = SUITS_ONE,
 ) -> Score:
-    """The score of one way to run a model on boards of one GPU."""
+    """Build the score of one way to run a model on boards of one GPU."""
     usd_per_hour, rented = firm_usd_per_hour(way.gpu, costs)
     of_pictures, value = costs.of_thousand_pictures(usd_per_hour), usd_per_hour
     if of_pictures is not None:
@@ -263,14 +243,14 @@ def score_of(
 
 
 def firm_usd_per_hour(gpu: Gpu, costs: PlanCosts) -> tuple[float | None, bool]:
-    """US dollars for an hour of work, and whether rented: the lesser of the rent and, by a price of
-    today, of owning; None where neither is known.
+    """Return US dollars for an hour of work, and whether that is a rent.
 
-    Modules of servers are rented only: the price of a module leaves out its server. So are more
-    cards than a computer that one builds takes, where somebody rents them out.
+    The lower one of rent and owning at today's price; None if neither is known.
     """
     rent = costs.rent_usd_per_hour
     is_firm = costs.buy_is_own or firm_price(gpu, costs.today) is not None
+    # Modules of servers are rented only: their price leaves out the server. So are more cards than
+    # a self-built computer takes, if a provider rents them out.
     owned = costs.owned_usd_per_hour if is_sold_alone(gpu) and is_firm else None
     needs_server = bool(bought_computer(gpu, costs.boards)) and is_rented(gpu)
     if owned is not None and (rent is None or (owned < rent and not needs_server)):
@@ -279,22 +259,22 @@ def firm_usd_per_hour(gpu: Gpu, costs: PlanCosts) -> tuple[float | None, bool]:
 
 
 def is_sold_alone(gpu: Gpu) -> bool:
-    """Whether the price of a board is all one pays: a card for a slot, or a whole computer."""
+    """Whether a board's price is the whole price: a card for a slot, or a computer."""
     return is_card(gpu) or is_whole_computer(gpu)
 
 
 def can_be_bought(gpu: Gpu, boards: int, today: date) -> bool:
-    """Whether so many boards are for sale today, for one computer that one builds or buys."""
+    """Whether `boards` are for sale today for one self-built or bought computer."""
     return is_sold(gpu, today) and is_sold_alone(gpu) and not bought_computer(gpu, boards)
 
 
 def can_be_rented(gpu: Gpu, boards: int) -> bool:
-    """Whether several providers rent the board out, and one server takes so many."""
+    """Whether several providers rent the board out, and one server takes `boards` of it."""
     return is_rented(gpu) and boards <= SERVER_BOARDS
 
 
 def bought_computer(gpu: Gpu, boards: int) -> str:
-    """Nothing where one computer that one builds or buys takes the boards, else why not."""
+    """Return why no self-built or bought computer takes the boards, "" if one does."""
     if gpu.segment == "embedded":
         return "module"
     slots = (gpu.slots or _USUAL_SLOTS) * boards if is_card(gpu) else 0
@@ -302,6 +282,6 @@ def bought_computer(gpu: Gpu, boards: int) -> str:
 
 
 def computer_of(gpu: Gpu, boards: int) -> str:
-    """Nothing where one computer takes the boards or they are rented with one, else why not."""
+    """Return why no single computer takes the boards, "" if one does or is rented with them."""
     reason = bought_computer(gpu, boards)
     return "" if reason == "several" and can_be_rented(gpu, boards) else reason

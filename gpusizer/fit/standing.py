@@ -1,4 +1,4 @@
-"""Standing: what a way to run a model is preferred by, in the order of `preference.py`."""
+"""Standing: the criteria by which a way is preferred, in the order of `preference.py`."""
 
 from __future__ import annotations
 
@@ -26,61 +26,44 @@ from gpusizer.memory.readiness import readiness
 from gpusizer.quality.quality import LossWord
 from gpusizer.speed.classes import SERVING
 
+# Share of each device to spare at the likely values: longer prompts, a desktop, updates.
 SPARE_SHARE = 0.1
-"""Share of each device to spare at the likely values: longer prompts, a desktop, updates."""
 
+# Speeds below comfort count in steps of this factor: predictions cannot distinguish closer ones.
 _STEP = 1.25
-"""Speeds below comfort count in steps of this factor: predictions do not tell closer ones apart."""
 _AT_HOME = frozenset({"consumer", "apple", "soc"})
+# Losses up to this word count as equal: no benchmark distinguishes files whose perplexity rises by
+# less than 6 % (docs/quality.md), and the table orders them by closeness to the original.
 _ALIKE = LossWord.VERY_SMALL.rank
-"""Up to this word losses count as one: no benchmark tells files apart whose perplexity rises by
-less than 6 % (docs/quality.md), and which of them is nearer to the original is in the table."""
 
 
 class Standing(NamedTuple):
-    """What a way is preferred by, in order; the least is the best.
+    """Sort key of a way, in order of weight; the least is the best."""
 
-    Attributes:
-        memory: 0 where all of it is on devices, else the place of the verdict.
-        beyond: rank of a loss above `max_loss`, 0 within it.
-        verdict: its place: surely fits before tight.
-        unusual: nobody's first choice, or under an engine that is not, or that is made for fewer.
-        short_bytes: what is missing where it does not fit.
-        last_resort: for many users, a precision that is taken where nothing better fits.
-        several: for many users, more boards than one server takes.
-        precision: for many users, how far it is from what the card serves in (`audience.toml`).
-        cramped: for one person, a tenth of each device is not left.
-        slow: steps below a comfortable speed.
-        misplaced: for one person, an engine for servers at home, or one for homes in a server.
-        unready: how far it is from running (`memory/readiness.py`).
-        lossy: rank of the loss, of narrow bits where they are read from system memory.
-        order: place in the table of quantizations.
-    """
-
-    memory: int
-    beyond: int
-    verdict: int
-    unusual: bool
-    short_bytes: int
-    last_resort: bool
-    several: bool
-    precision: int
+    memory: int  # 0 if all of it is on devices, else the place of the verdict
+    beyond: int  # rank of a loss above `max_loss`, 0 within it
+    verdict: int  # its place: surely fits before tight
+    unusual: bool  # an unusual quantization or engine, or an engine that is made for fewer users
+    short_bytes: int  # bytes that are missing if it does not fit
+    last_resort: bool  # for many users, a precision that is taken only if nothing better fits
+    several: bool  # for many users, more boards than one server takes
+    precision: int  # for many users, distance from what servers use on the card (`audience.toml`)
     boards: int
-    cramped: bool
-    slow: int
-    misplaced: bool
-    unready: int
-    lossy: float
-    order: int
+    cramped: bool  # for one person, less than a tenth of each device is left
+    slow: int  # steps below a comfortable speed
+    misplaced: bool  # for one person, an engine for servers at home, or one for homes in a server
+    unready: int  # distance from running (`memory/readiness.py`)
+    lossy: float  # rank of the loss; bits if they are read from system memory
+    order: int  # place in the table of quantizations
 
     @property
     def holds(self) -> bool:
-        """Whether it surely fits within what may be lost."""
+        """Whether it surely fits within `max_loss`."""
         return not (self.verdict or self.beyond)
 
     @property
     def stands(self) -> bool:
-        """Whether it is within what is asked for, so that more boards are not worth a thought."""
+        """Whether it meets the demands, so that more boards cannot be better."""
         return self.holds and not (self.unusual or self.last_resort or self.precision)
 
     @property
@@ -91,15 +74,12 @@ class Standing(NamedTuple):
 
     @property
     def wants_nothing(self) -> bool:
-        """Whether nothing later in the table could be better on the same boards."""
+        """Whether no later quantization could be better on the same boards."""
         return self.serves_well and not self.slow
 
 
 def standing(study: Study, way: Way, rival: Standing | None = None) -> Standing:
-    """What a way to run the model of a study is preferred by.
-
-    The speed is left out, as 0, where everything before it decides for the rival already.
-    """
+    """Return the standing of a way; its speed is 0 if `rival` is better already."""
     estimate, verdict = way.estimate, way.verdict
     recipe = QuantOption(estimate.quant, estimate.native, estimate.engine, way.is_usual)
     known = suits(study, way.machine, recipe)
@@ -116,6 +96,7 @@ def standing(study: Study, way: Way, rival: Standing | None = None) -> Standing:
         way.machine.boards,
         verdict is Verdict.FITS and not has_room(way, for_many=for_many),
     )
+    # A speed takes long to compute, so it is left out if earlier criteria decide.
     decided = not on_gpu or (rival is not None and until_speed > rival[: len(until_speed)])
     return Standing(
         *until_speed,
@@ -128,23 +109,21 @@ def standing(study: Study, way: Way, rival: Standing | None = None) -> Standing:
 
 
 def least_standing(study: Study, machine: Machine, option: QuantOption) -> tuple[float, ...]:
-    """The standing of an option that surely fits, with room, speed enough and no loss: the least
-    that it may have on the machine."""
+    """Return the best standing that an option may have on a machine."""
+    # It surely fits, with room, enough speed and no loss.
     known, boards = suits(study, machine, option), machine.boards
     until_speed = (0, 0, 0, known.unusual, 0, *known.precision, boards, False)
     return *until_speed, 0, known.misplaced, 0, _ALIKE, option.quant.order
 
 
 class _Precision(NamedTuple):
-    """How far a precision is from what boards serve in (`Standing`); the least is the best."""
-
     last_resort: bool
     several: bool
     place: int
 
 
 class Suits(NamedTuple):
-    """How an option suits the boards of a machine and who asks, as of `Standing`."""
+    """Suitability of an option for a machine's boards and the audience, as in `Standing`."""
 
     unusual: bool
     precision: _Precision
@@ -155,7 +134,7 @@ _SUITS: ScopedCache[tuple[object, ...], Suits] = ScopedCache()
 
 
 def suits(study: Study, machine: Machine, option: QuantOption) -> Suits:
-    """How an option suits a machine, found once for all boards that it suits alike."""
+    """Return how an option suits a machine; cached for machines that are alike in this."""
     quant, engine = option.quant, option.engine
     key = (quant.slug, option.native, engine.slug, option.is_usual, *_kind_of(machine))
     return _SUITS.get(
@@ -170,7 +149,6 @@ def suits(study: Study, machine: Machine, option: QuantOption) -> Suits:
 
 
 def _kind_of(machine: Machine) -> tuple[object, ...]:
-    """What decides how an option suits the boards of a machine."""
     if not machine.gpus:
         return ()
     gpu, boards = machine.gpu, machine.boards
@@ -181,7 +159,7 @@ _UNREADINESS: ScopedCache[tuple[str, bool, str], int] = ScopedCache()
 
 
 def unreadiness(study: Study, way: Way) -> int:
-    """How far a way is from running, 0 where one command starts it."""
+    """Return the distance of a way from running, 0 if one command starts it."""
     estimate = way.estimate
     quant, native, engine = estimate.quant, estimate.native, estimate.engine
     return _UNREADINESS.get(
@@ -192,31 +170,30 @@ def unreadiness(study: Study, way: Way) -> int:
 
 
 def suitability_of(study: Study, way: Way) -> Suitability:
-    """How a way suits who asks."""
+    """Return the suitability of a way for the study's audience."""
     for_many = audience_of(study) == "many"
     to_be_made = for_many and unreadiness(study, way) > 0
     return Suitability(not_offered(study, way.gpu, way.boards), for_many, to_be_made)
 
 
 def _is_out_of_place(study: Study, machine: Machine, engine: Engine) -> bool:
-    """Whether an engine for servers runs for one person at home, where guides take llama.cpp's
-    family; or one of that family on a server's module, for which no published recipe takes it."""
     gpus, serves = machine.gpus, engine.abilities.speed_family == SERVING
     if study.profile.pipeline is not None or not gpus or audience_of(study) == "many":
         return False
+    # Guides use llama.cpp's family at home; no published recipe uses it on a server's module.
     at_home = gpus[0].segment in _AT_HOME
     is_module = gpus[0].is_for_servers and not is_card(gpus[0])
     return at_home if serves else is_module
 
 
 def has_room(way: Way, *, for_many: bool) -> bool:
-    """Whether a tenth of each device is left; for many users an engine for servers leaves it."""
+    """Whether a tenth of each device is left free."""
+    # For many users an engine for servers leaves it itself.
     return for_many or way.spare_share >= SPARE_SHARE
 
 
 def _precision(study: Study, machine: Machine, quant: Quant, *, native: bool) -> _Precision:
-    """How far a precision on the boards of a machine is from what they serve in; for one person
-    only whether it is a last resort, of a checkpoint."""
+    # For one person only a last resort counts, of a checkpoint.
     is_many, place = audience_of(study) == "many", 0
     if machine.gpus and (is_many or _share_four_bits(machine)):
         place = precision_place(quant, machine.gpu, native=native)
@@ -225,23 +202,21 @@ def _precision(study: Study, machine: Machine, quant: Quant, *, native: bool) ->
 
 
 def _share_four_bits(machine: Machine) -> bool:
-    """Whether several cards of a workstation multiply four bits, which engines for servers use on
-    all of them at once, and llama.cpp on none."""
+    # Engines for servers use all cards of a workstation at once for four bits, llama.cpp none.
     several = machine.gpu.segment == "workstation" and machine.boards > 1
     return several and "fp4" in runnable(machine.gpu.kernel_class).multiplied
 
 
 def is_for_fewer(study: Study, engine: Engine) -> bool:
-    """Whether an engine is made for one user and a few beside, and there are more."""
+    """Whether an engine is made for one or a few users, and there are more."""
     return audience_of(study) == "many" and engine.abilities.speed_family != SERVING
 
 
 def beyond(study: Study, way: Way) -> bool:
-    """Whether a way loses more than the most that is asked for."""
+    """Whether a way loses more than `max_loss`."""
     return study.loss_rank(way.estimate) > study.demands.most_rank
 
 
 def _steps_below_comfort(study: Study, way: Way) -> int:
-    """Steps below a comfortable speed, 0 where the speed is enough or unknown."""
     speed, enough = user_speed(study, way), study.demands.comfortable
     return 0 if speed is None or speed >= enough else ceil(log(enough / speed, _STEP))

@@ -1,4 +1,4 @@
-"""Study: a model and a workload, looked at once for every question about them."""
+"""Study: a model and a workload, with everything that questions about them compute once."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from gpusizer.memory.weight_sizes import WeightSizes, all_weight_sizes, weight_s
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 
+# A quantization, and whether it is the checkpoint as stored.
 QuantPair = tuple[Quant, bool]
-"""A quantization, and whether it is the checkpoint as stored."""
 
-# What llama.cpp's converter makes of a checkpoint: plain widths, and released MXFP4 beside 16 bits.
+# Conversion of a checkpoint by llama.cpp: plain widths, and released MXFP4 next to 16 bits.
 _CONVERTED = {"fp32": "gguf-f32", "bf16": "gguf-f16", "mxfp4": "gguf-f16"}
 
 
@@ -47,7 +47,7 @@ class QuantOption(NamedTuple):
 
     Attributes:
         is_usual: the quantization is one to choose unasked, under the first engine that runs it.
-        least_bytes: of weights that all devices together have to hold at least.
+        least_bytes: bytes of weights that all devices together hold at least.
     """
 
     quant: Quant
@@ -63,21 +63,21 @@ _Value = TypeVar("_Value")
 
 
 class CacheScope:
-    """The lifetime of cached values: they go with it."""
+    """Lifetime of cached values, which are freed with it."""
 
     def __init__(self) -> None:
         self.values: dict[object, dict[Any, Any]] = {}
 
 
 class ScopedCache(Generic[_Key, _Value]):
-    """Values by key, apart for each scope."""
+    """Values by key, separate for each scope."""
 
     def values(self, scope: CacheScope) -> dict[_Key, _Value]:
         """Return the values of a scope, to read and to add to."""
         return scope.values.setdefault(self, {})
 
     def get(self, scope: CacheScope, key: _Key, make: Callable[[], _Value]) -> _Value:
-        """Return the value of a key, made when it is first asked for."""
+        """Return the value of a key, computed at its first use."""
         values = self.values(scope)
         if key not in values:
             values[key] = make()
@@ -85,21 +85,21 @@ class ScopedCache(Generic[_Key, _Value]):
 
 
 class IdentityCache(Generic[_Item, _Value]):
-    """Values by the identity of an item, which is held: no other takes its identity over."""
+    """Values by the identity of an item."""
 
     def __init__(self) -> None:
+        # The item is kept, so that no other object gets its identity.
         self._known: ScopedCache[int, tuple[_Item, _Value]] = ScopedCache()
 
     def get(self, scope: CacheScope, item: _Item, make: Callable[[], _Value]) -> _Value:
-        """Return the value of an item, made when it is first asked for."""
+        """Return the value of an item, computed at its first use."""
         return self._known.get(scope, id(item), lambda: (item, make()))[1]
 
 
 class Study:
-    """The profile, the resolved workload and the quantizations of one question.
+    """Profile, resolved workload and quantizations of one question.
 
-    Estimates, and sizes of weights at each quantization, are computed once, whichever machines they
-    are fitted to.
+    Caches estimates and sizes of weights for all machines.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Study:
         budget: TimeBudget | None = None,
         demands: Demands = DEFAULT_DEMANDS,
     ) -> None:
-        """`budget` is that of the answer, which several studies share."""
+        # Several studies share the budget of an answer.
         self.profile = profile
         self.workload = workload
         self.quants = _by_faithfulness(quants)
@@ -124,12 +124,12 @@ class Study:
         self._support: dict[str, Support] = {}
         self._splits: dict[tuple[str, int], Split | None] = {}
         self._whole: dict[tuple[str, bool, str, int, int], MemoryEstimate | None] = {}
+        # Scopes of values that other modules cache for the workload, and for its quantizations too.
         self.workload_scope, self.quants_scope = CacheScope(), CacheScope()
-        """Scopes of what other modules keep of the workload, and of its quantizations, too."""
         self._losses: dict[tuple[str, bool, str], int] = {}
 
     def under(self, **fields: Any) -> Study:
-        """The same model with other fields of the workload."""
+        """Return a study of the same model with other fields of the workload."""
         other = copy(self)
         other.workload = replace(self.workload, **fields)
         other._estimator = Estimator(self.profile, other.workload)
@@ -139,30 +139,30 @@ class Study:
         return other
 
     def among(self, quants: Sequence[QuantPair]) -> Study:
-        """The same question with other quantizations to choose from."""
+        """Return the same study with other quantizations to choose from."""
         other = copy(self)
         other.quants, other.quants_scope = _by_faithfulness(quants), CacheScope()
         other._size_files(quants)
         return other
 
     def obeying(self, quants: Sequence[QuantPair]) -> Study:
-        """The same question with quantizations that are taken as they are, whatever they lose."""
+        """Return the same study with quantizations that are accepted whatever they lose."""
         other = self.among(quants)
         other.demands = replace(self.demands, max_loss=NO_LIMIT)
         return other
 
     def _size_files(self, quants: Sequence[QuantPair]) -> None:
-        """Sizes of all files of a GGUF repository are computed together, others when first used."""
+        # All files of a GGUF repository are sized together, other weights at their first use.
         if self.profile.variants and any(quant.slug not in self._sizes for quant, _ in quants):
             self._sizes |= all_weight_sizes(self.profile, quants, self.workload)
 
     def engines(self, quant: Quant) -> tuple[Engine, ...]:
-        """Engines that run the model at a quantization, the usual one first: the requested one
-        alone, else those that run this kind of model, its cache and its parallelism."""
+        """Return the engines that run the model at a quantization, the usual one first."""
+        # A requested engine is the only one.
         if self.workload.engine is not None:
             return (find_engine(self.workload.engine),)
         slugs = quant.engines
-        if self.profile.format == "diffusers":  # which reads files of every quantization
+        if self.profile.format == "diffusers":  # it reads files of every quantization
             slugs = tuple(
                 slug for slug, engine in ENGINES.items() if "pipeline" in engine.abilities.kinds
             )
@@ -173,13 +173,13 @@ class Study:
         return self._engines[slugs]
 
     def support(self, engine: Engine) -> Support:
-        """Whether an engine runs the model with its workload, found once."""
+        """Return whether an engine runs the model with its workload; cached."""
         if engine.slug not in self._support:
             self._support[engine.slug] = Support.of(engine, self.profile, self.workload)
         return self._support[engine.slug]
 
     def split(self, engine: Engine, devices: int) -> Split | None:
-        """The requested parallelism, else the engine's default for so many devices."""
+        """Return the requested parallelism, else the engine's default for `devices`."""
         requested = asked_split(self.workload)
         if requested is not None:
             return requested if requested.gpus == devices else None
@@ -191,14 +191,14 @@ class Study:
     def estimate(
         self, quant: Quant, native: bool, engine: Engine, split: Split, device_class: int = 0
     ) -> MemoryEstimate:
-        """The memory of one way to run the model.
+        """Return the memory of one way to run the model; cached.
 
-        Every loop over GPUs, counts and workloads comes through here. Raises LimitsExceeded once
-        the time of the answer is spent.
+        Raises LimitsExceeded if the answer's time is spent.
         """
         key = (quant.slug, native, engine.slug, split, device_class)
         estimate = self._estimates.get(key)
         if estimate is None:
+            # Every loop over GPUs, counts and workloads comes through here.
             self.budget.check(self.profile.repo_id)
             estimate = self._estimates[key] = self._estimated(
                 quant, native, engine, split, device_class
@@ -206,8 +206,7 @@ class Study:
         return estimate
 
     def whole(self, recipe: EngineRecipe, devices: int, device_class: int) -> MemoryEstimate | None:
-        """The memory of a recipe over so many devices, as asked or as its engine divides it; None
-        where that is not possible."""
+        """Return the memory of a recipe over `devices`, None if it cannot be divided."""
         quant, engine = recipe.quant, recipe.engine
         key = (quant.slug, recipe.native, engine.slug, devices, device_class)
         if key not in self._whole:
@@ -219,14 +218,14 @@ class Study:
         return self._whole[key]
 
     def again(self, like: MemoryEstimate, split: Split | None = None) -> MemoryEstimate:
-        """An estimate of another workload, made of this one's; `split` is how else to divide it."""
+        """Return an estimate like `like` for this workload, optionally with another `split`."""
         return self.estimate(
             like.quant, like.native, like.engine, split or like.split, like.device_class
         )
 
     def loss_rank(self, estimate: MemoryEstimate) -> int:
-        """Rank of the word that advice goes by for the quantization of an estimate, computed once
-        for each engine: they may keep other types of cache."""
+        """Return the rank of the loss that advice uses for an estimate; cached."""
+        # Each engine may have another type of cache.
         key = (estimate.quant.slug, estimate.native, estimate.engine.slug)
         rank = self._losses.get(key)
         if rank is None:
@@ -234,7 +233,7 @@ class Study:
         return rank
 
     def known_loss_rank(self, option: QuantOption) -> int:
-        """The same of an option that was estimated before, else 0."""
+        """Return the rank of the loss of an option that was estimated before, else 0."""
         return self._losses.get((option.quant.slug, option.native, option.engine.slug), 0)
 
     def _estimated(
@@ -250,7 +249,7 @@ class Study:
         )
 
     def sizes(self, quant: Quant, *, native: bool) -> WeightSizes:
-        """Sizes of the weights, computed once."""
+        """Return the sizes of the weights; cached."""
         if quant.slug not in self._sizes:
             self._sizes[quant.slug] = weight_sizes(
                 self.profile, quant, native=native, workload=self.workload
@@ -264,12 +263,12 @@ def _by_faithfulness(quants: Sequence[QuantPair]) -> tuple[QuantPair, ...]:
 
 @lru_cache(maxsize=8192)  # visitors describe cards of their own
 def device_class_of(engine: Engine, gpu: Gpu) -> int:
-    """The engine's defaults that apply on this GPU."""
+    """Return the class of an engine's defaults that apply on this GPU."""
     fabric = bool(gpu.nvlink or gpu.interconnect)
     return engine.device_class(gpu.device_memory_bytes, gpu.name, gpu.software, fabric=fabric)
 
 
 @lru_cache(maxsize=4096)
 def device_classes_of(gpu: Gpu) -> tuple[int, ...]:
-    """The same under every engine: GPUs with the same ones take the same memory."""
+    """Return `device_class_of` for every engine; GPUs with equal ones take the same memory."""
     return tuple(device_class_of(engine, gpu) for engine in ENGINES.values())

@@ -1,6 +1,4 @@
-"""The speed of a way to run a model: of each user of the workload, one number for each way; of one
-user alone and of one prompt, whatever of the model lies in system memory; and what stands behind.
-"""
+"""Speed of a way: of each user of the workload, of one user alone, of one prompt; its evidence."""
 
 from __future__ import annotations
 
@@ -33,11 +31,11 @@ _FACTS: ScopedCache[None, ModelFacts | None] = ScopedCache()
 
 
 def user_speed(study: Study, way: Way) -> float | None:
-    """Likely tokens/s of each user, None when unknown; of one user where layers lie on unlike
-    devices."""
+    """Return the likely tokens/s of each user, None if unknown."""
     return _SPEEDS.get(study.workload_scope, way, lambda: _user_speed(study, way))
 
 
+# Of one user alone if layers are on unlike devices.
 def _user_speed(study: Study, way: Way) -> float | None:
     if way.arranged is not None:
         rate = one_user_rate(study, way)
@@ -49,8 +47,10 @@ def _user_speed(study: Study, way: Way) -> float | None:
 
 
 def work_at(study: Study, estimate: MemoryEstimate) -> Work | None:
-    """What a step of an estimate reads and computes, computed once; None where nothing is generated
-    or a part is left in system memory."""
+    """Return the work of an estimate's step; cached.
+
+    None if no text is generated or a part is in system memory.
+    """
     return _WORKS.get(study.workload_scope, estimate, lambda: _work_at(study, estimate))
 
 
@@ -61,18 +61,15 @@ def _work_at(study: Study, estimate: MemoryEstimate) -> Work | None:
     return None if facts is None or in_part else Work.of(facts, estimate)
 
 
+# A model, and the placement of its layers.
 Placed = tuple[Load, Arrangement]
-"""A model, and where its layers lie."""
 
 
 def one_user_rate(study: Study, way: Way) -> Rate | None:
-    """Tokens/s of one user alone: where layers lie on unlike devices or in system memory, the times
-    that each place takes for its own added up.
-
-    None where the model does not run, and where the speed of a device is not known.
-    """
+    """Return tokens/s of one user alone; None if the model does not run or a speed is unknown."""
     if not way.verdict.runs:
         return None
+    # On unlike devices or with a part in system memory the times of all parts are added.
     placed = placed_layers(study, way)
     if placed is not None:
         return part_decode_rate(*placed)
@@ -86,7 +83,7 @@ def one_user_rate(study: Study, way: Way) -> Rate | None:
 
 
 def one_prompt_rate(study: Study, way: Way) -> Rate | None:
-    """Prompt tokens/s of one prompt likewise; None where the disk is read too."""
+    """Return prompt tokens/s of one prompt alone; None also if the disk is read."""
     if not way.verdict.in_memory:
         return None
     placed = placed_layers(study, way)
@@ -102,8 +99,10 @@ def one_prompt_rate(study: Study, way: Way) -> Rate | None:
 
 
 def placed_layers(study: Study, way: Way) -> Placed | None:
-    """Where llama.cpp puts each layer; None where devices alike divide the whole model, and for
-    what has no layers."""
+    """Return where llama.cpp places each layer; None if equal devices hold the whole model.
+
+    None also for models without layers.
+    """
     estimate, arch, workload = way.estimate, study.profile.architecture, study.workload
     in_part = keeps_part_in_memory(study.profile, workload, estimate)
     if arch is None or (way.arranged is None and not in_part):
@@ -119,29 +118,24 @@ def placed_layers(study: Study, way: Way) -> Placed | None:
     return load, Arrangement(equal, min(layers, arch.layers + 1), held_back)
 
 
+# Least low end of a band, as a share of the likely speed, that counts as evidence.
 NARROW_SHARE = 0.6
-"""Share of the likely speed that the low end of a band has at least where it is evident."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpeedEvidence:
-    """The evidence of a speed.
+    """Evidence of a speed."""
 
-    Attributes:
-        measured: the band of this kind of engine on this class of card was measured, not taken
-            over from other cards. Bands that are measured stand on runs of several sources.
-        surely_enough: even the low end of the band is what the reader asks for, or nothing is.
-        low_share: the low end as a share of the likely value.
-    """
-
+    # the band of this kind of engine was measured on this class of card, not taken over from other
+    # cards; runs of several sources support it
     measured: bool
+    # even the low end of the band meets the requested speed, or none is requested
     surely_enough: bool
-    low_share: float = 1.0
+    low_share: float = 1.0  # low end as a share of the likely value
 
     @property
     def holds(self) -> bool:
-        """Whether the speed was measured, and even the low end is near and what the reader asks
-        for."""
+        """Whether the speed was measured in a narrow band whose low end is enough."""
         return self.measured and self.surely_enough and self.is_narrow
 
     @property
@@ -151,35 +145,36 @@ class SpeedEvidence:
 
 
 def speed_evidence(study: Study, way: Way, speed: float | None) -> SpeedEvidence | None:
-    """What stands behind the tokens/s of each user: nothing where these are unknown. None where no
-    text is generated, or layers lie on unlike devices."""
+    """Return the evidence of a speed in tokens/s per user.
+
+    None if no text is generated or layers are on unlike devices.
+    """
     work = work_at(study, way.estimate) if way.arranged is None else None
     if work is None:
         return None
     asked = study.demands.min_tok_s
+    # An unknown speed has no evidence.
     if speed is None:
         return SpeedEvidence(measured=False, surely_enough=asked is None)
     low = decode_bands(work, way.gpu)[1].low
     return SpeedEvidence(is_measured(work, way.gpu), asked is None or speed * low >= asked, low)
 
 
+# Documents in a batch, which share a pass over the weights: `encode` of sentence-transformers and
+# its CrossEncoder take 32 by default, vLLM as many as fit into its step.
 _DOCUMENTS = 64
-"""Documents in a batch, which share a pass over the weights: `encode` of sentence-transformers and
-its CrossEncoder take 32 unless told otherwise, vLLM as many as its step has room for."""
+# Window of Whisper's encoder: CHUNK_LENGTH of openai/whisper, whisper/audio.py, and the positions
+# that its second convolution leaves of 3,000 frames (`n_audio_ctx`).
 WINDOW_SECONDS, _WINDOW_POSITIONS = 30, 1500
-"""What Whisper's encoder reads at once: CHUNK_LENGTH of openai/whisper, whisper/audio.py, and the
-positions that its second convolution leaves of 3,000 frames (`n_audio_ctx`)."""
+# Conversation in English (National Center for Voice and Speech, "Voice qualities").
 _WORDS_PER_SECOND = 150 / 60
-"""Of conversation in English (National Center for Voice and Speech, "Voice qualities")."""
 _TOKENS_PER_WORD = 4 / 3  # OpenAI, "What are tokens and how to count them?"
 
 
 def read_rate(study: Study, way: Way) -> Rate | None:
-    """Tokens/s that an embedding or reranking model reads, in documents of the workload's context;
-    None for other models, and where its speed is not known.
+    """Return tokens/s that an embedding or reranking model reads.
 
-    No run of such models is behind it: embeddings are prompts whose answer is one step, at the rate
-    that language models of the class read prompts with.
+    Documents have the length of the workload's context. None for other models or an unknown speed.
     """
     profile = study.profile
     if task_of(profile) != "embedding" or not _is_whole(way):
@@ -189,15 +184,15 @@ def read_rate(study: Study, way: Way) -> Rate | None:
         return None
     if kind_of(profile) == "encoder":  # every token attends to all others, not to half of them
         facts = replace(facts, attention_flops=2 * facts.attention_flops)
+    # No run of such models supports it: embeddings are prompts whose answer is one step, at the
+    # rate at which language models of the class read prompts.
     work = Work.of(facts, way.estimate)
     seconds = prompt_token_seconds(work, way.gpu, _DOCUMENTS)
     return None if seconds is None else Rate.banded(1 / seconds, serving_bands(work, way.gpu)[1])
 
 
 def heard_rate(study: Study, way: Way) -> Rate | None:
-    """Seconds of sound a second that one stream is transcribed at; None for other models. Nor is a
-    run of recognisers behind it: a window of sound is read as prompts are, and its words are
-    written one after the other."""
+    """Return seconds of sound transcribed per second in one stream; None for other models."""
     if kind_of(study.profile) != "speech" or not _is_whole(way):
         return None
     work, encoder = work_at(study, way.estimate), _encoder_parameters(study.profile)
@@ -205,6 +200,8 @@ def heard_rate(study: Study, way: Way) -> Rate | None:
     rate = None if work is None else flops_per_second(work, way.gpu)
     if work is None or step is None or rate is None or not encoder:
         return None
+    # No run of speech recognition supports it: a window of sound is read like a prompt, and its
+    # words are written one after the other.
     reading = 2 * encoder * _WINDOW_POSITIONS / rate
     writing = WINDOW_SECONDS * _WORDS_PER_SECOND * _TOKENS_PER_WORD * step
     decode, prompts = decode_bands(work, way.gpu)[0], serving_bands(work, way.gpu)[1]
@@ -214,7 +211,6 @@ def heard_rate(study: Study, way: Way) -> Rate | None:
 
 
 def _is_whole(way: Way) -> bool:
-    """Whether all of the model is on devices of one kind."""
     return way.arranged is None and way.verdict.all_on_gpu and bool(way.machine.gpus)
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """Whether a model runs on a machine, from the best to the worst."""
+    """Verdict on a model and a machine, from the best to the worst."""
 
     FITS = "fits"  # even at the high end of every band
     TIGHT = "tight"  # at the likely values, not at the high end

@@ -16,28 +16,21 @@ from gpusizer.memory.estimate import CardRoom, MemoryEstimate
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to run a model on a machine.
-
-    Attributes:
-        estimate: its memory; where layers are dealt out to unlike devices, that of one device.
-        headroom_bytes: to spare on the fullest device at the likely values; negative when short.
-            It says nothing where no engine runs the model there.
-        spare_share: the same as a share of the device's memory.
-        is_usual: the quantization is one to choose unasked, under the first engine that runs it.
-        arranged: where layers lie, None where an engine divides the model over equal devices.
-        reasons: why no engine runs it there, or what system memory holds of it.
-        in_turns: memory of a pipeline whose components wait in system memory for their turn, None
-            where all of it stays on the device.
-    """
+    """One way to run a model on a machine."""
 
     machine: Machine
-    estimate: MemoryEstimate
+    estimate: MemoryEstimate  # its memory; of one device if layers are dealt out to unlike devices
     verdict: Verdict
+    # To spare on the fullest device at the likely values, negative if short. Meaningless if no
+    # engine runs the model there.
     headroom_bytes: int
-    spare_share: float
+    spare_share: float  # `headroom_bytes` as a share of the device's memory
+    # the quantization is one to choose unasked, under the first engine that runs it
     is_usual: bool = True
+    # placement of layers, None if an engine divides the model over equal devices
     arranged: Arranged | None = None
-    reasons: tuple[Note, ...] = ()
+    reasons: tuple[Note, ...] = ()  # why no engine runs it there, or which part is in system memory
+    # memory of a pipeline whose components wait in system memory, None if all stay on the device
     in_turns: MemoryEstimate | None = None
 
     @property
@@ -47,12 +40,12 @@ class Way:
 
     @property
     def boards(self) -> int:
-        """How many of them, in boards."""
+        """Number of boards."""
         return self.machine.boards
 
     @property
     def fullest_gpu_bytes(self) -> int:
-        """Everything on the fullest device, at the likely values."""
+        """Bytes on the fullest device at the likely values."""
         if self.arranged is None:
             return self.estimate.needed.likely
         return max((share.total.likely for share in self.arranged.devices), default=0)
@@ -64,31 +57,30 @@ class Way:
 
 
 def memory_of(engine: Engine, gpu: Gpu) -> int:
-    """Bytes of one device's memory as an engine counts it, to take its share of."""
+    """Return bytes of one device's memory as an engine counts it."""
     if engine.memory_total == "torch":
         return gpu.device_torch_memory_bytes
     return gpu.device_memory_bytes
 
 
 def room_on(gpu: Gpu, estimate: MemoryEstimate) -> CardRoom:
-    """What the engine may use of each device of a kind, of which other programs may hold a part."""
+    """Return the memory an engine may allocate on each device, less what other programs use."""
     return estimate.room(memory_of(estimate.engine, gpu), gpu.free_bytes)
 
 
 def headroom_on(gpu: Gpu, estimate: MemoryEstimate, *, cautious: bool = False) -> int:
-    """Bytes to spare on each device of a kind, at the likely values or at the high end."""
+    """Return bytes to spare on each device, at the likely values or at the high end."""
     likely, least = estimate.spare(memory_of(estimate.engine, gpu), gpu.free_bytes)
     return least if cautious else likely
 
 
 def pool_on(gpu: Gpu, estimate: MemoryEstimate) -> int:
-    """Bytes that the engine gives the KV cache on each device of a kind."""
+    """Return bytes that the engine gives the KV cache on each device."""
     return estimate.pool_bytes(memory_of(estimate.engine, gpu), free_bytes=gpu.free_bytes)
 
 
 def start_limit_on(way: Way) -> StartLimit | None:
-    """Sequences that the engine has to be held to in order to start; None where layers are dealt
-    out."""
+    """Return the limit of sequences with which the engine starts, None if layers are dealt out."""
     if way.arranged is not None or not way.machine.gpus or not way.verdict.all_on_gpu:
         return None
     estimate = way.estimate
@@ -96,7 +88,7 @@ def start_limit_on(way: Way) -> StartLimit | None:
 
 
 def start_notes(way: Way) -> tuple[Note, ...]:
-    """With how many sequences the engine starts, where it may refuse those that it would run."""
+    """Return a note on the sequences with which an engine starts, if it may refuse the request."""
     limit, engine = start_limit_on(way), way.estimate.engine
     if limit is None:
         return ()
@@ -106,7 +98,7 @@ def start_notes(way: Way) -> tuple[Note, ...]:
 
 
 def statements_on(way: Way) -> tuple[Note, ...]:
-    """What was stated about the card, and what its free memory changes for the engine."""
+    """Return notes on user-supplied GPU facts and their effect on the engine's budget."""
     estimate = way.estimate
     room = room_on(way.gpu, estimate)
     notes = [*way.gpu.statements]

@@ -1,8 +1,8 @@
-"""Ways: every way to run a model on a machine, yielded in one place.
+"""Ways: every way to run a model on a machine.
 
-Where the machine's devices are alike, an engine divides the model over them; llama.cpp deals whole
-layers out to unlike ones. What the devices do not hold waits in system memory: layers or routed
-experts under engines that run them there, components of a pipeline until their turn.
+An engine divides the model over equal devices; llama.cpp deals whole layers out to unlike ones. The
+rest is in system memory: layers or routed experts under engines that run them there, components of
+a pipeline until their turn.
 """
 
 from __future__ import annotations
@@ -33,16 +33,15 @@ from gpusizer.memory.quants import Quant
 from gpusizer.memory.workload import OFFLOADS, Workload
 from gpusizer.model.profile import ModelProfile
 
+# Least share of the weights on the cards if system memory is unknown: below it they gain little.
 _LEAST_SHARE = 0.25
-"""Share of the weights that the cards have to hold where nobody stated the system memory: below it
-the cards are not worth their use."""
+# Share of a text decoder's bytes that devices hold at least; the rest is for rounding. Engines may
+# leave towers and draft layers out, and keep embeddings in system memory.
 _SURELY_LOADED = 0.98
-"""Share of a text decoder's bytes that devices hold at least; the rest is for rounding. Engines may
-leave towers and draft layers out, and keep embeddings in system memory."""
 
 
+# Bytes of the largest devices of a kind, in some number, that hold none of the options.
 _TOO_SMALL: ScopedCache[tuple[object, ...], int] = ScopedCache()
-"""Bytes of the largest devices of a kind, in some number, that hold none of the options."""
 _OPTIONS: ScopedCache[tuple[object, ...], tuple[QuantOption, ...]] = ScopedCache()
 _ENGINES_ON: ScopedCache[tuple[object, ...], tuple[Engine, ...]] = ScopedCache()
 _OTHER_SPLITS: ScopedCache[tuple[str, Split], tuple[Split, ...]] = ScopedCache()
@@ -56,16 +55,16 @@ def ways(
     whole: bool = False,
     passed_over: Callable[[QuantOption], bool] = lambda option: False,
 ) -> Iterator[Way]:
-    """Yield the usual ways to run the model there, or all others, in the order of the table of
-    quantizations.
+    """Yield the usual ways to run the model on a machine, or all others.
 
-    `whole` leaves out what keeps a part in system memory, and what is larger than the devices;
-    `passed_over` is asked of each option when its turn comes. Nothing is yielded where no engine
-    runs the model on such devices, or none divides it over so many.
+    Ways are in the order of the table of quantizations. `whole` requires all of the model on the
+    devices; `passed_over` is called for each option in turn, to skip it. Yields nothing if no
+    engine runs the model on such devices or divides it over them.
     """
     memory = sum([gpu.device_memory_bytes for gpu in machine.gpus])
     alike = _holding_alike(machine, usual=usual) if whole and machine.is_uniform else None
     too_small = _TOO_SMALL.values(study.quants_scope)
+    # No smaller device holds an option that a device of this kind did not.
     if alike is not None and _most_bytes(machine.gpu) <= too_small.get(alike, 0):
         return
     holds_nothing = True
@@ -85,27 +84,25 @@ def ways(
 
 
 def _holding_alike(machine: Machine, *, usual: bool) -> tuple[object, ...]:
-    """The key of machines on which the same options take the same memory: what a device of one
-    does not hold, no smaller one does."""
+    # The same options take the same memory on machines with the same key.
     gpu, devices = machine.gpu, len(machine.gpus)
     return usual, runnable(gpu.kernel_class), device_classes_of(gpu), devices, machine.ram_bytes
 
 
 def _most_bytes(gpu: Gpu) -> int:
-    """Memory of one device as the engine counts it that counts the most."""
+    # Engines count a device's memory differently; this is the largest count.
     return max(gpu.device_memory_bytes, gpu.device_torch_memory_bytes)
 
 
 def options(study: Study, machine: Machine, *, usual: bool) -> tuple[QuantOption, ...]:
-    """Quantizations and engines that run the model on the machine's kinds of devices: the usual
-    ones, or all others. They are found once for all devices that run the same."""
+    """Return the usual options for the machine's kinds of devices, or all others; cached."""
     key = (usual, machine.is_uniform, *[runnable(gpu.kernel_class) for gpu in machine.kinds])
     make = _usual_options if usual else _other_options
     return _OPTIONS.get(study.quants_scope, key, lambda: tuple(make(study, machine)))
 
 
 def _usual_options(study: Study, machine: Machine) -> Iterator[QuantOption]:
-    """Yield the first engine of each quantization to choose unasked."""
+    # The first engine of each quantization to choose unasked.
     for quant, native in study.quants:
         if _is_usual(study, machine, quant, native):
             for engine in engines_on(study, machine, quant)[:1]:
@@ -113,7 +110,7 @@ def _usual_options(study: Study, machine: Machine) -> Iterator[QuantOption]:
 
 
 def _other_options(study: Study, machine: Machine) -> Iterator[QuantOption]:
-    """Yield every engine that is not a quantization's first, and all of an unusual one."""
+    # Every engine that is not a quantization's first, and all of an unusual one.
     for quant, native in study.quants:
         first = _is_usual(study, machine, quant, native)
         for engine in engines_on(study, machine, quant)[int(first) :]:
@@ -121,7 +118,7 @@ def _other_options(study: Study, machine: Machine) -> Iterator[QuantOption]:
 
 
 def engines_on(study: Study, machine: Machine, quant: Quant) -> tuple[Engine, ...]:
-    """Engines that run the quantization on the machine's devices, the usual one first."""
+    """Return the engines that run the quantization on a machine, the usual one first."""
     engines = study.engines(quant)
     kinds = [runnable(gpu.kernel_class) for gpu in machine.kinds]
     key = (engines, quant.needs, machine.is_uniform, *kinds)
@@ -139,16 +136,14 @@ def engines_on(study: Study, machine: Machine, quant: Quant) -> tuple[Engine, ..
 
 
 def _is_usual(study: Study, machine: Machine, quant: Quant, native: bool) -> bool:
-    """Whether a quantization is one to choose unasked: one that is taken whose format the devices
-    multiply, the checkpoint as stored, or the only one that is asked for."""
+    # FP4 is usual only on devices that multiply it.
     multiplied = quant.needs != "fp4" or all(has_units(quant, gpu) for gpu in machine.kinds)
     taken = study.demands.takes(quant, study.profile) and multiplied
     return native or len(study.quants) == 1 or taken
 
 
 def least_bytes(study: Study, quant: Quant, native: bool) -> float:
-    """Weights that lie on devices whatever an engine leaves out of them; 0 where some may wait in
-    system memory."""
+    """Return bytes of weights that are on devices under any engine; 0 with offloading."""
     workload = study.workload
     if workload.cpu_moe or workload.gpu_layers is not None or study.profile.pipeline is not None:
         return 0.0
@@ -159,8 +154,7 @@ def least_bytes(study: Study, quant: Quant, native: bool) -> float:
 def ways_of(
     study: Study, machine: Machine, option: QuantOption, *, whole: bool = False
 ) -> Sequence[Way]:
-    """The ways of one option: on the GPUs alone, then under a usual engine with a part in system
-    memory, unless it fits or only `whole` ones are wanted."""
+    """Return the ways of one option: on the GPUs alone, then with a part in system memory."""
     if not machine.is_uniform:
         return [way for way in _arranged(study, machine, option) if not (whole and way.in_part)]
     gpu, usual = machine.gpu, option.is_usual
@@ -175,6 +169,8 @@ def ways_of(
     others = _otherwise_divided(study, machine, estimate, usual=usual)
     if on_gpus is None or (whole and not on_gpus.verdict.all_on_gpu):
         return others
+    # A part in system memory is tried for usual engines or a known size of it, unless the GPUs
+    # suffice.
     if whole or on_gpus.verdict.all_on_gpu or not (usual or machine.ram_bytes is not None):
         return *others, on_gpus
     return *others, on_gpus, *_in_part(study, machine, on_gpus)
@@ -183,7 +179,7 @@ def ways_of(
 def _otherwise_divided(
     study: Study, machine: Machine, estimate: MemoryEstimate, *, usual: bool
 ) -> Sequence[Way]:
-    """Ways that surely fit where the engine's own division does not."""
+    # Only ways that surely fit, since the engine's own division does not.
     if len(machine.gpus) < 2:
         return ()
     engine, split = estimate.engine, estimate.split
@@ -199,9 +195,9 @@ def _otherwise_divided(
 def whole_way(
     study: Study, machine: Machine, recipe: EngineRecipe, split: Split | None = None
 ) -> Way | None:
-    """The model divided over the equal devices of a machine, None where they cannot share it.
+    """Return the model divided over a machine's equal devices, None if they cannot share it.
 
-    `split` is how; None for the requested or the engine's own division.
+    `split` is the division; None for the requested one or the engine's default.
     """
     quant, engine = recipe.quant, recipe.engine
     device_class = device_class_of(engine, machine.gpu)
@@ -213,15 +209,12 @@ def whole_way(
 
 
 def judged(study: Study, machine: Machine, estimate: MemoryEstimate, *, usual: bool = True) -> Way:
-    """An estimate on the equal devices of a machine: each has to hold the fullest share.
-
-    What the request leaves in system memory has to fit there, too; a GPU without memory of its own
-    holds both.
-    """
+    """Return the way of an estimate on equal devices; each has to hold the fullest share."""
     gpu = machine.gpu
     memory = memory_of(estimate.engine, gpu)
     likely, least = estimate.spare(memory, gpu.free_bytes)
     reasons: tuple[Note, ...] = ()
+    # Offloaded weights have to fit into system memory too; a GPU with shared memory holds both.
     if keeps_part_in_memory(study.profile, study.workload, estimate):
         if machine.shares_memory:
             likely, least = likely - estimate.host_bytes, least - estimate.host_bytes
@@ -236,7 +229,6 @@ def judged(study: Study, machine: Machine, estimate: MemoryEstimate, *, usual: b
 def keeps_part_in_memory(
     profile: ModelProfile, workload: Workload, estimate: MemoryEstimate
 ) -> bool:
-    """Whether the request itself leaves layers or experts in system memory."""
     if not estimate.engine.abilities.offloads:
         return False
     layers, arch = workload.gpu_layers, profile.architecture
@@ -245,7 +237,7 @@ def keeps_part_in_memory(
 
 
 def not_supported(study: Study, machine: Machine) -> Way:
-    """The way that stands for all where no engine runs the model on such devices, with the reasons.
+    """Return a way with the reasons why no engine runs the model on a machine.
 
     Its estimate is of the first quantization under its first engine.
     """
@@ -262,12 +254,12 @@ def not_supported(study: Study, machine: Machine) -> Way:
 
 
 def engines_of(study: Study, quant: Quant) -> tuple[Engine, ...]:
-    """Engines of a quantization: those that run the model, else all of them."""
+    """Return the engines that run the model at a quantization, else all of the quantization's."""
     return study.engines(quant) or tuple(ENGINES[slug] for slug in quant.engines)
 
 
 def _reasons(study: Study, machine: Machine) -> Iterator[Note]:
-    """Why each quantization runs under none of its engines; the usual engine's word for each."""
+    # The reason of the usual engine for each quantization.
     for quant, _ in study.quants:
         engine = engines_of(study, quant)[0]
         support = study.support(engine)
@@ -292,7 +284,6 @@ def _reasons(study: Study, machine: Machine) -> Iterator[Note]:
 
 
 def _in_part(study: Study, machine: Machine, on_gpus: Way) -> Iterator[Way]:
-    """Yield ways with a part of the model in system memory or on the disk."""
     estimate, profile = on_gpus.estimate, study.profile
     if machine.shares_memory:
         return
@@ -314,7 +305,6 @@ def _in_part(study: Study, machine: Machine, on_gpus: Way) -> Iterator[Way]:
 
 
 def _in_turns(study: Study, machine: Machine, on_gpus: Way) -> Iterator[Way]:
-    """Yield the pipeline with components that wait in system memory for their turn."""
     whole, free = on_gpus.estimate, machine.free_ram_bytes
     if free is not None and whole.sizes.total > free:
         return
@@ -334,7 +324,7 @@ def _in_turns(study: Study, machine: Machine, on_gpus: Way) -> Iterator[Way]:
 def turns(
     study: Study, machine: Machine, whole: MemoryEstimate
 ) -> tuple[tuple[str, MemoryEstimate], ...]:
-    """Stronger `cpu_offload` with which a pipeline fits, up to the first that surely does."""
+    """Return the modes of `cpu_offload` that fit, up to the first that surely does."""
     fitting: list[tuple[str, MemoryEstimate]] = []
     if study.profile.pipeline is None or "pipeline" not in whole.engine.abilities.kinds:
         return ()
@@ -349,7 +339,6 @@ def turns(
 
 
 def _arranged(study: Study, machine: Machine, option: QuantOption) -> Iterator[Way]:
-    """Yield the model with its layers dealt out to unlike devices and to system memory."""
     if study.profile.architecture is not None:
         load = load_of(study, machine, option)
         yield _arranged_way(machine, load, arrange(load), usual=option.is_usual)
@@ -362,15 +351,15 @@ def _arranged_way(machine: Machine, load: Load, arranged: Arranged, *, usual: bo
 
 
 def load_of(study: Study, machine: Machine, recipe: EngineRecipe) -> Load:
-    """What is dealt out: the model on one device of unlimited memory."""
+    """Return the load to deal out: the model on one device of unlimited memory."""
     quant, engine = recipe.quant, recipe.engine
     estimate = study.estimate(quant, recipe.native, engine, Split(), machine.device_class)
     return Load(study.profile, study.workload, machine, engine, estimate)
 
 
 def _headroom(machine: Machine, arranged: Arranged) -> tuple[int, float]:
-    """Bytes to spare on the fullest device at the likely values, and as a share of the device's
-    memory; of system memory without devices."""
+    # Bytes to spare on the fullest device at the likely values, and as a share of its memory; of
+    # system memory without devices.
     if arranged.devices:
         pairs = zip(arranged.devices, machine.gpus, strict=False)
         spare = [(gpu.device_free_bytes - share.total.likely, gpu) for share, gpu in pairs]
@@ -382,7 +371,6 @@ def _headroom(machine: Machine, arranged: Arranged) -> tuple[int, float]:
 
 
 def _about(machine: Machine, arranged: Arranged) -> Iterator[Note]:
-    """What lies where, in words."""
     if len(machine.gpus) > 1 and not arranged.default and arranged.verdict.runs:
         yield Note("rig_split_tuned")
     host = arranged.host.total.likely

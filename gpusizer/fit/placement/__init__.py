@@ -1,1 +1,1 @@
-"""Where layers of a model lie on unlike devices and in system memory, as llama.cpp deals them."""
+"""Placement of layers on unlike devices and in system memory, as llama.cpp deals them out."""

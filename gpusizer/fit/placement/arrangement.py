@@ -1,4 +1,4 @@
-"""Arranges a model on a machine: llama.cpp's default where it fits, else the nearest to it."""
+"""Arrangement of layers on a machine: llama.cpp's default if it fits, else the nearest to it."""
 
 from __future__ import annotations
 
@@ -15,24 +15,17 @@ from gpusizer.memory.engines.llama_layers import Stage
 
 @dataclass(frozen=True, slots=True)
 class Arranged:
-    """An arrangement and how it fits.
-
-    Attributes:
-        default: devices get layers in proportion to free memory, llama.cpp's default.
-        devices, host: what each holds.
-        verdicts: of every device, in the order of the machine's.
-        host_verdict: of the system memory, None when its size is not known.
-        disk: what a token reads from the disk, None where memory holds the whole model.
-    """
+    """An arrangement and how it fits."""
 
     how: Arrangement
-    default: bool
+    default: bool  # devices get layers in proportion to free memory, llama.cpp's default
+    # devices, host: bytes on each device and in system memory
     devices: tuple[DeviceShare, ...]
     host: DeviceShare
-    verdicts: tuple[Verdict, ...]
-    host_verdict: Verdict | None
+    verdicts: tuple[Verdict, ...]  # of every device, in the machine's order
+    host_verdict: Verdict | None  # of system memory, None if its size is unknown
     verdict: Verdict
-    disk: DiskReading | None = None
+    disk: DiskReading | None = None  # reading from the disk, None if memory holds the whole model
 
     @property
     def of_layers(self) -> int:
@@ -41,14 +34,8 @@ class Arranged:
 
 
 def arrange(load: Load) -> Arranged:
-    """The first of these that surely fits: on unlike cards everything as llama.cpp deals it out,
-    and the same with layers dealt out to fill each card (equal ones share evenly, which is no
-    arrangement); then routed experts of as few layers as possible
-    on the host; then as many layers as fit on the cards; last everything on the host.
-
-    What is tight comes before what needs the host, and that before what is read from the disk as
-    system memory is too small as well. Where nothing fits, the default tells what is missing.
-    """
+    """Return the first arrangement that surely fits, else the best of the others."""
+    # Tight comes before offloading, offloading before reading from the disk.
     tight = mapped = None
     for arrangement, default in _candidates(load):
         arranged = judged(load, arrangement, default=default)
@@ -61,16 +48,20 @@ def arrange(load: Load) -> Arranged:
     usable = tight or mapped
     if usable is not None:
         return usable
+    # If nothing fits, the default shows what is missing.
     slots = load.layers + 1 if load.machine.gpus else 0
     return judged(load, Arrangement(default_split(load), slots), default=True)
 
 
 def default_split(load: Load) -> tuple[int, ...]:
-    """Free memory of each device, in bytes: the proportions of llama.cpp's default split."""
+    """Return free bytes of each device: the proportions of llama.cpp's default split."""
     return tuple(gpu.device_free_bytes for gpu in load.machine.gpus)
 
 
 def _candidates(load: Load) -> Iterator[tuple[Arrangement, bool]]:
+    # On unlike cards llama.cpp's split, then cards filled in turn (equal cards share evenly); then
+    # routed experts of the fewest layers on the host; then the most layers on the cards; last all
+    # on the host.
     everything = load.layers + 1
     if load.machine.gpus and not load.machine.is_uniform:
         yield Arrangement(default_split(load), everything), True
@@ -95,7 +86,7 @@ def _candidates(load: Load) -> Iterator[tuple[Arrangement, bool]]:
 
 
 def _fewest(limit: int, make: Callable[[int], Arrangement | None]) -> Arrangement | None:
-    """The result of `make` for the smallest number from 1 to `limit` for which it is not None."""
+    # The result of `make` for the smallest number from 1 to `limit` for which it is not None.
     low, high = 0, limit
     if make(high) is None:
         return None
@@ -106,7 +97,7 @@ def _fewest(limit: int, make: Callable[[int], Arrangement | None]) -> Arrangemen
 
 
 def _most(limit: int, make: Callable[[int], Arrangement | None]) -> Arrangement | None:
-    """The result of `make` for the largest number below `limit` for which it is not None."""
+    # The result of `make` for the largest number below `limit` for which it is not None.
     low, high = 0, limit
     while high - low > 1:
         middle = (low + high) // 2
@@ -117,8 +108,7 @@ def _most(limit: int, make: Callable[[int], Arrangement | None]) -> Arrangement 
 def _filled(
     load: Load, gpu_layers: int, cpu_experts: int, *, cautious: bool = True
 ) -> Arrangement | None:
-    """Layers dealt out so that each device in turn takes as many as it holds; None when some are
-    left over."""
+    # Each device in turn takes as many layers as it holds; None if some are left over.
     first, end = load.layers + 1 - gpu_layers, load.layers + 1
     counts = []
     for number, gpu in enumerate(load.machine.gpus):
@@ -142,7 +132,7 @@ def _filled(
 
 
 def judged(load: Load, arrangement: Arrangement, *, default: bool) -> Arranged:
-    """How an arrangement fits: every device by itself, and the system memory."""
+    """Return how an arrangement fits each device and the system memory."""
     devices, host = load.shares(arrangement), load.host(arrangement)
     memories = [gpu.device_free_bytes for gpu in load.machine.gpus]
     verdicts = tuple(
@@ -167,15 +157,14 @@ def _verdict(share: DeviceShare, memory: int) -> Verdict:
 
 
 def _host_verdict(load: Load, host: DeviceShare, free: int) -> Verdict:
-    """Verdict of system memory: an engine that maps its file needs no room there for weights."""
     verdict = _verdict(host, free)
+    # An engine that maps its file needs no system memory for weights.
     if verdict is not Verdict.DOES_NOT_FIT or not load.engine.abilities.maps_file:
         return verdict
     return Verdict.FROM_DISK if unmapped_amount(host).high <= free else verdict
 
 
 def _together(verdicts: set[Verdict], whole: bool) -> Verdict:
-    """The worst of the verdicts; OFFLOAD where the cards do not hold the whole model."""
     if Verdict.DOES_NOT_FIT in verdicts:
         return Verdict.DOES_NOT_FIT
     if Verdict.FROM_DISK in verdicts:

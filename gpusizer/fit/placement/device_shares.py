@@ -1,7 +1,7 @@
-"""The bytes of a model on each device of a machine and in system memory, for one arrangement.
+"""Bytes of a model on each device and in system memory, for one arrangement.
 
 Follows llama.cpp (engines/llama_layers.py): layers and output are placed in runs over the devices,
-the input embedding on the host, and with --n-cpu-moe routed experts of the first layers too.
+the input embedding on the host, and with --n-cpu-moe also routed experts of the first layers.
 Memory is never pooled.
 """
 
@@ -34,12 +34,12 @@ _F32 = 4
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """Where the layers of a model are placed.
+    """Placement of a model's layers.
 
     Attributes:
-        split: parts by which layers are dealt out to the devices (--tensor-split).
+        split: proportions in which layers are dealt out to the devices (--tensor-split).
         gpu_layers: layers on devices, the output counted as one (-ngl).
-        cpu_experts: layers, from the first, whose routed experts stay on the host (--n-cpu-moe).
+        cpu_experts: number of first layers whose routed experts stay on the host (--n-cpu-moe).
     """
 
     split: tuple[int, ...]
@@ -49,7 +49,7 @@ class Arrangement:
 
 @dataclass(frozen=True, slots=True)
 class DeviceShare:
-    """What one device, or the system memory, holds."""
+    """Memory on one device, or in system memory."""
 
     weights: Amount
     kv_cache: Amount
@@ -65,11 +65,9 @@ class DeviceShare:
 
 @dataclass(frozen=True)
 class Load:
-    """One model, quantization and workload, to be arranged on a machine.
+    """One model, quantization and workload, to be arranged on a machine."""
 
-    Without `slots`, because the sums over layers are cached properties.
-    """
-
+    # No `slots`, because the sums over layers are cached properties.
     profile: ModelProfile
     workload: Workload
     machine: Machine
@@ -90,7 +88,7 @@ class Load:
 
     @cached_property
     def _cache(self) -> tuple[int, ...]:
-        """Cache of all sequences in the layers before each, in 32nds of a byte."""
+        # Cumulative cache of all sequences before each layer, in 32nds of a byte.
         arch = self.profile.architecture
         assert arch is not None
         if not arch.generates:
@@ -101,7 +99,7 @@ class Load:
         return tuple(accumulate(per_layer, initial=0))
 
     def weights_on(self, number: int, stage: Stage, cpu_experts: int) -> int:
-        """Bytes of weights on device `number`, which holds `stage`."""
+        """Return bytes of weights on device `number`, which holds `stage`."""
         parts = self.parts
         amount = parts.layers[stage.end] - parts.layers[stage.first]
         last = min(max(stage.first, cpu_experts), stage.end)
@@ -111,7 +109,7 @@ class Load:
         return amount + parts.embedding * (maps_file and number == 0)
 
     def cache_on(self, first: int, end: int) -> int:
-        """Bytes of cache in layers `first` up to `end`."""
+        """Return bytes of cache in layers `first` up to `end`."""
         return -(-(self._cache[end] - self._cache[first]) // STEPS)
 
     @cached_property
@@ -119,9 +117,8 @@ class Load:
         return {}
 
     def beside(self, number: int, gpu_layers: int, cpu_experts: int) -> tuple[Amount, Amount]:
-        """Compute buffers and runtime memory of a device; copies of host weights pass through the
-        first.
-        """
+        """Return compute buffers and runtime memory of a device."""
+        # Copies of host weights pass through the first device.
         key = (number == 0, gpu_layers, cpu_experts > 0)
         if key not in self._beside:
             self._beside[key] = self._buffers(*key)
@@ -142,7 +139,7 @@ class Load:
         return buffers, self.engine.overhead(placement).inside
 
     def shares(self, arrangement: Arrangement) -> tuple[DeviceShare, ...]:
-        """What every device holds."""
+        """Return the memory on every device."""
         if not arrangement.gpu_layers:
             return ()
         stages = shared_stages(self.layers, arrangement.gpu_layers, arrangement.split)
@@ -163,7 +160,7 @@ class Load:
         return tuple(shares)
 
     def host(self, arrangement: Arrangement) -> DeviceShare:
-        """What system memory holds: the other weights, their cache, inputs and results."""
+        """Return the share of system memory: the other weights, their cache, inputs and results."""
         stages = (
             shared_stages(self.layers, arrangement.gpu_layers, arrangement.split)
             if arrangement.gpu_layers
@@ -182,9 +179,8 @@ class Load:
         )
 
     def _host_buffers(self, *, alone: bool) -> Amount:
-        """Mask and one to two hidden states of a batch, logits of every sequence; all of the
-        compute buffers where the CPU computes everything. (research on llama.cpp's logs: "Host")
-        """
+        # Mask and one to two hidden states of a batch, logits of every sequence; all compute
+        # buffers if the CPU computes everything. (research on llama.cpp's logs: "Host")
         arch = self.profile.architecture
         assert arch is not None
         batch, hidden = ubatch(self.workload), arch.hidden_size or 0

@@ -1,9 +1,9 @@
-"""Pages from disk: weights beyond GPUs and system memory that llama.cpp reads again for each token.
+"""Reading from disk: weights beyond GPUs and system memory that llama.cpp reads for each token.
 
 llama.cpp maps its file into memory (`--mmap`, the default; tools/server/README.md), so that the
-system drops pages of it and reads them again instead of running out of memory. What is not of the
-file, cache and buffers, has to stay in memory. Ollama counts the weights too and refuses to load
-("model requires more system memory", llm/server.go).
+system drops its pages and reads them again instead of running out of memory. Cache and buffers are
+not part of the file and have to stay. Ollama counts the weights too and refuses to load ("model
+requires more system memory", llm/server.go).
 """
 
 from __future__ import annotations
@@ -18,41 +18,31 @@ from gpusizer.fit.placement.device_shares import Arrangement, DeviceShare, Load
 
 @dataclass(frozen=True, slots=True)
 class DiskReading:
-    """What a token reads from the disk at least.
+    """Least reading from the disk per token."""
 
-    Attributes:
-        resident_bytes: system memory that is left for pages of the file.
-        missing_bytes: weights in no memory.
-        token_bytes: read again for one token of one user.
-        bytes_per_second: of the disk.
-    """
-
-    resident_bytes: int
-    missing_bytes: int
-    token_bytes: int
-    bytes_per_second: float
+    resident_bytes: int  # system memory left for pages of the file
+    missing_bytes: int  # weights in no memory
+    token_bytes: int  # bytes read again for one token of one user
+    bytes_per_second: float  # of the disk
 
     @property
     def most_tokens_per_second(self) -> float | None:
-        """An upper bound: all else takes time too. None where no token needs what is missing."""
+        """Upper bound of tokens/s from the disk alone; None if no token needs missing weights."""
         return significant(self.bytes_per_second / self.token_bytes) if self.token_bytes else None
 
 
 def unmapped_amount(host: DeviceShare) -> Amount:
-    """What system memory has to hold whatever happens to the pages of the file."""
+    """Return bytes that system memory has to hold apart from pages of the file."""
     return total((host.kv_cache, host.activations, host.overhead))
 
 
 def disk_reading(load: Load, how: Arrangement, host: DeviceShare) -> DiskReading | None:
-    """What a token reads from the disk; None where the size of system memory is not known.
-
-    The bound takes the pages that every token needs for resident first, and tokens for choosing
-    among the routed experts evenly: of E experts a token reads k. Input embeddings are tables of
-    which a token reads a row.
-    """
+    """Return the reading per token; None if the size of system memory is unknown."""
     free = load.machine.free_ram_bytes
     if free is None:
         return None
+    # Pages that every token needs are taken for resident first, and tokens for choosing evenly
+    # among the routed experts: k of E per token. A token reads one row of the input embeddings.
     resident = max(0, free - unmapped_amount(host).likely)
     always, experts = _read_on_host(load, how, host)
     missing_share = 0.0
@@ -68,7 +58,7 @@ def disk_reading(load: Load, how: Arrangement, host: DeviceShare) -> DiskReading
 
 
 def disk_notes(reading: DiskReading | None) -> tuple[Note, ...]:
-    """What reading from the disk means for the speed, in words."""
+    """Return notes on what reading from the disk means for the speed."""
     if reading is None:
         return ()
     missing = Note("rig_from_disk", missing_bytes=reading.missing_bytes)
@@ -85,7 +75,7 @@ def disk_notes(reading: DiskReading | None) -> tuple[Note, ...]:
 
 
 def _read_on_host(load: Load, how: Arrangement, host: DeviceShare) -> tuple[int, int]:
-    """Bytes in system memory that every token reads, and those of routed experts there."""
+    # Bytes in system memory that every token reads, and those of routed experts there.
     parts, below = load.parts, host.layers
     experts = parts.experts[max(below, min(how.cpu_experts, load.layers))]
     always = parts.layers[below] - parts.experts[below] + parts.output * host.output
