@@ -34,32 +34,30 @@ from scrapers.repository.read_steps import Watchers
 # The model is no longer public: its cached snapshot is removed.
 _WITHDRAWN = (GatedModel, PrivateOrMissing, ModelNotFound, RevisionNotFound)
 
+# Bytes of the snapshots that a process holds. One takes 10,000 to 200,000 bytes as a rule, and may
+# take 1,000 times as much by the limits of a configuration.
 _HELD_BYTES = 32_000_000
-"""Memory of the snapshots that a process holds; one takes 10,000 to 200,000 bytes as a rule, and
-may take 1,000 times as much by the limits of a configuration."""
 
 
 class _AllowanceLow(HubRateLimited):
-    """The Hub was not asked: little of its allowance is left, and the model is known already."""
+    """Raised for a known model, without a request, if little of the Hub's allowance is left."""
 
 
 class Fetcher:
-    """Returns the snapshot of a model, by these settings. Safe to share between threads.
+    """Reader of models' snapshots. Safe to share between threads.
 
     Anonymous requests are answered from memory, then from the cache (on disk or shared), then by
-    the Hub; simultaneous requests for one model share one read, also those of other processes
-    with the same Redis. When the Hub is unreachable, limits the rate or allows few more requests,
-    the last snapshot in the cache is returned with source "cache", and without one the embedded
-    snapshot of the default branch; the embedded snapshot also replaces that of a gated model. In
-    offline mode only these two are used.
+    the Hub. Simultaneous requests for one model share one read, also across processes with the same
+    Redis. A request with a token is always sent to the Hub, and its result is not cached.
 
-    A request with a token is always sent to the Hub, and its result is not cached.
-
-    `on_call` is called for every request to the Hub; `access` is shared with other readers of it.
-    `own_token` is that of a process which answers one user alone, as the shell does: requests carry
-    it, what is public is shared as above, and what is not is read anew with that user's rights.
+    If the Hub is unreachable, limits the rate or allows few more requests, the last cached snapshot
+    is returned with source "cache", else the embedded snapshot of the default branch. The embedded
+    snapshot also replaces that of a gated model. Offline mode uses only these two.
     """
 
+    # `on_call` is called for every request to the Hub; `access` is shared with other readers.
+    # `own_token` belongs to a process with one user, as the shell: public models are shared as
+    # above, others are read again with that user's rights.
     def __init__(
         self,
         settings: Settings,
@@ -103,14 +101,14 @@ class Fetcher:
             return self._completed(ref, replacement, None)
 
     def known(self, ref: ModelRef) -> RepoSnapshot | None:
-        """Return what a call without a token would return now, if the Hub need not be asked: of
-        what is read, a public snapshot that needs no second repository. None otherwise."""
+        """Return the result of a call without a token if it needs no request, else None."""
         if self._offline:
             try:
                 return self._stored(ref)
             except ModelUnreadable:
                 return None
         has_token = self._own_token is not None or self._visitor_token is not None
+        # Only a public snapshot that needs no second repository is known.
         snapshot = None if has_token else self._snapshots.known(ref)
         needs_another = snapshot is not None and (snapshot.gated or snapshot.format == "adapter")
         return None if needs_another else snapshot
@@ -135,15 +133,13 @@ class Fetcher:
             )
 
     def _shared(self, ref: ModelRef) -> RepoSnapshot:
-        """Return a public snapshot, read once for all who ask for it now."""
         with self._watchers.watching(ref, self._on_step):
             return self._snapshots(ref)
 
     def _completed(
         self, ref: ModelRef, snapshot: RepoSnapshot, visitor_token: str | None
     ) -> RepoSnapshot:
-        """Add an adapter's base or a gated model's tensors, read with the same rights."""
-
+        # An adapter's base or a gated model's tensors are read with the same rights.
         def read(other_ref: ModelRef) -> RepoSnapshot:
             try:
                 return self._read_with_rights(other_ref, visitor_token)
@@ -164,13 +160,13 @@ class Fetcher:
         return other
 
     def watched(self, on_step: OnStep) -> Self:
-        """Return a fetcher of the same snapshots that tells `on_step` of the steps of its reads."""
+        """Return a fetcher of the same snapshots that reports its steps to `on_step`."""
         other = copy(self)
         other._on_step = on_step
         return other
 
     def _read_for_everyone(self, ref: ModelRef) -> RepoSnapshot:
-        """Return a public snapshot: from the cache until it expires, else from the Hub."""
+        # From the cache until it expires, else from the Hub.
         cache = self._cache
         if cache is None:
             self._check_allowance(ref)
@@ -189,7 +185,7 @@ class Fetcher:
             )
 
     def _read_into(self, cache: SnapshotCache, ref: ModelRef) -> RepoSnapshot:
-        """Read a model from the Hub and store it, or forget it if it is no longer public."""
+        # A model that is no longer public is removed from the cache.
         try:
             snapshot = self._read(ref, cache.last_known(ref))
         except _WITHDRAWN:
@@ -199,11 +195,10 @@ class Fetcher:
         return snapshot
 
     def _check_allowance(self, ref: ModelRef) -> None:
-        """Raises _AllowanceLow for a known model where the Hub allows few more requests, and
-        HubRateLimited for any where it allows none: every reading begins with one to the API.
-
-        Requests with the user's own token are not counted, those with the host's may do without.
-        """
+        # Raises _AllowanceLow for a known model if the Hub allows few more requests, and
+        # HubRateLimited for any model if it allows none: every read begins with a request to the
+        # API. Requests with the user's own token are not counted; those with the host's token may
+        # need none.
         if self._own_token is not None:
             return
         seconds = self._allowance.low_seconds()
@@ -213,8 +208,8 @@ class Fetcher:
             self._allowance.check("api", ref.repo_id)
 
     def _host_describes(self, ref: ModelRef) -> bool:
-        """Whether the description, too, is asked for with the host's token: the user's own, or
-        where no anonymous request is left."""
+        # The description is requested with the user's own token, or with the host's if no anonymous
+        # request is left.
         if self._own_token is not None or self._host_token is None:
             return self._own_token is not None
         try:
@@ -235,7 +230,6 @@ class Fetcher:
         )
 
     def _fallback(self, ref: ModelRef, error: ModelUnreadable) -> RepoSnapshot | None:
-        """Return what is stored of a model that cannot be read now."""
         stored = self._stored.in_place_of(ref, error)
         if stored is None or not isinstance(error, _AllowanceLow):
             return stored

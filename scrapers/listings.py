@@ -1,9 +1,9 @@
-"""The Hub's listings: the models that are trending, and the quantized repositories of a model.
+"""Listings of the Hub: trending models, and quantized repositories of a model.
 
 The parameters are those of `HfApi.list_models` of huggingface_hub 2.4 (`filter`, `sort`, `expand`).
-Values come from anybody and are checked one by one; an entry without a usable ID is left out. A
-listing counts once against the Hub's limit of 500 requests in 5 minutes for anonymous callers
-(docs/hub/rate-limits), and its answer serves all callers for ten minutes.
+Values are untrusted and checked one by one; an entry without a usable ID is left out. A listing
+counts once against the Hub's limit of 500 requests in 5 minutes for anonymous callers
+(docs/hub/rate-limits), and its result serves all callers for ten minutes.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ from scrapers.formats.weight_files import weight_format
 from scrapers.limits import Limits
 
 LISTED_MODELS = 500
+# Time for the trending models: the answer goes without them if the Hub is slow.
 SECONDS = 10.0
-"""Time for the trending models: the answer goes without them where the Hub is slow."""
+# Replaces the ID of a repository in errors.
 _LISTING = "models"
-"""Stands in errors for the ID of a repository."""
 _TRENDING_FACTS = (
     *("downloads", "likes", "createdAt", "trendingScore", "pipeline_tag", "safetensors"),
     *("gated", "tags"),
@@ -70,10 +70,10 @@ def build_trending(
     access: HubAccess | None = None,
     today: Callable[[], date] | None = None,
 ) -> ListTrending:
-    """Return a function that asks for the trending models in one request, never repeated.
+    """Return a function that requests the trending models, in one request without retries.
 
-    It raises HubUnreachable ("offline" in offline mode), HubRateLimited and LimitsExceeded;
-    `on_call` is called for each request, `today` gives the day of an answer.
+    It raises HubUnreachable ("offline" in offline mode), HubRateLimited and LimitsExceeded.
+    `on_call` is called for each request, `today` returns the day of a response.
     """
     if settings.offline:
         return lambda: _offline(_LISTING)
@@ -96,7 +96,7 @@ def build_lister(
     *,
     limit: int = MAX_REPOS,
 ) -> Lister:
-    """Return a function that lists a base model's quantized repositories, by these settings.
+    """Return a function that lists a base model's quantized repositories.
 
     A listing costs one request to the API, and with sizes one more for each repository; `on_call`
     is called for each. In offline mode the function raises HubUnreachable ("offline").
@@ -132,16 +132,16 @@ def build_lister(
 def listing_url(
     endpoint: str, sort: str, limit: int, facts: tuple[str, ...], tag: str | None = None
 ) -> str:
-    """Return the URL of a listing, of models with a tag if one is given, and of these facts."""
+    """Return the URL of a listing of `facts`, optionally of models with a tag."""
     query = [("filter", tag)] if tag is not None else []
     query += [("sort", sort), ("limit", str(limit)), *(("expand", name) for name in facts)]
     return f"{endpoint}/api/models?{urlencode(query)}"
 
 
 def parse_trending(answer: JsonValue, day: date) -> Listing:
-    """Parse the listing; each repository counts once, where it stands first.
+    """Parse the listing; a repeated repository keeps its first place.
 
-    Raises HubUnreachable ("unexpected_answer") if the answer is not a list.
+    Raises HubUnreachable ("unexpected_answer") if the response is not a list.
     """
     models: dict[str, ListedModel] = {}
     for repo_id, entry in _entries(answer, _LISTING, LISTED_MODELS):
@@ -190,7 +190,7 @@ def _asked(
 def _entries(
     answer: JsonValue, repo_id: str, most: int | None = None
 ) -> Iterator[tuple[str, dict[str, JsonValue]]]:
-    """The entries of a listing with a valid ID, of the first `most`."""
+    # Only entries with a valid ID, of the first `most`.
     if not isinstance(answer, list):
         raise HubUnreachable(repo_id=repo_id, reason="unexpected_answer")
     for entry in answer[:most]:
@@ -223,7 +223,7 @@ def _score(value: JsonValue) -> float | None:
 
 
 def _page(session: HubSession, budget: ReadBudget, repo: QuantizedRepo) -> HubResponse | None:
-    """Read the first page of the file list; return None if that fails."""
+    # None if the first page of the file list cannot be read.
     url = tree_url(session.endpoint, repo.repo_id, DEFAULT_BRANCH)
     try:
         return session.get(HubRequest(url, HubResource(repo.repo_id), "page_bytes"), budget)
@@ -232,7 +232,7 @@ def _page(session: HubSession, budget: ReadBudget, repo: QuantizedRepo) -> HubRe
 
 
 def _sized(repo: QuantizedRepo, page: HubResponse | None, budget: ReadBudget) -> QuantizedRepo:
-    """Return the repository with the bytes of its weight files, unchanged if they are unknown."""
+    # Unchanged if the bytes of its weight files are unknown.
     if page is None:
         return repo
     try:

@@ -1,1 +1,1 @@
-"""What was read, kept in memory, on a disk or in a Redis, and read once for all who ask."""
+"""Cache: snapshots in memory, on disk or in Redis; simultaneous requests share one read."""

@@ -7,18 +7,17 @@ import os
 import threading
 from pathlib import Path
 
+# Writes between two sweeps, which list the whole folder; a snapshot takes two or three.
 _SWEEP_EVERY = 48
-"""Writes between two listings of the whole folder; a snapshot takes two or three."""
 _BEGINNINGS = ("snapshot-", "commit-", "tokenizer-", "write-")
 _SUFFIX = ".json"
 
 
 class DiskEntries:
-    """Files in a folder, the least recently used removed first.
+    """Files in a folder; the least recently used are removed first.
 
-    Safe for several threads and processes: a file is renamed into place when it is complete, and
-    never changed afterwards. If the folder cannot be written to, nothing is stored and no error
-    is raised.
+    Safe for several threads and processes. If the folder is not writable, nothing is stored and no
+    error is raised.
     """
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
@@ -28,7 +27,7 @@ class DiskEntries:
         self._lock = threading.Lock()
 
     def read(self, name: str) -> bytes | None:
-        """The content of an entry, None if there is none; it counts as used now."""
+        """Return the content of an entry, None if it is missing; it counts as used now."""
         path = self._path(name)
         try:
             data = path.read_bytes()
@@ -39,7 +38,8 @@ class DiskEntries:
         return data
 
     def write(self, name: str, data: bytes) -> None:
-        """Write to a temporary file, then rename it: readers never see a part of a file."""
+        """Write an entry."""
+        # A complete file is renamed into place and never changed: readers see no partial file.
         with contextlib.suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             temporary_path = self.folder / f"write-{os.urandom(8).hex()}.tmp"
@@ -59,10 +59,7 @@ class DiskEntries:
         return self.folder / f"{name}{_SUFFIX}"
 
     def _sweep(self) -> None:
-        """Remove the least recently used files until `max_bytes` hold the others.
-
-        Only every forty-eighth write does this, because it lists the whole folder.
-        """
+        # Remove the least recently used files until `max_bytes` hold the others.
         with self._lock:
             self._write_count += 1
             if self._write_count % _SWEEP_EVERY != 1:

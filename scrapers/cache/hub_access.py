@@ -1,4 +1,4 @@
-"""HubAccess: what all readers of a process share."""
+"""HubAccess: cache, allowance and locks that all readers of a process share."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Value = TypeVar("Value")
 
 
 class Flights(Protocol):
-    """Decides which of several processes reads a model that all of them want."""
+    """Choice of the one process that reads a model which several processes request."""
 
     def land(self, name: str, find: Callable[[], Value | None], read: Callable[[], Value]) -> Value:
-        """Return what `read` returns, or what `find` returns after another process's `read`.
+        """Return the result of `read`, or of `find` after another process's `read`.
 
         Raises the ModelUnreadable of its own `read`.
         """
@@ -32,15 +32,13 @@ def _nothing_is_shared() -> None:
 
 @dataclass(frozen=True, slots=True)
 class HubAccess:
-    """How anonymous reads of one Hub are shared.
+    """Shared state of anonymous reads of one Hub.
 
     Attributes:
-        allowance: how many more requests the Hub answers.
-        cache: earlier readings; None if nothing is kept.
-        flights: which process reads a model that several want; None where a process reads for
-            itself.
-        shared_is_reachable: asks whether the store that several processes share answers; returns
-            None if each process has its own.
+        allowance: requests that the Hub still answers.
+        cache: earlier snapshots; None without a cache.
+        flights: lock across processes; None if each process reads for itself.
+        shared_is_reachable: whether the store of several processes answers; None without one.
     """
 
     allowance: HubAllowance
@@ -49,7 +47,7 @@ class HubAccess:
     shared_is_reachable: Callable[[], bool | None] = _nothing_is_shared
 
     def open_session(self, settings: Settings, on_call: OnCall = ignore_call) -> HubSession:
-        """A session with the Hub of these settings, which notes and obeys the allowance."""
+        """Build a session with the Hub of these settings, which notes and obeys the allowance."""
         return HubSession(
             settings.endpoint,
             cdn_origins=settings.cdn_origins,
@@ -59,5 +57,5 @@ class HubAccess:
 
 
 def open_own_access(settings: Settings) -> HubAccess:
-    """Return an access of this process alone, whose cache is the folder that the settings name."""
+    """Return an access for this process alone, with the cache folder of the settings."""
     return HubAccess(HubAllowance(), cache_on_disk(settings))

@@ -1,4 +1,4 @@
-"""A Redis that several processes share: RedisLink to it, RedisEntries and RedisFlights in it.
+"""Redis shared by several processes: RedisLink to it, RedisEntries and RedisFlights in it.
 
 This module needs the optional package redis: only `gpusizer/composition/shared.py` imports it, if
 GPUSIZER_CACHE_URL is set.
@@ -22,40 +22,36 @@ from scrapers.client.allowance import HubAllowance
 
 Value = TypeVar("Value")
 
+# Prefix of every key.
 PREFIX = "gpusizer:"
-"""How the name of every key begins."""
 _CONNECT_SECONDS = 0.5
 _ANSWER_SECONDS = 2.0
+# Pause after a failure of Redis; then one request at a time tries it again.
 _REST_SECONDS = 5.0
-"""How long a Redis that failed is left alone: then one request at a time tries it again."""
+# A longer entry is not ours; the largest snapshots have about 2 MB.
 MAX_ENTRY_BYTES = 32_000_000
-"""A longer entry is not ours; the largest snapshots have about 2 MB."""
+# Expiry of an entry since its last write; Redis's `maxmemory` bounds the rest.
 _KEPT_SECONDS = 30 * 86_400
-"""An entry that nobody wrote anew for so long is dropped; Redis's `maxmemory` bounds the rest."""
+# Expiry of the lock, which its holder extends: a process that died blocks no longer.
 LOCK_SECONDS = 1.0
-"""Expiry of the lock, which its holder puts off: a process that died blocks no longer."""
+# Interval of these extensions. Without one for LOCK_SECONDS, a model may be read twice.
 _EXTENSION_SECONDS = 0.25
-"""How often the holder does. If it cannot for LOCK_SECONDS, the flight may be flown twice."""
 _POLL_SECONDS = 0.05
+# Time to store a model in Redis after it has been read.
 _STORING_SECONDS = 2.0
-"""Time to store a model in the Redis, after it has been read."""
 
 _log = logging.getLogger(__name__)
 
 
 class RedisLink:
-    """Sends commands to a Redis. While it is away they have no effect, and answers do without it.
-
-    Safe to share between threads. That it went away and that it is back is one line of the log
-    each, without its address, which may hold a password.
-    """
+    """Connection to a Redis. Commands have no effect while it is away. Thread-safe."""
 
     def __init__(self, url: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._client = redis.Redis.from_url(
             url,
             socket_connect_timeout=_CONNECT_SECONDS,
             socket_timeout=_ANSWER_SECONDS,
-            # A connection that idled while Redis was started anew is opened once more.
+            # A connection that idled during a restart of Redis is opened once more.
             retry=redis.retry.Retry(redis.backoff.NoBackoff(), 1),
         )
         self._clock = clock
@@ -65,19 +61,17 @@ class RedisLink:
 
     @property
     def is_reachable(self) -> bool:
-        """Whether Redis answers now; False while it is left alone after a failure."""
+        """Whether Redis answers now; False during the pause after a failure."""
         return self.ask(lambda client: bool(client.ping()), False)
 
     def ask(self, command: Callable[[redis.Redis], Value], default: Value) -> Value:
-        """Return what `command` gets from the client; `default` while Redis is away or refuses.
-
-        A Redis refuses what its memory has no room for, commands that the type of a key does
-        not have, and to give back a lock that has expired.
-        """
+        """Return the result of `command` with the client; `default` if Redis is away or refuses."""
         if self._clock() < self._rests_until:
             return default
         try:
             value = command(self._client)
+        # Redis refuses entries beyond its memory, commands that do not suit the type of a key, and
+        # the release of an expired lock.
         except (redis.ResponseError, redis.exceptions.LockError):
             self._note(is_away=False)
             return default
@@ -91,6 +85,8 @@ class RedisLink:
         """Close the connections."""
         self._client.close()
 
+    # One line of the log when it goes away and one when it is back, without its address, which may
+    # hold a password.
     def _note(self, *, is_away: bool, reason: str = "") -> None:
         with self._lock:
             if is_away:
@@ -111,14 +107,14 @@ class RedisEntries:
         self._link = link
 
     def read(self, name: str) -> bytes | None:
-        """The content of an entry, None if there is none or it is none of ours."""
+        """Return the content of an entry, None if it is missing or too long."""
         data = self._link.ask(
             lambda client: client.getrange(PREFIX + name, 0, MAX_ENTRY_BYTES), None
         )
         return data if isinstance(data, bytes) and 0 < len(data) <= MAX_ENTRY_BYTES else None
 
     def write(self, name: str, data: bytes) -> None:
-        """Store an entry whole, in place of an earlier one."""
+        """Store an entry, replacing an earlier one."""
         if len(data) <= MAX_ENTRY_BYTES:
             self._link.ask(lambda client: client.set(PREFIX + name, data, ex=_KEPT_SECONDS), None)
 
@@ -128,10 +124,10 @@ class RedisEntries:
 
 
 class RedisFlights:
-    """Lets one of all processes with a Redis read, whose lock redis-py takes and gives back.
+    """Lock in Redis, so that one of all processes reads.
 
-    A process that has waited for the lock learns the result from the cache. While the Redis is
-    away, or if the lock is not free after `longest_seconds`, every process reads.
+    A process that has waited for the lock finds the result in the cache. If Redis is away, or the
+    lock is not free after `longest_seconds`, every process reads.
     """
 
     def __init__(self, link: RedisLink, longest_seconds: float) -> None:
@@ -139,7 +135,7 @@ class RedisFlights:
         self._longest_seconds = longest_seconds
 
     def land(self, name: str, find: Callable[[], Value | None], read: Callable[[], Value]) -> Value:
-        """Return what `read` returns, or what `find` returns after another process's `read`.
+        """Return the result of `read`, or of `find` after another process's `read`.
 
         Raises the ModelUnreadable of its own `read`.
         """
@@ -155,7 +151,6 @@ class RedisFlights:
             link.ask(lambda client: lock.release(), None)
 
     def _taken(self, client: redis.Redis, key: str) -> redis.lock.Lock | None:
-        """The lock, once it is taken; None where it is not free in time."""
         lock = client.lock(
             key,
             timeout=LOCK_SECONDS,
@@ -167,7 +162,7 @@ class RedisFlights:
 
 
 def open_shared_access(url: str, settings: Settings) -> HubAccess:
-    """Return an access whose cache and flights lie in the Redis at `url`."""
+    """Return an access whose cache and flights are in the Redis at `url`."""
     link = RedisLink(url)
     return HubAccess(
         HubAllowance(),
@@ -179,7 +174,7 @@ def open_shared_access(url: str, settings: Settings) -> HubAccess:
 
 @contextmanager
 def _extended(link: RedisLink, lock: redis.lock.Lock) -> Iterator[None]:
-    """Put off the expiry of a lock, in a thread of its own, until the end."""
+    # Extend the lock in a thread of its own, until the block ends.
     has_ended = threading.Event()
 
     def extend() -> None:
@@ -192,4 +187,4 @@ def _extended(link: RedisLink, lock: redis.lock.Lock) -> Iterator[None]:
         yield
     finally:
         has_ended.set()
-        thread.join()  # who releases the lock must be the only one who uses it
+        thread.join()  # only one thread at a time may use the lock, and this one releases it

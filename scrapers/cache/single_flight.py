@@ -18,12 +18,10 @@ Value = TypeVar("Value")
 
 
 class SingleFlight(Generic[Key, Value]):
-    """Wraps a slow function: results are cached for `seconds`, failures are not.
+    """A slow function whose results are cached for `seconds`; failures are not cached.
 
-    Threads that call it with a key that is being computed wait for that result, inside of
-    `waiting`; the one that computes is inside of `computing`. The least recently used results go
-    first, when there are more than `entries` or when by `weigh` they take more than `max_bytes`
-    together; a single result may be larger.
+    A thread that calls it with a key that is being computed waits for that result, inside of
+    `waiting`; the one that computes is inside of `computing`.
     """
 
     def __init__(
@@ -38,8 +36,9 @@ class SingleFlight(Generic[Key, Value]):
         computing: Callable[[], AbstractContextManager[None]] = nullcontext,
         waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
+        # The least recently used results are removed first, if there are more than `entries` or if
+        # by `weigh` they take more than `max_bytes` together; a single result may be larger.
         def part(value: Value) -> float:
-            """The part of the room that a result takes."""
             weight = weigh(value) / max_bytes if max_bytes else 0.0
             return min(max(weight, 1 / entries), 1.0)
 
@@ -50,7 +49,7 @@ class SingleFlight(Generic[Key, Value]):
         self._results: TTLCache[Key, Value] = TTLCache(1.0, seconds, clock, part)
 
     def known(self, key: Key) -> Value | None:
-        """Return the cached result, None if there is none."""
+        """Return the cached result, None if it is missing."""
         with self._lock:
             return self._results.get(key)
 
@@ -83,13 +82,12 @@ class SingleFlight(Generic[Key, Value]):
 
 
 def memory_bytes(value: object) -> int:
-    """Bytes of a value of dataclasses, mappings, sequences and scalars, with all it holds.
-
-    An object that two places hold counts once.
+    """Return the bytes of a value of dataclasses, mappings, sequences and scalars.
 
     >>> memory_bytes("a" * 1000) - memory_bytes("")
     1000
     """
+    # With all contents; an object that is referenced twice counts once.
     total_bytes, seen, waiting = 0, set[int](), [value]
     while waiting:
         item = waiting.pop()

@@ -1,10 +1,8 @@
 """SnapshotCache: snapshots of public repositories that outlive the process.
 
-It has a JSON entry for each commit (`snapshot-…`) and one for each requested name (`commit-…`)
-with the commit it resolved to and the time of that. An invalid entry counts as a miss and is
-removed. Only what everybody may read is stored: every key contains the word "anonymous", and no
-method takes a token. Where entries lie is an EntryStore: files of a folder, or a Redis that several
-processes share.
+It has a JSON entry for each commit (`snapshot-…`) and one for each requested name (`commit-…`) with
+the commit it resolved to and the time of that. An invalid entry counts as a miss and is removed.
+Only public data is stored: every key contains the word "anonymous", and no method takes a token.
 """
 
 from __future__ import annotations
@@ -36,14 +34,14 @@ _CORRUPT = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
 class EntryStore(Protocol):
-    """Bytes by name, shared by threads and processes. A store that fails is an empty one."""
+    """Bytes by name in files or in Redis, shared by threads and processes; empty if it fails."""
 
     def read(self, name: str) -> bytes | None:
-        """The content of an entry, None if there is none."""
+        """Return the content of an entry, None if it is missing."""
         ...
 
     def write(self, name: str, data: bytes) -> None:
-        """Store an entry whole, in place of an earlier one."""
+        """Store an entry, replacing an earlier one."""
         ...
 
     def remove(self, name: str) -> None:
@@ -84,7 +82,7 @@ class SnapshotCache:
         self._entries.remove(_entry_name("commit", self._ref_key(ref)))
 
     def flight_name(self, ref: ModelRef) -> str:
-        """A name for reading this model, the same in every process with this cache."""
+        """Return a name for reading this model, equal in every process with this cache."""
         return _entry_name("flight", self._ref_key(ref))
 
     def _find(self, ref: ModelRef, max_age_seconds: float | None) -> RepoSnapshot | None:

@@ -1,4 +1,4 @@
-"""What is known of models without asking the Hub: EmbeddedSnapshots and StoredSnapshots."""
+"""EmbeddedSnapshots and StoredSnapshots: models that are known without the Hub."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ INDEX_FILE = "index.json"
 
 
 class EmbeddedSnapshots:
-    """A folder with one JSON file for each model's snapshot, and an index of their names.
+    """A folder with a JSON file for each model's snapshot, and an index of their names.
 
-    The index is `{"models": {repo_id: file name}, "aliases": {former repo_id: repo_id}}`. It is
-    read on first use; each snapshot is read when it is requested.
+    The index is `{"models": {repo_id: file name}, "aliases": {former repo_id: repo_id}}`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -63,15 +62,15 @@ class EmbeddedSnapshots:
 
 # The Hub cannot be reached now: its last response is the best information.
 UNAVAILABLE = (HubUnreachable, HubRateLimited)
+# Errors that do not mean that the model is invalid: an embedded snapshot replaces the Hub's.
 REPLACEABLE = (*UNAVAILABLE, GatedModel, PrivateOrMissing)
-"""Errors that do not mean that the model is invalid: an embedded snapshot replaces the Hub's."""
 
 
 class StoredSnapshots:
-    """The last answers of the Hub in a cache, and the embedded snapshots.
+    """The last responses of the Hub in a cache, and the embedded snapshots.
 
-    Called, it answers in offline mode: it raises HubUnreachable ("offline") for a model that is
-    not stored, and what completing an adapter raises.
+    A call answers in offline mode. It raises HubUnreachable ("offline") for a model that is not
+    stored, and the errors of completing an adapter.
     """
 
     def __init__(self, embedded: EmbeddedSnapshots, cache: SnapshotCache | None) -> None:
@@ -86,12 +85,12 @@ class StoredSnapshots:
         return Completion(self.embedded, self._last_read)(ref, stored)
 
     def in_place_of(self, ref: ModelRef, error: ModelUnreadable) -> RepoSnapshot | None:
-        """Return what is stored of a model that cannot be read now."""
+        """Return the stored snapshot of a model that cannot be read now."""
         last_known = self.last_known(ref) if isinstance(error, UNAVAILABLE) else None
         return last_known.with_source("cache") if last_known else self.embedded(ref)
 
     def last_known(self, ref: ModelRef) -> RepoSnapshot | None:
-        """Return what the Hub last said of a model."""
+        """Return the snapshot of the Hub's last response for a model."""
         return None if self._cache is None else self._cache.last_known(ref)
 
     def embedded(self, ref: ModelRef) -> RepoSnapshot | None:
@@ -111,7 +110,6 @@ class StoredSnapshots:
 
 
 def _files_of(snapshot: RepoSnapshot) -> frozenset[str]:
-    """Names of the weights' files that an embedded snapshot knows."""
     files = [*snapshot.uncounted_files]
     files += (file for component in snapshot.components for file in component.files)
     files += (file for variant in snapshot.variants for file in variant.files)
@@ -119,7 +117,7 @@ def _files_of(snapshot: RepoSnapshot) -> frozenset[str]:
 
 
 def cache_on_disk(settings: Settings) -> SnapshotCache | None:
-    """The cache in the folder of these settings; None where nothing is kept."""
+    """Return the cache in the folder of the settings; None without a folder."""
     if settings.cache_folder is None:
         return None
     return SnapshotCache(

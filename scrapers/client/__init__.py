@@ -1,1 +1,1 @@
-"""Requests to the Hub: one session, its limits, its failures and the answers of its API."""
+"""Client: requests to the Hub, their limits and failures, and the responses of its API."""

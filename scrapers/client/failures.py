@@ -1,4 +1,4 @@
-"""What failed requests to the Hub mean: errors of gpusizer, repetitions and pauses of a route."""
+"""Failures of requests to the Hub: their errors, retries and pauses of a route."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from gpusizer.core.errors import (
 )
 from scrapers.client.allowance import parse_window
 
+# Exceptions of requests, and those that urllib3 raises while a body is streamed.
 TransportError = (RequestException, HTTPError)
-"""Exceptions of requests, and those that urllib3 raises while a body is streamed."""
 
 
 @dataclass(frozen=True, slots=True)
 class HubResource:
-    """The repository, revision and file of a request, for the fields of its errors."""
+    """Repository, revision and file of a request, for the fields of its errors."""
 
     repo_id: str
     revision: str = "main"
@@ -77,11 +77,9 @@ def status_error(status: int, headers: Mapping[str, str], resource: HubResource)
 
 
 def transport_error(error: RequestException | HTTPError, resource: HubResource) -> HubUnreachable:
-    """Return the error for a failed connection: "timeout", "truncated" or "connection".
-
-    urllib3 raises ProtocolError for a body that ends too early. Before the status line and
-    headers have arrived, requests wraps it in its own ConnectionError.
-    """
+    """Return the error for a failed connection: "timeout", "truncated" or "connection"."""
+    # urllib3 raises ProtocolError for a body that ends too early. Before the status line and
+    # headers have arrived, requests wraps it in its own ConnectionError.
     reason = "connection"
     if isinstance(error, (Timeout, TimeoutError)):
         reason = "timeout"
@@ -95,17 +93,15 @@ RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 2.0
 _MOST_DATE_CHARS = 40
+# urllib3's reader of `Retry-After`: whole seconds or a date.
 _RETRY = Retry(retry_after_max=10**6)
-"""urllib3's reader of `Retry-After`: whole seconds or a date."""
 
 
 def retry_after_seconds(status: int, headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that the Hub's headers ask to wait, None if they do not.
-
-    `Retry-After` is used at any status. The Hub sends `RateLimit`, what is left of a window and the
-    seconds until its end, with every response: it is used at status 429 only, and where nothing is
-    left, as huggingface_hub does (`_http.py`); another 429 passes sooner.
-    """
+    """Return the seconds that the Hub's headers ask to wait, None if they do not."""
+    # `Retry-After` is used at any status. The Hub sends `RateLimit` with every response: it is used
+    # at status 429 only, and if no request is left, as huggingface_hub does (`_http.py`); another
+    # 429 passes sooner.
     value = headers.get("Retry-After", "")
     if value.strip():
         try:
@@ -117,37 +113,33 @@ def retry_after_seconds(status: int, headers: Mapping[str, str]) -> float | None
 
 
 def pause_seconds(attempt: int, hint: float | None) -> float:
-    """Return the seconds to wait after failed attempt number `attempt` (from 0), with jitter.
-
-    `hint` seconds from the Hub's headers are a lower bound; the jitter after them keeps threads
-    from repeating their requests at the same moment.
-    """
+    """Return the seconds to wait after failed attempt number `attempt` (from 0), with jitter."""
+    # `hint` seconds from the Hub's headers are a lower bound; the jitter after them keeps threads
+    # from repeating their requests at the same moment.
     backoff = min(_FIRST_PAUSE_SECONDS * 2.0**attempt, _LONGEST_PAUSE_SECONDS)
     jittered = backoff * (0.5 + random.random())
     return jittered if hint is None else hint + jittered * 0.1
 
 
 _TRANSIENT_REASONS = frozenset({"timeout", "connection", "truncated", "server_error"})
+# Seconds without requests to a route after a failure that may pass.
 _TRANSIENT_SECONDS = 60.0
-"""How long a route gets no request after a failure that may pass."""
+# Seconds after a refusal, as by a mirror that lacks the route.
 _REFUSED_SECONDS = 600.0
-"""The same after a refusal, as by a mirror that lacks the route."""
 
 
 def is_transient(error: ModelUnreadable) -> bool:
-    """Whether the same request may succeed later: no response arrived, or the Hub was busy."""
+    """Whether a retry may succeed later: no response arrived, or the Hub was busy."""
     if isinstance(error, HubUnreachable):
         return error.fields["reason"] in _TRANSIENT_REASONS
     return isinstance(error, HubRateLimited)
 
 
 class CircuitBreaker:
-    """Stops requests to a route that failed recently. Safe to share between threads.
+    """Stops requests to a route that failed recently. Safe to share between threads."""
 
-    Mirrors do not have every route of the Hub. Without a circuit breaker, a route that hangs
-    would cost its whole timeout for every model.
-    """
-
+    # Mirrors do not have every route of the Hub. Without a circuit breaker, a route that hangs
+    # would cost its whole timeout for every model.
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._open_until = 0.0
@@ -162,5 +154,5 @@ class CircuitBreaker:
         self._open_until = self._clock() + seconds
 
     def trip_after(self, error: ModelUnreadable) -> None:
-        """Allow no requests for a while, because the route answered with this error."""
+        """Allow no requests for a while after an error of the route."""
         self.trip(_TRANSIENT_SECONDS if is_transient(error) else _REFUSED_SECONDS)

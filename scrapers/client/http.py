@@ -44,20 +44,17 @@ Value = TypeVar("Value")
 _ABSENT_STATUSES = frozenset({404, 410})
 _RETRIED_REASONS = frozenset({"unexpected_answer", "truncated"})
 
+# Every request of this process holds it from sending to the end of the response body.
 _in_flight = threading.BoundedSemaphore(PROCESS_READS)
-"""Every request of this process holds it from sending to the end of the response body."""
 
 
 class HubSession:
-    """A pool of connections to one Hub, which checks redirects, retries and limits sizes.
+    """A pool of connections to one Hub that checks redirects, retries and limits sizes.
 
-    Safe to share between threads. `headers_route` and `small_files_route` are the circuit breakers
-    of the routes for all headers of a model and for a file in git; `allowance` is noted and obeyed
-    by requests without a token; `on_call` is called for every request.
-
-    Failures are HubUnreachable with `reason` "timeout", "connection", "truncated", "server_error",
-    "unexpected_answer", "redirect" (to an address that is not allowed) or "redirect_loop";
-    HubRateLimited; LimitsExceeded; or the error of `status_error`.
+    Safe to share between threads. Failures are HubUnreachable with `reason` "timeout",
+    "connection", "truncated", "server_error", "unexpected_answer", "redirect" (to an address that
+    is not allowed) or "redirect_loop"; HubRateLimited; LimitsExceeded; or the error of
+    `status_error`.
     """
 
     def __init__(
@@ -68,8 +65,11 @@ class HubSession:
         on_call: OnCall = ignore_call,
         allowance: HubAllowance | None = None,
     ) -> None:
+        # Requests without a token note and obey the allowance; `on_call` is called for every
+        # request.
         self.endpoint = endpoint.rstrip("/")
         self.allowance = allowance or HubAllowance()
+        # Circuit breakers of the routes for all headers of a model and for a file in git.
         self.headers_route = CircuitBreaker()
         self.small_files_route = CircuitBreaker()
         self._cdn_origins = tuple(cdn_origins)
@@ -98,11 +98,9 @@ class HubSession:
         budget: ReadBudget,
         token: str | None = None,
     ) -> Value:
-        """Send a request and return `use(response)`; retry transient failures.
-
-        Transient are RETRIED_STATUSES, connections that break or end early, 404 or 410 for a file
-        that the Hub lists, and a response for which `use` raises HubUnreachable.
-        """
+        """Send a request and return `use(response)`; retry transient failures."""
+        # Transient are RETRIED_STATUSES, connections that break or end early, 404 or 410 for a file
+        # that the Hub lists, and a response for which `use` raises HubUnreachable.
         deadline = budget.deadline_after(request.seconds)
         retrying = Retrying(
             retry=retry_if_exception_type(_Failed),
@@ -127,7 +125,7 @@ class HubSession:
         token: str | None,
         deadline: float,
     ) -> Value:
-        """Send a request once. Raises _Failed where another attempt may succeed."""
+        # Raises _Failed if another attempt may succeed.
         limits = budget.limits
         attempts = request.attempts or limits.attempts
         try:
@@ -155,7 +153,7 @@ class HubSession:
     def _follow(
         self, request: HubRequest, budget: ReadBudget, token: str | None, deadline: float
     ) -> HubResponse:
-        """Return the response after the redirects; every target is checked first."""
+        # Every target of a redirect is checked first.
         refused = HubUnreachable(repo_id=request.resource.repo_id, reason="redirect")
         auth = EndpointAuth(token, self._origin)
         url: str | None = request.url
@@ -188,10 +186,7 @@ class HubSession:
     def _opened(
         self, prepared: requests.PreparedRequest, budget: ReadBudget, deadline: float
     ) -> Iterator[requests.Response]:
-        """Wait for one of the process's PROCESS_READS, send a request, yield its open response.
-
-        `on_call` is called with the kind of the request and the status of its response.
-        """
+        # Yields the open response, within PROCESS_READS of this process.
         kind = kind_of(prepared.url or "", self.endpoint)
         # A request with a token counts against that token, not against this address.
         is_anonymous = "Authorization" not in prepared.headers
@@ -219,8 +214,7 @@ class HubSession:
 
 
 class _Failed(Exception):
-    """A failed attempt; up to `attempts` are made, and none before `hint_seconds` have passed."""
-
+    # Up to `attempts` are made, and none before `hint_seconds` have passed.
     def __init__(
         self, error: ModelUnreadable, attempts: int, hint_seconds: float | None = None
     ) -> None:

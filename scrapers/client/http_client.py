@@ -1,9 +1,10 @@
 """HttpClient: a requests session that bounds the time of a whole response.
 
-The read timeout of requests applies to every single wait for bytes, so that a server which
-sends one byte now and then never exceeds it (https://requests.readthedocs.io/en/latest/user/
-quickstart/#timeouts). The sockets of this session also check the deadline of the whole response at
-each read: status line, headers, chunk lengths and body.
+The read timeout of requests applies to every single wait for bytes, so that a server which sends
+one byte now and then never exceeds it
+(https://requests.readthedocs.io/en/latest/user/quickstart/#timeouts). The sockets of this session
+also check the deadline of the whole response at each read: status line, headers, chunk lengths and
+body.
 """
 
 from __future__ import annotations
@@ -28,22 +29,20 @@ from urllib3.connection import HTTPConnection
 
 from scrapers.client.redirects import Origin, origin_of
 
+# Number of origins whose connections stay in the pool: the Hub and its CDNs.
 _HOSTS = 16
-"""Number of origins whose connections stay in the pool: the Hub and its CDNs."""
+# `time.monotonic()` at which reading the response of this thread's request fails.
 _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
-"""Value of `time.monotonic()` at which reading the response of this thread's request fails."""
 
 
 class HttpClient(requests.Session):
-    """A session that follows no redirects and sends no credentials of the operator.
-
-    requests reads proxies and certificates from the environment: `HTTPS_PROXY`, `HTTP_PROXY`,
-    `ALL_PROXY`, `NO_PROXY`, `REQUESTS_CA_BUNDLE`. Requests to a loopback address use no proxy.
-    Cookies are not stored, and `~/.netrc` is not read because every request has an auth.
-    Safe to share between threads.
-    """
+    """A session that follows no redirects and sends no credentials of the operator. Thread-safe."""
 
     def __init__(self, connections: int) -> None:
+        # requests reads proxies and certificates from the environment: `HTTPS_PROXY`, `HTTP_PROXY`,
+        # `ALL_PROXY`, `NO_PROXY`, `REQUESTS_CA_BUNDLE`. Requests to a loopback address use no
+        # proxy. Cookies are not stored, and `~/.netrc` is not read because every request has an
+        # auth.
         super().__init__()
         self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
         adapter = _DeadlineAdapter(pool_connections=_HOSTS, pool_maxsize=connections)
@@ -60,8 +59,8 @@ class HttpClient(requests.Session):
         """Send a request; yield the response once its headers have arrived, before its body.
 
         `wait_seconds` are the timeouts of connecting and of each wait for bytes, `seconds` is the
-        time for the whole response.
-        Raises requests.RequestException or urllib3.exceptions.HTTPError.
+        time for the whole response. Raises requests.RequestException or
+        urllib3.exceptions.HTTPError.
         """
         url = request.url or ""
         settings = self.merge_environment_settings(url, {}, True, None, None)
@@ -98,16 +97,13 @@ def _check_deadline() -> None:
 
 
 class _PlainSocket(socket.socket):
-    """A socket whose reads raise TimeoutError after the deadline."""
-
+    # Reads raise TimeoutError after the deadline.
     def recv_into(self, *arguments: Any) -> int:
         _check_deadline()
         return super().recv_into(*arguments)
 
 
 class _TlsSocket(ssl.SSLSocket):
-    """The same over TLS."""
-
     def recv_into(self, *arguments: Any) -> int:
         _check_deadline()
         return super().recv_into(*arguments)
@@ -115,7 +111,7 @@ class _TlsSocket(ssl.SSLSocket):
 
 class _PlainConnection(HTTPConnection):
     def connect(self) -> None:
-        """Connect, and read from a socket with a deadline from now on."""
+        # Connect, and read from a socket with a deadline from now on.
         super().connect()
         seconds = self.sock.gettimeout()
         self.sock = _PlainSocket(fileno=self.sock.detach())
@@ -124,11 +120,8 @@ class _PlainConnection(HTTPConnection):
 
 @cache
 def _tls_context(authorities: str) -> ssl.SSLContext:
-    """Return a context that trusts the certificates in a file or folder, and makes _TlsSocket.
-
-    It is made once: loading certifi's certificates takes 25 ms of processor time, which requests
-    spends on each connection.
-    """
+    # The context makes _TlsSocket. It is cached: loading certifi's certificates takes 25 ms of
+    # processor time, which requests spends on each connection.
     is_folder = Path(authorities).is_dir()
     context = ssl.create_default_context(
         cafile=None if is_folder else authorities, capath=authorities if is_folder else None
@@ -138,16 +131,12 @@ def _tls_context(authorities: str) -> ssl.SSLContext:
 
 
 class _DeadlineAdapter(HTTPAdapter):
-    """requests' adapter whose connections, with and without a proxy, make these sockets.
-
-    A proxy's own answer to CONNECT, and TLS to a proxy, are bounded by each wait alone: the
-    operator has chosen the proxy.
-    """
-
+    # Connections make these sockets, with and without a proxy. A proxy's own response to CONNECT,
+    # and TLS to a proxy, are bounded by each wait alone: the operator has chosen the proxy.
     def build_connection_pool_key_attributes(
         self, request: requests.PreparedRequest, verify: Any, cert: Any = None
     ) -> tuple[Any, Any]:
-        """Return what tells pools apart: the host, and for https a context of ours."""
+        """Return the attributes that distinguish pools: the host, and for https our context."""
         host, tls = super().build_connection_pool_key_attributes(request, verify, cert)
         if host["scheme"] == "https":
             place = tls.pop("ca_certs", None) or tls.pop("ca_cert_dir", None)
@@ -158,7 +147,7 @@ class _DeadlineAdapter(HTTPAdapter):
         """Load no certificates: the context has them, and requires one of each host."""
 
     def get_connection_with_tls_context(self, *arguments: Any, **options: Any) -> Any:
-        """Return the pool of a request; without TLS it makes connections of ours."""
+        """Return the pool of a request; without TLS it makes our connections."""
         pool: Any = super().get_connection_with_tls_context(*arguments, **options)
         if pool.scheme == "http":
             pool.ConnectionCls = _PlainConnection

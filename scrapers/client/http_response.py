@@ -24,45 +24,31 @@ _CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18}|\*)")
 
 @dataclass(frozen=True, slots=True)
 class HubRequest:
-    """A GET request to the Hub.
+    """A GET request to the Hub."""
 
-    Attributes:
-        url: its URL, at the endpoint.
-        resource: repository, revision and path, for the fields of errors.
-        limit: attribute of Limits that bounds the bytes of the body.
-        span: first byte and last byte + 1 of the range, None for the whole resource.
-        attempts: tries before a failure is raised, None for as many as Limits allow.
-        seconds: time for all attempts, None for as long as the model may take.
-        is_listed: whether the Hub's file list has the file, so that 404 is a wrong response.
-    """
-
-    url: str
-    resource: HubResource
-    limit: str
+    url: str  # its URL, at the endpoint
+    resource: HubResource  # repository, revision and path, for the fields of errors
+    limit: str  # attribute of Limits that bounds the bytes of the body
+    # first byte and last byte + 1 of the range, None for the whole resource
     span: tuple[int, int] | None = None
+    # tries before a failure is raised, None for as many as Limits allow
     attempts: int | None = None
-    seconds: float | None = None
+    seconds: float | None = None  # time for all attempts, None for as long as the model may take
+    # whether the Hub's file list has the file, so that 404 is a wrong response
     is_listed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class HubResponse:
-    """A response after all redirects.
+    """A response after all redirects."""
 
-    Attributes:
-        status: HTTP status of the last hop.
-        body: the whole body, or exactly the requested span (shorter only at the file's end);
-            empty for an error.
-        headers: headers of the last hop.
-        total_bytes: size of the whole file, None if the headers do not give it.
-        url: URL of the last hop.
-    """
-
-    status: int
+    status: int  # HTTP status of the last hop
+    # the whole body, or exactly the requested span (shorter only at the file's end); empty for an
+    # error
     body: bytes
-    headers: Mapping[str, str]
-    total_bytes: int | None = None
-    url: str = ""
+    headers: Mapping[str, str]  # headers of the last hop
+    total_bytes: int | None = None  # size of the whole file, None if the headers do not give it
+    url: str = ""  # URL of the last hop
 
 
 def read_response(
@@ -73,8 +59,8 @@ def read_response(
 ) -> HubResponse:
     """Read the body of a response that is not a redirect, or the requested span of it.
 
-    Raises LimitsExceeded, HubUnreachable ("timeout"; "unexpected_answer" for another range
-    than the requested one), or an exception of requests or urllib3.
+    Raises LimitsExceeded, HubUnreachable ("timeout"; "unexpected_answer" for another range than the
+    requested one), or an exception of requests or urllib3.
     """
     status, headers, url = response.status_code, response.headers, response.url
     start, stop = request.span or (0, getattr(budget.limits, request.limit))
@@ -102,7 +88,7 @@ def discard_body(response: requests.Response, budget: ReadBudget, deadline: floa
 def _read_body(
     response: requests.Response, max_bytes: int, budget: ReadBudget, deadline: float
 ) -> bytes:
-    """Return the decompressed body; of a longer one the first `max_bytes` + 1 bytes."""
+    # A longer body is cut to `max_bytes` + 1 bytes.
     body = io.BytesIO()  # joining a list of pieces would hold the body in memory twice
     length = 0
     while length <= max_bytes:
@@ -119,7 +105,7 @@ def _read_body(
 
 
 def _content_range(headers: Mapping[str, str]) -> tuple[int | None, int | None]:
-    """Return the first byte of a partial response (None for a whole one) and the file's size."""
+    # The first byte of a partial response (None for a whole one) and the file's size.
     match = _CONTENT_RANGE.fullmatch(headers.get("Content-Range", ""))
     if match:
         total_bytes = int(match[3]) if match[3].isdigit() else None

@@ -1,7 +1,7 @@
-"""Builds the URLs of the Hub and parses the responses of its API.
+"""URLs of the Hub and parsers of its API's responses.
 
-A response may come from anybody: every value that is used is checked here, which the types of
-huggingface_hub (`ModelInfo`, `ModelCardData`, `RepoSibling`) do not do.
+Responses are untrusted: every value that is used is checked here, unlike in the types of
+huggingface_hub (`ModelInfo`, `ModelCardData`, `RepoSibling`).
 """
 
 from __future__ import annotations
@@ -41,28 +41,23 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,12}(?:[-_][A-Za-z]{2,8})*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepoInfo(RepoFacts):
-    """The API's description of a repository.
-
-    Attributes:
-        parameters: the Hub's own count of the safetensors files by dtype, public even for a
-            gated repository; None if the Hub has not counted.
-        config: the few entries of `config.json` that the API repeats; also public.
-        files: the file list with sizes; None if the response does not include it.
-    """
+    """The API's description of a repository."""
 
     private: bool
     disabled: bool
+    # the Hub's own count of the safetensors files by dtype, public even for a gated repository;
+    # None if the Hub has not counted
     parameters: Mapping[str, int] | None = None
+    # the few entries of `config.json` that the API repeats; also public
     config: Config | None = None
+    # the file list with sizes; None if the response does not include it
     files: tuple[RepoFile, ...] | None = None
 
 
 def info_url(endpoint: str, repo_id: str, revision: str | None) -> str:
-    """Return the URL of a repository's description, at its default branch or a revision.
-
-    `blobs` adds sizes to the file list, which saves the request for the tree: a host reaches
-    the rate limit of the API first. The API does not accept it together with `expand`.
-    """
+    """Return the URL of a repository's description, at its default branch or a revision."""
+    # `blobs` adds sizes to the file list, which saves the request for the tree: a host reaches the
+    # rate limit of the API first. The API does not accept it together with `expand`.
     at = f"/revision/{quote(revision, safe='')}" if revision else ""
     return f"{endpoint}/api/models/{repo_id}{at}?blobs=true"
 
@@ -80,12 +75,10 @@ def file_url(endpoint: str, repo_id: str, revision: str, path: str) -> str:
 
 
 def small_file_url(endpoint: str, repo_id: str, commit: str, path: str) -> str:
-    """Return the URL of a file that git holds, at a commit: where `file_url` is redirected to.
-
-    It is the second address of "Resolve a file" in the Hub's OpenAPI specification
-    (https://huggingface.co/.well-known/openapi.json), for a repository with a namespace; the
-    revision has to be a commit.
-    """
+    """Return the URL of a file in git at a commit, the target of `file_url`'s redirect."""
+    # The second address of "Resolve a file" in the Hub's OpenAPI specification
+    # (https://huggingface.co/.well-known/openapi.json), for a repository with a namespace; the
+    # revision has to be a commit.
     return f"{endpoint}/api/resolve-cache/models/{repo_id}/{commit}/{quote(path)}"
 
 
@@ -97,10 +90,10 @@ def headers_url(endpoint: str, repo_id: str, index: str) -> str:
 def next_cursor(headers: Mapping[str, str], repo_id: str) -> str | None:
     """Return the cursor of the next page, None on the last page.
 
-    Only the cursor is used from the Link header, because mirrors send the Hub's own host there.
-    Raises HubUnreachable ("unexpected_answer") for a next page without a cursor, because the
-    list would end too early.
+    Raises HubUnreachable ("unexpected_answer") for a next page without a cursor, because the list
+    would end too early.
     """
+    # Only the cursor is used from the Link header, because mirrors send the Hub's own host there.
     links = parse_header_links(headers.get("Link", ""))
     following = [link["url"] for link in links if link.get("rel") == "next"]
     if not following:
@@ -184,7 +177,7 @@ def is_plain_path(path: str) -> bool:
 
 
 def _files(siblings: Sequence[JsonValue]) -> tuple[RepoFile, ...] | None:
-    """Parse the files of a description; return None if any is malformed, or entries differ."""
+    # None if any file is malformed, or entries of one path differ.
     listed = []
     for entry in map(object_in, siblings):
         path, size, lfs = entry.get("rfilename"), _size(entry.get("size")), entry.get("lfs")
@@ -200,10 +193,8 @@ def _files(siblings: Sequence[JsonValue]) -> tuple[RepoFile, ...] | None:
 def _listed_file(
     path: str, size_bytes: int | None, blob_id: JsonValue, is_in_lfs: bool, sha256: JsonValue
 ) -> RepoFile:
-    """Build an entry of the file list; hashes of a wrong form become None.
-
-    The blob ID of a file in LFS is not used: it is the hash of the pointer, not of the content.
-    """
+    # Hashes of a wrong form become None. The blob ID of a file in LFS is not used: it is the hash
+    # of the pointer, not of the content.
     if is_in_lfs:
         return RepoFile(path, size_bytes, sha256=_matching(_SHA256, sha256))
     return RepoFile(path, size_bytes, blob_id=_matching(_SHA, blob_id))
@@ -218,14 +209,13 @@ def _size(value: JsonValue) -> int | None:
 
 
 def _word(value: JsonValue) -> str | None:
-    """Return a short printable text, None for any other value."""
     if not isinstance(value, str) or not 0 < len(value) <= _MAX_WORD_CHARS:
         return None
     return value if value.isprintable() else None
 
 
 def _license(card: JsonObject, tags: list[str]) -> str | None:
-    """Return the card's license, else that of the tags; for "other" the name in `license_name`."""
+    # For "other" the name in `license_name`.
     license_value = card.get("license")
     if isinstance(license_value, list):
         license_value = next(iter(license_value), None)
@@ -245,7 +235,6 @@ def _base_models(card: JsonObject, tags: list[str]) -> tuple[str, ...]:
 
 
 def _base_relation(answer: JsonObject, card: JsonObject, tags: list[str]) -> str | None:
-    """Return how a model relates to its base, from the Hub's field, the card or the tags."""
     tagged = (tag.split(":")[1] for tag in tags if tag.startswith("base_model:"))
     candidates = [
         object_in(answer.get("baseModels")).get("relation"),
@@ -263,14 +252,14 @@ def _languages(card: JsonObject) -> tuple[str, ...]:
 
 
 def _config(value: JsonValue) -> Config | None:
-    """Return the entries of config.json in a description, without settings of the tokenizer."""
+    # Without settings of the tokenizer.
     if not isinstance(value, dict) or deeper_than(value, _MAX_CONFIG_DEPTH):
         return None
     return {key: item for key, item in value.items() if key not in _NON_CONFIG_KEYS} or None
 
 
 def _parameters(counts: JsonValue) -> dict[str, int] | None:
-    """Return checked parameter counts by dtype, None if any of them is invalid."""
+    # None if any count is invalid.
     if not isinstance(counts, dict) or not 0 < len(counts) <= len(DTYPE_BITS):
         return None
     usable = all(
@@ -280,8 +269,8 @@ def _parameters(counts: JsonValue) -> dict[str, int] | None:
     return counts if usable and any(counts.values()) else None
 
 
+# Above every count: JavaScript's integers, which the Hub writes, end here.
 MAX_COUNT = 2**53
-"""No count is as large: JavaScript's integers, which the Hub writes, end here."""
 
 
 def parse_answer(body: bytes, budget: ReadBudget) -> JsonValue:

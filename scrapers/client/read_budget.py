@@ -13,7 +13,7 @@ from scrapers.limits import Limits
 
 
 class ReadBudget:
-    """The deadline and the budgets of one model, shared by the threads that read it."""
+    """Deadline and budgets of one model, shared by the threads that read it."""
 
     def __init__(
         self, repo_id: str, limits: Limits, clock: Callable[[], float] = time.monotonic
@@ -55,10 +55,10 @@ class ReadBudget:
         self._abandoned.wait(seconds)
 
     def count(self, limit: str, amount: int) -> None:
-        """Count towards a limit of the whole model, by the name of its attribute.
+        """Count `amount` towards a limit of the whole model, by the name of its attribute.
 
-        That are "total_bytes" of bodies, "config_memory_bytes" (the values of configurations, which
-        last as long as the snapshot) and "tensors". Raises LimitsExceeded.
+        Limits are "total_bytes" of bodies, "config_memory_bytes" (the values of configurations,
+        which last as long as the snapshot) and "tensors". Raises LimitsExceeded.
         """
         with self._lock:
             self._used[limit] += amount
@@ -67,7 +67,7 @@ class ReadBudget:
             raise self.exceeded(limit)
 
     def count_groups(self, groups: Iterable[TensorGroup], counted: int = 0) -> None:
-        """Count the tensors of parsed groups, of which `counted` are counted, and their patterns.
+        """Count the tensors and patterns of parsed groups; `counted` tensors are counted already.
 
         Raises LimitsExceeded ("tensors", "tensor_groups").
         """

@@ -1,4 +1,4 @@
-"""Decides which redirects of the Hub are followed. Pure; never connects."""
+"""Rules for the redirects of the Hub that are followed. Pure; never connects."""
 
 from __future__ import annotations
 
@@ -56,12 +56,10 @@ def origin_of(url: str) -> Origin | None:
 
 
 def is_allowed_target(url: str, endpoint: str, cdn_origins: Collection[str] = ()) -> bool:
-    """Whether a redirect from `endpoint` to `url` may be followed.
-
-    Allowed are the endpoint's own origin, the `cdn_origins`, and, over https, the endpoint's
-    host, its subdomains and the Hub's domains. An endpoint on loopback over http (an emulator
-    or a local mirror) may redirect only to its own host and port and the `cdn_origins`.
-    """
+    """Whether a redirect from `endpoint` to `url` may be followed."""
+    # Allowed are the endpoint's own origin, the `cdn_origins`, and, over https, the endpoint's
+    # host, its subdomains and the Hub's domains. An endpoint on loopback over http (an emulator or
+    # a local mirror) may redirect only to its own host and port and the `cdn_origins`.
     target, home = origin_of(url), origin_of(endpoint)
     if target is None or home is None:
         return False

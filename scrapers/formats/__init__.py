@@ -1,1 +1,1 @@
-"""What files hold: headers, indexes and names of weights, read within bounds. Pure."""
+"""Formats: parsers of headers, indexes and file names of weights, within bounds. Pure."""

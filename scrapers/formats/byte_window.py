@@ -14,23 +14,21 @@ _STEP_BYTES = 3 * MIB
 
 
 class Source(Protocol):
-    """Reads bytes `start` to `stop` - 1 of a file; returns them and the file's size, if known.
+    """Reads bytes `start` to `stop` - 1 of a file, or fewer at its end."""
 
-    Fewer bytes are returned where the file ends.
-    """
-
+    # Returns the bytes and the file's size, None if unknown.
     def __call__(self, start: int, stop: int) -> tuple[bytes, int | None]: ...
 
 
 class ByteWindow:
     """A position in a file that only moves forward.
 
-    Bytes are read in growing ranges, each at most once, and dropped once passed. Skipped bytes
-    are not read, except those in a range that also holds needed ones. Raises MalformedRepo
-    ("truncated") where the file ends too early, HubUnreachable ("truncated") where a response
-    body ends too early, and LimitsExceeded ("gguf_header_bytes").
+    Raises MalformedRepo ("truncated") if the file ends too early, HubUnreachable ("truncated") if a
+    response body ends too early, and LimitsExceeded ("gguf_header_bytes").
     """
 
+    # Bytes are read in growing ranges, each at most once, and dropped once passed. Skipped bytes
+    # are not read, except those in a range that also holds needed ones.
     def __init__(self, source: Source, limits: Limits, repo_id: str, path: str) -> None:
         self.position = 0
         self.file_bytes: int | None = None
@@ -80,7 +78,7 @@ class ByteWindow:
         return MalformedRepo(repo_id=self._repo_id, file=self._path, reason=reason)
 
     def _ensure(self, count: int) -> int:
-        """Read until the data holds the next `count` bytes; return their offset in the data."""
+        # Returns the offset of the next `count` bytes in the data.
         self._check_end(count)
         if self.position + count > self._start + len(self._data):
             self._read(count)
@@ -92,10 +90,10 @@ class ByteWindow:
         return self.position - self._start
 
     def _read(self, count: int) -> None:
-        """Read one more range, long enough for the bytes that are probably needed soon."""
         self._data = self._data[max(self.position - self._start, 0) :]
         self._start = self.position
         start = self.position + len(self._data)
+        # Long enough for the bytes that are probably needed soon.
         stop = max(self.position + count, self._expected)
         if stop == self.position + count:
             stop = max(stop, start + _STEP_BYTES)
@@ -111,7 +109,7 @@ class ByteWindow:
             self.file_bytes = total
 
     def _check_end(self, count: int) -> None:
-        """Refuse a length that reaches beyond the end of the file, before reading for it."""
+        # Refuses a length beyond the end of the file before reading for it.
         end = 2**62 if self.file_bytes is None else self.file_bytes
         if self.position + count > end:
             raise self.malformed("truncated")

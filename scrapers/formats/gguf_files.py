@@ -1,4 +1,4 @@
-"""Pure functions that find the quantizations of a GGUF repository in its file list.
+"""Quantizations of a GGUF repository, found in its file list. Pure.
 
 X.Q4_K_M.gguf    X-UD-Q4_K_XL-00001-of-00003.gguf    BF16/X-00001-of-00002.gguf
 X.Q6_K.gguf-split-a and other raw pieces (`gguf_pieces`)
@@ -37,11 +37,9 @@ _KINDS: tuple[tuple[VariantKind, re.Pattern[str]], ...] = (
 
 
 def gguf_variants(files: Sequence[RepoFile]) -> tuple[Variant, ...]:
-    """List quantizations from largest to smallest, then projectors and drafts.
-
-    Sets with missing shards or pieces are left out. Variants with the same label are named after
-    their files' stems instead.
-    """
+    """List quantizations from largest to smallest, then projectors and drafts."""
+    # Sets with missing shards or pieces are left out. Variants with the same label are named after
+    # their files' stems instead.
     sets = _file_sets(files)
     candidates = [(stem, label_of(stem), kind_of(stem), parts) for stem, parts in sets]
     if not any(kind == "quantization" for _, _, kind, _ in candidates):
@@ -56,7 +54,7 @@ def gguf_variants(files: Sequence[RepoFile]) -> tuple[Variant, ...]:
 
 
 def first_incomplete(files: Sequence[RepoFile]) -> str | None:
-    """Return the first file of a set with missing parts, None where all sets are complete."""
+    """Return the first file of a set with missing parts, None if all sets are complete."""
     complete_paths = {file.path for _, parts in _file_sets(files) for file in parts}
     incomplete_paths = [f.path for f in files if _is_model(f.path) and f.path not in complete_paths]
     return min(incomplete_paths, default=None)
@@ -65,15 +63,12 @@ def first_incomplete(files: Sequence[RepoFile]) -> str | None:
 def choose_variant(
     variants: Sequence[Variant], file: str | None = None, tag: str | None = None
 ) -> Variant | None:
-    """Choose the variant whose header is read: that of a file's path, or of a name (`tag`).
-
-    Without either it is Q4_K_M, else the variant whose type is nearest to 4.5 bits per weight,
-    else the smallest. None where there is no such variant.
-    """
+    """Choose the variant of a file's path or of a name (`tag`), None if it is missing."""
     if file is not None:
         with_file = (v for v in variants if any(file == part.path for part in v.files))
         return next(with_file, None)
     models = [variant for variant in variants if variant.kind == "quantization"]
+    # Without either it is Q4_K_M, else the type nearest to 4.5 bits per weight, else the smallest.
     if tag is not None:
         return _by_name(models, tag)
     default = next((variant for variant in models if variant.name == USUAL), None)
@@ -81,7 +76,7 @@ def choose_variant(
 
 
 def label_of(stem: str) -> str | None:
-    """Read the quantization from a path without suffix: from the name, else from the folder."""
+    """Return the quantization in a path without suffix: from the name, else from the folder."""
     for part in reversed(stem.split("/")):
         labels = list(_LABEL.finditer(part))
         if labels:
@@ -91,7 +86,7 @@ def label_of(stem: str) -> str | None:
 
 
 def kind_of(stem: str) -> VariantKind:
-    """Tell by a file's name whether it is a model, a projector or a draft model."""
+    """Return by a file's name whether it is a model, a projector or a draft model."""
     name = _last(stem)
     return next((kind for kind, regex in _KINDS if regex.search(name)), "quantization")
 
@@ -102,7 +97,7 @@ def is_gguf(path: str) -> bool:
 
 
 def _file_sets(files: Iterable[RepoFile]) -> list[tuple[str, list[RepoFile]]]:
-    """Group the files of each model under its stem: the path without number and suffix."""
+    # The files of each model by its stem: the path without number and suffix.
     sets: dict[tuple[str, int], list[RepoFile]] = {}
     files = sorted(files, key=lambda file: file.path)
     for file in files:
@@ -118,7 +113,7 @@ def _file_sets(files: Iterable[RepoFile]) -> list[tuple[str, list[RepoFile]]]:
 
 
 def _piece_sets(files: Iterable[RepoFile]) -> list[tuple[str, list[RepoFile]]]:
-    """Group raw pieces, in the order of joining, under the path of the file that they make."""
+    # Raw pieces, in the order of joining, by the path of the joined file.
     sets: dict[tuple[str, str], list[tuple[Piece, RepoFile]]] = {}
     for file in files:
         piece = piece_of(file.path) if _is_model(file.path) else None
@@ -145,7 +140,7 @@ def _variant(name: str, kind: VariantKind, files: Sequence[RepoFile]) -> Variant
 
 
 def _distinct(variants: Sequence[Variant]) -> list[Variant]:
-    """Make names unique, by full paths where stems are not."""
+    # Full paths replace stems that are not unique.
     uses = Counter((variant.slug, variant.kind) for variant in variants)
     return [
         variant
@@ -171,7 +166,7 @@ def _distance(variant: Variant) -> tuple[float, int]:
 
 
 def _by_name(models: Sequence[Variant], tag: str) -> Variant | None:
-    """Find a variant by its name in any case of letters; Ollama's `latest` is the default one."""
+    # In any case of letters; Ollama's `latest` is the default variant.
     if tag.lower() == "latest":
         return choose_variant(models)
     label = label_of(tag) or tag

@@ -1,10 +1,10 @@
-"""Parses the header of a GGUF file to its metadata and tensors, without any network access.
+"""Parser of a GGUF file's header to its metadata and tensors. Pure.
 
 Format (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, versions 2 and 3): magic,
-version, number of tensors and of metadata entries; the metadata entries; of each tensor its
-name, shape (row length first), type and offset; then the data, aligned. The tokenizer's lists
-are metadata entries, so that a reader has to skip them to reach the tensors. Their lengths are
-enough for that: no token becomes a Python object.
+version, number of tensors and of metadata entries; the metadata entries; of each tensor its name,
+shape (row length first), type and offset; then the data, aligned. The tokenizer's lists are
+metadata entries before the tensors. They are skipped by their lengths, so that no token becomes a
+Python object.
 """
 
 from __future__ import annotations
@@ -45,22 +45,16 @@ _DEFAULT_BYTES_PER_TOKEN = 40
 
 @dataclass(frozen=True, slots=True)
 class GgufHeader:
-    """The header of one GGUF file.
+    """The header of one GGUF file."""
 
-    Attributes:
-        metadata: scalars, short texts and short arrays of numbers, and the length of the list
-            of tokens as `tokenizer.ggml.tokens.length`.
-        tensors: name, ggml type and shape ([out, in] for a matrix) of each tensor.
-        data_start: bytes before the first tensor, padding included.
-        file_bytes: size of the whole file, None if the responses did not give it.
-        bytes_read: bytes of the file that were read to parse the header.
-    """
-
+    # scalars, short texts and short arrays of numbers, and the length of the list of tokens as
+    # `tokenizer.ggml.tokens.length`
     metadata: JsonObject
+    # name, ggml type and shape ([out, in] for a matrix) of each tensor
     tensors: tuple[RawTensor, ...]
-    data_start: int
-    file_bytes: int | None
-    bytes_read: int
+    data_start: int  # bytes before the first tensor, padding included
+    file_bytes: int | None  # size of the whole file, None if the responses did not give it
+    bytes_read: int  # bytes of the file that were read to parse the header
 
 
 def read_header(source: Source, limits: Limits, repo_id: str, path: str) -> GgufHeader:
@@ -77,8 +71,6 @@ def read_header(source: Source, limits: Limits, repo_id: str, path: str) -> Gguf
 
 
 class _Parser:
-    """Parses a header from its first byte to its last."""
-
     def __init__(self, window: ByteWindow, limits: Limits, repo_id: str) -> None:
         self._window = window
         self._limits = limits
@@ -109,7 +101,7 @@ class _Parser:
         )
 
     def _key(self) -> tuple[str, int]:
-        """Read the key of the next metadata entry and the type of its value."""
+        # The key, and the type of its value.
         key = self._text(_MAX_KEY_BYTES, "key_length")
         if key in self._keys_read:
             raise self._window.malformed("duplicate_key")
@@ -117,7 +109,7 @@ class _Parser:
         return key, self._number(_U32)
 
     def _entry(self, key: str, kind: int) -> None:
-        """Read one metadata entry: store a short value, skip a long one."""
+        # Stores a short value, skips a long one.
         if kind in _SCALARS:
             (value,) = self._scalars(kind, 1)
             self._store(key, [value], value)
@@ -164,7 +156,7 @@ class _Parser:
             self._metadata[key] = value
 
     def _tensor(self, alignment: int) -> tuple[RawTensor, int]:
-        """Read one tensor's name, type and shape, and its offset in the data in bytes."""
+        # Name, type and shape, and the offset in the data in bytes.
         window = self._window
         name = self._text(_MAX_NAME_BYTES, "name_length")
         rank = self._number(_U32)
@@ -191,7 +183,7 @@ class _Parser:
         return value
 
     def _check_offsets(self, placed_tensors: list[tuple[RawTensor, int]], data_start: int) -> None:
-        """Refuse tensors that have one name, overlap, or end beyond the end of the file."""
+        # Refuses tensors that have one name, overlap, or end beyond the end of the file.
         if len({name for (name, _, _), _ in placed_tensors}) != len(placed_tensors):
             raise self._window.malformed("duplicate_tensor")
         end = 0

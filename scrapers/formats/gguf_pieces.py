@@ -1,4 +1,4 @@
-"""Raw pieces of a GGUF file, which people make with `split` and join with `cat`. Pure functions.
+"""Raw pieces of a GGUF file, made with `split` and joined with `cat`. Pure.
 
 X.Q6_K.gguf-split-a, -split-b    X.Q8_0.gguf.part1of3    X.Q8_0.gguf.part-aa    X.Q8_0.gguf.part2
 
@@ -26,19 +26,12 @@ _PIECE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One piece, read from its name.
+    """One piece, read from its name."""
 
-    Attributes:
-        joined_path: path of the file that the pieces make.
-        style: naming scheme, equal for the pieces of one set.
-        number: position in the set; letters start at 0, numbers at 0 or 1.
-        count: pieces of the set, None where the name does not give it.
-    """
-
-    joined_path: str
-    style: str
-    number: int
-    count: int | None
+    joined_path: str  # path of the file that the pieces make
+    style: str  # naming scheme, equal for the pieces of one set
+    number: int  # position in the set; letters start at 0, numbers at 0 or 1
+    count: int | None  # pieces of the set, None where the name does not give it
 
 
 def piece_of(path: str) -> Piece | None:
@@ -54,11 +47,9 @@ def piece_of(path: str) -> Piece | None:
 
 
 def is_whole_set(pieces: Sequence[Piece]) -> bool:
-    """Whether sorted pieces of one style are complete, as far as their names tell.
-
-    If names give no count, the last pieces may still be missing; then tensors reach beyond the
-    sum of sizes.
-    """
+    """Whether sorted pieces of one style are complete, as far as their names show."""
+    # If names give no count, the last pieces may still be missing; then tensors reach beyond the
+    # sum of sizes.
     first_number = pieces[0].number
     if [piece.number for piece in pieces] != list(range(first_number, first_number + len(pieces))):
         return False
@@ -69,10 +60,8 @@ def is_whole_set(pieces: Sequence[Piece]) -> bool:
 
 
 def joined_source(parts: Sequence[tuple[Source, int | None]]) -> Source:
-    """Join the sources of pieces, each with its size in bytes, to the source of one file.
-
-    Its size is the sum of theirs, unknown if that of any piece is.
-    """
+    """Return the source of one file from the sources and sizes of its pieces."""
+    # The size is the sum of the pieces' sizes, unknown if any of them is.
     if len(parts) == 1:
         return parts[0][0]
     known_sizes = [size for _, size in parts if size is not None]
@@ -92,7 +81,7 @@ def joined_source(parts: Sequence[tuple[Source, int | None]]) -> Source:
 
 
 def _rank(letters: str) -> int:
-    """Return the number of a suffix of letters: 0 for "a" and "aa", 1 for "b" and "ab"."""
+    # 0 for "a" and "aa", 1 for "b" and "ab".
     rank = 0
     for letter in letters:
         rank = rank * 26 + ord(letter) - ord("a")

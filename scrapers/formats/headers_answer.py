@@ -1,7 +1,8 @@
-"""Parses the API's response with the headers of all shards, as strictly as the files' own.
+"""Parser of the API's response with the headers of all shards. Pure.
 
-Pure. `GET /api/models/{id}/safetensors-metadata/{index}` gives `{"index": {…}, "headers": {shard:
-header}}` (huggingface_hub 2.x, `get_sharded_safetensors_metadata`).
+It is as strict as for the files' own headers. `GET /api/models/{id}/safetensors-metadata/{index}`
+gives `{"index": {…}, "headers": {shard: header}}` (huggingface_hub 2.x,
+`get_sharded_safetensors_metadata`).
 """
 
 from __future__ import annotations
@@ -28,17 +29,17 @@ _ENTRY = ':{"dtype":"","shape":[],"data_offsets":[]}'
 _USUAL_METADATA = '"__metadata__":{"format":"pt"},'
 _ALIGNMENT = 8
 
+# Tensors of every shard, by its name in the index.
 Headers = Mapping[str, tuple[TensorGroup, ...]]
-"""Tensors of every shard, by its name in the index."""
 
 
 def parse_headers(
     data: bytes, sizes: Mapping[str, int | None], limits: Limits, repo_id: str, path: str
 ) -> Headers:
-    """Return the tensors of every shard; `sizes` are the files' bytes by their names in the index.
+    """Return the tensors of every shard; `sizes` are the files' bytes by names in the index.
 
-    Raises MalformedRepo as `parse_header` does, with "missing_shard" for a shard that is not in
-    the file list and "beyond_end" for a header that does not fit the size of its file;
+    Raises MalformedRepo as `parse_header` does, with "missing_shard" for a shard that is not in the
+    file list and "beyond_end" for a header that does not fit the size of its file;
     UnsupportedDtype.
     """
     parsed = _parse(data, limits, repo_id, path)
@@ -51,29 +52,20 @@ def parse_headers(
 
 @dataclass(frozen=True, slots=True)
 class _ShardHeader:
-    """The header of one shard in the response.
-
-    Attributes:
-        data_bytes: offset at which the last tensor's data ends.
-        json_bytes: length of the header as the safetensors library writes it, unpadded.
-        has_metadata: whether the response includes the `__metadata__` entry.
-    """
+    """The header of one shard in the response."""
 
     groups: tuple[TensorGroup, ...]
-    data_bytes: int
-    json_bytes: int
-    has_metadata: bool
+    data_bytes: int  # offset at which the last tensor's data ends
+    json_bytes: int  # length of the header as the safetensors library writes it, unpadded
+    has_metadata: bool  # whether the response includes the `__metadata__` entry
 
 
 def _size_problem(
     sizes: Mapping[str, int | None], shard: str, header: _ShardHeader, limits: Limits
 ) -> str | None:
-    """Return how a header contradicts the size of its file, None if it does not.
-
-    The safetensors library leaves no gaps between tensors and pads a header with at most seven
-    spaces, so that a missing or changed tensor changes the size of the file. (This holds for all
-    5,793 shards of 230 known repositories; the header of any other shard is read from its file.)
-    """
+    # The safetensors library leaves no gaps between tensors and pads a header with at most seven
+    # spaces, so that a missing or changed tensor changes the size of the file. (This holds for all
+    # 5,793 shards of 230 known repositories; the header of any other shard is read from its file.)
     if shard not in sizes:
         return "missing_shard"
     size = sizes[shard]
@@ -89,7 +81,7 @@ def _size_problem(
 
 
 def _parse(data: bytes, limits: Limits, repo_id: str, path: str) -> dict[str, _ShardHeader]:
-    """Parse and group one header at a time: parsing all at once would take ten times the memory."""
+    # One header at a time: parsing all at once would take ten times the memory.
     parsed: dict[str, _ShardHeader] = {}
     with json_stream(data, repo_id, path) as stream:
         for member in stream.members():
@@ -115,7 +107,7 @@ def _shard_header(header: JsonValue, limits: Limits, repo_id: str, path: str) ->
 
 
 def _json_bytes(checked: CheckedTensors, metadata: JsonValue) -> int:
-    """Return the bytes of checked entries as compact JSON, without metadata of an unusual form."""
+    # Bytes of the compact JSON, without metadata of an unusual form.
     names, layouts = checked.entries
     count = len(names)
     length = len("{}") + max(count - 1, 0) + count * len(_ENTRY) + _text_bytes(names)
@@ -132,7 +124,7 @@ def _json_bytes(checked: CheckedTensors, metadata: JsonValue) -> int:
 
 
 def _text_bytes(names: Collection[str]) -> int:
-    """Return the total bytes of texts in JSON, quotes included."""
+    # Bytes in JSON, quotes included.
     joined_names = "".join(names)
     if (
         joined_names.isascii()

@@ -1,4 +1,4 @@
-"""Parses JSON of untrusted files, within bounds of memory and depth."""
+"""Parser of JSON in untrusted files, within bounds of memory and depth."""
 
 from __future__ import annotations
 
@@ -40,16 +40,14 @@ def parse_object(
 def load_json(
     data: bytes, repo_id: str, path: str, object_pairs: Callable[[Pairs], JsonValue] | None = None
 ) -> JsonValue:
-    """Parse any JSON value. Raises MalformedRepo as `parse_object` does, or "duplicate_key".
-
-    Values that would take too much memory are refused before any of them is created. The estimate
-    of `values_bytes` is 44 times the length of a text of brackets alone, and 10 to 14 times that of
-    safetensors headers, the densest real files.
-    """
+    """Parse any JSON value. Raises MalformedRepo as `parse_object` does, or "duplicate_key"."""
 
     def refused(reason: str) -> MalformedRepo:
         return MalformedRepo(repo_id=repo_id, file=path, reason=reason)
 
+    # Values that would take too much memory are refused before any of them is created. The estimate
+    # of `values_bytes` is 44 times the length of a text of brackets alone, and 10 to 14 times that
+    # of safetensors headers, the densest real files.
     if values_bytes(data) > most_values_bytes(len(data)):
         raise refused("crowded")
     try:
@@ -70,12 +68,10 @@ def load_json(
 
 
 def values_bytes(data: bytes) -> int:
-    """Return an upper bound of the bytes of a JSON text's Python values, without the text itself.
-
-    A list takes 56 bytes and space for four items, a dictionary 64 and up to 120 for a member, a
-    string 49 besides its characters, a number up to 32 and its place in a list (CPython 3.11,
-    sys.getsizeof). Brackets and quotes inside strings are counted as well.
-    """
+    """Return an upper bound of the bytes of a JSON text's Python values, without the text."""
+    # A list takes 56 bytes and space for four items, a dictionary 64 and up to 120 for a member, a
+    # string 49 plus its characters, a number up to 32 and its place in a list (CPython 3.11,
+    # sys.getsizeof). Brackets and quotes inside strings are counted as well.
     containers = data.count(b"[") + data.count(b"{")
     return (
         88 * containers

@@ -1,8 +1,4 @@
-"""JsonStream: reads long JSON value by value, so that few of its values are in memory at a time.
-
-Of ijson only `basic_parse` is used: the paths that its other functions keep grow with the square
-of the depth of a text.
-"""
+"""JsonStream: reads long JSON value by value, so that few of its values are in memory at a time."""
 
 from __future__ import annotations
 
@@ -17,12 +13,12 @@ from gpusizer.core.errors import MalformedRepo
 from gpusizer.core.loose_values import JsonValue
 from scrapers.formats.json_files import most_values_bytes, values_bytes
 
+# Most members of an object that is read member by member: more than the shards of any model.
 MAX_MEMBERS = 2500
-"""Most members of an object that is read member by member: more than the shards of any model."""
+# Most levels of a value in a stream; headers have four.
 MAX_DEPTH = 64
-"""Most levels of a value in a stream; headers have four."""
+# Most events of a skipped value: a second of processor time.
 _MAX_SKIPPED = 1_000_000
-"""Most events of a value that is passed over: a second of processor time."""
 _STARTS, _ENDS = frozenset({"start_map", "start_array"}), frozenset({"end_map", "end_array"})
 
 
@@ -43,7 +39,7 @@ def json_stream(data: bytes, repo_id: str, path: str) -> Iterator[JsonStream]:
 
 
 class StreamRefusal(ValueError):
-    """JSON that is not as it should be, with the `reason` of a MalformedRepo."""
+    """Raised for invalid or too large JSON, with the `reason` of a MalformedRepo."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -51,17 +47,16 @@ class StreamRefusal(ValueError):
 
 
 class JsonStream:
-    """The values of a JSON text, which are taken one after the other.
+    """The values of a JSON text, taken in sequence. Raises StreamRefusal and ijson.JSONError."""
 
-    Numbers beyond 64 bits are no JSON here. Raises StreamRefusal and ijson.JSONError.
-    """
-
+    # Numbers beyond 64 bits are refused. Only `basic_parse` of ijson is used: the paths that its
+    # other functions keep grow with the square of the depth of a text.
     def __init__(self, data: bytes) -> None:
         self._text = _BoundedText(data)
         self._events: Iterator[tuple[str, Any]] = ijson.basic_parse(self._text, use_float=True)
 
     def members(self) -> Iterator[str]:
-        """Yield the keys of the object that comes next; the caller takes each value.
+        """Yield the keys of the next object; the caller takes each value.
 
         Raises StreamRefusal ("not_an_object", "duplicate_key", "crowded" for MAX_MEMBERS).
         """
@@ -79,9 +74,9 @@ class JsonStream:
             yield key
 
     def texts(self) -> Iterator[str]:
-        """Yield the values of the object that comes next, each a text, without its keys.
+        """Yield the values of the next object, each a text, without its keys.
 
-        Raises StreamRefusal ("not_texts", "crowded" for a text as long as no value may be).
+        Raises StreamRefusal ("not_texts", "crowded" for a text beyond the length of any value).
         """
         if next(self._events)[0] != "start_map":
             raise StreamRefusal("not_texts")
@@ -95,16 +90,16 @@ class JsonStream:
                 raise StreamRefusal("not_texts")
 
     def value(self) -> JsonValue:
-        """Return the value that comes next.
+        """Return the next value.
 
-        Raises StreamRefusal ("too_deep", "duplicate_key", "crowded" for values that would take
-        more memory than `most_values_bytes` allows).
+        Raises StreamRefusal ("too_deep", "duplicate_key", "crowded" for values that would take more
+        memory than `most_values_bytes` allows).
         """
         self._text.release()
         return self._built(*next(self._events), MAX_DEPTH)
 
     def _built(self, event: str, value: Any, levels: int) -> JsonValue:
-        """Return the value that an event begins, with at most `levels` inside of it."""
+        # `levels` bounds the nesting inside the value.
         if event not in _STARTS:
             item: JsonValue = value
             return item
@@ -132,7 +127,7 @@ class JsonStream:
         return members
 
     def skip(self) -> None:
-        """Pass over the value that comes next. Raises StreamRefusal ("crowded")."""
+        """Skip the next value. Raises StreamRefusal ("crowded")."""
         depth = 0
         for count, (event, _) in enumerate(self._events):
             if count > _MAX_SKIPPED:
@@ -149,11 +144,8 @@ class JsonStream:
 
 
 class _BoundedText:
-    """A JSON text in pieces, of which too many values at a time are refused.
-
-    Values are counted as `values_bytes` does, before ijson creates them.
-    """
-
+    # A text in pieces that refuses too many values at a time. They are counted as in
+    # `values_bytes`, before ijson creates them.
     def __init__(self, data: bytes) -> None:
         self._data = memoryview(data)
         self._at = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
@@ -169,5 +161,5 @@ class _BoundedText:
         return piece
 
     def release(self) -> None:
-        """Count the values read so far no longer."""
+        # The values read so far count no longer.
         self._text_bytes, self._values_bytes = 0, 0

@@ -1,8 +1,8 @@
-"""Parses safetensors headers to tensors, and checks all values. Pure.
+"""Parser and checker of safetensors headers. Pure.
 
-Format (https://huggingface.co/docs/safetensors): eight bytes, little-endian, hold the
-length of a JSON object `{name: {"dtype", "shape", "data_offsets": [begin, end]}}`; the data
-follows it. Offsets count bytes from the beginning of the data.
+Format (https://huggingface.co/docs/safetensors): eight bytes, little-endian, hold the length of a
+JSON object `{name: {"dtype", "shape", "data_offsets": [begin, end]}}`; the data follows it. Offsets
+count bytes from the beginning of the data.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from scrapers.limits import Limits
 
 LENGTH_BYTES = 8
 MAX_RANK = 16
+# The only key of a header that does not name a tensor.
 METADATA = "__metadata__"
-"""The only key of a header that does not name a tensor."""
 
 _OFFSETS_KEY = b'"data_offsets"'
 _INT = frozenset({int})
@@ -29,12 +29,10 @@ _ENTRY_KEYS = {"dtype", "shape", "data_offsets"}
 _MAX_SIZE = 2**63
 
 _Sizes = tuple[int, ...]
+# Dtype, shape and data offsets of one tensor, unchecked; None for a value that is no list of
+# integers. A tuple, because Python's garbage collector does not scan tuples of numbers: a model may
+# have 500,000 tensors.
 TensorEntry = tuple[str, _Sizes | None, _Sizes | None]
-"""Dtype, shape and data offsets of one tensor, unchecked; None for what is no list of integers.
-
-A tuple, because Python's garbage collector does not scan tuples of numbers: a model may have
-500,000 tensors.
-"""
 
 
 class CheckedTensors(NamedTuple):
@@ -63,11 +61,9 @@ def header_end(
 
 
 def count_tensors(header: bytes) -> int:
-    """Return the number of tensors of a header that is not parsed yet.
-
-    Each entry has the key once. A quote inside a JSON string is escaped, so that no name contains
-    the key; a header that escapes letters of it has its tensors counted once it is parsed.
-    """
+    """Return the number of tensors of a header that is not parsed yet."""
+    # Each entry has the key once. A quote inside a JSON string is escaped, so that no name contains
+    # the key; a header that escapes letters of it has its tensors counted once it is parsed.
     return header.count(_OFFSETS_KEY)
 
 
@@ -93,7 +89,7 @@ def header_object(pairs: Pairs) -> JsonValue | TensorEntry:
 
 
 def tensor_entries(header: JsonValue) -> JsonValue:
-    """Build what `check_entries` takes of a header whose objects are parsed already."""
+    """Build the entries for `check_entries` from a header that is parsed already."""
     if not isinstance(header, dict):
         return header
     return {name: _entry(value) for name, value in header.items()}
@@ -111,20 +107,18 @@ def _entry(value: JsonValue) -> JsonValue | TensorEntry:
 def check_entries(
     entries: JsonValue, data_bytes: int | None, repo_id: str, path: str
 ) -> CheckedTensors:
-    """Check the entries of `header_object`, from which METADATA is removed.
-
-    Raises as `parse_header` does.
-    """
+    """Check the entries of `header_object`. Raises as `parse_header` does."""
 
     def malformed(reason: str) -> MalformedRepo:
         return MalformedRepo(repo_id=repo_id, file=path, reason=reason)
 
     if not isinstance(entries, dict):
         raise malformed("not_an_object")
+    # This key is no tensor.
     entries.pop(METADATA, None)
     layouts: list[TensorLayout] = []
     spans: list[_Sizes] = []
-    # The bytes of each layout of dtype and shape, of which a model has few.
+    # Bytes of each layout of dtype and shape; a model has few layouts.
     stored: dict[TensorLayout, int] = {}
     for entry in entries.values():
         if not _is_tensor(entry):
@@ -149,12 +143,12 @@ def check_entries(
 
 
 def _sizes(value: JsonValue) -> _Sizes | None:
-    """Return a list of integers as a tuple; None for other values and for lists with a bool."""
+    # None for other values and for lists with a bool.
     return tuple(value) if type(value) is list and _INT.issuperset(map(type, value)) else None
 
 
 def _is_tensor(entry: JsonValue) -> TypeGuard[TensorEntry]:
-    """Whether `header_object` took it for a tensor: JSON itself has no tuples."""
+    # `header_object` makes a tuple of a tensor; JSON itself has no tuples.
     return type(entry) is tuple
 
 
@@ -171,7 +165,7 @@ def _is_span(span: _Sizes, stored_length: int) -> bool:
 
 
 def _end_of_data(spans: list[_Sizes]) -> int | None:
-    """Return the end of the last tensor in bytes, None if two overlap. Gaps are allowed."""
+    # None if two tensors overlap. Gaps are allowed.
     end = 0
     for first, last in sorted(spans):
         if first < end and first != last:

@@ -14,15 +14,11 @@ WEIGHT_MAP = "weight_map"
 
 @dataclass(frozen=True, slots=True)
 class ShardIndex:
-    """A shard index.
+    """A shard index."""
 
-    Attributes:
-        shards: names of the files that hold tensors, each once, in order of first appearance.
-        total_size: unchecked value of `metadata.total_size`, None without one.
-    """
-
+    # names of the files that hold tensors, each once, in order of first appearance
     shards: tuple[str, ...]
-    total_size: JsonValue = None
+    total_size: JsonValue = None  # unchecked value of `metadata.total_size`, None without one
 
 
 def parse_index(data: bytes, limits: Limits, repo_id: str, path: str) -> ShardIndex:

@@ -1,8 +1,8 @@
-"""Pure functions that select a repository's weights in its file list.
+"""Weights of a repository, selected in its file list. Pure.
 
 Repositories often hold the same weights several times (`consolidated.safetensors` next to
-`model.safetensors`, pickles, GGUF, fp16 variants). The copy that the library would load is
-counted; the others are listed.
+`model.safetensors`, pickles, GGUF, fp16 variants). The copy that the library would load is counted;
+the others are listed.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ ROOT_COMPONENT = "model"
 PIPELINE_INDEX = "model_index.json"
 MODULES_INDEX = "modules.json"
 
+# Endings of files of weights -> the name of their format in NoWeights.
 _FORMATS = {
     ".safetensors": "safetensors",
     ".gguf": "gguf",
@@ -46,7 +47,7 @@ _FORMATS = {
     ".nemo": "nemo",
     ".mlpackage": "coreml",
 }
-"""Endings of files of weights -> the name of their format in NoWeights."""
+# Beginnings of files of trainers and tokenizers whose names end like those of weights.
 _NO_WEIGHTS = (
     "training_args.",
     "optimizer.",
@@ -57,9 +58,8 @@ _NO_WEIGHTS = (
     "tokenizer.",
     "random_states",
 )
-"""Beginnings of files of trainers and tokenizers whose names end like those of weights."""
+# Files of repositories without content.
 _NOTHING = (".gitattributes", "README.md")
-"""Files of repositories that hold nothing."""
 # The denoiser of a pipeline comes first: profiles take their facts from the first component.
 _MAIN_FOLDERS = ("transformer", "unet", "transformer_2", "prior", "decoder")
 _PICKLES = (".bin", ".pth", ".pt", ".ckpt", ".pkl")
@@ -69,23 +69,16 @@ _CONSOLIDATED = re.compile(r"(?:.*/)?consolidated\.\d\d\.pth")
 
 @dataclass(frozen=True, slots=True)
 class ComponentPlan:
-    """Files of one component.
+    """Files of one component."""
 
-    Attributes:
-        name: folder name, or "model" for the root.
-        folder: its path, "" for the root.
-        index: path of the index that lists the shards; None without one.
-        files: weight files, selected by name; an index may name others.
-    """
-
-    name: str
-    folder: str
-    index: str | None
-    files: tuple[RepoFile, ...]
+    name: str  # folder name, or "model" for the root
+    folder: str  # its path, "" for the root
+    index: str | None  # path of the index that lists the shards; None without one
+    files: tuple[RepoFile, ...]  # weight files, selected by name; an index may name others
 
     @property
     def pickled(self) -> bool:
-        """Whether the files are pickles, of which only the size is read."""
+        """Whether the files are pickles, whose sizes alone are read."""
         return any(file.path.endswith(_PICKLES) for file in self.files)
 
 
@@ -105,8 +98,8 @@ def select_weights(
 ) -> Selection:
     """Select the weights; `pipeline` is the parsed `model_index.json` of a diffusers repository.
 
-    Raises NoWeights with the formats in the file list, and `reason` "empty" if there is no file
-    besides a README.
+    Raises NoWeights with the formats in the file list, and `reason` "empty" if it has no file but a
+    README.
     """
     for find in FINDERS:
         selection = find(files, pipeline)
@@ -148,7 +141,7 @@ def uncounted(files: Sequence[RepoFile], counted_paths: set[str]) -> tuple[RepoF
 
 
 def _diffusers(files: Sequence[RepoFile], pipeline: JsonObject | None) -> Selection | None:
-    """Select every component folder in `model_index.json`, pickles where it has nothing else."""
+    # Every component folder in `model_index.json`; pickles only in a folder without anything else.
     if pipeline is None:
         return None
     folders, names = by_folder(files), pipeline_folders(pipeline)
@@ -160,10 +153,8 @@ def _diffusers(files: Sequence[RepoFile], pipeline: JsonObject | None) -> Select
 
 
 def _transformers(files: Sequence[RepoFile], pipeline: JsonObject | None) -> Selection | None:
-    """Select the root, and the further modules of a sentence-transformers model (`2_Dense/`).
-
-    Early releases of sentence-transformers saved the transformer in a folder `0_Transformer/`.
-    """
+    # The root, and the further modules of a sentence-transformers model (`2_Dense/`). Early
+    # releases of sentence-transformers saved the transformer in a folder `0_Transformer/`.
     root = _folder_plan(files, "", ROOT_COMPONENT)
     plans = [root] if root is not None else []
     if any(file.path == MODULES_INDEX for file in files):
@@ -176,7 +167,7 @@ def _transformers(files: Sequence[RepoFile], pipeline: JsonObject | None) -> Sel
 
 
 def _adapter(files: Sequence[RepoFile], pipeline: JsonObject | None) -> Selection | None:
-    """Select LoRA and other adapters at the root, when there is no model beside them."""
+    # LoRA and other adapters at the root, without a model next to them.
     adapter_sets = [
         entry for entry in weight_sets(files, "") if entry.stem.startswith(ADAPTER_STEMS)
     ]
@@ -187,7 +178,7 @@ def _adapter(files: Sequence[RepoFile], pipeline: JsonObject | None) -> Selectio
 
 
 def _best_folder(files: Sequence[RepoFile], pipeline: JsonObject | None) -> Selection | None:
-    """Select a folder below the root: the nearest, of several the one with the most bytes."""
+    # The nearest folder below the root, of several the one with the most bytes.
     folders = by_folder(files)
     sizes = {
         folder: weight_set.size_bytes
@@ -208,7 +199,7 @@ def gguf_selection(variant: Variant) -> Selection:
 
 
 def _gguf(files: Sequence[RepoFile], pipeline: JsonObject | None) -> Selection | None:
-    """Select the default quantization of a repository that holds GGUF files only."""
+    # The default quantization of a repository that holds GGUF files only.
     variant = choose_variant(gguf_variants(files))
     if variant is not None:
         return gguf_selection(variant)
@@ -219,7 +210,7 @@ def _gguf(files: Sequence[RepoFile], pipeline: JsonObject | None) -> Selection |
 
 
 def _pickle(files: Sequence[RepoFile], pipeline: JsonObject | None) -> Selection | None:
-    """Select pickles at the root, else Meta's `consolidated.00.pth` in any folder."""
+    # Pickles at the root, else Meta's `consolidated.00.pth` in any folder.
     usable = [f for f in files if weight_format(f.path) == "pickle" or f.path.endswith(".json")]
     for suffix in _PICKLES[:-1]:
         root = _folder_plan(usable, "", ROOT_COMPONENT, suffix)
@@ -236,8 +227,8 @@ def _pickle(files: Sequence[RepoFile], pipeline: JsonObject | None) -> Selection
     return Selection("pickle", (plan,)) if folder_parts else None
 
 
+# Tried in order; the first that finds weights decides. Append functions of further formats.
 FINDERS: tuple[Finder, ...] = (_diffusers, _transformers, _adapter, _best_folder, _gguf, _pickle)
-"""Tried in order; the first that finds weights decides. Append functions of further formats."""
 
 
 def _folder_plan(
@@ -250,19 +241,18 @@ def _folder_plan(
 
 
 def _any_plan(files: Sequence[RepoFile], folder: str) -> ComponentPlan | None:
-    """Plan a component folder: its safetensors, else its pickles."""
     plan = _folder_plan(files, folder, folder)
     return plan or _folder_plan(files, folder, folder, ".bin")
 
 
 CONFIG = "config.json"
 _ROOT_CONFIGS = (CONFIG, "params.json")
+# huggingface_hub believes a shorter list: `_TREE_PAGINATION_LIMIT` of its snapshot download.
 _TRUSTED_FILES = 1000
-"""huggingface_hub believes a shorter list: `_TREE_PAGINATION_LIMIT` of its snapshot download."""
 
 
 def may_be_cut(files: Sequence[RepoFile]) -> bool:
-    """Whether the length of a description's list already says that it may not be whole."""
+    """Whether the length of a description's list shows that it may be cut."""
     return not 0 < len(files) < _TRUSTED_FILES
 
 
@@ -281,7 +271,7 @@ def lacks_promised(
 
 
 def config_path(plan: ComponentPlan) -> str:
-    """Path of a component's configuration."""
+    """Return the path of a component's configuration."""
     return f"{plan.folder}/{CONFIG}" if plan.folder else CONFIG
 
 

@@ -1,4 +1,4 @@
-"""WeightSet: the files of one folder and format that make up one copy of the weights."""
+"""WeightSet: files of one folder and format that make up one copy of the weights."""
 
 from __future__ import annotations
 
@@ -25,19 +25,13 @@ _SIDE_STEMS = (*ADAPTER_STEMS, "adapter", "optimizer", "mm_projector")
 
 @dataclass(frozen=True, slots=True)
 class RepoFile:
-    """One entry of the file list.
-
-    Attributes:
-        size_bytes: bytes of the file, None if the Hub did not give them.
-        blob_id: git's SHA-1 of a small file's content; None for a file in LFS, and if the Hub
-            did not give it.
-        sha256: SHA-256 of the content of a file in LFS, None for others.
-    """
+    """One entry of the file list."""
 
     path: str
-    size_bytes: int | None
+    size_bytes: int | None  # bytes of the file, None if the Hub did not give them
+    # git's SHA-1 of a small file's content; None for a file in LFS, and if the Hub did not give it
     blob_id: str | None = None
-    sha256: str | None = None
+    sha256: str | None = None  # SHA-256 of the content of a file in LFS, None for others
 
 
 @dataclass(slots=True)
@@ -112,7 +106,7 @@ def _rank(entry: WeightSet) -> tuple[bool, int, int, bool, bool, int, str]:
 
 
 def _identify(name: str, suffix: str) -> tuple[bool, str, str, bool] | None:
-    """Parse a name: whether it is an index, its stem and variant, whether it is one of shards."""
+    # Whether it is an index, its stem and variant, whether it is one of shards.
     index = _INDEX.fullmatch(name)
     if index and index["kind"] == suffix:
         return True, *_split_variant(index["stem"], index["tail"]), True

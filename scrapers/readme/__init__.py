@@ -1,1 +1,1 @@
-"""A model card becomes statements of its author."""
+"""Statements about hardware in a model card, parsed from its README."""

@@ -1,7 +1,4 @@
-"""The arguments of engines' commands: where a command begins, and which option means what.
-
-`arguments.toml` has the engines' programs and options.
-"""
+"""Arguments of engines' commands: programs and the meaning of their options (`arguments.toml`)."""
 
 from __future__ import annotations
 
@@ -14,14 +11,14 @@ from gpusizer.core.tables import toml_of
 
 _MOST_NUMBER_CHARS = 12
 
+# Value of one field of a command; None if it leaves the choice to the engine.
 Read = str | int | float | bool | None
-"""What a command states of one thing; None where it leaves that to the engine."""
+# Fields of a statement or of its command by their names.
 Fields = Arguments
-"""What a statement or its command is made of, by the names of their fields."""
 
 
 def whole(text: str) -> int | None:
-    """A whole number, also "128k" and "32,768"; None for anything else.
+    """Return a whole number, also of "128k" and "32,768"; None for anything else.
 
     >>> whole("131072"), whole("10k"), whole("$TP")
     (131072, 10000, None)
@@ -34,25 +31,25 @@ def whole(text: str) -> int | None:
 
 
 def positive(text: str) -> int | None:
-    """A whole number above zero: where 0 or -1 leave the choice to the engine, nothing is said."""
+    """Return a whole number above zero; None for 0 or -1, which leave the choice to the engine."""
     return whole(text) or None
 
 
 def share(text: str) -> float | None:
-    """A number from 0 to 1."""
+    """Return a number from 0 to 1."""
     is_number = len(text) <= _MOST_NUMBER_CHARS and text.replace(".", "", 1).isdecimal()
     value = float(text) if is_number and text.isascii() else None
     return value if value is not None and 0 < value <= 1 else None
 
 
 def word(text: str) -> str | None:
-    """A short word without blanks, in small letters."""
+    """Return a short word without blanks, in lower case."""
     usable = 0 < len(text) <= 40 and text.isprintable() and not text.startswith(("$", "<", "{"))
     return text.lower() if usable and " " not in text else None
 
 
 def name(text: str) -> str | None:
-    """A model's name or path as it is written."""
+    """Return a model's name or path as it is written."""
     usable = 0 < len(text) <= 200 and text.isprintable() and not text.startswith(("$", "<", "-"))
     return text if usable else None
 
@@ -62,7 +59,7 @@ def _stated(value: JsonValue, read: Callable[[str], Read]) -> Read:
 
 
 def json_settings(text: str) -> JsonObject:
-    """An argument written as JSON; empty for anything else."""
+    """Return an argument written as JSON; empty for anything else."""
     try:
         return object_in(json.loads(text[:2_000]))
     except (ValueError, RecursionError):
@@ -90,6 +87,7 @@ def _rope(settings: JsonObject) -> Fields:
     return {"yarn_factor": stretched, "native_context": native}
 
 
+# Parser of the value of each field; that of any other is a number above zero.
 READERS: Mapping[str, Callable[[str], Read]] = {
     "model": name,
     "draft_model": name,
@@ -100,33 +98,28 @@ READERS: Mapping[str, Callable[[str], Read]] = {
     "gpu_layers": whole,
     "flash_attention": lambda text: text.lower() not in ("off", "0", "false"),
 }
-"""How the value of a field is read; that of any other is a number above zero."""
 _FLAGS = frozenset({"enforce_eager", "has_dp_attention"})
+# Options whose value is JSON that states several fields.
 _SETTINGS = {
     "speculation": _speculation,
     "rope": lambda text: _rope(json_settings(text)),
     "overrides": _overrides,
 }
-"""Options whose value is JSON that states several fields."""
 
+# Field that an option sets, by its spelling.
 Options = Mapping[str, str]
-"""What an option states, by its spelling."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """How an engine's command is told, and what its arguments mean.
-
-    Attributes:
-        words: consecutive words that begin it; one with a full stop or hyphen also as the end of
-            a path or module.
-        takes_model: the first argument that is no option is the model.
-    """
+    """The command of an engine and its arguments."""
 
     engine: str
+    # consecutive words that begin it; one with a full stop or hyphen also as the end of a path or
+    # module
     words: tuple[str, ...]
     options: Options
-    takes_model: bool = False
+    takes_model: bool = False  # the first argument that is no option is the model
 
 
 _ENGINES: Mapping[str, StoredObject] = toml_of(__file__)
@@ -145,17 +138,17 @@ PROGRAMS = tuple(
     for kind in ("model_commands", "commands")
     for command in _ENGINES[engine].get(kind, ())
 )
+# Engines by the words of a container's image.
 IMAGES: Mapping[str, Program] = {
     word_: Program(engine, (), _options(engine))
     for word_, engine in _ENGINES["any"]["images"].items()
 }
-"""Engines by what names them in a container's image."""
 LAUNCHERS: Sequence[str] = _ENGINES["pytorch"]["launchers"]
 LAUNCHER_OPTIONS = _options("pytorch")
 
 
 def read_arguments(words: Sequence[str], options: Options) -> tuple[Fields, list[str]]:
-    """The fields that these arguments set, and the words that belong to no known option."""
+    """Return the fields that these arguments set, and the words that belong to no known option."""
     fields: Fields = {}
     rest: list[str] = []
     position = 0
@@ -168,7 +161,7 @@ def read_arguments(words: Sequence[str], options: Options) -> tuple[Fields, list
             continue
         if not has_value and field not in _FLAGS and position < len(words):
             value = words[position]
-            if _is_option(value):  # a flag whose value may be left out
+            if _is_option(value):  # the value of a flag is optional
                 value = ""
             else:
                 position += 1

@@ -14,24 +14,23 @@ _MOST_GPUS = 100_000
 _MOST_GB = 1e6
 _MOST_SENTENCES = 60
 _MOST_CLAIMS = 8
+# Most amounts and GPUs of a sentence that become claims.
 _MOST_NAMED = 16
-"""Amounts in a sentence, and GPUs, of which claims are made."""
+# Characters after an amount that are searched for its noun.
 _NOUN_CHARS = 24
-"""Behind an amount, in which stands what it is an amount of."""
-"""Between GPUs in general and those that are named as examples."""
 
 _GPU = re.compile(
     rf"(?:(?<![A-Za-z0-9.,])|(?<=\d[xX×]))(?P<name>{'|'.join(GPU_NAMES)})"
     r"(?:[- ]?(?:SXM\d?|PCI-?[eE]|NVL))?"
     r"(?:[- ]?\(?(?P<memory>\d{1,3}) ?[Gg](?:i?[Bb])?\)?)?s?(?![A-Za-z0-9])"
 )
+# A GPU without a name; "model card" is no GPU.
 _GENERIC = re.compile(
     r"(?<![A-Za-z])(?:GPUs?|(?:graphics |video |(?<!model )(?<!data ))cards?|accelerators?"
     r"|placas?(?: de vídeo)?)(?![A-Za-z]|\s(?:memory|mem|V?RAM)\b)"
     r"|显卡|加速卡|(?<=[张块])卡|(?<=单)卡",
     re.IGNORECASE,
 )
-"""A GPU without a name; a model's card is none."""
 _VENDOR = r"(?:NVIDIA|AMD|Intel|Apple|Tesla|GeForce|consumer|multi-?|high-end|modern|datacenter|-)"
 _NUMBER = "|".join(sorted(map(re.escape, NUMBERS), key=len, reverse=True))
 _COUNT_BEFORE = re.compile(
@@ -47,8 +46,8 @@ _COUNT_BEHIND = re.compile(
 _MEMORY_AT_END = re.compile(
     r"\d{1,4}(?:[.,]\d)?[ -]?G(?:i?B)?(?:\s(?:of )?VRAM)?\+?\s?的?\s?$", re.IGNORECASE
 )
+# Text after a GPU whose count is one of whole machines.
 _MACHINE = re.compile(r"\s(?:DGX\s?)?(?:host|node|server|machine|system|DGX)s?(?![a-z])", re.I)
-"""Behind a GPU whose count is one of whole machines."""
 _AMOUNT = re.compile(
     r"(?:(?<![\w.,])|(?<=[\u4e00-\u9fffxX×]))"
     r"(?:(?P<count>\d{1,4})\s?[x×*]\s?)?"
@@ -71,12 +70,13 @@ _MEMORY_BEHIND = re.compile(
     r"(?:(?:VRAM|显存|memory):?\s?)?$",
     re.IGNORECASE,
 )
+# Text between alternative GPUs, as in "A100 or H100" or "a GPU such as A100".
 _ALTERNATIVE = re.compile(
     r"\s?(?:\(|/|,|or|ou|或者?|.{0,40}\b(?:like|such as|e\.g\.|for example|como)\b|.{0,40}例?如)?"
     r"\s?(?:an?\s|one\s|um\s)?(?:NVIDIA\s|AMD\s)?$",
     re.IGNORECASE,
 )
-"""Between GPUs of which one is enough, or GPUs in general and one of them."""
+# Kind of memory that an amount measures, by cues; the first cue in a text counts.
 _NOUNS = {
     "unified_memory": "unified",
     "vram": "vram",
@@ -85,11 +85,10 @@ _NOUNS = {
     "memory": "memory",
     "unified": "unified",
 }
-"""What an amount measures by cues; the first counts that a text has."""
+# Beginnings of llama.cpp's quantizations, which also run in system memory.
 _FILE_QUANTS = ("q", "iq", "tq")
-"""Beginnings of llama.cpp's quantizations, which run in a computer's own memory too."""
+# Beginnings of chips that share the computer's memory.
 _SHARING = re.compile(r"Apple|M\d ", re.IGNORECASE)
-"""Beginnings of chips whose memory is the computer's."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^a-z\s])|[。！？\n]")
 _CLAUSE_END = re.compile(
@@ -100,7 +99,7 @@ _CLAUSE_END = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class MemoryAmount:
-    """Memory, with the number of parts that are as large ("4 x 80GB", "48G x2"), 0 for none."""
+    """Memory, with the number of equal parts ("4 x 80GB", "48G x2"), 0 without one."""
 
     start: int
     end: int
@@ -111,8 +110,7 @@ class MemoryAmount:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One thing that a sentence names, with where it stands in it: a GPU, any GPU (`gpu` None), or
-    an amount of memory.
+    """A GPU, any GPU (`gpu` None) or an amount of memory in a sentence, with its position.
 
     Attributes:
         gb, high_gb: memory of all GPUs together, and the end of a range.
@@ -132,14 +130,14 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, its clauses as spans, and what leads to it, the nearest first."""
+    """A sentence, the spans of its clauses, and the texts that lead to it, the nearest first."""
 
     text: str
     clauses: tuple[tuple[int, int], ...]
     surroundings: tuple[str, ...]
 
     def clause_of(self, position: int) -> int:
-        """Index of the clause at a position."""
+        """Return the index of the clause at a position."""
         ends = (index for index, (_, end) in enumerate(self.clauses) if position < end)
         return next(ends, len(self.clauses) - 1)
 
@@ -149,7 +147,7 @@ class Sentence:
 
 
 def sentences_of(block: Block) -> Iterator[Sentence]:
-    """The sentences of a block, with what stands around it; a question introduces its answers."""
+    """Yield the sentences of a block with their surroundings."""
     introduction, earlier = block.introduction, ""
     for text in _SENTENCE_END.split(block.text)[:_MOST_SENTENCES]:
         if text.strip():
@@ -157,12 +155,13 @@ def sentences_of(block: Block) -> Iterator[Sentence]:
             clauses = tuple(zip([0, *ends], [*ends, len(text) + 1], strict=True))
             yield Sentence(text, clauses, (earlier, introduction, *reversed(block.headings)))
             earlier = text
+            # A question introduces its answers.
             if text.rstrip().endswith("?"):
                 introduction = text
 
 
 def amounts_in(text: str) -> list[MemoryAmount]:
-    """Amounts of memory in a text, in order.
+    """Return amounts of memory in a text, in order.
 
     >>> [(item.gb, item.high_gb, item.count) for item in amounts_in("85-100GB, ≥3×80GB or 1T")]
     [(85.0, 100.0, 0), (80.0, None, 3), (1000.0, None, 0)]
@@ -179,7 +178,7 @@ def amounts_in(text: str) -> list[MemoryAmount]:
 
 
 def decimal(digits: str) -> float:
-    """A number with a decimal point or comma, or with commas between thousands.
+    """Return a number with a decimal point or comma, or with commas between thousands.
 
     >>> decimal("9,5"), decimal("1,000"), decimal("14.7")
     (9.5, 1000.0, 14.7)
@@ -191,7 +190,7 @@ def decimal(digits: str) -> float:
 
 
 def gpus_in(text: str) -> list[Claim]:
-    """GPUs that a text names, with counts, in order.
+    """Return GPUs that a text names, with counts, in order.
 
     >>> [(item.gpu, item.count) for item in gpus_in("8xH100, H20 x 16 or a single RTX 3090")]
     [('H100', 8), ('H20', 16), ('RTX 3090', 1)]
@@ -203,9 +202,9 @@ def gpus_in(text: str) -> list[Claim]:
 
 
 def _gpu(text: str, match: re.Match[str]) -> Claim:
-    """A GPU with its count, which stands before it or behind it."""
     parts = match.groupdict()
     offset = max(match.start() - 40, 0)
+    # The count is before or after the GPU.
     before = _COUNT_BEFORE.search(_MEMORY_AT_END.sub("", text[offset : match.start()]))
     behind = None if before else _COUNT_BEHIND.match(text, match.end())
     stated = before or behind
@@ -222,7 +221,7 @@ def _gpu(text: str, match: re.Match[str]) -> Claim:
 
 
 def claims_in(sentence: Sentence) -> list[Claim]:
-    """GPUs and amounts of memory in a sentence, each amount with the GPU that it belongs to."""
+    """Return GPUs and amounts of memory in a sentence, each amount with its GPU."""
     text = sentence.text
     amounts, mentions = amounts_in(text)[:_MOST_NAMED], gpus_in(text)[:_MOST_NAMED]
     used: set[int] = set()
@@ -234,7 +233,7 @@ def claims_in(sentence: Sentence) -> list[Claim]:
         claim = mention if memory is None else _with_memory(mention, memory)
         is_alternative = gpus and claim.gpu and claim.count in (None, gpus[-1].count)
         if gpus and claim.gpu is None and claim.start < gpus[-1].end:
-            continue  # the word "GPU" behind a name that was counted with it
+            continue  # the word "GPU" after a name that was counted with it
         if is_alternative and _ALTERNATIVE.fullmatch(text, gpus[-1].end, claim.start):
             gpus[-1] = _with_alternative(gpus[-1], claim)
         elif claim.gpu or claim.count or claim.gb_per_gpu:
@@ -247,7 +246,7 @@ def claims_in(sentence: Sentence) -> list[Claim]:
 
 
 def _memory_of(mention: Claim, amounts: Sequence[MemoryAmount], text: str) -> MemoryAmount | None:
-    """The memory of one such GPU: "80GB GPU", "GPUs with 80GB", "A100 (80 GB)", "80G A100"."""
+    # "80GB GPU", "GPUs with 80GB", "A100 (80 GB)", "80G A100".
     for amount in amounts:
         if mention.start <= amount.start < amount.end <= mention.end:
             return amount
@@ -273,7 +272,7 @@ def _with_memory(gpu: Claim, memory: MemoryAmount) -> Claim:
 
 
 def _with_alternative(claim: Claim, other: Claim) -> Claim:
-    """A claim with the GPU behind it: the name of one in general, else an alternative."""
+    # A GPU without a name takes the other's name; otherwise the other is an alternative.
     memory = claim.gb_per_gpu or other.gb_per_gpu
     joined = replace(claim, end=other.end, gb_per_gpu=memory)
     if claim.gpu is None:
@@ -282,7 +281,7 @@ def _with_alternative(claim: Claim, other: Claim) -> Claim:
 
 
 def _memory_claim(amount: MemoryAmount, sentence: Sentence) -> Claim | None:
-    """An amount that is no GPU's own; None for a disk's or the computer's memory."""
+    # None for a disk's or the computer's memory.
     kind = _memory_kind(amount, sentence)
     place = Claim(amount.start, amount.end)
     if kind == "unified":
@@ -295,12 +294,9 @@ def _memory_claim(amount: MemoryAmount, sentence: Sentence) -> Claim | None:
 
 
 def _memory_kind(amount: MemoryAmount, sentence: Sentence) -> str:
-    """What an amount measures: "vram", "unified", or "" for anything else.
-
-    The words behind it in its clause say it, else those before it, the rest of the sentence, or
-    what leads to it, where only memory of GPUs counts. Under words of need, "RAM" or no word at all
-    beside a precision is a GPU's too.
-    """
+    # "vram", "unified", or "" for anything else. The words after it in its clause decide, else
+    # those before it, the rest of the sentence, or its surroundings, in which only memory of GPUs
+    # counts. Under words of need, "RAM" or no word at all next to a precision is a GPU's too.
     start, end = sentence.clauses[sentence.clause_of(amount.start)]
     clause, before = sentence.text[start:end], sentence.text[start : amount.start]
     places = (sentence.text[amount.end : min(end, amount.end + _NOUN_CHARS)], before, sentence.text)

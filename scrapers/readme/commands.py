@@ -1,6 +1,6 @@
 """Commands of inference engines in a model card. Pure.
 
-`shlex` splits them; `card_arguments` knows the options. Nothing of a command is ever run.
+`shlex` splits them; `arguments` has the options. No part of a command is ever run.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _MOST_WORDS = 300
 _COMMAND_FIELDS = {field.name for field in fields(EngineCommand)}
 _STATEMENT_FIELDS = ("model", "quant", "context", "native_context", "yarn_factor")
 _CONTAINERS = ("docker", "podman")
+# Options whose value may name an engine without being the image.
 _NO_IMAGES = ("-v", "--volume", "--mount", "-e", "--env", "-w", "--name", "--entrypoint")
-"""Options whose value may name an engine without being the image."""
 _HINTS = (*(program.words[0] for program in PROGRAMS), *LAUNCHERS, *_CONTAINERS)
 
 
 @dataclass(frozen=True, slots=True)
 class CommandText:
-    """One command of a code block or paragraph: its words, and the lines it stands on."""
+    """One command of a code block or paragraph: its words and lines."""
 
     text: str
     line: int
@@ -44,14 +44,14 @@ class CommandText:
 
 
 def command_statements(source: str, line: int) -> Iterator[ModelCardStatement]:
-    """The commands in a block of code, or in a paragraph that is one, `line` its first line."""
+    """Yield the commands in a code block or paragraph; `line` is its first line."""
     if any(hint in source for hint in _HINTS):
         read = map(shell_command, _logical_lines(source, line))
         yield from (statement for statement in read if statement is not None)
 
 
 def shell_command(command: CommandText) -> ModelCardStatement | None:
-    """The statement of one command line; None where it starts no engine."""
+    """Return the statement of one command line; None if it starts no engine."""
     words = _split(command.text)
     placed = _program_in(words)
     if placed is None:
@@ -68,7 +68,7 @@ def shell_command(command: CommandText) -> ModelCardStatement | None:
 
 
 def _launched_script(words: Sequence[str], command: CommandText) -> ModelCardStatement | None:
-    """A script of the author's own that PyTorch starts on several GPUs, unless it trains."""
+    # A script of the author's own that PyTorch starts on several GPUs, unless it trains.
     launched = any(word_ in LAUNCHERS for word_ in words[:8])
     if not launched or says("training", command.text.replace("_", " ")):
         return None
@@ -77,14 +77,14 @@ def _launched_script(words: Sequence[str], command: CommandText) -> ModelCardSta
 
 
 def _launched(words: Sequence[str]) -> Fields:
-    """The processes that a launcher starts: those of a node on every node, or all at once."""
+    # Processes of a node times nodes, or all processes.
     read, _ = read_arguments(words, LAUNCHER_OPTIONS)
     nodes, each = read.pop("nodes", 1), read.pop("processes", None)
     return {} if each is None else {"processes": nodes * each}
 
 
 def _statement(engine: str, read: Fields, command: CommandText) -> ModelCardStatement:
-    """The statement of an engine's arguments; the quantization also from the model's name."""
+    # The quantization is read from the model's name, too.
     file = read.pop("file", None)
     model = _without_tag(read.get("model"))
     stored = quant_in(str(file or read.get("model") or "").rpartition("/")[2])
@@ -106,14 +106,14 @@ def _statement(engine: str, read: Fields, command: CommandText) -> ModelCardStat
 
 
 def _without_tag(model: str | None) -> str | None:
-    """The repository of a name with a quantization behind it ("hf.co/org/name:Q4_K_M")."""
+    # "hf.co/org/name:Q4_K_M" without its quantization.
     if model is None or "/" not in model:
         return model
     return (model.rpartition(":")[0] or model).removeprefix("hf.co/")
 
 
 def _program_in(words: Sequence[str]) -> tuple[Program, int] | None:
-    """The engine's program and the position of its first word."""
+    # The position is that of the first word.
     for position in range(min(len(words), _MOST_WORDS)):
         for program in PROGRAMS:
             called = words[position : position + len(program.words)]
@@ -123,7 +123,7 @@ def _program_in(words: Sequence[str]) -> tuple[Program, int] | None:
 
 
 def _image_in(words: Sequence[str]) -> tuple[Program, int] | None:
-    """The engine that a container's image or tag names, and the image's position."""
+    # The position is that of the container's image.
     if not any(word_ in _CONTAINERS for word_ in words[:4]):
         return None
     for position, (before, image) in enumerate(pairwise(words), start=1):
@@ -135,13 +135,13 @@ def _image_in(words: Sequence[str]) -> tuple[Program, int] | None:
 
 
 def _is_called(called: Sequence[str], program: Sequence[str]) -> bool:
-    """Whether words are a program's: its path may stand before."""
+    # A path may precede the program.
     ends = called[0] == program[0] or called[0].endswith(f"/{program[0].removeprefix('./')}")
     return ends and tuple(called[1:]) == tuple(program[1:])
 
 
 def _logical_lines(source: str, line: int) -> Iterator[CommandText]:
-    """Lines joined where they end in a backslash, without comments and prompts."""
+    # Lines that end in a backslash are joined; comments and prompts are removed.
     joined, first = "", line
     for number, raw in enumerate(source[: 5 * _MOST_COMMAND_CHARS].split("\n"), start=line):
         text = raw.strip().removeprefix("$ ").strip().strip("`")

@@ -1,4 +1,4 @@
-"""Context lengths in a model card: the native one, and what it may be extended to. Pure."""
+"""Context lengths in a model card: the native one and its extension. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _AROUND_CHARS = 40
 
 @dataclass(frozen=True, slots=True)
 class TokenCount:
-    """A number of tokens in a text; `is_plain` where neither unit nor thousands mark it as one."""
+    """A number of tokens in a text; `is_plain` if neither a unit nor thousands mark it as one."""
 
     start: int
     end: int
@@ -38,7 +38,7 @@ class TokenCount:
 
 @lru_cache(LAST_TEXTS)
 def tokens_in(text: str, *, plain: bool = False) -> tuple[TokenCount, ...]:
-    """Numbers that can be context lengths; with `plain` also those without any mark.
+    """Return numbers that can be context lengths; with `plain` also those without any mark.
 
     >>> [item.tokens for item in tokens_in("128k, 32,768 tokens or 1 million-token")]
     [131072, 32768, 1000000]
@@ -67,7 +67,7 @@ def _count(match: re.Match[str]) -> int:
 
 
 def context_statements(block: Block) -> Iterator[ModelCardStatement]:
-    """The context length that a paragraph, an item or a row states; one at most for a sentence."""
+    """Yield the context lengths that a paragraph, an item or a row states, one per sentence."""
     texts = (sentence.text for sentence in sentences_of(block))
     for sentence in (text for text in texts if says("context", text)):
         starts = [start for start, _ in spans("context", sentence)]
@@ -90,13 +90,13 @@ def context_statements(block: Block) -> Iterator[ModelCardStatement]:
 
 
 def _is_something_else(sentence: str, count: TokenCount) -> bool:
-    """Whether a number is a vocabulary, advice, or the length of an answer or a test."""
+    # A vocabulary, advice, or the length of an answer or a test.
     around = sentence[max(count.start - _AROUND_CHARS, 0) : count.end + _AROUND_CHARS]
     return says("no_context", around) or says("no_context", sentence[: count.start])
 
 
 def rope_statement(source: str, line: int, last_line: int) -> ModelCardStatement | None:
-    """An extension of the context by YaRN, from the JSON that the card tells to set."""
+    """Return an extension of the context by YaRN, from JSON in the card; None without one."""
     factor, native = _ROPE_FACTOR.search(source), _ROPE_NATIVE.search(source)
     if factor is None or native is None or not 1 < float(factor[1]) <= 1_000:
         return None

@@ -25,13 +25,12 @@ CARD = "README.md"
 MOST_COMMENTED_LINES = 200
 MOST_COMMENT_CHARS = 300
 _COMMENT = re.compile(r"(?:^|\s)#+\s*+([^#].*)")
+# Introduces the comments of a command that runs the model.
 _REQUIRED = "Required:"
-"""What leads to the comments of a command that runs the model."""
 
 
 def read_card(body: bytes, repo_id: str, url: str) -> ModelCard:
-    """The statements of a card, each once, in the order of their lines; of a card beyond the limits
-    those of its beginning."""
+    """Return the statements of a card, each once, in the order of their lines."""
     text, first_line = card_text(body.decode("utf-8", errors="replace"))
     name = repo_id.rpartition("/")[2]
     found = card_blocks(text, first_line)
@@ -41,18 +40,18 @@ def read_card(body: bytes, repo_id: str, url: str) -> ModelCard:
             break
         for statement in _statements(block, name):
             statements[_shown(statement)] = None
+    # Of a card beyond the limits only the beginning is read.
     is_whole = found.are_all and len(statements) <= MOST_STATEMENTS
     return ModelCard(url, tuple(statements)[:MOST_STATEMENTS], is_partial=not is_whole)
 
 
 def card_text(content: str) -> tuple[str, int]:
-    """The Markdown below the metadata, and the line that it starts on.
-
-    The metadata are the API's to tell; huggingface_hub says where they end.
+    """Return the Markdown below the metadata, and the line that it starts on.
 
     >>> card_text("---\\nlicense: mit\\n---\\n# Title")
     ('# Title', 4)
     """
+    # The API has the metadata; huggingface_hub's pattern finds their end.
     unified = content.removeprefix("\ufeff").replace("\r\n", "\n")
     metadata = REGEX_YAML_BLOCK.match(unified)
     if metadata is None:
@@ -74,7 +73,7 @@ def _statements(block: Block, name: str) -> Iterator[ModelCardStatement]:
 
 
 def _comments(block: Block, commands: Sequence[ModelCardStatement]) -> Iterator[ModelCardStatement]:
-    """What comments in a block of code say is needed; hardware named above a command runs it."""
+    # Needs in comments of a code block; hardware named above a command runs it.
     introduction = f"{_REQUIRED} {block.introduction}" if commands else block.introduction
     for number, text in enumerate(block.text.split("\n")[:MOST_COMMENTED_LINES]):
         comment = _COMMENT.search(text[:MOST_COMMENT_CHARS])
@@ -85,7 +84,7 @@ def _comments(block: Block, commands: Sequence[ModelCardStatement]) -> Iterator[
 
 
 def _shown(statement: ModelCardStatement) -> ModelCardStatement:
-    """The statement with a short quote, and with printable characters alone in its texts."""
+    # A short quote, and printable characters alone in its texts.
     quote = printable(" ".join(statement.quote.split()))
     if len(quote) > MOST_QUOTE_CHARS:
         quote = f"{quote[: MOST_QUOTE_CHARS - 1]}…"

@@ -1,8 +1,8 @@
-"""What a sentence of a model card says about memory and GPUs. Pure.
+"""Requirements of memory and GPUs in a sentence of a model card. Pure.
 
-A claim counts as a requirement when its clause, or what leads to it, says that running the model
-needs or fits what is named, and nothing nearer says that it is about training, a measurement, the
-computer's own memory or a disk. docs/model_cards.md has the rules in words.
+A claim counts as a requirement if its clause, or the text that leads to it, says that running the
+model needs or fits it, and nothing nearer is about training, a measurement, the computer's own
+memory or a disk. docs/model_cards.md has the rules in words.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from scrapers.readme.quants import names_in, quant_mentions
 from scrapers.readme.text import Block
 from scrapers.readme.words import ENGINES, says
 
+# More GPUs than any model is served on: they have trained it.
 _MOST_PLAIN_GPUS = 64
-"""More GPUs than any model is served on; whoever names more has trained on them."""
 Item = TypeVar("Item")
 
 _DURATION = re.compile(
@@ -29,7 +29,7 @@ _NO_SUBJECT = re.compile(r"\W*(?:only\s)?(?:requires?|needs?|takes?|uses?)\b", r
 
 
 def prose_statements(block: Block) -> Iterator[ModelCardStatement]:
-    """The requirements that a paragraph or an item states."""
+    """Yield the requirements that a paragraph or an item states."""
     for sentence in sentences_of(block):
         for claim in claims_in(sentence):
             if _is_requirement(claim, sentence, block):
@@ -37,7 +37,7 @@ def prose_statements(block: Block) -> Iterator[ModelCardStatement]:
 
 
 def _is_requirement(claim: Claim, sentence: Sentence, block: Block) -> bool:
-    """Whether a claim is about running this model, and its text or what leads to it is of need."""
+    # The claim is about running this model, and its text or the text that leads to it about a need.
     if (claim.count or 0) > _MOST_PLAIN_GPUS or says("personal", sentence.text):
         return False
     index = sentence.clause_of(claim.start)
@@ -57,18 +57,16 @@ def _is_loose(claim: Claim) -> bool:
 
 
 def _is_about_add_on(sentence: Sentence, block: Block, clause: str) -> bool:
-    """Whether the amount is what an adapter adds to the model's own."""
+    # The amount is an adapter's addition to the model's own.
     is_told_above = _NO_SUBJECT.match(sentence.text) and says("add_on", block.item_before)
     return bool(is_told_above) or says("add_on", clause)
 
 
 def purpose_of(sentence: Sentence, index: int) -> str:
-    """What a clause is about: "training", "benchmark", "inference" or "" where nothing says it.
-
-    The clause itself says it, else those before it from near to far, those behind it, then the
-    sentence before, what introduces the block, and the headings from near to far; of these a
-    measurement says nothing about a sentence that speaks of a need.
-    """
+    """Return the subject of a clause: "training", "benchmark", "inference" or "" if unknown."""
+    # The clause itself decides, else those before it from near to far, those after it, then the
+    # sentence before, the introduction of the block, and the headings from near to far. A
+    # measurement among these does not count for a sentence with a need.
     has_own_need = says("need", sentence.clause(index))
     for position in (*range(index, -1, -1), *range(index + 1, len(sentence.clauses))):
         purpose = purpose_in(sentence.clause(position))
@@ -79,7 +77,7 @@ def purpose_of(sentence: Sentence, index: int) -> str:
 
 
 def purpose_in(text: str) -> str:
-    """What a text says it is about, "" where it says nothing of it."""
+    """Return the subject of a text, "" if unknown."""
     if says("training", text):
         return "training"
     if says("benchmark", text):
@@ -88,12 +86,10 @@ def purpose_in(text: str) -> str:
 
 
 def _says_need(claim: Claim, sentence: Sentence, *, is_inference: bool) -> bool:
-    """Whether the sentence or what leads to it speaks of a need.
-
-    An amount of a device's memory is one whatever the verb. A GPU is one by a word of need in its
-    clause, one before it or one that names no hardware. Unless the sentence tells a time, both are
-    one beside a precision or a context, and so are several GPUs in a text about inference.
-    """
+    # An amount of a device's memory is a need whatever the verb. A GPU is one by a word of need in
+    # its clause, one before it or one that names no hardware. Unless the sentence has a duration,
+    # both are one next to a precision or a context, and so are several GPUs in a text about
+    # inference.
     text, own = sentence.text, sentence.clause_of(claim.start)
     is_amount = claim.gpu is None and bool(claim.gb or claim.gb_per_gpu or claim.unified_gb)
     if is_amount and any(says(cue, text) for cue in ("vram", "need", "amount_need")):
@@ -112,7 +108,7 @@ def _says_need(claim: Claim, sentence: Sentence, *, is_inference: bool) -> bool:
 
 
 def statement_of(claim: Claim, sentence: Sentence, block: Block) -> ModelCardStatement:
-    """The statement of a claim, with the model, quantization and context that it is tied to."""
+    """Return the statement of a claim, with its model, quantization and context."""
     index = sentence.clause_of(claim.start)
     bound = bound_of(sentence.clause(index), sentence.text)
     names = names_in(sentence.text)
@@ -146,14 +142,14 @@ def statement_of(claim: Claim, sentence: Sentence, block: Block) -> ModelCardSta
 
 
 def kind_of(gpu: str | None, bound: Bound) -> Kind:
-    """The kind of a requirement."""
+    """Return the kind of a requirement."""
     if gpu is not None:
         return "gpus"
     return "recommended_vram" if bound == "recommended" else "min_vram"
 
 
 def bound_of(clause: str, sentence: str = "") -> Bound:
-    """How firm a requirement is, by its own clause first."""
+    """Return how firm a requirement is, by its own clause first."""
     for text in (clause, sentence):
         if says("recommended", text):
             return "recommended"
@@ -165,7 +161,7 @@ def bound_of(clause: str, sentence: str = "") -> Bound:
 
 
 def quant_of(claim: Claim, sentence: Sentence) -> tuple[str | None, float | None]:
-    """The quantization and the bits nearest to a claim, in its own clause if there are any."""
+    """Return the quantization and the bits nearest to a claim, preferably in its clause."""
     mentions = [(item.start, item) for item in quant_mentions(sentence.text)]
     near = _in_clause(claim, sentence, mentions) or mentions
     named = _nearest(claim, [pair for pair in near if pair[1].slug])
@@ -176,20 +172,19 @@ def quant_of(claim: Claim, sentence: Sentence) -> tuple[str | None, float | None
 def _in_clause(
     claim: Claim, sentence: Sentence, items: Sequence[tuple[int, Item]]
 ) -> list[tuple[int, Item]]:
-    """Those of some items, by their positions, that stand in a claim's clause."""
     start, end = sentence.clauses[sentence.clause_of(claim.start)]
     return [pair for pair in items if start <= pair[0] < end]
 
 
 def _nearest(claim: Claim, items: Sequence[tuple[int, Item]]) -> Item | None:
-    """The last of what stands before a claim, else the first behind it."""
+    # The last item before a claim, else the first after it.
     before = [item for start, item in items if start < claim.start]
     after = [item for start, item in items if start >= claim.end]
     return next(iter((*before[-1:], *after[:1])), None)
 
 
 def _context_of(claim: Claim, sentence: Sentence) -> int | None:
-    """Tokens that a requirement is tied to, said in its clause, in the sentence or just above."""
+    # Tokens in the clause, in the sentence or just above.
     clause = sentence.clause(sentence.clause_of(claim.start))
     for text in (clause, sentence.text, *sentence.surroundings[:2]):
         lengths = tokens_in(text)
@@ -199,7 +194,7 @@ def _context_of(claim: Claim, sentence: Sentence) -> int | None:
 
 
 def engine_in(text: str) -> str | None:
-    """The engine that a text names first."""
+    """Return the engine that a text names first."""
     small = text.lower()
     named = [(small.index(word), slug) for word, slug in ENGINES.items() if word in small]
     return min(named)[1] if named else None

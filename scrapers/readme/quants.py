@@ -19,6 +19,7 @@ _NAMES = re.compile(
 )
 _MODEL_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{1,96}")
 _MODEL_SIZE = re.compile(r"(?:^|[-_x.])[A-Za-z]?\d+(?:\.\d+)?[BbMm](?:$|[-_.])")
+# Spelling of a quantization in cards, in lower case -> its name here.
 _SYNONYMS = {
     "f16": "fp16",
     "f32": "fp32",
@@ -31,12 +32,11 @@ _SYNONYMS = {
     "meia precisão": "fp16",
     "mxfp4_moe": "mxfp4",
 }
-"""How cards write a quantization, in small letters -> its name here."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuantMention:
-    """One name in a text; `bits` instead of `slug` where only a number of bits is said."""
+    """One name in a text; `bits` instead of `slug` if only a number of bits is given."""
 
     start: int
     end: int
@@ -46,7 +46,7 @@ class QuantMention:
 
 @lru_cache(LAST_TEXTS)
 def quant_mentions(text: str) -> tuple[QuantMention, ...]:
-    """All names in a text, in order.
+    """Return all names in a text, in order.
 
     >>> [(item.slug, item.bits) for item in quant_mentions("Q4_K_M, INT8 or 4-bit")]
     [('q4_k_m', None), ('int8', None), (None, 4.0)]
@@ -62,7 +62,7 @@ def quant_mentions(text: str) -> tuple[QuantMention, ...]:
 
 
 def quant_in(name: str) -> str | None:
-    """The last name in a file's or repository's name.
+    """Return the last name in a file's or repository's name.
 
     >>> quant_in("openchat-3.5-0106.Q4_K_M.gguf"), quant_in("Qwen3-8B")
     ('q4_k_m', None)
@@ -78,7 +78,7 @@ def _slug(text: str) -> str:
 
 @lru_cache(LAST_TEXTS)
 def names_in(text: str) -> tuple[tuple[int, str], ...]:
-    """Names of models with their positions: words with a number of parameters.
+    """Return names of models with their positions: words with a number of parameters.
 
     >>> names_in("Qwen2.5-7B-Instruct and the 1.3B model, 24GB, bf16")
     ((0, 'Qwen2.5-7B-Instruct'), (28, '1.3B'))

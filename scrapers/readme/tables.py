@@ -1,4 +1,4 @@
-"""What a row of a table in a model card says: quantized files, and a sentence for each cell. Pure.
+"""Statements of a table's row in a model card: quantized files, and a sentence for each cell. Pure.
 
 The sentence of a cell is the row's words, the head of the cell's column and the cell: "serving,
 int8, Hardware: 2 x L40S". It is read as any other sentence, under the table's caption and headings.
@@ -24,10 +24,10 @@ _HEAD_PATTERNS = {role: re.compile(pattern, re.IGNORECASE) for role, pattern in 
 _NUMBER = re.compile(r"^[~≈≥]?\s?(\d{1,4}(?:[.,]\d{1,3})?)\s?(?:G|GB|GiB)?\+?$")
 _FILE = re.compile(r"[^ ]{1,180}\.(?:gguf|bin|safetensors)(?:\.part[^ ]{1,10})?", re.IGNORECASE)
 _GB_IN_HEAD = re.compile(r"\(?\b(?:in )?GB?\b\)?|/GB|GiB", re.IGNORECASE)
+# Numbers of GPUs that servers have; other whole numbers in a table have another meaning.
 _COUNTS = frozenset(["1", "2", "3", "4", "6", "8", "12", "16", "24", "32"])
-"""Numbers of GPUs that servers have; other whole numbers in a table are something else."""
+# Most characters of a row's words, which begin the sentence of each cell.
 _MOST_WORDS_CHARS = 600
-"""Of a row's words, with which the sentence of each of its cells begins."""
 _UNREAD_ROLES = frozenset({"branch", "file", "bits", "group_size", "host", "size"})
 
 
@@ -52,11 +52,11 @@ class Row:
         return next((name for name in mentions if name), None)
 
     def cell(self, role: str) -> str:
-        """The first cell of a role, "" for none."""
+        """Return the first cell of a role, "" for none."""
         return next((text for _, have, text in self.columns if have == role), "")
 
     def amount_gb(self, role: str) -> float | None:
-        """The first amount of memory in the cells of a role."""
+        """Return the first amount of memory in GB in the cells of a role."""
         amounts = (
             amounts_in(_with_unit(head, text)) for head, have, text in self.columns if have == role
         )
@@ -64,7 +64,7 @@ class Row:
 
 
 def role_of(head: str) -> str:
-    """What a column holds, by its head."""
+    """Return the role of a column by its head."""
     if says("batch_heads", head):
         return "batch"
     is_host = _HEAD_PATTERNS["host"].search(head) is not None
@@ -74,7 +74,7 @@ def role_of(head: str) -> str:
 
 
 def _with_unit(head: str, text: str) -> str:
-    """A cell that is nothing but a number with the unit of its head."""
+    # A cell with only a number gets the unit of its head.
     return (
         f"{text} GB"
         if _NUMBER.match(text) and not amounts_in(text) and _GB_IN_HEAD.search(head)
@@ -88,7 +88,7 @@ def _number(text: str) -> float | None:
 
 
 def row_statements(block: Block, repo_name: str) -> list[ModelCardStatement]:
-    """The statements of one row; none where its table is a measurement."""
+    """Return the statements of one row; none if its table is a measurement."""
     row = Row(block)
     listed = listed_quantization(row, repo_name)
     if listed is not None:
@@ -105,7 +105,7 @@ def row_statements(block: Block, repo_name: str) -> list[ModelCardStatement]:
 
 
 def _hardware(row: Row) -> Iterator[Block]:
-    """A sentence for each cell with memory or GPUs, one for each line of the cell."""
+    # A sentence for each cell with memory or GPUs, one for each line of the cell.
     words = [
         f"{head} {cell}" if role == "context" else cell
         for head, role, cell in row.columns
@@ -118,7 +118,7 @@ def _hardware(row: Row) -> Iterator[Block]:
 
 
 def _counts(row: Row) -> list[tuple[str, str]]:
-    """Heads and cells that are numbers of GPUs, which their head or the row names."""
+    # Numbers of GPUs that the head or the row names.
     counts = []
     for head, _, text in row.columns:
         if text in _COUNTS:
@@ -130,7 +130,7 @@ def _counts(row: Row) -> list[tuple[str, str]]:
 
 
 def _cells(row: Row) -> list[tuple[str, str]]:
-    """Heads and cells with memory or GPUs; memory beside a GPU is that of one, unless needed."""
+    # Memory next to a GPU is that of one GPU, unless it is a need.
     caption = row.block.introduction if says("vram", row.block.introduction) else ""
     cells = []
     for head, role, text in row.columns:
@@ -149,7 +149,7 @@ def _names_hardware(cell: str) -> bool:
 
 
 def _contexts(row: Row) -> Iterator[Block]:
-    """The row as a label with its values, and each context length with its unit."""
+    # The row as a label with its values, and each context length with its unit.
     label, *values = row.block.cells
     yield replace(row.block, text=f"{label}: {', '.join(values[:2])}")
     for head, role, text in row.columns:
@@ -158,7 +158,7 @@ def _contexts(row: Row) -> Iterator[Block]:
 
 
 def listed_quantization(row: Row, repo_name: str) -> ModelCardStatement | None:
-    """A row of a table of quantized files or branches."""
+    """Return the statement of a row in a table of quantized files or branches, None for others."""
     branch, size_gb = row.cell("branch"), row.amount_gb("size")
     file = next(
         (name for name in (*row.block.links, *row.block.cells) if _FILE.fullmatch(name)), None

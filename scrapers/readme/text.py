@@ -1,7 +1,7 @@
-"""CardText: a model card's Markdown as blocks of plain text, each with where it stands. Pure.
+"""CardText: a model card's Markdown as blocks of plain text with their positions. Pure.
 
-markdown-it-py parses the blocks; the text inside a block is parsed only when somebody asks for
-it, since most of a card is of no interest here. HTML is read for its text and its tables.
+markdown-it-py parses the blocks, and the text inside of a block only on demand, since most of a
+card is never used. HTML is read for its text and its tables.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 MOST_LINES = 2_500
+# Bounds of a card; the longest known has 120,000 characters without its metadata.
 MOST_CHARS = 150_000
-"""Of a card; the longest known has 120,000 without its metadata."""
 MOST_BLOCKS = 2_500
 MOST_BLOCK_CHARS = 3_000
 MOST_CODE_CHARS = 20_000
 MOST_CELLS = 40
 MOST_ROWS = 600
+# Bounds of a row's cells, a table's rows, and the cells of all tables of a card.
 MOST_CARD_CELLS = 4_000
-"""Of a row, rows of a table, and cells of all tables of a card."""
 _MOST_HTML_ROWS = 400
 _UNREAD_TAGS = ("script", "style", "svg")
 _HEADING_TAGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _BREAK_TAGS = ("br", "p", "div", "li")
+# Marks of emphasis, code and links in one block; a block with more is shown as it is written.
 _MOST_SPECIALS = 400
-"""Marks of emphasis, code and links in one block; one with more is shown as it is written."""
 
 BlockKind = Literal["prose", "item", "code", "row"]
 _SPECIALS = "`*_[<&\\"
@@ -46,43 +46,31 @@ _INLINE = MarkdownIt("commonmark", {"html": True})
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A paragraph, an item of a list, a code block or a row of a table.
-
-    Attributes:
-        text: what is read of it, without marks; of code its content as it is.
-        line: first line in the file, counted from 1; `last_line` is the last.
-        headings: those that it stands under, the nearest last.
-        introduction: what leads to it: the paragraph above, and the items that it is below of.
-        item_before: text of the item before it in its list.
-        source: its Markdown, or the content of a code block.
-        columns: heads of a table's columns; `cells` are those of a row.
-        links: last parts of the addresses in a row, by cell.
-    """
+    """A paragraph, an item of a list, a code block or a row of a table."""
 
     kind: BlockKind
-    text: str
-    line: int
+    text: str  # without marks; of code its content as it is
+    line: int  # first line in the file, counted from 1; `last_line` is the last
     last_line: int
-    headings: tuple[str, ...] = ()
-    introduction: str = ""
-    item_before: str = ""
-    source: str = ""
-    columns: tuple[str, ...] = ()
+    headings: tuple[str, ...] = ()  # above the block, the nearest last
+    introduction: str = ""  # paragraph above, and the outer items of a list
+    item_before: str = ""  # text of the previous item in its list
+    source: str = ""  # its Markdown, or the content of a code block
+    columns: tuple[str, ...] = ()  # heads of a table's columns; `cells` are those of a row
     cells: tuple[str, ...] = ()
-    links: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()  # last parts of the addresses in a row, by cell
 
 
 @dataclass(frozen=True, slots=True)
 class CardBlocks:
-    """The blocks of a card, in order, and whether they are all: of a card beyond the limits they
-    are those of its beginning."""
+    """Blocks of a card, in order; without `are_all` only those of its beginning, by the limits."""
 
     blocks: Sequence[Block]
     are_all: bool
 
 
 def card_blocks(text: str, first_line: int = 1) -> CardBlocks:
-    """The blocks of a card."""
+    """Return the blocks of a card."""
     lines = text[:MOST_CHARS].split("\n")
     tokens = _PARSER.parse("\n".join(lines[:MOST_LINES]))
     walk = _Walk(first_line)
@@ -92,7 +80,7 @@ def card_blocks(text: str, first_line: int = 1) -> CardBlocks:
 
 
 def plain_text(markdown: str) -> str:
-    """Markdown of one block as its text; breaks are line ends.
+    """Return the text of a block's Markdown; breaks are line ends.
 
     >>> plain_text("Needs **~9.5 GB** of `VRAM`<br>at [least](https://x)")
     'Needs ~9.5 GB of VRAM\\nat least'
@@ -105,7 +93,7 @@ def plain_text(markdown: str) -> str:
 
 
 def _normal(text: str) -> str:
-    """Full-width letters, digits and brackets as the usual ones; at most as long as a block."""
+    # Full-width letters, digits and brackets become the usual ones.
     return unicodedata.normalize("NFKC", text)[:MOST_BLOCK_CHARS].strip()
 
 
@@ -122,7 +110,6 @@ def _is_break(tag: str) -> bool:
 
 
 def _link_name(inline: Token) -> str:
-    """Last part of the first address in a cell."""
     source = inline.content[:MOST_BLOCK_CHARS]
     if "](" not in source or sum(map(source.count, _SPECIALS)) > _MOST_SPECIALS:
         return ""
@@ -136,16 +123,13 @@ def _link_name(inline: Token) -> str:
 
 @dataclass(slots=True)
 class _List:
-    """A list while its items are walked through, and the text of its last item."""
-
+    # A list that is being walked through, and the text of its last item.
     introduction: str
     item: str = ""
 
 
 class _Walk:
-    """Goes through the tokens of a card once; `leaves_out` says whether some are beyond the
-    limits."""
-
+    # Walks once through the tokens of a card; `leaves_out` if some are beyond the limits.
     def __init__(self, first_line: int) -> None:
         self.blocks: list[Block] = []
         self.leaves_out = False
@@ -188,12 +172,11 @@ class _Walk:
             self._row = None
 
     def _beginning(self, token: Token, most_chars: int) -> str:
-        """What is read of a token's content."""
         self.leaves_out |= len(token.content) > most_chars
         return token.content[:most_chars]
 
     def _introduction(self) -> str:
-        """What leads to the next block: the items above it, or the paragraph."""
+        # The items above a block, or the paragraph.
         if not self._lists:
             return self._above
         innermost = self._lists[-1]
@@ -273,23 +256,17 @@ class _Walk:
 
 @dataclass(slots=True)
 class _HtmlRow:
-    """A row of a table, a heading, or text outside of both as a single cell.
+    """A row of a table, a heading, or text outside of both as a single cell."""
 
-    Attributes:
-        tag: that it begins with, "" for none.
-        line: of the HTML that it starts on, counted from 0; `last_line` has its last text.
-        is_head: every cell is a head (`th`).
-    """
-
-    tag: str
-    line: int
+    tag: str  # that it begins with, "" for none
+    line: int  # of the HTML that it starts on, counted from 0; `last_line` has its last text
     last_line: int = 0
     cells: list[str] = field(default_factory=list)
-    is_head: bool = False
+    is_head: bool = False  # every cell is a head (`th`)
 
 
 def _html_rows(html: str) -> Sequence[_HtmlRow]:
-    """The rows of a piece of HTML, which need not be well-formed.
+    """Return the rows of a piece of HTML, which need not be well-formed.
 
     >>> [row.cells for row in _html_rows("<td>VRAM</td>\\n<td><b>INT8: 4GB</b><br>from")]
     [['VRAM', 'INT8: 4GB\\nfrom']]
@@ -302,8 +279,6 @@ def _html_rows(html: str) -> Sequence[_HtmlRow]:
 
 
 class _RowParser(HTMLParser):
-    """Collects rows."""
-
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.rows = [_HtmlRow("", 0)]

@@ -1,6 +1,6 @@
-"""Words that tell what a sentence of a model card is about, in English, Chinese and Portuguese.
+"""Words by which sentences of a model card are recognised (`words.toml`).
 
-`words.toml` has them, with what each group is for.
+They are in English, Chinese and Portuguese.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from itertools import chain
 
 from gpusizer.core.tables import toml_of
 
+# Number of cached texts: each claim searches a sentence and its surroundings again.
 LAST_TEXTS = 64
-"""Whose answer is kept: a sentence and what is around it are asked about for each of its claims."""
 
 _WORDS = toml_of(__file__)
+# Numbers written as words.
 NUMBERS: Mapping[str, int] = _WORDS["numbers"]
-"""Numbers written as words."""
+# Patterns of product names.
 GPU_NAMES: Sequence[str] = _WORDS["gpus"]["names"]
-"""Patterns of product names."""
+# Patterns of the heads of columns by role.
 HEADS: Mapping[str, str] = _WORDS["heads"]
-"""Patterns of the heads of columns by what these hold."""
+# Engines by the words that name them.
 ENGINES: Mapping[str, str] = _WORDS["engines"]
-"""Engines by the words that name them."""
 
 
 def says(cue: str, text: str) -> bool:
-    """Whether one of the words of a cue, which is a group of `words.toml`, is in a text.
+    """Whether a text has one of the words of a cue, which is a group of `words.toml`.
 
     >>> says("training", "a constraint of 5 minutes"), says("training", "微调")
     (False, True)
@@ -36,7 +36,7 @@ def says(cue: str, text: str) -> bool:
 
 
 def spans(cue: str, text: str) -> list[tuple[int, int]]:
-    """Where the words of a cue stand in a text."""
+    """Return the spans of a cue's words in a text."""
     return [match.span() for match in _cue(cue).finditer(text)]
 
 
@@ -52,7 +52,7 @@ def _cue(cue: str) -> re.Pattern[str]:
 
 
 def _pattern(word: str) -> str:
-    """A word's pattern: from the start of a word where it has letters, to its end by a blank."""
+    # From the start of a word if it has letters; a blank at its end marks the end of a word.
     has_words = word[0].isalnum() and word[0] < "\u0250"
     start = r"(?<![^\W_])" if has_words else ""
     end = r"(?![^\W_])" if word.endswith(" ") else ""

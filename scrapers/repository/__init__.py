@@ -1,1 +1,1 @@
-"""A repository of the Hub, or a folder on this machine, becomes a RepoSnapshot."""
+"""Repository: a RepoSnapshot from a repository of the Hub, or from a folder on this machine."""

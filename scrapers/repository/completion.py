@@ -1,9 +1,8 @@
-"""Completion: fills in facts that one repository lacks from a second repository.
+"""Completion: adds facts that one repository lacks from a second repository.
 
-A gated repository shows anonymous readers its totals only; its embedded snapshot or an ungated
-copy has the tensors. An adapter runs together with the base model that it names, so that both
-are counted. No third repository is read: otherwise a chain of repositories that name each other
-would cost any number of requests.
+A gated repository shows anonymous readers its totals only; its embedded snapshot or an ungated copy
+has the tensors. An adapter runs with its base model, so that both are counted. No third repository
+is read: a chain of repositories that name each other would cost any number of requests.
 """
 
 from __future__ import annotations
@@ -34,24 +33,19 @@ Lookup = Callable[[ModelRef], RepoSnapshot | None]
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Fills in a snapshot from the snapshots of other repositories.
+    """Adds facts from other repositories to a snapshot."""
 
-    Attributes:
-        embedded: returns the embedded snapshot of a model, None where there is none.
-        read: returns the snapshot of a model's own repository; raises ModelUnreadable.
-    """
-
-    embedded: Lookup
-    read: Read
+    embedded: Lookup  # returns the embedded snapshot of a model, None without one
+    read: Read  # returns the snapshot of a model's own repository; raises ModelUnreadable
 
     def __call__(self, ref: ModelRef, snapshot: RepoSnapshot) -> RepoSnapshot:
-        """Return the snapshot, completed where a second repository can complete it.
+        """Return the snapshot, completed if a second repository allows it.
 
-        The bytes of an adapter alone would be far too few. So the error is raised where the base
-        model cannot be read now (HubUnreachable, HubRateLimited) or contradicts its format
-        (MalformedRepo, UnsupportedDtype). A base that does not exist, is gated or exceeds the
-        limits becomes a note.
+        Raises if the base model of an adapter cannot be read now (HubUnreachable, HubRateLimited)
+        or contradicts its format (MalformedRepo, UnsupportedDtype).
         """
+        # The bytes of an adapter alone would be far too few, hence the errors. A base that does not
+        # exist, is gated or exceeds the limits becomes a note.
         return self._with_base(self._without_gate(ref, snapshot))
 
     def _without_gate(self, ref: ModelRef, snapshot: RepoSnapshot) -> RepoSnapshot:
@@ -122,7 +116,7 @@ def elements(snapshot: RepoSnapshot) -> Counter[str]:
 
 
 def _renamed(copy: RepoSnapshot, snapshot: RepoSnapshot, mirror: str) -> RepoSnapshot:
-    """Return the copy's weights under the ID and model card of the requested repository."""
+    # The copy's weights under the ID and model card of the requested repository.
     return replace(
         snapshot,
         format=copy.format,
@@ -133,23 +127,21 @@ def _renamed(copy: RepoSnapshot, snapshot: RepoSnapshot, mirror: str) -> RepoSna
 
 
 def _is_unavailable(error: ModelUnreadable) -> bool:
-    """Whether the Hub was requested but sent no usable response; false in offline mode."""
+    # False in offline mode.
     if isinstance(error, HubUnreachable):
         return error.fields["reason"] != "offline"
     return isinstance(error, HubRateLimited)
 
 
 def mirrors_of(repo_id: str) -> tuple[str, ...]:
-    """Return IDs of ungated repositories that may copy a gated one's weights, likeliest first.
-
-    A mirror is used only if its element counts by dtype equal those of the gated repository.
-    """
+    """Return IDs of ungated repositories that may copy a gated one's weights, likeliest first."""
+    # A mirror is used only if its element counts by dtype equal those of the gated repository.
     return _mirrors().get(repo_id.casefold(), ())
 
 
 @cache
 def _mirrors() -> dict[str, tuple[str, ...]]:
-    """Return the mirrors by the lower-case ID of the gated repository."""
+    # Mirrors by the lower-case ID of the gated repository.
     mirrors: dict[str, tuple[str, ...]] = {}
     rows = read_table(
         DATA_DIR / "mirrors.csv", lambda row: (row.text("repo").casefold(), row.text("mirror"))

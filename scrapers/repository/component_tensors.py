@@ -1,4 +1,4 @@
-"""Reads the tensors of one component: by one request for all headers, or shard by shard."""
+"""Tensors of one component, read by one request for all headers or shard by shard."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from scrapers.repository.header_turns import Header
 from scrapers.repository.read_steps import ReadSteps
 from scrapers.repository.repo_files import RepoFiles
 
+# Weight files of a component in order, and its tensors as groups.
 Tensors = tuple[tuple[WeightFile, ...], tuple[TensorGroup, ...]]
-"""The weight files of a component in order, and its tensors as groups."""
 
 # Headers are 1.2 to 1.5 times as long as the index that lists their tensors (230 repositories),
 # and shards differ: a factor of 1.5 and a shared reserve of 128 KiB make a second read rare.
@@ -44,7 +44,7 @@ def prefetch_tensors(reader: RepoFiles, plan: ComponentPlan) -> None:
 
 
 def read_tensors(reader: RepoFiles, plan: ComponentPlan, steps: ReadSteps) -> Tensors:
-    """Return the weight files and tensors of a component; `steps` is told of headers.
+    """Return the weight files and tensors of a component; `steps` counts headers.
 
     Raises MalformedRepo ("missing_shard", "weight_map", "no_tensors", "duplicate_tensor" for a
     tensor in two shards, or as a header's parser does), LimitsExceeded.
@@ -74,8 +74,8 @@ def read_tensors(reader: RepoFiles, plan: ComponentPlan, steps: ReadSteps) -> Te
     return tuple(weight_files), merged
 
 
+# Headers by the paths of their files, in order.
 _HeadersByPath = dict[str, Header]
-"""Headers by the paths of their files, in order."""
 
 
 def _asks_headers(reader: RepoFiles, plan: ComponentPlan) -> bool:
@@ -86,12 +86,9 @@ def _asks_headers(reader: RepoFiles, plan: ComponentPlan) -> bool:
 
 
 def _all_headers(reader: RepoFiles, plan: ComponentPlan) -> tuple[_HeadersByPath | None, bool]:
-    """Return the headers that the API sends for all shards, and whether to distrust file names.
-
-    The headers are None where the API sends none that can be used; the shards' names then come
-    from the index if the second value is true. Raises GatedModel, and LimitsExceeded
-    ("total_bytes", "weight_files", "tensors", "tensor_groups").
-    """
+    # The headers are None if the API sends none that can be used; the shards' names then come from
+    # the index if the second value is true. Raises GatedModel, and LimitsExceeded ("total_bytes",
+    # "weight_files", "tensors", "tensor_groups").
     index = plan.index or ""
     prefix = f"{plan.folder}/" if plan.folder else ""
     try:
@@ -122,7 +119,7 @@ def _all_headers(reader: RepoFiles, plan: ComponentPlan) -> tuple[_HeadersByPath
 
 
 def _handle_refusal(reader: RepoFiles, refusal: ModelUnreadable) -> bool:
-    """Suspend the route after a refusal; return whether the refusal puts the index in doubt."""
+    # Suspends the route; returns whether the refusal puts the index in doubt.
     if isinstance(refusal, GatedModel):
         if reader.info().gated:
             raise refusal
@@ -173,7 +170,7 @@ def _index_bytes(reader: RepoFiles, plan: ComponentPlan) -> int | None:
 
 
 def _indexed_shards(reader: RepoFiles, plan: ComponentPlan, index: str) -> list[str]:
-    """Return the paths of the shards that the index lists. Raises MalformedRepo, LimitsExceeded."""
+    # Paths of the shards. Raises MalformedRepo, LimitsExceeded.
     names = reader.index(index).shards
     prefix = f"{plan.folder}/" if plan.folder else ""
     shards = [prefix + name for name in names]
@@ -190,6 +187,7 @@ def _indexed_shards(reader: RepoFiles, plan: ComponentPlan, index: str) -> list[
 
 
 # The denoiser comes first: the pipeline's profile takes its facts from the first component.
+# Beginnings of tensors' names in a checkpoint of one file -> component.
 _PREFIXES = {
     "model.diffusion_model.": "denoiser",
     "first_stage_model.": "vae",
@@ -198,7 +196,6 @@ _PREFIXES = {
     "conditioner.": "text_encoder",
     "text_encoders.": "text_encoder",
 }
-"""Beginnings of tensors' names in a checkpoint of one file -> component."""
 _BARE_DENOISERS = ("double_blocks.{}.", "joint_blocks.{}.", "input_blocks.{}.")
 _OTHER = "other"
 _ORDER = ("denoiser", "text_encoder", "vae", _OTHER)

@@ -30,15 +30,15 @@ def listed_variants(reader: RepoFiles, files: Sequence[RepoFile]) -> tuple[Varia
 
 
 def named_selection(files: Sequence[RepoFile], ref: ModelRef, repo_id: str) -> Selection | None:
-    """Select the GGUF file or quantization that a reference names, None when it names none.
+    """Select the GGUF file or quantization that a reference names, None if it names none.
 
-    A tag is ignored in a repository without GGUF files. Raises RepoFileNotFound, whose
-    `suggestions` are names of the repository's variants.
+    Raises RepoFileNotFound, whose `suggestions` are names of the repository's variants.
     """
     file = ref.file if ref.file is not None and is_gguf(ref.file) else None
     if file is None and ref.tag is None:
         return None
     variants = gguf_variants(files)
+    # A tag is ignored in a repository without GGUF files.
     if file is None and not variants:
         return None
     variant = choose_variant(variants, file, ref.tag)
@@ -51,15 +51,14 @@ def named_selection(files: Sequence[RepoFile], ref: ModelRef, repo_id: str) -> S
 
 
 def gguf_component(reader: RepoFiles, plan: ComponentPlan, steps: ReadSteps) -> Component:
-    """Read the chosen model: the metadata of its first file, and the tensors of all its files.
+    """Read the metadata of a model's first file, and the tensors of all its files.
 
-    Raw pieces are read as one file.
-
-    Raises MalformedRepo with `reason` "missing_shard", "duplicate_tensor" or "no_tensors"
-    besides what reading a header raises.
+    Raises MalformedRepo with `reason` "missing_shard", "duplicate_tensor" or "no_tensors", and the
+    errors of reading a header.
     """
     paths = [file.path for file in plan.files]
     _refuse_incomplete(plan.files, None, reader.repo_id)
+    # Raw pieces are read as one file.
     joined = piece_of(paths[0]) is not None
     if joined:
         headers = [_header_of_pieces(reader, plan.files)]
@@ -102,7 +101,7 @@ def _headers(reader: RepoFiles, paths: Sequence[str], steps: ReadSteps) -> list[
 
 
 def _header_of_pieces(reader: RepoFiles, pieces: Sequence[RepoFile]) -> GgufHeader:
-    """Read a header and check it against the sum of sizes: the last piece may be missing."""
+    # The header is checked against the sum of sizes: the last piece may be missing.
     reader.expect_pieces(pieces)
     path = pieces[0].path
     try:
@@ -123,7 +122,7 @@ def _refuse_incomplete(files: Sequence[RepoFile], wanted_path: str | None, repo_
 
 
 def _suggestions(variants: Sequence[Variant], file: str | None, ref: ModelRef) -> list[str]:
-    """List names like the requested one, files for a file and labels for a tag, closest first."""
+    # Files for a file and labels for a tag, closest first.
     models = [variant for variant in variants if variant.kind == "quantization"]
     names = [v.files[0].path for v in variants] if file else [v.name for v in models]
     wanted_name = (file or ref.tag or "").upper()

@@ -1,4 +1,4 @@
-"""HeaderTurns: the safetensors headers of one model, read in one range or two, parsed in turn."""
+"""HeaderTurns: safetensors headers of one model, read in one or two ranges, parsed in turn."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from scrapers.client.read_budget import ReadBudget
 from scrapers.formats.byte_window import Source
 from scrapers.formats.safetensors_header import count_tensors, header_end, parse_header
 
+# Tensors of a file, and its bytes if a response gave them. Tensors are grouped as soon as they are
+# parsed: a list of them takes 100 times the memory.
 Header = tuple[tuple[TensorGroup, ...], int | None]
-"""Tensors of a file, and the size of the whole file in bytes if a response gave it.
-
-Tensors are grouped as soon as they are parsed: a list of them takes 100 times the memory.
-"""
 
 
 class HeaderTurns:
-    """Parses one header at a time, so that the JSON of one is in memory. Safe between threads.
+    """Parses one header at a time, so that only one JSON is in memory. Thread-safe.
 
-    After a header that is refused no other is read: the model cannot be read either way.
+    After a refused header no other is read, because the model cannot be read.
     """
 
     def __init__(self, budget: ReadBudget) -> None:
@@ -29,15 +27,15 @@ class HeaderTurns:
         self._refusal: ModelUnreadable | None = None
 
     def read(self, source: Source, path: str, first_bytes: int) -> Header:
-        """Read the first `first_bytes` of a file, as much as its header lacks, and parse that.
+        """Read `first_bytes` of a file, then the rest of its header, and parse that.
 
-        What is left of a header longer than `long_header_bytes` is read in its turn: many long
-        ones would fill the memory. Raises as `header_end` and `parse_header` do, HubUnreachable
-        ("truncated"), LimitsExceeded ("tensors", "tensor_groups").
+        Raises as `header_end` and `parse_header` do, HubUnreachable ("truncated"), LimitsExceeded
+        ("tensors", "tensor_groups").
         """
         budget, limits = self._budget, self._budget.limits
         header, file_bytes = source(0, first_bytes)
         end = header_end(header, file_bytes, budget.repo_id, path, limits)
+        # The rest of a longer header is read in its turn: many long ones would fill the memory.
         if end <= limits.long_header_bytes:
             header = self._whole(source, header, end)
         with self._turn:

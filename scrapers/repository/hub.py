@@ -1,10 +1,10 @@
 """fetch_snapshot: reads one model of the Hub and returns a RepoSnapshot.
 
-A sharded model on the default branch takes two round trips and four requests, whatever the
-number of its shards: the description (with the file list), then `config.json`, the model card and
-all headers in one answer of the API. Headers read from the files, and the header of a single file,
-take a third: their redirects, then the CDN, two requests for each. Of a GGUF repository the header
-of one quantization is read; its length decides on the rest.
+A sharded model on the default branch takes two round trips and four requests, whatever its number
+of shards: the description (with the file list), then `config.json`, the model card and all headers
+in one response of the API. Headers from the files, and the header of a single file, take a third:
+their redirects, then the CDN, two requests for each. Of a GGUF repository the header of one
+quantization is read; its length determines the further requests.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ def fetch_snapshot(
     last_known: RepoSnapshot | None = None,
     on_step: OnStep = ignore_step,
 ) -> RepoSnapshot:
-    """Read a model's facts from the Hub. Raises a ModelUnreadable that says why it cannot.
+    """Read a model's facts from the Hub. Raises a ModelUnreadable with the reason.
 
     `token` is the visitor's own; `host_token` and `host_describes` are in `Tokens`. `last_known` is
-    the snapshot of an earlier read: it is returned if the Hub still has that commit, after a single
-    request. `on_step` is told of the steps of a read.
+    an earlier snapshot: it is returned if the Hub still has that commit, after a single request.
+    `on_step` receives the steps of a read.
     """
     budget = ReadBudget(ref.repo_id, limits)
     tokens = Tokens(check_token(token), check_token(host_token), host_describes)
@@ -125,7 +125,7 @@ def build_snapshot(reader: RepoFiles, ref: ModelRef, on_step: OnStep = ignore_st
 
 
 def _is_current(snapshot: RepoSnapshot, info: RepoInfo) -> bool:
-    """Whether reading this repository again would give the same; a card may be readable now."""
+    # A missing card may be readable now.
     lacks_card = any(note.code == "card_unread" for note in snapshot.notes)
     is_same = (info.sha, info.gated) == (snapshot.sha, snapshot.gated)
     return is_same and not info.disabled and not lacks_card
@@ -136,11 +136,8 @@ def _reads_card(reader: RepoFiles, ref: ModelRef) -> bool:
 
 
 def _card(reader: RepoFiles, ref: ModelRef) -> tuple[ModelCard | None, tuple[Note, ...]]:
-    """The author's statements; a card that cannot be read, or not to its end, leaves a note and
-    costs nothing else.
-
-    That of a gated or private model is read with the visitor's own rights, never the operator's.
-    """
+    # A card that cannot be read, or not to its end, leaves a note. That of a gated or private model
+    # is read with the visitor's own rights, never the operator's.
     sha = reader.info().sha or ref.revision or DEFAULT_BRANCH
     url = f"{_HUB}/{reader.repo_id}/blob/{sha}/{CARD}" if is_repo_id(reader.repo_id) else ""
     try:
@@ -153,7 +150,7 @@ def _card(reader: RepoFiles, ref: ModelRef) -> tuple[ModelCard | None, tuple[Not
 
 
 def _weights_of_whole_list(reader: RepoFiles, ref: ModelRef, steps: ReadSteps) -> Weights:
-    """Read the weights; where the list lacks some, again after the tree lists further files."""
+    # Read again if the list lacks weights and the tree has further files.
     try:
         return _weights_or_totals(reader, ref, steps)
     except (NoWeights, RepoFileNotFound):
@@ -176,7 +173,7 @@ def _weights_or_totals(reader: RepoFiles, ref: ModelRef, steps: ReadSteps) -> We
 
 
 def _weights(reader: RepoFiles, ref: ModelRef, steps: ReadSteps) -> Weights:
-    """Read format, components and configurations. Raises GatedModel if files may not be read."""
+    # Raises GatedModel if files may not be read.
     if not reader.may_read_files:
         raise GatedModel(repo_id=reader.repo_id)
     pipeline, selection = _selected(reader, ref)
@@ -193,10 +190,7 @@ def _weights(reader: RepoFiles, ref: ModelRef, steps: ReadSteps) -> Weights:
 
 
 def _selected(reader: RepoFiles, ref: ModelRef) -> tuple[Config | None, Selection]:
-    """Return `model_index.json` and the weights to count, by the list as it is known.
-
-    Starts the reads of the small configurations.
-    """
+    # Starts the reads of the small configurations.
     paths = reader.listed.keys()
     if CONFIG in paths and reader.info().gated:
         reader.json(CONFIG)  # if this is refused, every shard would be refused as well
@@ -244,7 +238,7 @@ def _component(reader: RepoFiles, plan: ComponentPlan, steps: ReadSteps) -> Comp
 
 
 def _pickled(reader: RepoFiles, plan: ComponentPlan, config: Config | None) -> Component:
-    """Count a pickled component by the sizes of its files and its index; pickles are not opened."""
+    # Pickles are not opened: sizes of files and index count.
     first = plan.files[0].path
     if not is_complete(plan.files):
         raise MalformedRepo(repo_id=reader.repo_id, file=first, reason="missing_shard")
@@ -264,10 +258,7 @@ def _pickled(reader: RepoFiles, plan: ComponentPlan, config: Config | None) -> C
 
 
 def _optional_json(reader: RepoFiles, path: str) -> dict[str, JsonValue] | None:
-    """Read an optional configuration; return None if its JSON is invalid.
-
-    Raises HubUnreachable if the response contradicts the file list.
-    """
+    # None if its JSON is invalid. Raises HubUnreachable if the response contradicts the file list.
     try:
         return reader.json(path)
     except MalformedRepo:

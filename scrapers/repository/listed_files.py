@@ -1,8 +1,7 @@
-"""ListedFiles: checks responses against the sizes and hashes in the file list. Pure.
+"""ListedFiles: checks of responses against sizes and hashes in the file list. Pure.
 
 A cache, a proxy or a busy server may send a 404, another page, half a file or an empty body for a
-file, even with the status 200. The list has the size and a hash of every file, which detect such
-responses.
+file, even with the status 200. The size and hash of every file in the list detect this.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from scrapers.limits import Limits
 class ListedFiles:
     """The files of one commit by their paths.
 
-    The checks return the response or raise HubUnreachable ("unexpected_answer", "truncated").
-    A size or hash that the list does not have is not checked.
+    The checks return the response or raise HubUnreachable ("unexpected_answer", "truncated"). A
+    size or hash that the list does not have is not checked.
     """
 
     def __init__(self, files: Iterable[RepoFile], repo_id: str) -> None:
@@ -59,10 +58,7 @@ class ListedFiles:
         return response
 
     def contradiction(self, path: str, body: bytes) -> str | None:
-        """Return how these bytes contradict the listed file, None if they do not.
-
-        A JSON file that is listed without a hash has to be a JSON object.
-        """
+        """Return how `body` contradicts the listed file, None if it does not."""
         listed = self.files.get(path)
         if listed is None:
             return None
@@ -74,6 +70,7 @@ class ListedFiles:
             is_same = hashlib.sha256(body).hexdigest() == listed.sha256
         elif listed.blob_id is not None:
             is_same = git_blob_id(body) == listed.blob_id
+        # A JSON file that is listed without a hash has to be a JSON object.
         else:
             is_same = _is_object(path, body)
         return None if is_same else "unexpected_answer"

@@ -1,4 +1,4 @@
-"""Reads checkpoints on this machine, which the shell takes in place of a model ID."""
+"""Checkpoints on this machine, which the shell accepts in place of a model ID."""
 
 from __future__ import annotations
 
@@ -23,10 +23,8 @@ _LIMITS = Limits()
 
 
 def with_local_checkpoints(fetch: Fetch, limits: Limits = _LIMITS) -> Fetch:
-    """Return a fetcher that reads checkpoints on disk, and calls `fetch` for all other models.
-
-    For an adapter on disk it calls `fetch` with the base model.
-    """
+    """Return a fetcher that reads checkpoints on disk, and calls `fetch` for all other models."""
+    # For an adapter on disk it calls `fetch` with the base model.
     complete = Completion(embedded=lambda ref: None, read=fetch)
 
     def read(ref: ModelRef) -> RepoSnapshot:
@@ -53,10 +51,7 @@ def read_checkpoint(ref: LocalRef, limits: Limits = _LIMITS) -> RepoSnapshot:
 
 
 def _commit_folder(ref: LocalRef) -> tuple[Path, str | None]:
-    """Return the folder of the requested commit, and the commit.
-
-    A folder outside of the Hub's cache is returned as it is, with None.
-    """
+    # None as the commit of a folder outside of the Hub's cache.
     snapshots = ref.path / "snapshots"
     if not CACHED_MODEL.fullmatch(ref.path.absolute().name) or not snapshots.is_dir():
         if ref.revision is not None:
@@ -74,7 +69,7 @@ def _commit_folder(ref: LocalRef) -> tuple[Path, str | None]:
 
 
 def _sha_of(folder: Path) -> str | None:
-    """Return the commit of a folder of the Hub's cache, None for any other folder."""
+    # None for a folder outside of the Hub's cache.
     folder = folder.absolute()
     in_cache = folder.parent.name == "snapshots" and CACHED_MODEL.fullmatch(
         folder.parent.parent.name

@@ -1,7 +1,7 @@
-"""LocalFiles: the files of a checkpoint on this machine, read as those of the Hub are.
+"""LocalFiles: the files of a checkpoint on this machine, with the interface for the Hub's files.
 
-The safetensors library reads safetensors headers. A checkpoint may come from anybody, so that the
-limits for the Hub apply here as well.
+The safetensors library reads safetensors headers. Checkpoints are untrusted, so that the limits for
+the Hub apply here as well.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from scrapers.repository.repo_files import RepoFiles
 
 _CARD_BYTES = 64 * KIB  # YAML takes a second for each megabyte
 _MAX_DEPTH = 6
+# Words in the safetensors library's errors -> reason of MalformedRepo; the first match counts.
 _SAFETENSORS_REASONS = {
     "recursion limit": "too_deep",
     "missing field": "tensor_entry",
@@ -47,12 +48,11 @@ _SAFETENSORS_REASONS = {
     "not fully covered": "beyond_end",
     "incomplete metadata": "beyond_end",
 }
-"""Words in the safetensors library's errors -> reason of MalformedRepo; the first match counts."""
 _UNKNOWN_DTYPE = re.compile(r"unknown variant `([^`]{1,40})`")
 
 
 class LocalFiles(RepoFiles):
-    """The files of a folder, of which `sha` is the commit, None if unknown.
+    """The files of a folder; `sha` is its commit, None if unknown.
 
     If `only` names a safetensors file at the root, other weights are left out of the file list;
     configurations stay.
@@ -111,7 +111,6 @@ class LocalFiles(RepoFiles):
         return source
 
     def _listed(self) -> Iterator[tuple[str, int]]:
-        """Yield the path and bytes of each regular file; links are followed."""
         for number, (path, entry) in enumerate(_walk(self.folder, self.limits.files)):
             if number >= self.limits.files:
                 raise self.budget.exceeded("files")
@@ -121,13 +120,12 @@ class LocalFiles(RepoFiles):
                 yield path, size_bytes
 
     def _belongs_to_model(self, path: str) -> bool:
-        """Whether a file belongs to the model; if one file is named, its neighbours do not."""
+        # If one file is named, its neighbours do not.
         if self._only is None or not self._only.endswith(".safetensors"):
             return True
         return path == self._only or not path.endswith((".safetensors", ".safetensors.index.json"))
 
     def _card(self) -> JsonValue:
-        """Return the metadata of the model card, None if it is missing or cannot be read."""
         if self._sizes.get(CARD, _CARD_BYTES) >= _CARD_BYTES:
             return None
         try:
@@ -144,7 +142,6 @@ class LocalFiles(RepoFiles):
             return file.read_bytes()
 
     def _file(self, path: str) -> tuple[Path, int]:
-        """Return a listed file and its bytes. Raises RepoFileNotFound."""
         self.budget.seconds_left()
         self.info()
         size = self._sizes.get(path)
@@ -153,7 +150,6 @@ class LocalFiles(RepoFiles):
         return self.folder / path, size
 
     def _error_of(self, path: str, message: str) -> ModelUnreadable:
-        """Map an error message of the safetensors library to an error of gpusizer."""
         dtype = _UNKNOWN_DTYPE.search(message)
         if dtype is not None:
             return UnsupportedDtype(repo_id=self.repo_id, dtype=dtype[1])
@@ -163,7 +159,7 @@ class LocalFiles(RepoFiles):
 
     @contextmanager
     def _opening(self, path: str) -> Iterator[None]:
-        """Raise RepoFileNotFound where the system cannot open or read a file."""
+        # Raises RepoFileNotFound if the system cannot open or read a file.
         try:
             yield
         except OSError:
@@ -173,10 +169,8 @@ class LocalFiles(RepoFiles):
 def _walk(
     folder: Path, max_files: int, prefix: str = "", depth: int = 0
 ) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield the files below a folder with their paths; of each folder at most `max_files` + 1.
-
-    Hidden folders, links to folders and folders without read permission are not entered.
-    """
+    # At most `max_files` + 1 of each folder. Hidden folders, links to folders and folders without
+    # read permission are not entered.
     try:
         with os.scandir(folder) as scanned:
             entries = sorted(islice(scanned, max_files + 1), key=lambda entry: entry.name)
@@ -191,7 +185,7 @@ def _walk(
 
 
 def _size(entry: os.DirEntry[str]) -> int | None:
-    """Return the bytes of a regular file; None for any other entry and for a broken link."""
+    # None for a broken link and for anything but a regular file.
     try:
         status = entry.stat()
     except OSError:
@@ -200,7 +194,7 @@ def _size(entry: os.DirEntry[str]) -> int | None:
 
 
 def _tensors(file: Path) -> Entries:
-    """Return names, dtypes and shapes of a safetensors file, in the order of the data."""
+    # In the order of the data.
     with safe_open(file, framework="numpy") as tensors:
         names = tensors.offset_keys()
         slices = [tensors.get_slice(name) for name in names]

@@ -1,4 +1,4 @@
-"""LocalRef: names of checkpoints on this machine, which the shell takes in place of a model ID.
+"""LocalRef: names of checkpoints on this machine, which the shell accepts as model IDs.
 
 Only the shell uses this module. The page and its endpoints parse names with
 `gpusizer.hub.model_ref` alone, which makes no LocalRef, so that they never open a path.
@@ -64,7 +64,7 @@ def _local_ref(typed: str, path: Path) -> LocalRef:
 
 
 def _path(typed: str) -> Path | None:
-    """Return the path of a text, None where a text cannot be a path."""
+    # None if the text cannot be a path.
     try:
         path = Path(typed).expanduser()
         path.stat()
@@ -74,7 +74,6 @@ def _path(typed: str) -> Path | None:
 
 
 def _holds_checkpoint(path: Path) -> bool:
-    """Whether this is a folder with weights or a configuration."""
     if not path.is_dir():
         return False
     if any((path / name).is_file() for name in _CONFIGS) or (path / "snapshots").is_dir():
@@ -83,7 +82,7 @@ def _holds_checkpoint(path: Path) -> bool:
 
 
 def _cached_id(path: Path) -> str | None:
-    """Return the ID of the model whose folder in the Hub's cache is this path or a parent of it."""
+    # This path or a parent of it is the model's folder in the Hub's cache.
     for folder in (path, *path.absolute().parents):
         match = CACHED_MODEL.fullmatch(folder.name)
         if match:

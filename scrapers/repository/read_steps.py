@@ -1,4 +1,4 @@
-"""Tells of the steps of one read, and lets all who wait for a read hear of its steps."""
+"""ReadSteps and Watchers: progress of one read, for all requests that wait for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpusizer.hub.reading_steps import OnStep, ReadingStep, ignore_step
 
 
 class ReadSteps:
-    """Counts what one read has read, and tells `on_step` of it."""
+    """Counts the progress of one read and calls `on_step` with it."""
 
     def __init__(self, on_step: OnStep = ignore_step) -> None:
         self._on_step = on_step
@@ -19,27 +19,27 @@ class ReadSteps:
         self._headers = 0
 
     def listed(self, files: int) -> None:
-        """The file list of the repository is known."""
+        """Report that the file list of the repository is known."""
         self._on_step(ReadingStep("files", files))
 
     def selected(self, headers: int) -> None:
-        """The files are known whose headers are to be read."""
+        """Report the number of files whose headers are to be read."""
         self._total = headers
         self._on_step(ReadingStep("headers", 0, headers))
 
     def headers_read(self, headers: int = 1) -> None:
-        """More headers have been read; a repository may turn out to have more than it listed."""
+        """Report further headers; a repository may have more than it listed."""
         self._headers += headers
         self._total = max(self._total, self._headers)
         self._on_step(ReadingStep("headers", self._headers, self._total))
 
     def finished(self) -> None:
-        """Everything has been read."""
+        """Report that everything has been read."""
         self._on_step(ReadingStep("read"))
 
 
 class Watchers:
-    """Tells all who wait for a model of the steps of the one read that they share."""
+    """Distributes the steps of a shared read to all requests that wait for it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -47,7 +47,7 @@ class Watchers:
 
     @contextmanager
     def watching(self, ref: ModelRef, on_step: OnStep) -> Iterator[None]:
-        """Tell `on_step` of the steps of reading a model, inside of the block."""
+        """Call `on_step` with the steps of reading a model, inside of the block."""
         with self._lock:
             self._watchers.setdefault(ref, []).append(on_step)
         try:
@@ -59,7 +59,7 @@ class Watchers:
                     del self._watchers[ref]
 
     def tell(self, ref: ModelRef, step: ReadingStep) -> None:
-        """Tell those who wait for this model of a step."""
+        """Report a step to all that wait for this model."""
         with self._lock:
             watchers = tuple(self._watchers.get(ref, ()))
         for on_step in watchers:

@@ -26,12 +26,12 @@ Value = TypeVar("Value")
 class RepoFiles(ABC):
     """The files of one model, each read at most once.
 
-    Paths are relative to the root of the repository. The methods that read raise a
-    ModelUnreadable: RepoFileNotFound, MalformedRepo, LimitsExceeded, UnsupportedDtype and the
-    errors of the Hub. What has no body of its own below does nothing where there is no network:
-    every file may be read, and is when its content is requested.
+    Paths are relative to the root of the repository. The methods that read raise a ModelUnreadable:
+    RepoFileNotFound, MalformedRepo, LimitsExceeded, UnsupportedDtype and the errors of the Hub.
     """
 
+    # Methods without a body suit a folder without a network: every file may be read, and is read
+    # when its content is requested.
     def __init__(self, budget: ReadBudget, repo_id: str, revision: str | None) -> None:
         self.budget = budget
         self.repo_id = repo_id
@@ -46,21 +46,21 @@ class RepoFiles(ABC):
 
     @property
     def may_read_files(self) -> bool:
-        """Whether files may be requested: those of a gated repository need a token."""
+        """Whether files may be requested; those of a gated repository need a token."""
         return True
 
     @property
     def may_ask_headers(self) -> bool:
-        """Whether `headers` may be called: whether one response can have all shards' headers."""
+        """Whether `headers` may be called, for all shards' headers in one response."""
         return False
 
     @abstractmethod
     def info(self) -> RepoInfo:
-        """The description of the repository."""
+        """Return the description of the repository."""
 
     @abstractmethod
     def tree(self) -> Sequence[RepoFile]:
-        """The file list."""
+        """Return the file list."""
 
     @property
     def listed(self) -> Mapping[str, RepoFile]:
@@ -68,7 +68,7 @@ class RepoFiles(ABC):
         return {file.path: file for file in self.tree()}
 
     def confirm_tree(self) -> bool:
-        """Ask for the file list anew where it may be cut; whether it has further files."""
+        """Request the file list again if it may be cut; return whether it has further files."""
         return False
 
     def prefetch(self, method: str, path: str = "") -> None:
@@ -76,7 +76,7 @@ class RepoFiles(ABC):
         return
 
     def expect_headers(self, paths: Iterable[str], header_bytes: int) -> None:
-        """Let the first read of each of these files have `header_bytes`."""
+        """Set the bytes of the first read of each of these files."""
         return
 
     def expect_pieces(self, pieces: Iterable[RepoFile]) -> None:
@@ -93,7 +93,7 @@ class RepoFiles(ABC):
         return self._result(self._read_index, path)
 
     def text(self, path: str) -> bytes:
-        """A text that is nice to have, such as the model card."""
+        """Read an optional text, such as the model card."""
         return self._result(self._read_text, path)
 
     def header(self, path: str) -> Header:
@@ -105,11 +105,11 @@ class RepoFiles(ABC):
         return self._result(self._read_gguf, path)
 
     def headers(self, index: str) -> bytes:
-        """The API's response with the headers of all shards of an index, unparsed."""
+        """Return the API's response with the headers of all shards of an index, unparsed."""
         return b""
 
     def suspend_headers_route(self, refusal: ModelUnreadable) -> None:
-        """Ask for no headers of all shards for a while after this refusal."""
+        """Request no headers of all shards for a while after this refusal."""
         return
 
     def _result(self, read: Callable[[str], Value], path: str) -> Value:
@@ -122,7 +122,7 @@ class RepoFiles(ABC):
 
     def _read_index(self, path: str) -> ShardIndex:
         body = self._whole(path, "index_bytes")
-        with self._index_turn:  # the values of one are in memory
+        with self._index_turn:  # only the values of one are in memory
             return parse_index(body, self.limits, self.repo_id, path)
 
     def _read_text(self, path: str) -> bytes:
@@ -138,8 +138,8 @@ class RepoFiles(ABC):
 
     @abstractmethod
     def _whole(self, path: str, limit: str) -> bytes:
-        """The content of a file of at most so many bytes."""
+        """Return the content of a file; `limit` is its bound in Limits."""
 
     @abstractmethod
     def _source(self, path: str, limit: str) -> Source:
-        """A file in ranges of bytes; `limit` bounds a response."""
+        """Return a source of a file's byte ranges; `limit` bounds a response."""

@@ -98,8 +98,8 @@ class RepoReader(RepoFiles):
         return self._info
 
     def _described(self) -> RepoInfo:
-        """The description; what it says of a repository that is not public is not passed on where
-        it was asked for with the host's token. Raises HubRateLimited instead."""
+        # With the host's token, the description of a repository that is not public is not passed
+        # on: Raises HubRateLimited instead.
         hidden = HubRateLimited(
             repo_id=self.repo_id,
             retry_after_seconds=self.session.allowance.low_seconds() or None,
@@ -120,7 +120,7 @@ class RepoReader(RepoFiles):
 
     @property
     def may_ask_headers(self) -> bool:
-        """Whether the API may send all headers in one response, which it does for `main` only."""
+        """Whether the API may send all headers in one response, as for `main` only."""
         if self.revision not in (None, DEFAULT_BRANCH):
             return False
         # The file of each shard counts against the larger allowance.
@@ -147,7 +147,7 @@ class RepoReader(RepoFiles):
         return self._listed.files
 
     def confirm_tree(self) -> bool:
-        """Ask for the tree, once; return whether it has files that the list so far has not."""
+        """Request the tree, once; return whether it has files that the list so far lacks."""
         if self._tree is not None:
             return False
         before = self._listed
@@ -185,7 +185,7 @@ class RepoReader(RepoFiles):
             raise HubUnreachable(repo_id=self.repo_id, reason="unexpected_answer") from None
 
     def _commit(self) -> str:
-        """The commit that the description names, else what was asked for."""
+        # The commit of the description, else the requested revision.
         return self.info().sha or self.revision or DEFAULT_BRANCH
 
     def _resource(self, path: str = "") -> HubResource:
@@ -221,12 +221,10 @@ class RepoReader(RepoFiles):
         return files, next_cursor(answer.headers, self.repo_id)
 
     def _whole(self, path: str, limit: str) -> bytes:
-        """Read a whole file and check it against the file list.
-
-        Where a file in git lies is known, which saves the Hub's redirect. If no usable answer comes
-        from there, as from a mirror that lacks the route, the redirect is asked for. So it is where
-        a visitor with a token is refused: the route's cache need not know of that visitor's rights.
-        """
+        # The content is checked against the file list. The address of a file in git is known, which
+        # saves the Hub's redirect. Without a usable response from there, as from a mirror that
+        # lacks the route, the redirect is requested. So it is if a visitor with a token is refused:
+        # the route's cache may not know that visitor's rights.
         seconds = self.limits.card_seconds if limit == "card_bytes" else None
         read = partial(self._read_file, path, limit, None, self._listed.check_whole)
         url = self._small_file_url(path)
@@ -281,7 +279,7 @@ class RepoReader(RepoFiles):
         seconds: float | None = None,
         attempts: int | None = None,
     ) -> HubResponse:
-        """Read a file or a span of it, from `url` if given; `check` may raise HubUnreachable."""
+        # From `url` if given; `check` may raise HubUnreachable.
         if url is None:
             url = file_url(self.session.endpoint, self.repo_id, self._commit(), path)
         is_listed = path in self._listed

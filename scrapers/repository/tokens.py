@@ -1,4 +1,4 @@
-"""Tokens: the access tokens of requests to the Hub, and where the shell finds the user's own."""
+"""Tokens: access tokens of requests to the Hub, and the places of the user's own token."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ class Tokens:
     """The tokens for reading one model; they are never printed or logged.
 
     Attributes:
-        visitor: the visitor's own token, which all requests of that visitor use.
-        host: the operator's token, used for its higher rate limit. It must not open repositories
-            that a visitor may not see: it is used only after a request has shown that the
-            repository is public and not gated.
-        host_describes: whether that request carries the host's token, too. Then its answer counts
-            only if it says so; any other is hidden, because it may tell of a private repository.
+        visitor: the visitor's own token, used for all requests of that visitor.
+        host: the operator's token, used for its higher rate limit once a request has shown that the
+            repository is public and not gated. It must not open others.
+        host_describes: whether that request carries the host's token too. Then its response counts
+            only if the repository is public; any other is hidden.
     """
 
     visitor: str | None = field(default=None, repr=False)
@@ -29,7 +28,7 @@ class Tokens:
 
     @property
     def is_hosts_look(self) -> bool:
-        """Whether the description is asked for with the host's token."""
+        """Whether the description is requested with the host's token."""
         return self.host_describes and self.host is not None and self.visitor is None
 
     def token_for(self, info: RepoInfo) -> str | None:
@@ -38,7 +37,7 @@ class Tokens:
 
 
 def is_open_to_all(info: RepoInfo) -> bool:
-    """Whether everybody may read a repository's files."""
+    """Whether a repository's files are public."""
     return not (info.gated or info.private or info.disabled)
 
 
@@ -49,12 +48,13 @@ _TRUE = frozenset({"1", "on", "true", "yes"})
 
 
 def own_token(environment: Mapping[str, str], given: str | None = None) -> str | None:
-    """Return the token that was given, else that of HF_TOKEN, else the saved login; None without.
+    """Return the given token, else that of HF_TOKEN, else the saved login; None without one.
 
-    HF_HUB_DISABLE_IMPLICIT_TOKEN leaves only the given one. Variables and places are those of
-    huggingface_hub 2.4 (`constants.py`, `utils/_auth.py`): a login is saved as HF_TOKEN_PATH, by
-    default `token` in HF_HOME. Raises InvalidRequest for a malformed token, without it in there.
+    HF_HUB_DISABLE_IMPLICIT_TOKEN leaves only the given one. Raises InvalidRequest for a malformed
+    token, without the token itself.
     """
+    # Variables and places are those of huggingface_hub 2.4 (`constants.py`, `utils/_auth.py`): a
+    # login is saved as HF_TOKEN_PATH, by default `token` in HF_HOME.
     if given:
         return check_token(given.strip())
     if environment.get("HF_HUB_DISABLE_IMPLICIT_TOKEN", "").strip().lower() in _TRUE:

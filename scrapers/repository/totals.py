@@ -1,8 +1,8 @@
-"""Estimates totals of weights whose headers are not read: pickles and gated files. Pure.
+"""Totals of weights whose headers are not read: pickles and gated files. Pure.
 
 The Hub shows sizes and parameter counts of a gated repository to everybody: file list and
-description are public since 2024 (huggingface.js pull request 945), headers and configurations
-are not.
+description are public since 2024 (huggingface.js pull request 945), headers and configurations are
+not.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from scrapers.formats.weight_files import PIPELINE_INDEX, ROOT_COMPONENT, by_fol
 from scrapers.formats.weight_sets import RepoFile
 from scrapers.limits import Limits
 
+# Format, components and small configurations of a repository.
 Weights = tuple[Format, tuple[Component, ...], dict[str, Config]]
-"""Format, components and small configurations of a repository."""
 
+# torch's dtype names in configurations (`torch_dtype`, since 2025 `dtype`) -> safetensors names.
 _TORCH_DTYPES = {
     "float64": "F64",
     "float32": "F32",
@@ -32,8 +33,6 @@ _TORCH_DTYPES = {
     "float8_e4m3fn": "F8_E4M3",
     "int8": "I8",
 }
-"""torch's dtype names in configurations (`torch_dtype`, since 2025 `dtype`) -> safetensors
-names."""
 _DEFAULT_DTYPE = "F32"  # the dtype that transformers saved before configurations stated it
 # Least and largest share of the file bytes that a plausible `total_size` has.
 _LEAST_SHARE, _LARGEST_SHARE = 0.9, 1.001
@@ -41,11 +40,9 @@ _CLOSE = 0.02
 
 
 def gated_weights(info: RepoInfo, files: Sequence[RepoFile], limits: Limits) -> Weights:
-    """Return components with totals in place of tensors. Raises GatedModel without any size.
-
-    The components of a pipeline are its folders, counted by their files: the API's parameter
-    count covers one component only.
-    """
+    """Return components with totals in place of tensors. Raises GatedModel without any size."""
+    # The components of a pipeline are its folders, counted by their files: the API's parameter
+    # count covers one component only.
     pipeline = None
     if any(file.path == PIPELINE_INDEX for file in files):
         pipeline = {name: [name] for name in by_folder(files) if name}
@@ -71,11 +68,9 @@ def gated_weights(info: RepoInfo, files: Sequence[RepoFile], limits: Limits) -> 
 def pickled_component(
     name: str, config: Config | None, files: Sequence[RepoFile], index: ShardIndex | None
 ) -> Component | None:
-    """Estimate a component from the sizes of its files; return None if the Hub gives no size.
-
-    The index's `total_size` would be the bytes of the tensors alone, but some tools write 0 or
-    twice the files' bytes. It is used only if it is close to the files' bytes.
-    """
+    """Estimate a component from the sizes of its files; return None if the Hub gives no size."""
+    # The index's `total_size` would be the bytes of the tensors alone, but some tools write 0 or
+    # twice the files' bytes. It is used only if it is close to the files' bytes.
     file_bytes = sum(file.size_bytes or 0 for file in files)
     claimed = _total_size(index.total_size if index else None)
     is_plausible = claimed is not None and (
@@ -98,12 +93,13 @@ def gated_component(
 ) -> Component | None:
     """Estimate a component from the API's parameter count, else from file sizes at 16 bits.
 
-    The API counts the parameters of packed checkpoints after unpacking, so that their bytes are
-    taken from the files. Returns None if the Hub gives neither.
+    Returns None if the Hub gives neither.
     """
     file_bytes = sum(file.size_bytes or 0 for file in files)
     if not parameters and not file_bytes:
         return None
+    # The API counts the parameters of packed checkpoints after unpacking, so that their bytes are
+    # taken from the files.
     totals = Totals({"BF16": file_bytes // 2}, file_bytes, "files")
     if parameters:
         counted_bytes = sum(stored_bytes(dtype, count) for dtype, count in parameters.items())
@@ -125,7 +121,7 @@ def torch_dtype(config: Config | None) -> str:
 
 
 def _total_size(size: JsonValue) -> int | None:
-    """Return `metadata.total_size` in bytes if it is positive; some tools write a float."""
+    # Some tools write a float.
     if isinstance(size, bool) or not isinstance(size, int | float) or not 0 < size < 2**53:
         return None
     return int(size)
