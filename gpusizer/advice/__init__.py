@@ -1,1 +1,1 @@
-"""What follows from a ranking: its order for a reader, what is recommended, and what would help."""
+"""Advice: orders of a ranking, the recommendation, alternatives, and changes that would help."""

@@ -1,11 +1,11 @@
-"""What else one could choose: the cheapest to buy, the fastest, and what to rent.
+"""Alternatives to the first place: the cheapest to buy, the fastest, and what to rent.
 
-Each is the extreme of its kind among ways that one can act on today: they surely fit, on GPUs whose
-software lives on, in one computer. Each gives something up, and says so:
+Each is the extreme of its kind among ways that one can act on today: they surely fit, on GPUs with
+software support, in one computer. Each names what it gives up:
 
     cheapest   sold today, for that computer: may have little room, and for one user be slow
     fastest    sold or commonly rented today, in the fastest way on its card: may cost any price
-    rent       rented out by several providers: misses a condition only where all of them do
+    rent       rented out by several providers: misses a condition only if all of them do
 
 Only prices of today count: no estimates, no prices of launch, none that is doubted or more than a
 year old.
@@ -25,9 +25,9 @@ from gpusizer.gpus.on_offer import firm_price
 def pick_alternatives(
     candidates: Sequence[Candidate], swift: Sequence[Candidate]
 ) -> dict[str, int]:
-    """Kind -> position of its candidate; a kind is left out where no price or speed is known.
+    """Return the position of the candidate of each kind, without kinds of unknown price or speed.
 
-    `swift` are the fastest ways on the GPUs of the candidates, between which the fastest is.
+    `swift` are the fastest ways on the GPUs of the candidates, for the kind "fastest".
     """
     picks: dict[str, int] = {}
     for kind, key_of in _KEYS.items():
@@ -40,16 +40,16 @@ def pick_alternatives(
 
 
 def is_priced_by_rent(kind: str, gpu: Gpu, costs: PlanCosts) -> bool:
-    """Whether an alternative states its rent: it is one to rent, or nobody can buy it for one
-    computer at a price of today, and somebody rents it out.
-    """
+    """Whether an alternative states its rent."""
+    # It is one to rent, or a provider rents it out and no price of today buys it for one computer.
     bought = can_be_bought(gpu, costs.boards, costs.today)
     return kind == "rent" or costs.buy is None or (not bought and costs.rent is not None)
 
 
 def break_even_months(gpu: Gpu, bought: PlanCosts, rented: PlanCosts) -> float | None:
-    """Months of work at the assumed hours after which buying one plan has cost less than renting
-    another; None when that never happens, a price is unknown, or the GPU is not to be bought.
+    """Return the months of work after which buying one plan has cost less than renting another.
+
+    None if that never happens, a price is unknown, or the GPU is not to be bought.
     """
     if not can_be_bought(gpu, bought.boards, bought.today):
         return None
@@ -57,8 +57,8 @@ def break_even_months(gpu: Gpu, bought: PlanCosts, rented: PlanCosts) -> float |
 
 
 def _cheapest(candidate: Candidate) -> SortKey | None:
-    """US dollars of all boards, sold today for one computer; of several users, after those that
-    each of them has speed enough on, and then those of unknown speed."""
+    # US dollars of all boards, sold today for one computer; for several users slow boards come
+    # last, after those of unknown speed.
     score = candidate.score
     price = firm_price(score.gpu, score.today)
     if price is None or not can_be_bought(score.gpu, score.boards, score.today):
@@ -71,7 +71,7 @@ _SLOWNESS = {True: 0.0, None: 1.0, False: 2.0}
 
 
 def _fastest(candidate: Candidate) -> SortKey | None:
-    """Tokens/s, or seconds of a picture, of boards in one computer that somebody sells or rents."""
+    # Tokens/s, or seconds of a picture, of boards in one computer that are for sale or rent.
     slowness, score = candidate.slowness, candidate.score
     if slowness is None or score.computer or score.not_on_offer:
         return None
@@ -79,8 +79,8 @@ def _fastest(candidate: Candidate) -> SortKey | None:
 
 
 def _rent(candidate: Candidate) -> SortKey | None:
-    """US dollars on demand, for an hour or a training; what misses a condition comes last, and for
-    many users cards for a desk after those for servers."""
+    # US dollars on demand, for an hour or a training. Missed conditions come last, and for many
+    # users cards for a desk after those for servers.
     score = candidate.score
     at_a_desk = score.suitability.for_many and not score.gpu.is_for_servers
     if score.rent_usd is None or not can_be_rented(score.gpu, score.boards):
@@ -93,5 +93,5 @@ _KEYS: dict[str, Callable[[Candidate], SortKey | None]] = {
     "fastest": _fastest,
     "rent": _rent,
 }
+# Names of the alternatives, in the order of the answer.
 KINDS = tuple(_KEYS)
-"""Names of the alternatives, in the order of the answer."""

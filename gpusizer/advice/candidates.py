@@ -1,4 +1,4 @@
-"""Candidates: each GPU with the way to run the model that a policy weighs, in its order."""
+"""Candidates: each GPU with the way to run the model that a policy ranks."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from gpusizer.serving import Served, load_of_users, served
 from gpusizer.speed import Rate
 
 FASTEST = "fastest"
+# GPUs of the most bandwidth, on one board and on many, among which the fastest is searched.
 _MAY_BE_FASTEST = 10
-"""GPUs of the most bandwidth, on one board and on many, among which the fastest is looked for."""
 
 
+# GPUs, each with the most boards of it that may be offered; None for no limit.
 Offers = Sequence[tuple[Gpu, int | None]]
-"""GPUs, each with the most boards of it that may be offered; None for no limit."""
 
 
 def candidates_of(
@@ -41,7 +41,7 @@ def candidates_of(
     assumptions: CostAssumptions = DEFAULT_ASSUMPTIONS,
     enough: float = READING_SPEED,
 ) -> list[RankedCandidate]:
-    """GPUs on which the model runs, best first, with what an order asks of them and no more."""
+    """Return GPUs on which the model runs, best first, with the figures of one order."""
     ways = ways_to_rank(study, offers)
     found = [_candidate_of(study, way, assumptions, enough) for way in ways]
     if rank_by == FASTEST:
@@ -50,8 +50,8 @@ def candidates_of(
 
 
 def offered_first(study: Study, offers: Offers) -> tuple[Offers, Offers]:
-    """Those that are offered to who asks in some number of boards, and those that never are: these
-    come after all others that surely fit, and stand beside none."""
+    """Return the offers that the audience gets in some number of boards, and the other ones."""
+    # The others come after all that surely fit, and are no alternatives.
     by_offer: dict[bool, list[tuple[Gpu, int | None]]] = {True: [], False: []}
     for offer in offers:
         by_offer[is_ever_offered(study, offer[0])].append(offer)
@@ -83,7 +83,7 @@ def _candidate_of(
 
 
 def swiftest(study: Study, candidates: Sequence[RankedCandidate]) -> list[RankedCandidate]:
-    """The candidates, with the fastest way on those GPUs among which the fastest is."""
+    """Return the candidates, with the fastest way on GPUs that may be the fastest."""
     offered = [
         candidate
         for candidate in candidates
@@ -100,15 +100,14 @@ def swiftest(study: Study, candidates: Sequence[RankedCandidate]) -> list[Ranked
 
 
 def _bandwidths(gpu: Gpu) -> tuple[float, float]:
-    """Bytes a second of one board, and of as many as one computer takes."""
+    # Bytes a second of one board, and of all boards of one computer.
     most = max((n for n in board_counts(gpu) if not computer_of(gpu, n)), default=1)
     one = gpu.bandwidth_bytes_per_second or 0.0
     return one, one * min(most, SERVER_BOARDS)
 
 
 def _swift(study: Study, candidate: RankedCandidate) -> RankedCandidate:
-    """The fastest way on a candidate's GPU, on as many boards as one server or computer takes; the
-    candidate where it is that."""
+    # On as many boards as one server or computer takes; the candidate itself if it is the fastest.
     if candidate.drawn is not None:
         return candidate
     gpu = candidate.way.gpu
@@ -126,11 +125,9 @@ def _swift(study: Study, candidate: RankedCandidate) -> RankedCandidate:
 
 
 def smallest_boards(study: Study, gpus: Iterable[Gpu]) -> RankedCandidate | None:
-    """Return the best way on the smallest of some GPUs that surely hold the model, None if none do.
-
-    GPUs are searched in the order of the least boards that their memory allows and of their labels,
-    until no other can be smaller.
-    """
+    """Return the best way on the smallest of `gpus` that surely holds the model, if any."""
+    # GPUs are searched in the order of the least boards that their memory allows and of their
+    # labels, until no other can be smaller.
     weights = min(least_bytes(study, quant, native) for quant, native in study.quants)
 
     def least(gpu: Gpu) -> tuple[int, float]:
@@ -148,14 +145,14 @@ def smallest_boards(study: Study, gpus: Iterable[Gpu]) -> RankedCandidate | None
 
 
 def _size(candidate: RankedCandidate) -> tuple[int, bool, float, float]:
-    """Sort key: fewest boards, an engine made for serving, the smallest label, then the fastest."""
+    # Fewest boards, an engine made for serving, the smallest label, then the fastest.
     way = candidate.way
     able, label = way.estimate.engine.abilities, way.gpu.memory_marketing_gb
     return (way.boards, able.launches_kernels, label, -(candidate.speed or 0.0))
 
 
 def ways_to_rank(study: Study, offers: Offers) -> list[Way]:
-    """The best way on boards of each GPU on sale, with all of the model on them."""
+    """Return the best way on boards of each GPU on sale, with all of the model on them."""
     found = []
     for gpu, most in offers:
         asked = asked_boards(study.workload, gpu)
@@ -171,16 +168,16 @@ def ways_to_rank(study: Study, offers: Offers) -> list[Way]:
 def evidence_of(
     study: Study, way: Way, speed: float | None, drawn: Rate | None
 ) -> SpeedEvidence | None:
-    """What stands behind the speed; of a model that draws in a time which is known somewhere,
-    whether it is known here."""
+    """Return the evidence of a speed."""
+    # Of a model with a known picture time, whether it is known on this GPU.
     if picture_work(study) is not None:
         return SpeedEvidence(measured=drawn is not None, surely_enough=True)
     return speed_evidence(study, way, speed)
 
 
 def served_users(study: Study, way: Way, *, percentiles: bool) -> Served | None:
-    """What the load gets, else the workload's users; only the first place is simulated for
-    percentiles."""
+    """Return the service of the stated load, else of the workload's users; None for one user."""
+    # Percentiles take a simulation, which only the first place gets.
     load = study.demands.load or load_of_users(study.workload)
     if load is None:
         return None

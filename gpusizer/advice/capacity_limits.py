@@ -1,7 +1,7 @@
-"""Capacity limits: the longest context, the most users and the best quantization that a GPU holds.
+"""Capacity limits: the longest context, the most users and the best quantization on a GPU.
 
-Each is found by repeated fits, not by dividing the memory left: an engine's buffers grow with
-users and tokens too.
+Each is found by repeated fits instead of dividing the memory left, because an engine's buffers also
+grow with users and tokens.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _TRIED: ScopedCache[tuple[int, int], Study] = ScopedCache()
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A quantization under an engine on a machine, which can be changed and judged again.
+    """A quantization under an engine on a machine, to be changed and judged again.
 
     Attributes:
         study: the model, the workload, and every quantization that may be tried.
         native: the quantization is the checkpoint as stored.
-        split: how equal devices divide the model; None for the requested or the engine's own way.
+        split: division over equal devices; None for the requested one or the engine's default.
     """
 
     study: Study
@@ -48,7 +48,7 @@ class Plan:
 
     @classmethod
     def of(cls, study: Study, way: Way) -> Plan:
-        """The plan behind a way. `study` must know the way's quantization."""
+        """Build the plan of a way. `study` must know the way's quantization."""
         estimate = way.estimate
         return cls(study, way.machine, estimate.quant, estimate.native, estimate.engine)
 
@@ -57,11 +57,11 @@ class Plan:
         return self.study.workload
 
     def under(self, **fields: Any) -> Plan:
-        """The same with other fields of the workload."""
+        """Return the plan with other fields of the workload."""
         return replace(self, study=self.study.under(**fields))
 
     def trying(self, context: int | None = None, users: int | None = None) -> Plan:
-        """The same for other tokens or users, studied once for all plans of a question."""
+        """Return the plan for another context or number of users; its study is cached."""
         workload = self.workload
         tried = context or workload.context, users or workload.concurrency
         if tried == (workload.context, workload.concurrency):
@@ -74,8 +74,7 @@ class Plan:
         return replace(self, study=study)
 
     def way(self) -> Way | None:
-        """How it fits with all of the model on the GPUs, None when these cannot share it or the
-        engine does not run it there."""
+        """Return how it fits with all of the model on the GPUs, None if it does not run there."""
         runs_there = all(runs_on(self.quant, self.engine, gpu) for gpu in self.machine.gpus)
         if not runs_there or not self.study.support(self.engine).runs:
             return None
@@ -89,10 +88,8 @@ class Plan:
         return way is not None and way.verdict is Verdict.FITS
 
     def requantized(self) -> Iterator[Plan]:
-        """The same in each quantization no wider than the checkpoint, most faithful first.
-
-        Recommended quantizations come first. The engine is kept where it runs the quantization.
-        """
+        """Yield the plan in each quantization no wider than the checkpoint, most faithful first."""
+        # Recommended quantizations come first. The engine is kept if it runs the quantization.
         for quant, native in sorted(self._narrower, key=lambda p: not p[0].recommended):
             usable = engines_on(self.study, self.machine, quant)
             if usable:
@@ -101,39 +98,33 @@ class Plan:
 
     @property
     def _narrower(self) -> list[QuantPair]:
-        """Quantizations no wider than the checkpoint."""
         stored = next((quant.order for quant, native in self.study.quants if native), 0)
         return [pair for pair in self.study.quants if pair[0].order >= stored]
 
     def best(self) -> Way | None:
-        """The preferred way among all quantizations no wider than the checkpoint, where one surely
-        fits with nothing in system memory."""
+        """Return the preferred way among the narrower quantizations, None if none surely fits."""
         way = choose(self.study.among(self._narrower), [self.machine], whole=True)
         return way if way is not None and way.verdict is Verdict.FITS else None
 
 
 @dataclass(frozen=True, slots=True)
 class Largest:
-    """The most that surely fits when one setting changes and the others stay as requested.
+    """The most that surely fits if one setting changes and the others stay as requested."""
 
-    Attributes:
-        users, context: what was asked for.
-        context_at_users: tokens per sequence for that many users at once; None where the cache
-            does not grow, 0 where not one token fits.
-        users_at_context: sequences at once of that many tokens each; None where their number
-            does not change the memory.
-        quant, engine: the preferred quantization for both, None where none fits.
-    """
-
+    # users, context: requested values
     users: int
     context: int
+    # tokens per sequence for `users` at once; None if the cache does not grow, 0 if not one token
+    # fits
     context_at_users: int | None
+    # sequences of `context` tokens at once; None if their number does not change the memory
     users_at_context: int | None
+    # quant, engine: the preferred quantization for both, None if none fits
     quant: Quant | None
     engine: Engine | None
 
     def notes(self) -> tuple[Note, ...]:
-        """The same in words."""
+        """Return notes on the limits."""
         notes = []
         if self.context_at_users:
             notes.append(Note("largest_context", context=self.context_at_users, users=self.users))
@@ -146,30 +137,28 @@ class Largest:
 
 @dataclass(frozen=True)
 class Limits:
-    """The most that surely fits beside a fit, divided as it is; each is computed when first read.
+    """The most that surely fits for a fit and its division; each is computed when first read."""
 
-    Every door tells these of a way: rankings, tables, charts, the shell and JSON.
-    """
-
+    # Rankings, tables, charts, the shell and JSON all take their limits from here.
     study: Study
     fit: Fit
 
     @cached_property
     def context(self) -> int | None:
-        """Tokens of the longest context of one user; None where the cache does not grow."""
+        """Tokens of the longest context of one user; None if the cache does not grow."""
         if not _is_whole(self.fit):
             return self.fit.max_context
         return longest_context(self._plan.trying(users=1), self._near_context)
 
     @property
     def context_at_users(self) -> int | None:
-        """Tokens of the longest context of each of the users asked for."""
+        """Tokens of the longest context of each of the requested users."""
         return longest_context(self._plan, self._near_context)
 
     @cached_property
     def users(self) -> float | None:
-        """Sequences of the asked-for context at once; None where their number does not change the
-        memory. The cache of this request bounds it."""
+        """Sequences of the requested context at once; None if memory does not limit them."""
+        # The cache of this request bounds it.
         held = self.fit.max_concurrency
         if held is None or not _is_whole(self.fit) or self.users_at_context is None:
             return held
@@ -177,7 +166,7 @@ class Limits:
 
     @cached_property
     def users_at_context(self) -> int | None:
-        """The same as a whole number, which the cache of this request does not bound."""
+        """Whole number of sequences at once, not bounded by the cache of this request."""
         ranks = self.fit.estimate.split.data
         each_bytes = sequence_bytes(self.study, self.fit.estimate)
         if not each_bytes:
@@ -189,7 +178,7 @@ class Limits:
 
     @cached_property
     def _near_pool_bytes(self) -> int:
-        """Bytes for the cache on each device at the high end of everything else."""
+        # Bytes for the cache on each device at the high end of all other parts.
         way = self.fit.way
         if not _is_whole(self.fit):
             return self.fit.kv_pool_bytes
@@ -207,14 +196,13 @@ class Limits:
 
 
 def _is_whole(fit: Fit) -> bool:
-    """Whether equal devices hold all of the model, or would have to."""
     way = fit.way
     devices_alike = bool(way.machine.gpus) and way.machine.is_uniform
     return devices_alike and way.arranged is None and not way.in_part
 
 
 def largest(plan: Plan, limits: Limits) -> Largest:
-    """Largest context, most users and best quantization on the machine of a plan."""
+    """Return the largest context, most users and best quantization on the machine of a plan."""
     best, users = plan.best(), plan.workload.concurrency
     return Largest(
         users=users,
@@ -227,9 +215,9 @@ def largest(plan: Plan, limits: Limits) -> Largest:
 
 
 def longest_context(plan: Plan, near: int | None = None) -> int | None:
-    """Most tokens per sequence that surely fit for the requested users, looked for `near` a guess.
+    """Return the most tokens per sequence that surely fit for the requested users.
 
-    Bounded by what the model allows; None where the cache does not grow with context.
+    `near` is a guess to search from. The model's limit bounds it; None if the cache does not grow.
     """
     profile = plan.study.profile
     if profile.architecture is None or not grows(profile.architecture):
@@ -247,8 +235,8 @@ def longest_context(plan: Plan, near: int | None = None) -> int | None:
 
 
 def _along_the_line(plan: Plan, near: int) -> int:
-    """Return the end of a cell of the cache where the spare bytes at `near` and at half of it, in
-    a straight line, reach zero; memory bends little, which leaves a search of few steps."""
+    # The spare bytes at `near` and at half of it, in a straight line, reach zero in a cell of the
+    # cache; its end is returned. Memory bends little, which leaves a search of few steps.
     half = max(1, near // 2)
     first, last = (_spare_bytes(plan.trying(context=tokens)) for tokens in (half, near))
     if first is None or last is None or first <= last:
@@ -259,16 +247,16 @@ def _along_the_line(plan: Plan, near: int) -> int:
 
 
 def _spare_bytes(plan: Plan) -> int | None:
-    """Return what each GPU has to spare at the high end."""
+    # Bytes to spare on each GPU at the high end.
     way = plan.way() if plan.machine.is_uniform else None
     return None if way is None else headroom_on(way.gpu, way.estimate, cautious=True)
 
 
 def most_users(plan: Plan, near: float | None = None) -> int | None:
-    """Most simultaneous sequences of the requested context that surely fit, looked for `near` those
-    at the likely values.
+    """Return the most sequences of the requested context at once that surely fit.
 
-    None where as many fit as can be asked for: encoders take no memory for each.
+    `near` is the number at the likely values. None if the most that can be requested fit: encoders
+    take no memory for each.
     """
     guess = None if near is None else int(near)
     users = largest_holding(lambda n: plan.trying(users=n).surely_fits(), MOST_USERS, guess)
@@ -277,23 +265,16 @@ def most_users(plan: Plan, near: float | None = None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Offload:
-    """A model with some of its layers on GPUs and the others in system memory.
+    """A model with some of its layers on GPUs and the others in system memory."""
 
-    Attributes:
-        layers: how many fit, the output counted as one: what `--gpu-layers` takes.
-        of_layers: of how many.
-        ram_bytes: weights and cache of the others, in system memory.
-        headroom_bytes: to spare on each GPU at the likely values.
-    """
-
-    layers: int
-    of_layers: int
-    ram_bytes: int
-    headroom_bytes: int
+    layers: int  # layers on GPUs, the output counted as one: the value of `--gpu-layers`
+    of_layers: int  # all layers, with the output
+    ram_bytes: int  # weights and cache of the others, in system memory
+    headroom_bytes: int  # to spare on each GPU at the likely values
 
 
 def most_layers(study: Study, whole: Way) -> Offload | None:
-    """Most layers that surely fit; None if not even one does or the number is unknown."""
+    """Return the most layers that surely fit; None if none does or the number is unknown."""
     arch = study.profile.architecture
     if arch is None or whole.machine.shares_memory:
         return None
@@ -315,7 +296,7 @@ def most_layers(study: Study, whole: Way) -> Offload | None:
 
 
 def without_experts(study: Study, whole: Way) -> int | None:
-    """Bytes of system memory when only routed experts stay there; None where that is no help."""
+    """Return bytes of system memory with only routed experts there; None if that is no help."""
     arch = study.profile.architecture
     if arch is None or not arch.experts or not whole.estimate.sizes.experts:
         return None
@@ -328,7 +309,6 @@ def without_experts(study: Study, whole: Way) -> int | None:
 
 
 def _elsewhere(study: Study, part: Study, whole: Way) -> int:
-    """Weights and cache that are not on a GPU."""
     on_gpus = part.again(whole.estimate, Split()).per_gpu
     without = study.under(gpu_layers=None, cpu_moe=False)
     everything = without.again(whole.estimate, Split()).per_gpu

@@ -1,7 +1,7 @@
 """In turns: many users on boards that do not hold all of their sequences at once.
 
-Servers keep requests that their scheduler does not take in a queue (vLLM's `--max-num-seqs`,
-SGLang's `--max-running-requests`), so that fewer boards are slower rather than too small.
+Servers queue requests beyond their scheduler's limit (vLLM's `--max-num-seqs`, SGLang's
+`--max-running-requests`), so that fewer boards are slower rather than too small.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import Split
 from gpusizer.speed.classes import SERVING
 
+# At least one in this number of users is served at once: the others wait for three answers or
+# fewer. Recipes of Kaito and Databricks start models of 7B to 70B on boards that hold 17 to 52 of
+# 64 users with 2,048 tokens each.
 FEWEST_AT_ONCE = 4
-"""At least one in this number of users is served at once: the others wait for three answers or
-fewer. Recipes of Kaito and Databricks start models of 7B to 70B on boards that hold 17 to 52 of 64
-users with 2,048 tokens each."""
 _BETTER_WEIGHTS = Standing._fields.index("boards")
 
 
 def study_of(study: Study, way: Way) -> Study:
-    """The study whose workload a way was made for: the same, or with a shorter batch."""
+    """Return the study for which a way was made, whose batch may be shorter."""
     limit = way.estimate.placement.workload.max_num_seqs
     return study if limit == study.workload.max_num_seqs else _with_batch(study, limit)
 
@@ -40,10 +40,9 @@ def study_of(study: Study, way: Way) -> Study:
 def on_fewer_boards(
     study: Study, gpu: Gpu, counts: Sequence[int], taken: Way | None, enough: float
 ) -> Way | None:
-    """The way on the fewest boards, fewer than those taken, on which a quarter of the users and
-    more are served at once, each at `enough` tokens/s while being served; None where there is none,
-    or only in a precision that the boards taken better.
-    """
+    """Return the way on the fewest boards that serve users in turns, None without one."""
+    # Fewer than the boards taken; a quarter of the users or more are served at once, each at
+    # `enough` tokens/s, in a precision that is not better on the boards taken.
     for boards in counts:
         if taken is not None and boards >= taken.boards:
             return None
@@ -54,8 +53,7 @@ def on_fewer_boards(
 
 
 def on_these_boards(study: Study, machine: Machine) -> Way | None:
-    """The way on a machine with the most users at once; None where it surely holds fewer than a
-    quarter of them."""
+    """Return the way on a machine with the most users at once, None below a quarter of them."""
     if audience_of(study) != "many" or study.workload.max_num_seqs is not None:
         return None
     each = (asked_split(study.workload) or Split()).users_each(study.workload.concurrency)
@@ -74,8 +72,7 @@ def on_these_boards(study: Study, machine: Machine) -> Way | None:
 def _with_batch_of(
     study: Study, machine: Machine, limit: int, like: Way | None = None
 ) -> Way | None:
-    """The best way of a server that surely fits with `limit` users at once; `like` another, in its
-    quantization under its engine."""
+    # It surely fits with `limit` users at once; `like` fixes the quantization and the engine.
     shorter = _with_batch(study, limit)
     if like is None:
         way = choose(shorter, [machine], whole=True)
@@ -94,7 +91,7 @@ def _with_batch(study: Study, limit: int | None) -> Study:
 
 
 def _is_as_good(study: Study, way: Way, taken: Way | None) -> bool:
-    """Whether a way is preferred to the one on more boards, up to their number."""
+    # The criteria before the number of boards are compared.
     if taken is None:
         return True
     own = standing(study_of(study, way), way)
@@ -102,7 +99,6 @@ def _is_as_good(study: Study, way: Way, taken: Way | None) -> bool:
 
 
 def _pace(study: Study, way: Way) -> float:
-    """Likely tokens/s of a user who is being served."""
     own = study_of(study, way)
     together = served_users(own, way, percentiles=False)
     return 0.0 if together is None else together.user_rate(in_turns=True).likely

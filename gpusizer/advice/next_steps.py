@@ -16,32 +16,23 @@ _OFFLOAD_PAIN = 12.0  # after everything that runs at full speed
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """One change and its effect.
-
-    Attributes:
-        note: the change in words.
-        change: request fields that make it.
-        pain: position in the list.
-        saving_bytes: what each GPU gains: headroom after less headroom before.
-        verdict, headroom_bytes: after the change.
-        enough: the plan then runs; otherwise it is still too large, by less.
-    """
+    """One change and its effect."""
 
     note: Note
-    change: Mapping[str, object]
-    pain: float
-    saving_bytes: int
+    change: Mapping[str, object]  # request fields that make it
+    pain: float  # position in the list
+    saving_bytes: int  # headroom on each GPU after the change, less that before
+    # verdict, headroom_bytes: after the change
     verdict: Verdict
     headroom_bytes: int
-    enough: bool = True
+    enough: bool = True  # the plan then runs; otherwise it is still too large, by less
 
 
 def advise(plan: Plan, way: Way) -> tuple[Suggestion, ...]:
-    """Single changes after which the plan surely fits, least painful first; none where it does.
+    """Return single changes after which the plan surely fits, least painful first.
 
-    `way` is how the plan runs now. The last may be partial offload, which runs but does not fit.
-    Where no change makes it fit, also those that go part of the way, each as far as it can, marked
-    as not enough alone.
+    `way` is the plan's present one; without changes if it fits. The last may be partial offload,
+    which runs but does not fit.
     """
     if way.verdict is Verdict.FITS:
         return ()
@@ -51,6 +42,7 @@ def advise(plan: Plan, way: Way) -> tuple[Suggestion, ...]:
     if before is None:
         return ()
     changes = [change for rule in RULES for change in rule(plan)]
+    # Without a change that is enough, those that go part of the way are returned.
     if any(change.enough for change in changes):
         changes = [change for change in changes if change.enough]
     suggestions = [_suggestion(change, before) for change in changes]
@@ -77,7 +69,7 @@ def _suggestion(change: Remedy, before: Way) -> Suggestion:
 
 
 def _supported(plan: Plan) -> Iterator[Suggestion]:
-    """Suggest the quantization and the engine that do run on the machine."""
+    # The quantization and the engine that run on the machine.
     best = plan.best()
     if best is None:
         return
@@ -98,7 +90,7 @@ def _supported(plan: Plan) -> Iterator[Suggestion]:
 
 
 def _offload(plan: Plan, before: Way) -> Iterator[Suggestion]:
-    """Suggest to keep part of the layers in system memory: the GPUs keep as many as surely fit."""
+    # The GPUs keep as many layers as surely fit, the others stay in system memory.
     if plan.workload.gpu_layers is not None or not plan.engine.abilities.offloads:
         return
     part = most_layers(plan.study, before)

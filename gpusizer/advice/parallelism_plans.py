@@ -1,4 +1,4 @@
-"""Every way to run a model on one kind of GPU: one plan for each kind, with the fewest boards."""
+"""Parallelism plans: each kind of division on one kind of GPU, with the fewest boards."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from gpusizer.memory.engines import Engine, Split
 from gpusizer.model.architecture import Architecture
 from gpusizer.speed import Rate
 
+# One board; each matrix divided; whole layers per board; both; routed experts spread whole over
+# boards; layers, or routed experts alone, in system memory.
 PlanKind = Literal[
     "single",
     "tensor",
@@ -32,48 +34,35 @@ PlanKind = Literal[
     "offload_layers",
     "offload_experts",
 ]
-"""In order: one board; each matrix divided; whole layers per board; both; routed experts spread
-whole over boards; layers, or routed experts alone, in system memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """One way to run a model.
-
-    Attributes:
-        boards: of this GPU, over all nodes.
-        nodes, platform: machines it takes, and their name where the table of platforms has one.
-        split: how the model is divided over the devices of the boards.
-        link: what joins the boards; the network where there are several nodes.
-        ram_bytes: system memory that weights and cache stay in; not what loading takes.
-        fit: how each device's share fits it, None where the model cannot be divided like this.
-            Memory is never pooled: the fullest device decides.
-        limits: the most that surely fits, None where there is no fit.
-        decode: tokens/s of one user, None when it does not fit or nobody knows.
-        notes: why degrees were passed over, and what the one taken costs.
-    """
+    """One way to run a model."""
 
     kind: PlanKind
     gpu: Gpu
-    boards: int
+    boards: int  # of this GPU, over all nodes
+    # nodes, platform: machines it takes, and their name in the table of platforms
     nodes: int
     platform: str | None
-    split: Split
-    link: BoardLink
-    ram_bytes: int
-    fit: Fit | None
-    limits: Limits | None
-    decode: Rate | None
-    notes: tuple[Note, ...]
+    split: Split  # division of the model over the devices of the boards
+    link: BoardLink  # connection of the boards; the network for several nodes
+    ram_bytes: int  # weights and cache in system memory, without memory for loading
+    # Memory is never pooled: the fullest device decides.
+    fit: Fit | None  # fit of each device's share, None if the model cannot be divided like this
+    limits: Limits | None  # the most that surely fits, None without a fit
+    decode: Rate | None  # tokens/s of one user, None if it does not fit or the speed is unknown
+    notes: tuple[Note, ...]  # why degrees were refused, and the costs of the one taken
 
     @property
     def longest_context(self) -> int | None:
-        """Tokens that surely fit for one user alone; None where there is no fit."""
+        """Tokens that surely fit for one user alone; None without a fit."""
         return None if self.limits is None else self.limits.context
 
     @property
     def verdict(self) -> Verdict:
-        """Whether it runs; OFFLOAD where it does with part of it in system memory."""
+        """Whether it runs; OFFLOAD if a part of it is in system memory."""
         if self.fit is None:
             return Verdict.DOES_NOT_FIT
         runs = self.fit.verdict.all_on_gpu
@@ -83,12 +72,12 @@ class RunPlan:
 
 
 def run_plans(study: Study, chosen: Way, boards: int | None) -> tuple[RunPlan, ...]:
-    """One plan of each kind on the GPU of `chosen`, with the fewest boards that surely hold it.
+    """Return one plan of each kind on the GPU of `chosen`, with the fewest boards that hold it.
 
-    `boards` is how many were asked for, None for any number one plans with. Each kind keeps the
-    quantization of `chosen` where an engine divides it that way, else takes the nearest in width.
-    Unlike devices have one arrangement alone.
+    `boards` is the requested number, None for any number of `board_counts`. Each kind keeps the
+    quantization of `chosen` if an engine divides it that way, else takes the nearest in width.
     """
+    # Unlike devices have only one arrangement.
     if not chosen.machine.is_uniform or chosen.verdict is Verdict.NOT_SUPPORTED:
         return ()
     gpu = chosen.gpu
@@ -117,7 +106,7 @@ def _applies(kind: PlanKind, study: Study) -> bool:
 
 
 def _recipe(study: Study, chosen: Way, able: Callable[[Engine], bool]) -> EngineRecipe | None:
-    """The chosen quantization, else the nearest in width, with the first engine that is able."""
+    # The chosen quantization, else the nearest in width, with the first engine that is able.
     wanted = chosen.estimate.quant
     near = sorted(
         study.quants,
@@ -131,13 +120,13 @@ def _recipe(study: Study, chosen: Way, able: Callable[[Engine], bool]) -> Engine
     return None
 
 
+# Yields divisions over a number of devices, best first, with notes on refused ones. The last
+# argument is the number of devices of one machine.
 Splitter = Callable[[Architecture, Setup, int, int], Iterator[Split | Note]]
-"""Ways to divide over so many devices, of which one machine has the last number, best first, with
-notes on those that are refused."""
 
 
 def _tensor(arch: Architecture, setup: Setup, degree: int, inside: int) -> Iterator[Split | Note]:
-    """All devices share each matrix, inside one machine or one rack's fabric."""
+    # All devices share each matrix, inside one machine or one rack's fabric.
     if setup.nodes > 1 and setup.link.kind == "network":
         yield Note("beyond_one_node", degree=degree, per_node=setup.per_node)
         return
@@ -155,7 +144,7 @@ def _pipeline(arch: Architecture, setup: Setup, stages: int, inside: int) -> Ite
 
 
 def _both(arch: Architecture, setup: Setup, devices: int, inside: int) -> Iterator[Split | Note]:
-    """The largest tensor-parallel degree inside a node that leaves at least two stages."""
+    # The largest tensor-parallel degree inside a node that leaves at least two stages.
     for tensor in range(min(inside, devices // 2), 1, -1):
         if devices % tensor == 0 and devices // tensor <= arch.layers:
             refused = list(obstacles(arch, tensor, dealt=False))
@@ -166,9 +155,7 @@ def _both(arch: Architecture, setup: Setup, devices: int, inside: int) -> Iterat
 
 
 def _expert(arch: Architecture, setup: Setup, devices: int, inside: int) -> Iterator[Split | Note]:
-    """Routed experts spread over all devices; the rest divided inside a node, repeated on each
-    node.
-    """
+    # Routed experts spread over all devices; the rest divided inside a node, repeated on each node.
     if devices > (arch.experts or 0):
         yield Note("more_ranks_than_experts", degree=devices, experts=arch.experts or 0)
         return
@@ -198,9 +185,8 @@ def _divided(
     recipe: EngineRecipe,
     splits: Splitter,
 ) -> Iterator[RunPlan]:
-    """Yield the plan with the fewest boards that surely hold the model, else with the number that
-    misses least. Yield nothing where the kind needs more boards, as both kinds do on two.
-    """
+    # The plan with the fewest boards that surely hold the model, else with the number that misses
+    # least; nothing if the kind needs more boards, as both kinds do on two.
     arch, each = study.profile.architecture, gpu.devices_per_board
     if arch is None:
         return
@@ -227,12 +213,12 @@ def _divided(
 
 
 def _rank(way: Way) -> tuple[int, int]:
-    """What fits first, else what misses least."""
+    # A way that fits first, else the one that misses least.
     return way.verdict.place, 0 if way.verdict.all_on_gpu else -way.headroom_bytes
 
 
 def _offloaded(study: Study, chosen: Way, boards: int) -> Iterator[RunPlan]:
-    """Layers, or routed experts alone, in system memory, where the machine has so much."""
+    # Layers, or routed experts alone, if the system memory is large enough.
     gpu = chosen.gpu
     recipe = _recipe(study, chosen, lambda engine: engine.abilities.offloads)
     if recipe is None:
@@ -263,7 +249,7 @@ def _offloaded(study: Study, chosen: Way, boards: int) -> Iterator[RunPlan]:
 
 
 def _has_room_for(machine: Machine, ram_bytes: int) -> bool:
-    """Whether system memory holds that much; true if its size is not stated."""
+    # True if the size of system memory is not stated.
     return machine.free_ram_bytes is None or ram_bytes <= machine.free_ram_bytes
 
 

@@ -1,9 +1,7 @@
 """Policies: orders of a ranking, each a cost to minimise. Unknown costs go last.
 
-What surely fits comes first; equal costs go by least memory, then fastest.
-
-Costs that stand on a doubted price to buy go after all others and before the unknown. Estimates
-by similar boards are no prices: they order nothing.
+Ways that surely fit come first; equal costs go by least memory, then fastest. Costs from a doubted
+price go after all others and before the unknown. Estimates by similar boards are no prices.
 """
 
 from __future__ import annotations
@@ -32,11 +30,11 @@ class Candidate(Protocol):
 
     @property
     def score(self) -> Conditions:
-        """Facts that a recommendation goes by."""
+        """Facts for a recommendation."""
 
     @property
     def slowness(self) -> float | None:
-        """The least for the fastest, None when unknown."""
+        """Sort key of the speed, least for the fastest; None if unknown."""
 
 
 _Candidate = TypeVar("_Candidate", bound=Candidate)
@@ -44,29 +42,21 @@ _Candidate = TypeVar("_Candidate", bound=Candidate)
 
 @dataclass(frozen=True)
 class RankedCandidate:
-    """One way to run the model that a policy weighs.
-
-    Attributes:
-        speed: likely tokens/s of one user, None when unknown.
-        tokens_per_second: of all users together as the answer has it, likely; None when unknown.
-        enough: tokens/s that each user should see.
-        evidence: what stands behind the speed.
-        drawn: likely seconds of a picture or clip, None for other models and when unknown.
-        suitability: how the way suits who asks.
-    """
+    """One way to run the model that a policy ranks."""
 
     way: Way
-    speed: float | None
-    tokens_per_second: float | None
+    speed: float | None  # likely tokens/s of one user, None if unknown
+    tokens_per_second: float | None  # likely, of all users together; None if unknown
     assumptions: CostAssumptions
-    enough: float = READING_SPEED
-    evidence: SpeedEvidence | None = None
+    enough: float = READING_SPEED  # tokens/s that each user should see
+    evidence: SpeedEvidence | None = None  # evidence of the speed
+    # likely seconds of a picture or clip, None for other models and if unknown
     drawn: float | None = None
-    suitability: Suitability = SUITS_ONE
+    suitability: Suitability = SUITS_ONE  # of the way for the audience
 
     @property
     def slowness(self) -> float | None:
-        """The least for the fastest: seconds of a picture, else tokens/s of one user below zero."""
+        """Seconds of a picture, else minus tokens/s of one user."""
         if self.drawn is not None:
             return self.drawn
         return None if self.speed is None else -self.speed
@@ -89,14 +79,14 @@ class RankedCandidate:
 
     @cached_property
     def score(self) -> Score:
-        """Facts that a recommendation goes by."""
+        """Facts for a recommendation."""
         return score_of(
             self.way, self.speed, self.enough, self.costs, self.evidence, self.suitability
         )
 
 
+# Compared from the first to the last; all keys of one policy have the same length.
 SortKey = tuple[float, ...]
-"""Compared from the first to the last; all keys of one policy have the same length."""
 
 Policy = Callable[[RankedCandidate], SortKey | None]
 _LAST: SortKey = (math.inf,)
@@ -105,7 +95,7 @@ _LAST: SortKey = (math.inf,)
 def in_order(
     candidates: Iterable[_Candidate], cost: Callable[[_Candidate], SortKey | None]
 ) -> list[_Candidate]:
-    """The candidates in the order of a policy."""
+    """Return the candidates in the order of a policy."""
 
     def place(candidate: _Candidate) -> tuple[bool, SortKey, SortKey, float]:
         is_tight = candidate.score.verdict is Verdict.TIGHT
@@ -116,12 +106,10 @@ def in_order(
 
 
 def _total_memory(candidate: Candidate) -> SortKey:
-    """Memory of all boards, in bytes."""
     return (candidate.score.gpu.memory_bytes * candidate.score.boards,)
 
 
 def _price(candidate: RankedCandidate) -> SortKey | None:
-    """US dollars of all boards."""
     gpu = candidate.way.gpu
     usd = gpu.buy_usd
     return None if usd is None else (float(gpu.price_is_doubted), usd * candidate.way.boards)
@@ -132,7 +120,7 @@ def _slowness(candidate: Candidate) -> SortKey | None:
 
 
 def _usd_of_output(candidate: RankedCandidate) -> SortKey | None:
-    """For a million tokens or a thousand pictures, rented or owned, whichever costs less."""
+    # A million tokens or a thousand pictures, rented or owned, whichever costs less.
     costs = candidate.costs
     if candidate.drawn is not None:
         return _least_cost(costs, costs.lowest_usd_per_thousand_pictures)
@@ -140,19 +128,19 @@ def _usd_of_output(candidate: RankedCandidate) -> SortKey | None:
 
 
 def _usd_per_hour(candidate: RankedCandidate) -> SortKey | None:
-    """Rented or owned, whichever costs less."""
+    # Rented or owned, whichever costs less.
     costs = candidate.costs
     return _least_cost(costs, costs.lowest_usd_per_hour)
 
 
 def _price_of_speed(candidate: RankedCandidate) -> SortKey | None:
-    """US dollars of purchase for each token or picture per second."""
+    # US dollars of purchase for each token or picture per second.
     price, speed = _price(candidate), candidate.output_per_second
     return None if price is None or not speed else (price[0], price[1] / speed)
 
 
 def _power_of_speed(candidate: RankedCandidate) -> SortKey | None:
-    """Watts of boards and hosts for each token or picture per second: joules of one."""
+    # Watts of boards and hosts for each token or picture per second: joules of one.
     watts = plan_watts(candidate.way.gpu, candidate.way.boards)
     speed = candidate.output_per_second
     return None if watts is None or not speed else (watts / speed,)
@@ -164,11 +152,9 @@ def _free_memory(candidate: RankedCandidate) -> SortKey:
 
 
 def _for_training(candidate: RankedCandidate) -> SortKey | None:
-    """The level of training first, then dense 16-bit throughput of the boards that it uses.
-
-    Boards count as far as a fabric of their own joins them, else as one: sharding over PCIe has
-    been measured to cost up to two thirds (BAdam's readme, ZeRO-3 on four RTX 3090).
-    """
+    # The level of training first, then dense 16-bit throughput of the boards that it uses. Boards
+    # count if a fabric of their own joins them, else as one: sharding over PCIe has been measured
+    # to cost up to two thirds (BAdam's readme, ZeRO-3 on four RTX 3090).
     gpu = candidate.way.gpu
     level, rate = purpose_of(gpu).training, training_flops(gpu)
     if level is None or rate is None:
@@ -180,11 +166,8 @@ def _for_training(candidate: RankedCandidate) -> SortKey | None:
 
 
 def _for_inference(candidate: RankedCandidate) -> SortKey | None:
-    """GPUs that suit inference and exceed READING_SPEED first, then the cheapest tokens; of models
-    that draw, the cheapest pictures.
-
-    An unknown cost goes after the known ones of the same fitness.
-    """
+    # GPUs that suit inference and exceed READING_SPEED first, then the cheapest tokens or pictures.
+    # An unknown cost goes after the known ones of the same fitness.
     level = purpose_of(candidate.way.gpu).inference
     if level is None or candidate.slowness is None:
         return None
@@ -195,22 +178,23 @@ def _for_inference(candidate: RankedCandidate) -> SortKey | None:
 
 
 def free_bytes(gpu: Gpu, boards: int, estimate: MemoryEstimate) -> int:
-    """Memory to spare on all devices of so many boards, at the likely values."""
+    """Return bytes to spare on all devices of `boards`, at the likely values."""
     return headroom_on(gpu, estimate) * boards * gpu.devices_per_board
 
 
 def _least_cost(costs: PlanCosts, usd: float | None) -> SortKey | None:
-    """A least cost after all others where only a doubted price says it."""
+    # A cost from a doubted price goes after all others.
     is_doubted = costs.buy_is_doubted and costs.rent_usd_per_hour is None
     return None if usd is None else (float(is_doubted), usd)
 
 
+# Name -> cost to minimise, to serve and to train.
 ORDERS: dict[str, Callable[[Candidate], SortKey | None]] = {
     "recommended": lambda candidate: candidate.score.key,
     "smallest": _total_memory,
     "fastest": _slowness,
 }
-"""Name -> cost to minimise, to serve and to train."""
+# Name -> cost to minimise, to serve.
 POLICIES: dict[str, Policy] = {
     "recommended": ORDERS["recommended"],
     "smallest": ORDERS["smallest"],
@@ -224,4 +208,3 @@ POLICIES: dict[str, Policy] = {
     "training": _for_training,
     "inference": _for_inference,
 }
-"""Name -> cost to minimise, to serve."""

@@ -18,9 +18,9 @@ from gpusizer.speed import Rate
 def why(
     fit: Fit, pace: Note, costs: PlanCosts, rank_by: str, score: Sequence[Note] = ()
 ) -> tuple[Note, ...]:
-    """Clauses in order: how it fits, how fast it is, what the order goes by, how it scales.
+    """Return clauses in order: fit, speed, figure of the order, link between boards.
 
-    `pace` is how fast (`pace_clause`), `score` the conditions of a recommendation that it misses.
+    `pace` is the speed (`pace_clause`), `score` the conditions of a recommendation that it misses.
     """
     clauses = [_fits(fit)]
     if fit.verdict.all_on_gpu:
@@ -38,9 +38,7 @@ def why_alternative(
     missed: Sequence[Note],
     break_even_months: float | None = None,
 ) -> tuple[Note, ...]:
-    """Clauses in order: its speed, its rent or price, what it misses, and for rented boards after
-    how many months the first place would have cost less.
-    """
+    """Return clauses in order: speed, rent or price, missed conditions, months to break even."""
     prices = (_rented(costs),) if rents else bought_clauses(costs)
     clauses = (*pace, *prices, *missed)
     if break_even_months is None:
@@ -52,8 +50,10 @@ def why_alternative(
 def pace_clause(
     decode: Rate | None, read: Rate | None, heard: Rate | None, drawn: Rate | None
 ) -> Note:
-    """How fast it is in the unit of its kind of model: tokens that each user sees or that are read,
-    seconds of sound or of a picture; that it is unknown where none of them is known."""
+    """Return the speed in the unit of its kind of model, or a note that it is unknown.
+
+    Units are tokens that each user sees or that are read, and seconds of sound or of a picture.
+    """
     for code, field, rate in (
         ("why_drawn", "seconds", drawn),
         ("why_reads", "tokens", read),
@@ -66,13 +66,13 @@ def pace_clause(
 
 
 def bought_clauses(costs: PlanCosts) -> tuple[Note, ...]:
-    """The price to buy with its condition and date, its spread, and whether it is old."""
+    """Return clauses of the price to buy with its condition and date, its spread and its age."""
     clauses = (_price(costs), _spread(costs), Note("why_price_old") if costs.buy_is_old else None)
     return tuple(clause for clause in clauses if clause is not None)
 
 
 def _rented(costs: PlanCosts) -> Note:
-    """The rent of an hour on demand, with the range of the providers and the date."""
+    # On demand, with the range of the providers and the date.
     usd, low, high = (costs.rented(f"{name}_usd") for name in ("likely", "low", "high"))
     if costs.rent is None or usd is None or low is None or high is None:
         return Note("why_rent_unknown")
@@ -89,7 +89,7 @@ def _fits(fit: Fit) -> Note:
 
 
 def _scaling(fit: Fit) -> Note | None:
-    """A note on the link between several boards, for cards that can be combined."""
+    # Only for cards that can be combined.
     link = setup_of(fit.gpu, fit.count).link
     if link.kind == "fabric":
         return Note("why_fabric", fabric=link.name)
@@ -108,7 +108,7 @@ def _price(costs: PlanCosts) -> Note:
 
 
 def _spread(costs: PlanCosts) -> Note | None:
-    """The range of the figures that the price to buy stands on, where there are several."""
+    # The range of the figures behind the price to buy, if there are several.
     buy = costs.buy
     low, high = (None, None) if buy is None else (buy.low_usd, buy.high_usd)
     if low is None or high is None or low == high:
@@ -117,7 +117,7 @@ def _spread(costs: PlanCosts) -> Note | None:
 
 
 def _output(fit: Fit, costs: PlanCosts) -> Note:
-    """What a million tokens or a thousand pictures cost."""
+    # A million tokens or a thousand pictures.
     if costs.seconds_per_picture is not None:
         usd = costs.lowest_usd_per_thousand_pictures
         return _lowest("per_thousand", usd, costs.usd_per_thousand_pictures)
@@ -129,7 +129,6 @@ def _per_hour(fit: Fit, costs: PlanCosts) -> Note:
 
 
 def _lowest(figure: str, usd: float | None, rented: float | None) -> Note:
-    """The least cost, and whether that is rented or owned."""
     if usd is None:
         return Note("why_cost_unknown")
     return Note(f"why_{figure}_rented" if usd == rented else f"why_{figure}_owned", usd=usd)
@@ -175,8 +174,9 @@ def _inference(fit: Fit, costs: PlanCosts) -> Note:
     return Note(f"why_inference_{level or 'unknown'}")
 
 
+# Policies whose line states the price to buy.
 _BY_PRICE = ("recommended", "cheapest")
-"""Policies whose line states the price to buy."""
+# Policy of a ranking -> the figure it sorts by; the line states the speed in any case.
 _FACTS: dict[str, tuple[Callable[[Fit, PlanCosts], Note | None], ...]] = {
     "smallest": (_memory,),
     "cheapest_to_run": (_output,),
@@ -187,4 +187,3 @@ _FACTS: dict[str, tuple[Callable[[Fit, PlanCosts], Note | None], ...]] = {
     "training": (_training,),
     "inference": (_inference, _output),
 }
-"""Policy of a ranking -> the figure it sorts by; the line states the speed in any case."""

@@ -1,4 +1,4 @@
-"""Rank GPUs for a model: for each the smallest count that fits, then by a named policy."""
+"""Ranking of GPUs for a model: for each the smallest count that fits, then by a policy."""
 
 from __future__ import annotations
 
@@ -61,53 +61,38 @@ from gpusizer.speed.speculation import SpeculativeSpeeds, speculative_speeds
 
 @dataclass(frozen=True)
 class Ranked:
-    """One place in the ranking. Without `slots`, because costs and score are cached properties.
+    """One place in the ranking."""
 
-    Attributes:
-        speeds: None where the model does not run, or generates no text.
-        assumptions: what costs are reckoned with.
-        rank_by: the policy that put it there, "" where the GPU was asked for by name.
-        enough: tokens/s that each user should see.
-        speculation: speeds with the tokens that a draft model guesses, None without one.
-        served: what several users get together, by the model of a server; None for one.
-        part_decode, part_prefill: tokens/s of one user and of one prompt where layers lie on unlike
-            devices or in system memory.
-        weighed: what decided for the quantization; a part of the reasons.
-        read: tokens/s that an embedding or reranking model reads, None for others.
-        heard: seconds of sound a second that a recogniser transcribes, None for others.
-        drawn: seconds that a picture or clip takes, None for others.
-        limits: the longest context and the most users that surely fit.
-        evidence: what stands behind the speed of each user.
-        suitability: how the way suits who asks.
-        largest, advice, plans: only where the GPU was asked for by name.
-    """
-
+    # Without `slots`, because costs and score are cached properties.
     rank: int
     fit: Fit
-    limits: Limits
-    speeds: Speeds | None
+    limits: Limits  # the longest context and the most users that surely fit
+    speeds: Speeds | None  # None if the model does not run, or generates no text
     reasons: tuple[Note, ...]
+    # largest, advice, plans: only for a GPU that was named
     largest: Largest | None = None
     advice: tuple[Suggestion, ...] = ()
     assumptions: CostAssumptions = DEFAULT_ASSUMPTIONS
-    rank_by: str = ""
+    rank_by: str = ""  # the policy of the ranking, "" for a GPU that was named
     plans: tuple[RunPlan, ...] = ()
-    enough: float = READING_SPEED
-    speculation: SpeculativeSpeeds | None = None
-    served: Served | None = None
+    enough: float = READING_SPEED  # tokens/s that each user should see
+    speculation: SpeculativeSpeeds | None = None  # speeds with a draft model, None without one
+    served: Served | None = None  # several users together, by the model of a server; None for one
+    # part_decode, part_prefill: tokens/s of one user and of one prompt for layers on unlike devices
+    # or in system memory
     part_decode: Rate | None = None
     part_prefill: Rate | None = None
-    read: Rate | None = None
-    heard: Rate | None = None
-    drawn: Rate | None = None
-    weighed: tuple[Note, ...] = ()
+    read: Rate | None = None  # tokens/s that an embedding or reranking model reads, None for others
+    heard: Rate | None = None  # seconds of sound per second of speech recognition, None for others
+    drawn: Rate | None = None  # seconds of a picture or clip, None for others
+    weighed: tuple[Note, ...] = ()  # what decided for the quantization; a part of the reasons
     evidence: SpeedEvidence | None = None
     suitability: Suitability = SUITS_ONE
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Likely tokens/s of all users together, None when unknown; with the prompts that are read
-        in between where a server was modelled."""
+        """Likely tokens/s of all users together, None if unknown."""
+        # With the prompts that are read in between, if a server was modelled.
         if self.served is not None:
             return self.served.output_tokens_per_second.likely
         total = self.speeds.total if self.speeds else None
@@ -115,7 +100,7 @@ class Ranked:
 
     @cached_property
     def costs(self) -> PlanCosts:
-        """What the boards cost, bought or rented."""
+        """Costs of the boards, bought or rented."""
         fit = self.fit
         drawn = None if self.drawn is None else self.drawn.likely
         return plan_costs(
@@ -134,44 +119,43 @@ class Ranked:
 
     @property
     def why(self) -> tuple[Note, ...]:
-        """What puts it at its place, as clauses of one line."""
+        """Reasons for its place, as clauses of one line."""
         notes = self.score.notes() if self.rank_by == RECOMMENDED else ()
         return why(self.fit, self.pace, self.costs, self.rank_by, notes)
 
     @property
     def pace(self) -> Note:
-        """How fast it is, as a clause."""
+        """Speed as a clause."""
         return pace_clause(self.user_rate, self.read, self.heard, self.drawn)
 
     @cached_property
     def score(self) -> Score:
-        """What a recommendation goes by."""
+        """Facts for a recommendation."""
         speed = None if self.user_rate is None else self.user_rate.likely
         way = self.fit.way
         return score_of(way, speed, self.enough, self.costs, self.evidence, self.suitability)
 
     @property
     def each(self) -> Rate | None:
-        """Tokens/s of each of the workload's users; None of a recogniser, of which nobody reads
-        tokens."""
+        """Decode speed per user in tokens/s; None for speech recognition."""
         return self.speeds.per_user if self.speeds and self.heard is None else None
 
     @property
     def user_rate(self) -> Rate | None:
-        """Tokens/s that each user gets, with the prompts that are read in between where a server
-        was modelled; of users who take turns, while one is served."""
+        """Tokens/s that each user gets; of users who take turns, while one is served."""
+        # With the prompts that are read in between, if a server was modelled.
         if self.served is None:
             return self.each
         return self.served.user_rate(in_turns=self.workload.takes_turns).times(1)
 
     @property
     def workload(self) -> Workload:
-        """What it is sized for, with the limit of the scheduler where users take turns."""
+        """Workload of its estimate, with the scheduler's limit if users take turns."""
         return self.fit.estimate.placement.workload
 
     @property
     def decode(self) -> Rate | None:
-        """Tokens/s of one user alone; None of a recogniser, as above."""
+        """Tokens/s of one user alone; None for speech recognition."""
         if self.heard is not None:
             return None
         return self.speeds.decode if self.speeds else self.part_decode
@@ -188,24 +172,23 @@ class Ranked:
 
     @property
     def most_users(self) -> float | None:
-        """Sequences of the asked-for context that surely fit at once."""
+        """Sequences of the requested context that surely fit at once."""
         return self.limits.users
 
     @property
     def power_watts(self) -> float | None:
-        """Board power of all boards, None when unknown."""
+        """Board power of all boards, None if unknown."""
         power = self.fit.gpu.power_watts
         return None if power is None else power * self.fit.count
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """What else one could choose instead of the first place.
+    """A choice instead of the first place.
 
     Attributes:
         kind: one of `alternatives.KINDS`.
         item: its place in the ranking, which may be the first.
-        first: the first place.
     """
 
     kind: str
@@ -224,7 +207,7 @@ class Alternative:
 
     @property
     def why(self) -> tuple[Note, ...]:
-        """Its price or speed, and what it misses of a recommendation, as clauses of one line."""
+        """Price or speed, and the conditions that it misses, as clauses of one line."""
         item = self.item
         months = self.break_even_months if self.kind == "rent" else None
         rents = is_priced_by_rent(self.kind, item.fit.gpu, item.costs)
@@ -236,8 +219,8 @@ class Ranking:
     """Places of a ranking, best first, and alternatives to the first.
 
     Attributes:
-        slower: plans left out because each user would see fewer tokens/s than asked for.
-        lossier: plans left out because others lose no more than asked for.
+        slower: number of plans left out because each user would see too few tokens/s.
+        lossier: number of plans left out because others stay within `max_loss`.
     """
 
     places: tuple[Ranked, ...]
@@ -259,7 +242,7 @@ def rank_gpus(
     most_boards: Sequence[int | None] | None = None,
     min_tok_s: float | None = None,
 ) -> Ranking:
-    """GPUs on which the model runs, best first; `top` of them, or all when it is 0.
+    """Return GPUs on which the model runs, best first; `top` of them, or all if it is 0.
 
     `most_boards` limits the boards of each GPU of the catalogue, `min_tok_s` leaves out plans known
     to be slower for each user.
@@ -267,7 +250,7 @@ def rank_gpus(
     enough = min_tok_s or READING_SPEED
     limits = [None] * len(catalogue.gpus) if most_boards is None else [n or 0 for n in most_boards]
     offers = tuple(zip(catalogue.gpus, limits, strict=True))
-    # What is never offered to who asks is weighed where other GPUs do not fill the places.
+    # GPUs that are never offered to the audience are tried if other GPUs do not fill the places.
     may_stop = rank_by == RECOMMENDED and top > 0 and not min_tok_s
     every: list[RankedCandidate] = []
     for some in offered_first(study, offers) if may_stop else (offers,):
@@ -302,19 +285,18 @@ def rank_gpus(
 
 
 def _fills_a_place(study: Study, candidate: RankedCandidate) -> bool:
-    """Whether a candidate comes before all that are never offered to who asks."""
+    # It comes before all GPUs that are never offered to the audience.
     way = candidate.way
     is_sure = way.verdict is Verdict.FITS and not beyond(study, way)
     return is_sure and candidate.score.stands_beside
 
 
 def _counts(candidate: RankedCandidate, rank_by: str) -> bool:
-    """Whether a candidate counts among those that are left out of an order."""
     return rank_by != RECOMMENDED or candidate.score.stands_beside
 
 
 def describe(study: Study, way: Way, rank: int) -> Ranked:
-    """A ranking entry for one way."""
+    """Build the ranking entry of one way."""
     fit = Fit.of(study, way)
     runs = fit.verdict.all_on_gpu and way.machine.is_uniform
     work = work_at(study, way.estimate) if runs else None
@@ -347,7 +329,7 @@ def describe(study: Study, way: Way, rank: int) -> Ranked:
 
 
 def _reads_system_memory(study: Study, way: Way) -> bool:
-    """Whether a token of it reads layers from system memory."""
+    # True if a token reads layers from system memory.
     if study.profile.pipeline is not None or not way.verdict.runs:
         return False
     asked = keeps_part_in_memory(study.profile, study.workload, way.estimate)
@@ -355,7 +337,7 @@ def _reads_system_memory(study: Study, way: Way) -> bool:
 
 
 def _reasons(study: Study, way: Way, choice: Sequence[Note]) -> tuple[Note, ...]:
-    """How it fits and what the reader must know, in words."""
+    # The verdict and the doubts that a reader must know.
     estimate, verdict = way.estimate, way.verdict
     notes = []
     if way.machine.is_uniform:

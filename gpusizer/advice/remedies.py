@@ -38,20 +38,13 @@ _TURNS = (4.5, 11.0)  # pain of offloading whole components, and single layers, 
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """A change that helps.
-
-    Attributes:
-        note: the change in words.
-        fields: request fields that make it.
-        pain: position in the list of suggestions.
-        plan: the changed plan.
-        enough: whether the changed plan surely fits; otherwise the rule cannot go further.
-    """
+    """A change that helps."""
 
     note: Note
-    fields: Mapping[str, object]
-    pain: float
-    plan: Plan
+    fields: Mapping[str, object]  # request fields that make it
+    pain: float  # position in the list of suggestions
+    plan: Plan  # the changed plan
+    # whether the changed plan surely fits; otherwise the rule cannot go further
     enough: bool = True
 
 
@@ -60,7 +53,7 @@ RemedyRule = Callable[[Plan], Iterator[Remedy]]
 
 
 def round_context(tokens: int) -> int:
-    """Down to a length people use: a multiple of an eighth to a quarter of itself.
+    """Return `tokens` rounded down to a usual length: a multiple of an eighth to a quarter of it.
 
     >>> [round_context(n) for n in (25_000, 13_000, 100_000, 8_191)]
     [24576, 12288, 98304, 7168]
@@ -72,7 +65,7 @@ def round_context(tokens: int) -> int:
 def _first(
     plan: Plan, field: str, values: Iterable[_T], say: Callable[[_T], Note], pain: float
 ) -> Iterator[Remedy]:
-    """The first of the values of one workload field that makes it fit, else the last of them."""
+    # The first value of a workload field that makes it fit, else the last.
     furthest = None
     for value in values:
         other = plan.under(**{field: value})
@@ -92,7 +85,7 @@ def _flash_attention(plan: Plan) -> Iterator[Remedy]:
 
 
 def _memory_utilization(plan: Plan) -> Iterator[Remedy]:
-    """Engines that budget a share of the card can be given a larger one."""
+    # Engines that budget a share of the card can take a larger one.
     share = plan.engine.utilization(plan.workload)
     if share < 1:
         above = range(int(share * 100) + 1, _MOST_UTILIZATION + 1)
@@ -108,7 +101,7 @@ def _memory_utilization(plan: Plan) -> Iterator[Remedy]:
 
 
 def _refused_utilization(plan: Plan) -> Iterator[Remedy]:
-    """A share of the card that vLLM refuses to start with, as less is free, can be lowered."""
+    # vLLM refuses to start with a larger share than is free; the share can be lowered.
     fit = plan.way()
     if fit is None or not room_on(plan.machine.gpu, fit.estimate).refused_bytes:
         return
@@ -127,7 +120,7 @@ def _refused_utilization(plan: Plan) -> Iterator[Remedy]:
 
 
 def _gpu_limit(plan: Plan) -> Iterator[Remedy]:
-    """A system that shares its memory with the GPU can be set to lend more of it."""
+    # A system that shares its memory with the GPU can be set to lend more of it.
     limit = larger_limit(plan.machine.gpu) if plan.machine.is_uniform else None
     if limit is None:
         return
@@ -142,7 +135,7 @@ def _gpu_limit(plan: Plan) -> Iterator[Remedy]:
 
 
 def _buffers(plan: Plan) -> Iterator[Remedy]:
-    """Scheduler limits, whose buffers are sized for the largest step of a data-parallel rank."""
+    # Buffers are sized for the largest step of a data-parallel rank, which the scheduler limits.
     workload = plan.workload
     users = (asked_split(workload) or Split()).users_each(workload.concurrency)
     sequences = [n for n in _SEQUENCES if users <= n < (workload.max_num_seqs or 2**31)]
@@ -169,7 +162,7 @@ def _enforce_eager(plan: Plan) -> Iterator[Remedy]:
 
 
 def _kv_cache(plan: Plan) -> Iterator[Remedy]:
-    """Each narrower cache type: half the bits 4, a quarter of them 8."""
+    # Each narrower cache type: half the bits 4, a quarter of them 8.
     keys, values = key_and_value_bytes(plan.workload.kv_dtype)
     now = (keys + values) / 2
     abilities = plan.engine.abilities
@@ -194,7 +187,7 @@ def _kv_cache(plan: Plan) -> Iterator[Remedy]:
 
 
 def _context(plan: Plan) -> Iterator[Remedy]:
-    """The longest context that fits, at a step people use; half of it costs 2."""
+    # The longest usual context that fits; half of it costs 2.
     context = plan.workload.context
     longest = longest_context(plan)
     tokens = max(_SHORTEST_CONTEXT, round_context(min(longest or 0, context - 1)))
@@ -209,7 +202,7 @@ def _context(plan: Plan) -> Iterator[Remedy]:
 
 
 def _concurrency(plan: Plan) -> Iterator[Remedy]:
-    """The most users that fit; half of them cost 2."""
+    # The most users that fit; half of them cost 2.
     concurrency = plan.workload.concurrency
     if concurrency == 1:
         return
@@ -224,7 +217,7 @@ def _concurrency(plan: Plan) -> Iterator[Remedy]:
 
 
 def _cpu_offload(plan: Plan) -> Iterator[Remedy]:
-    """Offload the components of a pipeline, or its layers, to system memory between their steps."""
+    # Components of a pipeline, or its layers, wait in system memory between their steps.
     if plan.study.profile.pipeline is None:
         return
     weaker = OFFLOADS.index(plan.workload.cpu_offload) + 1
@@ -238,10 +231,8 @@ def _cpu_offload(plan: Plan) -> Iterator[Remedy]:
 
 
 def _quantization(plan: Plan) -> Iterator[Remedy]:
-    """The most faithful narrower quantization, with the engine it has and with another one.
-
-    Where none fits the narrowest one that keeps four bits, with the engine it has if it can.
-    """
+    # The most faithful narrower quantization, with its engine and with another one. If none fits,
+    # the narrowest one that keeps four bits, with its engine if possible.
     engines_found: set[bool] = set()
     furthest: dict[bool, Plan] = {}
     for other in plan.requantized():
@@ -273,7 +264,7 @@ def _requantized(plan: Plan, other: Plan, *, enough: bool) -> Remedy:
 
 
 def _more_gpus(plan: Plan) -> Iterator[Remedy]:
-    """The smallest number of the same GPUs that works, else the largest there is."""
+    # The smallest number of the same GPUs that works, else the largest.
     if not plan.machine.is_uniform:
         return
     gpu, machine = plan.machine.gpu, plan.machine
@@ -313,6 +304,7 @@ def _with_boards(plan: Plan, other: Plan, split: Split, *, enough: bool) -> Reme
     )
 
 
+# Every kind of change that is tried.
 RULES: tuple[RemedyRule, ...] = (
     _flash_attention,
     _memory_utilization,
@@ -327,4 +319,3 @@ RULES: tuple[RemedyRule, ...] = (
     _quantization,
     _more_gpus,
 )
-"""Every kind of change that is tried."""

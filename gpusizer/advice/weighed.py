@@ -1,4 +1,4 @@
-"""What was weighed when a quantization was chosen, in words: what it loses and what that buys."""
+"""Notes on the choice of a quantization: its loss, and the gain for that."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from gpusizer.memory.quants import Quant
 
 
 def weighed(study: Study, way: Way) -> tuple[Note, ...]:
-    """That a loss is more than was asked for; else what the most faithful quantization of the
-    study would have taken instead of the chosen one. Nothing where that was chosen, and where
-    people do not run it with such devices."""
+    """Return notes on the quantization trade-off, or () without one."""
+    # `max_loss` is exceeded, or the most faithful quantization would have taken more. No note for
+    # that one, and none if it is unusual on such devices.
     loss = weighed_loss(study, way)
     if not loss or beyond(study, way):
         return loss
@@ -32,8 +32,11 @@ def weighed(study: Study, way: Way) -> tuple[Note, ...]:
 
 
 def weighed_loss(study: Study, way: Way) -> tuple[Note, ...]:
-    """That a loss is more than was asked for; else what the chosen quantization loses beside the
-    most faithful one of the study. Nothing where it is that one, or does not run."""
+    """Return a note on the loss of the chosen quantization next to the most faithful one.
+
+    If the loss exceeds `max_loss`, the notes say that; () if it is the most faithful or does not
+    run.
+    """
     if not way.verdict.runs:
         return ()
     if beyond(study, way):
@@ -46,8 +49,7 @@ def weighed_loss(study: Study, way: Way) -> tuple[Note, ...]:
 
 
 def _nothing_less(study: Study) -> Note:
-    """That nothing which fits loses less; of a checkpoint that is quantized already, nothing that
-    can be made of it."""
+    # Nothing that fits loses less; of a quantized checkpoint, nothing that can be made of it.
     profile = study.profile
     if profile.quantization is None or profile.format == "gguf":
         return Note("beyond_everything")
@@ -57,15 +59,14 @@ def _nothing_less(study: Study) -> Note:
 
 
 def weighed_alike(study: Study, ways: Sequence[Way]) -> tuple[Note, ...]:
-    """What was weighed for the quantization that all ways that fit share; nothing where they
-    have none in common."""
+    """Return notes on the quantization that all fitting ways share, () without a common one."""
     fitting = [way for way in ways if way.verdict.all_on_gpu]
     shared = len({way.estimate.quant.slug for way in fitting}) == 1
     return weighed_loss(study, fitting[0]) if shared else ()
 
 
 def _bought(study: Study, way: Way, faithful: Quant) -> Note | None:
-    """What the choice is better in than the most faithful way, the most important first."""
+    # The gain over the most faithful way, the most important first.
     before = faithful.name
     other = _usual(study, way.machine, faithful)
     if other is None:
@@ -82,14 +83,14 @@ def _bought(study: Study, way: Way, faithful: Quant) -> Note | None:
     ours, theirs = user_speed(study, way), user_speed(study, other)
     if not ours or not theirs or theirs >= min(ours, study.demands.comfortable):
         return None
-    if study.workload.concurrency > 1:  # what each gets depends on the prompts read in between
+    if study.workload.concurrency > 1:  # each user's speed depends on the prompts read in between
         return Note("weighed_share", before=before, percent=round(100 * (1 - theirs / ours)))
     fields = {"tokens": significant(ours), "slower": significant(theirs)}
     return Note("weighed_speed", before=before, **fields)
 
 
 def _usual(study: Study, machine: Machine, quant: Quant) -> Way | None:
-    """A quantization as people run it on such a machine, None where that does not hold it."""
+    # None if the machine does not hold it in a usual way.
     for option in options(study, machine, usual=True):
         if option.quant.slug == quant.slug:
             found = ways_of(study, machine, option, whole=True)

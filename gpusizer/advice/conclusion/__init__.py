@@ -1,1 +1,1 @@
-"""Conclusions: the answer to each kind of question in a sentence or two, and what was weighed."""
+"""Conclusions: the answer to each kind of question in a sentence or two, and its reasons."""

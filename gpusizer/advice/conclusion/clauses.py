@@ -1,6 +1,7 @@
-"""Conclusion: what an answer says first, by code; and what several share: boards, speeds, prices.
+"""Conclusion: the first sentences of an answer, as codes, and clauses that several share.
 
-`gpusizer.text` makes sentences of it."""
+`gpusizer.text` makes sentences of them.
+"""
 
 from __future__ import annotations
 
@@ -26,17 +27,17 @@ _HOURS_OF_A_MONTH = 730  # of 365 days, as clouds bill
 
 
 def short_name(profile: ModelProfile) -> str:
-    """A model without its owner."""
+    """Return a model's name without its owner."""
     return profile.repo_id.rstrip("/").rsplit("/", maxsplit=1)[-1]
 
 
 def boards_name(gpu: Gpu, boards: int) -> str:
-    """Boards as a sentence names them in every language: "RTX 4090", "2 × RTX 4090"."""
+    """Return the name of boards in every language: "RTX 4090", "2 × RTX 4090"."""
     return f"{boards} × {gpu.name}" if boards > 1 else gpu.name
 
 
 def machine_name(machine: Machine) -> str:
-    """The devices of a machine; of unlike ones each with its number."""
+    """Return the devices of a machine; unlike ones each with its number."""
     if machine.is_uniform:
         return boards_name(machine.gpu, machine.boards)
     names = [gpu.name for gpu in machine.gpus]
@@ -46,7 +47,7 @@ def machine_name(machine: Machine) -> str:
 
 
 def about(profile: ModelProfile, place: Ranked) -> dict[str, NoteValue]:
-    """The fields that every sentence about a place may use."""
+    """Return the fields that every sentence about a place may use."""
     estimate = place.fit.estimate
     return {
         "model": short_name(profile),
@@ -57,8 +58,7 @@ def about(profile: ModelProfile, place: Ranked) -> dict[str, NoteValue]:
 
 
 def speed_of_one(place: Ranked) -> Note:
-    """What one user sees, in the unit that such models are counted in, or that no speed is
-    known."""
+    """Return the speed of one user in the unit of the model, or a note that it is unknown."""
     if place.read is not None:
         tokens = place.fit.estimate.placement.workload.context
         documents = significant(place.read.likely / tokens)
@@ -81,8 +81,9 @@ def _banded(rate: Rate) -> dict[str, NoteValue]:
 
 
 def memory_free(place: Ranked) -> Note:
-    """What stays free on the fullest device, or of the system memory of a machine without any; of
-    an engine that takes a share at once and fills it with cache, beside that share."""
+    """Return a note on the memory that stays free on the fullest device."""
+    # Without a device it is system memory. An engine that takes a share at once and fills it with
+    # cache leaves what is beside that share.
     machine, estimate = place.fit.machine, place.fit.estimate
     each = "each" if len(machine.gpus) > 1 else "one"
     free = machine.gpu.device_free_bytes if machine.gpus else machine.free_ram_bytes or 0
@@ -97,8 +98,8 @@ def memory_free(place: Ranked) -> Note:
 
 
 def _beside_share(gpu: Gpu, estimate: MemoryEstimate, each: str) -> Note:
-    """What an engine takes at once and leaves, and the least share that holds the model, with what
-    that leaves to other programs."""
+    # The engine takes a share at once. The note also names the least share that holds the model,
+    # and the bytes that this leaves to other programs.
     shared, engine = estimate.shared, estimate.engine
     room, memory = room_on(gpu, estimate), memory_of(engine, gpu)
     of = room.free_bytes if estimate.free_rule.kind == "share_of_free" else memory
@@ -120,7 +121,7 @@ def _beside_share(gpu: Gpu, estimate: MemoryEstimate, each: str) -> Note:
 
 
 def prices(gpu: Gpu, costs: PlanCosts) -> Iterator[Note]:
-    """The price to buy and the rent of all boards, as far as they are known."""
+    """Yield the price to buy and the rent of all boards, if known."""
     usd = costs.buy_usd
     if usd is not None and costs.buy is not None:
         kind = costs.buy.condition or costs.buy.basis
@@ -133,7 +134,7 @@ def prices(gpu: Gpu, costs: PlanCosts) -> Iterator[Note]:
 
 
 def rent(gpu: Gpu, costs: PlanCosts, usd_per_hour: float) -> Note:
-    """The rent of an hour and of a month."""
+    """Return the rent of an hour and of a month."""
     return Note(
         "answer_rent",
         gpus=boards_name(gpu, costs.boards),
@@ -143,12 +144,12 @@ def rent(gpu: Gpu, costs: PlanCosts, usd_per_hour: float) -> Note:
 
 
 def one_price(gpu: Gpu, costs: PlanCosts) -> tuple[Note, ...]:
-    """The price to buy, without one the rent."""
+    """Return the price to buy, or the rent without one."""
     return tuple(prices(gpu, costs))[:1]
 
 
 def facts_of(place: Ranked) -> Mapping[str, NoteValue | None]:
-    """The figures of a place under the names that the ranking has for them."""
+    """Return the figures of a place under the ranking's names."""
     fit, machine = place.fit, place.fit.machine
     costs = place.costs if machine.is_uniform else None
     return {
@@ -168,7 +169,7 @@ def facts_of(place: Ranked) -> Mapping[str, NoteValue | None]:
 
 
 def unmeasured(place: Ranked) -> Iterator[Note]:
-    """Notes on a speed that no published run of such a card bears out."""
+    """Yield a note if no published run of such a card supports the speed."""
     if place.drawn is not None:
         yield Note("answer_picture_runs")
     if place.read is not None or place.heard is not None:
@@ -184,12 +185,12 @@ def unmeasured(place: Ranked) -> Iterator[Note]:
 
 
 def is_text(profile: ModelProfile) -> bool:
-    """Whether the model writes text for a reader, whose context and speed in tokens matter."""
+    """Whether the model writes text, with a context and a speed in tokens."""
     return writes_text(profile) and kind_of(profile) != "speech"
 
 
 def planned(profile: ModelProfile, workload: Workload) -> Iterator[Note]:
-    """The context and the users that the figures are for; nothing for models without text."""
+    """Yield the context and the users of the figures; nothing for models without text."""
     if not is_text(profile):
         return
     if workload.concurrency == 1:
@@ -200,23 +201,23 @@ def planned(profile: ModelProfile, workload: Workload) -> Iterator[Note]:
 
 
 def names(words: Sequence[str]) -> str:
-    """Names in a row."""
+    """Return names in a row."""
     return ", ".join(words)
 
 
+# Kind of question: a model's needs, its fit on a machine, a choice among GPUs, hardware for a load,
+# models for a machine, fine-tuning.
 Kind = Literal["need", "fit", "compare", "load", "models", "train"]
-"""What is asked: what a model needs, whether it fits on a machine, which of several GPUs, what
-serves a load, what a machine runs, what fine-tuning takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """The answer to the question that was asked.
+    """The answer to a question.
 
     Attributes:
         said: the conclusion, a note for each sentence.
-        weighed: what else decided, or would decide otherwise, a note for each sentence.
-        facts: the figures of the conclusion under the contract's names; None where unknown.
+        weighed: other facts that decided, or would decide otherwise, a note for each sentence.
+        facts: figures of the conclusion under the contract's names; None if unknown.
     """
 
     kind: Kind
@@ -225,12 +226,12 @@ class Conclusion:
     facts: Mapping[str, NoteValue | None] = field(default_factory=dict)
 
     def sentence(self, say: Say) -> str:
-        """The conclusion in the reader's language."""
+        """Return the conclusion in the reader's language."""
         return told(self.said, say)
 
 
 def told(notes: Iterable[Note], say: Say) -> str:
-    """Sentences after one another, with what a language puts between them; "" for none."""
+    """Return sentences joined as in their language; "" for none."""
     sentences = list(map(say, notes))
     if not sentences:
         return ""
@@ -241,8 +242,8 @@ _CONDITIONAL = {"answer_fits": "answer_fits_if", "answer_fits_slowly": "answer_f
 
 
 def with_doubts(conclusion: Conclusion, profile: ModelProfile | None) -> Conclusion:
-    """The conclusion, which after its first sentence says what of the model is not known; that it
-    fits holds only if this takes no more."""
+    """Return the conclusion with the model's unknown facts after its first sentence."""
+    # It fits only if these take no more memory.
     found = () if profile is None else profile.doubts
     if not found or not conclusion.said:
         return conclusion

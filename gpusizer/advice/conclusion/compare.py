@@ -1,4 +1,4 @@
-"""Which of several GPUs: the fastest, the one with the longest context, the cheapest."""
+"""Choice among several GPUs: the fastest, the one with the longest context, the cheapest."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import PlanCosts
 from gpusizer.model.profile import ModelProfile
 
+# Speeds that differ by less than a tenth count as equal: bands are wider than that.
 _CLEARLY = 1.1
-"""Speeds that differ by less than a tenth are told as equal: bands are wider than that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +33,15 @@ class Boards:
 
     @property
     def name(self) -> str:
-        """The boards in words."""
         return boards_name(self.gpu, self.count)
 
 
 def compared_models(
     profile: ModelProfile, users: int, places: Sequence[Ranked], lost: Sequence[Note] = ()
 ) -> Conclusion:
-    """How one model runs for so many users on each of several GPUs, and what tells them apart;
-    `lost` is what was weighed for the quantization that they share.
+    """Conclude how one model runs for `users` on each of several GPUs.
+
+    `lost` are notes on the quantization that they share.
     """
     running = [place for place in places if place.fit.verdict.all_on_gpu]
     running = running or [place for place in places if place.fit.verdict.runs]
@@ -63,7 +63,7 @@ def compared_models(
 
 
 def _where(model: str, places: Sequence[Ranked], running: Sequence[Ranked]) -> Note:
-    """On how many of the GPUs it runs, in which quantizations: one where they share it."""
+    # The number of GPUs it runs on, and its quantizations: one if they share it.
     quants = names(list(dict.fromkeys(place.fit.estimate.quant.name for place in running)))
     if not running[0].fit.verdict.all_on_gpu:
         gpus = names(list(map(_name, running)))
@@ -74,7 +74,7 @@ def _where(model: str, places: Sequence[Ranked], running: Sequence[Ranked]) -> N
 
 
 def _elsewhere(model: str, places: Sequence[Ranked], running: Sequence[Ranked]) -> Iterator[Note]:
-    """Where a part of it stays in system memory or on the disk, and where it does not run."""
+    # GPUs with a part in system memory or on the disk, and GPUs on which it does not run.
     others = [place for place in places if place not in running]
     in_part = [_name(place) for place in others if place.fit.verdict.runs]
     nowhere = [_name(place) for place in others if not place.fit.verdict.runs]
@@ -89,13 +89,12 @@ def _name(place: Ranked) -> str:
 
 
 def _tokens_per_second(place: Ranked, users: int) -> float | None:
-    """Likely tokens/s of one user alone, or of each of several."""
     rate = place.decode if users == 1 else place.user_rate
     return None if rate is None else rate.likely
 
 
 def _fastest(running: Sequence[Ranked], users: int) -> Iterator[Note]:
-    """Which is the fastest for each user, and how much slower the slowest is."""
+    # The fastest for each user, and the speed of the slowest.
     rates = [(_tokens_per_second(place, users), place) for place in running]
     paced = [(rate, place) for rate, place in rates if rate is not None]
     if not paced:
@@ -120,7 +119,7 @@ _OF_EACH = "answer_speed_alone_each", "answer_equally_fast_each", "answer_fastes
 
 
 def _quickest(running: Sequence[Ranked]) -> Note:
-    """Which draws a picture or clip in the shortest time; that no speed is known of others."""
+    # The shortest time of a picture or clip; otherwise the speed is unknown.
     drawn = sorted((place.drawn.likely, _name(place)) for place in running if place.drawn)
     if len(drawn) < 2:
         return Note("answer_speed_unknown")
@@ -130,7 +129,6 @@ def _quickest(running: Sequence[Ranked]) -> Note:
 
 
 def _longest(running: Sequence[Ranked]) -> Iterator[Note]:
-    """Which alone holds the longest context."""
     held = [(tokens, _name(p)) for p in running if (tokens := p.longest_context)]
     if len(held) < 2:
         return
@@ -143,7 +141,7 @@ def _longest(running: Sequence[Ranked]) -> Iterator[Note]:
 
 
 def _cheapest(offers: Sequence[tuple[str, PlanCosts]]) -> Iterator[Note]:
-    """Which costs least to buy, and to rent."""
+    # To buy, and to rent.
     for code, usd_of in _PRICES.items():
         priced = [(usd, name) for name, costs in offers if (usd := usd_of(costs)) is not None]
         if len(priced) > 1:
@@ -158,7 +156,7 @@ _PRICES: Mapping[str, Callable[[PlanCosts], float | None]] = {
 
 
 def _facts(running: Sequence[Ranked], users: int) -> Mapping[str, NoteValue | None]:
-    """The GPU that wins each of the questions, None where no figure is known."""
+    # None without a known figure.
     quants = {place.fit.estimate.quant.slug for place in running}
 
     def first(figure: Callable[[Ranked], float | None]) -> str | None:
@@ -174,7 +172,7 @@ def _facts(running: Sequence[Ranked], users: int) -> Mapping[str, NoteValue | No
 
 
 def compared_boards(boards: Sequence[Boards]) -> Conclusion:
-    """GPUs side by side without a model: memory, bandwidth and price."""
+    """Conclude a comparison of GPUs without a model: memory, bandwidth and price."""
     memory = max(boards, key=lambda b: b.gpu.memory_bytes * b.count)
     said = [
         Note(

@@ -1,4 +1,4 @@
-"""Whether a model fits on what the reader has, and how well; without, what it needs."""
+"""Fit of a model on the reader's machine; without a machine, the model's needs."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ def fit(
     places: Sequence[Ranked],
     offered: Sequence[Note] = (),
 ) -> Conclusion:
-    """The verdict on the machine; of several GPUs, on which of them the model runs.
+    """Conclude whether a model fits on a machine; of several GPUs, on which of them it runs.
 
-    `places` are the named GPUs as asked for, at least one; `offered` is what else the best holds.
+    `places` are the named GPUs in the requested order, at least one; `offered` are notes on a
+    sibling of the model that the best one holds.
     """
     best = best_of(places)
     said = tuple(verdict(profile, best))
@@ -65,7 +66,7 @@ def fit(
 
 
 def best_of(places: Sequence[Ranked]) -> Ranked:
-    """The place with the best verdict, among equals the fastest."""
+    """Return the place with the best verdict, among equals the fastest."""
 
     def key(place: Ranked) -> tuple[int, float]:
         speed = place.decode
@@ -75,7 +76,7 @@ def best_of(places: Sequence[Ranked]) -> Ranked:
 
 
 def _where(profile: ModelProfile, places: Sequence[Ranked]) -> Note:
-    """On how many of several GPUs it runs, and on which."""
+    # The number of GPUs it runs on, and their names.
     running = [machine_name(p.fit.machine) for p in places if p.fit.verdict.all_on_gpu]
     model, gpus = short_name(profile), names(running)
     if len(running) == len(places):
@@ -84,7 +85,7 @@ def _where(profile: ModelProfile, places: Sequence[Ranked]) -> Note:
 
 
 def verdict(profile: ModelProfile, place: Ranked) -> Iterator[Note]:
-    """Whether it runs there, with the speed and the room where it does, else what is missing."""
+    """Yield whether it runs, with speed and free memory if it does, else the missing bytes."""
     what = place.fit.verdict
     fields = about(profile, place)
     if what is Verdict.NOT_SUPPORTED:
@@ -105,14 +106,14 @@ def verdict(profile: ModelProfile, place: Ranked) -> Iterator[Note]:
 
 
 def is_slow(place: Ranked) -> bool:
-    """Whether each user sees fewer tokens/s than were asked for, or than one reads."""
+    """Whether each user sees fewer tokens/s than requested, or than one reads."""
     rate = place.user_rate or place.decode
     return rate is not None and rate.likely < place.enough
 
 
 def _not_supported(place: Ranked) -> str:
-    """The code of what does not run it: any engine, the one that the question leaves, or none that
-    is counted on unlike cards, where pipeline stages of vLLM may still run."""
+    # Any engine, the requested one, or none for unlike cards, where pipeline stages of vLLM may
+    # still run.
     if not place.fit.machine.is_uniform:
         return "answer_not_divided"
     asked = place.fit.estimate.placement.workload.engine
@@ -120,7 +121,7 @@ def _not_supported(place: Ranked) -> str:
 
 
 def _short(place: Ranked) -> int:
-    """Bytes that are missing on the fullest device."""
+    # Bytes that are missing on the fullest device.
     return abs(place.fit.way.headroom_bytes)
 
 
@@ -134,7 +135,7 @@ def _in_system_memory(place: Ranked) -> int:
 
 
 def limits(workload: Workload, place: Ranked) -> Iterator[Note]:
-    """What the cache holds beside the weights, in the units that vLLM's log prints."""
+    """Yield the capacity of the cache in the units of vLLM's log."""
     held = place.fit
     if not held.verdict.all_on_gpu or held.kv_pool_tokens is None or held.max_concurrency is None:
         return
@@ -153,8 +154,7 @@ def limits(workload: Workload, place: Ranked) -> Iterator[Note]:
 
 
 def remedies(place: Ranked) -> Iterator[Note]:
-    """The least painful changes that make it fit, after a sentence that says so; of what is not
-    supported what runs instead."""
+    """Yield a heading and the least painful changes that make it fit or supported."""
     changes = [s.note for s in place.advice if s.enough and s.verdict.all_on_gpu][:_REMEDIES]
     if place.fit.verdict is Verdict.NOT_SUPPORTED and changes:
         yield Note("answer_supported_change")
@@ -163,8 +163,8 @@ def remedies(place: Ranked) -> Iterator[Note]:
     yield from changes
 
 
+# Ranges of nominal bits that people call 4, 8 and 16 bits.
 _WIDTHS = ((3.5, 4.9), (7.5, 9.0), (15.0, 16.5))
-"""Ranges of nominal bits that people call 4, 8 and 16 bits."""
 
 
 def need(
@@ -175,7 +175,8 @@ def need(
     estimates: Sequence[MemoryEstimate],
     offered: Sequence[Note] = (),
 ) -> Conclusion:
-    """The first place of a ranking, or that there is none; `offered` is what else it holds."""
+    """Conclude the first place of a ranking, or that it is empty."""
+    # `offered` are notes on a sibling of the model.
     memory = (*memory_by_width(estimates), *planned(profile, workload))
     if not places:
         return Conclusion("need", (Note("answer_no_gpu", model=short_name(profile)),), memory)
@@ -199,7 +200,7 @@ def need(
 
 
 def _order(first: Ranked) -> Iterator[Note]:
-    """What GPUs are compared by, where that is not what each user sees."""
+    # The order is not by tokens/s of each user.
     if first.drawn is None and not (first.decode or first.read or first.heard):
         yield Note("answer_order_without_speed")
     elif first.drawn is not None and first.rank_by == "recommended":
@@ -207,7 +208,7 @@ def _order(first: Ranked) -> Iterator[Note]:
 
 
 def memory_by_width(estimates: Sequence[MemoryEstimate]) -> Iterator[Note]:
-    """The memory of the usual quantization of each width, the least first."""
+    """Yield the memory of the usual quantization of each width, the least first."""
     shown: list[MemoryEstimate] = []
     for least, most in _WIDTHS:
         of_width = [e for e in estimates if least <= e.quant.bits <= most]
@@ -223,14 +224,14 @@ def memory_by_width(estimates: Sequence[MemoryEstimate]) -> Iterator[Note]:
 
 
 def missed(place: Ranked) -> Iterator[Note]:
-    """What the first place misses of a recommendation."""
+    """Yield the conditions of a recommendation that the first place misses."""
     if place.rank_by == "recommended":
         for note in place.score.missed():
             yield Note(f"answer_misses_{note.code.removeprefix('why_')}", **note.fields)
 
 
 def others(alternatives: Iterable[Alternative]) -> Iterator[Note]:
-    """A sentence for each alternative that is not the first place itself."""
+    """Yield a sentence for each alternative that is not the first place itself."""
     for alternative in alternatives:
         item, kind = alternative.item, alternative.kind
         costs, estimate = item.costs, item.fit.estimate

@@ -1,4 +1,4 @@
-"""What serves a load: so many users at once, or so many requests a second."""
+"""Hardware for a load: users at once, or requests a second."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OTHER_ROWS = 2
 def requests_served(
     profile: ModelProfile, plan: ServingPlan, shown: Sequence[MemoryEstimate]
 ) -> Conclusion:
-    """The first row of the plan for a rate of requests, or why there is none.
+    """Conclude the first row of the plan for a rate of requests, or why it has none.
 
     `shown` are the quantizations of the answer.
     """
@@ -76,7 +76,7 @@ def requests_served(
 
 
 def _lost(chosen: MemoryEstimate, shown: Sequence[MemoryEstimate]) -> Iterator[Note]:
-    """What the quantization of a plan loses beside the checkpoint as stored."""
+    # Relative to the checkpoint as stored.
     native = next((estimate.quant for estimate in shown if estimate.native), chosen.quant)
     if chosen.quant.slug != native.slug:
         word = quality_at(chosen).word
@@ -116,8 +116,8 @@ def _plan_facts(row: Replicas) -> dict[str, NoteValue | None]:
 
 
 def _cost(gpu: Gpu, costs: PlanCosts) -> Iterator[Note]:
-    """The rent of an hour and a month; where nobody rents it out, the price to buy. Both where an
-    hour of bought boards costs less."""
+    # The rent of an hour and a month, or the price to buy without one; both if an hour of bought
+    # boards costs less.
     if (
         costs.owned_usd_per_hour is not None
         and costs.lowest_usd_per_hour != costs.rent_usd_per_hour
@@ -135,7 +135,7 @@ def users_served(
     places: Sequence[Ranked],
     alternatives: Sequence[Alternative],
 ) -> Conclusion:
-    """The first place of the ranking, or the named GPU, under so many users at once."""
+    """Conclude the first place of the ranking, or the named GPU, for the users at once."""
     users = workload.concurrency
     if not places:
         nothing = Note("answer_no_gpu_for_users", model=short_name(profile), users=users)
@@ -170,14 +170,14 @@ def users_served(
 
 
 def _unmeasured(place: Ranked) -> Iterator[Note]:
-    """Notes on speeds of users that runs of one user bear out; engines that were measured under
-    load have constants of their own."""
+    # Engines that were measured under load have constants of their own; runs of one user support
+    # the speeds of the others.
     if place.served is None or place.fit.estimate.engine.abilities.speed_family != SERVING:
         yield from unmeasured(place)
 
 
 def _speed_of_all(place: Ranked, users: int) -> Iterator[Note]:
-    """Tokens/s of each user and of all, prompts read in between where a server was modelled."""
+    # Prompts that are read in between count if a server was modelled.
     total = place.tokens_per_second
     if total is None:
         return
@@ -198,7 +198,7 @@ def _speed_of_all(place: Ranked, users: int) -> Iterator[Note]:
 
 
 def _speed_in_turns(place: Ranked) -> Iterator[Note]:
-    """Tokens/s of a user who is being served, and how long the others wait."""
+    # Of a user who is being served, with the wait of the others.
     served, pace = place.served, place.user_rate
     if served is None or pace is None or served.ttft_seconds is None:
         return
@@ -211,7 +211,7 @@ def _speed_in_turns(place: Ranked) -> Iterator[Note]:
 
 
 def _per_million(place: Ranked, users: int) -> Iterator[Note]:
-    """The price of a million tokens, which holds for so many users only."""
+    # The price holds for this number of users only.
     costs = place.costs
     usd = costs.lowest_usd_per_million_tokens
     if usd is not None:
