@@ -1,1 +1,1 @@
-"""Composition roots: these modules alone join `gpusizer` and `scrapers`."""
+"""Composition roots, the only modules that join `gpusizer` and `scrapers`."""

@@ -25,13 +25,13 @@ from scrapers.cache.stored import EmbeddedSnapshots
 from scrapers.fetcher import Fetcher
 from scrapers.listings import build_lister, build_trending
 
+# Time for answers under way: Docker kills ten seconds after its signal to stop.
 _DRAIN_SECONDS = 8.0
-"""Time for answers under way: Docker kills ten seconds after it asked for the end."""
 _DAY_SECONDS = 86_400.0
 
 
 def compose(settings: Settings, *, sign_in: bool) -> Application:
-    """The application over the Hub of these settings; with `sign_in` pages have a login button."""
+    """Build the application on the Hub of the settings; `sign_in` adds a login button to pages."""
     access = open_access(settings)
     monitor = Monitor(settings, access.shared_is_reachable)
     fetcher = Fetcher(settings, monitor.hub_call, access)
@@ -46,14 +46,14 @@ def compose(settings: Settings, *, sign_in: bool) -> Application:
 
 
 def compose_from_environment() -> Application:
-    """The application as this process's variables say. Raises InvalidRequest."""
+    """Build the application from environment variables. Raises InvalidRequest."""
     settings = Settings.from_environment(os.environ)
     # Outside of a Space with OAuth, Gradio's login button raises an error at the start.
     return compose(settings, sign_in=bool(os.environ.get("OAUTH_CLIENT_ID")))
 
 
 def serve(host: str | None = None, port: int | None = None) -> None:
-    """Serve at the host and port given, else at Gradio's, until KeyboardInterrupt; then drain.
+    """Serve at the given host and port, else at Gradio's, until KeyboardInterrupt; then drain.
 
     Raises InvalidRequest for an impossible setting, and if the server cannot listen there.
     """
@@ -66,7 +66,7 @@ def serve(host: str | None = None, port: int | None = None) -> None:
             server_name=host,
             server_port=port,
         )
-        # What stands by now stays until the end: the garbage collector need not look through it,
+        # Objects that exist by now stay until the end: the garbage collector need not scan them,
         # which takes 0.15 s of processor time about once in ten answers.
         gc.freeze()
         if settings.structured_log:

@@ -1,4 +1,4 @@
-"""What several processes share: the one place that imports modules which need the package redis."""
+"""Redis shared by several processes; only here are modules imported that need its package."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def open_access(settings: Settings) -> HubAccess:
-    """Return an access to the Hub over the Redis that the settings name, else over a folder.
+    """Return an access to the Hub with the Redis of the settings, else with a folder.
 
     Raises InvalidRequest if a Redis is named and the package redis is missing.
     """
@@ -27,7 +27,7 @@ def open_access(settings: Settings) -> HubAccess:
 
 
 def shared_counter(settings: Settings) -> QuestionCounter | None:
-    """Return a counter of questions in the Redis of the settings; None if a process counts alone.
+    """Return a counter of questions in the Redis of the settings; None without one or a limit.
 
     Raises InvalidRequest if a Redis is named and the package redis is missing.
     """

@@ -1,4 +1,4 @@
-"""Composition of the shell where a command reads: the Hub, and checkpoints on a disk."""
+"""Composition of the shell for commands that read the Hub or checkpoints on a disk."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ from scrapers.repository.tokens import own_token
 
 
 def make_sizer(settings: Settings, token: str | None) -> Sizer:
-    """A Sizer over the Hub with the rights of this user, and over this machine's checkpoints.
+    """Build a Sizer with this user's rights on the Hub, and this machine's checkpoints.
 
-    `token` is the one that the command line gives. Raises InvalidRequest for one that cannot be
-    used.
+    `token` is from the command line. Raises InvalidRequest for an unusable one.
     """
     access = open_access(settings)
     own = None if settings.offline else own_token(os.environ, token)

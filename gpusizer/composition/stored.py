@@ -1,4 +1,4 @@
-"""Composition of the shell where a command asks nobody: what is embedded and cached on disk."""
+"""Composition of the shell for commands without a network: embedded and cached models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scrapers.repository.local_refs import parse_local_or_model_ref
 
 
 def make_sizer(settings: Settings, token: str | None) -> Sizer:
-    """A Sizer over what is stored. It needs no `token`."""
+    """Build a Sizer of stored models. It needs no `token`."""
     embedded = EmbeddedSnapshots(settings.snapshots_folder)
     stored = StoredSnapshots(embedded, cache_on_disk(settings))
     library = ModelLibrary(embedded, embedded_use, _nothing_trends)
