@@ -2,9 +2,9 @@
 
     python -m scripts.add_measurements FILE ...
 
-FILEs are JSON Lines in the form of `data/measurements/README.md`, as pages offer them beside a
-checked log. A row goes to the table of its kind, unless its ID is there. What was said of it is
-recorded first (`bench/first_contact.py`), before any constant is changed for it.
+FILEs are JSON Lines in the form of `data/measurements/README.md`, which pages offer with a checked
+log. A row is added to the table of its kind if its ID is new. Its prediction is recorded first
+(`bench/first_contact.py`), before any constant is changed for it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _STATED = ("id", "source_group", "source_url")
 
 
 def main() -> None:
-    """Add the rows of all files, or none where one cannot be added."""
+    """Add the rows of all files, or none if one cannot be added."""
     parser = argparse.ArgumentParser(prog="python -m scripts.add_measurements")
     parser.add_argument("files", nargs="+", type=Path)
     rows = load(parser.parse_args().files)
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def faults_of(row: Row) -> list[str]:
-    """Why a row cannot be added, in a sentence each."""
+    """Return why a row cannot be added, in a sentence each."""
     name, kind = row.get("id", "a row"), row.get("kind")
     faults = [f"{name} states no {field}" for field in _STATED if not row.get(field)]
     if kind not in FILES:

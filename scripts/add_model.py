@@ -5,7 +5,7 @@
 
 Models are read from the Hub at HF_ENDPOINT by the scrapers. The headers of their weights must be
 readable: gated models are read with HF_TOKEN, private models and pickles are refused. If a model
-cannot be read, its embedded copy stays. The same answers of the Hub on the same day give the same
+cannot be read, its embedded copy stays. Equal responses of the Hub on one day give equal
 bytes.
 """
 
@@ -48,19 +48,14 @@ LEGACY_OWNERS = frozenset({"google-bert", "google-t5", "openai-community"})
 
 @dataclass(frozen=True, slots=True)
 class AddedModel:
-    """A model that was read.
+    """A model that was read."""
 
-    Attributes:
-        asked_id: the requested ID, which may be a former one of the repository.
-        snapshot: the snapshot to embed.
-    """
-
-    asked_id: str
-    snapshot: RepoSnapshot
+    asked_id: str  # the requested ID, which may be a former one of the repository
+    snapshot: RepoSnapshot  # the snapshot to embed
 
 
 def main(argv: Sequence[str]) -> int:
-    """Write snapshots and index; return 1 when a model could not be read, else 0."""
+    """Write snapshots and index; return 1 if a model could not be read, else 0."""
     parser = argparse.ArgumentParser(prog="python -m scripts.add_model")
     parser.add_argument("models", nargs="*", metavar="ORG/NAME", help="models to embed")
     parser.add_argument("--all", action="store_true", help="read every embedded model again")
@@ -89,9 +84,10 @@ def main(argv: Sequence[str]) -> int:
 def read_model(text: str, fetch: Fetcher, token: str | None, day: str) -> AddedModel:
     """Read one model as it is embedded.
 
-    It is read anonymously first, so that a private model, which only the token opens, is never
-    published. Raises GatedModel, NoWeights (formats: pickle) and the errors of `fetch`.
+    Raises GatedModel, NoWeights (formats: pickle) and the errors of `fetch`.
     """
+    # It is read anonymously first, so that a private model, which only the token opens, is never
+    # published.
     asked_id = parse_model_ref(text).repo_id
     snapshot = fetch(ModelRef(asked_id))
     if snapshot.gated and _lacks_tensors(snapshot) and token:
@@ -147,7 +143,7 @@ def write(added: Iterable[AddedModel], output: Path) -> int:
 
 
 def _live_settings(output: Path) -> Settings:
-    """Return settings without a cache on disk and without embedded snapshots."""
+    # No cache on disk and no embedded snapshots.
     settings = Settings.from_environment(os.environ)
     return replace(
         settings, offline=False, cache_folder=None, snapshots_folder=output / "no such folder"
@@ -155,7 +151,6 @@ def _live_settings(output: Path) -> Settings:
 
 
 def _lacks_tensors(snapshot: RepoSnapshot) -> bool:
-    """Whether a component has totals in place of tensors."""
     return any(component.totals is not None for component in snapshot.components)
 
 
@@ -175,7 +170,7 @@ def _without_clutter(value: Any) -> Any:
 
 
 def _index(output: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """Read the index: file names by ID, and IDs by former ID; both are empty for a new folder."""
+    # File names by ID, and IDs by former ID; both are empty for a new folder.
     path = output / INDEX_FILE
     if not path.is_file():
         return {}, {}
@@ -184,7 +179,7 @@ def _index(output: Path) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _aliases(models: Mapping[str, str], former: Mapping[str, str]) -> dict[str, str]:
-    """Return aliases of the models: one-word IDs of the oldest models, and former IDs."""
+    # One-word IDs of the oldest models, and former IDs.
     legacy = {
         repo_id.partition("/")[2]: repo_id
         for repo_id in models

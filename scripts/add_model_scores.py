@@ -51,13 +51,13 @@ def main() -> None:
 
 
 def read(path: Path) -> list[dict[str, str]]:
-    """The rows of a file."""
+    """Return the rows of a file."""
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def add(rows: Iterable[Row], folder: Path) -> list[str]:
-    """Write the boards of these rows beside those that the tables have; a line about each board."""
+    """Write the boards of these rows and the other present ones; return a line about each board."""
     found: defaultdict[str, list[Row]] = defaultdict(list)
     for row in filter(_is_kept, rows):
         found[row["benchmark"]].append(row)
@@ -76,8 +76,8 @@ def add(rows: Iterable[Row], folder: Path) -> list[str]:
 
 
 def _is_kept(row: Row) -> bool:
-    """Whether a row is of a board that is read, under terms that permit it, of a model that
-    answers. A board has makers' figures or others', since their shares do not compare."""
+    # Of a board that is read, under permitted terms, of a model that answers. A board has makers'
+    # figures or others', since their shares do not compare.
     maker = row["benchmark"] in MAKERS.values()
     return (
         row["benchmark"] in ALL_BOARDS
@@ -88,14 +88,14 @@ def _is_kept(row: Row) -> bool:
 
 
 def _of_one_version(rows: Sequence[Row]) -> list[Row]:
-    """The rows of the version and table that most are of: scores of others do not compare."""
+    # The most frequent version and table: scores of others do not compare.
     kinds = Counter((row["version"], row["terms"]) for row in rows)
     (kind, _), *_ = kinds.most_common(1)
     return [row for row in rows if (row["version"], row["terms"]) == kind]
 
 
 def _said(row: Row) -> list[str]:
-    """What a row says of how the model was asked, in parts, without interval and counts."""
+    # Parts of the setting without interval and counts.
     parts = (part.strip() for part in row["setting"].split(";"))
     return [p for p in parts if not (_INTERVAL.fullmatch(p) or _COUNTS.fullmatch(p))]
 

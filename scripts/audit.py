@@ -3,9 +3,9 @@
     python3 scripts/audit.py [--required]
 
 pip-audit, in an environment of its own, asks PyPI about their names and versions. A vulnerability
-that a later version mends fails; one without such a version is a warning. Where the service does
-not answer in time, or does not know the packages, that is said, and fails with --required alone:
-tests pass without a network. Exits with 1 for a failure.
+that a later version fixes is a failure; one without such a version is a warning. An unreachable
+service and unknown packages are reported; they are failures only with --required, so that tests
+pass without a network. Exits with 1 for a failure.
 """
 
 from __future__ import annotations
@@ -32,28 +32,21 @@ _SECONDS, _SECONDS_IF_REQUIRED = 30, 600
 
 
 class NotAudited(Exception):
-    """Nothing is known about the packages; the text says why."""
+    """Raised if nothing is known about the packages; the text is the reason."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What an audit found, a line for each vulnerability.
+    """Result of an audit, a line for each vulnerability."""
 
-    Attributes:
-        mended: those that a later version does not have.
-        unmended: those that every version has.
-        unknown: packages that the service does not know.
-        known: how many it does.
-    """
-
-    mended: tuple[str, ...]
-    unmended: tuple[str, ...]
-    unknown: tuple[str, ...]
-    known: int
+    mended: tuple[str, ...]  # fixed by a later version
+    unmended: tuple[str, ...]  # present in every version
+    unknown: tuple[str, ...]  # packages that the service does not know
+    known: int  # number of packages that it knows
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Audit, say what was found, and return the exit status."""
+    """Audit, print the findings, and return the exit status."""
     required = "--required" in arguments
     try:
         found = findings_of(ask(_SECONDS_IF_REQUIRED if required else _SECONDS))
@@ -76,7 +69,7 @@ def say(line: str) -> None:
 
 
 def ask(seconds: float) -> str:
-    """Return what pip-audit prints. Raises NotAudited if it cannot be had, or takes longer."""
+    """Return the output of pip-audit. Raises NotAudited if it is unavailable, or takes longer."""
     with tempfile.TemporaryDirectory(prefix="gpusizer-audit-") as name:
         folder, requirements = Path(name) / "venv", Path(name) / "audit.txt"
         requirements.write_text(f"{PIP_AUDIT}\n", encoding="utf-8")
@@ -94,8 +87,7 @@ def ask(seconds: float) -> str:
 
 
 def findings_of(report: str) -> Findings:
-    """Read pip-audit's JSON. Raises NotAudited for a text that is none, or that no package was
-    found in."""
+    """Parse pip-audit's JSON. Raises NotAudited for other texts, or if it knows no package."""
     try:
         packages: Sequence[Mapping[str, Any]] = json.loads(report)["dependencies"]
         mended, unmended, unknown = [], [], []

@@ -3,8 +3,8 @@
     python3 scripts/environment.py app requirements.txt python app.py
 
 The environments of the app, the shell and the tests are the folders `app`, `shell` and `tests` of
-`.venv`, or of $GPUSIZER_VENV. One is made anew if its requirement files or the interpreter changed,
-or if an earlier start was interrupted, so that it never holds packages that its files do not name.
+`.venv`, or of $GPUSIZER_VENV. One is made again if its requirement files or the interpreter
+changed, or after an interrupted start, so that it never holds packages that its files do not name.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ else:
     import fcntl
 
 ROOT = Path(__file__).resolve().parents[1]
+# Versions of Python for which every pinned package has a wheel.
 OLDEST, NEWEST = (3, 11), (3, 14)
-"""Versions of Python for which every pinned package has a wheel."""
+# Variables by which an environment would use packages of another.
 _FROM_OTHERS = ("PYTHONHOME", "PYTHONPATH", "PYTHONUSERBASE", "__PYVENV_LAUNCHER__")
-"""Variables by which an environment would see packages of another."""
 
 
 class CannotPrepare(Exception):
-    """The environment cannot be made; the text says why, in a sentence."""
+    """Raised if the environment cannot be made; the text is the reason, in a sentence."""
 
 
 def main(name: str, requirements: str, *command: str) -> int:
     """Make the environment `name` if it is not up to date, then run the command in it.
 
-    On POSIX the command takes the place of this process. Returns 1 if there is no environment.
+    Returns 1 without an environment.
     """
     folder = Path(os.environ.get("GPUSIZER_VENV") or ROOT / ".venv").absolute() / name
     try:
@@ -55,6 +55,7 @@ def main(name: str, requirements: str, *command: str) -> int:
     environment["VIRTUAL_ENV"] = str(folder)
     environment["PATH"] = f"{binaries}{os.pathsep}{os.environ.get('PATH', '')}"
     program = shutil.which(command[0], path=environment["PATH"]) or command[0]
+    # On POSIX the command takes the place of this process.
     if os.name != "nt":
         # Signals reach the command, and no orphan keeps its port if this process is killed.
         os.execve(program, [program, *command[1:]], environment)
@@ -75,7 +76,7 @@ def refuse_other_pythons(version: tuple[int, ...]) -> None:
 
 
 def prepare(folder: Path, requirements: Path) -> None:
-    """Make the environment anew, unless it is up to date. Raises CannotPrepare."""
+    """Make the environment again, unless it is up to date. Raises CannotPrepare."""
     stamp = folder / "installed"
     expected = fingerprint(requirements)
     try:
@@ -96,7 +97,7 @@ def prepare(folder: Path, requirements: Path) -> None:
 def make(folder: Path, requirements: Path) -> None:
     """Make an environment and install its requirements. Raises CannotPrepare, OSError."""
     shutil.rmtree(folder, ignore_errors=True)
-    # The base interpreter: an environment that this process runs in lends nothing to the new one.
+    # The base interpreter, so that the environment of this process lends nothing to the new one.
     try:
         venv.create(folder, symlinks=os.name != "nt", with_pip=True)
     except subprocess.CalledProcessError as error:

@@ -1,9 +1,9 @@
-"""Write `requirements.lock`: all that `requirements-redis.txt` brings along, with hashes.
+"""Write `requirements.lock`: all packages of `requirements-redis.txt`, with hashes.
 
     pip install uv && python -m scripts.lock
 
-uv asks the package index that it is set up with. Names, versions and hashes are written, no address
-of an index. Packages already locked keep their versions until `--upgrade`. To install from it:
+uv asks its configured package index. Names, versions and hashes are written, no address of an
+index. Locked packages keep their versions until `--upgrade`. To install from it:
 `pip install --require-hashes -r requirements.lock`.
 """
 
@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from gpusizer.core.paths import DATA_DIR
 
 LOCK = DATA_DIR.parent / "requirements.lock"
+# The oldest Python that pyproject.toml allows; markers in the file serve later ones.
 OLDEST_PYTHON = "3.11"
-"""The oldest Python that pyproject.toml allows; markers in the file serve later ones."""
 
 
 def main(argv: Sequence[str]) -> int:

@@ -2,8 +2,8 @@
 
 Steps are models (embedded snapshots, read from the Hub again), prices (to rent and to buy) and
 accuracy (errors against measurements, written to docs/accuracy.md). A source that cannot be read or
-is refused keeps what it had, and the other steps go on. At the end the integrity tests must pass,
-else the exit status is 1 and nothing should be published. `--summary FILE` writes what happened in
+is refused keeps its rows, and the other steps go on. At the end the integrity tests must pass,
+else the exit status is 1 and nothing should be published. `--summary FILE` writes the results in
 Markdown.
 """
 
@@ -18,27 +18,27 @@ from pathlib import Path
 
 from gpusizer.core.paths import DATA_DIR
 
+# Runs `python ARGUMENTS`; returns its exit status and output.
 Run = Callable[[Sequence[str]], tuple[int, str]]
-"""Runs `python ARGUMENTS`; returns its exit status and what it printed."""
 
+# Integrity tests: refreshed data are whole, plausible, and predict as well as before.
 GATE = (
     *("-m", "pytest", "-q", "tests/data", "tests/unit/test_embedded.py"),
     *("tests/test_accuracy.py", "tests/test_publication.py"),
     *("tests/test_training_accuracy.py", "tests/test_documents.py"),
 )
-"""The integrity tests: what is refreshed is whole, plausible, and predicts as well as before."""
 
+# Commands by step, in their order: errors are measured on refreshed snapshots.
 STEPS: Mapping[str, tuple[str, ...]] = {
     "models": ("-m", "scripts.add_model", "--all"),
     "prices": ("-m", "scripts.prices"),
     "accuracy": ("-m", "bench.accuracy", "--publish", "--write-docs"),
 }
-"""The commands by step, in their order: errors are measured on refreshed snapshots."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """How a step ended, and the last lines that it printed."""
+    """Exit status of a step, and the last lines that it printed."""
 
     name: str
     status: int
@@ -46,7 +46,7 @@ class StepResult:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the steps, then the integrity tests; return 1 when they fail, else 0."""
+    """Run the steps, then the integrity tests; return 1 if they fail, else 0."""
     arguments = _parser().parse_args(argv)
     unknown = sorted(set(arguments.steps) - set(STEPS))
     if unknown:
@@ -60,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def refresh(run: Run, steps: Sequence[str]) -> list[StepResult]:
-    """Run the steps in their order, whatever becomes of one, and the integrity tests at last."""
+    """Run the steps in their order, even after a failure, and the integrity tests at last."""
     commands = {name: STEPS[name] for name in STEPS if name in steps} | {"tests": GATE}
     results = []
     for name, command in commands.items():
@@ -71,7 +71,7 @@ def refresh(run: Run, steps: Sequence[str]) -> list[StepResult]:
 
 
 def summary(results: Sequence[StepResult]) -> str:
-    """Markdown: how each step ended, and what it said."""
+    """Return the result and output of each step in Markdown."""
     sections = []
     for result in results:
         ending = "done" if result.status == 0 else f"exit status {result.status}"

@@ -1,4 +1,4 @@
-"""Write how much the embedded models are used to `data/generated/model_use.csv`.
+"""Write the use of the embedded models to `data/generated/model_use.csv`.
 
     python -m scripts.refresh_model_use
 
@@ -34,7 +34,7 @@ _EXPANDED = ("downloads", "likes", "createdAt")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Write the table; return 1 when a model could not be read, else 0."""
+    """Write the table; return 1 if a model could not be read, else 0."""
     parser = argparse.ArgumentParser(prog="python -m scripts.refresh_model_use")
     parser.add_argument("--date", type=date.fromisoformat, default=date.today(), help="as_of")
     parser.add_argument(
@@ -57,7 +57,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def read_use(session: HubSession, repo_id: str, day: date) -> ModelUse:
-    """Ask the Hub how much a model is used. Raises ModelUnreadable."""
+    """Read the use of a model from the Hub. Raises ModelUnreadable."""
     url = f"{session.endpoint}/api/models/{repo_id}"
     query = urlencode([("expand", name) for name in _EXPANDED])
     budget = ReadBudget(repo_id, Limits())
@@ -77,7 +77,7 @@ def read_use(session: HubSession, repo_id: str, day: date) -> ModelUse:
 
 
 def write(repo_ids: Iterable[str], uses: dict[str, ModelUse], output: Path) -> None:
-    """Write a row for each model of which anything is known."""
+    """Write a row for each model with known use."""
     with (output / "model_use.csv").open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(COLUMNS)

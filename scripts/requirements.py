@@ -1,7 +1,4 @@
-"""Write the requirement files from `pyproject.toml`: `python -m scripts.requirements`.
-
-A Space installs `requirements.txt` alone, so that this file includes no other.
-"""
+"""Write the requirement files from `pyproject.toml`: `python -m scripts.requirements`."""
 
 from __future__ import annotations
 
@@ -16,6 +13,7 @@ _HEAD = "# Written by `python -m scripts.requirements` from pyproject.toml.\n"
 
 def requirement_files() -> Mapping[str, str]:
     """Return the text of each requirement file by its name."""
+    # A Space installs `requirements.txt` alone, so that this file includes no other.
     document = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     extras = document["project"]["optional-dependencies"]
     lines = {

@@ -1,18 +1,10 @@
-"""Start gpusizer in the environments that people have, and ask it one question by each door.
+"""Start gpusizer in its users' environments, and ask it one question by each interface.
 
     python3 scripts/smoke.py [space] [shell] [web]
 
-space: `requirements.txt` alone, a user without rights and without a home, code that is read-only;
-`/healthz`, the page in Chromium, `/v1`, which plans for a load too, and Gradio's client are asked,
-offline.
-shell: the wheel alone; every module of the shell is imported, `gpusizer` is asked online over an
-emulated Hub, offline, and for the catalogue.
-web: the wheel with its extra `web`; every module but those of the extra `redis` is imported, and
-`gpusizer serve` is asked online.
-
-A server fails, too, where its log holds a traceback or an error of ours, whatever it answered. The
-environments are made anew from a copy that holds the tracked files alone. Needs Python 3.11,
-git and Chromium (or $CHROMIUM). Exits with 1 and a sentence for each environment that fails.
+Environments are made again from a copy of the tracked files. A server also fails if its log has a
+traceback or an error of ours, whatever it answered. Needs Python 3.11, git and Chromium (or
+$CHROMIUM). Exits with 1 and a sentence for each environment that fails.
 """
 
 from __future__ import annotations
@@ -39,16 +31,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from scripts.environment import NEWEST, OLDEST, ROOT, CannotPrepare, make
 
 _START_SECONDS, _ANSWER_SECONDS = 120, 60
+# A user without rights, as in the image and on a Space.
 _NOBODY = 10_001
-"""A user without rights, as in the image and on a Space."""
 _MODEL, _PARAMETERS = "Qwen/Qwen3-8B", 8_190_735_360
 _QUESTION = f"/v1/size?model={_MODEL}&top=1"
-# Of one GPU: a plan over all of them takes seconds of a cold server's processor.
+# One GPU: a plan over all of them takes seconds of a cold server's processor.
 _LOAD = f"{_QUESTION}&gpu=h100&requests_per_second=10&prompt_tokens=1000&answer_tokens=100"
+# No line of a healthy server's log matches this.
 _FAULT = re.compile(r'Traceback|"exception"|\binternal\b|Internal Server Error')
-"""What the log of a server that answers as it should has no line with."""
+# Modules that need the extra `redis`.
 _OPTIONAL = ("redis_link", "shared_counter")
-"""Modules that need the extra `redis`."""
 _IMPORT_ALL = """
 import importlib, pkgutil, sys, gpusizer
 left_out = sys.argv[1:]
@@ -66,26 +58,18 @@ assert report["model"]["parameters"] == {_PARAMETERS}, report
 
 
 class Failure(Exception):
-    """Something that a user would do does not work; the text says what."""
+    """Raised if something that a user would do does not work; the text says what."""
 
 
 @dataclass(frozen=True)
 class Workshop:
-    """What all environments start from.
+    """Files and interpreters that all environments start from."""
 
-    Attributes:
-        folder: what is made here is removed at the end.
-        copy: the tracked files.
-        wheel: the package that the copy builds.
-        outside: Python of a visitor's own environment, with the emulated Hub, a browser and uv.
-        base: the interpreter of all environments, which the user without rights can run.
-    """
-
-    folder: Path
-    copy: Path
-    wheel: Path
-    outside: Path
-    base: Path
+    folder: Path  # temporary folder, removed at the end
+    copy: Path  # the tracked files
+    wheel: Path  # the package that the copy builds
+    outside: Path  # Python of a visitor's own environment, with the emulated Hub, a browser and uv
+    base: Path  # the interpreter of all environments, which the user without rights can run
 
     def environment(self, name: str, *requirements: str) -> Path:
         """Make an environment of these requirements alone; return its Python. Raises Failure."""
@@ -119,7 +103,7 @@ def main(chosen: Sequence[str]) -> int:
 
 
 def failure_of(kind: str, workshop: Workshop) -> str:
-    """Return what fails in an environment of this kind, with nothing for success."""
+    """Return the failure in an environment of this kind, "" for success."""
     try:
         SMOKES[kind](workshop)
     except (CannotPrepare, Failure, OSError, subprocess.SubprocessError) as error:
@@ -161,12 +145,15 @@ def shared_python() -> Path:
 
 
 def user_without_rights() -> int | None:
-    """Return the user that servers run as: None, this one, unless this one is root."""
+    """Return the user that servers run as: None for the present one, unless this is root."""
     return _NOBODY if os.geteuid() == 0 else None
 
 
 def smoke_space(workshop: Workshop) -> None:
-    """Serve as a Space does, and ask by every door. Raises Failure."""
+    """Serve as on a Space, and ask by every interface. Raises Failure."""
+    # `requirements.txt` alone, a user without rights and without a home, code that is read-only.
+    # `/healthz`, the page in Chromium, `/v1`, which plans for a load too, and Gradio's client are
+    # asked, offline.
     python = workshop.environment("space", "-r", str(workshop.copy / "requirements.txt"))
     settings = {"SYSTEM": "spaces", "HF_HUB_OFFLINE": "1", "HOME": "/nowhere"}
     command = [python, "app.py"]
@@ -181,6 +168,8 @@ def smoke_space(workshop: Workshop) -> None:
 
 def smoke_shell(workshop: Workshop) -> None:
     """Ask the program of the wheel. Raises Failure."""
+    # The wheel alone: every module of the shell is imported, `gpusizer` is asked online over an
+    # emulated Hub, offline, and for the catalogue.
     python = workshop.environment("shell", str(workshop.wheel))
     web = ("ui", "server", *_OPTIONAL)
     run([python, "-c", _IMPORT_ALL, *web], cwd=workshop.folder)
@@ -193,6 +182,7 @@ def smoke_shell(workshop: Workshop) -> None:
 
 def smoke_web(workshop: Workshop) -> None:
     """Serve the page of the wheel, and ask it online. Raises Failure."""
+    # The wheel with its extra `web`: every module but those of the extra `redis` is imported.
     python = workshop.environment("web", f"gpusizer[web] @ {workshop.wheel.as_uri()}")
     run([python, "-c", _IMPORT_ALL, *_OPTIONAL], cwd=workshop.folder)
     command = [python.parent / "gpusizer", "serve"]
@@ -212,7 +202,7 @@ SMOKES: dict[str, Callable[[Workshop], None]] = {
 
 
 def run(command: Sequence[str | Path], cwd: Path, **variables: str) -> str:
-    """Run a command and return its output. Raises Failure with the end of what it said."""
+    """Run a command and return its output. Raises Failure with the end of its error output."""
     done = subprocess.run(
         command,
         cwd=cwd,
@@ -230,7 +220,7 @@ def run(command: Sequence[str | Path], cwd: Path, **variables: str) -> str:
 
 
 def clean_environment(**variables: str) -> dict[str, str]:
-    """Variables of this machine without settings of Python, gpusizer, Gradio or the Hub."""
+    """Return variables of this machine without settings of Python, gpusizer, Gradio or the Hub."""
     ours = ("PYTHON", "GPUSIZER", "GRADIO", "HF_", "HUGGING", "VIRTUAL_ENV", "SPACE", "SYSTEM")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return {**kept, "GPUSIZER_CACHE_DIR": "off", **variables}
@@ -261,8 +251,8 @@ def expect_json(url: str, holds: Callable[[dict[str, dict[str, object]]], object
 def served(
     workshop: Workshop, name: str, command: Sequence[str | Path], settings: dict[str, str]
 ) -> Iterator[str]:
-    """Run a server until the context is left; it has to end with 0 on SIGTERM, and to have logged
-    no fault. Raises Failure."""
+    """Run a server until the context is left. Raises Failure."""
+    # It has to end with 0 on SIGTERM, without a fault in its log.
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -297,7 +287,7 @@ def served(
 
 
 def fault_in(log: str) -> str:
-    """Return what a server's log says from its first fault on, with nothing for none."""
+    """Return a server's log from its first fault on, "" without a fault."""
     found = _FAULT.search(log)
     return "" if found is None else log[log.rfind("\n", 0, found.start()) + 1 :][:1500]
 
@@ -316,7 +306,7 @@ def wait_until_healthy(address: str, process: subprocess.Popen[bytes], log: Path
 
 @contextmanager
 def emulated_hub(workshop: Workshop) -> Iterator[dict[str, str]]:
-    """Run an emulated Hub with the model `org/model`; gives the variables that lead to it."""
+    """Run an emulated Hub with the model `org/model`; yield the variables for its addresses."""
     process = subprocess.Popen(
         [workshop.outside, "-m", "scripts.smoke_visitor", "hub"],
         cwd=workshop.copy,

@@ -1,4 +1,4 @@
-"""What `scripts/smoke.py` runs outside of gpusizer: an emulated Hub, and a visitor's browser.
+"""Programs of `scripts/smoke.py` outside of gpusizer: an emulated Hub, a visitor's browser.
 
 python -m scripts.smoke_visitor hub        prints the variables that lead to it, and serves
 python -m scripts.smoke_visitor page URL   ends with 0 once the page shows an answer

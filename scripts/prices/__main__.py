@@ -19,7 +19,7 @@ from scripts.prices.sources import ENDPOINT, TABLES, PriceSource, PriceTable, fe
 
 
 def main(argv: Sequence[str]) -> int:
-    """Refresh the files; return 0, or 1 when a source's answer was refused, its old rows kept."""
+    """Refresh the files; return 0, or 1 if a source was refused and its old rows kept."""
     arguments = _parser().parse_args(argv)
     today = datetime.now(UTC).date().isoformat()
     with HubSession(arguments.endpoint) as session:
@@ -30,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
 def _refresh(
     table: PriceTable, session: HubSession, arguments: argparse.Namespace, today: str
 ) -> int:
-    """Replace the rows of the sources that answer well; return how many were refused."""
+    # Returns the number of refused sources.
     path = arguments.folder / GENERATED_DIR.name / table.file
     known_labels = read_labels(arguments.folder / table.labels)
     rows, refused = read_rows(path, table.kind), 0
@@ -51,10 +51,7 @@ def _refresh(
 
 
 def _shaped(session: HubSession, source: PriceSource, today: str) -> Sequence[AnyRow]:
-    """Return the rows of a source's response.
-
-    Raises ModelUnreadable, and PricesRefused for an unknown form.
-    """
+    # Raises ModelUnreadable, and PricesRefused for an unknown form.
     body = fetch(session, source, Limits())
     try:
         return source.shape(body, today)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from scripts.prices.rows import AnyRow
 
+# Bounds of a plausible price of a GPU-hour; marketplaces list hosts at $53 for an RTX 5090.
 LOWEST_USD, HIGHEST_USD = 0.01, 60.0
-"""Bounds of a plausible price of a GPU-hour; marketplaces list hosts at $53 for an RTX 5090."""
+# Bounds of a plausible price of a board: the cheapest known is $55 (K80), the dearest $55,000.
 PURCHASE_BOUNDS_USD = (20.0, 100_000.0)
-"""Bounds of a plausible price of a board: the cheapest known is $55 (K80), the dearest $55,000."""
 
 _LEAST_OLD_SHARE = 0.6  # share of a source's old rows; with fewer its format has probably changed
 _LARGEST_IMPLAUSIBLE_SHARE = 0.05
@@ -18,7 +18,7 @@ _LEAST_KNOWN_SHARE = 0.7
 
 
 class PricesRefused(Exception):
-    """A source's answer must not replace its old rows; the message says why."""
+    """Raised if a source's response must not replace its old rows; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ def checked(
 ) -> Checked:
     """Return the rows of one source that may replace its old ones.
 
-    Rows with an implausible price or an unknown label are left out. `today` is an ISO date.
-    Raises PricesRefused when too few rows are left, or when they are not newer.
+    Raises PricesRefused if too few rows are left, or if they are not newer.
     """
+    # Rows with an implausible price or an unknown label are left out. `today` is an ISO date.
     lowest, highest = bounds_usd
     plausible = [row for row in new_rows if lowest <= row.price_usd <= highest]
     known_rows = [row for row in plausible if row.label in labels]

@@ -21,7 +21,7 @@ PATH = "/hemgo-lexsi/gpu-price-dashboard/HEAD/data/prices.json"
 
 
 def shape(body: bytes, today: str) -> list[PriceRow]:
-    """Parse the rows, of which a few may lack a number.
+    """Parse the rows; a few may lack a number.
 
     Raises ValueError, KeyError or TypeError for a file of another format.
     """

@@ -1,11 +1,11 @@
-"""github.com/sipeed/llmdev.guide, `docs/data/devices.json`: devices for models, with a price each.
+"""github.com/sipeed/llmdev.guide, `docs/data/devices.json`: devices for models, with prices.
 
     [{"id": "nvidia-rtx-5090-32gb", "name": "NVIDIA GeForce RTX 5090", "device_type": "GPU",
       "memory_capacity_gb": 32, "price_usd": 3999, "date": "2026-03-28",
       "_source_file": "nvidia-rtx-5090-32gb.md", …}, …]
 
 A price is its author's reference, of the day of the entry; the file does not say whether the
-device was new. Entries without a price are passed over.
+device was new. Entries without a price are skipped.
 """
 
 from __future__ import annotations

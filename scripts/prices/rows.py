@@ -21,63 +21,47 @@ _LARGEST_SHARE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class PurchaseRow:
-    """A published list's price of one device.
+    """A published list's price of one device."""
 
-    Attributes:
-        label: the list's name of the device; `data/purchase_labels.csv` says which board it is.
-        date: ISO date of the price.
-        source: name of the list, explained in `data/SOURCES.md`.
-        address: public page of the entry.
-    """
-
-    label: str
+    label: str  # the list's name of the device; `data/purchase_labels.csv` says which board it is
     usd: float
-    date: str
-    source: str
-    address: str
+    date: str  # ISO date of the price
+    source: str  # name of the list, explained in `data/SOURCES.md`
+    address: str  # public page of the entry
 
     @property
     def price_usd(self) -> float:
-        """What must be believable."""
+        """Price to check for plausibility, in US dollars."""
         return self.usd
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Place in the file."""
+        """Sort key in the file."""
         return (self.source, self.label, self.usd)
 
 
 @dataclass(frozen=True, slots=True)
 class PriceRow:
-    """A provider's price of one GPU for one hour.
+    """A provider's price of one GPU for one hour."""
 
-    Attributes:
-        label: the source's name of the GPU, with its memory: "H100 80GB".
-        marketplace: whether it is the lowest offer among private hosts, not a list price.
-        offer: kind of offer and region, in the source's words.
-        gpus: GPUs of the machine that was priced.
-        date: ISO date, or a bare year.
-        source: name of the source, explained in `data/SOURCES.md`.
-    """
-
-    label: str
+    label: str  # the source's name of the GPU, with its memory: "H100 80GB"
     provider: str
-    marketplace: bool
-    offer: str
-    gpus: int
+    marketplace: bool  # whether it is the lowest offer among private hosts, not a list price
+    offer: str  # kind of offer and region, in the source's words
+    gpus: int  # GPUs of the machine that was priced
     usd_per_gpu_hour: float
     spot: bool
-    date: str
-    source: str
+    date: str  # ISO date, or a bare year
+    source: str  # name of the source, explained in `data/SOURCES.md`
 
     @property
     def price_usd(self) -> float:
-        """What must be believable."""
+        """Price to check for plausibility, in US dollars."""
         return self.usd_per_gpu_hour
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Place in the file."""
+        """Sort key in the file."""
         return (
             self.source,
             self.label,
@@ -102,10 +86,9 @@ def read_labels(path: Path) -> frozenset[str]:
 
 
 def write_rows(path: Path, rows: Iterable[AnyRow]) -> None:
-    """Replace the file atomically, with rows sorted so that its diff is easy to read.
+    """Replace the file atomically, with sorted rows for a readable diff.
 
-    Flags are in lower case, as `read_rows` expects them. Raises ValueError for no rows at all,
-    whose columns nothing says.
+    Raises ValueError without rows, because the columns are unknown.
     """
     records = [asdict(row) for row in sorted(rows, key=lambda row: row.order)]
     if not records:
@@ -115,6 +98,7 @@ def write_rows(path: Path, rows: Iterable[AnyRow]) -> None:
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, records[0], lineterminator="\n")
             writer.writeheader()
+            # Flags are in lower case, as `read_rows` expects them.
             for record in records:
                 flags = {name: str(v).lower() for name, v in record.items() if isinstance(v, bool)}
                 writer.writerow(record | flags)
@@ -128,9 +112,9 @@ def write_rows(path: Path, rows: Iterable[AnyRow]) -> None:
 
 
 def readable(entries: Iterable[Entry], make: Callable[[Entry], Made]) -> list[Made]:
-    """Make a row of each entry, leaving out those of which none can be made.
+    """Parse entries, skipping bad ones.
 
-    Raises ValueError where they are more than one and more than 5%: the format has changed.
+    Raises ValueError if more than one and more than 5 % fail: the format has changed.
     """
     rows: list[Made] = []
     failures: list[Exception] = []

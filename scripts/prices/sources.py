@@ -1,4 +1,4 @@
-"""The sources of prices, each with its path and the pure function that parses its answer."""
+"""Sources of prices, each with its path and the pure function that parses its response."""
 
 from __future__ import annotations
 
@@ -15,53 +15,42 @@ from scripts.prices.checks import HIGHEST_USD, LOWEST_USD, PURCHASE_BOUNDS_USD
 from scripts.prices.rows import AnyRow, PriceRow, PurchaseRow
 
 ENDPOINT = "https://raw.githubusercontent.com"
+# The first line of a table is shorter.
 _HEAD_BYTES = 4096
-"""The first line of a table is shorter."""
 
 
 @dataclass(frozen=True, slots=True)
 class PriceSource:
-    """One source of prices of one kind.
+    """One source of prices of one kind."""
 
-    Attributes:
-        name: value of the column `source`.
-        path: path of its file below the endpoint.
-        shape: parses its body, with today's ISO date, to rows.
-        tail_bytes: how much is read of the end of a table that grows, below its first line; None
-            reads the whole file.
-    """
-
-    name: str
-    path: str
+    name: str  # value of the column `source`
+    path: str  # path of its file below the endpoint
+    # parses its body, with today's ISO date, to rows
     shape: Callable[[bytes, str], Sequence[AnyRow]]
+    # how much is read of the end of a table that grows, below its first line; None reads the whole
+    # file
     tail_bytes: int | None = None
 
 
+# Sources of rental prices.
 SOURCES = (
     PriceSource(dashboard.NAME, dashboard.PATH, dashboard.shape),
     PriceSource(tracker.NAME, tracker.PATH, tracker.shape, tracker.TAIL_BYTES),
     PriceSource(skypilot.NAME, skypilot.PATH, skypilot.shape),
 )
-"""Sources of rental prices."""
+# Sources of prices to buy.
 PURCHASE_SOURCES = (PriceSource(llmdev.NAME, llmdev.PATH, llmdev.shape),)
-"""Sources of prices to buy."""
 
 
 @dataclass(frozen=True, slots=True)
 class PriceTable:
-    """A generated table of prices of one kind, and what refreshes it.
+    """A generated table of prices of one kind, and its sources."""
 
-    Attributes:
-        file: its name in `data/generated/`.
-        labels: name of the table of its labels in `data/`.
-        bounds_usd: least and highest plausible price.
-    """
-
-    file: str
-    labels: str
+    file: str  # its name in `data/generated/`
+    labels: str  # name of the table of its labels in `data/`
     kind: type[AnyRow]
     sources: tuple[PriceSource, ...]
-    bounds_usd: tuple[float, float]
+    bounds_usd: tuple[float, float]  # least and highest plausible price
 
 
 TABLES = (
@@ -77,7 +66,7 @@ TABLES = (
 
 
 def fetch(session: HubSession, source: PriceSource, limits: Limits) -> bytes:
-    """Read a source's body, within the limit of the API's answers. Raises ModelUnreadable."""
+    """Read a source's body, within the limit of the API's responses. Raises ModelUnreadable."""
     request = HubRequest(session.endpoint + source.path, HubResource(source.name), "info_bytes")
     budget = ReadBudget(source.name, limits)
     if source.tail_bytes is None:
@@ -88,5 +77,5 @@ def fetch(session: HubSession, source: PriceSource, limits: Limits) -> bytes:
         return session.get(request, budget).body
     end = session.get(replace(request, span=(total_bytes - source.tail_bytes, total_bytes)), budget)
     head, _, _ = start.body.partition(b"\n")
-    _, _, lines = end.body.partition(b"\n")  # the first may have lost its beginning
+    _, _, lines = end.body.partition(b"\n")  # the first line may have lost its beginning
     return head + b"\n" + lines

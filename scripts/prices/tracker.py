@@ -4,10 +4,8 @@
     price_max_usd,n_offers,source_url,fetched_at
     2026-05-29,lambda,H100_SXM,1,us,on_demand,3.99,4.19,4.29,4,https://lambda.ai/…,2026-…
 
-Lines are added every day, 20 to 60 kB, and stand in the order of their days: the newest day
-counts, so that the file is read by its end. Whether a price of several GPUs is for one or
-for all differs by provider, so only single GPUs are read. Only three providers are: the others
-are in the dashboard, and this file lists Nebius' preemptible prices as on demand.
+Lines are added every day, 20 to 60 kB, in the order of days. Only the newest day counts, so that
+the end of the file is read.
 """
 
 from __future__ import annotations
@@ -18,11 +16,12 @@ import io
 from scripts.prices.rows import PriceRow, readable
 
 NAME = "gpu-pricing-tracker"
+# Bytes of the file's end: a month or more.
 TAIL_BYTES = 2_000_000
-"""Of the file's end: a month or more."""
 PATH = "/cherielilili/gpu-pricing-tracker/HEAD/data/observations.csv"
 
 _PROVIDERS = {"lambda": "Lambda", "crusoe": "Crusoe", "sfcompute": "SF Compute"}
+# The tracker's models, as data/rental_labels.csv names them; any other keeps its name.
 _LABELS = {
     "A100_PCIE_40GB": "A100 PCIe 40GB",
     "A100_PCIE_80GB": "A100 PCIe 80GB",
@@ -45,13 +44,15 @@ _LABELS = {
     "RTX_5090": "RTX 5090 32GB",
     "RTX_PRO_6000": "RTX 6000 Pro 96GB",
 }
-"""The tracker's models, as data/rental_labels.csv names them; any other keeps its name."""
 
 
 def shape(body: bytes, today: str) -> list[PriceRow]:
     """Parse the rows of the newest day. Raises ValueError or KeyError for another format."""
     lines = list(csv.DictReader(io.StringIO(body.decode("utf-8"))))
     newest = max(line["date"] for line in lines)
+    # A price of several GPUs is for one or for all, depending on the provider, so that only single
+    # GPUs are read. Only three providers are read: the others are in the dashboard, and this file
+    # lists Nebius' preemptible prices as on demand.
     read = [
         line
         for line in lines
