@@ -1,1 +1,1 @@
-"""Bytes: a profile and a workload become weights, caches and buffers as each engine holds them."""
+"""Weights, caches and buffers in bytes: a profile and a workload as each engine holds them."""

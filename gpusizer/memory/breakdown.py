@@ -19,12 +19,12 @@ class Breakdown:
 
     @property
     def total(self) -> Amount:
-        """Everything, the part outside the engine's budget included."""
+        """Sum of all parts, `outside` included."""
         return total((self.weights, self.kv_cache, self.activations, self.overhead, self.outside))
 
     @property
     def likely_bytes(self) -> dict[str, int]:
-        """Likely bytes by purpose; what lies outside the engine's budget is overhead."""
+        """Likely bytes by purpose; `outside` is counted as overhead."""
         return {
             "weights": self.weights.likely,
             "kv_cache": self.kv_cache.likely,
@@ -34,7 +34,7 @@ class Breakdown:
 
     @property
     def provenance(self) -> dict[str, str]:
-        """How each of the same parts is known."""
+        """Provenance of each part of `likely_bytes`."""
         return {
             "weights": self.weights.provenance.value,
             "kv_cache": self.kv_cache.provenance.value,
@@ -43,7 +43,7 @@ class Breakdown:
         }
 
     def together(self, gpus: int, weights: Amount, cache_bytes: int) -> Breakdown:
-        """The sum over GPUs that hold as much as this one, with all their weights and cache."""
+        """Return the sum over `gpus` equal GPUs with all their `weights` and cache."""
         if gpus == 1:
             return self
         several = (self.activations, self.overhead, self.outside)
@@ -51,6 +51,6 @@ class Breakdown:
         return Breakdown(weights, cache, *(amount.times(gpus) for amount in several))
 
     def plus(self, other: Breakdown) -> Breakdown:
-        """Both together, part by part."""
+        """Return the sum of both, part by part."""
         names = Breakdown.__slots__
         return Breakdown(*(getattr(self, name) + getattr(other, name) for name in names))

@@ -1,8 +1,6 @@
-"""Memory that calibrating a quantization takes: AWQ, GPTQ, INT8 and NVFP4 by llm-compressor.
+"""GPU and system memory to calibrate AWQ, GPTQ, INT8 and NVFP4 with llm-compressor.
 
-The model lies in system memory; its layers pass through one GPU, one after the other, with what a
-few hundred samples make of them (pipelines/sequential/pipeline.py of vllm-project/llm-compressor).
-`calibrated.toml` has the figures and where they are known from.
+`calibrated.toml` has the figures and their sources.
 """
 
 from __future__ import annotations
@@ -29,8 +27,7 @@ _TABLES = toml_of(__file__)
 _ANY = _TABLES["any"]
 _SMOOTHED = frozenset({Slot.GATE, Slot.UP, Slot.GATE_UP})
 _WIDE, _F32 = 2, 4  # bytes of a value
-CONTEXT = fitted(*_ANY["context_bytes"])
-"""CUDA's own memory, which PyTorch does not count."""
+CONTEXT = fitted(*_ANY["context_bytes"])  # CUDA's own memory, which PyTorch does not count
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +39,12 @@ class Calibration:
 
     @property
     def tokens(self) -> int:
-        """Tokens of all samples, where every one is full."""
+        """Tokens of all samples, if every one is full."""
         return self.samples * self.sequence_length
 
     @classmethod
     def usual(cls, method: Method) -> Calibration:
-        """The samples of the tool's own example. Raises KeyError for a method without."""
+        """Return the samples of the tool's own example. Raise KeyError for a method without one."""
         return cls(_TABLES[method]["samples"], _TABLES[method]["sequence_length"])
 
 
@@ -62,11 +59,7 @@ class CalibratedMemory:
 def calibrated_memory(
     profile: ModelProfile, method: Method, calibration: Calibration, file_bytes: int
 ) -> CalibratedMemory | None:
-    """Memory of making a quantization of `file_bytes`; None for a model whose layers are unknown.
-
-    System memory holds the weights in 16 bits, what samples come to between two layers, the inputs
-    that AWQ keeps of experts, and while it is saved the result.
-    """
+    """Return the memory to make a quantization of `file_bytes`; None if the layers are unknown."""
     arch = profile.architecture
     if arch is None or not arch.hidden_size:
         return None
@@ -77,6 +70,9 @@ def calibrated_memory(
     embedding = max(
         (_WIDE * g.parameters for g in text_groups(profile) if g.kind is Kind.EMBEDDING), default=0
     )
+    # The model lies in system memory; its layers pass through one GPU, one after the other, with
+    # what a few hundred samples make of them (pipelines/sequential/pipeline.py of
+    # vllm-project/llm-compressor).
     if method in _BY_HESSIANS:
         on_gpu = [_gptq(layer, calibration, embedding) for layer in layers]
     elif method == "awq":
@@ -86,6 +82,8 @@ def calibrated_memory(
     kept = hidden
     if method == "awq" and experts:
         kept += max(layer.inputs + layer.expert_inputs for layer in layers)
+    # System memory holds the weights in 16 bits, the samples' states between two layers, the inputs
+    # that AWQ keeps of experts, and the result while it is saved.
     cached = [share * _WIDE * calibration.tokens * kept for share in _ANY["filled"]]
     beside = zip(cached, (0, 0, file_bytes), _ANY["process_bytes"], strict=True)
     ram = fitted(*(_WIDE * profile.parameters + sum(parts) for parts in beside))
@@ -93,42 +91,31 @@ def calibrated_memory(
 
 
 def text_groups(profile: ModelProfile) -> Iterable[WeightGroup]:
-    """Tensors of the language model, without second copies and what only packs others."""
+    """Yield tensors of the language model, without second copies and tensors that pack others."""
     return (g for g in profile.groups if g.part is Part.TEXT and g.parameters)
 
 
 def largest(amounts: Iterable[Amount]) -> Amount:
-    """The band of what needs the most: each end is the highest of its kind."""
+    """Return a band whose ends are the highest of each kind."""
     every = list(amounts)
     return fitted(*(max(getattr(a, end) for a in every) for end in ("low", "likely", "high")))
 
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """One layer of the decoder while it is calibrated.
+    """One layer of the decoder while it is calibrated."""
 
-    Attributes:
-        weights: bytes in 16 bits.
-        hessians: bytes of an FP32 matrix of inputs x inputs for each of its matrices.
-        widest: inputs of the matrix with the most.
-        largest: parameters of its largest matrix.
-        smoothed: parameters that are scaled together: gates and up-projections.
-        inputs: values of a token that its blocks and the matrices which end them read.
-        expert_inputs: the same of the down-projections of all routed experts.
-    """
-
-    weights: int = 0
-    hessians: int = 0
-    widest: int = 0
-    largest: int = 0
-    smoothed: int = 0
-    inputs: int = 0
-    expert_inputs: int = 0
+    weights: int = 0  # bytes in 16 bits
+    hessians: int = 0  # bytes of an FP32 matrix of inputs x inputs for each matrix
+    widest: int = 0  # inputs of the matrix with the most
+    largest: int = 0  # parameters of the largest matrix
+    smoothed: int = 0  # parameters that are scaled together: gates and up-projections
+    inputs: int = 0  # values of a token that blocks, and the matrices that end them, read
+    expert_inputs: int = 0  # values that down-projections of all routed experts read
 
 
 @lru_cache(maxsize=32)
 def _layers(profile: ModelProfile, hidden: int) -> frozenset[_Layer]:
-    """The unlike layers of the decoder."""
     sums: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for group in text_groups(profile):
         share = _of_one_layer(group, hidden)
@@ -147,7 +134,6 @@ def _layers(profile: ModelProfile, hidden: int) -> frozenset[_Layer]:
 
 
 def _of_one_layer(group: WeightGroup, hidden: int) -> dict[str, int]:
-    """What the tensors of a group add to each layer that has them."""
     layers = len(group.layers or (0,))
     share = {"weights": _WIDE * group.parameters // layers}
     if not is_block_linear(group) or len(group.shape) < 2:
@@ -169,11 +155,8 @@ def _of_one_layer(group: WeightGroup, hidden: int) -> dict[str, int]:
 
 
 def _matrices(group: WeightGroup, hidden: int) -> tuple[int, int]:
-    """How many matrices the tool makes of one tensor, and the inputs of each.
-
-    It takes experts of one parameter apart, gate from up-projection too, whichever way round they
-    are stored (modeling/moe/linear_experts.py).
-    """
+    # llm-compressor takes experts of one parameter apart, and gate from up-projection, in either
+    # order of sides (modeling/moe/linear_experts.py).
     if len(group.shape) == 2:
         return 1, group.shape[1]
     inner = group.shape[-1] if group.shape[-2] == hidden else group.shape[-2]
@@ -182,12 +165,8 @@ def _matrices(group: WeightGroup, hidden: int) -> tuple[int, int]:
 
 
 def _gptq(layer: _Layer, calibration: Calibration, embedding: int) -> Amount:
-    """GPU memory that PyTorch allocates: the layer with the Hessians of all its matrices, of which
-    samples are gathered one at a time and the widest is inverted last.
-
-    The highest has all Hessians beside that, and the embedding, which releases before May 2026
-    kept with the first layer.
-    """
+    """Return GPU memory that PyTorch allocates for GPTQ: the layer and all its Hessians."""
+    # Samples are gathered one at a time; the widest Hessian is inverted last.
     table: StoredObject = _TABLES["gptq"]
     widest = _F32 * layer.widest**2
     sample = _F32 * calibration.sequence_length * layer.widest
@@ -199,6 +178,8 @@ def _gptq(layer: _Layer, calibration: Calibration, embedding: int) -> Amount:
         )
         for copies, matrix, inputs in zip(*parts, strict=True)
     )
+    # The highest has all Hessians beside the inverse, and the embedding, which releases before May
+    # 2026 kept with the first layer.
     copies, matrix = table["hessian_copies"][-1], table["matrix_bytes"][-1]
     high = max(high, layer.hessians + copies * widest + matrix * layer.largest)
     most = (layer.weights + high + embedding) * _ANY["reserved"]
@@ -206,8 +187,8 @@ def _gptq(layer: _Layer, calibration: Calibration, embedding: int) -> Amount:
 
 
 def _rounded(layer: _Layer, calibration: Calibration, embedding: int) -> Amount:
-    """GPU memory that PyTorch allocates where weights are rounded as they are and samples tell the
-    range of what comes in: the layer, a sample, and the matrix whose scales are found."""
+    """Return GPU memory that PyTorch allocates to round weights: layer, sample and one matrix."""
+    # Weights are rounded as they are; samples give the range of the inputs.
     table: StoredObject = _TABLES["nvfp4"]
     sample = _F32 * calibration.sequence_length * layer.widest
     low, likely, high = (
@@ -221,12 +202,10 @@ def _rounded(layer: _Layer, calibration: Calibration, embedding: int) -> Amount:
 def _awq(
     layer: _Layer, calibration: Calibration, hidden: int, embedding: int, *, experts: bool
 ) -> Amount:
-    """GPU memory that PyTorch allocates: the layer, a copy of what is scaled together, and of all
-    samples the inputs of its blocks and their outputs before and after quantizing.
-
-    Inputs of mixtures of experts are kept in system memory (modifiers/transform/awq/base.py,
-    `offload_device`).
-    """
+    """Return GPU memory that PyTorch allocates for AWQ."""
+    # The layer, a copy of what is scaled together, and of all samples the blocks' inputs and their
+    # outputs before and after quantizing. Inputs of experts are kept in system memory
+    # (modifiers/transform/awq/base.py, `offload_device`).
     fixed = layer.weights + _WIDE * layer.smoothed
     values = 2 * hidden + (0 if experts else layer.inputs)
     low, likely, high = (

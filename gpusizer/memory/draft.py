@@ -1,18 +1,4 @@
-"""Memory of a second model that guesses tokens, on the GPUs of the model it guesses for.
-
-vLLM divides it as it divides the model ("draft_tensor_parallel_size" is 1 or the model's, by
-default the model's) but for stages: its pipeline degree is 1, on the last stage
-(`create_draft_parallel_config`, vllm/config/speculative.py, 0.30). Its layers join the paged cache
-and take the model's cache type (`_create_draft_vllm_config`, v1/spec_decode/llm_base_proposer.py).
-Heads of the EAGLE kind share the embedding and the output head of the model where theirs are
-missing or the same (`_maybe_share_embeddings`, `_maybe_share_lm_head`); whether they are the same
-is not in the headers of files, so that copies of one shape are the width of a band. The proposer
-keeps two buffers of a step's tokens x hidden in 16 bits (`hidden_states`, `inputs_embeds`) and
-graphs of its own. SGLang's draft worker does likewise with a pool of as many tokens.
-
-llama.cpp loads it as a second context, with a cache of the same length, by default in 16 bits
-(--spec-draft-type-k, -v), and a compute buffer of its own (issue 25408; tools/server/README.md).
-"""
+"""Memory of a draft model, on the GPUs of the model that it guesses for."""
 
 from __future__ import annotations
 
@@ -36,31 +22,27 @@ _BUFFERS = 2  # hidden states and embeddings of a step's tokens
 
 @dataclass(frozen=True, slots=True)
 class DraftEstimate:
-    """What a draft adds to an estimate.
+    """Memory that a draft adds to an estimate."""
 
-    Attributes:
-        quant, sizes: of its weights: as its repository stores them, for llama.cpp as its converter
-            writes a plain checkpoint, in 16 bits.
-        native: the weights are the repository's own files.
-        placement: what it is asked to do beside its model: the same sequences, all on the GPUs.
-        per_gpu, all_gpus: what is in those of the estimate; the fullest GPU, and the sum.
-    """
-
+    # quant, sizes: as the repository stores the weights; for llama.cpp a plain checkpoint converted
+    # to 16 bits.
     quant: Quant
     sizes: WeightSizes
-    native: bool
+    native: bool  # the weights are the repository's own files
+    # The workload and split of the draft: the same sequences, all on the GPUs.
     placement: Placement
+    # per_gpu, all_gpus: memory of the fullest GPU, and the sum.
     per_gpu: Breakdown
     all_gpus: Breakdown
 
     @property
     def split(self) -> Split:
-        """How the draft is divided over the GPUs that hold it."""
+        """Division of the draft over the GPUs that hold it."""
         return self.placement.split
 
 
 def draft_estimate(engine: Engine, model: Placement) -> DraftEstimate | None:
-    """Memory of a model's draft, None where it has none or the engine takes none."""
+    """Return the memory of a model's draft; None if it has none or the engine runs none."""
     draft = model.profile.draft
     if draft is None or not engine.abilities.runs_draft(draft):
         return None
@@ -70,6 +52,9 @@ def draft_estimate(engine: Engine, model: Placement) -> DraftEstimate | None:
     sizes = weight_sizes(profile, quant, native=native, workload=placement.workload)
     loaded = engine.loader(profile, placement.workload)(sizes, placement, native=native)
     copies = 0
+    # Heads of the EAGLE kind share the model's embedding and output head where theirs are missing
+    # or equal (`_maybe_share_embeddings`, `_maybe_share_lm_head`). Headers do not say whether they
+    # are equal, so copies of one shape are the width of a band.
     if not _is_layered(engine):
         copies = _shared_bytes(model.profile, draft, sizes) // split.tensor
     cache, graphs = cache_bytes(engine, placement), _graphs(engine, placement)
@@ -87,7 +72,11 @@ def draft_estimate(engine: Engine, model: Placement) -> DraftEstimate | None:
 
 
 def _beside(draft: DraftModel, engine: Engine, model: Placement) -> Placement:
-    """The draft on the GPUs of its model."""
+    # vLLM: draft layers join the paged cache and take the model's cache type
+    # (`_create_draft_vllm_config`, v1/spec_decode/llm_base_proposer.py); SGLang's draft worker has
+    # a pool of as many tokens. llama.cpp loads a second context with a cache of the same length, by
+    # default in 16 bits (--spec-draft-type-k, -v), and a compute buffer of its own (issue 25408;
+    # tools/server/README.md).
     workload = replace(
         model.workload,
         kv_dtype="auto" if _is_layered(engine) else model.workload.kv_dtype,
@@ -103,8 +92,9 @@ def _beside(draft: DraftModel, engine: Engine, model: Placement) -> Placement:
 
 
 def _activations(engine: Engine, placement: Placement) -> Amount:
-    """A buffer of its own under llama.cpp; elsewhere the proposer's buffers, and up to its own
-    temporary tensors, which mostly fit where the model's were."""
+    # llama.cpp has a buffer for the draft. Elsewhere the proposer keeps two buffers of a step's
+    # tokens x hidden in 16 bits (`hidden_states`, `inputs_embeds`); its temporary tensors mostly
+    # fit where the model's were, so they are the high end.
     own, arch = engine.activations(placement), placement.arch
     if _is_layered(engine) or arch is None:
         return own
@@ -114,7 +104,7 @@ def _activations(engine: Engine, placement: Placement) -> Amount:
 
 
 def _graphs(engine: Engine, placement: Placement) -> Overhead:
-    """What CUDA graphs of the draft add: its overhead beyond that of a run without graphs."""
+    # The proposer has graphs of its own.
     without = replace(placement, workload=replace(placement.workload, enforce_eager=True))
     whole, graphless = engine.overhead(placement), engine.overhead(without)
     return Overhead(
@@ -124,7 +114,10 @@ def _graphs(engine: Engine, placement: Placement) -> Overhead:
 
 
 def draft_split(draft: DraftModel, engine: Engine, split: Split) -> Split:
-    """How an engine divides a draft when it divides the model by `split`."""
+    """Return the division of a draft when an engine divides the model by `split`."""
+    # vLLM: "draft_tensor_parallel_size" is 1 or the model's, by default the model's. Its pipeline
+    # degree is 1, on the last stage (`create_draft_parallel_config`, vllm/config/speculative.py,
+    # 0.30).
     if not _is_layered(engine):
         return Split(tensor=split.tensor, data=split.data)
     layers = draft.profile.architecture.layers if draft.profile.architecture else 1
@@ -132,12 +125,10 @@ def draft_split(draft: DraftModel, engine: Engine, split: Split) -> Split:
 
 
 def _is_layered(engine: Engine) -> bool:
-    """Whether an engine places whole layers, as llama.cpp does."""
     return engine.split_by == "layer"
 
 
 def _quant(draft: DraftModel, engine: Engine) -> tuple[Quant, bool]:
-    """The width of a draft, and whether it is that of its files."""
     if draft.profile.format == "gguf":
         return quant_read(draft.profile), True
     if _is_layered(engine):
@@ -146,7 +137,7 @@ def _quant(draft: DraftModel, engine: Engine) -> tuple[Quant, bool]:
 
 
 def _shared_bytes(profile: ModelProfile, draft: DraftModel, sizes: WeightSizes) -> int:
-    """Embedding and head of an EAGLE or DFlash draft that may be copies of the model's."""
+    """Return bytes of an EAGLE or DFlash draft's embedding and head that may be copies."""
     if draft.method == "draft_model":
         return 0
     shapes = {(g.kind, g.shape) for g in profile.groups if g.part is Part.TEXT and g.kind in _ENDS}
@@ -155,7 +146,6 @@ def _shared_bytes(profile: ModelProfile, draft: DraftModel, sizes: WeightSizes) 
 
 
 def _less(amount: Amount, doubtful_bytes: int) -> Amount:
-    """The amount with a band that begins without some bytes that may not be there."""
     if not doubtful_bytes:
         return amount
     low = max(0, amount.low - doubtful_bytes)
@@ -163,7 +153,6 @@ def _less(amount: Amount, doubtful_bytes: int) -> Amount:
 
 
 def _difference(whole: Amount, part: Amount) -> Amount:
-    """What `whole` has beyond `part`, one of its parts."""
     low, likely, high = (
         max(0, getattr(whole, name) - getattr(part, name)) for name in ("low", "likely", "high")
     )

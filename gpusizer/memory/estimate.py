@@ -1,4 +1,4 @@
-"""Estimates the memory of a model at a quantization and workload, independent of the GPU."""
+"""Estimate of a model's memory at a quantization and workload, independent of the GPU."""
 
 from __future__ import annotations
 
@@ -27,37 +27,28 @@ _STEPS = 100  # a share is lowered to whole hundredths, as people write it
 
 
 class CardRoom(NamedTuple):
-    """Room on one device of which other programs hold a part, in bytes.
+    """Usable memory on one device that other programs use too, in bytes."""
 
-    Most engines take what they need, or a share of what is free. vLLM takes a share of the total:
-
-    - since 0.9.1 it refuses to start where less is free than that share (`request_memory`,
-      vllm/v1/worker/utils.py; issue 20305), and does not count what others hold (`gpu_worker.py`);
-    - before, what others hold is subtracted from the share (`determine_available_memory` of 0.8).
-
-    Attributes:
-        free_bytes: what other programs leave.
-        budget_bytes: what the engine's share allows.
-        utilization: that share of the memory, as the engine has to be told.
-        refused_bytes: by how much too little is free for the engine to start, else 0.
-    """
-
-    free_bytes: int
-    budget_bytes: int
-    utilization: float
-    refused_bytes: int = 0
+    free_bytes: int  # memory that other programs leave
+    budget_bytes: int  # memory that the engine's share allows
+    utilization: float  # share of the memory to set in the engine
+    refused_bytes: int = 0  # free memory that the engine lacks for a start, else 0
 
 
 def room_of(
     rule: FreeRule, utilization: float, *, stated: bool, memory_bytes: int, free_bytes: int | None
 ) -> CardRoom:
-    """The room on a device of that memory; `free_bytes` is None where nobody said what is free.
+    """Return the usable memory of a device; all of it without `free_bytes`.
 
-    A share that the request states is kept; the engine's own default is lowered to what it starts
-    with.
+    A stated share is kept; the engine's default is lowered to one it starts with.
     """
     if free_bytes is None:
         return CardRoom(memory_bytes, int(memory_bytes * utilization), utilization)
+    # Most engines take what they need, or a share of what is free. vLLM takes a share of the total:
+    # since 0.9.1 it refuses to start if less than that share is free (`request_memory`,
+    # vllm/v1/worker/utils.py; issue 20305), and does not count memory of other programs
+    # (`gpu_worker.py`); before, their memory is subtracted from the share
+    # (`determine_available_memory` of 0.8).
     free = min(free_bytes, memory_bytes)
     if rule.kind == "share_of_free":
         return CardRoom(free, int(free * utilization), utilization)
@@ -73,63 +64,47 @@ def room_of(
 
 
 class Shared(NamedTuple):
-    """What an engine's share of a card is a share of, and what it holds.
+    """Amounts around an engine's share of a card."""
 
-    Attributes:
-        held: amounts that the share has to hold.
-        before: what is taken off the card before the share is.
-        outside: bytes that come on top of the share, what is taken off before it among them.
-    """
-
-    held: Amount
-    before: Amount
-    outside: Amount
+    held: Amount  # amounts that the share has to hold
+    before: Amount  # memory that is taken off the card before the share is
+    outside: Amount  # bytes on top of the share, `before` included
 
     def least(self, memory_bytes: int) -> float | None:
-        """The least share, in whole hundredths, that holds it at the high end of every band; None
-        where nothing of the card is left to take a share of."""
+        """Return the least share, in whole hundredths, that holds the high end of every band.
+
+        None if `before` leaves nothing of the card.
+        """
         whole = memory_bytes - self.before.high
         return ceil(_STEPS * self.held.high / whole) / _STEPS if whole > 0 else None
 
     def taken_bytes(self, memory_bytes: int, share: float) -> int:
-        """Likely bytes of the card that are in use once the engine has started with a share."""
+        """Return likely bytes in use on the card once the engine has started with a share."""
         return round(share * (memory_bytes - self.before.likely)) + self.outside.likely
 
 
+# Without `slots`, because its sums, which every fit asks for, are cached properties.
 @dataclass(frozen=True)
 class MemoryEstimate:
-    """The memory of one way to run a model.
-
-    Without `slots`, because its sums, which every fit asks for, are cached properties.
-
-    Attributes:
-        quant, engine: what is run with what.
-        native: the weights are the repository's own files.
-        placement: the model on its GPUs, with the type that the cache has.
-        sizes: bytes of the weights by how they are read.
-        per_gpu: the fullest GPU.
-        all_gpus: sum over the GPUs used.
-        utilization: share of a card's memory the engine budgets with.
-        left_out_bytes: of the files, what is loaded nowhere.
-        free_rule: what the engine makes of memory that other programs hold.
-        draft: what of all amounts is a second model's that guesses tokens; None without one.
-    """
+    """Memory of one way to run a model."""
 
     quant: Quant
     engine: Engine
-    native: bool
-    placement: Placement
-    sizes: WeightSizes
-    per_gpu: Breakdown
-    all_gpus: Breakdown
-    utilization: float
-    left_out_bytes: int = 0
+    native: bool  # the weights are the repository's own files
+    placement: Placement  # the model on its GPUs, with the type that the cache has
+    sizes: WeightSizes  # bytes of the weights by how they are read
+    per_gpu: Breakdown  # the fullest GPU
+    all_gpus: Breakdown  # sum over the GPUs used
+    utilization: float  # share of a card's memory the engine budgets with
+    left_out_bytes: int = 0  # bytes of the files that are loaded nowhere
+    # The engine's rule for memory that other programs hold.
     free_rule: FreeRule = SHARES_FREE_MEMORY
+    # Part of all amounts that a draft model takes; None without one.
     draft: DraftEstimate | None = None
 
     @property
     def split(self) -> Split:
-        """GPUs and how the model is divided over them."""
+        """Division of the model over GPUs."""
         return self.placement.split
 
     @property
@@ -154,12 +129,10 @@ class MemoryEstimate:
 
     @property
     def host_bytes(self) -> int:
-        """Bytes of weights kept in system memory.
-
-        Of engines that place whole layers, those that no GPU holds; of offloaded pipelines, those
-        that are not on the GPU at the peak; 0 for engines that divide matrices, which do not load
-        draft layers at all.
-        """
+        """Bytes of weights kept in system memory."""
+        # Engines that place whole layers keep those that no GPU holds; offloaded pipelines those
+        # that are not on the GPU at the peak. Engines that divide matrices do not load draft layers
+        # at all.
         if self.engine.split_by == "tensor":
             return 0
         guessing = self.draft.all_gpus.weights.likely if self.draft else 0
@@ -167,16 +140,14 @@ class MemoryEstimate:
 
     @cached_property
     def needed(self) -> Amount:
-        """Everything on the fullest GPU."""
+        """Sum of all amounts on the fullest GPU."""
         return self.per_gpu.total
 
     @cached_property
     def shared(self) -> Shared:
-        """What the share of memory that the engine budgets with has to hold.
-
-        A "static" share is one of what is free once the process is set up, a "free" one of what is
-        free once all but the cache is in place.
-        """
+        """Amounts that the share of memory has to hold."""
+        # A "static" share is one of what is free once the process is set up, a "free" one of what
+        # is free once all but the cache is in place.
         parts, none = self.per_gpu, exactly(0, Provenance.EXACT)
         if self.engine.budget_rule == "static":
             outside = total((parts.activations, parts.overhead, parts.outside))
@@ -189,15 +160,13 @@ class MemoryEstimate:
 
     @cached_property
     def budgeted(self) -> Amount:
-        """The amount that must fit into the share of memory that the engine budgets with.
-
-        (memory - before) x share holds what the share has to hold, which is to say memory x share
-        holds it and before x share.
-        """
+        """Amount that must fit into the share of memory that the engine budgets with."""
+        # (memory - before) x share has to hold `held`, so memory x share has to hold `held` and
+        # before x share.
         return self.shared.held + self.shared.before.scaled(self.utilization)
 
     def room(self, memory_bytes: int, free_bytes: int | None = None) -> CardRoom:
-        """What the engine may use of a card of that memory, of which `free_bytes` are free."""
+        """Return the memory the engine may use on a card of `memory_bytes`."""
         return room_of(
             self.free_rule,
             self.utilization,
@@ -207,10 +176,10 @@ class MemoryEstimate:
         )
 
     def spare(self, memory_bytes: int, free_bytes: int | None = None) -> tuple[int, int]:
-        """Bytes to spare on each card of that memory: at the likely values, and at the high end of
-        every band; negative when it does not fit.
+        """Return bytes to spare on each card, at likely values and at the high end of every band.
 
-        `free_bytes`: what other programs leave of it, None for all.
+        They are negative if it does not fit. `free_bytes`: memory that other programs leave, None
+        for all.
         """
         room, needed, budgeted = self.room(memory_bytes, free_bytes), self.needed, self.budgeted
         likely = min(room.free_bytes - needed.likely, room.budget_bytes - budgeted.likely)
@@ -220,28 +189,26 @@ class MemoryEstimate:
         return likely, least
 
     def pool_bytes(self, memory_bytes: int, *, free_bytes: int | None = None) -> int:
-        """Bytes that the engine gives the KV cache on each card: what its share leaves.
-
-        Whether there is room beside it for what is outside the share (the CUDA context, graphs
-        that are captured later) is the verdict's question: engines do not ask it here
-        (`determine_available_memory`, vllm/v1/worker/gpu_worker.py).
-        """
+        """Return bytes that the engine gives the KV cache on each card: what its share leaves."""
+        # Whether memory remains for amounts outside the share (the CUDA context, graphs that are
+        # captured later) is the verdict's question: engines do not ask it here
+        # (`determine_available_memory`, vllm/v1/worker/gpu_worker.py).
         budget = self.room(memory_bytes, free_bytes).budget_bytes
         return max(0, budget - self.budgeted.likely + self.per_gpu.kv_cache.likely)
 
     def longest_context(self, pool_bytes: int) -> int | None:
-        """Longest sequence whose cache such a pool on each card holds, None where none grows."""
+        """Return the longest sequence that a pool on each card holds, None if no cache grows."""
         draft = self.draft.placement if self.draft else None
         return self.engine.longest_context(self.placement, pool_bytes, draft)
 
     def bits_per_weight(self, parameters: int) -> float:
-        """Bits of weights in the files for each parameter."""
+        """Return bits of weights in the files for each parameter."""
         return round(self.sizes.total * 8 / parameters, 4) if parameters else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class _BesideWeights:
-    """What a placement takes beside the weights, whatever their width."""
+    """Amounts of a placement that do not depend on the width of weights."""
 
     placement: Placement
     kv_cache: Amount
@@ -252,7 +219,7 @@ class _BesideWeights:
 
 
 class Estimator:
-    """Makes estimates for one model and workload; caches the parts that they share."""
+    """Estimator for one model and workload; it caches shared parts."""
 
     def __init__(self, profile: ModelProfile, workload: Workload) -> None:
         self.profile = profile
@@ -270,7 +237,7 @@ class Estimator:
         native: bool,
         device_class: int = 0,
     ) -> MemoryEstimate:
-        """Memory of the model at `quant` under `engine`, divided by `split`."""
+        """Return the memory of the model at `quant` under `engine`, divided by `split`."""
         read = native and sizes.read and self.profile.weights_basis == HEADERS
         kv_dtype = engine.cache_type(self.profile, self.workload, quant.slug, native=native)
         beside = self._beside_weights(engine, kv_dtype, split, device_class)

@@ -1,4 +1,4 @@
-"""The facts of a model that quantization recipes depend on, from its profile."""
+"""Facts of a model that quantization recipes depend on, from its profile."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Kind, Part, Slot
 
-ANY_FILE = Workload()
-"""Says nothing of how a GGUF file was made."""
+ANY_FILE = Workload()  # no facts about how a GGUF file was made
 _FIRST_MONTH = "2023-08"  # of GGUF
+# Month of llama.cpp's pull request 19770: since then attn_qkv is treated as attn_v, and the table
+# of one row a layer as the embedding.
 _ONE_CATEGORY = "2026-03"
-"""Month of llama.cpp's pull request 19770: since then attn_qkv is treated as attn_v, and the table
-of one row a layer as the embedding."""
 _TRAINED_FOR_Q4_0 = "-qat-q4_0"  # how releases of quantization-aware training are named
 _TIED_HEADS = ("", "written", "dropped")
 _QUERIES = ("q_b_proj.weight", "wq_b.weight", "q_proj.weight")
@@ -29,12 +28,9 @@ class ConversionRules:
     """Unusual rules of llama.cpp for one kind of model: a row of data/gguf_conversion.csv.
 
     The attributes are those of ModelShape, but for the first.
-
-    Attributes:
-        drafts_since: month or day since which files hold draft layers; "" for never.
     """
 
-    drafts_since: str = ""
+    drafts_since: str = ""  # month or day since which files hold draft layers; "" for never
     doubles_head: bool = False
     drops_head: bool = False
     wide_head: bool = False
@@ -44,7 +40,6 @@ class ConversionRules:
 
 @cache
 def _conversion() -> Mapping[str, ConversionRules]:
-    """Rows of `data/gguf_conversion.csv` by model_type."""
     return dict(read_table(DATA_DIR / "gguf_conversion.csv", _conversion_rules))
 
 
@@ -60,9 +55,7 @@ def _conversion_rules(row: TableRow) -> tuple[str, ConversionRules]:
 
 
 def model_shape(profile: ModelProfile, workload: Workload = ANY_FILE) -> ModelShape:
-    """The facts that decide about the type of a tensor beyond the tensor itself, with what the
-    workload says of how the file was made.
-    """
+    """Return the facts of a model, and of its file as the workload describes it."""
     return _model_shape(profile, workload.gguf_date, workload.importance_matrix)
 
 
@@ -95,7 +88,6 @@ def _model_shape(profile: ModelProfile, made: str | None, matrix: bool | None) -
 
 
 def _down_layers(profile: ModelProfile) -> tuple[tuple[int, ...], ...]:
-    """Layers with a down-projection, of each rank."""
     layers: tuple[set[int], ...] = (set(), set(), set())
     for group in profile.groups:
         if group.part is Part.TEXT and group.slot is Slot.DOWN:
@@ -104,7 +96,6 @@ def _down_layers(profile: ModelProfile) -> tuple[tuple[int, ...], ...]:
 
 
 def _gate_rows(profile: ModelProfile) -> int:
-    """Rows of the gate in in_proj_qkvz: those beyond the convolved queries, keys and values."""
     shapes = {
         name: group.shape[0]
         for group in profile.groups
@@ -115,11 +106,6 @@ def _gate_rows(profile: ModelProfile) -> int:
 
 
 def _latent(profile: ModelProfile) -> dict[str, int]:
-    """Heads and their key width without rotary part, off the projections of a latent (MLA).
-
-    Queries are heads x (key + rotary) wide, kv_a compresses to latent + rotary, and kv_b
-    expands the latent.
-    """
     heads = profile.architecture.attention_heads if profile.architecture else None
     width = {
         group.slot: group.shape
@@ -131,6 +117,8 @@ def _latent(profile: ModelProfile) -> dict[str, int]:
     }
     if not heads or not {Slot.Q, Slot.KV_A, Slot.KV_B} <= width.keys():
         return {}
+    # Queries are heads x (key + rotary) wide, kv_a compresses to latent + rotary, and kv_b expands
+    # the latent (MLA).
     rotary = width[Slot.KV_A][0] - width[Slot.KV_B][1]
     key_dim = width[Slot.Q][0] // heads - rotary
     if key_dim <= 0 or key_dim * heads >= width[Slot.KV_B][0]:
@@ -140,7 +128,7 @@ def _latent(profile: ModelProfile) -> dict[str, int]:
 
 @cache
 def spellings() -> Mapping[str, str]:
-    """`general.architecture` of GGUF files -> model_type of configurations."""
+    """Return the map of GGUF's `general.architecture` to the configuration's model_type."""
     rows = read_table(
         DATA_DIR / "gguf_architectures.csv",
         lambda row: (row.text("architecture"), row.text("model_type")),
@@ -149,7 +137,7 @@ def spellings() -> Mapping[str, str]:
 
 
 def model_type_of(name: str) -> str:
-    """The model_type that a name of either kind means; itself where it has one spelling.
+    """Return the model_type for a name of either kind; the name itself if it has one spelling.
 
     >>> model_type_of("gptneox"), model_type_of("gpt_neox")
     ('gpt_neox', 'gpt_neox')

@@ -1,7 +1,7 @@
-"""The projector of a multimodal model: its vision and audio encoders, with what joins them to text.
+"""Projector of a multimodal model: vision and audio encoders, and layers that join them to text.
 
-llama.cpp's converter writes them to a file of their own beside that of the text (`mmproj`,
-tools/mtmd/README.md), which is loaded where pictures or sound are asked about (`--mmproj`).
+llama.cpp's converter writes them to a file of their own (`mmproj`, tools/mtmd/README.md), which
+is loaded with `--mmproj` for pictures or sound.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SPARE_BYTES = 64 * MIB
 
 
 def projector_bytes(profile: ModelProfile, sizes: WeightSizes) -> int:
-    """Bytes of the projector's file; 0 for text models and for GGUF files, read as they are."""
+    """Return bytes of the projector's file; 0 for text models and for GGUF files."""
     if profile.format == "gguf" or not sizes.by_group:
         return 0
     pairs = zip(profile.groups, sizes.by_group, strict=True)
@@ -32,24 +32,22 @@ def projector_bytes(profile: ModelProfile, sizes: WeightSizes) -> int:
 
 
 def tower_parameters(profile: ModelProfile) -> int:
-    """Parameters of the projector."""
+    """Return the number of the projector's parameters."""
     return sum(group.parameters for group in profile.groups if group.part in _PARTS)
 
 
 def projector_buffer(profile: ModelProfile, *, flash_attention: bool) -> Amount:
-    """Compute buffer of the vision tower, a graph of its own beside that of the text.
-
-    Of every patch of one picture, in FP32: what a feed-forward block widens it to and three states;
-    without flash attention six states and the scores of all heads. Gemma 3's 4,096 patches of 4,304
-    and 1,152 values are the 121 and 1,132 MiB that llama.cpp reports, Qwen2-VL's 8,464 come to 289
-    and 4,620 of 267 and 4,598 MiB (gpustack/gguf-parser-go issue 44). Merged features that
-    Qwen3-VL keeps beside them are in the band.
-    """
+    """Return bytes of the vision tower's compute buffer, a graph beside that of the text."""
     tower = [group for group in profile.groups if group.part is Part.VISION]
     wide = [g.shape for g in tower if g.kind is Kind.LINEAR and g.layers and len(g.shape) == 2]
     patches = _patches(profile)
     if not wide or not patches:
         return fitted(0, 0, 0)
+    # For every patch of one picture, in FP32: the widest states of a feed-forward block and three
+    # states; without flash attention six states and the scores of all heads. Gemma 3's 4,096
+    # patches of 4,304 and 1,152 values are the 121 and 1,132 MiB that llama.cpp reports, Qwen2-VL's
+    # 8,464 come to 289 and 4,620 of 267 and 4,598 MiB (gpustack/gguf-parser-go issue 44). Merged
+    # features that Qwen3-VL keeps beside them are in the band.
     hidden, inner = min(map(min, wide)), max(map(max, wide))
     likely = patches * (inner + 3 * hidden) * _F32
     if not flash_attention:
@@ -61,7 +59,7 @@ def projector_buffer(profile: ModelProfile, *, flash_attention: bool) -> Amount:
 
 
 def _patches(profile: ModelProfile) -> int:
-    """Patches of the picture that a tower is warmed up with; 0 where nothing says how many."""
+    """Return patches of the picture that a tower is warmed up with; 0 if unknown."""
     arch = profile.architecture
     if arch is not None and arch.model_type.startswith(_ANY_SIZE):
         return _ANY_SIZE_PATCHES

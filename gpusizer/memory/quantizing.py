@@ -1,8 +1,7 @@
-"""What it takes to make a quantization: memory of a GPU, system memory and disk.
+"""Memory of a GPU, system memory and disk to make a quantization.
 
-GGUF files are made tensor by tensor on a CPU. AWQ, GPTQ, INT8 and NVFP4 calibrate: the model lies
-in system memory, and its layers pass through one GPU, one after the other, with what samples make
-of them (`calibrated`).
+GGUF files are made tensor by tensor on a CPU; AWQ, GPTQ, INT8 and NVFP4 are calibrated
+(`calibrated`).
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ _WIDENED_BY_CONVERTER = "fp8"  # conversion/base.py, dequant_model
 _KEPT_BY_CONVERTER = ("mxfp4", "mxfp4_moe")  # GptOssModel.repack_mxfp4
 _BY_FAMILY: Mapping[str, Method] = {"awq": "awq", "gptq": "gptq", "int8": "int8", "nvfp4": "nvfp4"}
 
-# What the tools hold while they make a GGUF file, with the lines of their code or the runs that say
-# so. Three figures are a band: low, likely, high. Runs are known of one project for each tool, so
-# nothing is fitted on them: published peaks have to lie in the band.
+# Memory that the tools hold while they make a GGUF file, with the lines of their code or the runs
+# that show it. Three figures are a band: low, likely, high. Runs are known of one project for each
+# tool, so nothing is fitted on them: published peaks have to lie in the band.
 
 # conversion/base.py widens each tensor to FP32 before it writes 16 bits, and gguf-py/gguf/lazy.py
 # keeps every step of the one that is being written: at least 4 + 2 bytes, 2 + 4 + 4 + 2 where
@@ -43,10 +42,10 @@ _BY_FAMILY: Mapping[str, Method] = {"awq": "awq", "gptq": "gptq", "int8": "int8"
 # experts beside the process: those of a layer are freed together.
 _CONVERTED_BYTES = (6, 12, 24)
 _CONVERTER_BYTES = fitted(300_000_000, 800_000_000, 1_500_000_000)
-# src/llama-quant.cpp: an FP32 copy and a buffer of four bytes a value, and the source, of which two
-# are mapped. Qwen2.5-0.5B peaked at 1.42 GB (https://github.com/ggml-org/llama.cpp/pull/24631), ten
-# bytes for each value of its largest tensor; since
-# https://github.com/ggml-org/llama.cpp/pull/27795 the two buffers end at 8 GB.
+# src/llama-quant.cpp: an FP32 copy and a buffer of four bytes a value, and the source, two bytes of
+# it mapped. Qwen2.5-0.5B peaked at 1.42 GB (https://github.com/ggml-org/llama.cpp/pull/24631), ten
+# bytes for each value of its largest tensor; since https://github.com/ggml-org/llama.cpp/pull/27795
+# the two buffers end at 8 GB.
 _QUANTIZED_BYTES, _MAPPED_BYTES = 8, 2
 _MOST_BUFFER_BYTES = 8_000_000_000
 _QUANTIZER_BYTES = fitted(20_000_000, 100_000_000, 300_000_000)
@@ -54,53 +53,44 @@ _QUANTIZER_BYTES = fitted(20_000_000, 100_000_000, 300_000_000)
 
 @dataclass(frozen=True, slots=True)
 class Quantizing:
-    """What making a quantization of a model takes.
-
-    Attributes:
-        tool: name of the program.
-        calibration: None where the tool needs no samples.
-        gpu: memory of one GPU, with CUDA's own; None where a CPU is enough.
-        ram: system memory; None where the tool cannot make it of these weights.
-        download_bytes, intermediate_bytes, file_bytes: disk for the repository, for a 16-bit GGUF
-            file on the way, and for what is made.
-        notes: what the reader must know; why, where the tool cannot.
-    """
+    """Memory and disk to make a quantization of a model."""
 
     method: Method
-    tool: str
+    tool: str  # name of the program
     quant: Quant
-    calibration: Calibration | None = None
-    gpu: Amount | None = None
-    ram: Amount | None = None
-    download_bytes: int = 0
-    intermediate_bytes: int = 0
-    file_bytes: int = 0
-    notes: tuple[Note, ...] = ()
+    calibration: Calibration | None = None  # None if the tool needs no samples
+    gpu: Amount | None = None  # memory of one GPU, with CUDA's own; None if a CPU is enough
+    ram: Amount | None = None  # system memory; None if the tool cannot make it of these weights
+    download_bytes: int = 0  # the repository on disk
+    intermediate_bytes: int = 0  # a 16-bit GGUF file on the way
+    file_bytes: int = 0  # the result on disk
+    notes: tuple[Note, ...] = ()  # facts for the reader; the reason, if the tool cannot make it
 
     @property
     def disk_bytes(self) -> int:
-        """Disk for all of it, nothing deleted on the way."""
+        """Bytes of disk for all of it, nothing deleted on the way."""
         return self.download_bytes + self.intermediate_bytes + self.file_bytes
 
 
 def method_of(quant: Quant) -> Method | None:
-    """How a quantization is made, None for those whose making is not modelled and for a
-    publisher's own mix of types."""
+    """Return the method for a quantization, None if it is not modelled or a publisher's mix."""
     if isinstance(quant.layout, Gguf):
         return None if is_own_mix(quant.slug) else "gguf"
     return _BY_FAMILY.get(quant.slug.partition("-")[0])
 
 
 def needs_matrix(slug: str) -> bool:
-    """Whether llama-quantize refuses to make a GGUF quantization without an importance matrix."""
+    """Return whether llama-quantize refuses a quantization without an importance matrix."""
     return slug.startswith(_NEED_A_MATRIX)
 
 
 def quantizing(
     profile: ModelProfile, quant: Quant, calibration: Calibration | None = None
 ) -> Quantizing | None:
-    """What making a quantization of the model takes, with the tool's own samples unless others are
-    stated; None for models that write no text and quantizations whose making is not modelled."""
+    """Return the memory and disk to make a quantization, by default with the tool's samples.
+
+    None for models that write no text and for methods that are not modelled.
+    """
     method, arch = method_of(quant), profile.architecture
     if method is None or arch is None or not arch.hidden_size or not writes_text(profile):
         return None
@@ -114,12 +104,11 @@ def quantizing(
 
 
 def is_wide_enough(profile: ModelProfile, quant: Quant) -> bool:
-    """Whether the tool of a quantization can start from what the repository stores: 16 bits or
-    more. llama.cpp's converter makes these of FP8 itself, and keeps experts in MXFP4 as they are.
-    """
+    """Return whether the tool can start from the stored weights: 16 bits or more."""
     stored = profile.quantization
     if profile.format == "gguf" or stored is None:
         return profile.format != "gguf"
+    # llama.cpp's converter makes 16 bits of FP8 itself, and keeps experts in MXFP4 as they are.
     widened = method_of(quant) == "gguf" and stored.method == _WIDENED_BY_CONVERTER
     return widened or (stored.method, quant.slug) == _KEPT_BY_CONVERTER
 
@@ -134,7 +123,6 @@ def _needs_wide(profile: ModelProfile, tool: str) -> Note:
 
 
 def _of_calibrated(profile: ModelProfile, made: Quantizing, calibration: Calibration) -> Quantizing:
-    """Download, calibrate layer by layer, save."""
     file_bytes = weight_sizes(profile, made.quant, native=False).total
     need = calibrated_memory(profile, made.method, calibration, file_bytes)
     if need is None:
@@ -152,8 +140,8 @@ def _of_calibrated(profile: ModelProfile, made: Quantizing, calibration: Calibra
 
 
 def _of_gguf(profile: ModelProfile, made: Quantizing) -> Quantizing:
-    """Convert to 16 bits, then quantize tensor by tensor. The converter reads the Hub itself, so
-    that nothing is downloaded to the disk."""
+    # Convert to 16 bits, then quantize tensor by tensor. The converter reads the Hub itself, so
+    # nothing is downloaded to the disk.
     wide = made.quant.slug == _WIDE_GGUF
     ram = converter_ram(profile)
     if not wide:
@@ -179,7 +167,7 @@ def _gguf_file_bytes(profile: ModelProfile, quant: Quant) -> int:
 
 
 def converter_ram(profile: ModelProfile) -> Amount:
-    """System memory of the converter: steps of the tensor that it writes."""
+    """Return system memory of the converter: steps of the tensor that it writes."""
     values, experts = _gguf_tensors(profile)
     low, likely, high = _CONVERTED_BYTES
     together = max(values, experts)
@@ -188,7 +176,7 @@ def converter_ram(profile: ModelProfile) -> Amount:
 
 
 def quantizer_ram(profile: ModelProfile) -> Amount:
-    """System memory of llama-quantize: buffers for its largest tensor, and that tensor mapped."""
+    """Return system memory of llama-quantize: buffers for its largest tensor, and it mapped."""
     values, _ = _gguf_tensors(profile)
     whole, mapped = _QUANTIZED_BYTES * values, _MAPPED_BYTES * values
     buffers = min(whole, _MOST_BUFFER_BYTES)
@@ -196,8 +184,8 @@ def quantizer_ram(profile: ModelProfile) -> Amount:
 
 
 def _gguf_tensors(profile: ModelProfile) -> tuple[int, int]:
-    """Values of the largest tensor of a GGUF file, where the experts of a layer are stacked to one
-    for each projection, and of all such tensors of a layer."""
+    """Return values of a GGUF file's largest tensor, and of all expert tensors of a layer."""
+    # The experts of a layer are stacked to one tensor for each projection.
     most, experts = 0, Counter[int]()
     for group in text_groups(profile):
         if group.kind is not Kind.EXPERT or not group.layers:

@@ -1,4 +1,4 @@
-"""Readiness: whether one starts a quantization at once, makes it first, or looks for a file."""
+"""Readiness: whether a quantization is loaded at once, made first, or searched for."""
 
 from __future__ import annotations
 
@@ -14,22 +14,17 @@ _PLAIN = "bf16"
 
 
 class Readiness(IntEnum):
-    """How far a quantization is from running under an engine, the nearest first.
+    """Distance of a quantization from running under an engine, the nearest first."""
 
-    Attributes:
-        LOADED: the repository stores it, the engine makes it while it loads, or a program of the
-            engine's own makes it of what the repository stores, without samples.
-        MADE: a tool makes it of what the repository stores, with samples, once.
-        PUBLISHED: somebody else has to have made it.
-    """
-
+    # The repository stores it, the engine makes it while it loads, or a program of the engine's own
+    # makes it of the stored weights, without samples.
     LOADED = 0
-    MADE = 1
-    PUBLISHED = 2
+    MADE = 1  # a tool makes it of the stored weights, with samples, once
+    PUBLISHED = 2  # somebody else has to have made it
 
 
 def readiness(profile: ModelProfile, quant: Quant, engine: Engine, *, native: bool) -> Readiness:
-    """The readiness of a quantization of a model; `native` where the repository stores it."""
+    """Return the readiness of a quantization; `native` if the repository stores it."""
     plain = profile.quantization is None and profile.format != "gguf"
     if native or (plain and quant.slug in (_PLAIN, *engine.abilities.converts)):
         return Readiness.LOADED

@@ -19,52 +19,41 @@ from gpusizer.model.tensor_roles import Kind, Part, is_expert, is_layer_table
 from gpusizer.model.weights import WeightGroup
 
 _DIVIDED = (Kind.LINEAR, Kind.EXPERT, Kind.EMBEDDING, Kind.OUTPUT, Kind.QUANT_AUX)
+# Fields of sizes that are parts of the total.
 _SHARES = ("divided", "in_layers", "embedding", "experts", "decoding", "decoding_experts")
-"""Fields of sizes that are parts of the total."""
 
 
 @dataclass(frozen=True, slots=True)
 class WeightSizes:
-    """Bytes in memory once loaded.
-
-    Attributes:
-        total: all of it.
-        divided: matrices that tensor parallelism splits; the rest is on every GPU.
-        in_layers: part of the total inside the layer stack.
-        embedding: input embedding, of which a token reads one row.
-        experts: routed experts, of which a token reads a few.
-        decoding: what every step of decoding text reads besides routed experts: the decoder, not
-            towers, projectors, encoders, draft layers, adapters or tables of embeddings.
-        decoding_experts: routed experts of the decoder itself, without those of draft layers.
-        quant: slug of the quantization.
-        read: whether native sizes come from the headers of files, not from the size of a file.
-        by_group: the total, for each of the profile's groups. Left out of JSON.
-    """
+    """Bytes in memory once loaded."""
 
     total: int
-    divided: int
-    in_layers: int
-    embedding: int
-    experts: int
+    divided: int  # matrices that tensor parallelism splits; the rest is on every GPU
+    in_layers: int  # part of the total inside the layer stack
+    embedding: int  # input embedding; a token reads one row of it
+    experts: int  # routed experts; a token reads a few of them
+    # Bytes that every step of decoding text reads beyond routed experts: the decoder, not towers,
+    # projectors, encoders, draft layers, adapters or tables of embeddings.
     decoding: int = 0
+    # Routed experts of the decoder itself, without those of draft layers.
     decoding_experts: int = 0
-    quant: str = ""
+    quant: str = ""  # slug of the quantization
+    # Whether native sizes come from the headers of files, not from the size of a file.
     read: bool = True
+    # The total, for each of the profile's groups. Left out of JSON.
     by_group: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def replicated(self) -> int:
-        """Bytes every tensor-parallel GPU holds a copy of."""
+        """Bytes that every tensor-parallel GPU holds a copy of."""
         return self.total - self.divided
 
 
 def all_weight_sizes(
     profile: ModelProfile, quants: Iterable[tuple[Quant, bool]], workload: Workload = ANY_FILE
 ) -> dict[str, WeightSizes]:
-    """Sizes by slug; each quantization is paired with whether it is stored in the repository.
-
-    Files of one layout share the work: a repository may list hundreds.
-    """
+    """Return sizes by slug; `quants` pairs each with whether the repository stores it."""
+    # Files of one layout share the work: a repository may list hundreds.
     by_layout: dict[Layout, WeightSizes] = {}
     sizes: dict[str, WeightSizes] = {}
     owner = profile.repo_id.partition("/")[0]
@@ -90,18 +79,18 @@ def weight_sizes(
     native: bool,
     workload: Workload = ANY_FILE,
 ) -> WeightSizes:
-    """Sizes of the weights as read (`native`) or as the quantization's layout stores them.
+    """Return sizes of the weights as read (`native`) or as the quantization's layout stores them.
 
     `workload` says how a GGUF file was made.
     """
     return _weight_sizes(profile, quant, native, model_shape(profile, workload))
 
 
+# Remembered for the next question about a model; the list of embedded ones asks for 3,000.
 @lru_cache(maxsize=4096)
 def _weight_sizes(
     profile: ModelProfile, quant: Quant, native: bool, shape: ModelShape
 ) -> WeightSizes:
-    """Remembered for the next question about a model; the list of embedded ones asks for 3,000."""
     sizes: Arguments = dict.fromkeys(("total", *_SHARES), 0)
     by_group = []
     layout = quant.layout
@@ -126,18 +115,16 @@ def _weight_sizes(
 
 
 def _is_looked_up(group: WeightGroup, *, tied: bool) -> bool:
-    """Whether a token reads rows of it alone: an embedding that is not the head too, and the table
-    with rows for each layer, which llama.cpp leaves in system memory (PR 14400)."""
+    # A token reads rows alone of an embedding that is not the head too, and of the table with rows
+    # for each layer, which llama.cpp leaves in system memory (PR 14400).
     return group.kind is Kind.EMBEDDING and (not tied or is_layer_table(group.pattern))
 
 
 def _of_unread_file(profile: ModelProfile, quant: Quant, similar: WeightSizes) -> WeightSizes:
-    """Sizes of a quantization of which only the file size is known.
-
-    The headers of one model's quantizations hold the same tokenizer, so that the one that was
-    read tells how much of this file is not tensors: right to a few kilobytes. The total is
-    divided as in the layout of that name, which is what the file is `like`.
-    """
+    """Return sizes of a quantization if only its file size is known."""
+    # The headers of one model's quantizations hold the same tokenizer, so the header that was read
+    # tells how much of this file is not tensors: right to a few kilobytes. The total is divided as
+    # in the layout of that name.
     sizes = {variant.slug: variant.size_bytes for variant in profile.variants}
     read_bytes = sizes.get((profile.variant or "").lower()) or profile.weight_bytes
     header_bytes = max(read_bytes - profile.weight_bytes, 0)
@@ -148,5 +135,5 @@ def _of_unread_file(profile: ModelProfile, quant: Quant, similar: WeightSizes) -
 
 
 def _stored(group: WeightGroup) -> int:
-    """Stored bytes an engine loads: not the buffers, not the second copy of a tied matrix."""
+    """Return stored bytes an engine loads: no buffers, no second copy of a tied matrix."""
     return 0 if group.duplicate or group.kind is Kind.BUFFER else group.stored_bytes

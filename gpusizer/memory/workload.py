@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# Tokens: a long conversation, not the model's maximum.
 DEFAULT_CONTEXT = 8192
-"""Default context in tokens: a long conversation, not the model's maximum."""
 
 MOST_CONTEXT = 10_000_000
+# The largest `context` and `concurrency` of a request, and the bounds of searches for them.
 MOST_USERS = 100_000
-"""The largest `context` and `concurrency` of a request, where searches for them stop too."""
 
-SAMPLERS = ("auto", "flashinfer", "pytorch")
-"""What `sampler` may be."""
+SAMPLERS = ("auto", "flashinfer", "pytorch")  # values of `sampler`
 
-DEFAULT_LORA_RANK = 16
-"""vLLM's own `max_lora_rank`."""
+DEFAULT_LORA_RANK = 16  # vLLM's own `max_lora_rank`
 
-OFFLOADS = ("none", "model", "sequential")
-"""What `cpu_offload` may be, from fastest to smallest."""
+OFFLOADS = ("none", "model", "sequential")  # values of `cpu_offload`, from fastest to smallest
 
+# Values of `backend` under llama.cpp and Ollama.
 BACKENDS = ("auto", "cuda", "rocm", "vulkan", "metal", "sycl", "cpu")
-"""What llama.cpp and Ollama may run on; "auto" leaves it open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,33 +26,21 @@ class Workload:
     """A resolved request for inference.
 
     A field means what the request's field of its name does (`docs/contract.md`); None leaves it to
-    the engine, the pipeline or the model. Here stands what a request need not know.
-
-    Attributes:
-        kv_dtype: "auto" is the engine's default.
-        engine: slug of the engine to use for every quantization.
-        engine_version: "0.8.5 V0" is vLLM's first scheduler, "b4905" a build of llama.cpp.
-        expert_parallel: all of tensor x data ranks; None divides matrices of experts like others.
-        max_num_seqs, max_num_batched_tokens: of each data-parallel rank.
-        draft_tokens: 0 leaves the model's own draft layers out.
-        acceptance_rate, importance_matrix, gguf_date, prefix_caching: None where nothing is said.
-        backend: cards without it keep their own. "cpu" leaves every layer in system memory, and
-            activations are those there.
-        gpu_layers: None for all; `cpu_moe` is llama.cpp's --cpu-moe.
-        frames: of a video; `concurrency` is pictures or videos per batch.
-        steps: of the denoiser; None for as many as the pipeline takes.
-        cpu_offload: whole components wait for their turn ("model"), or layers ("sequential").
+    the engine, the pipeline or the model. Comments give what a request need not know.
     """
 
     context: int = DEFAULT_CONTEXT
     concurrency: int = 1
-    kv_dtype: str = "auto"
-    engine: str | None = None
+    kv_dtype: str = "auto"  # "auto" is the engine's default
+    engine: str | None = None  # slug of the engine to use for every quantization
+    # "0.8.5 V0" is vLLM's first scheduler, "b4905" a build of llama.cpp.
     engine_version: str | None = None
     tensor_parallel: int | None = None
     pipeline_parallel: int | None = None
+    # All of tensor x data ranks; None divides matrices of experts like others.
     expert_parallel: int | None = None
     memory_utilization: float | None = None
+    # max_num_seqs, max_num_batched_tokens: limits of each data-parallel rank.
     max_num_seqs: int | None = None
     max_num_batched_tokens: int | None = None
     batch_size: int | None = None
@@ -64,21 +49,24 @@ class Workload:
     max_lora_rank: int = DEFAULT_LORA_RANK
     enforce_eager: bool = False
     sampler: str = SAMPLERS[0]
-    prefix_caching: bool | None = None
+    prefix_caching: bool | None = None  # None leaves it to the engine
     text_only: bool = False
-    draft_tokens: int = 0
+    draft_tokens: int = 0  # 0 leaves the model's own draft layers out
     draft_model: str = ""
-    acceptance_rate: float | None = None
+    acceptance_rate: float | None = None  # None if unknown
     flash_attention: bool = True
+    # Cards without it keep their own. "cpu" leaves every layer in system memory, and activations
+    # are those there.
     backend: str = BACKENDS[0]
-    gpu_layers: int | None = None
+    gpu_layers: int | None = None  # None for all; `cpu_moe` is llama.cpp's --cpu-moe
     cpu_moe: bool = False
-    importance_matrix: bool | None = None
-    gguf_date: str | None = None
+    importance_matrix: bool | None = None  # None if unknown
+    gguf_date: str | None = None  # None if unknown
     width: int | None = None
     height: int | None = None
-    frames: int | None = None
-    steps: int | None = None
+    frames: int | None = None  # frames of a video; `concurrency` is pictures or videos per batch
+    steps: int | None = None  # steps of the denoiser; None for the pipeline's default
+    # Whole components wait for their turn ("model"), or layers ("sequential").
     cpu_offload: str = "none"
 
     @property
@@ -97,5 +85,5 @@ class Workload:
 
     @property
     def own_draft_tokens(self) -> int:
-        """Tokens that the model's own draft layers guess, 0 where they are not loaded."""
+        """Tokens that the model's own draft layers guess, 0 if they are not loaded."""
         return 0 if self.draft_model else self.draft_tokens

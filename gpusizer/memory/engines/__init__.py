@@ -40,7 +40,7 @@ ENGINES: dict[str, Engine] = {
 
 
 def find_engine(slug: str) -> Engine:
-    """The engine with this slug. Raises UnknownEngine with close spellings."""
+    """Return the engine with this slug. Raise UnknownEngine with close spellings."""
     engine = ENGINES.get(slug.strip().lower())
     if engine is None:
         close = difflib.get_close_matches(slug.lower(), ENGINES, n=5) or list(ENGINES)
@@ -49,7 +49,7 @@ def find_engine(slug: str) -> Engine:
 
 
 def abilities_of(slug: str | None) -> Abilities:
-    """What an engine can do; the least where none is named, or none that is known."""
+    """Return an engine's abilities; the least if `slug` is unset or unknown."""
     return ENGINES[slug].abilities if slug in ENGINES else Abilities()
 
 

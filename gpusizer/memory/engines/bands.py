@@ -1,7 +1,4 @@
-"""Bands: how far measurements lie from predictions, from `data/generated/bands.csv`.
-
-`python -m bench.bands` writes the table from the residuals of `data/measurements`.
-"""
+"""Bands: residuals of measurements around predictions, from `data/generated/bands.csv`."""
 
 from __future__ import annotations
 
@@ -13,25 +10,20 @@ from gpusizer.core.paths import GENERATED_DIR
 from gpusizer.core.tables import TableRow, read_table
 from gpusizer.core.units import GIB
 
+# `python -m bench.bands` writes the table from the residuals of `data/measurements`.
 TABLE = GENERATED_DIR / "bands.csv"
-ANY = "any"
-"""Family of the row that stands for versions without enough measurements of their own."""
+ANY = "any"  # family of the row for versions without enough measurements of their own
 
 
 @dataclass(frozen=True, slots=True)
 class ResidualBand:
-    """How far measured values lie from the predicted one.
+    """Residuals of measured values around the predicted one."""
 
-    Attributes:
-        unit: "share" of the predicted value or "gib".
-        low, high: the 5th and 95th percentile of measured less predicted, at most and at least 0.
-        n: measurements behind it.
-    """
-
-    unit: str
+    unit: str  # "share" of the predicted value or "gib"
+    # low, high: the 5th and 95th percentile of measured less predicted, at most and at least 0.
     low: float
     high: float
-    n: int
+    n: int  # measurements behind it
 
     def around(
         self,
@@ -41,8 +33,9 @@ class ResidualBand:
         lowest: float | None = None,
         highest: float | None = None,
     ) -> Amount:
-        """An amount of bytes with this band. `lowest` and `highest` are the likely values of the
-        variants that need least and most, where there are several; the ends are reckoned from them.
+        """Return an amount of bytes with this band around `likely`.
+
+        `lowest` and `highest`: likely values of the variants that need least and most.
         """
         bottom = likely if lowest is None else min(likely, lowest)
         top = max(likely, highest or 0.0)
@@ -61,7 +54,7 @@ class ResidualBand:
 
 @cache
 def band(engine: str, family: str, component: str) -> ResidualBand:
-    """The band of a component under an engine's family of versions, or of any version."""
+    """Return the band of a component under a family of versions, or under any version."""
     table = _table()
     return table.get((engine, family, component)) or table[engine, ANY, component]
 

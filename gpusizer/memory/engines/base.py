@@ -1,4 +1,4 @@
-"""What every engine answers about its memory, beyond the weights themselves."""
+"""The interface of engines: memory of a placement beyond the weights themselves."""
 
 from __future__ import annotations
 
@@ -19,21 +19,20 @@ from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import ModelProfile
 
 SplitBy = Literal["tensor", "layer", "none"]
+# Share of the card: of all it uses ("whole"), of what is free after set-up for weights and cache
+# alone ("static"), or of what is free for the cache once the rest is in place ("free").
 BudgetRule = Literal["whole", "static", "free"]
-"""What an engine's share of the card is a share of: all it uses ("whole"), of what is free after
-set-up weights and cache alone ("static"), or what is free for the cache once the rest is in place
-("free")."""
+# Total that an engine budgets with: the driver's, or that of `torch.cuda.mem_get_info()`.
 MemoryTotal = Literal["driver", "torch"]
-"""Whose total an engine budgets with: the driver's, or that of `torch.cuda.mem_get_info()`."""
 
 
+# How an engine's share treats memory that other programs hold (`memory/estimate.py`).
 FreeKind = Literal["share_of_free", "checked_at_start", "others_subtracted"]
-"""How an engine's share deals with memory that other programs hold (`memory/estimate.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class FreeRule:
-    """What an engine makes of memory that other programs hold.
+    """An engine's rule for memory that other programs hold.
 
     `start_bytes` are its own that are in use when it first reads what is free.
     """
@@ -44,37 +43,27 @@ class FreeRule:
 
 @dataclass(frozen=True, slots=True)
 class StartLimit:
-    """Sequences beyond which an engine refuses to start.
+    """Limit of sequences beyond which an engine refuses to start."""
 
-    Attributes:
-        asked: those that it would schedule.
-        most: those that are likely to start.
-        sure: those that start for certain.
-    """
-
-    asked: int
-    most: int
-    sure: int
+    asked: int  # sequences that it would schedule
+    most: int  # sequences that are likely to start
+    sure: int  # sequences that start for certain
 
 
 _AUTO = "auto"
+# Engines that take what they need, or a share of what is free.
 SHARES_FREE_MEMORY = FreeRule()
-"""The rule of engines that take what they need, or a share of what is free."""
 
 
 class Split(NamedTuple):
-    """How a model is spread over GPUs.
+    """Division of a model over GPUs."""
 
-    Attributes:
-        tensor, pipeline: ranks that share each matrix, and stages of whole layers.
-        data: copies of everything but the routed experts, each with its own sequences.
-        expert: ranks that routed experts are dealt out to whole, 1 where their matrices are
-            divided like the others: all of `tensor` x `data`, or none.
-    """
-
+    # tensor, pipeline: ranks that share each matrix, and stages of whole layers.
     tensor: int = 1
     pipeline: int = 1
-    data: int = 1
+    data: int = 1  # copies of everything but the routed experts, each with its own sequences
+    # Ranks that routed experts are dealt out to whole; 1 if their matrices are divided like others.
+    # It is 1 or `tensor` x `data`.
     expert: int = 1
 
     @property
@@ -87,11 +76,9 @@ class Split(NamedTuple):
         return self.tensor * self.data
 
     def users_each(self, users: float) -> int:
-        """Sequences on the fullest data-parallel rank: servers spread them evenly.
-
-        vLLM goes by the ranks' queues (docs.vllm.ai, "Data Parallel Deployment"), SGLang takes
-        them in turn (`load_balance_method`, srt/managers/data_parallel_controller.py).
-        """
+        """Return the sequences on the fullest data-parallel rank: servers spread them evenly."""
+        # vLLM goes by the ranks' queues (docs.vllm.ai, "Data Parallel Deployment"), SGLang takes
+        # ranks in turn (`load_balance_method`, srt/managers/data_parallel_controller.py).
         return ceil(users / self.data)
 
 
@@ -100,18 +87,13 @@ ONE_GPU = Split()
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A model and what it is asked to do, divided over GPUs of one class.
+    """A model with its workload, divided over GPUs of one class."""
 
-    Attributes:
-        profile: of the model, compared but not hashed.
-        workload: with the type that the cache has at a quantization (`Engine.cache_type`).
-        device_class: one of the engine's `device_classes`.
-    """
-
-    profile: ModelProfile = field(hash=False)
+    profile: ModelProfile = field(hash=False)  # compared but not hashed
+    # With the type that the cache has at a quantization (`Engine.cache_type`).
     workload: Workload = field(default_factory=Workload)
     split: Split = ONE_GPU
-    device_class: int = 0
+    device_class: int = 0  # one of the engine's `device_classes`
 
     @property
     def arch(self) -> Architecture | None:
@@ -125,112 +107,92 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """What one GPU holds besides weights, cache and activations.
+    """Bytes of one GPU beyond weights, cache and activations."""
 
-    Attributes:
-        inside: counted against the engine's memory budget.
-        outside: taken on top of it, such as the CUDA context under vLLM.
-    """
-
-    inside: Amount
-    outside: Amount
+    inside: Amount  # counted against the engine's memory budget
+    outside: Amount  # taken on top of it, such as the CUDA context under vLLM
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Weights once an engine has loaded them.
+    """Weights once an engine has loaded them."""
 
-    Attributes:
-        per_gpu, all_gpus: the fullest GPU, and all GPUs together.
-        left_out: bytes of the files that are not loaded at all, in system memory neither.
-    """
-
+    # per_gpu, all_gpus: the fullest GPU, and all GPUs together.
     per_gpu: Amount
     all_gpus: Amount
-    left_out: int = 0
+    left_out: int = 0  # bytes of the files that are loaded nowhere, in system memory neither
 
 
 class Loader(Protocol):
-    """Loads one model at any width, however it is divided."""
+    """Function that loads one model at any width and division."""
 
     def __call__(self, sizes: WeightSizes, placement: Placement, *, native: bool) -> Loaded: ...
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Engine(ABC):
-    """One inference engine. Everything is per GPU and in bytes. Engines are compared by identity.
+    """One inference engine. Amounts are bytes of one GPU. Engines are compared by identity.
 
-    Its own rules are for weights as stored, matrices divided evenly and whole layers for each
-    pipeline stage; engines that do otherwise override them.
-
-    Attributes:
-        slug: API name.
-        name: as its authors write it.
-        version: the version its constants describe when none is asked for.
-        split_by: what it divides among GPUs by default.
-        stacks: software stacks it runs on, as the catalogue names them.
-        abilities: what it can run, and which options it hears.
-        kv_cell_multiple: tokens the cache of a sequence is rounded up to.
-        device_classes: memory sizes, in bytes, from which its defaults change, and numbers
-            below 2^30 added to them for kinds of cards that differ; the first is 0.
-        budget_rule: what its share of the card has to hold.
-        memory_total: whose total of the card's memory that is a share of.
+    The base class stores weights as in files, divides matrices evenly and gives whole layers to
+    each pipeline stage; other engines override that.
     """
 
     slug: str
-    name: str
-    version: str
-    split_by: SplitBy = "layer"
-    stacks: frozenset[str]
+    name: str  # as its authors write it
+    version: str  # version that its constants describe if the request names none
+    split_by: SplitBy = "layer"  # its default division among GPUs
+    stacks: frozenset[str]  # software stacks it runs on, as the catalogue names them
     abilities: Abilities
-    kv_cell_multiple: int = 1
+    kv_cell_multiple: int = 1  # tokens the cache of a sequence is rounded up to
+    # Memory sizes, in bytes, from which its defaults change, and numbers below 2^30 added to them
+    # for kinds of cards that differ; the first is 0.
     device_classes: tuple[int, ...] = (0,)
-    budget_rule: BudgetRule = "whole"
-    memory_total: MemoryTotal = "driver"
+    budget_rule: BudgetRule = "whole"  # amounts that its share of the card has to hold
+    memory_total: MemoryTotal = "driver"  # total of the card's memory that the share refers to
 
     def device_class(
         self, memory_bytes: int, name: str, stack: str = "CUDA", *, fabric: bool = True
     ) -> int:
-        """Which of `device_classes` a card of this memory, name and software belongs to.
+        """Return the one of `device_classes` of a card with this memory, name and software.
 
         `fabric`: cards of its kind can be joined by NVLink or the like.
         """
         return max(size for size in self.device_classes if size <= memory_bytes)
 
     def utilization(self, workload: Workload) -> float:
-        """Share of the card's memory the engine budgets with; 1 when it takes what it needs."""
+        """Return the share of a card's memory it budgets with; 1 if it takes what it needs."""
         return 1.0
 
     def free_rule(self, workload: Workload) -> FreeRule:
-        """What it makes of memory that other programs hold."""
+        """Return its rule for memory that other programs hold."""
         return SHARES_FREE_MEMORY
 
     def notes(self, profile: ModelProfile, workload: Workload) -> tuple[Note, ...]:
-        """Settings that the user has to pass to it, and what of the model it is not sized for."""
+        """Return settings the user has to pass, and parts of the model it is not sized for."""
         return ()
 
     def caches_heard(self, workload: Workload) -> Collection[str]:
-        """Tools whose word about the cache's type it takes (`StoredQuantization.fp8_cache`)."""
+        """Return tools whose FP8 cache flag it obeys (`StoredQuantization.fp8_cache`)."""
         return ()
 
     def cache_type(
         self, profile: ModelProfile, workload: Workload, quant: str, *, native: bool
     ) -> str:
-        """Element type of the KV cache at a quantization: the one asked for; for "auto" FP8 where
-        the checkpoint as stored says so, else the type of activations.
+        """Return the KV cache's element type at a quantization.
 
-        Weights in FP32 have an FP32 cache: PyTorch's engines keep it in the type that the model
-        computes in.
+        It is the requested one. For "auto" it is FP8 if the stored checkpoint says so, else the
+        type of activations.
         """
         if workload.kv_dtype != _AUTO:
             return workload.kv_dtype
         stored = profile.quantization
         if native and stored is not None and stored.fp8_cache in self.caches_heard(workload):
             return "fp8"
+        # Weights in FP32 have an FP32 cache: PyTorch's engines keep it in the type of computation.
         return "f32" if quant == "fp32" else _AUTO
 
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
-        """How it loads this model: what it pads, copies, divides and leaves out."""
+        """Return its loader for this model: padding, copies, division, parts left out."""
         layers = profile.architecture.layers if profile.architecture else 1
 
         def load(sizes: WeightSizes, placement: Placement, *, native: bool) -> Loaded:
@@ -243,7 +205,7 @@ class Engine(ABC):
         return load
 
     def sequence_bytes(self, placement: Placement, context: int) -> int:
-        """Cache that one sequence of `context` tokens takes on the fullest GPU."""
+        """Return the cache bytes that one sequence of `context` tokens takes on the fullest GPU."""
         arch, split = placement.arch, placement.split
         if arch is None:
             return 0
@@ -260,8 +222,9 @@ class Engine(ABC):
     def longest_context(
         self, placement: Placement, pool_bytes: int, draft: Placement | None = None
     ) -> int | None:
-        """Longest sequence, up to the model's own limit, that a pool on each GPU holds, the cache
-        of a draft model included. None when no cache grows with it.
+        """Return the longest sequence, up to the model's limit, that a pool on each GPU holds.
+
+        The pool also holds the cache of a draft. None if no cache grows with the sequence.
         """
         arch = placement.arch
         if arch is None or (draft is None and not grows(arch)):
@@ -277,38 +240,36 @@ class Engine(ABC):
         return max(0, bisect_right(range(limit + 1), pool_bytes, key=needed) - 1)
 
     def start_limit(self, placement: Placement, pool_bytes: int) -> StartLimit | None:
-        """Sequences that it has to be held to in order to start for certain with a cache of
-        `pool_bytes` on each GPU; None where it starts as it is asked to.
+        """Return limits on sequences for a start with `pool_bytes` of cache on each GPU.
+
+        None if it starts with the sequences of the request.
         """
         return None
 
     def step_tokens(self, placement: Placement) -> int | None:
-        """Tokens of one step of a data-parallel rank that `activations` is of.
-
-        None where no option of a scheduler sets them.
-        """
+        """Return tokens of one step of a data-parallel rank; None without a scheduler's option."""
         return None
 
     @abstractmethod
     def activations(self, placement: Placement) -> Amount:
-        """Peak of temporary tensors on the fullest GPU."""
+        """Return the peak of temporary tensors on the fullest GPU."""
 
     def with_streaming(self, placement: Placement, sizes: WeightSizes, usual: Amount) -> Amount:
-        """`usual` activations, and what is copied to the GPU of weights kept on the host."""
+        """Return `usual` activations plus copies of weights that are kept on the host."""
         return usual
 
     @abstractmethod
     def overhead(self, placement: Placement) -> Overhead:
-        """Runtime, communicator and graph memory on each GPU."""
+        """Return runtime, communicator and graph memory on each GPU."""
 
 
 def stage_share(in_layers: int, layers: int, split: Split) -> int:
-    """Part of an amount spread evenly over layers that the longest pipeline stage holds."""
+    """Return the part of `in_layers` that the longest pipeline stage holds."""
     return -(-in_layers * -(-layers // split.pipeline) // layers)
 
 
 def even_share(sizes: WeightSizes, split: Split, layers: int) -> int:
-    """The fullest GPU: whole layers of a pipeline stage, a share of each matrix."""
+    """Return bytes of the fullest GPU: whole layers of a stage, a share of each matrix."""
     stage = stage_share(sizes.in_layers, layers, split) + sizes.total - sizes.in_layers
     if split.tensor == 1 or not sizes.total:
         return stage
@@ -317,14 +278,15 @@ def even_share(sizes: WeightSizes, split: Split, layers: int) -> int:
 
 
 def cache_bytes(engine: Engine, placement: Placement) -> int:
-    """Cache of all sequences on each GPU."""
+    """Return the cache bytes of all sequences on each GPU."""
     return engine.sequence_bytes(placement, placement.workload.context) * placement.users_each
 
 
 def all_cache_bytes(engine: Engine, placement: Placement, fullest: int) -> int:
-    """Cache of all sequences on all GPUs: each as the fullest one, that of a layer split once."""
+    """Return the cache bytes of all sequences on all GPUs."""
     split = placement.split
     if split.gpus == 1 or split.ranks > 1:
         return fullest * split.gpus
+    # Each GPU holds as much as the fullest one; a cache split by layers is counted once.
     once = cache_bytes(engine, replace(placement, split=Split()))
     return min(fullest * split.gpus, once)

@@ -1,9 +1,4 @@
-"""diffusers: image and video pipelines, whose steps run one after another on one GPU.
-
-Without offload every component stays on the GPU. `enable_model_cpu_offload` brings each there
-for its step, `enable_sequential_cpu_offload` one layer at a time: docs/source/en/optimization/
-memory.md and pipelines/pipeline_utils.py of diffusers.
-"""
+"""diffusers: image and video pipelines, whose steps run one after another on one GPU."""
 
 from __future__ import annotations
 
@@ -26,24 +21,26 @@ _FLOAT16_BYTES = 2
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DiffusersEngine(LocalEngine):
-    """Memory is the peak over text encoding, denoising and decoding."""
+    """Pipelines whose memory is the peak over text encoding, denoising and decoding."""
 
     split_by: SplitBy = "none"
 
     def activations(self, placement: Placement) -> Amount:
-        """A wide guess, for models without a known pipeline; `with_streaming` replaces it
-        elsewhere.
-        """
+        """Return a wide guess for unknown pipelines; `with_streaming` replaces it for others."""
         return fitted(*UNKNOWN)
 
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
-        """What is on the GPU at the peak: everything, one step's components, or one layer."""
+        """Return a loader of the peak: everything, one step's components, or one layer."""
         plain = super().loader(profile, workload)
         shape = profile.pipeline
         if shape is None:
             return plain
 
         def load(sizes: WeightSizes, placement: Placement, *, native: bool) -> Loaded:
+            # `enable_model_cpu_offload` brings each component to the GPU for its step,
+            # `enable_sequential_cpu_offload` one layer at a time:
+            # docs/source/en/optimization/memory.md and pipelines/pipeline_utils.py of diffusers.
+            # Without offload all components stay there.
             wider = _kept_in_float32(profile, shape, sizes)
             if workload.cpu_offload == OFFLOADS[0] and not wider:
                 return plain(sizes, placement, native=native)
@@ -54,7 +51,7 @@ class DiffusersEngine(LocalEngine):
         return load
 
     def with_streaming(self, placement: Placement, sizes: WeightSizes, usual: Amount) -> Amount:
-        """Working memory of the step at the peak, whose width follows the quantization."""
+        """Return working memory of the step at the peak; its width follows the quantization."""
         shape = placement.profile.pipeline
         if shape is None:
             return usual
@@ -64,17 +61,15 @@ class DiffusersEngine(LocalEngine):
 def _peak(
     profile: ModelProfile, shape: PipelineShape, workload: Workload, sizes: WeightSizes
 ) -> tuple[int, Amount]:
-    """Bytes of weights on the GPU at the likely peak, and the working memory on top of them.
-
-    The step that needs most may differ at either end of the band; the amount is then reckoned
-    relative to the weights of the likely step.
-    """
+    """Return bytes of weights on the GPU at the likely peak, and working memory on top."""
     held = component_bytes(profile, shape, sizes)
     # Pipelines upcast only float16 before decoding.
     narrow = frozenset(group.component for group in profile.groups if group.dtype == "BF16")
     steps = pipeline_steps(shape, workload, _widths(profile, sizes), narrow)
     needs = [_need(step, held, workload.cpu_offload, profile, sizes) for step in steps]
     weights, (_, likely, _) = max(needs, key=lambda pair: pair[0] + pair[1][1])
+    # The step that needs most may differ at the ends of the band; all is relative to the weights of
+    # the likely step.
     low = max(0.0, max(w + need[0] for w, need in needs) - weights)
     high = max(w + need[2] for w, need in needs) - weights
     return weights, fitted(min(low, likely), likely, high)
@@ -87,7 +82,7 @@ def _need(
     profile: ModelProfile,
     sizes: WeightSizes,
 ) -> tuple[int, Bytes]:
-    """Weights on the GPU during a step, and its working memory."""
+    """Return the weights on the GPU during a step, and its working memory."""
     low, likely, high = step.need
     if step.upcast is not None and mode != OFFLOADS[2]:
         extra = held.get(step.upcast, 0)  # upcasting from 16 to 32 bits doubles the weights
@@ -106,7 +101,7 @@ def _need(
 def component_bytes(
     profile: ModelProfile, shape: PipelineShape, sizes: WeightSizes
 ) -> dict[str, int]:
-    """Weights of each component in memory."""
+    """Return bytes of each component's weights in memory."""
     held: dict[str, int] = {}
     for group, amount in zip(profile.groups, sizes.by_group, strict=True):
         held[group.component] = held.get(group.component, 0) + amount
@@ -118,7 +113,7 @@ def component_bytes(
 def _kept_in_float32(
     profile: ModelProfile, shape: PipelineShape, sizes: WeightSizes
 ) -> dict[str, int]:
-    """Bytes that T5's output projections (`wo`) take beyond the file when loaded in float16."""
+    """Return bytes that T5's output projections (`wo`) take beyond the file in float16."""
     names = {encoder.component for encoder in shape.encoders if encoder.keeps_float32}
     extra: dict[str, int] = {}
     for group, amount in zip(profile.groups, sizes.by_group, strict=True):
@@ -134,7 +129,7 @@ def _largest_matrix(profile: ModelProfile, sizes: WeightSizes) -> int:
 
 
 def _widths(profile: ModelProfile, sizes: WeightSizes) -> dict[str, int]:
-    """Bytes of one number in each component's computations: 4 where the weights are as wide."""
+    """Return bytes of one number in each component's computations: 4 for 32-bit weights."""
     totals: dict[str, tuple[int, int]] = {}
     for group, amount in zip(profile.groups, sizes.by_group, strict=True):
         parameters, held = totals.get(group.component, (0, 0))

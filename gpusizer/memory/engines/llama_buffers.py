@@ -1,7 +1,7 @@
-"""Compute buffers of llama.cpp: what its graph reserves for one physical batch.
+"""Compute buffers of llama.cpp: memory that its graph reserves for one physical batch.
 
-Read off its allocation logs and explained from its graphs (src/llama-graph.cpp); activations and
-logits are FP32. See data/SOURCES.md, "llama.cpp".
+They are read off its allocation logs and explained from its graphs (src/llama-graph.cpp);
+activations and logits are FP32. See data/SOURCES.md, "llama.cpp".
 """
 
 from __future__ import annotations
@@ -27,32 +27,21 @@ _CAPPED = ("gemma2", "gemma3n", "gemma4")
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """What the size of a graph depends on beside architecture and workload.
+    """Facts that the size of a graph depends on, beside architecture and workload."""
 
-    Attributes:
-        batch_logits: logits are reserved for a whole batch, not for one token of each sequence.
-        half_mask: flash attention takes a 16-bit mask.
-        masks: copies of the mask that are held.
-        vulkan, cpu: the backend is this one.
-        gated: feed-forward blocks have a gate, so that three values of its width are alive.
-        fused_qkv: queries, keys and values are views of one matrix product, which stays alive.
-    """
-
+    # Logits are reserved for a whole batch, not for one token of each sequence.
     batch_logits: bool = True
-    half_mask: bool = False
-    masks: int = 1
+    half_mask: bool = False  # flash attention takes a 16-bit mask
+    masks: int = 1  # copies of the mask that are held
     vulkan: bool = False
     cpu: bool = False
-    gated: bool = True
+    gated: bool = True  # feed-forward blocks have a gate, so three values of their width are alive
+    # Queries, keys and values are views of one matrix product, which stays alive.
     fused_qkv: bool = False
 
 
 def compute_buffer(arch: Architecture, workload: Workload, gpus: int, graph: Graph) -> Amount:
-    """Bytes of the compute buffer: the larger need of the output and of a layer.
-
-    llama-bench and older servers reserve logits for a whole batch, newer servers for one token of
-    each sequence (`Graph.batch_logits`). The band covers both.
-    """
+    """Return bytes of the compute buffer: the larger need of the output and of a layer."""
     if not arch.generates:
         return _encoder_buffer(arch, workload, graph)
     batch, hidden = ubatch(workload), arch.hidden_size or 0
@@ -61,6 +50,8 @@ def compute_buffer(arch: Architecture, workload: Workload, gpus: int, graph: Gra
     rest = (1 if graph.cpu else _output_states(arch, recurs=recurs)) * states
     if graph.vulkan and recurs:
         rest += 3 * states + workload.context * batch * _F32  # copies of the mask
+    # llama-bench and older servers reserve logits for a whole batch, newer servers for one token of
+    # each sequence (`Graph.batch_logits`). The band covers both.
     few = _logits(arch, min(batch, workload.concurrency)) + rest
     many = _logits(arch, batch) + rest
     scores = _scores(arch, workload, graph)
@@ -76,11 +67,9 @@ def compute_buffer(arch: Architecture, workload: Workload, gpus: int, graph: Gra
 
 
 def _encoder_buffer(arch: Architecture, workload: Workload, graph: Graph) -> Amount:
-    """An encoder attends to the batch alone, has no cache and gives no logits.
-
-    bge-small: 1,536 + 2 x 384 values of 512 tokens are the 4.50 MiB that build c841aeeb8 reserves
-    (gpustack/gguf-parser-go issue 51); with a gate, EuroBERT's 21.5 MiB and LLaDA's 88.5 MiB.
-    """
+    # An encoder attends to the batch alone, has no cache and gives no logits. bge-small: 1,536 + 2
+    # x 384 values of 512 tokens are the 4.50 MiB that build c841aeeb8 reserves
+    # (gpustack/gguf-parser-go issue 51); with a gate, EuroBERT's 21.5 MiB and LLaDA's 88.5 MiB.
     batch, hidden = ubatch(workload), arch.hidden_size or 0
     inside = _feed_forward(arch, graph) + 2 * hidden
     likely = batch * inside * _F32 + (batch * batch * _F16 if graph.gated else 0)
@@ -90,9 +79,7 @@ def _encoder_buffer(arch: Architecture, workload: Workload, graph: Graph) -> Amo
 
 
 def layer_states(arch: Architecture, workload: Workload, graph: Graph) -> int:
-    """Inside a layer under flash attention: hidden states, what the block widens them to, and the
-    mask of all cells, which Ollama's graphs hold twice.
-    """
+    """Return bytes inside a layer under flash attention: hidden states, widened states, mask."""
     hidden = arch.hidden_size or 0
     latent = max(_queries(arch, run.layer) for run in arch.layer_plan)
     states = max(
@@ -100,35 +87,36 @@ def layer_states(arch: Architecture, workload: Workload, graph: Graph) -> int:
         _feed_forward(arch, graph) + hidden * _FEED_FORWARD_STATES,
         latent + hidden * _LATENT_STATES,
     )
+    # The mask is of all cells; Ollama's graphs hold it twice.
     mask = workload.context * graph.masks * (_F16 if graph.half_mask else _F32)
     return (states * _F32 + mask) * ubatch(workload)
 
 
 def _feed_forward(arch: Architecture, graph: Graph) -> int:
-    """Values of one token in a feed-forward block: gate, up and their product; of a mixture the
-    product and the output of every expert that the token uses.
-
-    OLMoE's 8 x (2,048 + 1,024) and three hidden states beside a mask of 4,096 cells are the 64.0
-    MiB of gpustack/gguf-parser-go issue 45, gpt-oss-20b's 4 x (2,880 + 2,880) part of 456.98 MiB.
-    """
+    """Return values of one token in a feed-forward block."""
+    # Gate, up and their product; of a mixture the product and the output of every expert that the
+    # token uses. OLMoE's 8 x (2,048 + 1,024) and three hidden states beside a mask of 4,096 cells
+    # are the 64.0 MiB of gpustack/gguf-parser-go issue 45, gpt-oss-20b's 4 x (2,880 + 2,880) part
+    # of 456.98 MiB.
     if arch.experts and arch.experts_per_token and arch.expert_width:
         return arch.experts_per_token * ((arch.hidden_size or 0) + arch.expert_width)
     return (3 if graph.gated else 1) * (arch.intermediate_size or 0)
 
 
 def _scores(arch: Architecture, workload: Workload, graph: Graph) -> int:
-    """Attention scores of every head, their mask and hidden states, six where queries, keys and
-    values are one product: 162.0 MiB logged for Pythia-2.8B, 168.0 MiB for Phi-3-mini.
-    """
+    """Return bytes of attention scores of every head, their mask and hidden states."""
     batch = ubatch(workload)
     cells = workload.context * workload.concurrency
+    # 162.0 MiB logged for Pythia-2.8B, whose queries, keys and values are one product, 168.0 MiB
+    # for Phi-3-mini.
     states = (6 if graph.fused_qkv else 4) * (arch.hidden_size or 0) * batch * _F32
     return cells * batch * ((arch.attention_heads or 1) + 1) * _F32 + states
 
 
 def _queries(arch: Architecture, layer: Layer) -> int:
-    """Values of one token's queries where the latent is cached: as projected, absorbed into the
-    latent, and joined with their rotary part (src/models/deepseek2.cpp)."""
+    """Return values of one token's queries if a latent is cached, else 0."""
+    # As projected, absorbed into the latent, and joined with their rotary part
+    # (src/models/deepseek2.cpp).
     return layer.latent.query_width(arch.attention_heads or 0) if layer.latent else 0
 
 
@@ -138,16 +126,16 @@ def _logits(arch: Architecture, tokens: int) -> int:
 
 
 def _output_states(arch: Architecture, *, recurs: bool) -> float:
-    """Hidden states alive beside the logits on a GPU; a dense layer's MLP can be live as well."""
     if recurs:
         return 3
     if arch.experts or not arch.hidden_size or not arch.intermediate_size:
         return 2
+    # A dense layer's MLP can be live as well.
     return 1 + arch.intermediate_size / arch.hidden_size
 
 
 def _copies(arch: Architecture, workload: Workload, gpus: int) -> int:
-    """Bytes of the inputs of batches in flight; 0 unless the whole model lies on several GPUs."""
+    """Return bytes of inputs in flight; 0 unless the whole model lies on several GPUs."""
     whole = workload.gpu_layers is None or workload.gpu_layers > arch.layers
     if gpus == 1 or not whole or workload.cpu_moe:
         return 0
@@ -157,8 +145,10 @@ def _copies(arch: Architecture, workload: Workload, gpus: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class HostWeights:
-    """Bytes of the largest tensor of a layer and of the head, either of which may be copied to the
-    GPU for a batch (`op_offload`)."""
+    """Bytes of the largest tensor of a layer and of the head (`op_offload`).
+
+    Either may be copied to the GPU for a batch.
+    """
 
     layer: int
     head: int
@@ -167,12 +157,14 @@ class HostWeights:
 def streaming_buffer(
     arch: Architecture, workload: Workload, usual: Amount, weights: HostWeights, graph: Graph
 ) -> Amount:
-    """The same with weights on the host: the graph also holds the largest one that is copied to the
-    GPU for a batch, beside the states of a layer. The output is the first layer that goes to a GPU,
-    so that its head is copied only where no layer is there.
+    """Return the buffer with weights on the host.
+
+    The graph also holds the largest tensor that is copied to the GPU for a batch.
     """
     states = layer_states(arch, workload, graph) if arch.generates else usual.likely
     likely = max(usual.likely, states + weights.layer)
+    # The output is the first layer that goes to a GPU, so its head is copied only if no layer is
+    # there.
     if workload.gpu_layers == 0 and graph.batch_logits and not arch.experts:
         likely = max(likely, usual.likely + weights.head)
     high = max(usual.high, round(likely * 1.15) + _SPARE_BYTES)

@@ -1,7 +1,7 @@
 """llama.cpp and the tools built on it.
 
 Placement and cache follow its source (`llama_layers`); compute buffers (`llama_buffers`) and the
-memory of the runtime beside them were measured. See data/SOURCES.md, "llama.cpp".
+runtime's memory were measured. See data/SOURCES.md, "llama.cpp".
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Kind, Part, Slot
 
+# Device classes: the backend that llama.cpp was built with.
 CUDA, ROCM, SYCL, METAL, VULKAN = range(5)
-"""Device classes: the backend that llama.cpp was built with."""
 
 _LANGUAGE = (Part.TEXT, Part.ENCODER)
+# Software stack -> backend; the others take CUDA's numbers.
 BACKENDS = {"ROCm": ROCM, "oneAPI": SYCL, "Metal": METAL}
-"""Software stack -> backend; the others take CUDA's numbers."""
 
 # Backends by the names that a request has for them.
 _BACKEND_CLASSES = {"cuda": CUDA, "rocm": ROCM, "sycl": SYCL, "metal": METAL, "vulkan": VULKAN}
@@ -75,15 +75,11 @@ _TOWERS = (Part.VISION, Part.AUDIO, Part.PROJECTOR)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LlamaCppEngine(Engine):
-    """Layers are placed on GPUs one after the other; nothing is reserved beyond need.
+    """Engine that places whole layers on GPUs in turn and reserves nothing beyond need."""
 
-    Attributes:
-        batch_logits: logits are reserved for a whole batch, not for one token of each sequence.
-        builds: cache rules by build, oldest first.
-    """
-
+    # Logits are reserved for a whole batch, not for one token of each sequence.
     batch_logits: bool = True
-    builds: tuple[BuildRules, ...] = BUILDS[-1:]
+    builds: tuple[BuildRules, ...] = BUILDS[-1:]  # cache rules by build, oldest first
     kv_cell_multiple: int = CELLS
     device_classes: tuple[int, ...] = (CUDA, ROCM, SYCL, METAL)
 
@@ -93,7 +89,7 @@ class LlamaCppEngine(Engine):
     def device_class(
         self, memory_bytes: int, name: str, stack: str = "CUDA", *, fabric: bool = True
     ) -> int:
-        """The backend decides; all cards of a backend have the same constants."""
+        """Return the backend; all cards of a backend have the same constants."""
         return BACKENDS.get(stack, CUDA)
 
     def cache_type(
@@ -102,7 +98,7 @@ class LlamaCppEngine(Engine):
         return workload.kv_dtype
 
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
-        """Whole layers per GPU; a requested tensor split divides matrices evenly."""
+        """Return a loader of whole layers per GPU; a tensor split divides matrices evenly."""
         arch = profile.architecture
         cached: dict[str, LayerBytes] = {}
         evenly = super().loader(profile, workload)
@@ -142,7 +138,6 @@ class LlamaCppEngine(Engine):
         return buffer + projector_buffer(profile, flash_attention=workload.flash_attention)
 
     def _graph(self, placement: Placement) -> Graph:
-        """What the profile, the build and the backend say of a graph."""
         rules = self._rules(placement.workload)
         slots = {group.slot for group in placement.profile.groups if group.part in _LANGUAGE}
         return Graph(
@@ -156,7 +151,7 @@ class LlamaCppEngine(Engine):
         )
 
     def with_streaming(self, placement: Placement, sizes: WeightSizes, usual: Amount) -> Amount:
-        """Layers or experts on the host are copied to the GPU for large batches."""
+        """Return activations plus layers or experts copied to the GPU for large batches."""
         arch, workload = placement.arch, placement.workload
         if arch is None or workload.backend == "cpu":
             return usual
@@ -174,8 +169,8 @@ class LlamaCppEngine(Engine):
         return Overhead(inside=fitted(*runtime), outside=fitted(0, 0, 0))
 
     def notes(self, profile: ModelProfile, workload: Workload) -> tuple[Note, ...]:
-        """A context or a number of slots that the user has to name, because the engine would
-        allocate others; and how much more an older file of the model makes it cache."""
+        """Return notes on the context or slots to set, and on the cache of older files."""
+        # The user has to name these, because the engine would allocate others.
         notes = older_file_notes(profile, workload)
         default = self.abilities.default_context
         if default is None:
@@ -185,28 +180,24 @@ class LlamaCppEngine(Engine):
         return (Note("ollama_num_ctx", tokens=workload.context, default=default), *notes)
 
     def _slot_notes(self, profile: ModelProfile, workload: Workload) -> tuple[Note, ...]:
-        """Recurrent states of the slots that llama-server opens unasked, which share the cells of
-        the cache."""
         arch, slots = profile.architecture, self._rules(workload).slots
         more = 0 if arch is None else state_bytes(arch, workload.draft_tokens)
         users = workload.concurrency
         if not more or users >= slots:
             return ()
+        # Slots share the cells of the cache, but each has a state.
         return (Note("server_slots", slots=slots, users=users, more_bytes=(slots - users) * more),)
 
 
 def _backend(placement: Placement) -> int:
-    """The backend that was asked for, else the card's own."""
     return _BACKEND_CLASSES.get(placement.workload.backend, placement.device_class)
 
 
 def _largest(profile: ModelProfile, sizes: WeightSizes, arch: Architecture) -> HostWeights:
-    """The largest matrices that may be copied: of a layer, all its experts together, and the head.
-
-    The converter splits fused gates and ups of experts, but for Gemma 4 (conversion/gpt_oss.py,
-    gemma.py); tensors of a GGUF file are as they will be.
-    """
+    """Return the largest matrices that may be copied: of a layer, experts together; of the head."""
     groups = tuple(zip(profile.groups, sizes.by_group, strict=False))
+    # The converter splits fused gates and ups of experts, but for Gemma 4 (conversion/gpt_oss.py,
+    # gemma.py); tensors of a GGUF file are as they will be.
     fused = profile.format == "gguf" or arch.model_type.startswith(_KEEPS_GATE_UP)
     wanted = Kind.EXPERT if arch.experts else Kind.LINEAR
     layer = max(

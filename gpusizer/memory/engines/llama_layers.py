@@ -1,4 +1,4 @@
-"""Where llama.cpp puts the layers of a model and their cache.
+"""Places of a model's layers and their cache under llama.cpp.
 
 Restated from src/llama-model.cpp (load_tensors) and src/llama-kv-cache*.cpp: the layers and the
 output fill the GPUs from the last backwards and are split in equal runs; the input embedding
@@ -30,6 +30,7 @@ DEFAULT_UBATCH = 512
 CELLS = 256  # cells a cache is padded to; 32 before flash attention became the default
 _ON_HOST_FIRST = (Part.TEXT, Part.MTP, Part.ENCODER)
 _DRAFT_TYPE = "f16"
+# Models whose `sliding_window` llama.cpp does not read: their cache is of full length.
 _WINDOW_IGNORED = frozenset(
     {
         "mistral",
@@ -43,18 +44,17 @@ _WINDOW_IGNORED = frozenset(
         "starcoder2",
     }
 )
-"""Models whose `sliding_window` llama.cpp does not read: their cache is of full length."""
 
 
 def ubatch(workload: Workload) -> int:
-    """Tokens computed at once: the physical batch, no more than the logical one or the context."""
+    """Return tokens computed at once: the physical batch, capped by logical batch and context."""
     batch = workload.batch_size or DEFAULT_BATCH
     return min(workload.ubatch_size or DEFAULT_UBATCH, batch, workload.context)
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What one GPU holds: layers `first` up to `end`, and perhaps the output."""
+    """Part of one GPU: layers `first` up to `end`, and perhaps the output."""
 
     first: int
     end: int
@@ -63,7 +63,7 @@ class Stage:
 
 @lru_cache(maxsize=256)
 def stages(layers: int, gpu_layers: int | None, gpus: int) -> tuple[Stage, ...]:
-    """Layers and output over equal GPUs: slot j of n goes to GPU floor(j x GPUs / n).
+    """Return layers and output over equal GPUs: slot j of n goes to GPU floor(j x GPUs / n).
 
     `gpu_layers` counts the output as one layer and takes it first, as llama.cpp has since
     build 7500; None is all of them.
@@ -74,8 +74,10 @@ def stages(layers: int, gpu_layers: int | None, gpus: int) -> tuple[Stage, ...]:
 def shared_stages(
     layers: int, gpu_layers: int | None, shares: tuple[int, ...]
 ) -> tuple[Stage, ...]:
-    """The same over unequal GPUs: slot j of n goes to the first GPU whose running share of the
-    sum exceeds j / n. Shares are free memory by default, else what --tensor-split says.
+    """Return layers and output over unequal GPUs.
+
+    Slot j of n goes to the first GPU whose running share of the sum exceeds j / n. Shares are free
+    memory by default, else the values of --tensor-split.
     """
     slots = layers + 1 if gpu_layers is None else min(gpu_layers, layers + 1)
     start, total_share = layers + 1 - slots, sum(shares)
@@ -89,29 +91,20 @@ def shared_stages(
 
 @dataclass(frozen=True, slots=True)
 class LayerBytes:
-    """Weights by place.
+    """Weights by place."""
 
-    Attributes:
-        layers: of the layers before each; the last is of all.
-        experts: the part of it that routed experts take.
-        output: head or tied embedding, and what else comes after the layers.
-        embedding: input tables, which stay on the host.
-        tower: vision and audio encoders, on the first GPU.
-        left_out: encoders that are not loaded, as no picture or sound is asked for.
-    """
-
-    layers: tuple[int, ...]
-    experts: tuple[int, ...]
-    output: int
-    embedding: int
-    tower: int
-    left_out: int = 0
+    layers: tuple[int, ...]  # cumulative bytes of layers; the last is the total
+    experts: tuple[int, ...]  # the part of it that routed experts take, cumulative too
+    output: int  # head or tied embedding, and other tensors after the layers
+    embedding: int  # input tables, which stay on the host
+    tower: int  # vision and audio encoders, on the first GPU
+    left_out: int = 0  # encoders that are not loaded under `text_only`
 
 
 def layer_bytes(
     profile: ModelProfile, sizes: WeightSizes, layers: int, *, text_only: bool = False
 ) -> LayerBytes:
-    """Spread the bytes of each group over the layers it occurs in.
+    """Return the bytes of each group spread over the layers it occurs in.
 
     `text_only`: without the projector's file (`--mmproj` of llama.cpp's tools/mtmd).
     """
@@ -141,8 +134,7 @@ def layer_bytes(
 
 
 class _Spread:
-    """Amounts spread over layers; groups that occur in the same layers are spread together."""
-
+    # Groups that occur in the same layers are spread together.
     def __init__(self, layers: int) -> None:
         self._by_layer = [0] * layers
         self._shares: dict[Indices, int] = {}
@@ -155,7 +147,7 @@ class _Spread:
             self._add_to(layer, 1)
 
     def before(self) -> tuple[int, ...]:
-        """What the layers before each hold; the last is of all."""
+        """Return cumulative layer sizes in bytes; the last item is the total."""
         for places, share in self._shares.items():
             for layer in places:
                 self._add_to(layer, share)
@@ -163,12 +155,12 @@ class _Spread:
         return tuple(accumulate(self._by_layer, initial=0))
 
     def _add_to(self, layer: int, amount: int) -> None:
-        """Draft layers beyond the last are added to the last."""
+        # Draft layers beyond the last are added to the last.
         self._by_layer[min(layer, len(self._by_layer) - 1)] += amount
 
 
 def _is_head(group: WeightGroup, profile: ModelProfile) -> bool:
-    """Whether a tied embedding is the one the output uses: rows as wide as the hidden state."""
+    # The output's rows are as wide as the hidden state.
     arch = profile.architecture
     return arch is None or arch.hidden_size is None or group.shape[-1] == arch.hidden_size
 
@@ -176,7 +168,7 @@ def _is_head(group: WeightGroup, profile: ModelProfile) -> bool:
 def place(
     parts: LayerBytes, workload: Workload, gpus: int, *, maps_file: bool, provenance: Provenance
 ) -> Loaded:
-    """Weights on the fullest GPU and on all GPUs. Metal maps the file with its input tables."""
+    """Return weights on the fullest GPU and on all GPUs. Metal maps the file with input tables."""
     on_gpu = []
     for number, stage in enumerate(stages(len(parts.layers) - 1, workload.gpu_layers, gpus)):
         amount = parts.layers[stage.end] - parts.layers[stage.first]
@@ -192,8 +184,10 @@ def place(
 def cached(
     architecture: Architecture, batch: int, rules: BuildRules, drafts: int = 0
 ) -> Architecture:
-    """The architecture as a build caches it: windows with room for a batch, or none at all, and
-    recurrent states once more for each draft token, to return to (`n_rs_seq`, pull request 22400).
+    """Return the architecture as a build caches it.
+
+    Windows have room for a batch or are ignored; recurrent states are kept once more for each draft
+    token, to return to (`n_rs_seq`, pull request 22400).
     """
     architecture = as_cached(architecture, rules)
     ignored = architecture.model_type in _WINDOW_IGNORED
@@ -213,10 +207,10 @@ def _with_room(layer: Layer, batch: int, drafts: int, *, ignored: bool) -> Layer
 
 
 def draft_cache(architecture: Architecture, workload: Workload, context: int) -> int:
-    """Cache of one sequence in the draft layer, in 32nds of a byte: a context of its own, which
-    caches as the last layer of full attention does (pull request 22673), in 16 bits whatever the
-    model's is kept in (`--spec-draft-type-k`, -v; load_model of tools/server/server-context.cpp).
-    """
+    """Return the cache of one sequence in the draft layer, in 32nds of a byte."""
+    # A context of its own, which caches as the last layer of full attention does (pull request
+    # 22673), in 16 bits whatever the model's type (`--spec-draft-type-k`, -v; load_model of
+    # tools/server/server-context.cpp).
     full = [run.layer for run in architecture.layer_plan if run.layer.lasts]
     if not workload.own_draft_tokens or not full:
         return 0
@@ -226,7 +220,7 @@ def draft_cache(architecture: Architecture, workload: Workload, context: int) ->
 def cache_per_layer(
     architecture: Architecture, workload: Workload, rules: BuildRules, context: int
 ) -> list[int]:
-    """Cache of one sequence in each layer, in 32nds of a byte."""
+    """Return the cache of one sequence in each layer, in 32nds of a byte."""
     per_layer: list[int] = []
     as_built = cached(architecture, ubatch(workload), rules, workload.draft_tokens)
     for run in as_built.layer_plan:
@@ -238,7 +232,7 @@ def cache_per_layer(
 def sequence_bytes(
     architecture: Architecture, workload: Workload, rules: BuildRules, gpus: int, context: int
 ) -> int:
-    """Cache of one sequence on the GPU that holds most of it."""
+    """Return cache bytes of one sequence on the GPU that holds most of it."""
     as_built = cached(architecture, ubatch(workload), rules, workload.draft_tokens)
     amounts = [
         sum(run.count * layer_cache(run.layer, workload.kv_dtype, context, CELLS) for run in stage)
@@ -250,7 +244,7 @@ def sequence_bytes(
 
 
 def state_bytes(architecture: Architecture, drafts: int) -> int:
-    """Recurrent states of one sequence in all layers, with those to return to."""
+    """Return bytes of recurrent states of one sequence in all layers, with those to return to."""
     states = ((run.count, run.layer.state) for run in architecture.layer_plan)
     return sum(count * state.size * STATE_BYTES * (1 + drafts) for count, state in states if state)
 
@@ -259,7 +253,6 @@ def state_bytes(architecture: Architecture, drafts: int) -> int:
 def _kinds_of_stages(
     architecture: Architecture, gpu_layers: int | None, gpus: int
 ) -> list[list[LayerRun]]:
-    """The kinds of layers on each GPU."""
     plan = architecture.layer_plan
     parts = stages(sum(run.count for run in plan), gpu_layers, gpus)
     return kinds_between(plan, [parts[0].first, *(part.end for part in parts)])

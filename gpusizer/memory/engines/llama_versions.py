@@ -1,4 +1,4 @@
-"""What llama.cpp caches and reserves, by build or by month.
+"""Rules of llama.cpp's cache and buffers, by build or by month.
 
 Builds are numbered by commit (bNNNN), several a day; each number below is the build of
 the day on which the pull request was merged, so a few builds around it may get the wrong rules.
@@ -18,17 +18,17 @@ from gpusizer.model.architecture import Architecture, LayerRun
 from gpusizer.model.architecture.layer_kinds import Layer
 from gpusizer.model.profile import ModelProfile
 
-# LLM_ARCH_DEEPSEEK2 of src/llama-arch.cpp. Files of then are still handed out: that of
-# deepseek-v2:16b in Ollama's library is of 2024 (https://github.com/ollama/ollama/pull/17201).
+# Types of models with a latent (MLA) that llama.cpp converted before pull request 12801 (April
+# 2025), without kv_b split up: LLM_ARCH_DEEPSEEK2 of src/llama-arch.cpp. Such files are still
+# handed out: that of deepseek-v2:16b in Ollama's library is of 2024
+# (https://github.com/ollama/ollama/pull/17201).
 _LATENT_AS_HEADS = frozenset({"deepseek_v2", "deepseek_v3"})
-"""Types of models with a latent (MLA) that llama.cpp converted before pull request 12801 (April
-2025), without kv_b split up."""
 _NUMBER = re.compile(r"\d+")
 _MONTH = re.compile(r"20\d\d-[01]\d")
 
 
 class Latent(Enum):
-    """What a layer of multi-head latent attention caches for each token."""
+    """Cached values of multi-head latent attention for each token."""
 
     HEADS = "heads"  # keys and values of every head, the latent expanded
     TWICE = "twice"  # the latent and its rotary part as keys, the latent again as values
@@ -37,24 +37,19 @@ class Latent(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BuildRules:
-    """Rules from build `since` on, made in `month`.
-
-    Attributes:
-        latent: what a latent layer caches.
-        windows: the cache of a sliding layer ends with its window.
-        slot_logits: llama-server reserves logits for a token of each slot, not for a whole batch,
-            and the mask of flash attention is 16-bit.
-        slots: that llama-server opens unasked.
-    """
+    """Rules from build `since` on, made in `month`."""
 
     since: int
     month: str
     latent: Latent
-    windows: bool
+    windows: bool  # the cache of a sliding layer ends with its window
+    # llama-server reserves logits for a token of each slot, not for a whole batch, and the mask of
+    # flash attention is 16-bit.
     slot_logits: bool = False
-    slots: int = 1
+    slots: int = 1  # slots that llama-server opens by default
 
 
+# Oldest first.
 BUILDS = (
     BuildRules(0, "", Latent.HEADS, windows=False),
     # PR 12801, April 2025, "DeepSeek V2/V3 MLA implementation"
@@ -69,20 +64,20 @@ BUILDS = (
     # FA to save VRAM", 1 June 2026
     BuildRules(9400, "2026-06", Latent.ONCE, windows=True, slot_logits=True, slots=4),
 )
-"""Oldest first."""
 
+# Month of pull request 12801: converters split kv_b up since then. With older files every build
+# caches keys and values of all heads ("is_mla" of src/models/deepseek2.cpp asks the file).
 LATENT_SINCE = "2025-04"
-"""Month of pull request 12801: converters split kv_b up since then. Of files made before, every
-build caches keys and values of all heads ("is_mla" of src/models/deepseek2.cpp asks the file)."""
 
 
 @lru_cache(maxsize=64)
 def rules_of(
     version: str | None, builds: tuple[BuildRules, ...] = BUILDS, made: str | None = None
 ) -> BuildRules:
-    """The rules of a build such as "b4905", or of builds of a month such as "2026-05", for a file
-    that was made on a day or in a month, None for a recent one. A text without either means the
-    current build.
+    """Return the rules of a build ("b4905") or of builds of a month ("2026-05").
+
+    `made` is the day or month of the file, None for a recent one. A text without build and month
+    means the current build.
     """
     rules = _of_build(version, builds)
     if made is not None and made < LATENT_SINCE:
@@ -102,7 +97,7 @@ def _of_build(version: str | None, builds: tuple[BuildRules, ...]) -> BuildRules
 
 
 def cached_layer(layer: Layer, rules: BuildRules) -> Layer:
-    """A layer as a build caches it, without an indexer: all attention is dense there."""
+    """Return a layer as a build caches it, without an indexer: all attention is dense there."""
     dense = layer.without_index()
     if dense.latent is None:
         return dense if rules.windows else dense.without_window()
@@ -112,7 +107,7 @@ def cached_layer(layer: Layer, rules: BuildRules) -> Layer:
 
 
 def as_cached(architecture: Architecture, rules: BuildRules) -> Architecture:
-    """The architecture with its layers as a build caches them."""
+    """Return the architecture with its layers as a build caches them."""
     plan = tuple(
         LayerRun(cached_layer(run.layer, rules), run.count) for run in architecture.layer_plan
     )
@@ -122,8 +117,10 @@ def as_cached(architecture: Architecture, rules: BuildRules) -> Architecture:
 
 
 def older_file_notes(profile: ModelProfile, workload: Workload) -> tuple[Note, ...]:
-    """By how much the cache grows with a file of before the latent was cached; nothing where the
-    request or the file itself says which it is, and of models that are younger."""
+    """Return a note on how much the cache grows with a file from before the latent was cached.
+
+    Empty if the request or the file gives its date, and for younger models.
+    """
     arch = profile.architecture
     unsaid = workload.gguf_date is None and profile.format != "gguf"
     if arch is None or not unsaid or arch.model_type not in _LATENT_AS_HEADS:

@@ -1,7 +1,4 @@
-"""Engines that run one model in one process: transformers, ExLlama, MLX.
-
-Few public measurements state their settings, so the bands are wide.
-"""
+"""Engines that run one model in one process: transformers, ExLlama, MLX."""
 
 from __future__ import annotations
 
@@ -12,15 +9,16 @@ from gpusizer.core.units import GIB
 from gpusizer.memory.engines.abilities import stated
 from gpusizer.memory.engines.base import Engine, Overhead, Placement
 
+# Few public measurements state their settings, so the bands are wide.
 _CONTEXT_BYTES = (0.35 * GIB, 0.60 * GIB, 0.90 * GIB)
 _METAL_BYTES = (0.05 * GIB, 0.20 * GIB, 0.50 * GIB)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LocalEngine(Engine):
-    """Prefill in chunks of `chunk` tokens (0: the whole prompt at once), 16-bit activations.
+    """Engine that prefills `chunk` tokens at once (0: the whole prompt) in 16 bits.
 
-    `allocator_slack` is the share by which the caching allocator may exceed what is in use.
+    `allocator_slack` is the share of used memory that the caching allocator may hold on top.
     """
 
     chunk: int
@@ -28,7 +26,7 @@ class LocalEngine(Engine):
     allocator_slack: float = 0.5
 
     def activations(self, placement: Placement) -> Amount:
-        """Hidden states and one MLP of the tokens processed at once, plus their last logits."""
+        """Return bytes of hidden states and one MLP of a chunk, plus the last logits."""
         arch, workload = placement.arch, placement.workload
         if arch is None:
             return fitted(0.1 * GIB, 0.5 * GIB, 2 * GIB)

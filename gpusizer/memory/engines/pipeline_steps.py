@@ -2,7 +2,7 @@
 
 The peak of a step is counted in units, tensors as large as its widest one. The
 units of a class are rows of `data/pipeline_modules.csv`: the tensors alive at once in diffusers,
-and what published peaks add for the workspace of convolutions.
+and the workspace of convolutions that published peaks add.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from gpusizer.model.pipeline_shape import (
     module_rules,
 )
 
-Bytes = tuple[float, float, float]
-"""Low, likely and high."""
+Bytes = tuple[float, float, float]  # low, likely and high
 
+# Working memory of a decoder or denoiser of an unknown class, or of an unknown pipeline.
 UNKNOWN: Bytes = (1.0 * GIB, 3.0 * GIB, 8.0 * GIB)
-"""Working memory of a decoder or denoiser of an unknown class, or of an unknown pipeline."""
 
 _DENOISER_BAND = (0.85, 1.0, 2.4)  # published for FLUX with model offload, 2025
 _DECODER_BAND = (0.6, 1.0, 1.9)  # tensors without workspace; published for FLUX, 2025
@@ -39,22 +38,17 @@ _FLOAT32 = 4  # bytes
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """The pictures or videos of one run.
+    """Size of the pictures or videos of one run."""
 
-    Attributes:
-        width, height: pixels.
-        frames: of each video, 1 for pictures.
-        images: pictures or videos in one batch.
-    """
-
+    # width, height: pixels.
     width: int
     height: int
-    frames: int
-    images: int
+    frames: int  # frames of each video, 1 for pictures
+    images: int  # pictures or videos in one batch
 
 
 def canvas_of(shape: PipelineShape, workload: Workload) -> Canvas:
-    """The canvas of a request; the pipeline's default size where it names none."""
+    """Return the canvas of a request; the pipeline's default size where unset."""
     return Canvas(
         workload.width or shape.width,
         workload.height or shape.height,
@@ -65,23 +59,18 @@ def canvas_of(shape: PipelineShape, workload: Workload) -> Canvas:
 
 @dataclass(frozen=True, slots=True)
 class PipelineStep:
-    """One step of a pipeline.
+    """One step of a pipeline."""
 
-    Attributes:
-        together: sets of components that have to be on the GPU at the same time.
-        need: its working memory.
-        upcast: a component whose weights are made 32 bits wide for it.
-    """
-
+    # Sets of components that have to be on the GPU at the same time.
     together: tuple[frozenset[str], ...]
-    need: Bytes
-    upcast: str | None = None
+    need: Bytes  # its working memory
+    upcast: str | None = None  # a component whose weights are made 32 bits wide for it
 
 
 def pipeline_steps(
     shape: PipelineShape, workload: Workload, widths: Mapping[str, int], bfloat16: Container[str]
 ) -> list[PipelineStep]:
-    """The pipeline's steps, in order.
+    """Return the pipeline's steps, in order.
 
     `widths` are bytes of one number by component; `bfloat16` names components stored as that.
     """
@@ -100,16 +89,13 @@ def pipeline_steps(
 
 
 def _encoding(shape: PipelineShape, widths: Mapping[str, int]) -> PipelineStep:
-    """The step of all encoders, which run one after another for one prompt, whatever the batch.
-
-    Under guidance the empty prompt is encoded afterwards: the last encoder is still on the GPU
-    while the others run again, so that each of them shares the GPU with it (`encode_prompt` of
-    SDXL and SD3).
-    """
     need = max(
         (_text_bytes(encoder, widths.get(encoder.component, 2)) for encoder in shape.encoders),
         default=0.0,
     )
+    # All encoders run one after another for one prompt, whatever the batch. Under guidance the
+    # empty prompt is encoded afterwards: the last encoder is still on the GPU while the others run
+    # again, so each of them shares the GPU with it (`encode_prompt` of SDXL and SD3).
     names = sorted(encoder.component for encoder in shape.encoders)
     last = set(names[-1:]) if shape.guidance_batches > 1 else set()
     together = tuple(frozenset({name, *last}) for name in names)
@@ -122,7 +108,7 @@ def _banded(need: float, band: Bytes) -> Bytes:
 
 
 def _text_bytes(encoder: TextEncoder, width: int) -> float:
-    """Hidden states, one MLP, and the scores and position bias of one layer."""
+    """Return bytes of hidden states, one MLP, and one layer's scores and position bias."""
     forward = encoder.tokens * (8 * encoder.hidden + 3 * encoder.intermediate) * width
     return forward + 2 * encoder.heads * encoder.tokens**2 * width
 
@@ -141,7 +127,7 @@ def _denoising(denoiser: Denoiser, shape: PipelineShape, canvas: Canvas, width: 
 
 
 def latents_of(shape: PipelineShape, canvas: Canvas) -> tuple[int, int, int]:
-    """Rows, columns and frames of what is denoised."""
+    """Return rows, columns and frames of the latents that are denoised."""
     decoder = shape.decoder
     scale, temporal = (decoder.scale, decoder.temporal_scale) if decoder else (8, 1)
     frames = (canvas.frames - 1) // temporal + 1
@@ -149,22 +135,20 @@ def latents_of(shape: PipelineShape, canvas: Canvas) -> tuple[int, int, int]:
 
 
 def tokens_of_picture(denoiser: Denoiser, shape: PipelineShape, canvas: Canvas) -> int:
-    """Tokens of one picture or video in a transformer, without those of the prompt."""
+    """Return the tokens of one picture or video in a transformer, without the prompt's."""
     rows, columns, frames = latents_of(shape, canvas)
     patches = -(-rows // denoiser.patch) * -(-columns // denoiser.patch)
     return patches * -(-frames // denoiser.patch_frames)
 
 
 def _units(denoiser: Denoiser) -> float:
-    """Tokens' hidden states alive at once: attention's, or the MLP's where that is wider."""
     rules = module_rules().get(denoiser.kind)
     attention = rules.units if rules else _UNITS_UNKNOWN
     return max(attention, _MLP_UNITS + 2 * denoiser.mlp_ratio)
 
 
 def _unet_elements(unet: Denoiser, rows: int, columns: int) -> int:
-    """Elements that every level keeps for the skip connections, and those of the gated MLP of the
-    finest attention."""
+    """Return elements of skip connections on every level and of the finest attention's MLP."""
     elements = unet.channels[0] * rows * columns
     for level, width in enumerate(unet.channels):
         elements += unet.layers_per_block * width * (rows >> level) * (columns >> level)
@@ -177,17 +161,14 @@ def _unet_elements(unet: Denoiser, rows: int, columns: int) -> int:
 
 
 def _decoding(decoder: Decoder, canvas: Canvas, width: int, upcast: bool) -> PipelineStep:
-    """The step that decodes: units of the widest tensor at full resolution, for the frames decoded
-    at once.
-
-    The decoded video exists twice, before and after new frames are appended to it.
-    """
     rules = module_rules().get(decoder.kind)
     together = (frozenset({decoder.component}),)
     if rules is None:
         return PipelineStep(together, UNKNOWN)
     upcast = upcast and width < _FLOAT32
     width = _FLOAT32 if upcast else width
+    # Units of the widest tensor at full resolution, for the frames decoded at once. The decoded
+    # video exists twice, before and after new frames are appended to it.
     frames = min(canvas.frames, rules.frames or canvas.frames)
     pixels = canvas.width * canvas.height * canvas.images
     unit = decoder.channels * pixels / decoder.spatial_patch**2 * frames

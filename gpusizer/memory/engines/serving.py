@@ -1,8 +1,7 @@
 """Serving engines that budget a share of the card: SGLang, TensorRT-LLM, TGI.
 
-What each counts against its share is taken from its source or documentation. Activations follow
-vLLM's formula, because no published log states them separately. See data/SOURCES.md, "Serving
-engines".
+Their shares follow their source or documentation. Activations follow vLLM's formula, because no
+published log states them separately. See data/SOURCES.md, "Serving engines".
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _TOGETHER = {
     UNIFIED: (0.25 * GIB, 0.5 * GIB, 1.6 * GIB),
     _BIG_CARD_BYTES: (0.5 * GIB, 1.6 * GIB, 2.3 * GIB),
 }
-# Of a GB10's memory its system used 7.4, 8.5 and 9.6 GiB at start (logs of vLLM 0.27, of vLLM's
+# A GB10's system used 7.4, 8.5 and 9.6 GiB of its memory at start (logs of vLLM 0.27, of vLLM's
 # issue 44740 and of SGLang).
 _SYSTEM_BYTES = (6.0 * GIB, 8.5 * GIB, 11.0 * GIB)
 _GRAPH_BYTES = (0.1 * GIB, 0.8 * GIB, 3.0 * GIB)
@@ -49,17 +48,12 @@ _WINDOW_SHARE = 0.8  # SGLang's swa_full_tokens_ratio: tokens of its pool for sl
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ServingEngine(Engine):
-    """An engine that reserves memory by a share and gives what is left to the cache.
-
-    `fuses` engines load weights as vLLM does, whose layers they share or mirror; those with
-    `widens_scales` hold one-byte scales of experts in FP32;
-    `caches_honoured` are the tools whose word about the cache's type they take.
-    """
+    """An engine that reserves memory by a share and gives what is left to the cache."""
 
     default_utilization: float
-    fuses: bool = False
-    widens_scales: bool = False
-    caches_honoured: tuple[str, ...] = ()
+    fuses: bool = False  # it loads weights as vLLM does, whose layers it shares or mirrors
+    widens_scales: bool = False  # it holds one-byte scales of experts in FP32
+    caches_honoured: tuple[str, ...] = ()  # tools whose FP8 cache flag it obeys
     split_by: SplitBy = "tensor"
     kv_cell_multiple: int = 16
     device_classes: tuple[int, ...] = (0, _BIG_CARD_BYTES)
@@ -84,7 +78,7 @@ class ServingEngine(Engine):
         return workload.max_num_batched_tokens or max(_STEP_TOKENS[placement.device_class], whole)
 
     def activations(self, placement: Placement) -> Amount:
-        """max(forward, sampler), in 16 bits and FP32.
+        """Return max(forward, sampler), in 16 bits and FP32.
 
         forward = step tokens x 2 bytes x (3 x MLP width / TP + 3 x hidden);
         sampler = logit copies x 4 bytes x sequences x vocabulary, not divided by TP.
@@ -105,7 +99,7 @@ class ServingEngine(Engine):
         return fitted(likely * 0.5, likely, likely * 1.5 + 0.5 * GIB)
 
     def overhead(self, placement: Placement) -> Overhead:
-        """Bytes of context and communicators, which exist before an engine reads free memory."""
+        """Return bytes of context and communicators, in use before an engine reads free memory."""
         inside = fitted(*_CONTEXT_BYTES)
         if placement.split.tensor > 1:
             inside = inside + fitted(*_TOGETHER[placement.device_class])
@@ -115,13 +109,11 @@ class ServingEngine(Engine):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SglangEngine(ServingEngine):
-    """Cache in pools by kind of layer: one of sliding layers holds a share of the full one's.
+    """Engine with a pool for each kind of layer; sliding layers get a share of the full pool."""
 
-    Its share is of what is free before weights are loaded, and holds weights and cache; activations
-    and graphs lie in the rest (`profile_max_num_token`, srt/model_executor/model_runner.py;
-    ai-dynamo/aisimulate pull request 263).
-    """
-
+    # Its share is of what is free before weights are loaded, and holds weights and cache;
+    # activations and graphs lie in the rest (`profile_max_num_token`,
+    # srt/model_executor/model_runner.py; ai-dynamo/aisimulate pull request 263).
     device_classes: tuple[int, ...] = (0, UNIFIED, _BIG_CARD_BYTES)
 
     def device_class(
@@ -130,20 +122,18 @@ class SglangEngine(ServingEngine):
         return UNIFIED if is_unified(name, stack) else by_memory(memory_bytes)
 
     def overhead(self, placement: Placement) -> Overhead:
-        """As of other engines; where memory is the system's, what that uses is not free either."""
+        """Return the usual overhead, plus the system's use if memory is unified."""
         usual = super().overhead(placement)
         system = fitted(*_SYSTEM_BYTES) if placement.device_class == UNIFIED else fitted(0, 0, 0)
         return Overhead(usual.inside + system, usual.outside)
 
     def sequence_bytes(self, placement: Placement, context: int) -> int:
-        """Tokens x bytes of every full layer, and a fixed share of that for sliding ones.
-
-        The pools are sized by that share whatever a sequence needs of its window. The model's own
-        draft layers have a pool of as many tokens (`draft_runner_cache_size`,
-        srt/model_executor/model_runner.py). Where tokens are guessed, a recurrent state has one
-        more for each that is verified: those and the next (`intermediate_ssm_state_cache`,
-        srt/mem_cache/memory_pool.py).
-        """
+        """Return tokens x bytes of every full layer, and a fixed share of that for sliding ones."""
+        # The pools are sized by that share whatever a sequence needs of its window. The model's own
+        # draft layers have a pool of as many tokens (`draft_runner_cache_size`,
+        # srt/model_executor/model_runner.py). With speculation a recurrent state has one more for
+        # each token that is verified: those and the next (`intermediate_ssm_state_cache`,
+        # srt/mem_cache/memory_pool.py).
         arch, workload = placement.arch, placement.workload
         if arch is None or not arch.generates:
             return 0
@@ -168,14 +158,13 @@ class SglangEngine(ServingEngine):
 
 
 def _with_draft_layer(arch: Architecture) -> Architecture:
-    """The model with one more layer that keeps every token, as its draft layers do."""
     lasting = [run.layer for run in arch.layer_plan if run.layer.lasts]
     draft = tuple(LayerRun(layer) for layer in lasting[-1:])
     return replace(arch, layer_plan=(*arch.layer_plan, *draft))
 
 
 def by_memory(memory_bytes: int) -> int:
-    """The class of a card with memory of its own."""
+    """Return the class of a card with memory of its own."""
     return _BIG_CARD_BYTES if memory_bytes >= _BIG_CARD_BYTES else 0
 
 

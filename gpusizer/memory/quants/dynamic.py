@@ -1,4 +1,4 @@
-"""Mixes of types under names of Unsloth's own (UD-Q4_K_XL), which no rule tells tensor by tensor.
+"""Mixes of types under Unsloth's own names (UD-Q4_K_XL), which follow no rule by tensor.
 
 `data/gguf_dynamic.csv` has their published files as a share of a plain recipe's,
 `data/gguf_dynamic_files.csv` the bytes of single files.
@@ -24,62 +24,56 @@ _FILE, _TENSORS = "file", "tensors"
 
 @dataclass(frozen=True, slots=True)
 class DynamicMix:
-    """One row of the table.
+    """One row of the table."""
 
-    Attributes:
-        slug: such as "ud-q4_k_xl".
-        models: values of `model_type` it holds for; empty for every other model.
-        recipe: slug of the plain recipe that it is a share of, as the publisher makes that.
-        bits: nominal bits per quantized weight.
-        share: median over published files of several models; `low` and `high` are the ends.
-    """
-
-    slug: str
-    models: frozenset[str]
-    recipe: str
-    bits: float
-    share: float
+    slug: str  # such as "ud-q4_k_xl"
+    models: frozenset[str]  # values of `model_type` it holds for; empty for every other model
+    recipe: str  # slug of the plain recipe that it is a share of, as the publisher makes that
+    bits: float  # nominal bits per quantized weight
+    share: float  # median over published files of several models; `low` and `high` are the ends
     low: float
     high: float
 
     @property
     def name(self) -> str:
-        """As the files are called: "GGUF UD-Q4_K_XL"."""
+        """Name in file names, such as "GGUF UD-Q4_K_XL"."""
         return f"GGUF {self.slug.upper()}"
 
 
 @cache
 def all_mixes() -> tuple[DynamicMix, ...]:
-    """Every row of the table."""
+    """Return every row of the table."""
     return read_table(DATA_DIR / "gguf_dynamic.csv", _mix)
 
 
 @cache
 def mixes() -> Mapping[str, DynamicMix]:
-    """The row for every model of each slug."""
+    """Return the row for every model of each slug."""
     return {mix.slug: mix for mix in all_mixes() if not mix.models}
 
 
 def mix_of(slug: str, model_type: str) -> DynamicMix | None:
-    """The row of a slug for a kind of model; None for other quantizations."""
+    """Return the row of a slug for a kind of model; None for other quantizations."""
     own = (mix for mix in all_mixes() if mix.slug == slug and model_type in mix.models)
     return next(own, mixes().get(slug))
 
 
 @cache
 def _published() -> Mapping[tuple[str, str], tuple[int, bool]]:
-    """Bytes of published files by model, in lower case, and slug; and whether the header counts."""
+    """Return bytes of published files by lower-case model and slug, and if a header counts."""
     return dict(read_table(DATA_DIR / "gguf_dynamic_files.csv", _file))
 
 
 def is_own_mix(slug: str) -> bool:
-    """Whether a publisher mixes the types, so that llama-quantize alone does not make it."""
+    """Return whether a publisher mixes the types, so llama-quantize alone cannot make it."""
     return "@" in slug or slug.startswith(PREFIX)
 
 
 def sized_as_published(layout: Gguf, slug: str, profile: ModelProfile, model: ModelShape) -> Gguf:
-    """The layout of a mix with the size of the file that is published of this very model, else
-    with the share of its kind of models; that of another quantization as it is."""
+    """Return the layout of a mix with the size of this model's published file.
+
+    Else it has the share of the mix for its kind of model. Other layouts are returned unchanged.
+    """
     mix, tensors = mix_of(slug, model.model_type), _published_bytes(slug, profile)
     if mix is None or tensors is None:
         return layout if mix is None else replace(layout, share=mix.share)
@@ -90,8 +84,10 @@ def sized_as_published(layout: Gguf, slug: str, profile: ModelProfile, model: Mo
 
 
 def banded(amount: Amount, slug: str, profile: ModelProfile) -> Amount:
-    """Weights of a mix with the ends of what is published of other models; those of another
-    quantization, or of a model whose own file is published, as they are."""
+    """Return a mix's weights with the ends of files published of other models.
+
+    Other amounts, and those of a model whose own file is published, are returned unchanged.
+    """
     arch = profile.architecture
     mix = mix_of(slug, arch.model_type if arch else "")
     if mix is None or _published_bytes(slug, profile) is not None:

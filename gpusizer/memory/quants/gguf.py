@@ -1,6 +1,6 @@
 """GGUF: the block type that llama.cpp gives each tensor under a recipe, and its bytes.
 
-What its converter drops, doubles or widens by kind of model is in data/gguf_conversion.csv;
+data/gguf_conversion.csv has what its converter drops, doubles or widens by kind of model;
 block sizes are those of `gpusizer.core.dtypes`.
 """
 
@@ -41,8 +41,8 @@ _FALLBACK = {
 _LAYERS_70B = 80  # llama.cpp calls an 80-layer model "70B" and widens its shared attn_v
 _EIGHT = 8  # Mixtral-like models have so few attention weights that llama.cpp spares them
 _SIXTEEN_BITS = ("F16", "F32")  # recipes that quantize nothing
+# Suffix of experts that gpt-oss was released with in MXFP4; every recipe keeps them so.
 RELEASED_BLOCKS = "_blocks"
-"""How names of experts end that gpt-oss was released with in MXFP4; every recipe keeps them so."""
 # An embedding inside a layer is that of a draft layer.
 _MATRICES = (Kind.LINEAR, Kind.EXPERT, Kind.EMBEDDING, Kind.OUTPUT)
 # attn_qkv is treated like attn_v; a fused gate and up is split by the converter.
@@ -60,21 +60,16 @@ _KEPT = re.compile(r"altup|laurel|per_layer_model_proj")
 
 @dataclass(frozen=True, slots=True)
 class Gguf:
-    """A GGUF file of one recipe, and beside it the 16-bit file of a projector (mmproj).
-
-    Attributes:
-        rules: what its publisher does otherwise with single tensors.
-        habits: what its publisher does otherwise with whole files.
-        share: of the recipe's bytes, of a mix whose types no rule tells (`dynamic.py`).
-    """
+    """A GGUF file of one recipe, and beside it the 16-bit file of a projector (mmproj)."""
 
     recipe: Recipe
-    rules: tuple[PublisherRule, ...] = ()
-    habits: frozenset[str] = frozenset()
+    rules: tuple[PublisherRule, ...] = ()  # its publisher's deviations for single tensors
+    habits: frozenset[str] = frozenset()  # its publisher's deviations for whole files
+    # Factor on the recipe's bytes, for a mix that follows no rule (`dynamic.py`).
     share: float = 1.0
 
     def group_bytes(self, group: WeightGroup, model: ModelShape) -> int:
-        """Bytes of all tensors of `group`, in memory as in the file."""
+        """Return bytes of all tensors of `group`, in memory as in the file."""
         amount = self._by_rule(group, model)
         return amount if group.part not in QUANTIZED_PARTS else round(amount * self.share)
 
@@ -97,15 +92,12 @@ class Gguf:
         return self._matrix_bytes(group, model)
 
     def _table_bytes(self, group: WeightGroup, model: ModelShape) -> int:
-        """Bytes of the embedding or the head; a tied matrix written once follows the rules of the
-        head.
-
-        So does the table of one row a layer beside a tied embedding: llama-quant.cpp puts both in
-        one category since PR 19770.
-        """
+        """Return bytes of the embedding or the head; a tied matrix follows the head's rules."""
         narrow = self.recipe.embedding or self.recipe.base
         if group.kind is Kind.OUTPUT:
             return group.count * tensor_bytes(group, self._output(group, model))
+        # The table of one row a layer beside a tied embedding follows them too: llama-quant.cpp
+        # puts both in one category since PR 19770.
         per_layer = is_layer_table(group.pattern)
         if not model.tied_embeddings or (per_layer and model.narrow_layer_table):
             return group.count * tensor_bytes(group, narrow)
@@ -116,24 +108,18 @@ class Gguf:
         return embedding if model.stores_head else amount + embedding
 
     def _writes_both(self, model: ModelShape) -> bool:
-        """Whether a tied matrix is in the file twice, as embedding and as head.
-
-        llama.cpp's converter writes every tensor that a checkpoint stores, a tied head too, where
-        the class of the model does not skip it (conversion/base.py has no such rule).
-        """
+        # llama.cpp's converter writes every tensor that a checkpoint stores, a tied head too,
+        # unless the class of the model skips it (conversion/base.py has no such rule).
         if model.doubles_head:
             return True
         return model.stores_head and not (model.drops_head or NO_TIED_HEAD in self.habits)
 
     def _output(self, group: WeightGroup, model: ModelShape) -> str:
-        """The ggml type of the output head.
-
-        It is Q8_0 where rows do not fill the recipe's blocks, in Falcon, and after training for
-        Q4_0.
-        """
         recipe = self.recipe
         if recipe.base in _SIXTEEN_BITS:
             return recipe.base
+        # The head is Q8_0 if rows do not fill the recipe's blocks, in Falcon, and after training
+        # for Q4_0.
         odd = group.shape[-1] % GGML_BLOCKS[recipe.base][0]
         trained = model.trained_for_q4_0 and recipe.base == "Q4_0"
         return "Q8_0" if odd or trained or model.wide_head else recipe.output
@@ -165,10 +151,8 @@ class Gguf:
         return sum(per_layer * count * tensor_bytes(group, kind) for kind, count in counts.items())
 
     def _latent_bytes(self, group: WeightGroup, model: ModelShape) -> int:
-        """attn_k_b, transposed to rows of one head's key width, and attn_v_b.
-
-        Both have three sides, by which llama-quant.cpp knows experts in MXFP4_MOE.
-        """
+        # attn_k_b, transposed to rows of one head's key width, and attn_v_b. Both have three sides,
+        # which mark experts in MXFP4_MOE for llama-quant.cpp.
         rows, row = sides(group)
         keys = model.latent_key_dim * model.attention_heads
         flat = keys * row // model.latent_key_dim, model.latent_key_dim
@@ -180,7 +164,6 @@ class Gguf:
 def _types_in(
     recipe: Recipe, slot: Slot, model: ModelShape, rank: int, layers: Indices
 ) -> Mapping[str, int]:
-    """In how many of the layers a matrix has each ggml type."""
     return Counter(_type(recipe, slot, Place(layer, model, rank)) for layer in layers)
 
 
@@ -202,19 +185,20 @@ def _type(recipe: Recipe, slot: Slot, place: Place) -> str:
 
 
 def _tower_bytes(group: WeightGroup) -> int:
-    """Bytes of a projector's tensors, F16 but for vectors: conversion/base.py prepare_tensors."""
+    """Return bytes of a projector's tensors, F16 but for vectors."""
+    # conversion/base.py, prepare_tensors
     return group.parameters * 4 if len(group.shape) == 1 else kept_bytes(group)
 
 
 def _without_gate(group: WeightGroup, model: ModelShape) -> tuple[WeightGroup, WeightGroup]:
-    """attn_qkv and attn_gate of a matrix that holds both."""
+    # attn_qkv and attn_gate of a matrix that holds both
     rows, row = sides(group)
     gate = replace(group, pattern="z", slot=Slot.OTHER, shape=(model.gate_rows, row))
     return replace(group, pattern="qkv", shape=(rows - model.gate_rows, row)), gate
 
 
 def header_bytes(architecture: Architecture | None) -> int:
-    """Bytes of a file that are no tensors, nearly all of them the vocabulary's."""
+    """Return bytes of a file outside tensors, nearly all of them the vocabulary's."""
     if architecture is None or not architecture.vocab_size:
         return 0
     tokens = architecture.vocab_size
@@ -227,12 +211,12 @@ def header_bytes(architecture: Architecture | None) -> int:
 
 
 def tensor_bytes(group: WeightGroup, ggml_type: str) -> int:
-    """Bytes of one tensor in a ggml type, after the fallbacks for odd row lengths."""
+    """Return bytes of one tensor in a ggml type, after fallbacks for odd row lengths."""
     return block_bytes(*sides(group), ggml_type)
 
 
 def block_bytes(rows: int, row: int, ggml_type: str) -> int:
-    """Bytes of `rows` rows of `row` values in a ggml type or what replaces it."""
+    """Return bytes of `rows` rows of `row` values in a ggml type or its fallback."""
     if row % GGML_BLOCKS[ggml_type][0]:
         ggml_type = _FALLBACK.get(ggml_type, "F16")
         if row % GGML_BLOCKS[ggml_type][0]:

@@ -1,4 +1,4 @@
-"""How each quantization stores a tensor: one class per layout behind one interface.
+"""Layouts: how each quantization stores a tensor, one class each behind one interface.
 
 A layout answers one question, `group_bytes`: how many bytes all tensors of a group take,
 scales, zero points and block padding included. Tensors a quantizer leaves alone (norms,
@@ -24,48 +24,34 @@ _BNB_STATE_BYTES = 172  # JSON blob that bitsandbytes stores beside each 4-bit m
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """Facts of a model that the type of a tensor may depend on, beside the tensor itself.
+    """Facts of a model that the type of a tensor may depend on, beside the tensor itself."""
 
-    Attributes:
-        layers: layers of the text decoder.
-        heads_per_kv_head: query heads that share a key/value head.
-        experts: routed experts per layer, 0 for a dense model.
-        tied_embeddings: the embedding is also the output head.
-        attention_heads, latent_key_dim: heads, and key width of one without its rotary part,
-            where attention compresses keys and values to a latent; 0 elsewhere.
-        keeps_drafts: GGUF files of this kind of model hold its multi-token-prediction layers.
-        doubles_head: they hold a tied matrix twice, as embedding and as head.
-        stores_head: the checkpoint does so as well.
-        drops_head: llama.cpp's converter leaves out a tied head that the checkpoint stores.
-        wide_head: their output head is Q8_0 whatever the recipe.
-        narrow_layer_table: their table of one row a layer has the recipe's base type.
-        trained_for_q4_0: trained to be quantized so; its embedding is published as Q8_0.
-        early_qkv: their files are older than llama.cpp's treating attn_qkv as attn_v.
-        gate_rows: rows of in_proj_qkvz that the converter writes as a matrix of their own.
-        down_layers: layers with an ffn_down, with an ffn_down_exps and with an ffn_down_shexp, the
-            order in which llama.cpp counts them within a layer; sorted.
-        importance_matrix: the file is said to be quantized with one, or without; None where
-            nothing is said of it.
-        model_type: of the configuration, or what it would be of a GGUF file; "" for none.
-    """
-
-    layers: int
-    heads_per_kv_head: int
-    experts: int
-    tied_embeddings: bool
+    layers: int  # layers of the text decoder
+    heads_per_kv_head: int  # query heads that share a key/value head
+    experts: int  # routed experts per layer, 0 for a dense model
+    tied_embeddings: bool  # the embedding is also the output head
+    # attention_heads, latent_key_dim: heads, and key width of one without its rotary part, if
+    # attention compresses keys and values to a latent; else 0.
     attention_heads: int = 0
     latent_key_dim: int = 0
+    # GGUF files of this kind of model hold its multi-token-prediction layers.
     keeps_drafts: bool = False
-    doubles_head: bool = False
-    stores_head: bool = False
+    doubles_head: bool = False  # GGUF files hold a tied matrix twice, as embedding and as head
+    stores_head: bool = False  # the checkpoint holds a tied matrix twice
+    # llama.cpp's converter leaves out a tied head that the checkpoint stores.
     drops_head: bool = False
-    wide_head: bool = False
-    narrow_layer_table: bool = False
+    wide_head: bool = False  # the output head of GGUF files is Q8_0 under every recipe
+    narrow_layer_table: bool = False  # their table of one row a layer has the recipe's base type
+    # Trained to be quantized so; its embedding is published as Q8_0.
     trained_for_q4_0: bool = False
-    early_qkv: bool = False
-    gate_rows: int = 0
+    early_qkv: bool = False  # files are older than the llama.cpp that treats attn_qkv as attn_v
+    gate_rows: int = 0  # rows of in_proj_qkvz that the converter writes as a matrix of their own
+    # Layers with an ffn_down, with an ffn_down_exps and with an ffn_down_shexp, the order in which
+    # llama.cpp counts them within a layer; sorted.
     down_layers: tuple[tuple[int, ...], ...] = field(default=(), hash=False)
+    # Whether the file is quantized with one; None if unknown.
     importance_matrix: bool | None = None
+    # Name in the configuration, or its equivalent for a GGUF file; "" for none.
     model_type: str = ""
 
 
@@ -73,12 +59,12 @@ class Layout(Protocol):
     """One way to store weights."""
 
     def group_bytes(self, group: WeightGroup, model: ModelShape) -> int:
-        """Bytes of all tensors of `group` in this layout."""
+        """Return bytes of all tensors of `group` in this layout."""
         ...
 
 
 def is_block_linear(group: WeightGroup) -> bool:
-    """A linear or expert inside the language model's layers: what every quantizer quantizes."""
+    """Return whether it is a linear or expert of a layer, which every quantizer quantizes."""
     return (
         group.kind in (Kind.LINEAR, Kind.EXPERT)
         and group.part in QUANTIZED_PARTS
@@ -87,29 +73,29 @@ def is_block_linear(group: WeightGroup) -> bool:
 
 
 def runs_for_every_token(group: WeightGroup) -> bool:
-    """A matrix of an expert that runs for every token."""
+    """Return whether it is a matrix of an expert that runs for every token."""
     return group.kind is Kind.LINEAR and is_shared_expert(group.pattern)
 
 
 def feed_forward_rank(group: WeightGroup) -> int:
-    """0 for a plain feed-forward matrix, 1 for routed experts' and 2 for shared ones'."""
+    """Return 0 for a plain feed-forward matrix, 1 for routed experts' and 2 for shared ones'."""
     return 1 if group.kind is Kind.EXPERT else 2 * runs_for_every_token(group)
 
 
 def sides(group: WeightGroup) -> tuple[int, int]:
-    """(rows, row length) of one tensor; fused experts count their matrices as more rows."""
+    """Return (rows, row length) of one tensor; fused experts count as more rows."""
     row = group.shape[-1] if group.shape else 1
     return (group.elements // row if row else 0), row
 
 
 def kept_bytes(group: WeightGroup) -> int:
-    """Bytes of a group that stays 16-bit. Buffers and second copies are not loaded."""
+    """Return bytes of a group that stays 16-bit. Buffers and second copies are not loaded."""
     return group.parameters * _KEPT_BYTES
 
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """Every parameter in one width."""
+    """Layout with every parameter in one width."""
 
     bits: int
 
@@ -119,7 +105,7 @@ class Plain:
 
 @dataclass(frozen=True, slots=True)
 class BlockLinears:
-    """Linears of the layers quantized matrix by matrix, everything else 16-bit.
+    """Layout with the layers' linears quantized matrix by matrix, all else 16-bit.
 
     `matrix_bytes(rows, columns)` gives the bytes of one [out, in] matrix; fused experts are
     one such matrix per expert.
@@ -146,12 +132,12 @@ def _matrices(group: WeightGroup) -> tuple[int, int, int]:
 
 
 def per_channel(bits: int, scale_bytes: int) -> BlockLinears:
-    """Integers or FP8 with one scale per output row."""
+    """Build integers or FP8 with one scale per output row."""
     return BlockLinears(lambda rows, columns: rows * columns * bits // 8 + rows * scale_bytes)
 
 
 def gptq(bits: int, group_size: int) -> BlockLinears:
-    """AutoGPTQ: packed qweight and qzeros, FP16 scales, and an int32 g_idx per input."""
+    """Build AutoGPTQ: packed qweight and qzeros, FP16 scales, and an int32 g_idx per input."""
 
     def matrix_bytes(rows: int, columns: int) -> int:
         groups = _ceil(columns, group_size)
@@ -162,7 +148,7 @@ def gptq(bits: int, group_size: int) -> BlockLinears:
 
 
 def awq(bits: int, group_size: int) -> BlockLinears:
-    """AutoAWQ GEMM: packed along the outputs, no g_idx."""
+    """Build AutoAWQ GEMM: packed along the outputs, no g_idx."""
 
     def matrix_bytes(rows: int, columns: int) -> int:
         groups = _ceil(columns, group_size)
@@ -173,12 +159,13 @@ def awq(bits: int, group_size: int) -> BlockLinears:
 
 
 def bnb_nf4(group_size: int, *, double_quant: bool) -> BlockLinears:
-    """bitsandbytes 4-bit: absmax per 64 weights, itself 8-bit with FP32 per 256 when doubled."""
+    """Build bitsandbytes 4-bit: absmax per 64 weights."""
 
     def matrix_bytes(rows: int, columns: int) -> int:
         weights = rows * columns
         blocks = _ceil(weights, group_size)
         constants = 16 * 4 + _BNB_STATE_BYTES
+        # When doubled, absmax is itself 8-bit with FP32 per 256.
         absmax = blocks + _ceil(blocks, 256) * 4 + 256 * 4 if double_quant else blocks * 4
         return _ceil(weights, 2) + absmax + constants
 
@@ -186,7 +173,7 @@ def bnb_nf4(group_size: int, *, double_quant: bool) -> BlockLinears:
 
 
 def mxfp4(group_size: int) -> BlockLinears:
-    """4-bit floats with one 8-bit exponent per 32; in a MoE model only the experts (gpt-oss)."""
+    """Build 4-bit floats with one 8-bit exponent per 32; of a MoE only the experts (gpt-oss)."""
     return BlockLinears(
         lambda rows, columns: rows * (_ceil(columns, 2) + _ceil(columns, group_size)),
         experts_only=True,
@@ -194,7 +181,7 @@ def mxfp4(group_size: int) -> BlockLinears:
 
 
 def nvfp4(group_size: int) -> BlockLinears:
-    """4-bit floats, an FP8 scale per 16 weights, and two FP32 scalars per matrix."""
+    """Build 4-bit floats, an FP8 scale per 16 weights, and two FP32 scalars per matrix."""
     return BlockLinears(
         lambda rows, columns: rows * (_ceil(columns, 2) + _ceil(columns, group_size)) + 8
     )
@@ -236,5 +223,5 @@ def _ceil(value: int, divisor: int) -> int:
 
 
 def _words(values: int, bits: int) -> int:
-    """32-bit words that hold `values` packed values."""
+    # 32-bit words for packed values
     return _ceil(values * bits, 32)

@@ -1,4 +1,4 @@
-"""The quantization a checkpoint already has, as a row of the table where there is one."""
+"""The quantization of a stored checkpoint, as a row of the table if it has one."""
 
 from __future__ import annotations
 
@@ -29,11 +29,9 @@ _FAMILIES = {
 
 
 def native_quant(profile: ModelProfile) -> Quant:
-    """The quantization of the stored checkpoint; a new row for a scheme that the table lacks.
-
-    Only its slug, engines and place in the order matter: a native checkpoint's bytes are
-    read from its files, not computed from the layout.
-    """
+    """Return the quantization of the stored checkpoint; a new row for an unlisted scheme."""
+    # Only its slug, engines and place in the order matter: a native checkpoint's bytes are read
+    # from its files, not computed from the layout.
     slugs = {quant.slug for quant in all_quants()}
     slug = _known_slug(profile)
     if slug in slugs:
@@ -49,16 +47,17 @@ def native_quant(profile: ModelProfile) -> Quant:
 
 
 def native_under(engine: str | None, profile: ModelProfile) -> Quant:
-    """The quantization that an engine's users call the native one: of gpt-oss in GGUF the files
-    that its converter's authors publish, experts as stored and the rest in Q8_0."""
+    """Return the quantization that an engine's users call the native one."""
     native = native_quant(profile)
     is_gguf = engine is not None and ENGINES[engine].abilities.reads == "gguf"
+    # For gpt-oss in GGUF, the files that the converter's authors publish: experts as stored and the
+    # rest in Q8_0.
     repacked = find_quant(_REPACKED)
     return repacked if is_gguf and native.slug == "mxfp4" and engine in native.engines else native
 
 
 def _unlisted(slug: str, name: str, bits: float, engines: tuple[str, ...]) -> Quant:
-    """A quantization outside the table, at the place of the row nearest in width."""
+    # At the place of the row nearest in width.
     nearest = min(all_quants(), key=lambda quant: (abs(quant.bits - bits), quant.order))
     return replace(
         nearest, slug=slug, name=name, bits=bits, engines=engines, needs="", recommended=True

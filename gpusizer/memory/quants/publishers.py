@@ -21,13 +21,12 @@ from gpusizer.model.tensor_roles import Kind, Slot, is_layer_table, is_recurrent
 from gpusizer.model.weights import WeightGroup
 
 COLUMNS = ("publisher", "models", "recipes", "tensor", "type", "source")
-BASE = "base"
-"""Type of a row: that of the recipe's matrices."""
+BASE = "base"  # type of a row: that of the recipe's matrices
+# Tensor of a row about whole files, of every model and recipe; its type is one of HABITS.
 FILE = "file"
-"""Tensor of a row about whole files, of every model and recipe; its type is one of HABITS."""
 IMPORTANCE_MATRIX, NO_TIED_HEAD = "importance_matrix", "no_tied_head"
+# Quantizes with an importance matrix; converts copies of checkpoints that lack a tied head.
 HABITS = (IMPORTANCE_MATRIX, NO_TIED_HEAD)
-"""Quantizes with an importance matrix; converts copies of checkpoints that lack a tied head."""
 
 _NOT_QUANTIZED = ("F16", "F32")
 _PUBLISHER = re.compile(r"[a-z0-9][a-z0-9_.-]{0,95}")  # requests are compared in lower case
@@ -48,26 +47,20 @@ _TENSORS: dict[str, Callable[[WeightGroup, ModelShape], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class PublisherRule:
-    """One row of the table: a ggml type, or BASE, for some tensors of some models.
-
-    Attributes:
-        models: values of `model_type` it holds for; empty for every model.
-        recipes: slugs of recipes it holds for; empty for every recipe.
-        tensor: FILE or a key of `_TENSORS`.
-    """
+    """One row of the table: a ggml type, or BASE, for some tensors of some models."""
 
     publisher: str
-    models: frozenset[str]
-    recipes: frozenset[str]
-    tensor: str
+    models: frozenset[str]  # values of `model_type` it holds for; empty for every model
+    recipes: frozenset[str]  # slugs of recipes it holds for; empty for every recipe
+    tensor: str  # FILE or a key of `_TENSORS`
     type: str
 
     def holds_for(self, publisher: str, slug: str) -> bool:
-        """Whether this publisher makes files of this recipe so."""
+        """Return whether this publisher makes files of this recipe so."""
         return self.publisher == publisher and (not self.recipes or slug in self.recipes)
 
     def type_of(self, group: WeightGroup, model: ModelShape, base: str) -> str:
-        """The ggml type of the tensors of a group, "" where the rule is about other tensors."""
+        """Return the ggml type of a group's tensors, "" if the rule is about other tensors."""
         if self.models and model.model_type not in self.models:
             return ""
         if not _TENSORS[self.tensor](group, model):
@@ -76,7 +69,7 @@ class PublisherRule:
 
 
 def read_rules(path: Path) -> tuple[PublisherRule, ...]:
-    """Every row of the table in file order. Raises MalformedTable."""
+    """Return every row of the table in file order. Raise MalformedTable."""
     return read_table(path, _rule, COLUMNS)
 
 
@@ -99,29 +92,27 @@ def _rule(row: TableRow) -> PublisherRule:
 
 @cache
 def all_rules() -> tuple[PublisherRule, ...]:
-    """Every row of the table."""
+    """Return every row of the table."""
     return read_rules(DATA_DIR / "gguf_publishers.csv")
 
 
 def publishers() -> frozenset[str]:
-    """Owners with types of their own."""
+    """Return owners with types of their own."""
     return frozenset(rule.publisher for rule in all_rules())
 
 
 def choices_of(publisher: str, slug: str, recipe: Recipe) -> tuple[PublisherRule, ...]:
-    """Rules of a publisher for single tensors of files of a recipe.
-
-    Rules for named recipes come before those for every recipe: the first that applies decides.
-    """
+    """Return a publisher's rules for single tensors of files of a recipe."""
     if recipe.base in _NOT_QUANTIZED:
         return ()
     rules = (rule for rule in all_rules() if rule.holds_for(publisher, slug))
     singles = (rule for rule in rules if rule.tensor != FILE)
+    # Rules for named recipes come before those for every recipe: the first that applies decides.
     return tuple(sorted(singles, key=lambda rule: not rule.recipes))
 
 
 def habits_of(publisher: str) -> frozenset[str]:
-    """What a publisher does otherwise with whole files."""
+    """Return the publisher's deviations for whole files."""
     return frozenset(
         rule.type for rule in all_rules() if rule.publisher == publisher and rule.tensor == FILE
     )

@@ -1,8 +1,8 @@
 """GGUF recipes: the base type of each and its exceptions by tensor, layer and model.
 
-`recipes.toml` has them, re-stated from llama.cpp's src/llama-quant.cpp. Where a choice depends on
-an importance matrix and nothing is said of one, the recipe is that of the usual published file:
-with one for every IQ type, without for the older Q types.
+`recipes.toml` has them, re-stated from llama.cpp's src/llama-quant.cpp. If a choice depends on
+an importance matrix and the request does not mention one, the recipe is that of the usual
+published file: with one for every IQ type, without for the older Q types.
 """
 
 from __future__ import annotations
@@ -20,18 +20,14 @@ from gpusizer.model.tensor_roles import Slot
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a tensor: its layer, its model, and the kind of expert it belongs to.
-
-    Attributes:
-        rank: 1 for routed experts, 2 for shared ones, 0 for anything else.
-    """
+    """Place of a tensor: its layer, its model, and the kind of expert it belongs to."""
 
     layer: int
     model: ModelShape
-    rank: int = 0
+    rank: int = 0  # 1 for routed experts, 2 for shared ones, 0 for anything else
 
     def downs_before(self) -> int:
-        """Matrices named ffn_down before this one of that name."""
+        """Return the number of matrices named ffn_down before this one."""
         ranks = self.model.down_layers or (range(self.model.layers),)
         return sum(
             bisect_right(layers, self.layer)
@@ -42,8 +38,7 @@ class Place:
 
 
 Condition = Callable[[Place], bool]
-Choices = tuple[tuple[Condition, str], ...]
-"""The first condition that holds decides."""
+Choices = tuple[tuple[Condition, str], ...]  # the first condition that holds decides
 
 
 def always(place: Place) -> bool:
@@ -51,81 +46,75 @@ def always(place: Place) -> bool:
 
 
 def more_bits(place: Place) -> bool:
-    """First and last eighth of the layers, and every third between (use_more_bits)."""
+    """Return whether it is in the first or last eighth, or every third between (use_more_bits)."""
     i, n = place.layer, place.model.layers
     return i < n // 8 or i >= 7 * n // 8 or (i - n // 8) % 3 == 2
 
 
 def more_of_eight(place: Place) -> bool:
-    """As `more_bits`, in a mixture of eight experts."""
+    """Return `more_bits` for a mixture of eight experts, else False."""
     return place.model.experts == 8 and more_bits(place)
 
 
 def middle(place: Place) -> bool:
-    """All but the first and last eighth of the layers."""
+    """Return whether it is in neither the first nor the last eighth of the layers."""
     n = place.model.layers
     return n // 8 <= place.layer < 7 * n // 8
 
 
 def shared_kv(place: Place) -> bool:
-    """At least four query heads use each value head, so its extra bits cost little."""
+    """Return whether at least four query heads use each value head, so its bits cost little."""
     return place.model.heads_per_kv_head >= 4
 
 
 def shared_or_moe(place: Place) -> bool:
-    """As `shared_kv`, or attention is a small part of a mixture of at least four experts."""
+    """Return `shared_kv`, or whether it is a mixture of at least four experts."""
+    # Attention is a small part of such a mixture.
     return shared_kv(place) or place.model.experts >= 4
 
 
 def with_matrix(condition: Condition) -> Condition:
-    """The condition, where the file is said to be made with an importance matrix."""
+    """Build the condition for files that are made with an importance matrix."""
     return lambda place: place.model.importance_matrix is True and condition(place)
 
 
 def without_matrix(condition: Condition) -> Condition:
-    """The condition, where the file is said to be made without one."""
+    """Build the condition for files that are made without an importance matrix."""
     return lambda place: place.model.importance_matrix is False and condition(place)
 
 
 def first(divisor: int) -> Condition:
-    """The first n/divisor layers."""
+    """Build the condition for the first n/divisor layers."""
     return lambda place: place.layer < place.model.layers // divisor
 
 
 def first_downs(divisor: int) -> Condition:
-    """The first n/divisor matrices named ffn_down, where llama.cpp counts them and not layers."""
+    """Build the condition for the first n/divisor matrices named ffn_down."""
+    # llama.cpp counts these matrices, not layers.
     return lambda place: place.downs_before() < place.model.layers // divisor
 
 
 def first_layers(count: int) -> Condition:
-    """The first `count` layers."""
+    """Build the condition for the first `count` layers."""
     return lambda place: place.layer < count
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A base type and the exceptions to it.
+    """A base type and the exceptions to it."""
 
-    Attributes:
-        base: ggml type of matrices without an exception.
-        output: of the output head, and of a tied embedding.
-        embedding: of an untied input embedding, where it differs from `base`.
-        experts: of routed experts, where it differs from all other matrices'.
-        exceptions: by slot; V stands for attn_qkv and the up-projection of a latent as well.
-        early_qkv: of attn_qkv before llama.cpp's pull request 19770, where it differs from `base`.
-        eight_k: attn_k and attn_v of a model of eight experts.
-        eight_o: attn_output of such a model, "" where it is not spared.
-        falcon: exceptions of Falcon by slot, instead of those of other models.
-    """
-
-    base: str
-    output: str = "Q6_K"
-    embedding: str = ""
-    experts: str = ""
+    base: str  # ggml type of matrices without an exception
+    output: str = "Q6_K"  # type of the output head, and of a tied embedding
+    embedding: str = ""  # type of an untied input embedding, if it differs from `base`
+    experts: str = ""  # type of routed experts, if it differs from all other matrices'
+    # Types by slot; V also means attn_qkv and the up-projection of a latent.
     exceptions: dict[Slot, Choices] = field(default_factory=dict, hash=False)
+    # Type of attn_qkv before llama.cpp's pull request 19770, if it differs from `base`.
     early_qkv: str = ""
+    # Types of attn_k and attn_v of a model of eight experts.
     eight_k: tuple[str, str] = ("Q8_0", "Q8_0")
-    eight_o: str = ""
+    eight_o: str = ""  # type of attn_output of such a model, "" if it is not spared
+    # Exceptions of Falcon by slot, instead of those of other models.
     falcon: dict[Slot, Choices] = field(default_factory=dict, hash=False)
 
 
@@ -143,7 +132,7 @@ _OF_CONDITION = {"with_matrix": with_matrix, "without_matrix": without_matrix}
 
 @cache
 def _condition(text: str) -> Condition:
-    """The condition of "middle", "first 8" or "with_matrix first 8"; one object for each text."""
+    # "middle", "first 8" or "with_matrix first 8"; one object for each text
     name, _, rest = text.partition(" ")
     if name in _OF_CONDITION:
         return _OF_CONDITION[name](_condition(rest))
@@ -178,8 +167,8 @@ WIDE_TABLES = {
     "q2_k_l": "q2_k",
 }
 
+# Slug -> recipe.
 RECIPES: dict[str, Recipe] = _PLAIN | {
     slug: replace(_PLAIN[plain], output="Q8_0", embedding="Q8_0")
     for slug, plain in WIDE_TABLES.items()
 }
-"""Slug -> recipe."""

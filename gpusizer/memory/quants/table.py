@@ -22,35 +22,22 @@ from gpusizer.memory.quants.recipes import RECIPES
 
 @dataclass(frozen=True, slots=True)
 class Quant:
-    """One quantization level.
+    """One quantization level."""
 
-    Attributes:
-        slug: stable name in the API, such as "q4_k_m".
-        name: what people call it.
-        bits: nominal bits per quantized weight.
-        layout: how it stores tensors.
-        engines: engines that run it, the usual one first.
-        needs: hardware it needs tensor support for: "fp8", "fp4", "int8", "int4"; "cuda" where
-            its kernels are built for nothing else; or "".
-        recommended: whether rankings may pick it unasked: not below 4 bits, not the slow
-            bitsandbytes kernels.
-        moe_only: whether it differs from another row only for mixture-of-experts models.
-        shown: whether "all" lists it; the others answer to their name alone.
-        order: 0 for the most faithful of the table.
-        source: where the layout is defined.
-    """
-
-    slug: str
-    name: str
-    bits: float
+    slug: str  # stable name in the API, such as "q4_k_m"
+    name: str  # its usual name
+    bits: float  # nominal bits per quantized weight
     layout: Layout
-    engines: tuple[str, ...]
+    engines: tuple[str, ...]  # engines that run it, the usual one first
+    # Hardware it needs tensor support for: "fp8", "fp4", "int8", "int4"; "cuda" if its kernels are
+    # built for nothing else; or "".
     needs: str
+    # Whether rankings may pick it by default: not below 4 bits, not the slow bitsandbytes kernels.
     recommended: bool
-    moe_only: bool
-    shown: bool
-    order: int
-    source: str
+    moe_only: bool  # whether it differs from another row only for mixture-of-experts models
+    shown: bool  # whether "all" lists it; others are found by name alone
+    order: int  # 0 for the most faithful of the table
+    source: str  # where the layout is defined
 
 
 _LayoutMaker = Callable[[str, float, int], Layout]
@@ -76,14 +63,14 @@ _EXL = re.compile(r"(exl[23])-(\d(?:\.\d{1,2})?)$")
 
 @cache
 def all_quants() -> tuple[Quant, ...]:
-    """Every row of the table, from most to least faithful."""
+    """Return every row of the table, from most to least faithful."""
     quants = read_table(_TABLE, _quant)
     return tuple(replace(quant, order=order) for order, quant in enumerate(quants))
 
 
 @cache
 def aliases() -> Mapping[str, str]:
-    """Other spellings people use, with the slug that each means."""
+    """Return other spellings people use, with the slug that each means."""
     spellings = read_table(
         _TABLE, lambda row: [(alias, row.text("slug")) for alias in row.parts("aliases")]
     )
@@ -91,11 +78,11 @@ def aliases() -> Mapping[str, str]:
 
 
 def find_quant(text: str) -> Quant:
-    """The quantization with this slug or alias. EXL2 and EXL3 take any width: `exl2-4.25`; a
-    GGUF recipe takes a publisher whose files have types of their own: `q4_k_m@unsloth`; mixes of
-    Unsloth have names of their own: `ud-q4_k_xl`.
+    """Return the quantization with this slug or alias.
 
-    Raises UnknownQuant with close spellings, or with the publishers that are known.
+    EXL2 and EXL3 take any width: `exl2-4.25`; a GGUF recipe takes a publisher whose files have
+    types of their own: `q4_k_m@unsloth`; mixes of Unsloth have names of their own: `ud-q4_k_xl`.
+    Raise UnknownQuant with close spellings, or with the publishers that are known.
     """
     slug = text.strip().lower()[:40]
     slug = aliases().get(slug, slug)
@@ -119,11 +106,9 @@ def find_quant(text: str) -> Quant:
 
 
 def _suggestions(slug: str) -> list[str]:
-    """Close spellings; for a recipe by an unknown publisher, the known publishers and the recipe
-    alone.
-    """
     recipe, separator, publisher = slug.partition("@")
     recipe = aliases().get(recipe, recipe)
+    # For a recipe by an unknown publisher, the known publishers and the recipe alone.
     if separator and recipe in RECIPES:
         known_publishers = sorted(publishers())
         close = difflib.get_close_matches(publisher, known_publishers, n=len(known_publishers))
@@ -137,7 +122,7 @@ def _suggestions(slug: str) -> list[str]:
 
 
 def as_published(quant: Quant, publisher: str) -> Quant:
-    """The row with the types that this publisher gives tensors; unchanged for most publishers."""
+    """Return the row with this publisher's types; most publishers change nothing."""
     if quant.slug not in RECIPES:
         return quant
     publisher = publisher.lower()
@@ -147,7 +132,7 @@ def as_published(quant: Quant, publisher: str) -> Quant:
 
 
 def _dynamic(mix: DynamicMix, by_slug: Mapping[str, Quant]) -> Quant:
-    """A row for a mix, ordered like the plain recipe that it is a share of."""
+    # The row has the order of the plain recipe that it is a share of.
     plain = as_published(by_slug[mix.recipe], PUBLISHER)
     assert isinstance(plain.layout, Gguf)
     return replace(
@@ -162,8 +147,8 @@ def _dynamic(mix: DynamicMix, by_slug: Mapping[str, Quant]) -> Quant:
 
 
 def _exl(family: str, bits: float) -> Quant:
-    """A row for any width of EXL2 or EXL3, ordered like the next narrower row of the table."""
     rows = [quant for quant in all_quants() if quant.slug.startswith(family)]
+    # The row has the order of the next narrower row of the table.
     nearest = next((quant for quant in rows if quant.bits <= bits), rows[-1])
     return replace(
         nearest,

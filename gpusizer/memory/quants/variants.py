@@ -1,4 +1,4 @@
-"""The quantizations a GGUF repository offers, as rows like those of the table."""
+"""Quantizations that a GGUF repository offers, as rows like those of the table."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ _RANKED_BITS = range(4, 17)  # as in the table: nothing below 4 bits unasked, no
 
 
 def variant_quants(profile: ModelProfile) -> tuple[Quant, ...]:
-    """Rows for the repository's files, largest first; none for a model of another format.
-
-    A file that is no quantization of the model (a projector asked for by its path) is the
-    only row.
-    """
+    """Return rows for the repository's files, largest first; none for other formats."""
     if profile.format != "gguf":
         return ()
+    # A file that is no quantization of the model (a projector asked for by its path) is the only
+    # row.
     variants = _answerable(profile)
     bits = {variant.name: _bits(variant, profile) for variant in variants}
     ranked = [name for name in bits if bits[name] in _RANKED_BITS] or list(bits)
@@ -32,14 +30,14 @@ def variant_quants(profile: ModelProfile) -> tuple[Quant, ...]:
 
 
 def quant_read(profile: ModelProfile) -> Quant:
-    """The row of the file that was read. For GGUF repositories only."""
+    """Return the row of the file that was read. For GGUF repositories only."""
     quants = variant_quants(profile)
     wanted = (profile.variant or "").lower()
     return next((quant for quant in quants if quant.slug == wanted), quants[0])
 
 
 def find_variant(text: str, quants: tuple[Quant, ...]) -> Quant | None:
-    """The row of that name or alias."""
+    """Return the row of that name or alias."""
     slug = text.strip().lower()
     for wanted in (slug, aliases().get(slug), f"ud-{slug}"):
         for quant in quants:
@@ -49,7 +47,7 @@ def find_variant(text: str, quants: tuple[Quant, ...]) -> Quant | None:
 
 
 def variant_quant(name: str, bits: int, order: int, recommended: bool) -> Quant:
-    """A row of its own, with the layout of the table's row of that name or nearest width."""
+    """Build a row with the layout of the table's row of that name or nearest width."""
     rows = [row for row in all_quants() if isinstance(row.layout, Gguf) or row.slug == "bf16"]
     slug = name.lower()
     similar = min(rows, key=lambda row: (row.slug != slug, abs(row.bits - bits), row.order))
@@ -68,12 +66,11 @@ def variant_quant(name: str, bits: int, order: int, recommended: bool) -> Quant:
 
 
 def is_variant(quant: Quant) -> bool:
-    """Whether this row stands for a file of a repository."""
+    """Return whether this row is a file of a repository."""
     return quant.source == _SOURCE
 
 
 def _answerable(profile: ModelProfile) -> tuple[Variant, ...]:
-    """Variants whose size is known; at least the one that was read."""
     sized_variants = tuple(
         variant
         for variant in profile.variants
@@ -85,7 +82,6 @@ def _answerable(profile: ModelProfile) -> tuple[Variant, ...]:
 
 
 def _bits(variant: Variant, profile: ModelProfile) -> int:
-    """Bits by its name, else by its size."""
     kind = ggml_type_named(variant.name)
     if kind is not None:
         return nominal_bits(kind)

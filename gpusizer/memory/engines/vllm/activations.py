@@ -1,6 +1,6 @@
 """Peak of temporary tensors that vLLM measures at start-up.
 
-max(forward, sampler), plus what stays allocated beside both. Checked on published logs; see
+max(forward, sampler), plus tensors that stay allocated beside both. Checked on published logs; see
 data/SOURCES.md, "Serving engines".
 """
 
@@ -29,11 +29,11 @@ _NOT_SORTING = (3.5, 1.5, 0.08 * GIB)
 # (`Sampler.sample`, vllm/v1/worker/gpu/sample/sampler.py), so 6 bytes for each; beside them lie a
 # step's states and cuBLAS's workspace (aten/src/ATen/cuda/CublasHandlePool.cpp: 32 MiB).
 _SECOND_RUNNER = (1.5, 1.0, 32 * MIB)
-# Where tokens are guessed, the first runner also plays a rejection sampler with one guess for each
-# sequence (`_dummy_sampler_run`, vllm/v1/worker/gpu_model_runner.py, and `forward` and
-# `rejection_sample`, vllm/v1/sample/rejection_sampler.py, 0.18 to 0.28): 16-bit logits of both
-# tokens and of the second again, and in FP32 the second's raw logits, the guess's, their clone,
-# their probabilities, and the noise of the draw and its reciprocal.
+# With speculation the first runner also plays a rejection sampler with one guess for each sequence
+# (`_dummy_sampler_run`, vllm/v1/worker/gpu_model_runner.py, and `forward` and `rejection_sample`,
+# vllm/v1/sample/rejection_sampler.py, 0.18 to 0.28): 16-bit logits of both tokens and of the second
+# again, and in FP32 the second's raw logits, the guess's, their clone, their probabilities, and the
+# noise of the draw and its reciprocal.
 _REJECTING = 1.5 + 6
 _REJECTING_SINCE = (0, 18, 0)
 _IN_FP32 = ("f32", "fp32", "float32")
@@ -48,22 +48,21 @@ _MLP_COPIES = 3  # gate, up and their product
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """Bytes of the peak, and the least where nobody said who samples: with FlashInfer."""
+    """Peak activation bytes; `low` assumes FlashInfer sampling if no sampler is set."""
 
     likely: float
     low: float
 
 
 def peak_of(placement: Placement, arch: Architecture, limits: BatchLimits, era: Era) -> Peak:
-    """The peak on the fullest GPU. Models with a cache in FP32 compute in it.
+    """Return the peak on the fullest GPU.
 
     forward = step tokens x width of a number x (3 x MLP width / TP + 3 x hidden, one under Model
     Runner V2), or the experts' workspace instead of the MLP; sampler = copies x 4 x sequences x
-    vocabulary, not divided by TP, plus hidden states that stay. Encoder outputs and the workspace,
-    which sparse attention shares, stay as well. A tower of images runs before all that, and may
-    need more.
+    vocabulary, not divided by TP, plus hidden states that stay.
     """
     profile, split, workload = placement.profile, placement.split, placement.workload
+    # Models with a cache in FP32 compute in it.
     element = _F32 if workload.kv_dtype in _IN_FP32 else _WIDE
     hidden = float(limits.tokens * element * (arch.hidden_size or 0))
     second = era.runs_second(profile)
@@ -75,6 +74,8 @@ def peak_of(placement: Placement, arch: Architecture, limits: BatchLimits, era: 
         forward += limits.tokens * element * widths
     if era.profiles_whole_prompts:
         forward += batch_bytes(profile, limits.sequences)
+    # Encoder outputs and the workspace, which sparse attention shares, stay as well. A tower of
+    # images runs before all that, and may need more.
     persistent = beforehand = 0.0
     if arch.generates and not workload.text_only:
         persistent = embeddings_bytes(profile, arch, limits.tokens)
@@ -110,27 +111,25 @@ def peak_of(placement: Placement, arch: Architecture, limits: BatchLimits, era: 
 
 
 def is_pooled(profile: ModelProfile) -> bool:
-    """Whether vLLM serves the model for embeddings or scores, and so samples no tokens.
-
-    It does for repositories of Sentence Transformers (`_get_default_runner_type`).
-    """
+    """Return whether vLLM serves the model for embeddings or scores, and so samples no tokens."""
+    # vLLM does so for repositories of Sentence Transformers (`_get_default_runner_type`).
     return profile.library == "sentence-transformers" or profile.pipeline_tag in _EMBEDS
 
 
 def _workspace(arch: Architecture, tokens: int, split: Split, *, modular: bool) -> float:
-    """Elements of the fused experts' buffers: tokens x experts each x (max(2 W, H) + W).
+    """Return elements of the fused experts' buffers: tokens x experts each x (max(2 W, H) + W).
 
-    W is the experts' width over TP. (vllm/model_executor/layers/fused_moe, intermediate caches)
-    `modular` kernels ask for max(2 W, H) + max(W, H) (`workspace_shapes` of `TritonExperts`,
-    `MarlinExperts` and `DeepGemmExperts`, 0.18 to 0.30). With expert parallelism W is whole, and
-    the tokens of all data-parallel ranks are gathered and computed in chunks
-    (VLLM_FUSED_MOE_CHUNK_SIZE).
+    W is the experts' width over TP (vllm/model_executor/layers/fused_moe, intermediate caches).
     """
     if not arch.experts:
         return 0.0
+    # With expert parallelism W is whole, and the tokens of all data-parallel ranks are gathered and
+    # computed in chunks (VLLM_FUSED_MOE_CHUNK_SIZE).
     whole = split.expert > 1
     width = (arch.expert_width or arch.intermediate_size or 0) / (1 if whole else split.tensor)
     tokens = min(tokens * split.data, max(tokens, _CHUNK_TOKENS))
     routed = tokens * (arch.experts_per_token or 1)
     hidden = arch.hidden_size or 0
+    # `modular` kernels ask for max(2 W, H) + max(W, H) (`workspace_shapes` of `TritonExperts`,
+    # `MarlinExperts` and `DeepGemmExperts`, 0.18 to 0.30).
     return routed * (max(2 * width, hidden) + (max(width, hidden) if modular else width))

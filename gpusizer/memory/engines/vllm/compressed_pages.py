@@ -1,10 +1,4 @@
-"""The cache of DeepSeek-V4 in vLLM: windows, entries that tokens share, states of compressors.
-
-Layers are dealt out to groups whose pages share one pool of blocks: entries and their indexes in
-one, windows and states in others of as many layers. A block has room for a page of every layer of
-the largest group, whichever group it is given to (`_get_kv_cache_groups_uniform_groups` and
-`_max_memory_usage_bytes_from_groups` of vllm/v1/core/kv_cache_utils.py, 0.20 to 0.30).
-"""
+"""Cache of DeepSeek-V4 in vLLM: windows, entries that tokens share, states of compressors."""
 
 from __future__ import annotations
 
@@ -37,9 +31,13 @@ _PACKED_SINCE = (0, 24, 0)  # `_get_kv_cache_config_packed`: no empty pages of t
 _UNPADDED_SINCE = (0, 29, 0)  # `_get_packed_kv_cache_groups`: groups share no pages, only a block
 
 
+# Layers are dealt out to groups whose pages share one pool of blocks: entries and their indexes in
+# one, windows and states in others of as many layers. A block has room for a page of every layer of
+# the largest group, whichever group it is given to (`_get_kv_cache_groups_uniform_groups` and
+# `_max_memory_usage_bytes_from_groups` of vllm/v1/core/kv_cache_utils.py, 0.20 to 0.30).
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """A page of one layer: bytes, and the tokens of a block; `window` None keeps everything."""
+    """Page of one layer: bytes, and the tokens of a block; `window` None keeps everything."""
 
     size: int
     block: int
@@ -48,7 +46,7 @@ class _Page:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Layers that have one table of blocks: how many there are of each size of pages."""
+    """Layers with one table of blocks: `layers` counts them by bytes of a page."""
 
     block: int
     window: int | None
@@ -60,24 +58,25 @@ class _Group:
         return sum(size * count for size, count in self.layers.items())
 
     def blocks(self, context: int, in_flight: int) -> int:
-        """Blocks of one sequence; a window keeps the tokens in flight beside its own, and may not
-        start where a block does (`max_admission_blocks_per_request`)."""
+        """Return the blocks of one sequence."""
         if self.window is None:
             return -(-context // self.block)
+        # A window keeps the tokens in flight beside its own, and may not start where a block does
+        # (`max_admission_blocks_per_request`).
         return -(-min(self.window - 1 + in_flight, context) // self.block) + 1
 
 
 @dataclass(frozen=True)
 class CompressedCache:
-    """The cache of one pipeline stage, of which every rank holds the whole. `kv_dtype` "auto" means
-    fp8_ds_mla, as in the engine. `step_tokens` are those in flight.
+    """Cache of one pipeline stage, whole on every rank.
 
-    Checked on DeepSeek-V4-Flash under 0.22: 6.66 GiB for 30,000 tokens in steps of 16,384, and
-    13,528 tokens in 5.44 GiB (issue 44376). Logs up to 0.26 print 6 to 12 % more tokens than
-    start-up lets in: they weighed a group's blocks by what its layers fill of them
-    (`get_max_concurrency_for_kv_cache_config`).
+    `kv_dtype` "auto" means fp8_ds_mla, as in the engine. `step_tokens` are those in flight.
     """
 
+    # Checked on DeepSeek-V4-Flash under 0.22: 6.66 GiB for 30,000 tokens in steps of 16,384, and
+    # 13,528 tokens in 5.44 GiB (issue 44376). Logs up to 0.26 print 6 to 12 % more tokens than
+    # start-up lets in: they weighed a group's blocks by what its layers fill of them
+    # (`get_max_concurrency_for_kv_cache_config`).
     runs: tuple[LayerRun, ...]
     kv_dtype: str
     step_tokens: int
@@ -85,13 +84,12 @@ class CompressedCache:
     state_block_bytes: int = 0
 
     def bytes_at(self, context: int) -> int:
-        """Cache of one sequence of `context` tokens."""
+        """Return the cache bytes of one sequence of `context` tokens."""
         blocks = sum(group.blocks(context, self.step_tokens) for group in self._groups)
         return blocks * self._block_bytes + self._beside_bytes
 
     @cached_property
     def _groups(self) -> tuple[_Group, ...]:
-        """The group that keeps everything, then those of windows and states."""
         pages = _Pages(self.kv_dtype)
         lasting: Counter[int] = Counter()
         passing: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
@@ -105,6 +103,7 @@ class CompressedCache:
         most = max(lasting.values())
         counts = [most, *(max(layers.values()) for layers in passing.values())]
         size = _least_padding(counts, most)
+        # The group that keeps everything comes first.
         groups = [_Group(_BLOCK_TOKENS, None, lasting)]
         for (block, window), layers in passing.items():
             number = -(-max(layers.values()) // size)
@@ -119,8 +118,9 @@ class CompressedCache:
 
     @cached_property
     def _block_bytes(self) -> int:
-        """Bytes of one block: all pages of the largest group; before 0.29 a page of each size for
-        the most layers that any group has of it; before 0.24 of each for the most of any size."""
+        """Bytes of one block."""
+        # All pages of the largest group; before 0.29 a page of each size for the most layers that
+        # any group has of it; before 0.24 a page of each size for the most of any size.
         if self.era.since >= _UNPADDED_SINCE:
             return max(group.page_bytes for group in self._groups)
         sizes = {size for group in self._groups for size in group.layers}
@@ -131,14 +131,14 @@ class CompressedCache:
 
     @cached_property
     def _beside_bytes(self) -> int:
-        """States that a layer keeps beside its pages, in FP32."""
+        """Bytes of FP32 states that a layer keeps beside its pages."""
         states = ((run.count, run.layer.state) for run in self.runs)
         return sum(count * state.size * STATE_BYTES for count, state in states if state)
 
 
 def _least_padding(counts: Sequence[int], least: int) -> int:
-    """The size of groups, from `least` on, that leaves the fewest layers empty where `counts` are
-    dealt out to whole groups; among equals the largest (`_approximate_gcd`)."""
+    # The size of groups that leaves the fewest layers empty if `counts` are dealt out to whole
+    # groups; among equals the largest (`_approximate_gcd`).
     return min(
         range(least, max(counts) + 1),
         key=lambda size: (sum(-count % size for count in counts), -size),
@@ -147,12 +147,12 @@ def _least_padding(counts: Sequence[int], least: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Pages:
-    """The pages of each part of one layer."""
+    """Reader that yields the pages of each part of one layer."""
 
     kv_dtype: str
 
     def tokens(self, part: TokenPart) -> Iterator[_Page]:
-        """Vectors within the window."""
+        """Yield the page of vectors within the window."""
         vector = self._vector_bytes(part.key_width + part.value_width, part.rope_width)
         if part.window is None:
             yield _Page(self._aligned(_BLOCK_TOKENS * vector), _BLOCK_TOKENS)
@@ -160,16 +160,15 @@ class _Pages:
             yield _Page(self._aligned(_WINDOW_BLOCK * vector), _WINDOW_BLOCK, part.window)
 
     def latent(self, part: LatentPart) -> Iterator[_Page]:
-        """As of tokens."""
         return self.tokens(part)
 
     def index(self, part: IndexPart) -> Iterator[_Page]:
-        """An indexer's keys of every token, in 8 bits whatever the rest is kept in."""
+        """Yield the page of an indexer's keys of every token, always in 8 bits."""
         yield _Page(self._aligned(_BLOCK_TOKENS * (part.width + INDEX_SCALE)), _BLOCK_TOKENS)
 
     def entries(self, part: EntryPart) -> Iterator[_Page]:
-        """Entries and their indexes, and the FP32 states from which the next of each are made:
-        a vector and its score, of two entries where they overlap."""
+        """Yield pages of entries and indexes, and of the FP32 states that make the next ones."""
+        # A state has a vector and its score, for two entries where they overlap.
         ratio, both = part.ratio, 2 if part.ratio == _OVERLAPPING else 1
         block = _STATE_BLOCK.get(ratio, _USUAL_STATE_BLOCK)
         entries = _BLOCK_TOKENS // ratio
@@ -181,7 +180,7 @@ class _Pages:
                 yield _Page(self._aligned(state), block, ratio * both)
 
     def state(self, part: StatePart) -> Iterator[_Page]:
-        """None: it lies beside them."""
+        # A state lies beside the pages.
         return iter(())
 
     def _index_bytes(self, part: EntryPart) -> int:

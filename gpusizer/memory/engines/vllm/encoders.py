@@ -1,7 +1,7 @@
-"""What encoders of images and sound hold while vLLM measures its peak at start-up.
+"""Memory of image and sound encoders while vLLM measures its peak at start-up.
 
 `profile_run` (vllm/v1/worker/gpu_model_runner.py) runs the encoder on its largest budget, keeps
-what it returns and then runs the decoder.
+its output and then runs the decoder.
 """
 
 from __future__ import annotations
@@ -23,20 +23,18 @@ _MATRIX = 2  # dimensions
 
 
 def batch_bytes(profile: ModelProfile, sequences: int) -> float:
-    """An encoder's states for a full batch, which V0 ran beside the decoder's step.
-
-    Three copies of sequences x positions x width, in 16 bits (Whisper).
-    """
+    """Return bytes of an encoder's states for a full batch, which V0 ran beside the decoder."""
     positions = (
         group.elements
         for group in profile.groups
         if group.part is Part.ENCODER and group.kind is Kind.POSITION
     )
+    # Three copies of sequences x positions x width, in 16 bits (Whisper).
     return 3.0 * _WIDE * sequences * sum(positions)
 
 
 def embeddings_bytes(profile: ModelProfile, arch: Architecture, step_tokens: int) -> float:
-    """Images of one step's budget and their embeddings, held while the decoder is measured."""
+    """Return bytes of a step's images and embeddings, held while the decoder is measured."""
     if not any(group.part is Part.VISION for group in profile.groups):
         return 0.0
     tokens = _budget(arch, step_tokens)
@@ -44,12 +42,9 @@ def embeddings_bytes(profile: ModelProfile, arch: Architecture, step_tokens: int
 
 
 def tower_bytes(profile: ModelProfile, arch: Architecture, step_tokens: int, split: Split) -> float:
-    """The peak of the tower of Qwen's vision models on the largest image, before the decoder runs.
+    """Return the peak bytes of the tower of Qwen's vision models on the largest image.
 
-    Patches x 16 bits x (a patch's values + 3 x width + the MLP's inner states / TP), which are two
-    where it is gated, and one more for their product or activation (`Qwen3_VisionBlock`,
-    vllm/model_executor/models/qwen3_vl.py). Qwen3.5-9B on an L40S printed 1.78 GiB beside all
-    else, by this rule 1.66.
+    Patches x 16 bits x (a patch's values + 3 x width + the MLP's inner states / TP).
     """
     if not arch.model_type.startswith(_UNBOUNDED):
         return 0.0
@@ -58,6 +53,9 @@ def tower_bytes(profile: ModelProfile, arch: Architecture, step_tokens: int, spl
     if patch is None:
         return 0.0
     width, values = patch.shape[0], patch.elements // patch.shape[0]
+    # Inner states are two where the MLP is gated, and one more for their product or activation
+    # (`Qwen3_VisionBlock`, vllm/model_executor/models/qwen3_vl.py). Qwen3.5-9B on an L40S printed
+    # 1.78 GiB beside all else, by this rule 1.66.
     entering = [group.shape[0] for group in tower if _enters_mlp(group, width)]
     inner = sum(entering) + max(entering, default=0)
     patches = _MERGED * _budget(arch, step_tokens)
@@ -65,13 +63,11 @@ def tower_bytes(profile: ModelProfile, arch: Architecture, step_tokens: int, spl
 
 
 def _budget(arch: Architecture, step_tokens: int) -> int:
-    """Embeddings that the encoder is measured with."""
     unbounded = arch.model_type.startswith(_UNBOUNDED)
     return max(step_tokens, _LARGEST_IMAGE) if unbounded else step_tokens
 
 
 def _enters_mlp(group: WeightGroup, width: int) -> bool:
-    """Whether a group is the matrices that widen a block's states in its MLP."""
     if group.kind is not Kind.LINEAR or group.layers is None:
         return False
     shape = group.shape

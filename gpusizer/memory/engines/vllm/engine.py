@@ -51,8 +51,9 @@ from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Part
 
 _STATES_CHECKED = (0, 20, 0)  # pull request 38270; before, fewer graphs were captured
-# What a flag or a release more may take of the blocks: on 96 GB there are 939 of Qwen3.8-27B-FP8
-# where the first runner guesses tokens (vllm-project/recipes pull request 831), 1,144 under 0.30.
+# Share of the blocks that remains under one more flag or in another release: on 96 GB there are 939
+# of Qwen3.8-27B-FP8 where the first runner guesses tokens (vllm-project/recipes pull request 831),
+# 1,144 under 0.30.
 _SURE = 0.8
 _GRAPH_STEP = 16  # between the sizes of graphs
 
@@ -90,12 +91,12 @@ class VllmEngine(Engine):
         return max((cache.bytes_at(context) for cache in self._caches(placement)), default=0)
 
     def start_limit(self, placement: Placement, pool_bytes: int) -> StartLimit | None:
-        """Whole graphs of decoding need a block for each sequence's recurrent state: "max_num_seqs
-        exceeds available Mamba cache blocks" (`resolve_cudagraph_mode_and_sizes`,
-        vllm/config/compilation.py, since 0.20)."""
+        """Return limits that whole graphs of decoding set: a block for each recurrent state."""
         arch, workload = placement.arch, placement.workload
         if arch is None or not any(run.layer.state for run in arch.layer_plan):
             return None
+        # "max_num_seqs exceeds available Mamba cache blocks" (`resolve_cudagraph_mode_and_sizes`,
+        # vllm/config/compilation.py, since 0.20).
         era = self._era(workload)
         blocks = [size for cache in self._caches(placement) if (size := cache.state_block_bytes)]
         captures = not workload.enforce_eager and not is_xpu(placement.device_class)
@@ -106,7 +107,6 @@ class VllmEngine(Engine):
         return StartLimit(asked, most, sure) if asked > sure else None
 
     def _caches(self, placement: Placement) -> tuple[Cache | CompressedCache, ...]:
-        """The cache of each pipeline stage, none where nothing is generated."""
         arch, workload = placement.arch, placement.workload
         if arch is None or not arch.generates:
             return ()
@@ -128,8 +128,7 @@ class VllmEngine(Engine):
         return limits_of(placement, self._era(placement.workload)).tokens
 
     def activations(self, placement: Placement) -> Amount:
-        """max(forward, sampler), plus what stays allocated beside both, and what the profile of
-        graphs counts of a warm-up."""
+        """Return max(forward, sampler), plus tensors that stay and the graphs' warm-up."""
         arch, era = placement.arch, self._era(placement.workload)
         if arch is None:
             return fitted(0.1 * GIB, 0.5 * GIB, 2 * GIB)
@@ -142,7 +141,7 @@ class VllmEngine(Engine):
         return around(peak.likely + warmup, Provenance.FITTED, lowest=peak.low)
 
     def overhead(self, placement: Placement) -> Overhead:
-        """Communicators inside the budget, the context outside; graphs by version."""
+        """Return communicators inside the budget, the context outside; graphs by version."""
         era, split = self._era(placement.workload), placement.split
         device_class = placement.device_class
         likely = non_torch_bytes(split, device_class, era)
@@ -162,10 +161,11 @@ class VllmEngine(Engine):
         return Overhead(inside, outside + graphs)
 
     def notes(self, profile: ModelProfile, workload: Workload) -> tuple[Note, ...]:
-        """The first scheduler profiled as many of the largest images as sequences (mllama: 36 GiB)
-        and held recurrent states in the peak of the profile, not in the cache."""
+        """Return a note on models that the first scheduler measures otherwise."""
         if not self._era(workload).profiles_whole_prompts:
             return ()
+        # The first scheduler profiled as many of the largest images as sequences (mllama: 36 GiB)
+        # and held recurrent states in the peak of the profile, not in the cache.
         plan = profile.architecture.layer_plan if profile.architecture else ()
         odd = any(run.layer.state or run.layer.crosses for run in plan)
         sees = any(group.part is Part.VISION for group in profile.groups)

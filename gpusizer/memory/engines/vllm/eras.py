@@ -11,8 +11,7 @@ from gpusizer.core.tables import TableRow, read_table
 from gpusizer.core.units import GIB
 from gpusizer.model.profile import ModelProfile
 
-CURRENT = "0.30"
-"""Version that numbers describe if the request names none."""
+CURRENT = "0.30"  # version that numbers describe if the request names none
 
 _NUMBER = re.compile(r"(?<![\d.])(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?")
 _LAST_V0 = (0, 11, 0)  # the first generation's scheduler was removed in 0.11
@@ -20,44 +19,28 @@ _LAST_V0 = (0, 11, 0)  # the first generation's scheduler was removed in 0.11
 
 @dataclass(frozen=True, slots=True)
 class Era:
-    """Rules of a range of versions. Amounts are bytes of one GPU.
+    """Rules of a range of versions. Amounts are bytes of one GPU."""
 
-    Attributes:
-        since: first version, as numbers.
-        generation: scheduler, "V0" or "V1".
-        utilization: default share of the card.
-        sorts: PyTorch sorts the logits for top-k and top-p, where FlashInfer does not sample.
-        keeps_workspace: the experts' workspace stays allocated while sampling.
-        latent: how an MLA latent is cached: "expanded" per head, "padded" to 128s, or "exact".
-        grouped_pages: layers of unequal kinds share pages in groups; else all grow alike.
-        graphs: what CUDA graphs are captured of: "decode" steps whole, any step in "piecewise", or
-            "both".
-        graph_step: tokens between the sizes of graphs beyond 256.
-        graphs_budgeted: whose estimated graphs are subtracted from the budget: those of "all"
-            models, of "none", or of those that the "first" model runner runs.
-        charges_warmup: buffers of gated delta rules for a whole step count as graphs.
-        charges_in_flight: a sliding window is charged for every batch in flight, not for one.
-        caches_prefixes: prefixes are cached for models with recurrent layers, too, unasked.
-        second_runner: words that say which models Model Runner V2 runs: "none", "all", types of
-            models, "dense" for those without experts and recurrent layers, "unquantized" where
-            packed weights are left out.
-        alone, pcie, nvlink: growth of memory outside PyTorch on one GPU, and per GPU of several.
-    """
-
-    since: tuple[int, int, int]
-    generation: str
-    utilization: float
-    sorts: bool
-    keeps_workspace: bool
-    latent: str
-    grouped_pages: bool
+    since: tuple[int, int, int]  # first version, as numbers
+    generation: str  # scheduler, "V0" or "V1"
+    utilization: float  # default share of the card
+    sorts: bool  # PyTorch sorts the logits for top-k and top-p unless FlashInfer samples
+    keeps_workspace: bool  # the experts' workspace stays allocated while sampling
+    latent: str  # cached form of an MLA latent: "expanded" per head, "padded" to 128s, or "exact"
+    grouped_pages: bool  # layers of unequal kinds share pages in groups; else all grow alike
+    # Steps captured as CUDA graphs: "decode" steps whole, any step in "piecewise", or "both".
     graphs: str
-    graph_step: int
+    graph_step: int  # tokens between the sizes of graphs beyond 256
+    # Models whose estimated graphs are subtracted from the budget: "all", "none", or those that the
+    # "first" model runner runs.
     graphs_budgeted: str
-    charges_warmup: bool
-    charges_in_flight: bool
-    caches_prefixes: bool
+    charges_warmup: bool  # buffers of gated delta rules for a whole step count as graphs
+    charges_in_flight: bool  # a sliding window is charged for every batch in flight, not for one
+    caches_prefixes: bool  # prefixes are cached by default for models with recurrent layers, too
+    # Models that Model Runner V2 runs: "none", "all", model types, "dense" for those without
+    # experts and recurrent layers, "unquantized" to exclude packed weights.
     second_runner: tuple[str, ...]
+    # alone, pcie, nvlink: growth of memory outside PyTorch on one GPU, and per GPU of several.
     alone: float
     pcie: float
     nvlink: float
@@ -70,8 +53,9 @@ class Era:
         return "V1 to 0.16" if self.sorts else "V1"
 
     def runs_second(self, profile: ModelProfile) -> bool:
-        """Whether Model Runner V2 runs a model (`VllmConfig.use_v2_model_runner`, and
-        `_is_default_v2_model_runner_model` before 0.29; vllm/config/vllm.py)."""
+        """Return whether Model Runner V2 runs a model."""
+        # `VllmConfig.use_v2_model_runner`, and `_is_default_v2_model_runner_model` before 0.29;
+        # vllm/config/vllm.py.
         arch, named = profile.architecture, self.second_runner
         if arch is None or "none" in named or "all" in named:
             return "all" in named
@@ -82,10 +66,8 @@ class Era:
         return arch.model_type in named or ("dense" in named and not arch.experts)
 
     def budgets_graphs(self, profile: ModelProfile) -> bool:
-        """Whether the estimated CUDA graphs of a model are subtracted from the budget.
-
-        Model Runner V2 estimates none before pull request 53306.
-        """
+        """Return whether a model's estimated CUDA graphs are subtracted from the budget."""
+        # Model Runner V2 estimates none before pull request 53306.
         if self.graphs_budgeted == "first":
             return not self.runs_second(profile)
         return self.graphs_budgeted == "all"
@@ -103,7 +85,7 @@ _CACHES_HONOURED = {
 
 
 def caches_honoured(version: str | None) -> tuple[str, ...]:
-    """Tools whose word about the cache's type `--kv-cache-dtype auto` takes at a version."""
+    """Return tools whose FP8 cache flag `--kv-cache-dtype auto` obeys at a version."""
     if era_of(version).profiles_whole_prompts:
         return ()
     number = _number_of(version)
@@ -118,7 +100,7 @@ _FREE_MEMORY_CHECKED = (0, 9, 1)
 
 
 def checks_free_memory(version: str | None) -> bool:
-    """Whether start-up refuses a share of the total that is more than what is free."""
+    """Return whether start-up refuses a share of the total that exceeds free memory."""
     if era_of(version).profiles_whole_prompts:
         return False
     number = _number_of(version)
@@ -132,14 +114,14 @@ def _number_of(version: str | None) -> tuple[int, int, int] | None:
 
 @lru_cache(maxsize=64)
 def era_of(version: str | None) -> Era:
-    """The rules of a version such as "0.8.5", "v0.19.0rc1", "V0" or "0.8.5 V0".
+    """Return the rules of a version such as "0.8.5", "v0.19.0rc1", "V0" or "0.8.5 V0".
 
-    A text without a version means the current one. From 0.8 to 0.11 both schedulers existed; V1 is
-    meant unless the text names "V0".
+    A text without a version means the current one.
     """
     text = version or ""
     number = _number_of(version)
     first_scheduler = re.search(r"\bV0\b(?!\.)", text) is not None
+    # From 0.8 to 0.11 both schedulers existed; V1 is meant unless the text names "V0".
     if first_scheduler and (number is None or number <= _LAST_V0):
         eras = [era for era in all_eras() if era.generation == "V0"]
     else:
@@ -151,7 +133,7 @@ def era_of(version: str | None) -> Era:
 
 @cache
 def all_eras() -> tuple[Era, ...]:
-    """Every row of the table, oldest first."""
+    """Return every row of the table, oldest first."""
     return read_table(DATA_DIR / "vllm_eras.csv", _era)
 
 

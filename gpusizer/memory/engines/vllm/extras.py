@@ -1,4 +1,4 @@
-"""What vLLM keeps beside the weights of the files: tables, copies and padding."""
+"""Memory of vLLM beside the files' weights: tables, copies and padding."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TRITON = ((0, 11, 1), (0, 17, 0))  # versions whose Triton layout pads one side
 
 
 def rotary_bytes(arch: Architecture, *, wide: bool) -> int:
-    """Tables of sines and cosines, on every GPU: positions x rotated width x element.
+    """Return bytes of sine and cosine tables on every GPU: positions x rotated width x element.
 
     `wide` models in FP32 keep FP32 tables. (vllm/model_executor/layers/rotary_embedding)
     """
@@ -35,7 +35,7 @@ def rotary_bytes(arch: Architecture, *, wide: bool) -> int:
 
 
 def _rows(rotary: Rotary) -> int:
-    """Rows of a table: what each scaling stretches its positions to."""
+    # Each scaling stretches the positions of the table.
     if rotary.sectioned:
         return rotary.positions * _SECTIONED_FACTOR
     if rotary.kind in ("linear", "dynamic"):
@@ -48,11 +48,9 @@ def _rows(rotary: Rotary) -> int:
 
 
 def absorbed_elements(profile: ModelProfile, split: Split, era: Era) -> int:
-    """MLA's up-projection once more on one GPU, so that decoding works in the latent space.
+    """Return elements of MLA's up-projection once more on one GPU.
 
-    W_UK and W_UV: the elements of kv_b. V0 multiplied them into the query and output
-    projections beforehand: hidden or query latent x heads x (latent + rotary part), and back;
-    in the weights' own width where they are FP8, else 16-bit.
+    W_UK and W_UV, the elements of kv_b, let decoding work in the latent space.
     """
     arch = profile.architecture
     plan = arch.layer_plan if arch else ()
@@ -64,6 +62,9 @@ def absorbed_elements(profile: ModelProfile, split: Split, era: Era) -> int:
             g.parameters for g in profile.groups if g.slot is Slot.KV_B and g.part is Part.TEXT
         )
         return elements // (split.tensor * split.pipeline)
+    # V0 multiplied them into the query and output projections beforehand: hidden or query latent x
+    # heads x (latent + rotary part), and back; in the weights' own width where they are FP8, else
+    # 16-bit.
     heads, hidden = arch.attention_heads or 1, arch.hidden_size or 0
     query = next(
         (g.shape[0] for g in profile.groups if g.pattern.endswith("q_a_proj.weight")), hidden
@@ -74,12 +75,7 @@ def absorbed_elements(profile: ModelProfile, split: Split, era: Era) -> int:
 
 
 def padding_bytes(placement: Placement, sizes: WeightSizes, era: Era) -> int:
-    """Growth of MXFP4 experts on one GPU: their sides are padded to whole tiles.
-
-    Marlin: hidden to 256, width per rank to 128, scales too. Triton on Hopper up to 0.16: the
-    values of one side only; from 0.17 on both sides, of values only. Intel's kernels: hidden to
-    128 at most.
-    """
+    """Return growth in bytes of MXFP4 experts on one GPU: sides are padded to whole tiles."""
     arch, split, card = placement.arch, placement.split, placement.device_class
     if arch is None or sizes.quant != "mxfp4" or not arch.experts or not arch.hidden_size:
         return 0
@@ -88,6 +84,9 @@ def padding_bytes(placement: Placement, sizes: WeightSizes, era: Era) -> int:
         for amount, group in zip(sizes.by_group, placement.profile.groups, strict=True)
         if group.part is Part.TEXT and (group.kind is Kind.EXPERT or is_expert_scale(group))
     )
+    # Marlin: hidden to 256, width per rank to 128, scales too. Triton on Hopper up to 0.16: the
+    # values of one side only; from 0.17 on both sides, of values only. Intel's kernels: hidden to
+    # 128 at most.
     step = _MXFP4_STEP_XPU if is_xpu(card) else _MXFP4_STEP
     hidden = _grown(arch.hidden_size, step["hidden"])
     expert_width = arch.expert_width or arch.hidden_size
@@ -103,19 +102,15 @@ def padding_bytes(placement: Placement, sizes: WeightSizes, era: Era) -> int:
 
 
 def library_bytes(device_class: int) -> int:
-    """What HIP's libraries hold of PyTorch's memory once weights are loaded.
-
-    0.06, 0.11 and 0.12 GiB beyond the weights in three logs of two sources; CUDA's hold nothing.
-    """
+    """Return bytes of PyTorch's memory that HIP's libraries hold once weights are loaded."""
+    # 0.06, 0.11 and 0.12 GiB beyond the weights in three logs of two sources; CUDA's hold nothing.
     return int(_HIP_LIBRARIES) if is_rocm(device_class) else 0
 
 
 def deepstack_bytes(profile: ModelProfile, arch: Architecture, step_tokens: int) -> int:
-    """Buffers for images' features that enter the first layers, whole on every rank.
-
-    A level for each merger, of a step's tokens x hidden in 16 bits: `deepstack_input_embeds` of
-    vllm/model_executor/models/qwen3_vl.py.
-    """
+    """Return bytes of buffers for images' features of the first layers, whole on every rank."""
+    # A level for each merger, of a step's tokens x hidden in 16 bits: `deepstack_input_embeds` of
+    # vllm/model_executor/models/qwen3_vl.py.
     levels = max(
         (
             group.count

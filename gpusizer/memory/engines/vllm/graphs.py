@@ -1,4 +1,4 @@
-"""CUDA graphs of vLLM: which are captured, what they take, what the estimate of them counts.
+"""CUDA graphs of vLLM: captured sizes, their memory, and vLLM's estimate of it.
 
 The sizes: `_set_cudagraph_sizes`, vllm/config/vllm.py; the modes: `CUDAGraphMode`,
 vllm/config/compilation.py.
@@ -34,33 +34,34 @@ _LARGEST_OF_TYPE = {
 }  # GptOssForCausalLMConfig, vllm/model_executor/models/config.py
 _FINE_STEP = 8
 _FINE_UP_TO = 256
-# FlashAttention 3, which Hopper runs, has an FP32 output for each of so many splits of the keys in
-# whole graphs (`flash_attn_max_num_splits_for_cuda_graph`, vllm/config/attention.py).
+# FlashAttention 3, which Hopper runs, has an FP32 output for each of `_SPLITS` splits of the keys
+# in whole graphs (`flash_attn_max_num_splits_for_cuda_graph`, vllm/config/attention.py).
 _SPLITS = 32
 _SPLIT_ELEMENT = 4
 _DELTA_RULES = ("qwen3_next", "qwen3_5")  # models of gated delta rules, by the type's beginning
-_DELTA_KEY_WIDTH = 128  # a state has so many rows for each value
+_DELTA_KEY_WIDTH = 128  # rows of a state for each value
 _WARMUP_BYTES = 16
 
 
 def captured_sizes(largest: int, step: int) -> int:
-    """How many of the sizes 1, 2, 4, then every 8th to 256 and every `step`-th on are captured."""
+    """Return the number of captured sizes among 1, 2, 4, every 8th to 256 and every `step`-th."""
     small = sum(size <= largest for size in (1, 2, 4))
     fine = min(largest, _FINE_UP_TO - 1) // _FINE_STEP
     return small + fine + max(0, (largest - _FINE_UP_TO + step) // step)
 
 
 def graph_bytes(placement: Placement, arch: Architecture, limits: BatchLimits, era: Era) -> float:
-    """CUDA or HIP graphs of one GPU.
+    """Return bytes of CUDA or HIP graphs of one GPU.
 
     Layers x (graphs in pieces x 256 KiB + whole graphs x 128 KiB), and once the splits of
-    attention. A step of decoding has each sequence's token and those guessed ahead. Intel's cards
-    capture none unless VLLM_XPU_ENABLE_XPU_GRAPH is set.
+    attention.
     """
+    # Intel's cards capture none unless VLLM_XPU_ENABLE_XPU_GRAPH is set.
     if is_xpu(placement.device_class):
         return 0.0
     split, card = placement.split, placement.device_class
     most = _largest(arch, era, card)
+    # A step of decoding has each sequence's token and those guessed ahead.
     decoding = limits.sequences * (1 + placement.workload.draft_tokens)
     steps = most if arch.model_type in _LARGEST_OF_TYPE else min(2 * decoding, most)
     whole_tokens = 0 if era.graphs == "piecewise" else min(decoding, most)
@@ -76,7 +77,7 @@ def graph_bytes(placement: Placement, arch: Architecture, limits: BatchLimits, e
 
 
 def _largest(arch: Architecture, era: Era, card: int) -> int:
-    """Tokens of the largest graph that there may be."""
+    """Return tokens of the largest graph that may be captured."""
     if era.graphs == "decode":
         return _LARGEST_DECODE
     blackwell = card == HUGE_CLASS and era.since >= _BLACKWELL_SINCE
@@ -84,10 +85,8 @@ def _largest(arch: Architecture, era: Era, card: int) -> int:
 
 
 def _split_bytes(arch: Architecture, split: Split, tokens: int) -> float:
-    """Outputs of every split of one layer's attention on one GPU: splits x tokens x heads x width.
-
-    Layers and graphs take turns in them. A latent's output is as wide as the latent.
-    """
+    """Return bytes of one layer's attention outputs: splits x tokens x heads x width."""
+    # Layers and graphs take turns in them. A latent's output is as wide as the latent.
     kept = (run.layer.tokens for run in arch.layer_plan)
     widths = (tokens.output_width for tokens in kept if tokens)
     heads = (arch.attention_heads or 0) / split.tensor
@@ -95,13 +94,12 @@ def _split_bytes(arch: Architecture, split: Split, tokens: int) -> float:
 
 
 def warmup_bytes(arch: Architecture, limits: BatchLimits, split: Split) -> float:
-    """What the profile of graphs counts of a warm-up over a whole step's tokens on one GPU.
-
-    16 bytes for each value of a gated delta rule and each token of a step, which the warm-up gives
-    back (issue 50780: 128 KiB a token of Qwen3.5-122B-A10B, whose rules have 64 heads of 128).
-    """
+    """Return bytes of a warm-up for a whole step that the profile of graphs counts on one GPU."""
     if not arch.model_type.startswith(_DELTA_RULES):
         return 0.0
+    # 16 bytes for each value of a gated delta rule and each token of a step, which the warm-up
+    # gives back (issue 50780: 128 KiB a token of Qwen3.5-122B-A10B, whose rules have 64 heads of
+    # 128).
     states = (run.layer.state for run in arch.layer_plan)
     width = max((state.recurrent_size for state in states if state), default=0) / _DELTA_KEY_WIDTH
     return limits.tokens * _WARMUP_BYTES * width / split.tensor

@@ -1,4 +1,4 @@
-"""One model under vLLM, at any width and split, and the LoRA adapters that it serves beside it."""
+"""Loader of one model under vLLM, at any width and split, with the LoRA adapters it serves."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ _ROW_PARALLEL = (Slot.O, Slot.DOWN)
 
 
 def adapter_bytes(placement: Placement) -> int:
-    """Bytes of `lora_a_stacked` and `lora_b_stacked` on one GPU (vllm/lora/layers).
+    """Return bytes of `lora_a_stacked` and `lora_b_stacked` on one GPU (vllm/lora/layers).
 
-    Each linear of the decoder has max_loras x max_lora_rank x (inputs + outputs) numbers. Of
-    layers that divide their outputs a rank holds all inputs and its part of the outputs, of those
-    that divide their inputs the reverse. Routed experts are left out.
+    Each linear of the decoder has max_loras x max_lora_rank x (inputs + outputs) numbers. Routed
+    experts are left out.
     """
     workload, split = placement.workload, placement.split
     if not workload.max_loras:
@@ -49,8 +48,9 @@ def _adapts(group: WeightGroup) -> bool:
 
 
 def _numbers(group: WeightGroup, ranks: int) -> int:
-    """Inputs and outputs of all the group's matrices that one rank holds, for a rank of one."""
     outputs, inputs = group.shape
+    # A rank holds all inputs and its part of the outputs of layers that divide their outputs, and
+    # the reverse of layers that divide their inputs.
     if group.slot in _ROW_PARALLEL:
         inputs = -(-inputs // ranks)
     else:
@@ -59,7 +59,7 @@ def _numbers(group: WeightGroup, ranks: int) -> int:
 
 
 class VllmLoader:
-    """Bytes of one model's weights; caches what does not depend on width or split.
+    """Loader of one model's weights; caches results that do not depend on width or split.
 
     Engines that share vLLM's layers do not have its `buffers` beside the weights; with
     `wide_scales` they hold one-byte scales of experts in FP32.
@@ -89,7 +89,7 @@ class VllmLoader:
 
     @cached_property
     def _factors(self) -> weights.GroupNumbers:
-        """Growth of each group by what is padded or widened, 0 for groups that are not loaded."""
+        # Growth of each group by padding or widening, 0 for groups that are not loaded.
         loaded = weights.kept_groups(self._profile, self._workload)
         padded = tuple(map(mul, loaded, weights.vocabulary_growth(self._profile)))
         if not self._has_wide_scales:
@@ -108,7 +108,7 @@ class VllmLoader:
         )
 
     def _weights(self, sizes: WeightSizes, split: Split, native: bool) -> weights.GroupNumbers:
-        """Bytes on one GPU of every stage; the same on every class of cards."""
+        """Return bytes on one GPU of every stage; they do not depend on the class of card."""
         key = (sizes.quant, native, split)
         if key not in self._held:
             if split.pipeline not in self._stages:
@@ -133,7 +133,7 @@ class VllmLoader:
         )
 
     def _buffers(self, arch: Architecture, placement: Placement) -> int:
-        """Buffers of libraries and adapters, and of images' features where images are served."""
+        """Return bytes of buffers of libraries and adapters, and of images' features if served."""
         others = adapter_bytes(placement) + extras.library_bytes(placement.device_class)
         if self._workload.text_only:
             return others

@@ -19,8 +19,7 @@ from gpusizer.model.architecture import Architecture, LayerRun, kinds_between
 from gpusizer.model.architecture.layer_kinds import Layer
 from gpusizer.model.architecture.layer_kinds.parts import StatePart
 
-BLOCK = 16
-"""Tokens of a block."""
+BLOCK = 16  # tokens of a block
 
 _BALANCED = 1.5  # kinds whose layer counts differ less are padded to the larger one
 _WINDOW_IGNORED = frozenset({"phi3"})  # runs as Llama, whose code has no window
@@ -29,22 +28,15 @@ _CONV_WINDOW = 3  # inputs that short convolutions of four look back on
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """The paged cache of a model on each GPU of one pipeline stage.
+    """Paged cache of a model on each GPU of one pipeline stage."""
 
-    Attributes:
-        kinds: layers by page.
-        grouped: kinds share pages in groups of equally many layers.
-        state_pages: pages per group of recurrent layers and sequence.
-        step_tokens: most tokens in flight that a window keeps beside its own.
-    """
-
-    kinds: tuple[PageKind, ...]
-    grouped: bool
-    state_pages: int
-    step_tokens: int
+    kinds: tuple[PageKind, ...]  # layers by page
+    grouped: bool  # kinds share pages in groups of equally many layers
+    state_pages: int  # pages per group of recurrent layers and sequence
+    step_tokens: int  # most tokens in flight that a window keeps beside its own
 
     def bytes_at(self, context: int) -> int:
-        """Cache of one sequence of `context` tokens."""
+        """Return the cache bytes of one sequence of `context` tokens."""
         if not self.kinds:
             return 0
         if not self.grouped:
@@ -60,28 +52,24 @@ class Cache:
 
     @property
     def state_block_bytes(self) -> int:
-        """Bytes of a block in every layer of a group, of which each recurrent state needs one; 0
-        without states in pages."""
+        """Bytes of a block in every layer of a group; 0 without states in pages."""
+        # Each recurrent state needs one such block.
         if not self.grouped or not any(kind.state for kind in self.kinds):
             return 0
         return _group_size([kind.layers for kind in self.kinds]) * self._page()[0]
 
     def _page(self) -> tuple[int, int]:
-        """Bytes of a page of one layer, and tokens of it that the widest attention layer fits.
-
-        Where there are states, blocks of attention grow until a page holds one.
-        """
+        """Return bytes of a page of one layer, and the tokens it fits of the widest attention."""
         token = max(kind.token for kind in self.kinds)
         state = max(kind.state for kind in self.kinds)
+        # Blocks of attention grow until a page holds a state.
         tokens = BLOCK if not state or not token else -(-state // (BLOCK * token)) * BLOCK
         return max(tokens * token, state), max(tokens, BLOCK)
 
     def _pages(self, kind: PageKind, context: int, page: int, tokens: int) -> int:
-        """Pages of one group of layers; a kind with fewer bytes per token fits more tokens in a
-        page.
-        """
         if kind.state:
             return self.state_pages
+        # A kind with fewer bytes per token fits more tokens in a page.
         tokens_per_page = page // kind.token if page % kind.token == 0 else tokens
         if kind.window is None:
             return -(-context // tokens_per_page)
@@ -101,13 +89,11 @@ def cache_of(
     own_drafts: bool = True,
     prefix_caching: bool | None = None,
 ) -> tuple[Cache | CompressedCache, ...]:
-    """The cache on each pipeline stage's GPUs.
-
-    The model's own draft layers run on the last stage: one more layer that keeps everything. Every
-    recurrent state has room for the tokens that are guessed, by whatever guesses them.
-    """
+    """Return the cache on each pipeline stage's GPUs."""
     layers = arch.layer_plan
     edges = stage_edges(sum(run.count for run in layers), split.pipeline)
+    # The model's own draft layers run on the last stage: one more layer that keeps everything.
+    # Every recurrent state has room for the guessed tokens, whatever guesses them.
     if draft_tokens:
         layers = tuple(LayerRun(_with_drafts(r.layer, draft_tokens), r.count) for r in layers)
         lasting = [run.layer for run in layers if run.layer.lasts]
@@ -130,9 +116,8 @@ def cache_of(
 def _page_kinds(
     runs: Sequence[LayerRun], part_pages: PartPages, *, windows: bool
 ) -> tuple[PageKind, ...]:
-    """The parts of layers by equal pages. A part beside others counts as a layer of its own: an
-    indexer, and a state beside attention (`FalconH1ParallelHybrid` has both).
-    """
+    # Parts of layers are counted by equal pages. A part beside others counts as a layer of its own:
+    # an indexer, and a state beside attention (`FalconH1ParallelHybrid` has both).
     counts: dict[PageKind, int] = {}
     for run in runs:
         # Chunked layers keep everything unless an experimental switch is set.
@@ -146,13 +131,10 @@ def _page_kinds(
 
 
 def _state_pages(era: Era, draft_tokens: int, *, prefix_caching: bool | None) -> int:
-    """Pages of a sequence in each group of recurrent layers (`MambaSpec.max_memory_usage_bytes`).
-
-    One, and one for each token guessed ahead; one more where prefix caching is on, whose mode is
-    "align" for models with gated delta rules (`mamba_cache_mode`; logs of 0.27 say so). It was off
-    for models with recurrent layers unless asked for (pull request 46778), and is on since 0.28
-    (50991). V0 kept states outside the paged cache.
-    """
+    # `MambaSpec.max_memory_usage_bytes`: one, one for each token guessed ahead, and one more for
+    # prefix caching, whose mode is "align" for models with gated delta rules (`mamba_cache_mode`;
+    # logs of 0.27 say so). It was off for models with recurrent layers unless asked for (pull
+    # request 46778), and is on since 0.28 (50991). V0 kept states outside the paged cache.
     if era.profiles_whole_prompts:
         return 0
     cached = era.caches_prefixes if prefix_caching is None else prefix_caching
@@ -160,8 +142,7 @@ def _state_pages(era: Era, draft_tokens: int, *, prefix_caching: bool | None) ->
 
 
 def _with_drafts(layer: Layer, tokens: int) -> Layer:
-    """A recurrent layer whose convolution state also has room for draft tokens."""
-
+    # The convolution state of a recurrent layer also has room for draft tokens.
     def longer(state: StatePart) -> StatePart:
         more = state.conv_size // _CONV_WINDOW * tokens
         return replace(state, size=state.size + more, conv_size=state.conv_size + more)
@@ -170,18 +151,18 @@ def _with_drafts(layer: Layer, tokens: int) -> Layer:
 
 
 def _is_grouped(kinds: tuple[PageKind, ...]) -> bool:
-    """Whether pages are shared; models whose layers all keep everything need no groups."""
+    # Models whose layers all keep everything need no groups.
     return any(kind.window is not None or (kind.state and kind.token) for kind in kinds) or (
         any(kind.state for kind in kinds) and any(kind.token for kind in kinds)
     )
 
 
 def _group_size(counts: list[int]) -> int:
-    """Layers of one group: those of the rarest kind, or of all where they nearly balance."""
+    # Layers of the rarest kind, or of all kinds if they nearly balance.
     fewest, most = min(counts), max(counts)
     return most if most < fewest * _BALANCED else fewest
 
 
 def compresses(plan: Iterable[LayerRun]) -> bool:
-    """Whether tokens of any layer share entries."""
+    """Return whether tokens of any layer share entries."""
     return any(run.layer.compresses for run in plan)

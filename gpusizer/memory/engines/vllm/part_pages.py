@@ -20,12 +20,10 @@ from gpusizer.model.architecture.layer_kinds.parts import (
     TokenPart,
 )
 
-WIDE = 2
-"""Bytes of an element that is not quantized."""
+WIDE = 2  # bytes of an element that is not quantized
+# Types under which sparse models keep fp8_ds_mla.
 EIGHT_BITS = ("auto", "fp8", "fp8_e4m3", "fp8_e5m2")
-"""Types under which sparse models keep fp8_ds_mla."""
-INDEX_SCALE = 4
-"""Bytes of scale beside 8-bit keys of an indexer."""
+INDEX_SCALE = 4  # bytes of scale beside 8-bit keys of an indexer
 _STATE = 4  # bytes of a wide recurrent state
 _LATENT_STEP = 128
 _HEAD_STEP = 128  # V0 without MLA stored heads of 192 as 256
@@ -34,42 +32,27 @@ _SCALE_GROUP = 128  # fp8_ds_mla: an FP32 scale per 128 values, the rotary part 
 
 @dataclass(frozen=True, slots=True)
 class PageKind:
-    """Layers with equal pages.
+    """Layers with equal pages."""
 
-    Attributes:
-        layers: how many.
-        token: bytes of one token in one layer on one GPU.
-        window: tokens that stay, None for all.
-        state: bytes of a recurrent state, 0 for attention.
-    """
-
-    layers: int
-    token: int
-    window: int | None = None
-    state: int = 0
+    layers: int  # their number
+    token: int  # bytes of one token in one layer on one GPU
+    window: int | None = None  # tokens that stay, None for all
+    state: int = 0  # bytes of a recurrent state, 0 for attention
 
 
 @dataclass(frozen=True, slots=True)
 class PartPages:
-    """The page of each part in one layer on one GPU, None where it needs none.
+    """Reader that gives the page of each part in one layer on one GPU, None if it needs none."""
 
-    Attributes:
-        kv_dtype: type of the cache.
-        ranks: tensor-parallel GPUs.
-        latent_form: how this version keeps a latent (`Era.latent`).
-        sparse: some layer has an indexer, whose choice others may share.
-        head_bytes: of a latent that is expanded to heads, on one GPU.
-    """
-
-    kv_dtype: str
-    ranks: int
-    latent_form: str
-    sparse: bool
-    head_bytes: int
+    kv_dtype: str  # type of the cache
+    ranks: int  # tensor-parallel GPUs
+    latent_form: str  # form in which this version keeps a latent (`Era.latent`)
+    sparse: bool  # some layer has an indexer, whose choice others may share
+    head_bytes: int  # bytes of a latent that is expanded to heads, on one GPU
 
     @classmethod
     def of(cls, arch: Architecture, kv_dtype: str, ranks: int, era: Era) -> PartPages:
-        """Pages of a model under one version."""
+        """Return the pages of a model under one version."""
         head = -(-(arch.head_dim or 0) // _HEAD_STEP) * _HEAD_STEP
         heads = -(-(arch.attention_heads or 1) // ranks)
         head_bytes = int(heads * head * sum(key_and_value_bytes(kv_dtype)))
@@ -77,7 +60,7 @@ class PartPages:
         return cls(kv_dtype, ranks, era.latent, sparse, head_bytes)
 
     def tokens(self, part: TokenPart) -> PageKind | None:
-        """Whole heads of keys and values; none where their width is not known."""
+        """Return the page of whole heads of keys and values; None if their width is unknown."""
         if not part.key_width:
             return None
         heads = -(-part.heads // self.ranks)
@@ -86,14 +69,12 @@ class PartPages:
         return PageKind(1, ceil(per_head * heads), part.window)
 
     def latent(self, part: LatentPart) -> PageKind:
-        """One latent, which every rank holds whole.
-
-        Sparse models keep it as fp8_ds_mla unless 16 bits are asked for: 8-bit values, an FP32
-        scale per 128 of them, a 16-bit rotary part (656 bytes at 512 + 64).
-        """
+        """Return the page of one latent, which every rank holds whole."""
         latent, rope = part.latent_width, part.rope_width
         if self.latent_form == "expanded":
             return PageKind(1, self.head_bytes, part.window)
+        # Sparse models keep it as fp8_ds_mla unless 16 bits are asked for: 8-bit values, an FP32
+        # scale per 128 of them, a 16-bit rotary part (656 bytes at 512 + 64).
         if self.sparse and self.kv_dtype in EIGHT_BITS:
             packed = latent + -(-latent // _SCALE_GROUP) * 4 + rope * WIDE
             return PageKind(1, packed, part.window)
@@ -103,15 +84,15 @@ class PartPages:
         return PageKind(1, int(width * key_and_value_bytes(self.kv_dtype)[0]), part.window)
 
     def index(self, part: IndexPart) -> PageKind:
-        """Keys in 8 bits, and their scales."""
+        """Return the page of keys in 8 bits, and their scales."""
         return PageKind(1, part.width + -(-part.width // _SCALE_GROUP) * INDEX_SCALE)
 
     def entries(self, part: EntryPart) -> PageKind | None:
-        """None: layers that compress have pages of their own (`CompressedCache`)."""
+        """Return None: layers that compress have pages of their own (`CompressedCache`)."""
         return None
 
     def state(self, part: StatePart) -> PageKind | None:
-        """A state in 16 bits unless the configuration asks for FP32; none of unknown size."""
+        """Return a state's page in 16 bits, or FP32 if configured; None if its size is unknown."""
         if not part.size:
             return None
         recurrent = part.recurrent_size * (_STATE if part.wide else WIDE)

@@ -1,4 +1,4 @@
-"""Memory under vLLM outside its tensors: communicators, the context, what the host takes."""
+"""Memory under vLLM outside its tensors: communicators, the context, the host's share."""
 
 from __future__ import annotations
 
@@ -22,36 +22,31 @@ _UNIFIED_HOST = (2.0 * GIB, 3.7 * GIB, 5.5 * GIB)
 
 
 def non_torch_bytes(split: Split, card: int, era: Era) -> float:
-    """Growth of memory outside PyTorch: the communicators' buffers, where ranks have any.
-
-    Those for NVLink (all-reduce in symmetric memory, `custom_all_reduce.py`) need peers; those of
-    NCCL's NVLS need Hopper's switches besides (NCCL, NCCL_NVLS_ENABLE): two and four A100 under
-    0.10 grew by 0.06 to 0.09 GiB, as if on PCIe.
-    """
+    """Return growth in bytes of memory outside PyTorch: the communicators' buffers."""
     if split.ranks == 1:
         return era.alone if split.pipeline == 1 else era.alone * 0.3
+    # Buffers for NVLink (all-reduce in symmetric memory, `custom_all_reduce.py`) need peers; those
+    # of NCCL's NVLS also need Hopper's switches (NCCL, NCCL_NVLS_ENABLE): two and four A100 under
+    # 0.10 grew by 0.06 to 0.09 GiB, as if on PCIe.
     switched = card >= (A100_CLASS if era.profiles_whole_prompts else BIG_CLASS)
     return era.nvlink if switched and not (is_pcie(card) or is_xpu(card)) else era.pcie
 
 
 def beside_bytes(card: int) -> Amount:
-    """Bytes of other memory outside PyTorch on one GPU, by the class of the card.
-
-    HIP loads its libraries' kernels when they are first called, which is after vLLM's first
-    reading of free memory. Level Zero holds its own on the device, and start-up counts all that is
-    gone since that reading (`total_consumed`, vllm/v1/worker/gpu_worker.py, which Intel's worker
-    inherits): about 1.5 GiB. Where CPU and GPU share their memory, "free" is what the system has
-    available, so that the host's own growth while it loads and compiles counts too
-    (vllm/utils/mem_utils.py, `MemorySnapshot`): 2.0, 3.7, 4.0 and 5.0 GiB in four logs of the
-    GB10.
-    """
+    """Return bytes of other memory outside PyTorch on one GPU, by the class of the card."""
+    # HIP loads its libraries' kernels when they are first called, which is after vLLM's first
+    # reading of free memory. Level Zero holds its own on the device, and start-up counts all that
+    # is gone since that reading (`total_consumed`, vllm/v1/worker/gpu_worker.py, which Intel's
+    # worker inherits): about 1.5 GiB.
     if is_rocm(card) or is_xpu(card):
         return fitted(*(_ROCM_CODE if is_rocm(card) else _XPU_RUNTIME))
+    # If CPU and GPU share memory, "free" is what the system has available, so the host's own growth
+    # while it loads and compiles counts too (vllm/utils/mem_utils.py, `MemorySnapshot`): 2.0, 3.7,
+    # 4.0 and 5.0 GiB in four logs of the GB10.
     return fitted(*_UNIFIED_HOST) if card == UNIFIED else fitted(0, 0, 0)
 
 
 def context_bytes() -> Amount:
-    """Bytes of the CUDA context, which is in use before vLLM reads free memory and is left out of
-    its budget.
-    """
+    """Return bytes of the CUDA context, in use before vLLM reads free memory."""
+    # The context is left out of the engine's budget.
     return fitted(*_CONTEXT_BYTES)

@@ -1,5 +1,4 @@
-"""Buffers of sparse attention in vLLM: what its indexer gathers, and what a step of compressed
-attention holds.
+"""Buffers of sparse attention in vLLM: an indexer's keys, and a step of compressed attention.
 
 Read in vllm/model_executor/layers/sparse_attn_indexer.py, vllm/models/deepseek_v4 and
 vllm/v1/attention/backends/mla, 0.20 to 0.30.
@@ -25,9 +24,8 @@ _STREAMS = "hc_head_fn"  # joins the streams of hyper-connections, each as wide 
 
 
 def shared_bytes(arch: Architecture, context: int, step_tokens: int) -> int:
-    """The part of the worker's one workspace that sparse attention asks for, on every GPU: an
-    indexer's keys of 40 contexts, or the widened entries of four with their windows.
-    """
+    """Return bytes of the worker's workspace that sparse attention asks for, on every GPU."""
+    # An indexer's keys of 40 contexts, or the widened entries of four with their windows.
     asked = [0]
     for part, window in _sparse_parts(arch):
         if isinstance(part, IndexPart):
@@ -44,7 +42,6 @@ def shared_bytes(arch: Architecture, context: int, step_tokens: int) -> int:
 
 @lru_cache(maxsize=64)
 def _sparse_parts(arch: Architecture) -> frozenset[tuple[IndexPart | EntryPart, int]]:
-    """The kinds of indexers and entries in its layers, with the windows beside them."""
     return frozenset(
         (part, (run.layer.tokens.window or 0) if run.layer.tokens else 0)
         for run in arch.layer_plan
@@ -54,11 +51,7 @@ def _sparse_parts(arch: Architecture) -> frozenset[tuple[IndexPart | EntryPart, 
 
 
 def step_bytes(placement: Placement, arch: Architecture, step_tokens: int) -> int:
-    """The peak of one layer of compressed attention, 0 for others.
-
-    The streams, one hidden state, queries and outputs of whole heads, which FlashMLA pads to 64 or
-    128, and the logits of an indexer.
-    """
+    """Return the peak bytes of one layer of compressed attention, 0 for others."""
     entries = (part for part, _ in _sparse_parts(arch) if isinstance(part, EntryPart))
     width = max((part.width for part in entries), default=0)
     if not width:
@@ -66,19 +59,21 @@ def step_bytes(placement: Placement, arch: Architecture, step_tokens: int) -> in
     heads = -(-(arch.attention_heads or 0) // placement.split.tensor)
     if not is_rocm(placement.device_class) and not is_xpu(placement.device_class):
         heads = next((padded for padded in _PADDED_HEADS if heads <= padded), heads)
+    # The streams, one hidden state, queries and outputs of whole heads, which FlashMLA pads to 64
+    # or 128, and the logits of an indexer.
     values = stream_width(placement.profile, arch) + (arch.hidden_size or 0) + 2 * heads * width
     return step_tokens * values * WIDE + _LOGITS_BYTES
 
 
 def stream_bytes(placement: Placement, arch: Architecture, step_tokens: int) -> int:
-    """The streams of a step that compressed attention keeps for a draft layer, whether there is one
-    or not (`_mtp_hidden_buffer`); 0 for others."""
+    """Return bytes of the streams that compressed attention keeps for a draft layer, else 0."""
     if not any(isinstance(part, EntryPart) for part, _ in _sparse_parts(arch)):
         return 0
+    # The streams are kept whether there is a draft layer or not (`_mtp_hidden_buffer`).
     return step_tokens * stream_width(placement.profile, arch) * WIDE
 
 
 def stream_width(profile: ModelProfile, arch: Architecture) -> int:
-    """Values of one token between layers: of every stream where there are several."""
+    """Return values of one token between layers, of all streams."""
     joined = (group.shape for group in profile.groups if group.pattern.endswith(_STREAMS))
     return next((shape[-1] for shape in joined if shape), arch.hidden_size or 0)

@@ -10,21 +10,18 @@ from gpusizer.core.units import GIB
 from gpusizer.memory.engines.base import Placement
 from gpusizer.memory.engines.vllm.eras import Era
 
+# An A100 of either size: a large card that keeps the defaults of small ones, with NVLink.
 A100_CLASS = 39 * GIB
-"""An A100 of either size: a large card that keeps the defaults of small ones, with NVLink."""
 BIG_CLASS = 70 * GIB
 HUGE_CLASS = 160 * GIB
 _BY_MEMORY = (0, BIG_CLASS, HUGE_CLASS)
 
+# The GB10, whose memory is the system's. NVIDIA's management library does not know its size, so
+# vLLM takes it for a small card (`get_batch_defaults`); free memory is what the system has free.
 UNIFIED = 1
-"""The GB10, whose memory is the system's. NVIDIA's management library does not know its size, so
-vLLM takes it for a small card (`get_batch_defaults`); what is free is what the system has free."""
-ROCM = 2
-"""Added to the class of an AMD card."""
-PCIE = 4
-"""Added to the class of a large NVIDIA card that no fabric joins to others."""
-XPU = 8
-"""Added to the class of an Intel card."""
+ROCM = 2  # added to the class of an AMD card
+PCIE = 4  # added to the class of a large NVIDIA card that no fabric joins to others
+XPU = 8  # added to the class of an Intel card
 DEVICE_CLASSES = (
     0,
     UNIFIED,
@@ -51,8 +48,8 @@ _V0_CHUNK = 2048
 
 
 def device_class(memory_bytes: int, name: str, stack: str, *, fabric: bool = True) -> int:
-    """The class of a card by its memory; A100, GB10, cards of AMD and Intel and large ones without
-    NVLink have classes of their own."""
+    """Return the class of a card by its memory."""
+    # A100, GB10, cards of AMD and Intel and large ones without NVLink have classes of their own.
     if "a100" in name.lower() and memory_bytes >= 0.95 * A100_CLASS:
         return A100_CLASS
     if is_unified(name, stack):
@@ -65,46 +62,38 @@ def device_class(memory_bytes: int, name: str, stack: str, *, fabric: bool = Tru
 
 @lru_cache(maxsize=1024)
 def is_unified(name: str, stack: str) -> bool:
-    """Whether a card's memory is the system's, under CUDA."""
+    """Return whether a card's memory is the system's, under CUDA."""
     return stack == "CUDA" and _UNIFIED_NAMES.search(name) is not None
 
 
 def is_rocm(card: int) -> bool:
-    """Whether a class is one of AMD's cards."""
+    """Return whether a class is one of AMD's cards."""
     return card % GIB == ROCM
 
 
 def is_xpu(card: int) -> bool:
-    """Whether a class is one of Intel's cards."""
+    """Return whether a class is one of Intel's cards."""
     return card % GIB == XPU
 
 
 def is_pcie(card: int) -> bool:
-    """Whether a class is that of large cards that only PCIe joins."""
+    """Return whether a class is that of large cards that only PCIe joins."""
     return card % GIB == PCIE
 
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """What one step of the scheduler may hold.
+    """Limits of one step of the scheduler."""
 
-    Attributes:
-        tokens: of all sequences together.
-        sequences: in flight, of one data-parallel rank.
-        samples: start-up measures the sampler (V0 with chunked prefill does not).
-    """
-
-    tokens: int
-    sequences: int
-    samples: bool
+    tokens: int  # tokens of all sequences together
+    sequences: int  # sequences in flight of one data-parallel rank
+    samples: bool  # start-up measures the sampler (V0 with chunked prefill does not)
 
 
 def limits_of(placement: Placement, era: Era) -> BatchLimits:
-    """The scheduler's limits: as asked for, else the defaults of this version on this card.
-
-    Each data-parallel rank has a scheduler of its own, and its part of the users (docs.vllm.ai,
-    "Data Parallel Deployment").
-    """
+    """Return the requested limits of the scheduler, else this version's defaults on this card."""
+    # Each data-parallel rank has a scheduler of its own, and its part of the users (docs.vllm.ai,
+    # "Data Parallel Deployment").
     workload, users = placement.workload, placement.users_each
     if era.profiles_whole_prompts:
         sequences = workload.max_num_seqs or max(_V0_SEQUENCES, users)
@@ -122,15 +111,12 @@ def limits_of(placement: Placement, era: Era) -> BatchLimits:
 
 
 def in_flight_tokens(placement: Placement, era: Era) -> int:
-    """Tokens beyond a sliding window that each sequence is charged for.
-
-    A step's until pull request 47728, which keeps blocks until their batch is processed; then
-    those of every batch in flight, of which asynchronous scheduling has two, or one more than
-    pipeline stages under Model Runner V2 (`max_concurrent_batches`, vllm/config/vllm.py). For
-    Gemma-4-31B with 262,144 tokens and steps of 32,768 it is 70.79 GiB instead of 45.79 (issue
-    49878).
-    """
+    """Return tokens beyond a sliding window that each sequence is charged for."""
     tokens, stages = limits_of(placement, era).tokens, placement.split.pipeline
+    # A step's until pull request 47728, which keeps blocks until their batch is processed; then
+    # those of every batch in flight: two under asynchronous scheduling, or one more than pipeline
+    # stages under Model Runner V2 (`max_concurrent_batches`, vllm/config/vllm.py). For Gemma-4-31B
+    # with 262,144 tokens and steps of 32,768 it is 70.79 GiB instead of 45.79 (issue 49878).
     if not era.charges_in_flight:
         return tokens
     return tokens * (stages + 1 if era.runs_second(placement.profile) else max(2, stages))

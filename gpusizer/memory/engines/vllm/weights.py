@@ -6,8 +6,8 @@ Six things separate that from the bytes of the files, each checked on published 
 1. Matrices are fused (query, key and value; gate and up; all experts of a layer), divided by
    tensor parallelism, and only then allocated. PyTorch rounds an allocation of 10 MiB or more up
    to 2 MiB unless that leaves more than 1 MiB, which it gives back.
-2. Key and value heads are repeated where there are more ranks than heads; what belongs to no
-   head, such as routers, MLA's down-projections and patch embeddings, is on every rank.
+2. Key and value heads are repeated where there are more ranks than heads; tensors of no
+   head, such as routers, MLA's down-projections and patch embeddings, are on every rank.
 3. Draft layers are left out unless they are asked for. Then they are divided like the decoder's
    (models/deepseek_mtp.py builds a `DeepseekV2DecoderLayer`), but for the projection of two
    hidden states to one, which is on every rank.
@@ -38,12 +38,12 @@ from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Kind, Part, Slot, is_expert
 from gpusizer.model.weights import WeightGroup
 
+# A number for each group of a profile, or for each allocation of a plan.
 GroupNumbers = tuple[float, ...]
-"""A number for each group of a profile, or for each allocation of a plan."""
 
 _LARGE = 10 * MIB  # PyTorch's caching allocator: from here on a segment of its own ...
 _STEP = 2 * MIB  # ... of a multiple of this ...
-_KEPT = 1 * MIB  # ... of which a rest above this is split off (CUDACachingAllocator.cpp)
+_KEPT = 1 * MIB  # ... whose rest above this is split off (CUDACachingAllocator.cpp)
 _FP32_BYTES = 4.0
 _VOCABULARY_STEP = 64  # rows that vLLM pads embedding and head to
 
@@ -54,6 +54,7 @@ _FUSED = {
     Slot.GATE: "gate_up",
     Slot.UP: "gate_up",
 }
+# Names of matrices -> the fused one that vLLM loads them into.
 _FUSED_NAMES = {
     "in_proj_qkv": "in_proj_qkvz",
     "in_proj_z": "in_proj_qkvz",
@@ -63,7 +64,6 @@ _FUSED_NAMES = {
     "q_a_proj": "qkv_a",
     "kv_a_proj_with_mqa": "qkv_a",
 }
-"""Names of matrices -> the fused one that vLLM loads them into."""
 _SUFFIX = re.compile(r"(\.linear)?\.(weight|qweight|weight_packed)$")
 _ON_EVERY_RANK = re.compile(
     r"(q_a_proj|kv_a_proj_with_mqa|mm_input_projection_weight|patch_merger|patch_embed\w*"
@@ -76,32 +76,22 @@ _DECODER = (Part.TEXT, Part.MTP)  # draft layers are layers of the decoder's kin
 
 @dataclass(frozen=True, slots=True)
 class ShardingPlan:
-    """How a model's groups become allocations, whatever their width.
+    """Allocations of a model's groups, at any width."""
 
-    Attributes:
-        groups: number of groups in the profile.
-        piece: for each group, the allocation it is part of.
-        tensors: for each group, how many of its allocations the whole model has.
-        divisors: for each group, most ranks that it can be divided among (0: none).
-        experts: for each group, how many experts it is of; 0 where it is not of routed ones.
-        layers: for each allocation, its layer numbers; None outside the layer stack.
-        ends: for each allocation outside the stack, whether the last stage holds it.
-        count: for each allocation, how many of it the whole model has.
-        depth: layers of the model.
-    """
-
-    groups: int
-    piece: tuple[int, ...]
-    tensors: tuple[int, ...]
-    divisors: tuple[int, ...]
-    experts: tuple[int, ...]
+    groups: int  # number of groups in the profile
+    piece: tuple[int, ...]  # for each group, the allocation it is part of
+    tensors: tuple[int, ...]  # for each group, the number of its allocations in the whole model
+    divisors: tuple[int, ...]  # for each group, most ranks that it can be divided among (0: none)
+    experts: tuple[int, ...]  # for each group, the number of routed experts it holds, else 0
+    # For each allocation, its layer numbers; None outside the layer stack.
     layers: tuple[tuple[int, ...] | None, ...]
+    # For each allocation outside the stack, whether the last stage holds it.
     ends: tuple[bool, ...]
-    count: tuple[int, ...]
-    depth: int
+    count: tuple[int, ...]  # for each allocation, its number in the whole model
+    depth: int  # layers of the model
 
     def shares(self, split: Split) -> GroupNumbers:
-        """Part of one tensor of each group that one GPU of a stage holds."""
+        """Return the part of one tensor of each group that one GPU of a stage holds."""
         return tuple(
             -(-experts // split.expert) / experts
             if experts and split.expert > 1
@@ -110,10 +100,7 @@ class ShardingPlan:
         )
 
     def stages(self, pipeline: int) -> tuple[GroupNumbers, ...]:
-        """How many of each allocation every pipeline stage holds.
-
-        Layers that do not divide evenly go to the stages before the last, from the back.
-        """
+        """Return the number of each allocation on every pipeline stage."""
         edges = stage_edges(self.depth, pipeline)
         columns = [
             _by_stage(layers, at_end, edges)
@@ -127,7 +114,7 @@ class ShardingPlan:
 
 
 def _by_stage(layers: tuple[int, ...] | None, at_end: bool, edges: list[int]) -> list[float]:
-    """The share of an allocation's tensors that each pipeline stage holds."""
+    """Return the share of an allocation's tensors that each pipeline stage holds."""
     if layers is None:
         counts = [0.0] * (len(edges) - 1)
         counts[-1 if at_end else 0] = 1.0
@@ -137,8 +124,9 @@ def _by_stage(layers: tuple[int, ...] | None, at_end: bool, edges: list[int]) ->
 
 
 def stage_edges(layers: int, pipeline: int) -> list[int]:
-    """First layer of every stage, and one past the last."""
+    """Return the first layer of every stage, and one past the last."""
     sizes = [layers // pipeline] * pipeline
+    # Layers that do not divide evenly go to the stages before the last, from the back.
     for extra in range(2, layers % pipeline + 2):
         sizes[-extra] += 1
     edges = [0]
@@ -149,7 +137,7 @@ def stage_edges(layers: int, pipeline: int) -> list[int]:
 
 @lru_cache(maxsize=32)
 def plan_of(profile: ModelProfile) -> ShardingPlan:
-    """The allocations of a model, whatever the workload."""
+    """Return the allocations of a model, for any workload."""
     groups, arch = profile.groups, profile.architecture
     kv_heads = (arch.kv_heads if arch else None) or 2**20
     keys: dict[tuple[object, ...], int] = {}
@@ -191,7 +179,7 @@ def _experts(groups: Sequence[WeightGroup], arch: Architecture | None) -> tuple[
 
 
 def _piece_key(group: WeightGroup, index: int) -> tuple[object, ...]:
-    """Groups with one key are allocated as one tensor per layer."""
+    # Groups with one key are allocated as one tensor per layer.
     if group.kind in (Kind.LINEAR, Kind.EXPERT):
         parent, _, name = _SUFFIX.sub("", group.pattern).rpartition(".")
         fused = _FUSED_NAMES.get(name) or _FUSED.get(group.slot)
@@ -207,7 +195,7 @@ def _is_at_the_end(group: WeightGroup) -> bool:
 
 
 def _divisor(group: WeightGroup, kv_heads: int) -> int:
-    """Most ranks a group is divided among; 0 for one that every rank holds whole."""
+    """Return the most ranks a group is divided among; 0 if every rank holds it whole."""
     everything = 2**20
     if group.kind in (Kind.EMBEDDING, Kind.OUTPUT, Kind.EXPERT):
         return everything if group.part in _DECODER else 0
@@ -221,21 +209,19 @@ def _divisor(group: WeightGroup, kv_heads: int) -> int:
 
 
 def kept_groups(profile: ModelProfile, workload: Workload) -> tuple[bool, ...]:
-    """Whether each group is loaded; parts that the workload leaves out are not.
-
-    Draft layers share the decoder's embedding and head, whatever their files repeat.
-    """
+    """Return whether each group is loaded under the workload."""
     return tuple(_is_loaded(group, workload) for group in profile.groups)
 
 
 def _is_loaded(group: WeightGroup, workload: Workload) -> bool:
     if group.part is Part.MTP:
+        # Draft layers share the decoder's embedding and head, even if their files repeat them.
         return bool(workload.own_draft_tokens) and group.kind not in (Kind.EMBEDDING, Kind.OUTPUT)
     return group.part in (Part.TEXT, Part.ENCODER) or not workload.text_only
 
 
 def rounded(size: float) -> float:
-    """Bytes that PyTorch counts for an allocation of this size."""
+    """Return bytes that PyTorch counts for an allocation of this size."""
     waste = -size % _STEP
     return size + waste if size >= _LARGE and waste <= _KEPT else size
 
@@ -243,7 +229,7 @@ def rounded(size: float) -> float:
 def held(
     plan: ShardingPlan, by_group: Sequence[float], split: Split, stages: Sequence[GroupNumbers]
 ) -> GroupNumbers:
-    """Bytes of weights on one GPU of every pipeline stage; `stages` are the plan's."""
+    """Return bytes of weights on one GPU of every pipeline stage; `stages` are the plan's."""
     bytes_by_piece = [0.0] * len(plan.layers)
     shares = plan.shares(split)
     for piece, size, tensors, share in zip(plan.piece, by_group, plan.tensors, shares, strict=True):
@@ -253,17 +239,15 @@ def held(
 
 
 def vocabulary_growth(profile: ModelProfile) -> GroupNumbers:
-    """By what each group grows: rows of embedding and head are padded to a multiple of 64."""
+    """Return growth factors: rows of embedding and head are padded to a multiple of 64."""
     return tuple(map(_growth, profile.groups))
 
 
 def scale_growth(profile: ModelProfile) -> GroupNumbers:
-    """By what each group grows where one-byte scales of routed experts are held in FP32.
-
-    SGLang creates them so (`Fp8MoEMethod.create_weights`, `DeepSeekMxfp4MoEMethod.create_weights`
-    of srt/layers/quantization). Some kernels have them converted once every layer is loaded,
-    others never (sgl-project/sglang pull request 36847; SemiAnalysisAI/InferenceX issue 2128).
-    """
+    """Return growth factors for routed experts' one-byte scales held in FP32."""
+    # SGLang creates them so (`Fp8MoEMethod.create_weights`, `DeepSeekMxfp4MoEMethod.create_weights`
+    # of srt/layers/quantization). Some kernels have them converted once every layer is loaded,
+    # others never (sgl-project/sglang pull request 36847; SemiAnalysisAI/InferenceX issue 2128).
     return tuple(
         _FP32_BYTES if group.dtype == "F8_E8M0" and is_expert_scale(group) else 1.0
         for group in profile.groups
@@ -271,7 +255,7 @@ def scale_growth(profile: ModelProfile) -> GroupNumbers:
 
 
 def is_expert_scale(group: WeightGroup) -> bool:
-    """Whether a group holds what quantization stored beside matrices of routed experts."""
+    """Return whether a group holds quantization data beside matrices of routed experts."""
     return group.kind is Kind.QUANT_AUX and ".experts." in group.pattern
 
 
