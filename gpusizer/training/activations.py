@@ -1,6 +1,6 @@
-"""What the forward pass keeps for the backward pass, counted from the model's matrices.
+"""Activations that the forward pass keeps for the backward pass, counted from the matrices.
 
-Autograd keeps what derivatives need: of a matrix its input, but only where the matrix (or an
+Autograd keeps what derivatives need: of a matrix its input, but only if the matrix (or an
 adapter beside it) is trained; of attention queries, keys, values and the output; of SiLU and of
 the product with the gate both operands; of a norm its input. The counting follows Korthikanti et
 al. 2022 (arXiv:2205.05198), taken apart for gated MLPs, grouped keys, frozen weights and eager
@@ -26,38 +26,34 @@ _SCORE_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Bytes of activations stored for one token, in all layers together.
-
-    `scores` is per token and earlier token, where attention holds its scores, and
-    `working_scores` what the backward pass has beside them, were it of all layers at once.
-    """
+    """Bytes of activations stored for one token, in all layers together."""
 
     norms: float
     inputs: float
     attention: float
     mlp: float
     adapters: float
-    scores: float
-    working_scores: float
+    scores: float  # per token and earlier token, if attention holds its scores
+    working_scores: float  # bytes that the backward pass has beside them, for all layers at once
     working: float
     products: float
 
     def per_token(self, sequence: int) -> float:
-        """Bytes of one token in a sequence of this length."""
+        """Return bytes of one token in a sequence of this length."""
         parts = self.norms + self.inputs + self.attention + self.mlp + self.adapters
         return parts + self.scores * sequence
 
     def working_per_token(self, sequence: int) -> float:
-        """Bytes of one token that exist in the backward pass alone, of all layers together."""
+        """Return bytes of one token that only the backward pass has, of all layers together."""
         return self.working + self.working_scores * sequence
 
 
 def kept_by_token(
     shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack, *, quantized: bool = False
 ) -> Kept:
-    """Bytes kept for a token without checkpointing, before any division over GPUs.
+    """Return bytes kept for a token without checkpointing, before any division over GPUs.
 
-    `quantized`: the frozen matrices are, for which some kernels copy their inputs.
+    `quantized`: the frozen matrices are quantized; some kernels copy their inputs.
     """
     copied = stack.quantized_input_bytes if quantized else 0
     text = [matrix for matrix in shape.matrices if not matrix.tower]
@@ -78,7 +74,7 @@ def kept_by_token(
 
 
 def _norms(shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack) -> float:
-    """The input of each norm; eager RMSNorms keep it in FP32, trained ones also the result."""
+    # The input of each norm; eager RMSNorms keep it in FP32, trained ones also the result.
     width = plan.compute_bytes
     if shape.fused_norms or plan.compiled or not stack.eager_norms:
         return shape.norm_widths * width
@@ -93,7 +89,8 @@ def _inputs(
     attention: list[Matrix],
     mlp: list[Matrix],
 ) -> float:
-    """Inputs of trained matrices, shared by all that start from one; `copied` bytes of others."""
+    # Inputs are shared by all trained matrices that start from one; `copied` is bytes of other
+    # copies.
     if not plan.adapted:
         return (_blocks(attention) + _blocks(mlp)) * shape.hidden * plan.compute_bytes
     joined = [m for m in mlp if not m.last] + [m for m in (*attention, *mlp) if m.last]
@@ -102,14 +99,14 @@ def _inputs(
 
 
 def _blocks(matrices: list[Matrix]) -> float:
-    """Passes of a token through blocks of one kind, counted by their output matrices."""
+    # Passes of a token through blocks of one kind, counted by their output matrices.
     return sum(matrix.used for matrix in matrices if matrix.last)
 
 
 def _attention(
     shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack, matrices: list[Matrix]
 ) -> float:
-    """Queries, keys, values and the output."""
+    # Queries, keys, values and the output.
     queries = sum(matrix.in_width * matrix.used for matrix in matrices if matrix.last)
     keys = shape.key_width * _blocks(matrices)
     if stack.repeat_keys and not plan.compiled:
@@ -118,7 +115,7 @@ def _attention(
 
 
 def _mlp(plan: TrainingPlan, stack: TrainingStack, matrices: list[Matrix]) -> float:
-    """Results of the first matrices, of the activation function, and their product."""
+    # Results of the first matrices, of the activation function, and their product.
     inner = sum(matrix.in_width * matrix.used for matrix in matrices if matrix.last)
     outs = sum(matrix.out_width * matrix.used for matrix in matrices if not matrix.last)
     elements = outs
@@ -130,11 +127,11 @@ def _mlp(plan: TrainingPlan, stack: TrainingStack, matrices: list[Matrix]) -> fl
 
 
 def _adapters(shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack) -> float:
-    """Inputs of adapters: FP32 ones cast theirs, each for itself, as dropout makes them do."""
     if not plan.adapted:
         return 0.0
     chosen = targeted(shape, plan.lora_targets, plan.adapters_on_towers)
     matrices = tuple(matrix for matrix in chosen if not matrix.tower)
+    # FP32 adapters cast their inputs, each for itself; dropout copies them too.
     own = stack.adapter_bytes > plan.compute_bytes or stack.adapter_dropout
     own = own and not stack.adapter_kernels
     width = max(stack.adapter_bytes, plan.compute_bytes)
@@ -151,7 +148,7 @@ def _adapters(shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack) -> 
 
 
 def _shared_inputs(matrices: tuple[Matrix, ...], plan: TrainingPlan) -> float:
-    """One copy for all adapters that start from the same input."""
+    # One copy for all adapters that start from the same input.
     starts: dict[tuple[bool, bool, int], float] = {}
     for matrix in matrices:
         if matrix.attention and matrix.last:
@@ -162,10 +159,8 @@ def _shared_inputs(matrices: tuple[Matrix, ...], plan: TrainingPlan) -> float:
 
 
 def _scores(shape: TrainedShape, plan: TrainingPlan, matrices: list[Matrix]) -> float:
-    """Scores of a token with each earlier one, in all heads and layers, where they are held.
-
-    Attention over a divided sequence, ring or Ulysses, is always computed by flash kernels.
-    """
+    # Scores of a token with each earlier one, in all heads and layers, if they are held. Attention
+    # over a divided sequence, ring or Ulysses, is always computed by flash kernels.
     masked = shape.masked_attention and not plan.packed
     eager = not plan.flash_attention or shape.own_attention or masked
     if not eager or plan.context_parallel > 1:
@@ -174,7 +169,7 @@ def _scores(shape: TrainedShape, plan: TrainingPlan, matrices: list[Matrix]) -> 
 
 
 def _working(plan: TrainingPlan, matrices: list[Matrix]) -> float:
-    """Bytes of gradients that exist at once in the backward pass of one MLP."""
+    """Return bytes of gradients that exist at once in the backward pass of one MLP."""
     inner = sum(matrix.in_width * matrix.used for matrix in matrices if matrix.last)
     return plan.compute_bytes * 2 * inner
 
@@ -182,7 +177,8 @@ def _working(plan: TrainingPlan, matrices: list[Matrix]) -> float:
 def _products(
     shape: TrainedShape, plan: TrainingPlan, attention: list[Matrix], text: list[Matrix]
 ) -> float:
-    """Bytes that selective checkpointing keeps: every second product and the attention output."""
+    """Return bytes that selective checkpointing keeps."""
+    # Every second product and the attention output.
     inputs = sum(matrix.in_width * matrix.used for matrix in attention if matrix.last)
     outs = sum(matrix.out_width * matrix.used for matrix in text)
     return plan.compute_bytes * (inputs + outs / 2)

@@ -1,4 +1,4 @@
-"""Adapters: which matrices of a model LoRA is added to, and how many parameters that makes."""
+"""Adapters: the matrices that LoRA is added to, and the parameters of its own matrices."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from gpusizer.training.shape import Matrix, TrainedShape
 _EVERYTHING = frozenset({ALL_LINEAR, "all", "all linear", "all_linear"})
 _ALL_WITH_EXPERTS = "all-experts"
 _EXPERTS = frozenset({_ALL_WITH_EXPERTS, "experts"})
-# What tools and people call the same projections, for models whose own names are others; a fused
-# matrix stands for its parts.
+# Names of projections in tools, for models with other names; a fused matrix means its parts.
 _ROLES = ("q", "k", "v", "o", "gate", "up", "down")
 _GROUPS = {
     "attention": _ROLES[:4],
@@ -35,17 +34,17 @@ HEAD = frozenset({"head", "lm_head", "output"})
 def targeted(
     shape: TrainedShape, targets: Iterable[str], on_towers: bool | None = None
 ) -> tuple[Matrix, ...]:
-    """The matrices that adapters are added to.
+    """Return the matrices that adapters are added to.
 
-    Names are compared with the whole last part of a module's name, as PEFT does
-    (tuners_utils.py, check_target_module_exists): "q_proj" is not "in_proj_qkv", and towers have
-    such modules too; what is not there is passed over. Where a model has none of the names,
-    they are read as words for its own. "all-linear" finds every linear layer outside towers,
-    experts among them that are modules one by one; "all-experts" also fused ones. `on_towers`:
-    the linear layers of towers' blocks have adapters, or have none, whatever their names.
-
-    Raises InvalidRequest when no matrix has such a name.
+    "all-linear" finds every linear layer outside towers, experts among them that are modules one by
+    one; "all-experts" also fused ones. `on_towers`: the linear layers of towers' blocks have
+    adapters, or have none, whatever their names. Raise InvalidRequest when no matrix has such a
+    name.
     """
+    # Names are compared with the whole last part of a module's name, as PEFT does (tuners_utils.py,
+    # check_target_module_exists): "q_proj" is not "in_proj_qkv", and towers have such modules too;
+    # missing names are passed over. If a model has none of the names, they are read as words for
+    # its own.
     target_names = [target.strip().lower() for target in targets if target.strip()]
     names = [name for name in target_names if name not in HEAD]
     chosen = {matrix for matrix in shape.matrices if any(_named(matrix, name) for name in names)}
@@ -72,7 +71,8 @@ def targeted(
 def adapters(
     shape: TrainedShape, targets: Iterable[str], rank: int, on_towers: bool | None = None
 ) -> tuple[Matrix, ...]:
-    """Both matrices of each adapter: rank x in, out x rank (Hu et al. 2021, arXiv:2106.09685)."""
+    """Return both matrices of each adapter: rank x in, out x rank."""
+    # Hu et al. 2021, arXiv:2106.09685
     target_names = tuple(targets)
     matrices = list(targeted(shape, target_names, on_towers))
     if any(target.strip().lower() in HEAD for target in target_names):
@@ -82,12 +82,9 @@ def adapters(
 
 
 def _pair(matrix: Matrix, rank: int) -> tuple[Matrix, Matrix]:
-    """An adapter's two matrices.
-
-    Experts' gates and first matrices are one parameter once they are fused, and share an adapter:
-    of twice the rank where PEFT converts a list of names (transformers_weight_conversion.py,
-    _convert_peft_config_moe), of the same rank in Unsloth (get_moe_target_parameters).
-    """
+    # Experts' gates and first matrices are one parameter once they are fused, and share an adapter:
+    # of twice the rank where PEFT converts a list of names (transformers_weight_conversion.py,
+    # _convert_peft_config_moe), of the same rank in Unsloth (get_moe_target_parameters).
     down, up = rank, rank
     if matrix.fused and matrix.fused_rank and not matrix.last and "gate_up" not in matrix.name:
         down, up = max(1, rank * matrix.fused_rank // 2), rank * matrix.fused_rank
@@ -95,7 +92,7 @@ def _pair(matrix: Matrix, rank: int) -> tuple[Matrix, Matrix]:
 
 
 def _head(shape: TrainedShape) -> Matrix:
-    """The output matrix, which is no matrix of the layers."""
+    # The output matrix is no matrix of the layers.
     return Matrix(
         "lm_head.weight",
         shape.vocabulary,
@@ -109,7 +106,6 @@ def _head(shape: TrainedShape) -> Matrix:
 
 
 def _named(matrix: Matrix, target: str) -> bool:
-    """Whether a name is this module's own, or a word for all."""
     if matrix.expert and target in _EXPERTS:
         return True
     if target in _EVERYTHING or target == _ALL_WITH_EXPERTS:
@@ -124,14 +120,13 @@ def _named(matrix: Matrix, target: str) -> bool:
 
 
 def _meant(matrix: Matrix, target: str) -> bool:
-    """Whether a matrix of text does what the name means in other models."""
+    # A name has the meaning that it has in other models.
     if matrix.tower or matrix.expert:
         return False
     return bool(set(_GROUPS.get(target, ())) & _roles(matrix, matrix.name.lower()))
 
 
 def _roles(matrix: Matrix, name: str) -> set[str]:
-    """Which of q, k, v, o, gate, up and down a matrix is or contains."""
     if not matrix.attention:
         if matrix.last:
             return {"down"}

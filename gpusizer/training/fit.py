@@ -1,4 +1,4 @@
-"""Fits training plans to GPUs: how many, how divided, and whether they hold the training."""
+"""Fits training plans to GPUs: number, division, and whether they hold the training."""
 
 from __future__ import annotations
 
@@ -27,17 +27,15 @@ from gpusizer.training.speed import (
 )
 from gpusizer.training.stacks import find_stack
 
-COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-"""GPU counts that are tried, smallest first."""
+COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)  # tried smallest first
 
-SOFTWARE = frozenset({"CUDA", "ROCm"})
-"""Software stacks that rankings consider; other GPUs are looked at when named."""
+SOFTWARE = frozenset({"CUDA", "ROCm"})  # stacks that rankings consider; others only if named
 
+# The framework for adapters on one card that is too small for the usual one.
 SPARING, SPARING_NAME = "unsloth", "Unsloth"
-"""The framework that adapters are trained with on one card which is too small for the usual one."""
+# CUDA capability that it needs
+# (unsloth.ai/docs/get-started/fine-tuning-for-beginners/unsloth-requirements).
 _SPARING_CAPABILITY = 7.0
-"""CUDA capability that it needs (unsloth.ai/docs/get-started/fine-tuning-for-beginners/
-unsloth-requirements)."""
 _MOST_BOARDS_OF_A_CLUSTER = 1024
 _MOST_TIMES_FOR_ROOM = 4
 _SETTLES_FRAMEWORK = frozenset({"framework", "framework_version", "sharding", "offload"})
@@ -45,27 +43,22 @@ _SETTLES_FRAMEWORK = frozenset({"framework", "framework_version", "sharding", "o
 
 @dataclass(frozen=True, slots=True)
 class TrainingFit:
-    """One plan on `plan.gpus` devices.
-
-    Attributes:
-        count: boards; `plan.gpus` counts devices, of which a board may have two.
-        headroom_bytes: to spare on each device at the likely values; negative when short.
-        rollout: both peaks of reinforcement learning, None where no engine writes on the GPUs.
-        spared: the plan is under `SPARING`, as the framework of the request does not fit.
-    """
+    """One plan on `plan.gpus` devices."""
 
     gpu: Gpu
-    count: int
+    count: int  # boards; `plan.gpus` counts devices, and a board may have two
     plan: TrainingPlan
     memory: TrainingMemory
     verdict: Verdict
-    headroom_bytes: int
+    headroom_bytes: int  # to spare on each device at the likely values; negative when short
+    # Both peaks of reinforcement learning, None if no engine writes on the GPUs.
     rollout: Rollout | None = None
+    # The plan is under `SPARING`, as the framework of the request does not fit.
     spared: bool = False
 
     @property
     def need(self) -> Amount:
-        """What each device must have: of the training, or of the larger peak beside an engine."""
+        """Memory that each device needs: the training's, or the larger peak with an engine."""
         return self.memory.needed if self.rollout is None else self.rollout.need
 
     @property
@@ -76,27 +69,22 @@ class TrainingFit:
 
     @property
     def room_bytes(self) -> int:
-        """What each device leaves to the training while weights are updated."""
+        """Bytes that each device leaves to the training while weights are updated."""
         return self.gpu.device_free_bytes - beside_update(self.rollout)
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingCost:
-    """Time, money and energy of the asked-for tokens on all GPUs; None where unknown.
-
-    Attributes:
-        usd: rent of the hours.
-        energy_kwh: at full board power; `energy_usd` its price.
-    """
+    """Time, money and energy of the requested tokens on all GPUs; None if unknown."""
 
     hours: float | None
-    usd: float | None
-    energy_kwh: float | None
+    usd: float | None  # rent of the hours
+    energy_kwh: float | None  # at full board power; `energy_usd` its price
     energy_usd: float | None
 
 
 class TrainingFitter:
-    """One model and request against any GPU; estimates are cached by plan."""
+    """Fitter of one model and request to any GPU; estimates are cached by plan."""
 
     def __init__(
         self,
@@ -112,9 +100,9 @@ class TrainingFitter:
         self._memories: dict[TrainingPlan, TrainingMemory] = {}
 
     def memory(self, plan: TrainingPlan) -> TrainingMemory:
-        """The estimate, made once per plan.
+        """Return the estimate, made once per plan.
 
-        Raises LimitsExceeded once the time of the answer is spent.
+        Raise LimitsExceeded once the time of the answer is spent.
         """
         self.budget.check(self.estimator.profile.repo_id)
         memory = self._memories.get(plan)
@@ -123,12 +111,10 @@ class TrainingFitter:
         return memory
 
     def plans(self, devices: int) -> tuple[TrainingPlan, ...]:
-        """The ways to use so many devices, fastest first: the one asked for, else two.
-
-        Replicas exchange only gradients; sharding adds the weights.
-        """
+        """Return the ways to use `devices`, fastest first: the requested sharding, else two."""
         if devices % self.plan.split:
             return ()
+        # Replicas exchange only gradients; sharding adds the weights.
         kinds: tuple[str, ...] = ("ddp", "fsdp")
         if "sharding" in self.given and self.plan.sharding != "none":
             kinds = (self.plan.sharding,)
@@ -138,10 +124,10 @@ class TrainingFitter:
         return tuple(with_precision(p, given="precision" in self.given) for p in plans)
 
     def on(self, gpu: Gpu, count: int, *, roomy: bool = False) -> TrainingFit | None:
-        """The best plan on `count` boards; None when the split does not divide them.
+        """Return the best plan on `count` boards; None when the split does not divide them.
 
-        With `roomy` the first that has room, else the first that holds it. If none holds it and no
-        framework is given, one card may hold it under `SPARING`.
+        With `roomy` it is the first that has headroom, else the first that fits. If none fits and
+        the request names no framework, one card may fit under `SPARING`.
         """
         best: TrainingFit | None = None
         for plan in self.plans(count * gpu.devices_per_board):
@@ -159,8 +145,8 @@ class TrainingFitter:
         return best
 
     def spared(self, fit: TrainingFit) -> tuple[TrainingPlan, ...]:
-        """The plan of a fit under `SPARING`, where that may be taken unasked: for adapters of a
-        language model on one card."""
+        """Return the plan of a fit under `SPARING`, if it is a default for it, else ()."""
+        # `SPARING` is for adapters of a language model on one card.
         plan, is_settled = fit.plan, not _SETTLES_FRAMEWORK.isdisjoint(self.given)
         if fit.spared or is_settled or not plan.adapted or plan.gpus > 1 or fit.rollout is not None:
             return ()
@@ -176,9 +162,9 @@ class TrainingFitter:
         return rollout_of(self.memory(plan), plan, stack, parameters, gpu.device_memory_bytes)
 
     def smallest(self, gpu: Gpu, *, roomy: bool = False) -> TrainingFit | None:
-        """The smallest number of these boards that holds the training, None when none does.
+        """Return the smallest number of boards that holds the training, None when none does.
 
-        With `roomy` up to four times as many boards count where only they have room.
+        With `roomy` up to four times as many boards are tried for headroom.
         """
         smallest: TrainingFit | None = None
         for count in COUNTS:
@@ -195,13 +181,11 @@ class TrainingFitter:
         return smallest
 
     def largest_tried(self, gpu: Gpu) -> TrainingFit | None:
-        """The fit on the most boards of one machine, for a GPU that holds the training in no
-        number.
-        """
+        """Return the fit on the most boards of one machine, for a GPU that never fits."""
         return self.on(gpu, min(NODE, most_boards(gpu)))
 
     def rate(self, fit: TrainingFit) -> Rate | None:
-        """Tokens per second of all GPUs; None where it does not run or nothing is known."""
+        """Return tokens per second of all GPUs; None if it does not run or nothing is known."""
         if fit.verdict is Verdict.DOES_NOT_FIT:
             return None
         shape, active = self.estimator.shape, self.estimator.profile.active_parameters
@@ -212,7 +196,7 @@ class TrainingFitter:
 
 
 def most_boards(gpu: Gpu) -> int:
-    """Most boards of this kind that a training is planned on: clusters are of datacenter boards."""
+    """Return the most boards of this kind to plan on: clusters are of datacenter boards."""
     return _MOST_BOARDS_OF_A_CLUSTER if gpu.is_for_servers else max_boards(gpu)
 
 
@@ -223,8 +207,10 @@ def fit_of(
     memory: TrainingMemory,
     rollout: Rollout | None = None,
 ) -> TrainingFit:
-    """The fit of a plan on `count` boards; it does not fit where the likely need exceeds the
-    device, or where a rollout engine's share does not hold the model.
+    """Return the fit of a plan on `count` boards.
+
+    It does not fit if the likely need exceeds the device, or a rollout engine's share does not hold
+    the model.
     """
     need, device = memory.needed if rollout is None else rollout.need, gpu.device_free_bytes
     verdict = Verdict.FITS if need.high <= device else Verdict.TIGHT
@@ -235,14 +221,14 @@ def fit_of(
 
 
 def beside_update(rollout: Rollout | None) -> int:
-    """Bytes of a device that a rollout engine holds while weights are updated."""
+    """Return bytes of a device that a rollout engine holds while weights are updated."""
     return 0 if rollout is None else rollout.beside_update_bytes
 
 
 def cost_of(
     gpu: Gpu, count: int, rate: Rate | None, tokens: float, usd_per_kwh: float
 ) -> TrainingCost:
-    """What `tokens` take at the likely rate."""
+    """Return time, rent and energy of `tokens` at the likely rate."""
     if rate is None or not rate.likely:
         return TrainingCost(None, None, None, None)
     hours = tokens / rate.likely / SECONDS_PER_HOUR
@@ -257,7 +243,7 @@ def cost_of(
 
 
 def reasons_of(fit: TrainingFit) -> tuple[Note, ...]:
-    """What the reader must know about this choice."""
+    """Return notes that the reader needs about this choice."""
     notes = [
         Note(f"training_{fit.verdict.value}", headroom_bytes=abs(fit.headroom_bytes)),
         *fit.gpu.statements,

@@ -1,4 +1,4 @@
-"""Frozen weights: how they are held beside adapters, and how many bytes that makes."""
+"""Frozen weights: their formats beside adapters, and their bytes."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _METHODS = {
 }
 _PACKED = frozenset({"gptq", "awq", "bitsandbytes", "compressed-tensors", "hqq", "aqlm"})
 _OUTSIDE = frozenset({Kind.EMBEDDING, Kind.OUTPUT})
-_WIDE, _RAISED = 2.0, 4.0  # what is not quantized: in 16 bits, or raised to FP32
+_WIDE, _RAISED = 2.0, 4.0  # bytes of weights that are not quantized: in 16 bits, or raised to FP32
 
+# Bytes of a parameter loaded but never trained; diffusers' training scripts cast it to 16 bits.
 BESIDE_BYTES = 2.0
-"""Bytes of a parameter loaded but never trained; diffusers' training scripts cast it to 16 bits."""
 
 
 def base_of(profile: ModelProfile, plan: TrainingPlan, stack: TrainingStack) -> str:
-    """The format of the frozen weights; that of the method where the plan says "auto"."""
+    """Return the format of the frozen weights; that of the method if the plan says "auto"."""
     if plan.base == "nf4" and stack.quantizes_twice:
         return "nf4-dq"
     if plan.base != "auto":
@@ -52,17 +52,17 @@ def base_of(profile: ModelProfile, plan: TrainingPlan, stack: TrainingStack) -> 
 
 
 def is_quantized(profile: ModelProfile, base: str) -> bool:
-    """Whether the matrices of a base have fewer than 16 bits; a native base follows its files."""
+    """Return whether a base's matrices have under 16 bits; a native base follows its files."""
     return profile.quantization is not None if base == "native" else base not in _PLAIN
 
 
 def is_quantized_at_load(base: str) -> bool:
-    """Whether bitsandbytes makes this base of 16-bit files, tensor by tensor on the GPU."""
+    """Return whether bitsandbytes makes this base of 16-bit files, by tensor on the GPU."""
     return _METHODS.get(base) == "bitsandbytes"
 
 
 def is_raised(profile: ModelProfile, base: str, stack: TrainingStack) -> bool:
-    """Whether what a quantized base leaves wide is raised to FP32, embedding and head included."""
+    """Return whether a quantized base's other weights, head included, are raised to FP32."""
     if not stack.upcast_rest or not is_quantized(profile, base):
         return False
     method = _method(profile, base)
@@ -70,31 +70,25 @@ def is_raised(profile: ModelProfile, base: str, stack: TrainingStack) -> bool:
 
 
 def keeps_expanded(profile: ModelProfile, base: str, stack: TrainingStack) -> bool:
-    """Whether all matrices of a layer stay expanded until its backward pass is done.
-
-    Of methods whose measured runs are modelled by raised embedding and head it is counted there.
-    """
+    """Return whether all matrices of a layer stay expanded until its backward pass is done."""
     if not is_quantized(profile, base):
         return False
     method = _method(profile, base)
+    # For methods whose measured runs are modelled by raised embedding and head it is counted there.
     return base_habits(method).keeps_expanded and method not in stack.upcast_as_if
 
 
 @dataclass(frozen=True, slots=True)
 class BaseHabits:
-    """One row of `data/training_bases.csv`: how frameworks treat a base of this method.
+    """One row of `data/training_bases.csv`: how frameworks treat a base of this method."""
 
-    Attributes:
-        raised: PEFT raises what it leaves in 16 bits to FP32, as of every method unknown to it.
-        keeps_expanded: autograd keeps each matrix expanded to 16 bits.
-    """
-
+    # PEFT raises its 16-bit weights to FP32, as for every method unknown to it.
     raised: bool = True
-    keeps_expanded: bool = False
+    keeps_expanded: bool = False  # autograd keeps each matrix expanded to 16 bits
 
 
 def base_habits(method: str) -> BaseHabits:
-    """The habits of a method of quantization; the defaults where the table has no row."""
+    """Return the habits of a method of quantization; the defaults if the table has no row."""
     return _table().get(method, BaseHabits())
 
 
@@ -109,11 +103,11 @@ def _method(profile: ModelProfile, base: str) -> str:
 
 
 def dynamic_bytes(profile: ModelProfile, base: str, stack: TrainingStack) -> int | None:
-    """Bytes of the dynamic 4-bit repository that a stack loads in a plain one's place.
+    """Return bytes of the dynamic 4-bit repository that a stack loads instead of a plain one.
 
-    It keeps in 16 bits what `llm_int8_skip_modules` of its configuration lists. None where the
-    stack loads none, or the size of the one that it loads is not in `data/dynamic_4bit.csv`.
+    None if the stack loads none, or its size is not in `data/dynamic_4bit.csv`.
     """
+    # The repository keeps in 16 bits what `llm_int8_skip_modules` of its configuration lists.
     loads = base == "nf4-dq" and stack.dynamic_share
     return _dynamic_sizes().get(profile.repo_id.lower()) if loads else None
 
@@ -130,16 +124,14 @@ def _dynamic_sizes() -> dict[str, int]:
 def frozen_bytes(
     profile: ModelProfile, shape: TrainedShape, base: str, stack: TrainingStack, outside: int
 ) -> float:
-    """Bytes of frozen weights, `outside` of them in embedding and head.
-
-    Quantized bases leave all but the matrices of layers and towers in 16 bits, and what a stack
-    names of these (`TrainingStack.wide_modules`), or raise them to FP32 as PEFT's
-    prepare_model_for_kbit_training does with some (`is_raised`). Fused experts are no linear
-    layers, which is all that bitsandbytes replaces (its issue 1849).
-    """
+    """Return bytes of frozen weights, `outside` of them in embedding and head."""
     dynamic = dynamic_bytes(profile, base, stack)
     if dynamic is not None:  # less what is trained instead
         return dynamic - _WIDE * (shape.embedding + shape.output - outside)
+    # Quantized bases leave all but the matrices of layers and towers in 16 bits, and the modules of
+    # `TrainingStack.wide_modules`, or raise them to FP32 as PEFT's prepare_model_for_kbit_training
+    # does with some (`is_raised`). Fused experts are no linear layers, which is all that
+    # bitsandbytes replaces (its issue 1849).
     skipped = not quantizes_fused(profile, stack)
     inside = sum(
         m.parameters
@@ -162,28 +154,26 @@ def frozen_bytes(
 def rotary_bytes(
     profile: ModelProfile, shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack
 ) -> int:
-    """Bytes of cosines and sines that every layer has for itself.
-
-    In 16 bits, but FP32 in Gemma's layers (unsloth/models/gemma.py, GemmaFixedRotaryEmbedding).
-    """
+    """Return bytes of cosines and sines that every layer has for itself."""
     known = profile.max_context or 0
     positions = min(known, max(stack.rope_tokens, plan.sequence_length))
     if not stack.rope_tokens or profile.architecture is None:
         return 0
+    # In 16 bits, but FP32 in Gemma's layers (unsloth/models/gemma.py, GemmaFixedRotaryEmbedding).
     wide = profile.architecture.model_type.startswith("gemma")
     width = shape.head_width // max(1, shape.heads)
     return shape.layers * 2 * round(positions) * width * (4 if wide else 2)
 
 
 def quantizes_fused(profile: ModelProfile, stack: TrainingStack) -> bool:
-    """Whether a stack brings 4 bits to experts that share a parameter."""
+    """Return whether a stack brings 4 bits to experts that share a parameter."""
     arch = profile.architecture
     kind = arch.model_type if arch else ""
     return bool({"*", kind} & set(stack.quantized_experts))
 
 
 def leaves_experts_wide(profile: ModelProfile, plan: TrainingPlan) -> bool:
-    """Whether a quantized base leaves experts of this model as they are."""
+    """Return whether a quantized base leaves experts of this model as they are."""
     stack = find_stack(plan.framework, plan.framework_version)
     base = base_of(profile, plan, stack)
     if not plan.adapted or base == "native" or not is_quantized(profile, base):
@@ -194,7 +184,7 @@ def leaves_experts_wide(profile: ModelProfile, plan: TrainingPlan) -> bool:
 
 
 def stored_width(profile: ModelProfile, shape: TrainedShape, base: str) -> float:
-    """Bytes of a frozen matrix's parameter; of a native base, what the files hold for it."""
+    """Return bytes of a frozen matrix's parameter; for a native base, its bytes in the files."""
     if base != "native":
         return BASE_BYTES[base]
     stored, _ = _stored(profile)
@@ -202,10 +192,8 @@ def stored_width(profile: ModelProfile, shape: TrainedShape, base: str) -> float
 
 
 def _stored(profile: ModelProfile) -> tuple[float, float]:
-    """Bytes that the files hold for the layers, and for one parameter of embedding and head.
-
-    Only of what is loaded: no second copy of a tied head, nothing beside the trained model.
-    """
+    """Return bytes of the files for the layers, and for one parameter of embedding and head."""
+    # Only loaded groups: no second copy of a tied head, nothing beside the trained model.
     loaded = [g for g in profile.groups if is_trained(g, profile) and not g.duplicate]
     outside = [group for group in loaded if group.kind in _OUTSIDE]
     bytes_outside = sum(group.stored_bytes for group in outside)
@@ -214,25 +202,23 @@ def _stored(profile: ModelProfile) -> tuple[float, float]:
 
 
 _STORED = 2  # bytes of a weight before it is quantized
+# Layers in 16 bits that threads of transformers 5 may have brought to the GPU before they are
+# quantized one by one (core_model_loading.py, spawn_materialize); gpt-oss-20b on an A100: five.
 _READ_AHEAD_LAYERS = 4
-"""Layers in 16 bits that threads of transformers 5 may have brought to the GPU before they are
-quantized one by one (core_model_loading.py, spawn_materialize); gpt-oss-20b on an A100: five.
-"""
 
 
 def staging(
     profile: ModelProfile, shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack
 ) -> Amount:
-    """Bytes of 16-bit weights on their way to 4 or 8 bits, beside those that are done.
-
-    The likely one is the largest tensor. Sharded weights are quantized before they are divided, on
-    the host (FSDP with cpu_ram_efficient_loading, ZeRO-3); a dynamic repository's already are.
-    """
+    """Return bytes of 16-bit weights on their way to 4 or 8 bits, beside finished ones."""
+    # Sharded weights are quantized before they are divided, on the host (FSDP with
+    # cpu_ram_efficient_loading, ZeRO-3); a dynamic repository's already are.
     base = base_of(profile, plan, stack)
     whole = plan.sharding not in ("fsdp", "zero3") and not dynamic_bytes(profile, base, stack)
     if not (plan.adapted and whole and is_quantized_at_load(base)):
         return exactly(0, Provenance.DERIVED)
     fused = quantizes_fused(profile, stack)
+    # The largest tensor is the likely value.
     largest = max(
         (
             matrix.parameters / max(1, shape.layers)

@@ -1,4 +1,4 @@
-"""The ladder of mitigations: what each saves, and after which of them a GPU holds the training."""
+"""Mitigations: bytes that each saves, and after which of them a GPU holds the training."""
 
 from __future__ import annotations
 
@@ -17,35 +17,24 @@ _SHARDED_OVER = 8
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """One mitigation on top of those before it.
+    """One mitigation on top of those before it."""
 
-    Attributes:
-        note: what is done, as a code.
-        alone_bytes: saved on each GPU when nothing else is changed; negative when it costs.
-        saving_bytes: saved by this step after those before it.
-        total_bytes: needed by one GPU after it (`TrainingMemory.needed`), at the likely values.
-        fits: whether a named GPU's device then holds it; None without a GPU.
-        plan: the settings after it.
-    """
-
-    note: Note
-    alone_bytes: int
-    saving_bytes: int
-    total_bytes: int
-    fits: bool | None
-    plan: TrainingPlan
+    note: Note  # code of the change
+    alone_bytes: int  # saved on each GPU when nothing else is changed; negative when it costs
+    saving_bytes: int  # saved by this step after those before it
+    total_bytes: int  # needed by one GPU after it (`TrainingMemory.needed`), at the likely values
+    fits: bool | None  # whether a named GPU's device then holds it; None without a GPU
+    plan: TrainingPlan  # the settings after it
 
 
 PlanChange = tuple[Note, dict[str, object]]
 
 
 def ladder(fitter: TrainingFitter, plan: TrainingPlan, device: int | None) -> tuple[Rung, ...]:
-    """Every mitigation that saves and that the plan does not use yet, gentle ones first.
-
-    A mitigation that saves nothing because another moment of the step is the peak is tried again
-    after each later one.
-    """
+    """Return every mitigation that saves and that the plan does not use yet, gentle ones first."""
     current, rungs = plan, list[Rung]()
+    # A mitigation that saves nothing because another moment of the step is the peak is tried again
+    # after each later one.
     while (rung := _next(fitter, plan, current, device)) is not None:
         rungs.append(rung)
         current = rung.plan
@@ -55,7 +44,7 @@ def ladder(fitter: TrainingFitter, plan: TrainingPlan, device: int | None) -> tu
 def _next(
     fitter: TrainingFitter, plan: TrainingPlan, current: TrainingPlan, device: int | None
 ) -> Rung | None:
-    """The gentlest change that saves on top of `current`."""
+    # The gentlest change that saves on top of `current`.
     start, before = (fitter.memory(other).needed.likely for other in (plan, current))
     for note, values in _changes(current):
         after = _changed(fitter, current, values)
@@ -73,7 +62,7 @@ def _changed(fitter: TrainingFitter, plan: TrainingPlan, values: dict[str, objec
 
 
 def _changes(plan: TrainingPlan) -> Iterator[PlanChange]:
-    """What a plan does not do yet, gentle changes first."""
+    # Gentle changes come first.
     if not plan.flash_attention:
         yield Note("train_flash"), {"flash_attention": True}
     if plan.gradient_checkpointing != "full":
@@ -101,7 +90,7 @@ def _changes(plan: TrainingPlan) -> Iterator[PlanChange]:
 
 @dataclass(frozen=True, slots=True)
 class Most:
-    """The most that still fits on the named GPUs with the other settings unchanged; 0 for none."""
+    """Largest values that fit on the named GPUs with other settings unchanged; 0 for none."""
 
     sequence_length: int
     micro_batch: int
@@ -109,8 +98,8 @@ class Most:
 
 
 def most(fitter: TrainingFitter, fit: TrainingFit) -> Most:
-    """Longest sequence, biggest micro-batch and highest rank on the GPUs of a fit, under the
-    framework that is taken then."""
+    """Return the longest sequence, biggest micro-batch and highest rank on the GPUs of a fit."""
+    # `SPARING` counts too, if it may be taken by default.
     plans, device = (fit.plan, *fitter.spared(fit)), fit.room_bytes
 
     def fits(**values: object) -> bool:

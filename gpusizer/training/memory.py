@@ -29,17 +29,17 @@ from gpusizer.training.sharding import OFFLOADED_STATES, SUB_GROUP, StateShare, 
 from gpusizer.training.stacks import TrainingStack, find_stack
 from gpusizer.training.state import State, state_of
 
+# Differences of a CUDA context with cuBLAS workspaces by driver and card.
 _CONTEXT_BELOW, _CONTEXT_ABOVE = int(0.2 * GIB), int(0.3 * GIB)
-"""By how much a CUDA context with cuBLAS workspaces differs by driver and card."""
 
-_UNEXPLAINED = 0.06  # of all tensors: what nine of ten published runs hold beyond the estimate
+_UNEXPLAINED = 0.06  # share of all tensors: excess over the estimate in nine of ten published runs
+# Bytes of a parameter that bitsandbytes, quantizing at load, can leave in the allocator's pool: 5
+# and 9 GiB of CodeLlama-34B (README of unslothai/unsloth), 4.6 of Qwen-7B against its GPTQ run
+# (ms-swift); nothing in Axolotl's and LLaMA-Factory's runs, so the high end alone has it.
 _FRAGMENTED = 0.3
-"""Bytes of a parameter that bitsandbytes, quantizing at load, can leave in the allocator's pool: 5
-and 9 GiB of CodeLlama-34B (README of unslothai/unsloth), 4.6 of Qwen-7B against its GPTQ run
-(ms-swift); nothing in Axolotl's and LLaMA-Factory's runs, so the high end alone has it.
-"""
 _GATHER_RESERVE = 0.15  # blocks that gathered layers leave between longer lived ones
 _UPDATE_TEMPORARIES = 3  # of one parameter: torchtune on Llama-3-8B holds 18.9 GiB, 15.0 of weights
+# The settings of a plan that `state_of` reads; the others divide the state or add to it.
 _SETTINGS_OF_STATE = attrgetter(
     "method",
     "optimizer",
@@ -55,7 +55,6 @@ _SETTINGS_OF_STATE = attrgetter(
     "framework_version",
     "sequence_length",
 )
-"""The settings of a plan that `state_of` reads; the others divide the state or add to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +65,16 @@ class Bands:
     high: float
 
     def of(self, amount: float) -> Amount:
-        """The amount inside its band."""
+        """Return the amount inside its band."""
         if not amount:
             return exactly(0, Provenance.DERIVED)
         return fitted(amount * self.low, amount, amount * self.high)
 
 
+# Language models: nine of ten published runs lie inside (bench.accuracy --training).
 MEASURED_BANDS = Bands(0.6, 1.5)
-"""Language models: nine of ten published runs lie inside (bench.accuracy --training)."""
+# Encoders, vision, diffusion, totals without tensors: hardly any run is published.
 OTHER_BANDS = Bands(0.5, 2.0)
-"""Encoders, vision, diffusion, totals without tensors: hardly any run is published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ class _Step:
 
 
 def is_measured_kind(profile: ModelProfile) -> bool:
-    """Whether the model is a decoder whose tensors were read, as in nearly all measurements."""
+    """Return whether the model is a decoder whose tensors were read, as in most measurements."""
     arch = profile.architecture
     parts = {group.part for group in profile.groups}
     decoder = arch is not None and arch.generates and bool(arch.vocab_size)
@@ -103,7 +102,7 @@ def is_measured_kind(profile: ModelProfile) -> bool:
 
 
 class TrainingEstimator:
-    """Estimates of one model under any plan; what depends on the model alone is computed once."""
+    """Estimator of one model under any plan; it computes once what depends on the model alone."""
 
     def __init__(self, profile: ModelProfile) -> None:
         self.profile = profile
@@ -113,10 +112,8 @@ class TrainingEstimator:
         self._states: dict[tuple[object, ...], State] = {}
 
     def state(self, plan: TrainingPlan) -> State:
-        """Weights, gradients and optimizer states of the whole model, undivided.
-
-        Computed once for all the ways to divide it and for every GPU.
-        """
+        """Return weights, gradients and optimizer states of the whole model, undivided."""
+        # Computed once for all the ways to divide it and for every GPU.
         key = _SETTINGS_OF_STATE(plan)
         if key not in self._states:
             stack = find_stack(plan.framework, plan.framework_version)
@@ -124,12 +121,10 @@ class TrainingEstimator:
         return self._states[key]
 
     def estimate(self, plan: TrainingPlan) -> TrainingMemory:
-        """Memory of one GPU under this plan. Raises InvalidRequest for unknown names in it.
-
-        Where lengths vary and a stack cuts the logits of long steps alone, a short one may need
-        more than the longest.
-        """
+        """Return memory of one GPU under this plan. Raise InvalidRequest for unknown names."""
         stack = find_stack(plan.framework, plan.framework_version)
+        # If lengths vary and a stack cuts the logits of long steps alone, a short one may need more
+        # than the longest.
         longest, short = self._estimate(plan, stack), stack.whole_logits_tokens // plan.micro_batch
         if not shortest_of(plan) <= short < plan.sequence_length:
             return longest
@@ -196,7 +191,7 @@ def _step(
 
 
 def _largest_gradient(shape: TrainedShape, plan: TrainingPlan, state: State) -> float:
-    """Bytes of this GPU's part of the gradient of the largest parameter."""
+    """Return bytes of this GPU's part of the gradient of the largest parameter."""
     width = state.gradients / max(1, state.trainable)
     elements = min(shape.largest_parameter, state.trainable)
     return width * elements / plan.model_parallel / plan.shards
@@ -209,12 +204,12 @@ def _update(
     state: State,
     share: StateShare,
 ) -> float:
-    """Temporaries of the update: of one parameter where each is updated in the backward pass
-    (torch.optim.AdamW of one tensor: the square root of its moment, the denominator, the step),
-    else one of every parameter, or FP32 gradients of a share.
-    """
+    """Return bytes of the update's temporaries."""
     if plan.offload in OFFLOADED_STATES:
         return 0.0
+    # Temporaries of one parameter if each is updated in the backward pass (torch.optim.AdamW of one
+    # tensor: the square root of its moment, the denominator, the step), else one of every
+    # parameter, or FP32 gradients of a share.
     updated = state.trainable / plan.model_parallel / plan.shards
     if plan.optimizer_in_backward:
         return _UPDATE_TEMPORARIES * _largest_gradient(shape, plan, state)
@@ -230,7 +225,7 @@ def _update(
 
 
 def _unpacked(shape: TrainedShape, state: State) -> float:
-    """Bytes of quantized matrices that are expanded to 16 bits at once."""
+    """Return bytes of quantized matrices that are expanded to 16 bits at once."""
     if not state.quantized:
         return 0.0
     expanded = shape.layer_parameters if state.keeps_expanded else shape.largest_matrix
@@ -247,9 +242,9 @@ def _at_peak(
     staged: Amount,
     bands: Bands,
 ) -> TrainingMemory:
-    """The largest of loading, the loss, the last and the first layer backwards, the update."""
     paged = share.optimizer if find_optimizer(plan.optimizer).paged else 0.0
     states = share.optimizer - paged + share.masters
+    # The largest of loading, the loss, the last and the first layer backwards, the update.
     first, *_ = moments = _moments(plan, stack, share, step)
     phase, moment, held = _peak(moments, step.staging, states, stack.reserve)
     coming = sum(moment)
@@ -296,12 +291,10 @@ def _at_peak(
 def _peak(
     moments: Sequence[tuple[str, _Moment]], staging: float, states: float, reserve: float
 ) -> tuple[str, _Moment, float]:
-    """The largest moment with its name, and bytes of blocks that the allocator holds beside it.
-
-    While weights are loaded no states are there, but blocks are a part of all that is on its way.
-    """
+    """Return the largest moment, its name, and bytes of blocks the allocator holds beside it."""
     phase, moment = max(moments, key=lambda named: sum(named[1]))
     held = reserve * sum(moment)
+    # While weights are loaded there are no states, but blocks are a part of all that is on its way.
     if staging > states and (1 + reserve) * staging - states > sum(moment) + held:
         return "loading", _Moment(0.0, 0.0, 0.0, staging - states), reserve * staging
     return phase, moment, held
@@ -310,12 +303,12 @@ def _peak(
 def _weights(
     profile: ModelProfile, plan: TrainingPlan, stack: TrainingStack, held: float
 ) -> Amount:
-    """Bytes of weights; a plain name may stand for a dynamic 4-bit repository, which is larger, by
-    so much where its size is not known.
-    """
+    """Return bytes of weights."""
     base = base_of(profile, plan, stack)
     twice = plan.adapted and base == "nf4-dq"
     unknown = twice and dynamic_bytes(profile, base, stack) is None
+    # A plain name may mean a dynamic 4-bit repository, which is larger; the share counts if its
+    # size is unknown.
     more = stack.dynamic_share if unknown else 0.0
     return fitted(held, held, held * (1 + more)) if more else _derived(held)
 
@@ -332,11 +325,9 @@ class _Moment(NamedTuple):
 def _moments(
     plan: TrainingPlan, stack: TrainingStack, share: StateShare, step: _Step
 ) -> tuple[tuple[str, _Moment], ...]:
-    """Each moment that can need most, with its name; the loss comes first.
-
-    The backward pass begins with all that was kept and ends with all gradients; the layer that it
-    is at is computed again at either end.
-    """
+    # Each moment that can need most, with its name; the loss comes first. The backward pass begins
+    # with all kept activations and ends with all gradients; the current layer is computed again at
+    # either end.
     gradients, updated = share.gradients, share.updated
     if plan.optimizer_in_backward:  # each is used and freed before the next is whole
         gradients, updated = (min(step.largest, held) for held in (gradients, updated))

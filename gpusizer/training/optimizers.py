@@ -1,4 +1,4 @@
-"""The states that optimizers keep for each trained parameter, by `optimizers.toml`."""
+"""States that optimizers keep for each trained parameter, by `optimizers.toml`."""
 
 from __future__ import annotations
 
@@ -11,28 +11,20 @@ from gpusizer.training.shape import Matrix
 
 @dataclass(frozen=True, slots=True)
 class Optimizer:
-    """One rule of updating.
+    """One rule of updating."""
 
-    Attributes:
-        slug: name in requests.
-        states: values kept for each parameter.
-        state_bytes: bytes of one, None when they have the width that the precision gives them.
-        paged: they are in memory that the driver moves to the host when the card is full, and
-            that PyTorch does not count.
-        matrices_only: states of matrices alone; everything else is trained by AdamW (Muon).
-        factored: of a matrix one row and one column of means (Adafactor).
-        low_rank: of a matrix only a projection to a few rows (GaLore).
-        source: where the layout is documented.
-    """
-
-    slug: str
-    states: int
-    source: str
+    slug: str  # name in requests
+    states: int  # values kept for each parameter
+    source: str  # where the layout is documented
+    # Bytes of one, None for the width that the precision gives them.
     state_bytes: float | None = None
+    # States are in memory that the driver moves to the host when the card is full, and that PyTorch
+    # does not count.
     paged: bool = False
+    # States of matrices alone; everything else is trained by AdamW (Muon).
     matrices_only: bool = False
-    factored: bool = False
-    low_rank: bool = False
+    factored: bool = False  # one row and one column of means for a matrix (Adafactor)
+    low_rank: bool = False  # only a projection of a matrix to a few rows (GaLore)
 
 
 _TABLES = toml_of(__file__)
@@ -44,7 +36,7 @@ _ALIASES = {name: slug for slug, names in _TABLES["names"].items() for name in n
 
 
 def find_optimizer(text: str) -> Optimizer:
-    """The optimizer of this name, in the spellings of common trainers. Raises InvalidRequest."""
+    """Return the optimizer of a name in trainers' spellings. Raise InvalidRequest."""
     name = text.strip().lower().replace("-", "_").replace(" ", "_")
     optimizer = OPTIMIZERS.get(_ALIASES.get(name, name)) or _by_words(name)
     if optimizer is None:
@@ -55,7 +47,7 @@ def find_optimizer(text: str) -> Optimizer:
 
 
 def _by_words(name: str) -> Optimizer | None:
-    """The optimizer that a longer name contains, such as "bitsandbytes_paged_adamw_8bit"."""
+    # Longer names contain one, such as "bitsandbytes_paged_adamw_8bit".
     narrow = next((bits for bits in ("8bit", "4bit") if bits in name.replace("_bit", "bit")), "")
     paged = "paged_" if "paged" in name else ""
     for family in ("galore_adamw", "muon", "adafactor", "lion", "sgd", "adam"):
@@ -69,7 +61,7 @@ def _by_words(name: str) -> Optimizer | None:
 
 
 def state_bytes_of_matrix(optimizer: Optimizer, matrix: Matrix, width: float, rank: int) -> float:
-    """Bytes of states of all copies of a matrix; `width` is the bytes of an ordinary state."""
+    """Return bytes of states of all copies of a matrix; `width` is an ordinary state's bytes."""
     each = optimizer.state_bytes or width
     if optimizer.factored:
         return each * (matrix.out_width + matrix.in_width) * matrix.copies
@@ -81,11 +73,9 @@ def state_bytes_of_matrix(optimizer: Optimizer, matrix: Matrix, width: float, ra
 
 
 def state_bytes_of_adapter(optimizer: Optimizer, matrix: Matrix, width: float) -> float:
-    """Bytes of states of one matrix of an adapter, which GaLore does not project again.
-
-    Adafactor's means are in FP32, one for each row and column of whatever has two dimensions
-    (transformers, optimization.py, Adafactor: exp_avg_sq_row and exp_avg_sq_col).
-    """
+    """Return bytes of states of an adapter's matrix, which GaLore does not project again."""
+    # Adafactor's means are in FP32, one for each row and column of every tensor with two dimensions
+    # (transformers, optimization.py, Adafactor: exp_avg_sq_row and exp_avg_sq_col).
     if optimizer.factored:
         return state_bytes_of_matrix(optimizer, matrix, width, 0)
     return optimizer.states * (optimizer.state_bytes or width) * matrix.parameters
@@ -94,10 +84,8 @@ def state_bytes_of_adapter(optimizer: Optimizer, matrix: Matrix, width: float) -
 def state_bytes_of_table(
     optimizer: Optimizer, parameters: int, columns: int, width: float
 ) -> float:
-    """Bytes of states of embedding and head, matrices with `columns` columns.
-
-    Adafactor factors every tensor of two dimensions; Muon and GaLore leave these to AdamW.
-    """
+    """Return bytes of states of embedding and head, matrices with `columns` columns."""
+    # Adafactor factors every tensor of two dimensions; Muon and GaLore leave these to AdamW.
     if optimizer.factored:
         rows = parameters / max(1, columns)
         return (optimizer.state_bytes or width) * (rows + columns if rows else 0.0)
@@ -105,7 +93,7 @@ def state_bytes_of_table(
 
 
 def state_bytes_of_rest(optimizer: Optimizer, parameters: int, width: float) -> float:
-    """Bytes of states of parameters outside matrices, such as norms and biases."""
+    """Return bytes of states of parameters outside matrices, such as norms and biases."""
     if optimizer.matrices_only:
         return 2 * width * parameters
     return optimizer.states * (optimizer.state_bytes or width) * parameters

@@ -1,4 +1,4 @@
-"""TrainingMemory: what one GPU holds, part by part, and what of that it needs."""
+"""TrainingMemory: bytes of one GPU, part by part, and the part that training needs."""
 
 from __future__ import annotations
 
@@ -9,45 +9,31 @@ from gpusizer.core.byte_ranges import Amount, Provenance, total
 
 @dataclass(frozen=True, slots=True)
 class TrainingMemory:
-    """What one GPU holds at the peak of a step. Bytes.
+    """Bytes of one GPU at the peak of a step."""
 
-    Attributes:
-        weights: frozen and trained, adapters and tables of rotary positions included.
-        loading: weights and what is on its way to them while they are loaded and quantized.
-        gradients, optimizer: of what is trained; FP32 copies and averages are the optimizer's.
-        activations: kept by the forward pass, and those of one layer in its backward pass.
-        logits: from the logits to their gradient, where the peak is at the loss.
-        buffers: gathered weights, buckets, dequantized matrices, temporaries of the update.
-        reserve: held by the caching allocator beyond the tensors.
-        reclaimable: of `reserve`, what is given back before an allocation fails.
-        elastic: of that, what a stack takes because it finds it free.
-        context: of CUDA, outside the allocator.
-        paged: states that the driver moves to system memory when the card is full; no need of
-            the card and none of PyTorch's, so not in `optimizer` (bitsandbytes functional.py,
-            get_paged: cudaMallocManaged).
-        phase: where the peak is: "loss", "backward", "update", or "loading" before the first step.
-        host, nvme: system memory and disks for all GPUs together.
-        trainable: parameters that are trained.
-        base: how frozen weights are held, "" when none are.
-    """
-
-    weights: Amount
-    loading: Amount
+    weights: Amount  # frozen and trained, adapters and tables of rotary positions included
+    loading: Amount  # weights, and 16-bit ones on the way while they are loaded and quantized
+    # gradients, optimizer: bytes for trained weights; FP32 copies and averages are the optimizer's.
     gradients: Amount
     optimizer: Amount
-    activations: Amount
-    logits: Amount
-    buffers: Amount
-    reserve: Amount
-    reclaimable: Amount
-    elastic: int
-    context: Amount
+    activations: Amount  # kept by the forward pass, and those of one layer in its backward pass
+    logits: Amount  # from the logits to their gradient, if the peak is at the loss
+    buffers: Amount  # gathered weights, buckets, dequantized matrices, temporaries of the update
+    reserve: Amount  # held by the caching allocator beyond the tensors
+    reclaimable: Amount  # part of `reserve` that is given back before an allocation fails
+    elastic: int  # part of `reclaimable` that a stack takes because it finds it free
+    context: Amount  # CUDA's own memory, outside the allocator
+    # States that the driver moves to system memory when the card is full; no need of the card and
+    # none of PyTorch's, so not in `optimizer` (bitsandbytes functional.py, get_paged:
+    # cudaMallocManaged).
     paged: int
+    # Moment of the peak: "loss", "backward", "update", or "loading" before the first step.
     phase: str
+    # host, nvme: system memory and disks for all GPUs together.
     host: int
     nvme: int
-    trainable: int
-    base: str
+    trainable: int  # parameters that are trained
+    base: str  # format of frozen weights, "" without any
 
     @property
     def allocated(self) -> Amount:
@@ -65,29 +51,27 @@ class TrainingMemory:
 
     @property
     def reserved(self) -> Amount:
-        """Held by PyTorch: torch.cuda.max_memory_reserved."""
+        """Memory held by PyTorch: torch.cuda.max_memory_reserved."""
         return self.allocated + self.reserve
 
     @property
     def total(self) -> Amount:
-        """Used on the device, as nvidia-smi shows it; paged states lie there at the high end."""
+        """Memory used on the device, as nvidia-smi shows it; paged states count at the high end."""
         pages = Amount(0, 0, self.paged, Provenance.DERIVED)
         return self.reserved + self.context + pages
 
     @property
     def overhead(self) -> Amount:
-        """Of what is needed, all but tensors: the allocator's reserve that stays, and CUDA."""
+        """Needed memory without tensors: the allocator's reserve that stays, and CUDA."""
         return self.reserve.without(self.reclaimable) + self.context
 
     @property
     def needed(self) -> Amount:
-        """Bytes below which training runs out of memory: the total less what the allocator can give
-        back.
-        """
+        """Bytes below which training runs out of memory: the total less what is reclaimable."""
         return self.allocated + self.overhead
 
     def on(self, free_bytes: int) -> TrainingMemory:
-        """The same on a device with so many bytes free: what is reclaimable takes what is left."""
+        """Return the estimate for `free_bytes`, shrinking reclaimable memory to fit."""
         left = max(0, free_bytes - self.needed.likely)
         held = self.reclaimable
         low, likely, high = (min(end, left) for end in (held.low, held.likely, held.high))

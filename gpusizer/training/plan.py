@@ -24,34 +24,21 @@ ALL_LINEAR = "all-linear"
 class TrainingPlan:
     """Settings of one training run.
 
-    A field means what the request's field of its name does (`docs/contract.md`). Here stands what a
-    request need not know.
-
-    Attributes:
-        method: "lora" and "dora" train adapters beside a frozen base, "qlora" beside one of 4 bits.
-        optimizer: slug of `optimizers.OPTIMIZERS`.
-        precision: "bf16": weights, gradients and states in 16 bits; "mixed": FP32 weights cast
-            to 16 bits for every product; "master": 16-bit weights with FP32 copies for the
-            optimizer and FP32 gradients; "fp32": everything.
-        gradient_checkpointing: "full" keeps one vector per token and layer, "selective" drops
-            what is cheap to compute again, "none" keeps everything.
-        gpus: of which tensor, pipeline and context parallelism take a part.
-        offload: "model" are weights, gradients and states, as FSDP's CPUOffloadPolicy and
-            DeepSpeed take them.
-        fused_loss: Liger, cut cross-entropy, chunked; None where the framework decides.
-        compiled: norms and activation functions are fused.
-        packed: blocks of memory are reused where all sequences have the full length.
-        lengths: "fixed", "spread" up to the sequence length, bounds as "512-4096", or None;
-            `packed` and `sequence_length` agree with it.
-        ema: in FP32.
-        framework: slug of `stacks.csv`, whose habits decide the copies that are made.
+    A field means what the request's field of its name does (`docs/contract.md`). Comments give what
+    a request need not know.
     """
 
+    # "lora" and "dora" train adapters beside a frozen base, "qlora" beside one of 4 bits.
     method: str = "lora"
-    optimizer: str = "adamw"
+    optimizer: str = "adamw"  # slug of `optimizers.OPTIMIZERS`
+    # "bf16": weights, gradients and states in 16 bits; "mixed": FP32 weights cast to 16 bits for
+    # every product; "master": 16-bit weights with FP32 copies for the optimizer and FP32 gradients;
+    # "fp32": everything.
     precision: str = "bf16"
     sequence_length: int = DEFAULT_SEQUENCE
     micro_batch: int = 1
+    # "full" keeps one vector per token and layer, "selective" drops what is cheap to compute again,
+    # "none" keeps everything.
     gradient_checkpointing: str = "full"
     gradient_accumulation: int = 1
     lora_rank: int = DEFAULT_RANK
@@ -60,21 +47,28 @@ class TrainingPlan:
     base: str = "auto"
     train_embeddings: bool | None = None
     sharding: str = "none"
-    gpus: int = 1
+    gpus: int = 1  # all; tensor, pipeline and context parallelism take a part of them
     tensor_parallel: int = 1
     pipeline_parallel: int = 1
     context_parallel: int = 1
+    # "model" means weights, gradients and states, as FSDP's CPUOffloadPolicy and DeepSpeed take
+    # them.
     offload: str = "none"
+    # Liger, cut cross-entropy, chunked; None if the framework decides.
     fused_loss: bool | None = None
     flash_attention: bool = True
-    compiled: bool = False
+    compiled: bool = False  # norms and activation functions are fused
+    # All sequences have the full length, so blocks of memory are reused.
     packed: bool | None = None
+    # "fixed", "spread" up to the sequence length, bounds as "512-4096", or None; `packed` and
+    # `sequence_length` agree with it.
     lengths: str | None = None
     optimizer_in_backward: bool = False
-    ema: bool = False
+    ema: bool = False  # in FP32
     low_rank: int = 128
     rollout_share: float | None = None
     rollout_sleeps: bool = False
+    # Slug of `stacks.csv`, whose habits decide the copies that are made.
     framework: str = "transformers"
     framework_version: str = ""
 
@@ -114,24 +108,24 @@ class TrainingPlan:
         return 4 if self.precision == "fp32" else 2
 
     def changed(self, **values: Any) -> TrainingPlan:
-        """The same with other values."""
+        """Return the plan with other values."""
         return replace(self, **values)
 
 
 def alone(plan: TrainingPlan) -> TrainingPlan:
-    """One GPU has nothing to divide; DeepSpeed keeps its buffers all the same."""
+    """Return the plan without sharding if it has one GPU."""
+    # DeepSpeed keeps its buffers even on one GPU.
     single = plan.gpus == 1 and plan.sharding in ("ddp", "fsdp")
     return plan.changed(sharding="none") if single else plan
 
 
 def with_precision(plan: TrainingPlan, *, given: bool) -> TrainingPlan:
-    """The precision that method and sharding bring, whatever another plan had; a given one stays.
-
-    DeepSpeed keeps FP32 copies of what is trained in full, FSDP in trainers FP32 weights
-    (accelerate raises trained weights to FP32 under FSDP with mixed precision since 0.34).
-    """
+    """Return the plan with the precision of its method and sharding, unless it is `given`."""
     if given:
         return plan
+    # DeepSpeed keeps FP32 copies of parameters that are trained in full, FSDP in trainers FP32
+    # weights (accelerate raises trained weights to FP32 under FSDP with mixed precision since
+    # 0.34).
     derived = "bf16"
     if not plan.adapted and plan.sharding.startswith("zero"):
         derived = "master"
@@ -141,7 +135,7 @@ def with_precision(plan: TrainingPlan, *, given: bool) -> TrainingPlan:
 
 
 def within(plan: TrainingPlan, profile: ModelProfile, given: tuple[str, ...]) -> TrainingPlan:
-    """The default sequence is no longer than what the model was made for."""
+    """Return the plan with a default sequence no longer than the model's limit."""
     longest = profile.max_context
     if "sequence_length" in given or longest is None:
         return plan

@@ -1,4 +1,4 @@
-"""Places of a ranking of GPUs to train on, and what else one could choose."""
+"""Places of a ranking of GPUs to train on, and alternatives to the first."""
 
 from __future__ import annotations
 
@@ -19,20 +19,15 @@ from gpusizer.training.recommendation import TrainingScore
 
 @dataclass(frozen=True, slots=True)
 class RankedTraining:
-    """One place of the ranking.
-
-    Attributes:
-        score: what a recommendation goes by.
-        largest: only for GPUs named in the request.
-    """
+    """One place of the ranking."""
 
     rank: int
     fit: TrainingFit
     rate: Rate | None
     cost: TrainingCost
     reasons: tuple[Note, ...]
-    score: TrainingScore
-    largest: Most | None = None
+    score: TrainingScore  # facts that a recommendation goes by
+    largest: Most | None = None  # only for GPUs named in the request
 
     @property
     def slowness(self) -> float | None:
@@ -74,7 +69,7 @@ class TrainingAlternative:
 
     @property
     def why(self) -> tuple[Note, ...]:
-        """Its speed and price, and what it misses of a recommendation."""
+        """Its speed and price, and conditions of a recommendation that it misses."""
         item, score = self.item, self.item.score
         rents = is_priced_by_rent(self.kind, item.fit.gpu, item.costs)
         run = (score.cost_note,) if rents else ()
@@ -87,8 +82,8 @@ def alternatives_of(ranking: Sequence[RankedTraining]) -> tuple[TrainingAlternat
     return tuple(TrainingAlternative(kind, ranking[n], ranking[0]) for kind, n in picks.items())
 
 
+# Name -> cost to minimise: to serve and to train alike, but for the rent of the run.
 POLICIES: dict[str, Callable[[RankedTraining], SortKey | None]] = {
     **ORDERS,
     "cheapest": lambda item: None if item.cost.usd is None else (item.cost.usd,),
 }
-"""Name -> cost to minimise: to serve and to train alike, but for the rent of the run."""

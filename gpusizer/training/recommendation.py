@@ -1,6 +1,6 @@
 """The recommendation of GPUs to train on: conditions in their order of weight, then the cost.
 
-    audience   offered for tuning (`gpusizer/fit/audience.toml`), then what may stand beside that
+    audience   offered for tuning (`gpusizer/fit/audience.toml`), then what may appear beside it
     room       surely fits, with at least a tenth of each device to spare
     support    the vendor's software has not left the architecture behind
     evidence   training was measured on such GPUs
@@ -12,9 +12,7 @@
     computer   goes into one ordinary computer, is one, or is rented with one
     cost       US dollars for the run, rented, at the low end of its speed
 
-The order and the first three are those of serving (`fit/recommendation.py`). A run is a
-matter of hours, so that renting is what it costs; boards that nobody rents out come after those
-that somebody does. The low end, because a speed that nobody has measured has the wider band.
+The order and the first three are those of serving (`fit/recommendation.py`).
 """
 
 from __future__ import annotations
@@ -33,15 +31,15 @@ from gpusizer.speed.rate import Rate
 from gpusizer.training.fit import TrainingCost, TrainingFit
 from gpusizer.training.speed import is_measured
 
-HOURS_OF_A_WEEK = 7 * 24.0
-"""A run that takes longer is not recommended: a round figure."""
+HOURS_OF_A_WEEK = 7 * 24.0  # a longer run is not recommended: a round figure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingScore(Conditions):
-    """Facts that a recommendation to train goes by: `rent_usd` is that of the run, `value_usd` that
-    at the low end of the speed."""
+    """Facts of a recommendation: `rent_usd` of the run, `value_usd` at the low end of speed."""
 
+    # A run is a matter of hours, so renting is what it costs; boards without a rental offer come
+    # after boards with one. The low end, because a speed without measurements has the wider band.
     @property
     def evident(self) -> bool:
         """Whether training has been measured on GPUs of this class."""
@@ -49,13 +47,13 @@ class TrainingScore(Conditions):
 
     @property
     def trains(self) -> bool | None:
-        """16-bit matrix units and BF16; None when the catalogue does not say."""
+        """Whether it has 16-bit matrix units and BF16; None when the catalogue does not say."""
         flops = training_flops(self.gpu)
         return False if not self.gpu.bf16_support else None if flops is None else flops > 0
 
     @property
     def linked(self) -> bool:
-        """One board, or boards that a fabric joins."""
+        """Whether it is one board, or boards that a fabric joins."""
         return self.boards == 1 or self.gpu.fabric_joins(self.boards)
 
     @property
@@ -64,7 +62,7 @@ class TrainingScore(Conditions):
         return self.trains, self.fast_enough, self.linked, self.boards == 1
 
     def is_possible(self) -> bool:
-        """Whether it may be an alternative, which has to train well."""
+        """Return whether it may be an alternative, which has to train well."""
         return self.trains is not False and Conditions.is_possible(self)
 
     @property
@@ -97,7 +95,7 @@ def score_training(
     today: date,
     parameters: int,
 ) -> TrainingScore:
-    """The score of one plan for so many tokens; without `min_tok_s` a week is long enough."""
+    """Return the score of one plan for `tokens`; without `min_tok_s` a week is long enough."""
     most_usd = None
     if cost.usd is not None and rate is not None and rate.low > 0:
         most_usd = significant(cost.usd * rate.likely / rate.low)

@@ -1,10 +1,7 @@
-"""Rollout: what an engine that writes samples takes of the GPUs that learn from them.
+"""Rollout: memory of an engine that writes samples on the GPUs that learn from them.
 
 Reinforcement learning (GRPO, RLOO, online DPO) peaks twice: while an engine writes beside weights
-and states, and while weights are updated. vLLM in the trainer's process reserves a share of each
-card (TRL's `vllm_gpu_memory_utilization`, https://github.com/huggingface/trl/pull/3394), which it
-keeps during the update unless it sleeps then (https://github.com/huggingface/trl/pull/3968). An
-engine on other GPUs is no concern of these.
+and states, and while weights are updated. An engine on other GPUs needs nothing of these.
 """
 
 from __future__ import annotations
@@ -21,21 +18,13 @@ _ENGINE_BYTES = 2  # of a parameter, as the engine loads it: in 16 bits
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """Bytes of one device.
+    """Bytes of one device."""
 
-    Attributes:
-        engine_bytes: what the engine takes of it.
-        weights_bytes: of the model in the engine, as much of its share at least.
-        beside_update_bytes: what the engine holds, of all that is its own, during the update.
-        generation: the engine beside weights, states and CUDA of the training.
-        update: the training's need beside an engine that is awake or sleeps.
-    """
-
-    engine_bytes: int
-    weights_bytes: int
-    beside_update_bytes: int
-    generation: Amount
-    update: Amount
+    engine_bytes: int  # share of the device that the engine takes
+    weights_bytes: int  # bytes of the model in the engine, the least that its share has to hold
+    beside_update_bytes: int  # the engine's own bytes that it holds during the update
+    generation: Amount  # the engine beside weights, states and CUDA of the training
+    update: Amount  # the training's need beside an engine that is awake or sleeps
 
     @property
     def loads(self) -> bool:
@@ -55,13 +44,17 @@ def rollout_of(
     parameters: int,
     device_bytes: int,
 ) -> Rollout | None:
-    """The peaks of a plan on devices of so much memory; None without an engine on them.
+    """Return the peaks of a plan on devices of `device_bytes`; None without an engine on them.
 
-    `parameters` are the model's. Unsloth's engine and training hold one set of weights
-    (`fast_inference` of unsloth/models/llama.py), in the engine's share.
+    `parameters` are the model's.
     """
     if plan.rollout_share is None:
         return None
+    # vLLM in the trainer's process reserves a share of each card (TRL's
+    # `vllm_gpu_memory_utilization`, https://github.com/huggingface/trl/pull/3394), which it keeps
+    # during the update unless it sleeps then (https://github.com/huggingface/trl/pull/3968).
+    # Unsloth's engine and training hold one set of weights (`fast_inference` of
+    # unsloth/models/llama.py), in the engine's share.
     engine = round(plan.rollout_share * device_bytes)
     shared = memory.weights.likely if stack.shares_rollout_weights else 0
     stays = memory.weights + memory.optimizer + memory.context

@@ -34,32 +34,21 @@ TOWERS = frozenset({Part.VISION, Part.AUDIO, Part.PROJECTOR})
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Equal matrices that layers multiply their input with.
+    """Equal matrices that layers multiply their input with."""
 
-    Attributes:
-        pattern: name, layer numbers as `{}`.
-        out_width, in_width: of one matrix.
-        copies: how many there are, experts counted one by one.
-        used: how many of the copies one token passes through.
-        attention: it belongs to an attention block, otherwise to an MLP.
-        last: it leads back to the stream between layers, out of its block.
-        expert: it belongs to a routed expert.
-        tower: it belongs to a vision or audio part.
-        fused: it is an expert's part of a parameter of three dimensions, no module of its own.
-        fused_rank: by how much a name in a list of targets multiplies the rank of adapters on that
-            parameter, 0 where names do not reach it.
-    """
-
-    pattern: str
+    pattern: str  # name, layer numbers as `{}`
+    # out_width, in_width: widths of one matrix.
     out_width: int
     in_width: int
-    copies: int
-    used: float
-    attention: bool
-    last: bool
-    expert: bool
-    tower: bool = False
+    copies: int  # their number, experts counted one by one
+    used: float  # copies that one token passes through
+    attention: bool  # it belongs to an attention block, otherwise to an MLP
+    last: bool  # it leads back to the stream between layers, out of its block
+    expert: bool  # it belongs to a routed expert
+    tower: bool = False  # it belongs to a vision or audio part
+    # It is an expert's part of a parameter of three dimensions, no module of its own.
     fused: bool = False
+    # Factor of a listed name on the rank of adapters on that parameter, 0 if names do not reach it.
     fused_rank: int = 0
 
     @property
@@ -69,7 +58,7 @@ class Matrix:
 
     @property
     def name(self) -> str:
-        """What fine-tuning tools call it: "q_proj"."""
+        """Name in fine-tuning tools, such as "q_proj"."""
         stem, _, last = self.pattern.replace("_blocks", "").rpartition(".")
         is_storage = last in ("weight", "qweight", "weight_packed")
         return stem.rpartition(".")[2] if stem and is_storage else last
@@ -77,43 +66,29 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class TrainedShape:
-    """What training needs to know of a model. Widths are elements, counts are of the whole model.
+    """Facts of a model that training needs, of the whole model. Widths are elements."""
 
-    Attributes:
-        matrices: every matrix inside the layers.
-        norm_widths: sum of the widths of all norms.
-        fused_norms: they are LayerNorms, which one kernel computes, rather than RMSNorms.
-        embedding, output: parameters of the input and the output matrix; `output` is 0 when tied.
-        beside: parameters loaded with it and never trained: text encoders and VAE of a pipeline,
-            layers that draft tokens where the model's code loads them.
-        other: parameters that are neither of these nor in matrices: norms, biases, convolutions.
-        layers: blocks of every stack, of an encoder as of a decoder, without vision towers.
-        hidden, vocabulary, heads: of the language model; no vocabulary where there is none.
-        head_width: heads times their width, the width of queries.
-        key_width: of keys of one layer; values have the same.
-        own_attention: its code on the Hub computes attention that holds the scores.
-        masked_attention: it does so where sequences are padded.
-        plain_logits: its code does not raise logits to FP32 before the loss does.
-        generates: it predicts a token at every position.
-    """
-
-    matrices: tuple[Matrix, ...]
-    norm_widths: int
-    fused_norms: bool
+    matrices: tuple[Matrix, ...]  # every matrix inside the layers
+    norm_widths: int  # sum of the widths of all norms
+    fused_norms: bool  # they are LayerNorms, which one kernel computes, rather than RMSNorms
+    # embedding, output: parameters of the input and the output matrix; `output` is 0 when tied.
     embedding: int
     output: int
-    other: int
+    other: int  # parameters outside these and matrices: norms, biases, convolutions
+    # Parameters loaded with it and never trained: text encoders and VAE of a pipeline, layers that
+    # draft tokens if the model's code loads them.
     beside: int
-    layers: int
+    layers: int  # blocks of every stack, of an encoder as of a decoder, without vision towers
+    # hidden, vocabulary, heads: sizes of the language model; `vocabulary` is 0 without one.
     hidden: int
     vocabulary: int
     heads: int
-    head_width: int
-    key_width: int
-    own_attention: bool
-    masked_attention: bool
-    plain_logits: bool
-    generates: bool
+    head_width: int  # heads times their width, the width of queries
+    key_width: int  # width of keys of one layer; values have the same
+    own_attention: bool  # its code on the Hub computes attention that holds the scores
+    masked_attention: bool  # its code holds the scores if sequences are padded
+    plain_logits: bool  # its code does not raise logits to FP32 before the loss does
+    generates: bool  # it predicts a token at every position
 
     @property
     def parameters(self) -> int:
@@ -127,15 +102,13 @@ class TrainedShape:
         return 0 if self.generates and not self.output else self.embedding
 
     def untied(self) -> TrainedShape:
-        """The same with a head of its own, where it shared the embedding's matrix.
-
-        The copy is counted, divided over GPUs and gathered like any other matrix.
-        """
+        """Return the shape with a head of its own if it shares the embedding's matrix."""
+        # The copy is counted, divided over GPUs and gathered like any other matrix.
         tied = self.generates and not self.output
         return replace(self, output=self.embedding) if tied else self
 
     def with_fused_experts(self, rank: int, *, stored: bool) -> TrainedShape:
-        """The same with the experts of a layer in one parameter, as transformers 5 keeps them.
+        """Return the shape with a layer's experts in one parameter, as in transformers 5.
 
         `rank`: their `fused_rank`; `stored`: also of those that files have in one parameter.
         """
@@ -164,7 +137,7 @@ class TrainedShape:
 
 
 def trained_shape(profile: ModelProfile) -> TrainedShape:
-    """The shape of any model with tensors; what is not a language model has no vocabulary."""
+    """Return the shape of any model with tensors; without a language model, no vocabulary."""
     arch = profile.architecture
     everything = [g for g in profile.groups if g.parameters]
     groups = [g for g in everything if is_trained(g, profile)]
@@ -204,19 +177,20 @@ def trained_shape(profile: ModelProfile) -> TrainedShape:
 
 
 def is_gated(outs: float, inner: float) -> bool:
-    """Whether an MLP of this total first output and inner width has a gate."""
+    """Return whether an MLP of this total first output and inner width has a gate."""
     return outs > _GATED_RATIO * inner
 
 
 def is_trained(group: WeightGroup, profile: ModelProfile) -> bool:
-    """Whether training can reach a group: of a pipeline the denoiser alone, no draft layers."""
+    """Return whether training can reach a group."""
+    # Training reaches only the denoiser of a pipeline, and no draft layers.
     if profile.format == "diffusers":
         return group.component in _DENOISERS
     return group.part is not Part.MTP
 
 
 def _is_beside(group: WeightGroup, profile: ModelProfile) -> bool:
-    """Whether a group that is not trained is loaded all the same."""
+    # A group that is not trained may be loaded all the same.
     if is_trained(group, profile):
         return False
     arch = profile.architecture
@@ -251,9 +225,7 @@ def _matrix(group: WeightGroup, share: float, hidden: int) -> Matrix:
 def _leads_back(
     pattern: str, out_width: int, in_width: int, hidden: int, *, attention: bool
 ) -> bool:
-    """Whether a matrix leads out of its block: by its widths, by its name where both are those of
-    the residual stream.
-    """
+    # Decided by its widths, or by its name if both are those of the residual stream.
     if not attention and in_width != out_width:
         return in_width != hidden if hidden in (in_width, out_width) else in_width > out_width
     return out_width == hidden and bool(_LAST.search(pattern))
@@ -265,7 +237,7 @@ def _is_norm_bias(group: WeightGroup) -> bool:
 
 
 def _usual_width(groups: list[WeightGroup]) -> int:
-    """The input width that most matrices share: that of the residual stream."""
+    # The input width that most matrices share is that of the residual stream.
     counts_by_width: dict[int, int] = {}
     for group in groups:
         counts_by_width[group.shape[-1]] = counts_by_width.get(group.shape[-1], 0) + group.count
@@ -273,7 +245,7 @@ def _usual_width(groups: list[WeightGroup]) -> int:
 
 
 def _blocks(groups: list[WeightGroup]) -> int:
-    """Blocks of all stacks; stacks differ in the name before the layer number."""
+    # Stacks differ in the name before the layer number.
     stacks: dict[tuple[str, str], int] = {}
     for group in groups:
         if group.layers is None or group.part in TOWERS:

@@ -6,9 +6,6 @@ allreduce_gradients: "Communicate only at gradient accumulation boundaries"). Be
 frees those that others update (runtime/zero/stage_1_and_2.py, step: free_grad_in_param_list of
 params_not_in_partition). Stages 2 and 3 divide gradients too, so they reduce them in every step
 (github.com/deepspeedai/DeepSpeed/issues/2252).
-
-FSDP can do either: reduce in every step, or, in `no_sync`, add up whole gradients as they are
-computed ("will incur additional memory", accelerate's guide to gradient synchronization).
 """
 
 from __future__ import annotations
@@ -27,31 +24,25 @@ _LIVE_PARAMETERS = 1_000_000_000
 _BUCKET = 500_000_000
 _PINNED = 5 * 4  # DeepSpeed's aio: five buffers of FP32 elements for each GPU
 _FP32 = 4
+# Values of `offload` under which the optimizer and its states are not on the GPU.
 OFFLOADED_STATES = frozenset({"optimizer", "model", "all", "nvme"})
-"""Values of `offload` under which the optimizer and its states are not on the GPU."""
 _OFFLOADED_WEIGHTS = frozenset({"parameters", "model", "all", "nvme"})
 _GATHERED_LAYERS = 2  # the one computed with and the one fetched meanwhile
 
 
 @dataclass(frozen=True, slots=True)
 class StateShare:
-    """Bytes of one GPU, and of the hosts for every GPU together.
+    """Bytes of one GPU, and of the hosts for every GPU together."""
 
-    Attributes:
-        weights, masters, gradients, optimizer: what this GPU holds.
-        updated: of `gradients`, those that it still holds when it updates.
-        gathered: weights of others, fetched for use; buckets of gradients.
-        live: of `gathered`, what ZeRO-3 does not let go before the update.
-        host, nvme: what is in system memory instead, and on disks.
-    """
-
+    # weights, masters, gradients, optimizer: held by this GPU.
     weights: float
     masters: float
     gradients: float
-    updated: float
+    updated: float  # part of `gradients` that it still holds when it updates
     optimizer: float
-    gathered: float
-    live: float
+    gathered: float  # weights of others, fetched for use; buckets of gradients
+    live: float  # part of `gathered` that ZeRO-3 does not free before the update
+    # host, nvme: moved to system memory, and to disks.
     host: float
     nvme: float
 
@@ -59,7 +50,7 @@ class StateShare:
 def share_of(
     state: State, shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack
 ) -> StateShare:
-    """The state as it is divided. Tensor and pipeline parallelism divide everything."""
+    """Return the divided state. Tensor and pipeline parallelism divide everything."""
     model, kind = plan.model_parallel, plan.sharding
     gradients, updated = _gradients(state, plan, stack)
     divided = model * (plan.shards if kind in ("zero1", "zero2", "zero3", "fsdp") else 1)
@@ -85,13 +76,11 @@ def _offloaded(
     plan: TrainingPlan,
     stack: TrainingStack,
 ) -> StateShare:
-    """What stays on the GPU; every replica has a copy of its own on the host.
-
-    DeepSpeed takes gradients to where it updates: with its states on the host they are there too,
-    in FP32 (runtime/zero/stage_1_and_2.py, estimate_zero2_model_states_mem_needs: 2 bytes of a
-    parameter left on the GPU, 16 on the host). Stage 1 does so once they are added up,
-    or, where its weights are on the host, has them there whole.
-    """
+    # Every replica has a copy of its own on the host. DeepSpeed takes gradients to where it
+    # updates: with its states on the host they are there too, in FP32
+    # (runtime/zero/stage_1_and_2.py, estimate_zero2_model_states_mem_needs: 2 bytes of a parameter
+    # left on the GPU, 16 on the host). Stage 1 does so once they are added up, or, if its weights
+    # are on the host, has them there whole.
     states = plan.offload in OFFLOADED_STATES
     weights = plan.offload in _OFFLOADED_WEIGHTS
     stays_gathered = plan.pipeline_parallel > 1  # whole stages, between micro-batches
@@ -116,7 +105,7 @@ def _offloaded(
 
 
 def _gradients(state: State, plan: TrainingPlan, stack: TrainingStack) -> tuple[float, float]:
-    """Gradients of one GPU while they add up, and those that it updates with."""
+    """Return gradient bytes of one GPU while they add up, and those that it updates with."""
     model = plan.model_parallel
     whole = state.gradients / model
     part = whole / plan.shards
@@ -130,17 +119,18 @@ def _gradients(state: State, plan: TrainingPlan, stack: TrainingStack) -> tuple[
 
 
 def adds_up_whole(plan: TrainingPlan, stack: TrainingStack) -> bool:
-    """Whether FSDP leaves gradients undivided until an update; it cannot while it offloads.
-
-    Where that is not known of a framework, the larger need is assumed.
-    """
+    """Return whether FSDP leaves gradients undivided until an update."""
+    # FSDP can reduce in every step, or, in `no_sync`, add up whole gradients as they are computed
+    # ("will incur additional memory", accelerate's guide to gradient synchronization); not while it
+    # offloads. If that is not known of a framework, the larger need is assumed.
     held = plan.offload not in _OFFLOADED_WEIGHTS
     return plan.gradient_accumulation > 1 and stack.no_sync is not False and held
 
 
 def _gathered(state: State, shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack) -> float:
-    """Weights of other GPUs while they are used, and DeepSpeed's buffers, which one GPU has too."""
+    """Return bytes of other GPUs' weights while they are used, and of DeepSpeed's buffers."""
     if plan.shards == 1 or plan.sharding in ("none", "ddp"):
+        # DeepSpeed's buffers exist on one GPU too.
         if plan.sharding in ("zero1", "zero2", "zero3"):
             live = _live(state, shape, plan)
             return _buckets(state, plan) + (live if plan.sharding == "zero3" else 0)
@@ -154,13 +144,11 @@ def _gathered(state: State, shape: TrainedShape, plan: TrainingPlan, stack: Trai
 
 
 def _fetched(state: State, shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack) -> float:
-    """Bytes of gathered weights: two whole layers, and the whole embedding and head, which belong
-    to no layer and stay with FSDP's root; ZeRO-3 lets go of each module once it is used
-    (runtime/zero/partitioned_param_coordinator.py, release_sub_module).
-
-    Layers have the width they are stored with, 4-bit ones are gathered in 4 bits; full training
-    casts them first.
-    """
+    """Return bytes of gathered weights: two whole layers, and the whole embedding and head."""
+    # Embedding and head belong to no layer and stay with FSDP's root; ZeRO-3 frees each module once
+    # it is used (runtime/zero/partitioned_param_coordinator.py, release_sub_module). Layers have
+    # the width they are stored with, 4-bit ones are gathered in 4 bits; full training casts them
+    # first.
     layers = min(_GATHERED_LAYERS, shape.layers) * shape.layer_parameters
     width = state.stored_width if plan.adapted else state.compute_width
     tables = (shape.embedding * state.compute_width, shape.output * state.compute_width)
@@ -178,15 +166,15 @@ def _fetched(state: State, shape: TrainedShape, plan: TrainingPlan, stack: Train
 
 
 def _buckets(state: State, plan: TrainingPlan) -> float:
-    """Two buckets of gradients, one filled while the other is sent (overlap_comm)."""
+    # Two buckets of gradients, one filled while the other is sent (overlap_comm).
     return _bucket(state, plan) * 2 * state.compute_width
 
 
 def _bucket(state: State, plan: TrainingPlan) -> float:
-    """Elements of a bucket: no more than are trained of this GPU's part of the model."""
+    """Return elements of a bucket: at most the trained ones of this GPU's part of the model."""
     return min(_BUCKET, state.trainable / plan.model_parallel)
 
 
 def _live(state: State, shape: TrainedShape, plan: TrainingPlan) -> float:
-    """Elements that ZeRO-3 gathers ahead and keeps, of this GPU's part of the model."""
+    """Return bytes that ZeRO-3 gathers ahead and keeps, of this GPU's part of the model."""
     return min(_LIVE_PARAMETERS, shape.parameters / plan.model_parallel) * state.compute_width

@@ -1,9 +1,7 @@
 """Time and money of training: FLOPs executed at a measured share of the peak, and traffic.
 
-A step takes as long as its products at that share of the dense 16-bit rate and, after them, what
-is sent between GPUs. Forward 2 FLOPs per parameter and token, backward 2 for the gradients of
-activations and 2 for those of trained weights, 2 again where activations are recomputed
-(Korthikanti et al. 2022; Chowdhery et al. 2022, appendix B).
+A step takes as long as its products at that share of the dense 16-bit rate and, after them, the
+traffic between GPUs.
 """
 
 from __future__ import annotations
@@ -27,8 +25,9 @@ from gpusizer.training.state import State
 NODE = 8  # boards that one machine holds
 _LINK_SHARE = 0.7  # of one direction of NVLink and the like, by large all-reduces
 _PCIE_SHARE = 0.3  # two RTX 3090 sharding a 7B model: about 10 of 32 GB/s
-_NETWORK_BYTES_PER_SECOND = 50e9  # 400 Gbit/s for each GPU: what training clusters have
+_NETWORK_BYTES_PER_SECOND = 50e9  # 400 Gbit/s for each GPU: usual in training clusters
 _EXPERT_SHARE = 0.4  # Megatron-Bridge on H100: Qwen3-30B-A3B against dense Llama 3
+# Share of the speed that training keeps under each offload.
 _OFFLOAD_SHARE = {
     "none": 1.0,
     "activations": 0.85,
@@ -38,33 +37,28 @@ _OFFLOAD_SHARE = {
     "all": 0.5,
     "nvme": 0.15,
 }
-"""Share of the speed that training keeps with what is offloaded."""
 _HIDDEN = 0.8  # of the shorter of computing and sending, where a fabric does not need the GPU
 _SMALL_STEP = 512  # tokens of a step whose kernels take as long to launch as to compute
 
 
 @dataclass(frozen=True, slots=True)
 class SpeedClass:
-    """Share of the dense 16-bit rate that training reaches on a class of GPU.
-
-    Attributes:
-        measured: architectures of which runs are in the data; the others take it over.
-    """
+    """Share of the dense 16-bit rate that training reaches on a class of GPU."""
 
     share: float
     band: float
-    measured: str
+    measured: str  # architectures with runs in the data; others take their share
     source: str
 
 
 @cache
 def speed_classes() -> dict[str, SpeedClass]:
-    """The rows of `data/training_speed.csv`."""
+    """Return the rows of `data/training_speed.csv`."""
     return records_by(DATA_DIR / "training_speed.csv", "gpu_class", SpeedClass)
 
 
 def class_of(gpu: Gpu) -> str:
-    """The row for a GPU."""
+    """Return the name of the row for a GPU."""
     if gpu.vendor != "NVIDIA":
         return "amd" if gpu.vendor == "AMD" else "other"
     if gpu.segment == "consumer":
@@ -75,7 +69,7 @@ def class_of(gpu: Gpu) -> str:
 
 
 def is_measured(gpu: Gpu) -> bool:
-    """Whether the data hold training runs of the GPU's architecture."""
+    """Return whether the data hold training runs of the GPU's architecture."""
     return gpu.architecture in speed_classes()[class_of(gpu)].measured.split("/")
 
 
@@ -84,10 +78,10 @@ def _has_hbm(gpu: Gpu) -> bool:
 
 
 def flops_per_token(shape: TrainedShape, active: int, plan: TrainingPlan) -> float:
-    """FLOPs executed for one token; embeddings are looked up, not multiplied.
-
-    A tied embedding is multiplied as the head.
-    """
+    """Return FLOPs executed for one token; embeddings are looked up, not multiplied."""
+    # Forward 2 FLOPs per parameter and token, backward 2 for the gradients of activations and 2 for
+    # those of trained weights, 2 again if activations are recomputed (Korthikanti et al. 2022;
+    # Chowdhery et al. 2022, appendix B). A tied embedding is multiplied as the head.
     passes = 4.0 if plan.adapted else 6.0
     repeated = {"full": 2.0, "selective": 1.0, "none": 0.0}[plan.gradient_checkpointing]
     products = (passes + repeated) * max(0, active - shape.looked_up)
@@ -98,13 +92,7 @@ def flops_per_token(shape: TrainedShape, active: int, plan: TrainingPlan) -> flo
 def traffic_bytes(
     shape: TrainedShape, state: State, plan: TrainingPlan, stack: TrainingStack
 ) -> float:
-    """Bytes that one GPU sends in a step: ring collectives pass (n - 1) / n of everything.
-
-    Replicas sum gradients in one update of several steps (DistributedDataParallel.no_sync, as
-    accelerate uses it). ZeRO-1 does the same in halves: gradients go to the GPU that updates them,
-    whose weights come back. ZeRO-2 sends gradients in every step, FSDP by framework (`sharding`).
-    Sharded weights are fetched forwards and backwards, cast first where all of them are trained.
-    """
+    """Return bytes that one GPU sends in a step: rings pass (n - 1) / n of everything."""
     n = plan.shards
     share = (n - 1) / n
     model = plan.model_parallel
@@ -113,6 +101,10 @@ def traffic_bytes(
     reduced = returned = width * state.trainable
     every = state.trainable + state.frozen_parameters
     fetched = 2 * (state.weights if plan.adapted else width * every)
+    # Replicas sum gradients in one update of several steps (DistributedDataParallel.no_sync, as
+    # accelerate uses it). ZeRO-1 does so in halves: gradients go to the GPU that updates them,
+    # whose weights come back. ZeRO-2 sends gradients in every step, FSDP by framework (`sharding`).
+    # Sharded weights are fetched forwards and backwards, cast first if all of them are trained.
     exchanged = {
         "none": 2 * state.gradients / steps,
         "ddp": 2 * state.gradients / steps,
@@ -130,7 +122,7 @@ def traffic_bytes(
 
 
 def link_of(gpu: Gpu, devices: int) -> Literal["fabric", "network", "pcie"]:
-    """The link of the slowest exchange between `devices` devices."""
+    """Return the link of the slowest exchange between `devices` devices."""
     boards = math.ceil(devices / gpu.devices_per_board)
     if boards > max(gpu.interconnect_domain or 0, NODE):
         return "network"
@@ -139,14 +131,14 @@ def link_of(gpu: Gpu, devices: int) -> Literal["fabric", "network", "pcie"]:
 
 
 def network_bytes_per_second(gpu: Gpu) -> float:
-    """Bytes per second of the network for each GPU, at most those of the links inside a machine."""
+    """Return bytes per second of the network for each GPU, at most those inside a machine."""
     network = _NETWORK_BYTES_PER_SECOND / (1 if gpu.is_for_servers else 8)
     inside = link_bytes_per_second(gpu, NODE * gpu.devices_per_board)
     return network if inside is None else min(network, inside)
 
 
 def link_bytes_per_second(gpu: Gpu, devices: int) -> float | None:
-    """Bytes per second that one of `devices` devices sends, None where its links are not known."""
+    """Return bytes per second that one of `devices` devices sends, None if links are unknown."""
     link = link_of(gpu, devices)
     if link == "network":
         return network_bytes_per_second(gpu)
@@ -158,7 +150,7 @@ def link_bytes_per_second(gpu: Gpu, devices: int) -> float | None:
 
 
 def _overlaps(gpu: Gpu, devices: int) -> bool:
-    """Whether sending overlaps with computing: over a fabric, or between machines with one."""
+    # Sending overlaps with computing over a fabric, or between machines with one.
     link = link_of(gpu, devices)
     joined = link_of(gpu, NODE * gpu.devices_per_board) == "fabric"
     return link == "fabric" or (link == "network" and gpu.is_for_servers and joined)
@@ -172,7 +164,7 @@ def training_rate(
     stack: TrainingStack,
     gpu: Gpu,
 ) -> Rate | None:
-    """Tokens per second of `plan.gpus` of these together; None when the GPU's peak is not known."""
+    """Return tokens per second of `plan.gpus` together; None without the GPU's peak."""
     peak = gpu.fp16_flops
     if peak is None:
         return None

@@ -14,106 +14,72 @@ from gpusizer.core.tables import TableRow, read_table
 
 @dataclass(frozen=True, slots=True)
 class TrainingStack:
-    """One row of `data/training_stacks.csv`.
-
-    Attributes:
-        family: slug of today's row, of a row about older releases; "" of today's rows.
-        until: the first release, as a version and as a date, of which a later row speaks.
-        eager_norms: an RMSNorm keeps its input in FP32 for the backward pass.
-        repeat_keys: keys and values are copied to every head before attention.
-        adapter_bytes: of an adapter's parameter; FP32 ones also cast their input.
-        adapter_dropout: every adapter keeps a copy of its input of its own, behind a dropout.
-        adapter_kernels: blocks with adapters have a backward pass of their own, which shares
-            inputs in 16 bits and computes activation functions again.
-        frozen_inputs: the product inside an MLP is kept although the next matrix is frozen.
-        quantized_input_bytes: of a copy that each 4-bit matrix keeps of its input; 0 for none.
-        unties: a head tied to the embedding is a matrix of its own.
-        upcast_rest: weights outside a quantized base are raised to FP32, of the methods of which
-            `training_bases.csv` says so.
-        upcast_as_if: other methods whose measured runs hold as much as if they were raised.
-        qlora_base: how QLoRA holds the frozen weights.
-        quantizes_twice: its NF4 always has quantized scales.
-        dynamic_share: by how much a dynamic 4-bit repository, loaded in a plain one's place, is
-            larger at most (unsloth/Qwen3-14B-unsloth-bnb-4bit among others).
-        fuses_experts: all experts of a layer are one parameter, also where files have them apart.
-        fused_rank: by how much names in a list of targets multiply the rank of adapters on fused
-            experts; 0 where they do not reach them.
-        names_stored_experts: they also reach experts that files have in one parameter.
-        quantized_experts: kinds of models whose fused experts a 4-bit base reaches, "*" for all.
-        wide_modules: parts of names of modules that a base quantized at load leaves in 16 bits.
-        logits_bytes: peak per token and vocabulary entry, from logits to their gradient.
-        compiled_logits_bytes, quantized_logits_bytes: the same under torch.compile, and with a
-            quantized base.
-        elastic_gib: FP32 logits of one chunk of its loss, GiB; fewer where less memory is free, and
-            `inf` where only that is their limit.
-        whole_logits_tokens: steps of so many tokens at most do not cut their logits.
-        head_logits_bytes: of a logit while the head's gradient is computed, under a loss of its own
-            in chunks, whose place no fused one takes; 0 for none.
-        expandable_segments: it switches on PyTorch's segments that grow, so that lengths that vary
-            leave no blocks behind.
-        keeps_gradients: they stay from step to step, filled with zeros.
-        offloads_activations: checkpoints are kept in system memory.
-        foreach: the update works on all parameters at once, with one temporary of each.
-        reduces_in_fp32: its FSDP adds up gradients of a layer in FP32.
-        keeps_outputs: the last stage of a pipeline keeps the logits of every micro-batch.
-        splits_by_stages: a pipeline takes its batch in as many parts as it has stages, not sequence
-            by sequence.
-        wraps_replicas: undivided replicas are FSDP's, too.
-        fsdp2: its FSDP needs no other streams for what it frees.
-        no_sync: its FSDP adds up whole gradients over an accumulation, and divides their sum; None
-            where that is not known.
-        no_sync_source: the address that says so, "" where it is not known.
-        shares_rollout_weights: its rollout engine and its training hold one set of weights.
-        rope_tokens: positions of which every layer has cosines and sines of its own, `inf` for all
-            that a model knows.
-        context_gib: of CUDA with PyTorch's kernels, outside the allocator, GiB.
-        reserve: share that the caching allocator holds beyond what tensors use.
-        source: where this is known from.
-    """
+    """One row of `data/training_stacks.csv`."""
 
     slug: str
     names: tuple[str, ...]
-    family: str
-    until: tuple[Release, ...]
-    eager_norms: bool
-    repeat_keys: bool
-    adapter_bytes: int
-    adapter_dropout: bool
+    family: str  # slug of today's row, in a row about older releases; "" in today's rows
+    until: tuple[Release, ...]  # the first release of a later row, as a version and as a date
+    eager_norms: bool  # an RMSNorm keeps its input in FP32 for the backward pass
+    repeat_keys: bool  # keys and values are copied to every head before attention
+    adapter_bytes: int  # bytes of an adapter's parameter; FP32 ones also cast their input
+    adapter_dropout: bool  # every adapter keeps a copy of its input of its own, behind a dropout
+    # Blocks with adapters have a backward pass of their own, which shares inputs in 16 bits and
+    # computes activation functions again.
     adapter_kernels: bool
-    frozen_inputs: bool
-    quantized_input_bytes: int
-    unties: bool
+    frozen_inputs: bool  # the product inside an MLP is kept although the next matrix is frozen
+    quantized_input_bytes: int  # bytes of each 4-bit matrix's copy of an input value; 0 for none
+    unties: bool  # a head tied to the embedding is a matrix of its own
+    # Weights outside a quantized base are raised to FP32, for the methods that `training_bases.csv`
+    # lists.
     upcast_rest: bool
+    # Other methods whose measured runs hold as much as if they were raised.
     upcast_as_if: tuple[str, ...]
-    qlora_base: str
-    quantizes_twice: bool
+    qlora_base: str  # format of frozen weights under QLoRA
+    quantizes_twice: bool  # its NF4 always has quantized scales
+    # Most growth by a dynamic 4-bit repository, loaded in a plain one's place
+    # (unsloth/Qwen3-14B-unsloth-bnb-4bit among others).
     dynamic_share: float
-    fuses_experts: bool
+    fuses_experts: bool  # all experts of a layer are one parameter, even if files have them apart
+    # Factor of a listed name on the rank of adapters on fused experts; 0 if names do not reach
+    # them.
     fused_rank: int
-    names_stored_experts: bool
+    names_stored_experts: bool  # names also reach experts that files have in one parameter
+    # Kinds of models whose fused experts a 4-bit base reaches, "*" for all.
     quantized_experts: tuple[str, ...]
+    # Parts of names of modules that a base quantized at load leaves in 16 bits.
     wide_modules: tuple[str, ...]
-    logits_bytes: float
+    logits_bytes: float  # peak per token and vocabulary entry, from logits to their gradient
+    # compiled_logits_bytes, quantized_logits_bytes: `logits_bytes` under torch.compile, and with a
+    # quantized base.
     compiled_logits_bytes: float
     quantized_logits_bytes: float
+    # FP32 logits of one chunk of its loss, GiB; fewer if less memory is free, and `inf` if only
+    # that is their limit.
     elastic_gib: float
-    whole_logits_tokens: int
+    whole_logits_tokens: int  # steps up to this length do not cut their logits
+    # Bytes of a logit while the head's gradient is computed, under a loss of its own in chunks that
+    # no fused one replaces; 0 for none.
     head_logits_bytes: float
+    # It switches on PyTorch's segments that grow, so varying lengths leave no blocks behind.
     expandable_segments: bool
-    keeps_gradients: bool
-    offloads_activations: bool
-    foreach: bool
-    reduces_in_fp32: bool
-    keeps_outputs: bool
+    keeps_gradients: bool  # they stay from step to step, filled with zeros
+    offloads_activations: bool  # checkpoints are kept in system memory
+    foreach: bool  # the update works on all parameters at once, with one temporary of each
+    reduces_in_fp32: bool  # its FSDP adds up gradients of a layer in FP32
+    keeps_outputs: bool  # the last stage of a pipeline keeps the logits of every micro-batch
+    # A pipeline takes its batch in one part for each stage, not by sequence.
     splits_by_stages: bool
-    wraps_replicas: bool
-    fsdp2: bool
+    wraps_replicas: bool  # undivided replicas are FSDP's, too
+    fsdp2: bool  # its FSDP needs no other streams for memory that it frees
+    # Its FSDP adds up whole gradients over an accumulation, and divides their sum; None if unknown.
     no_sync: bool | None
-    no_sync_source: str
-    shares_rollout_weights: bool
+    no_sync_source: str  # the address that says so, "" if it is not known
+    shares_rollout_weights: bool  # its rollout engine and its training hold one set of weights
+    # Positions of every layer's own cosines and sines, `inf` for all that a model knows.
     rope_tokens: float
-    context_gib: float
-    reserve: float
+    context_gib: float  # memory of CUDA with PyTorch's kernels, outside the allocator, GiB
+    reserve: float  # share that the caching allocator holds beyond what tensors use
     source: str
 
     @property
@@ -124,20 +90,20 @@ class TrainingStack:
 
 @cache
 def stacks() -> dict[str, TrainingStack]:
-    """Every stack by its slug, in the table's order."""
+    """Return every stack by its slug, in the table's order."""
     return {stack.slug: stack for stack in read_table(DATA_DIR / "training_stacks.csv", _stack)}
 
 
 def find_stack(text: str, version: str = "") -> TrainingStack:
-    """The stack of this name as it was at a version or a date; without one, as it is today.
+    """Return the stack of this name at a version or a date, by default today's.
 
-    A month is its last day, as its releases share its name. A library of a family that counts its
-    own versions, such as TRL, needs a date or the version of what the family is called by. Raises
-    InvalidRequest.
+    Raise InvalidRequest.
     """
     stack = _named(text)
     if not version:
         return stack
+    # A month is its last day, as its releases share its name. A library of a family that counts its
+    # own versions, such as TRL, needs a date or the version of the family's own library.
     release = _last_day(read_release(version))
     family = [s for s in stacks().values() if s.family == stack.slug]
     majors = [end[0] for row in family for end in row.until if not is_date(end)]
@@ -150,14 +116,12 @@ def find_stack(text: str, version: str = "") -> TrainingStack:
 
 
 def _named(text: str) -> TrainingStack:
-    """The stack with this slug, else the first with a name that the text begins with or contains.
-
-    Raises InvalidRequest.
-    """
+    """Return the stack with this slug, else by a name in the text. Raise InvalidRequest."""
     name = text.strip().lower()
     by_slug = stacks()
     if name in by_slug:
         return by_slug[name]
+    # The first with a name that the text begins with, then one that it contains.
     for matches in (name.startswith, name.__contains__):
         for stack in by_slug.values():
             if any(matches(spelling) for spelling in stack.names):
@@ -175,8 +139,7 @@ def _stack(row: TableRow) -> TrainingStack:
     )
 
 
-Release: TypeAlias = tuple[int, ...]
-"""Numbers of a version, or year, month and day."""
+Release: TypeAlias = tuple[int, ...]  # numbers of a version, or year, month and day
 
 FIELD = "framework_version"
 _FIRST_YEAR = 2000  # a version that begins with as much is a date, as Unsloth's are
@@ -185,9 +148,9 @@ _NUMBERS = re.compile(r"\d{1,4}(?:[.-]\d{1,4}){0,3}")
 
 
 def read_release(text: str) -> Release:
-    """The release in "4.46.2", "v0.5", "2025-01" or "2025.8.3"; a year alone is its last month.
+    """Return the release in "4.46.2", "v0.5", "2025-01" or "2025.8.3".
 
-    Raises InvalidRequest where the text has no number.
+    A year alone is its last month. Raise InvalidRequest if the text has no number.
     """
     match = _NUMBERS.search(text)
     if match is None:
@@ -197,15 +160,15 @@ def read_release(text: str) -> Release:
 
 
 def _last_day(release: Release) -> Release:
-    """The last day of a month; other releases as they are."""
+    # The last day of a month; other releases as they are.
     return (*release, _LAST_DAY) if is_date(release) and len(release) == 2 else release
 
 
 def is_date(release: Release) -> bool:
-    """Whether it is a date rather than a version."""
+    """Return whether it is a date rather than a version."""
     return release[0] >= _FIRST_YEAR
 
 
 def is_before(release: Release, ends: tuple[Release, ...]) -> bool:
-    """Whether a release came before the one of `ends` that is a version or a date as it is."""
+    """Return whether a release came before the one of `ends` that is of its kind."""
     return any(release < end for end in ends if is_date(end) == is_date(release))

@@ -51,45 +51,31 @@ PRECISION_WIDTHS = {
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Bytes that stay from step to step, and gradients. Whole model, one copy.
+    """Bytes that stay from step to step, and gradients. Whole model, one copy."""
 
-    Attributes:
-        frozen: weights that are not trained, `frozen_parameters` of them.
-        trained: weights that are, adapters included.
-        masters: FP32 copies of trained weights.
-        ema: a moving average of them.
-        gradients: of trained weights.
-        optimizer: its states.
-        trainable: trained parameters.
-        quantized: whether frozen matrices are expanded to be multiplied with.
-        keeps_expanded: whether all of a layer then stay expanded.
-        compute_width: bytes of a weight as products take it.
-        stored_width: bytes of a matrix's parameter as it is held.
-    """
-
-    frozen: float
+    frozen: float  # weights that are not trained, `frozen_parameters` of them
     frozen_parameters: int
-    trained: float
-    masters: float
-    ema: float
-    gradients: float
+    trained: float  # weights that are trained, adapters included
+    masters: float  # FP32 copies of trained weights
+    ema: float  # a moving average of trained weights
+    gradients: float  # gradients of trained weights
     optimizer: float
-    trainable: int
-    quantized: bool
-    keeps_expanded: bool
-    compute_width: int
-    stored_width: float
+    trainable: int  # trained parameters
+    quantized: bool  # whether frozen matrices are expanded to be multiplied with
+    keeps_expanded: bool  # whether all of a layer then stay expanded
+    compute_width: int  # bytes of a weight as products take it
+    stored_width: float  # bytes of a matrix's parameter as it is held
 
     @property
     def weights(self) -> float:
-        """Frozen and trained."""
+        """Bytes of frozen and trained weights."""
         return self.frozen + self.trained
 
 
 def state_of(
     profile: ModelProfile, shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack
 ) -> State:
-    """The state of this plan; `shape` is as the stack holds it (`TrainingStack.unties`)."""
+    """Return the state of this plan; `shape` is as the stack holds it (`TrainingStack.unties`)."""
     optimizer = find_optimizer(plan.optimizer)
     if plan.adapted:
         return _adapted(profile, shape, plan, stack, optimizer)
@@ -126,7 +112,7 @@ def _adapted(
     stack: TrainingStack,
     optimizer: Optimizer,
 ) -> State:
-    """Adapters beside frozen weights; with `train_embeddings` also both big matrices."""
+    # Adapters beside frozen weights; with `train_embeddings` also both big matrices.
     outside = shape.embedding + shape.output
     matrices = adapters(shape, plan.lora_targets, plan.lora_rank, plan.adapters_on_towers)
     magnitudes = _magnitudes(shape, plan)
@@ -158,17 +144,15 @@ def _adapted(
 
 
 def _magnitudes(shape: TrainedShape, plan: TrainingPlan) -> int:
-    """Parameters that DoRA adds: one for every row of a targeted matrix."""
     if plan.method != "dora":
         return 0
+    # DoRA adds a parameter for every row of a targeted matrix.
     matrices = targeted(shape, plan.lora_targets, plan.adapters_on_towers)
     return sum(matrix.out_width * matrix.copies for matrix in matrices)
 
 
 def _beside_frozen(width: int, plan: TrainingPlan) -> StateWidths:
-    """Widths of a parameter trained beside frozen weights; gradient and states have its own width.
-
-    DeepSpeed adds FP32 copies for parameters of 16 bits, and keeps the states of those.
-    """
+    # Gradient and states have the parameter's own width. DeepSpeed adds FP32 copies for parameters
+    # of 16 bits, and keeps the states of those.
     copied = plan.precision == "master" and width < 4
     return StateWidths(width, width, 4, 4) if copied else StateWidths(width, width, width, 0)
