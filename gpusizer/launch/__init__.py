@@ -1,7 +1,7 @@
 """Commands that start a chosen plan; each engine has a module with a function of one signature.
 
 Flags repeat the settings that were sized; names from the Hub are quoted. ExLlama has no server of
-its own and gets no command, as does a plan whose weights nobody has made.
+its own and gets no command, nor does a plan whose weights do not exist.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from gpusizer.memory.quantizing import quantizing
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 
+# Engine slug -> launcher.
 LAUNCHERS: Mapping[str, Callable[[LaunchPlan], LaunchCommand]] = {
     "vllm": vllm.launch,
     "sglang": sglang.launch,
@@ -38,25 +39,21 @@ LAUNCHERS: Mapping[str, Callable[[LaunchPlan], LaunchCommand]] = {
     "transformers": snippets.transformers,
     "diffusers": snippets.diffusers,
 }
-"""Engine slug -> launcher."""
 
 
-_END = "MADE"
-"""The word that ends a script within a command."""
+_END = "MADE"  # the word that ends a script within a command
 _PYTHON = "quantizing/bin/python"
+# The tool has an environment of its own: it asks for other releases than engines do.
 _APART = ("python -m venv quantizing", "quantizing/bin/pip install llmcompressor")
-"""The tool has an environment of its own: it asks for other releases than engines do."""
+# Notes of commands that load other weights than those sized, or none: they are not shown.
 _UNTIL_THEN = ("launch_needs_gguf", "launch_needs_repository")
-"""Notes of commands that load other weights than those sized, or none: they are not shown."""
 
 
 def launch_command(profile: ModelProfile, way: Way, workload: Workload) -> LaunchCommand:
-    """Return the command that runs the model in that way; without text, and with the reason, where
-    none does.
+    """Return the command that runs the model in that way, or one without text and with a reason.
 
-    `workload` is the resolved workload of the report; where a part of the model lies in system
-    memory the command leaves it there. Raises InvalidModelId for a name that the
-    Hub cannot have.
+    `workload` is the resolved workload of the report; the command keeps in system memory the part
+    of the model that lies there. Raise InvalidModelId for a name that the Hub cannot have.
     """
     engine = way.estimate.engine
     launcher = LAUNCHERS.get(engine.slug)
@@ -73,8 +70,8 @@ def launch_command(profile: ModelProfile, way: Way, workload: Workload) -> Launc
 
 
 def _made_first(profile: ModelProfile, way: Way, plan: LaunchPlan) -> LaunchCommand | None:
-    """The command of a plan whose weights a script makes before it, in a folder beside; None where
-    none makes them, and for engines that do not load them there."""
+    # A script makes the weights before the command, in a folder beside; None if no script makes
+    # them, and for engines that do not load them there.
     if not way.estimate.engine.abilities.loads_made:
         return None
     made = quantizing(profile, way.estimate.quant)

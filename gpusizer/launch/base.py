@@ -20,14 +20,14 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import DraftMethod, ModelProfile
 
 CommandLanguage = Literal["bash", "python"]
-Flag = tuple[str, str]
-"""An option and its value."""
+Flag = tuple[str, str]  # an option and its value
+# Options of a command with their values, in its order.
 Options = Mapping[str, str | float | tuple[str, ...] | None]
-"""Options of a command with their values, in its order."""
 
+# Placeholder in a command for the address of the first of several machines.
 HEAD_NODE = "HEAD_NODE"
-"""Placeholder in a command for the address of the first of several machines."""
 
+# Options that quantize weights while an engine loads them, by engine and quantization.
 _CONVERTED: Mapping[str, Mapping[str, Flag]] = {
     "vllm": {
         "fp8": ("--quantization", "fp8"),
@@ -46,8 +46,8 @@ _CONVERTED: Mapping[str, Mapping[str, Flag]] = {
         "bnb-nf4-dq": ("--quantize", "bitsandbytes-nf4"),
     },
 }
-"""The options by which engines quantize weights while they load them, by engine and quantization.
-"""
+# Engines' words for types of the KV cache. Types that they lack are left out; 16 bits are the
+# default of every engine.
 _CACHES: Mapping[str, Mapping[str, str]] = {
     "vllm": {
         "fp8": "fp8",
@@ -67,8 +67,6 @@ _CACHES: Mapping[str, Mapping[str, str]] = {
     "tensorrt-llm": {"fp8": "fp8", "fp8_e4m3": "fp8"},
     "ollama": {"q8_0": "q8_0", "int8": "q8_0", "q4_0": "q4_0"},
 }
-"""Their words for types of the KV cache. What they lack is left out; 16 bits are the default of
-every engine."""
 _SPELLED_NODES = 4  # of more machines a note names only the first and the last
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@-]*")
 _BYTES_OF_16_BITS = 2
@@ -79,7 +77,7 @@ _SIXTEEN_BITS = frozenset({"f16", "bf16"})
 class LaunchCommand:
     """A command or snippet that runs the plan as it is, and notes for its reader, as codes.
 
-    Where none does, `text` is "" and the notes say why.
+    `text` is "" if no command does; the notes say why.
     """
 
     engine: str
@@ -100,59 +98,43 @@ class LaunchDraft:
 
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:
-    """One configuration to run a model, with the settings that were sized.
+    """One configuration to run a model, with the settings that were sized."""
 
-    Attributes:
-        repo_id, revision: repository and revision to load; None for the default branch.
-        format: of the repository: "safetensors", "gguf", "diffusers", …
-        task: the Hub's pipeline tag, "" when unknown.
-        stored: the weights are the repository's own, not converted.
-        quantized: the repository holds a quantized checkpoint.
-        widened: one that llama.cpp's converter takes all the same.
-        narrowed: components of a pipeline that have weights in fewer than 16 bits.
-        quant, quant_name: slug and name of the quantization.
-        engine: slug.
-        stack: software stack of the card: "CUDA", "ROCm", "Metal", "oneAPI", …
-        split: how the model is divided.
-        utilization: share of the card the engine budgets with, 0 to 1.
-        workload: the workload that was sized, with the context within the model's limit.
-        step_tokens: tokens in a step of one data-parallel rank, which the estimate sized buffers
-            for; None where no option sets them.
-        most_sequences: that the engine has to be held to in order to start, None where it starts
-            as it is asked to.
-        nodes: machines that the GPUs are in.
-        draft: a second model that guesses tokens, None where the engine runs none.
-        cpu_experts: layers, from the first, whose routed experts stay in system memory.
-        tensor_split: parts by which layers are dealt out to unlike devices, () for llama.cpp's own.
-    """
-
+    # repo_id, revision: repository and revision to load; None for the default branch.
     repo_id: str
     revision: str | None
-    format: str
-    task: str
-    stored: bool
-    quantized: bool
+    format: str  # the repository's: "safetensors", "gguf", "diffusers", …
+    task: str  # the Hub's pipeline tag, "" when unknown
+    stored: bool  # the weights are the repository's own, not converted
+    quantized: bool  # the repository holds a quantized checkpoint
+    # quant, quant_name: slug and name of the quantization.
     quant: str
     quant_name: str
-    engine: str
-    stack: str
+    engine: str  # slug
+    stack: str  # software stack of the card: "CUDA", "ROCm", "Metal", "oneAPI", …
     split: Split
-    utilization: float
-    workload: Workload
+    utilization: float  # share of the card the engine budgets with, 0 to 1
+    workload: Workload  # the workload that was sized, with the context within the model's limit
+    # Tokens in a step of one data-parallel rank, which the estimate sized buffers for; None if no
+    # option sets them.
     step_tokens: int | None = None
+    # Limit that the engine needs in order to start, None if it starts without.
     most_sequences: int | None = None
-    nodes: int = 1
+    nodes: int = 1  # machines that the GPUs are in
+    # A second model that guesses tokens, None if the engine runs none.
     draft: LaunchDraft | None = None
-    cpu_experts: int = 0
+    cpu_experts: int = 0  # layers, from the first, whose routed experts stay in system memory
+    # Shares of layers for unlike devices, () for llama.cpp's own.
     tensor_split: tuple[int, ...] = ()
-    widened: bool = False
+    widened: bool = False  # llama.cpp's converter takes the quantized checkpoint
+    # Components of a pipeline that have weights in fewer than 16 bits.
     narrowed: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, profile: ModelProfile, way: Way, workload: Workload) -> LaunchPlan:
         """Return the plan of a way to run it; `workload` is the resolved workload of the report.
 
-        Raises InvalidModelId for a name that the Hub cannot have.
+        Raise InvalidModelId for a name that the Hub cannot have.
         """
         if not is_repo_id(profile.repo_id):
             raise InvalidModelId(value=profile.repo_id[:120], reason="characters")
@@ -199,25 +181,25 @@ class LaunchPlan:
 
     @property
     def gguf_tag(self) -> str:
-        """The quantization as GGUF repositories spell it: "Q4_K_M"."""
+        """Quantization in the spelling of GGUF repositories, such as "Q4_K_M"."""
         return self.quant_name.removeprefix("GGUF ").partition(" ")[0]
 
     @property
     def no_revision(self) -> tuple[Note, ...]:
-        """The note for an engine that has no option for the requested revision."""
+        """Note for an engine that has no option for the requested revision."""
         if self.revision is None:
             return ()
         return (Note("launch_no_revision", engine=self.engine, revision=self.revision),)
 
     @property
     def one_node(self) -> tuple[Note, ...]:
-        """The note for GPUs in several machines that the command does not join."""
+        """Note for GPUs in several machines that the command does not join."""
         if self.nodes == 1:
             return ()
         return (Note("launch_one_node", engine=self.engine, nodes=self.nodes),)
 
     def on_each_node(self, option: str, step: int = 1) -> Note:
-        """The note for a command that runs on every machine with a different value of an option.
+        """Return the note for a command that runs on each machine with its own value of an option.
 
         Values count from 0 in steps of `step`.
         """
@@ -230,21 +212,18 @@ class LaunchPlan:
         )
 
     def sequences_above(self, default: int) -> int | None:
-        """The most sequences that each data-parallel rank schedules, None for the default.
-
-        This is the limit in the request, else the share of the users that one rank serves where it
-        exceeds `default`; the estimate sizes the buffers and the cache of every rank by the same
-        rule.
-        """
+        """Return the most sequences of each data-parallel rank, None for the default."""
+        # The limit in the request, else the share of the users that one rank serves if it exceeds
+        # `default`; the estimate sizes the buffers and the cache of every rank by the same rule.
         if self.workload.max_num_seqs is not None:
             return self.workload.max_num_seqs
         users = self.split.users_each(self.workload.concurrency)
         return users if users > default else None
 
     def cached_as(self) -> tuple[str, tuple[Note, ...]]:
-        """The engine's word for the cache type, "" for 16 bits, the default of every engine.
+        """Return the engine's word for the cache type, "" for 16 bits, the default of every engine.
 
-        For a type that the engine lacks, a note is returned instead.
+        For a type that the engine lacks, return a note instead.
         """
         kind, spelled = self.workload.kv_dtype, _CACHES.get(self.engine, {})
         if kind in spelled or ALIASES.get(kind, kind) in _SIXTEEN_BITS:
@@ -252,11 +231,9 @@ class LaunchPlan:
         return "", (Note("launch_cache_type", engine=self.engine, kv_dtype=kind),)
 
     def converted(self) -> tuple[Options, tuple[Note, ...]]:
-        """The option that makes the engine quantize while it loads the weights.
-
-        A checkpoint as stored needs none, unless the engine would narrow it. A quantization that
-        the engine is not able to make needs another repository; a note says so.
-        """
+        """Return the option that makes the engine quantize while it loads the weights."""
+        # A checkpoint as stored needs none, unless the engine would narrow it. A quantization that
+        # the engine is not able to make needs another repository; a note says so.
         able = _CONVERTED.get(self.engine, {})
         loads_as_stored = self.stored and self.quant != "fp32"
         if self.quant in able and not self.quantized and not loads_as_stored:
@@ -266,12 +243,11 @@ class LaunchPlan:
         return {}, (Note("launch_needs_repository", quant=self.quant_name),)
 
     def runs(self, text: str, *notes: Note) -> LaunchCommand:
-        """The command of this plan in the words of a shell."""
+        """Return the shell command of this plan."""
         return LaunchCommand(self.engine, text, "bash", notes)
 
 
 def _narrowed(profile: ModelProfile, way: Way) -> tuple[str, ...]:
-    """The components of a pipeline that have weights in fewer than 16 bits."""
     if profile.pipeline is None:
         return ()
     amounts = zip(profile.groups, way.estimate.sizes.by_group, strict=False)
@@ -280,8 +256,8 @@ def _narrowed(profile: ModelProfile, way: Way) -> tuple[str, ...]:
 
 
 def _draft_of(profile: ModelProfile, way: Way) -> LaunchDraft | None:
-    """Return the draft that stands beside the model. Raises InvalidModelId as for the model."""
     draft = profile.draft
+    # InvalidModelId is raised as for the model.
     if draft is None or way.estimate.draft is None:
         return None
     repo_id = draft.profile.repo_id
@@ -291,12 +267,10 @@ def _draft_of(profile: ModelProfile, way: Way) -> LaunchDraft | None:
 
 
 def command(program: Sequence[str], options: Options) -> str:
-    """Return a shell command with one option on a line; words are quoted where they need it.
-
-    Options without a value (nothing, False, 0) are left out; of True the option stands alone, and
-    several words follow one another.
-    """
+    """Return a shell command with one option on a line; words are quoted if they need it."""
     lines = [shlex.join(program)]
+    # Options without a value (None, False, 0) are left out; True gives the option alone, and
+    # several words follow one another.
     for name, value in options.items():
         if value:
             words = value if isinstance(value, tuple) else (str(value),)
@@ -314,5 +288,5 @@ def literal(text: str) -> str:
 
 
 def above_one(degree: int) -> int:
-    """Return a degree of parallelism as an option has it, nothing for a degree of 1."""
+    """Return a degree of parallelism as an option has it, 0 for a degree of 1."""
     return degree if degree > 1 else 0

@@ -1,4 +1,4 @@
-"""The command that measures the speeds of a card, what it should print, and where to look if less.
+"""Benchmarks: the command that measures a card's speeds, expected output, and causes of less.
 
 Sources of the options and of the printed words: tools/llama-bench/llama-bench.cpp of
 ggml-org/llama.cpp (`-hf`, `-fa`, `-d`; a test is printed as `pp512` or `tg128 @ d512`);
@@ -26,8 +26,7 @@ from gpusizer.model.profile import ModelProfile
 from gpusizer.speed import Rate, Speeds
 from gpusizer.usecases.json_shapes import Json, fields_of, parts
 
-GENERATED = 128
-"""Tokens that llama-bench generates, its own default."""
+GENERATED = 128  # tokens that llama-bench generates, its own default
 
 _ROUNDS = 4  # prompts for each user, so that the first and the last weigh little
 _TOKENS = "tok/s"
@@ -38,40 +37,27 @@ _LINK_COMMAND = "nvidia-smi --query-gpu=pcie.link.gen.current,pcie.link.width.cu
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """A number that the command prints, and the band that it should lie in.
+    """A number that the command prints, and its expected band."""
 
-    Attributes:
-        printed: the words that stand beside it in the program's output.
-        rate: tokens per second, or milliseconds, by `unit`.
-        run: which of the commands prints it, from 1.
-    """
-
-    printed: str
-    rate: Rate
+    printed: str  # the words beside it in the program's output
+    rate: Rate  # tokens per second, or milliseconds, by `unit`
     unit: str
-    run: int = 1
+    run: int = 1  # number of the command that prints it, from 1
 
     def shape(self) -> Json:
-        """JSON object."""
+        """Return a JSON object."""
         return {**parts(self, "run", "printed", "unit"), **fields_of(self.rate)}
 
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """Commands ready to paste, with what to expect of them.
-
-    Attributes:
-        commands: one for each run, in order; an option stands on a line.
-        expected: the numbers it prints, from the estimate.
-        when_less: what to look at when it prints less, as codes.
-        notes: what the reader has to change in it, as codes.
-    """
+    """Commands ready to paste, with their expected output."""
 
     engine: str
-    commands: tuple[str, ...]
-    expected: tuple[Expectation, ...]
-    when_less: tuple[Note, ...]
-    notes: tuple[Note, ...] = ()
+    commands: tuple[str, ...]  # one for each run, in order, with an option on each line
+    expected: tuple[Expectation, ...]  # the numbers it prints, from the estimate
+    when_less: tuple[Note, ...]  # settings to look at when it prints less, as codes
+    notes: tuple[Note, ...] = ()  # changes that the reader has to make in it, as codes
 
     @property
     def text(self) -> str:
@@ -79,24 +65,25 @@ class Benchmark:
         return "\n".join(self.commands)
 
     def shape(self) -> Json:
-        """JSON object."""
+        """Return a JSON object."""
         facts = parts(self, "engine", "expected", "when_less", "notes")
         return {**facts, "command": self.text}
 
 
+# The commands, their expected output (None for unknown rates), and notes.
 _Parts = tuple[tuple[str, ...], list[Expectation | None], tuple[Note, ...]]
-"""The commands, what they print (None for unknown rates), and notes."""
 
 
 def benchmark(profile: ModelProfile, ranked: Ranked, workload: Workload) -> Benchmark | None:
     """Return the command for a place in a ranking, as it would run there.
 
-    None where no speed is claimed, for layers in system memory, of which speeds know nothing, for
-    plans that no command starts, and for engines without such a program. Raises InvalidRequest
-    for a name or revision that the Hub cannot have.
+    None without a claimed speed, for layers in system memory, for plans that no command starts, and
+    for engines without such a program. Raise InvalidRequest for a name or revision that the Hub
+    cannot have.
     """
     fit, speeds = ranked.fit, ranked.speeds
     measure = _PROGRAMS.get(fit.estimate.engine.slug)
+    # Speeds do not model layers in system memory.
     is_whole = workload.gpu_layers is None and not workload.cpu_moe
     if measure is None or speeds is None or not is_whole:
         return None
@@ -113,7 +100,7 @@ def benchmark(profile: ModelProfile, ranked: Ranked, workload: Workload) -> Benc
 
 
 def _llama_bench(plan: LaunchPlan, speeds: Speeds) -> _Parts:
-    """Two runs: a prompt from an empty cache, and an answer behind a full one."""
+    # Two runs: a prompt from an empty cache, and an answer behind a full one.
     files = gguf_files(plan)
     load = plan.workload
     keys, values = llama_cpp_types(load.kv_dtype) or ("f16", "f16")
@@ -149,11 +136,8 @@ def _sglang_bench(plan: LaunchPlan, speeds: Speeds) -> _Parts:
 
 
 def _serving(program: tuple[str, ...], lengths: Options, speeds: Speeds) -> _Parts:
-    """One run with the users of the request, one with as many as the caches hold at once.
-
-    The server runs by then, started by the card's other command.
-    """
-
+    # One run with the users of the request, one with as many as the caches hold at once. The server
+    # runs by then, started by the card's other command.
     def run(users: int) -> str:
         options: Options = {
             "--random-input-len": (str(speeds.prompt), "--random-output-len", str(speeds.answer)),
@@ -183,22 +167,21 @@ def _mlx_benchmark(plan: LaunchPlan, speeds: Speeds) -> _Parts:
     return (text,), [_rate("prompt_tps", prompt), _rate("generation_tps", together)], ()
 
 
+# By the slug of the engine.
 _PROGRAMS: Mapping[str, Callable[[LaunchPlan, Speeds], _Parts]] = {
     "llama.cpp": _llama_bench,
     "vllm": _vllm_bench,
     "sglang": _sglang_bench,
     "mlx": _mlx_benchmark,
 }
-"""By the slug of the engine."""
 
 
 def slowdown_notes(engine: str, gpu: Gpu, boards: int) -> tuple[Note, ...]:
-    """Return what slows a card down most often, the likeliest first."""
+    """Return the most frequent causes of a slow card, the likeliest first."""
     return (*_power(gpu), *_link(gpu, boards), *_engine_notes(engine))
 
 
 def _power(gpu: Gpu) -> list[Note]:
-    """Return where to read the limit of power, and what it should be."""
     if gpu.vendor == "Apple":
         return [Note("look_low_power_mode")]
     program = _POWER_COMMANDS.get(gpu.vendor)
@@ -208,9 +191,9 @@ def _power(gpu: Gpu) -> list[Note]:
 
 
 def _link(gpu: Gpu, boards: int) -> list[Note]:
-    """Return the width of the slot, which several boards without a fabric depend on."""
     if not gpu.pcie_lanes or gpu.vendor != "NVIDIA":
         return []
+    # Several boards without a fabric depend on the width of the slot.
     code = "look_slot_width" if boards == 1 or gpu.fabric_joins(boards) else "look_slots_of_all"
     return [Note(code, command=_LINK_COMMAND, lanes=gpu.pcie_lanes)]
 
@@ -228,9 +211,9 @@ def _rate(printed: str, rate: Rate | None, run: int = 1) -> Expectation | None:
 
 
 def _milliseconds(printed: str, rate: Rate | None) -> Expectation | None:
-    """Return the time of one token; the ends of the speed's band change places."""
     if rate is None:
         return None
+    # The ends of the speed's band change places.
     low, likely, high = (1000 / value for value in (rate.high, rate.likely, rate.low))
     times = Rate(*(float(f"{value:.3g}") for value in (low, likely, high)))
     return Expectation(printed, times, _MILLISECONDS)

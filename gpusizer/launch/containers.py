@@ -1,4 +1,4 @@
-"""Containers of servers: image, program, port, and how a machine hands them its GPUs.
+"""Containers of servers: image, program, port, and access to the machine's GPUs.
 
 Sources: docs.vllm.ai, "Using Docker" and "Using Kubernetes" (images for CUDA and ROCm, `/health`,
 shared memory); docs.sglang.io, "Install SGLang"; nvidia.github.io/TensorRT-LLM, "Quick Start
@@ -15,39 +15,30 @@ from dataclasses import dataclass
 
 from gpusizer.core.tables import toml_of
 
-HUB_CACHE = "/root/.cache"
-"""Folder with downloaded files, in all of these images."""
+HUB_CACHE = "/root/.cache"  # folder with downloaded files, in all of these images
 _WHOLE_VERSION = re.compile(r"\d+\.\d+\.\d+[\w.]*")
 _MINOR_VERSION = re.compile(r"\d+\.\d+")
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """The image of one engine.
+    """The image of one engine."""
 
-    Attributes:
-        images: by software stack, without the tag; or with one where tags name no version.
-        program: words of the launch command that start the server; options follow them.
-        entrypoint: what the container starts instead of them; empty for the image's own.
-        port: where it answers, at `/health` once the weights are loaded.
-        listens: options by which it hears other machines.
-        follows: more options on all machines of a replica but the first.
-        tag: what a tag writes before the version: "v" for `v0.30.0`; None where `images` has tags.
-        releases: there is a tag for each `x.y`, as `x.y.0`.
-    """
-
+    # By software stack, without the tag; with one if tags name no version.
     images: Mapping[str, str]
+    # Words of the launch command that start the server; options follow them.
     program: Sequence[str]
-    entrypoint: Sequence[str]
-    port: int
-    listens: Sequence[str] = ()
-    follows: Sequence[str] = ()
+    entrypoint: Sequence[str]  # words that the container starts instead; empty for the image's own
+    port: int  # port of its answers, at `/health` once the weights are loaded
+    listens: Sequence[str] = ()  # options to accept connections from other machines
+    follows: Sequence[str] = ()  # more options on all machines of a replica but the first
+    # Prefix of the version in a tag: "v" for `v0.30.0`; None if `images` has tags.
     tag: str | None = None
-    releases: bool = False
+    releases: bool = False  # there is a tag for each `x.y`, as `x.y.0`
 
     def image(self, stack: str, version: str) -> str | None:
-        """The image for a stack, at the version that was sized where a tag names it, else the
-        newest; None where nobody publishes one."""
+        """Return the image for a stack; None if none is published."""
+        # The image has the version that was sized if a tag names it, else the newest.
         image = self.images.get(stack)
         if image is None or self.tag is None:
             return image
@@ -60,21 +51,16 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class GpuAccess:
-    """How containers get GPUs of one software stack.
+    """Options that give containers the GPUs of one software stack."""
 
-    Attributes:
-        resource: name of a GPU in Kubernetes, as the vendor's device plugin announces it.
-        service: keys of a Compose service besides the choice of GPUs.
-        variable: environment variable that chooses GPUs; "" where Compose reserves them by number.
-    """
-
-    resource: str
-    service: Mapping[str, Sequence[str]]
+    resource: str  # name of a GPU in Kubernetes, as the vendor's device plugin announces it
+    service: Mapping[str, Sequence[str]]  # keys of a Compose service, beside the choice of GPUs
+    # Environment variable that chooses GPUs; "" if Compose reserves them by number.
     variable: str = ""
 
 
 _TABLES = toml_of(__file__)
+# By the slug of the engine.
 CONTAINERS = {slug: Container(**row) for slug, row in _TABLES["containers"].items()}
-"""By the slug of the engine."""
+# By software stack.
 ACCESS = {stack: GpuAccess(**row) for stack, row in _TABLES["access"].items()}
-"""By software stack."""

@@ -1,9 +1,7 @@
 """Deployment: a plan's replicas as a Compose file and as a Kubernetes manifest, to copy.
 
-A replica runs the words of its launch command. Compose starts those that one machine holds, each on
-GPUs of its own and at a port of its own; in Kubernetes one Deployment keeps all of them behind one
-Service. A replica over several machines is a group of Pods of a LeaderWorkerSet, which tells each
-its number and the address of the first (lws.sigs.k8s.io; docs.vllm.ai, "LWS").
+A replica runs its launch command. Compose starts the replicas of one machine, each on GPUs of its
+own and at a port of its own; in Kubernetes one Deployment keeps all of them behind one Service.
 """
 
 from __future__ import annotations
@@ -46,20 +44,14 @@ _CONTINUED = "\\\n"
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """How to start the replicas of one row of a plan.
+    """Files to start the replicas of one row of a plan."""
 
-    Attributes:
-        replica: the command of one of them.
-        compose: a Compose file for one machine, "" where there is no container of it, and for
-            replicas over several.
-        kubernetes: a manifest for all replicas, likewise.
-        notes: what the reader must know, as codes.
-    """
-
-    replica: LaunchCommand
+    replica: LaunchCommand  # the command of one of them
+    # A Compose file for one machine; "" without a container, and for replicas over several
+    # machines.
     compose: str = ""
-    kubernetes: str = ""
-    notes: tuple[Note, ...] = ()
+    kubernetes: str = ""  # a manifest for all replicas; "" without a container
+    notes: tuple[Note, ...] = ()  # facts that the reader needs, as codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +67,16 @@ class _Server:
     nodes: int
 
     def started(self, entry: str, arguments: str) -> dict[str, list[str]]:
-        """What is started, under the names that Compose or Kubernetes has for it.
-
-        Both would put variables of their own where a "$" stands (`$$` is one); names of branches
-        may have it.
-        """
+        """Return the words to start, under Compose's or Kubernetes's names for them."""
+        # Both replace "$" by variables of their own (`$$` is one); names of branches may contain
+        # it.
         own = {entry: list(self.container.entrypoint)} if self.container.entrypoint else {}
         return own | {arguments: [word.replace("$", "$$") for word in self.arguments]}
 
 
 def cheapest_deployment(plan: ServingPlan, profile: ModelProfile) -> Deployment | None:
-    """The deployment of the first row of a plan; None without rows, and for names that no command
-    may contain because the Hub cannot have them."""
+    """Return the deployment of the first row of a plan; None without rows."""
+    # None also for names that no command may contain because the Hub cannot have them.
     try:
         return deployment_of(profile, plan.rows[0], plan.workload) if plan.rows else None
     except (InvalidModelId, InvalidRequest):
@@ -94,11 +84,11 @@ def cheapest_deployment(plan: ServingPlan, profile: ModelProfile) -> Deployment 
 
 
 def deployment_of(profile: ModelProfile, row: Replicas, workload: Workload) -> Deployment:
-    """The deployment of a row; `workload` is the plan's, of one sequence.
+    """Return the deployment of a row; `workload` is the plan's, of one sequence.
 
-    Every replica has room for as many users as the plan says. Raises InvalidModelId for a name that
-    the Hub cannot have.
+    Raise InvalidModelId for a name that the Hub cannot have.
     """
+    # Every replica fits the most users that the plan assigns to it.
     each = launch_command(profile, row.way, replace(workload, concurrency=max(row.most_users, 1)))
     server = _server(profile, row, each, workload)
     if server is None:
@@ -119,8 +109,8 @@ def deployment_of(profile: ModelProfile, row: Replicas, workload: Workload) -> D
 def _server(
     profile: ModelProfile, row: Replicas, each: LaunchCommand, workload: Workload
 ) -> _Server | None:
-    """The container of a replica; None where nobody publishes an image, where the command makes
-    files before it serves them, and where machines differ in more than their number."""
+    # None without a published image, for commands that make files before they serve them, and for
+    # machines that differ in more than their number.
     engine, stack = row.estimate.engine, row.gpu.software
     container, access = CONTAINERS.get(engine.slug), ACCESS.get(stack)
     lines = each.text.replace(_CONTINUED, " ").splitlines()
@@ -139,13 +129,12 @@ def _server(
 
 
 def _name(repo_id: str) -> str:
-    """The model's name as Kubernetes takes it (RFC 1123): lower case, digits and dashes."""
+    # Kubernetes takes lower case, digits and dashes (RFC 1123).
     name = re.sub(r"[^a-z0-9]+", "-", repo_id.rpartition("/")[2].lower())
     return name[:_LONGEST_NAME].strip("-") or "model"
 
 
 def _compose(server: _Server, replicas: int) -> str:
-    """The Compose file of the replicas on one machine."""
     shared: _Yaml = {
         "image": server.image,
         **server.started("entrypoint", "command"),
@@ -161,7 +150,6 @@ def _compose(server: _Server, replicas: int) -> str:
 
 
 def _service(server: _Server, number: int) -> str:
-    """One replica with its GPUs and its port."""
     port, first = server.container.port, number * server.gpus
     ids = [str(device) for device in range(first, first + server.gpus)]
     environment = {"HF_TOKEN": "${HF_TOKEN:-}"}
@@ -176,7 +164,9 @@ def _service(server: _Server, number: int) -> str:
 
 
 def _kubernetes(server: _Server, replicas: int) -> str:
-    """All replicas, as a Deployment or as groups of Pods, and the Service before them."""
+    # All replicas, as a Deployment or as groups of Pods, and the Service before them. A replica
+    # over several machines is a group of Pods of a LeaderWorkerSet, which sets each Pod's number
+    # and the address of the first (lws.sigs.k8s.io; docs.vllm.ai, "LWS").
     container, groups = server.container, server.nodes > 1
     values: _Yaml = {
         "name": server.name,
@@ -198,13 +188,13 @@ def _kubernetes(server: _Server, replicas: int) -> str:
 
 @cache
 def _templates() -> _Yaml:
-    """The objects of Kubernetes by their kind, in which `$name` stands for a value."""
+    # Objects of Kubernetes by their kind; `$name` is replaced by a value.
     text = Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
     return dict(yaml.safe_load(text))
 
 
 def _filled(template: Any, values: _Yaml) -> Any:
-    """A template with its values; what has none is left out."""
+    # Parts without a value are left out.
     if isinstance(template, dict):
         filled = {key: _filled(part, values) for key, part in template.items()}
         return {key: part for key, part in filled.items() if part is not None}
@@ -215,7 +205,7 @@ def _filled(template: Any, values: _Yaml) -> Any:
 
 
 def _follower(leader: _Yaml, container: Container) -> _Yaml:
-    """The other Pods of a group, of which the leader alone answers; both are told their rank."""
+    # The leader alone answers; each Pod of a group gets its rank.
     worker = deepcopy(leader)
     (server,) = worker["containers"]
     server["args"] += container.follows
@@ -229,7 +219,7 @@ def _follower(leader: _Yaml, container: Container) -> _Yaml:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes what stands twice in full, and the words of a command side by side."""
+    """Dumper that writes repeated values in full, and the words of a command side by side."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True

@@ -30,30 +30,21 @@ _SEES = "image-text-to-text"
 
 @dataclass(frozen=True, slots=True)
 class GgufFiles:
-    """What an engine of GGUF files loads.
+    """Files that an engine of GGUF files loads."""
 
-    Attributes:
-        repo: repository with the files, "" where they are made.
-        file: name of the file that `made_by` leaves here, "" for files of a repository.
-        projector: the same for the vision part, "" for none.
-        made_by: shell commands that make the files.
-        notes: what the reader must know; for files that are neither there nor can be made, why.
-    """
-
-    repo: str = ""
-    file: str = ""
-    projector: str = ""
-    made_by: tuple[str, ...] = ()
+    repo: str = ""  # repository with the files, "" if they are made
+    file: str = ""  # name of the file that `made_by` leaves here, "" for files of a repository
+    projector: str = ""  # name of the vision part's file, "" for none
+    made_by: tuple[str, ...] = ()  # shell commands that make the files
+    # Facts that the reader needs; the reason, if there are no files and none can be made.
     notes: tuple[Note, ...] = ()
 
 
 def gguf_files(plan: LaunchPlan) -> GgufFiles:
-    """The files of a plan.
-
-    Engines name no revision: llama.cpp downloads from `/resolve/main/`, and the word after the
-    colon in Ollama's names is a quantization (huggingface.co/docs/hub/ollama).
-    """
+    """Return the files of a plan."""
     if plan.format == "gguf":
+        # Engines name no revision: llama.cpp downloads from `/resolve/main/`, and the word after
+        # the colon in Ollama's names is a quantization (huggingface.co/docs/hub/ollama).
         return GgufFiles(repo=plan.repo_id, notes=plan.no_revision)
     tag = plan.gguf_tag.upper()
     narrow = plan.quantized and not plan.widened
@@ -72,8 +63,9 @@ def gguf_files(plan: LaunchPlan) -> GgufFiles:
 
 
 def making(repo_id: str, tag: str, *, sees: bool, matrix: bool) -> tuple[str, ...]:
-    """Commands that make the file of a type, with that of the vision part where a model sees, and
-    with an importance matrix where that is wanted, of texts that the reader chooses.
+    """Return commands that make the file of a type, with the vision part's if the model `sees`.
+
+    `matrix`: with an importance matrix of texts that the reader chooses.
     """
     made, _ = _made(repo_id, tag, _projector_of(repo_id) if sees else "")
     if matrix:
@@ -85,7 +77,7 @@ def making(repo_id: str, tag: str, *, sees: bool, matrix: bool) -> tuple[str, ..
 
 
 def draft_file(repo_id: str) -> tuple[str, str]:
-    """The command that makes a file of a small model in 16 bits, and the file's name."""
+    """Return the command that makes a small model's file in 16 bits, and the file's name."""
     file = f"{repo_id.rpartition('/')[2]}-F16.gguf"
     return _converted(repo_id, "--outtype", "f16", "--outfile", file), file
 
@@ -95,8 +87,7 @@ def _projector_of(repo_id: str) -> str:
 
 
 def _made(repo_id: str, tag: str, projector: str) -> tuple[list[str], str]:
-    """Commands that make the file of a type, and that of the vision part where it has a name; the
-    name of the first, which the last command makes."""
+    # The last command makes the file whose name is returned.
     name = repo_id.rpartition("/")[2]
     beside = [_converted(repo_id, "--mmproj", "--outfile", projector)] if projector else []
     outtype = _OF_CONVERTER.get(tag)

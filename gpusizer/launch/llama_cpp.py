@@ -1,8 +1,7 @@
 """Commands for `llama-server`.
 
 Source of the options: tools/server/README.md of ggml-org/llama.cpp, from b6325 on
-(`--flash-attn on|off|auto`, August 2025). `--ctx-size` counts the tokens of all slots together;
-with `--parallel` each slot gets an equal part.
+(`--flash-attn on|off|auto`, August 2025).
 """
 
 from __future__ import annotations
@@ -35,6 +34,8 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     lacking = Note("launch_cache_type", engine=plan.engine, kv_dtype=load.kv_dtype)
     untold = () if types else (lacking,)
     speculation, made, unconverted = _speculation(plan)
+    # `--ctx-size` counts the tokens of all slots together; with `--parallel` each slot gets an
+    # equal part.
     options: Options = {
         "--mmproj": files.projector,
         "--ctx-size": plan.total_context,
@@ -59,15 +60,15 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
 
 
 def source_of(plan: LaunchPlan, files: GgufFiles) -> Flag:
-    """Return the option of llama.cpp's programs that names what they load."""
+    """Return the option of llama.cpp's programs that names the file to load."""
     if files.repo:
         return ("-hf", f"{files.repo}:{plan.gguf_tag}")
     return ("-m", files.file)
 
 
 def _speculation(plan: LaunchPlan) -> tuple[Options, tuple[str, ...], tuple[Note, ...]]:
-    """Return who guesses tokens, on the GPUs all of it, what makes the draft's file where its
-    repository holds none, and a note where nothing does."""
+    # Options of the draft, all of it on the GPUs; a command for its file if its repository has
+    # none; a note if no command makes it.
     draft = plan.draft
     if draft is None:
         return {"--spec-type": plan.workload.draft_tokens and "draft-mtp"}, (), ()
@@ -85,8 +86,7 @@ def _speculation(plan: LaunchPlan) -> tuple[Options, tuple[str, ...], tuple[Note
 
 
 def machine_flags(workload: Workload, way: Way) -> tuple[str, ...]:
-    """Switches of llama-server for a way on a described machine, in their short spelling; none for
-    other engines. -c is for all sequences together."""
+    """Return llama-server's short switches for a way on a machine, () for other engines."""
     if not way.estimate.engine.abilities.offloads:
         return ()
     layers = _ALL_LAYERS if workload.gpu_layers is None else str(workload.gpu_layers)
@@ -98,6 +98,7 @@ def machine_flags(workload: Workload, way: Way) -> tuple[str, ...]:
             split = ",".join(map(str, how.split))
     types = llama_cpp_types(workload.kv_dtype)
     keys, values = types if types and types != _SIXTEEN_BITS else ("", "")
+    # -c is for all sequences together.
     switches = {
         "-c": workload.context * workload.concurrency,
         "-np": workload.concurrency if workload.concurrency > 1 else 0,

@@ -1,9 +1,7 @@
 """Commands for MLX.
 
 Source of the options: mlx_lm/server.py and mlx_lm/convert.py of ml-explore/mlx-lm, 0.28 and later.
-The server loads 16-bit repositories as they are; for fewer bits `mlx_lm.convert` runs first. The
-cache grows with the request, so that there is no option for the context. Neither program has an
-option for a revision.
+Neither program has an option for a revision.
 """
 
 from __future__ import annotations
@@ -18,10 +16,9 @@ _BITS = re.compile(r"mlx-(\d)bit")
 
 
 def launch(plan: LaunchPlan) -> LaunchCommand:
-    """Return a command that starts an OpenAI-compatible server on port 8080.
-
-    A command that converts the weights comes before it where one is needed.
-    """
+    """Return a command that starts an OpenAI-compatible server on port 8080."""
+    # The server loads 16-bit repositories as they are; for fewer bits `mlx_lm.convert` runs first.
+    # The cache grows with the request, so there is no option for the context.
     bits = _BITS.fullmatch(plan.quant)
     _, untold = plan.cached_as()
     context = Note("launch_no_flag", engine=plan.engine, setting="context")
@@ -37,7 +34,7 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
 
 
 def model_of(plan: LaunchPlan) -> str:
-    """Return what is loaded: the repository, or the folder of its converted weights."""
+    """Return the repository to load, or the folder of its converted weights."""
     if plan.stored or plan.quantized or not _BITS.fullmatch(plan.quant):
         return plan.repo_id
     return f"{plan.repo_id.rpartition('/')[2]}-{plan.quant}"

@@ -36,8 +36,7 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
 
 
 def _run(plan: LaunchPlan, model: str) -> list[str]:
-    """Return the lines that run the model, with a Modelfile for a file that was made here, and for
-    layers in system memory."""
+    # A file that was made here, and layers in system memory, need a Modelfile.
     layers = plan.workload.gpu_layers
     made = model.startswith("./")
     if layers is None and not made:

@@ -28,9 +28,9 @@ _TOWERS = ("re:.*visual.*", "re:.*vision.*", "re:.*projector.*")
 
 
 def quantizing_command(profile: ModelProfile, made: Quantizing) -> LaunchCommand | None:
-    """Return what makes the quantization; None where the tool cannot make it of these weights.
+    """Return the command that makes the quantization; None if the tool cannot make it.
 
-    Raises InvalidModelId for a name that the Hub cannot have.
+    Raise InvalidModelId for a name that the Hub cannot have.
     """
     if not is_repo_id(profile.repo_id):
         raise InvalidModelId(value=profile.repo_id[:120], reason="characters")
@@ -45,13 +45,13 @@ def quantizing_command(profile: ModelProfile, made: Quantizing) -> LaunchCommand
 
 
 def folder_of(profile: ModelProfile, made: Quantizing) -> str:
-    """The folder that the script leaves the weights in."""
+    """Return the folder that the script leaves the weights in."""
     return f"{profile.repo_id.rpartition('/')[2]}-{made.quant.slug}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Scheme:
-    """The lines of a script that differ between quantizations; `lines` end in what is called."""
+    """Lines of a script that differ between quantizations; `lines` end in the call."""
 
     imports: tuple[str, ...]
     modifiers: tuple[str, ...]
@@ -62,11 +62,11 @@ class _Scheme:
 _PLAIN = "from llmcompressor.modifiers.quantization import QuantizationModifier"
 _GPTQ = "from llmcompressor.modifiers.gptq import GPTQModifier"
 _AWQ = "from llmcompressor.modifiers.transform.awq import AWQModifier"
+# llm-compressor's names of schemes, and the modifier that rounds the weights.
 _NAMED: Mapping[str, tuple[str, str]] = {
     "int8": ("W8A8", _GPTQ),
     "nvfp4": ("NVFP4", _PLAIN),
 }
-"""Schemes that llm-compressor has a name for, and what rounds the weights."""
 
 
 def _scheme(made: Quantizing, *, experts: bool) -> _Scheme:

@@ -1,16 +1,6 @@
 """Commands for `python -m sglang.launch_server`.
 
 Source of the options: srt/server_args.py, 0.4 to 0.5.
-
-With data-parallel attention (`--enable-dp-attention`) the tensor-parallel size counts all ranks;
-attention is divided by TP / DP of them. The server divides the limits of its scheduler among the
-data-parallel ranks, its own defaults too (`chunked_prefill_size // dp_size` in server_args.py,
-`max_running_requests // dp_size` in srt/model_executor). From 0.5 on `--ep-size` alone sets how
-experts are dealt out.
-
-Over several machines the same command runs on each with a different `--node-rank`. A machine holds
-whole pipeline stages, or a stage spans whole machines (`_calculate_rank_ranges`,
-srt/entrypoints/engine.py).
 """
 
 from __future__ import annotations
@@ -40,10 +30,12 @@ _INIT_PORT = 5000  # port of the first machine that the others connect to (SGLan
 
 
 def launch(plan: LaunchPlan) -> LaunchCommand:
-    """Return a command that starts an OpenAI-compatible server on port 30000.
-
-    Limits of its scheduler are for all data-parallel ranks together, those of a plan for each.
-    """
+    """Return a command that starts an OpenAI-compatible server on port 30000."""
+    # With data-parallel attention (`--enable-dp-attention`) the tensor-parallel size counts all
+    # ranks; attention is divided by TP / DP of them. The server divides the limits of its scheduler
+    # among the data-parallel ranks, its own defaults too (`chunked_prefill_size // dp_size` in
+    # server_args.py, `max_running_requests // dp_size` in srt/model_executor); limits of a plan are
+    # for each rank. From 0.5 on `--ep-size` alone sets how experts are dealt out.
     load, split = plan.workload, plan.split
     weights, missing = plan.converted()
     cache, untold = plan.cached_as()
@@ -73,12 +65,10 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
 
 
 def _speculation(plan: LaunchPlan) -> Options:
-    """Return the options of what guesses one chain of tokens: a draft model, or the model's own
-    draft layers, which the server finds in its checkpoint.
-
-    The model judges them and one more: with a top-k of 1 the server sets the draft tokens to the
-    steps + 1 (`_handle_speculative_decoding`, srt/server_args.py). DFlash has a block and no steps.
-    """
+    # One chain of tokens is guessed by a draft model, or by the model's own draft layers, which the
+    # server finds in its checkpoint. The model judges them and one more: with a top-k of 1 the
+    # server sets the draft tokens to the steps + 1 (`_handle_speculative_decoding`,
+    # srt/server_args.py). DFlash has a block and no steps.
     draft, tokens = plan.draft, plan.workload.draft_tokens
     if draft is None and not plan.workload.own_draft_tokens:
         return {}
@@ -94,7 +84,9 @@ def _speculation(plan: LaunchPlan) -> Options:
 
 
 def _nodes(plan: LaunchPlan) -> tuple[Options, tuple[Note, ...]]:
-    """Return the options of the first machine, and a note on the values for the others."""
+    # Over several machines the same command runs on each with a different `--node-rank`. A machine
+    # holds whole pipeline stages, or a stage spans whole machines (`_calculate_rank_ranges`,
+    # srt/entrypoints/engine.py).
     nodes, stages = plan.nodes, plan.split.pipeline
     stages_divide = stages % nodes == 0
     parts = nodes % stages == 0 and plan.split.ranks % (nodes // stages) == 0

@@ -1,5 +1,8 @@
-"""Python snippets: transformers 5 with accelerate (`dtype` has this name since 4.56), diffusers
-0.34 and later (`PipelineQuantizationConfig`), 0.36 for TorchAO (pull request 12275)."""
+"""Python snippets for transformers 5 with accelerate, and for diffusers 0.34 and later.
+
+`dtype` has this name since transformers 4.56; `PipelineQuantizationConfig` is of diffusers 0.34,
+its TorchAO of 0.36 (pull request 12275).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from collections.abc import Sequence
 from gpusizer.core.messages import Note
 from gpusizer.launch.base import LaunchCommand, LaunchPlan, literal
 
+# Task -> transformers' class that loads the model, if it is not AutoModelForCausalLM.
 _CLASSES = {
     "image-text-to-text": "AutoModelForImageTextToText",
     "feature-extraction": "AutoModel",
@@ -16,22 +20,21 @@ _CLASSES = {
     "translation": "AutoModelForSeq2SeqLM",
     "summarization": "AutoModelForSeq2SeqLM",
 }
-"""Task -> transformers' class that loads the model, where it is not AutoModelForCausalLM."""
 _NF4 = {"load_in_4bit": "True", "bnb_4bit_quant_type": '"nf4"'}
 _COMPUTED = {"bnb_4bit_compute_dtype": "torch.bfloat16"}
+# Settings of bitsandbytes, as Python, by the quantization that it makes while it loads.
 _BITS = {
     "bnb-int8": {"load_in_8bit": "True"},
     "bnb-nf4": {**_NF4, **_COMPUTED},
     "bnb-nf4-dq": {**_NF4, "bnb_4bit_use_double_quant": "True", **_COMPUTED},
 }
-"""Settings of bitsandbytes, as Python, by the quantization that it makes while it loads."""
+# Classes of torchao.quantization by the quantization they make while a pipeline loads: weights in
+# E4M3, products in 16 bits (docs/source/en/quantization/torchao.md of huggingface/diffusers). The
+# `TorchAoConfig` of diffusers and that of transformers take unlike arguments, so each component
+# gets its own (`_validate_init_kwargs_in_backends`, quantizers/pipe_quant_config.py).
 _FLOATS = {"fp8": "Float8WeightOnlyConfig"}
-"""Classes of torchao.quantization by what they make while a pipeline loads: weights in E4M3,
-products in 16 bits (docs/source/en/quantization/torchao.md of huggingface/diffusers). The
-`TorchAoConfig` of diffusers and that of transformers take unlike arguments, so that each component
-is given its own (`_validate_init_kwargs_in_backends`, quantizers/pipe_quant_config.py)."""
+# Prefixes of components whose classes are those of transformers.
 _OF_TRANSFORMERS = ("text_encoder", "image_encoder")
-"""How components begin whose classes are those of transformers."""
 _DEVICES = {"Metal": "mps", "oneAPI": "xpu"}
 
 
@@ -108,8 +111,8 @@ def diffusers(plan: LaunchPlan) -> LaunchCommand:
 
 
 def _by_component(components: Sequence[str], config: str) -> list[str]:
-    """Return the lines that give each component a TorchAO of its library."""
     lines = ["        quant_mapping={"]
+    # Each component gets a TorchAO of its library.
     for name in components:
         library = "transformers" if name.startswith(_OF_TRANSFORMERS) else "diffusers"
         lines.append(f'            "{name}": {library}.TorchAoConfig({config}()),')
@@ -117,7 +120,6 @@ def _by_component(components: Sequence[str], config: str) -> list[str]:
 
 
 def _bits(plan: LaunchPlan) -> tuple[dict[str, str], tuple[Note, ...]]:
-    """Return what makes the quantization while it loads, and a note where nothing does."""
     if plan.stored or plan.quant in ("bf16", "fp32"):
         return {}, ()
     made = {} if plan.quantized else _BITS.get(plan.quant, {})

@@ -1,7 +1,6 @@
 """Commands for `trtllm-serve`.
 
-Source of the options: tensorrt_llm/commands/serve.py, 1.0 to 1.2 (PyTorch backend). Cache type and
-CUDA graphs are set in a YAML file of LlmArgs (`kv_cache_config`, `cuda_graph_config`).
+Source of the options: tensorrt_llm/commands/serve.py, 1.0 to 1.2 (PyTorch backend).
 """
 
 from __future__ import annotations
@@ -16,6 +15,8 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     load, split = plan.workload, plan.split
     weights, missing = plan.converted()
     cache, untold = plan.cached_as()
+    # Cache type and CUDA graphs are set in a YAML file of LlmArgs (`kv_cache_config`,
+    # `cuda_graph_config`).
     settings = [f"kv_cache_config: {{dtype: {cache}}}"] if cache else []
     settings += ["cuda_graph_config: null"] if load.enforce_eager else []
     options: Options = {

@@ -1,7 +1,6 @@
 """Commands for Text Generation Inference in its container.
 
-Source of the options: docs/source/reference/launcher.md, 3.3. `--max-batch-total-tokens` bounds the
-tokens of all sequences at once; `--max-input-tokens` has to leave one token for the answer.
+Source of the options: docs/source/reference/launcher.md, 3.3.
 """
 
 from __future__ import annotations
@@ -19,6 +18,8 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     load = plan.workload
     weights, missing = plan.converted()
     cache, untold = plan.cached_as()
+    # `--max-batch-total-tokens` bounds the tokens of all sequences at once; `--max-input-tokens`
+    # has to leave one token for the answer.
     options: Options = {
         "--model-id": plan.repo_id,
         "--revision": plan.revision,

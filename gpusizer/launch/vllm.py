@@ -1,16 +1,4 @@
-"""Commands for `vllm serve`. Source of the options: vllm/engine/arg_utils.py, v0.11 to v0.30.
-
-Experts are dealt out to all tensor x data ranks (docs, "Expert Parallel Deployment"); scheduler
-limits apply to each data-parallel rank ("Data Parallel Deployment").
-
-Over several machines the command runs on each, with `--headless` on all but the first. Machines
-that hold whole data-parallel ranks are told apart by `--data-parallel-start-rank` (same page), all
-others by `--node-rank`, which needs no Ray since the end of 2025 ("Parallelism and Scaling", pull
-request 30509) but the same number of GPUs on each machine (`create_engine_config` of arg_utils.py).
-
-`--quantization fp8` and `bitsandbytes` convert 16-bit weights while loading (docs, "FP8 W8A8",
-"BitsAndBytes"); cache types are `CacheDType` of vllm/config/cache.py.
-"""
+"""Commands for `vllm serve`. Source of the options: vllm/engine/arg_utils.py, v0.11 to v0.30."""
 
 from __future__ import annotations
 
@@ -36,6 +24,10 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     weights, missing = plan.converted()
     cache, untold = plan.cached_as()
     joined, node_notes = _nodes(plan)
+    # Experts are dealt out to all tensor x data ranks (docs, "Expert Parallel Deployment");
+    # scheduler limits apply to each data-parallel rank ("Data Parallel Deployment").
+    # `--quantization fp8` and `bitsandbytes` convert 16-bit weights while loading (docs, "FP8
+    # W8A8", "BitsAndBytes"); cache types are `CacheDType` of vllm/config/cache.py.
     options: Options = {
         "--revision": plan.revision,
         "--max-model-len": load.context,
@@ -63,13 +55,13 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
 
 
 def _sequences(plan: LaunchPlan) -> int | None:
-    """Return the most sequences, held to those that start; None for the default."""
+    # Held to the sequences that start; None for the default.
     asked, most = plan.sequences_above(_DEFAULT_SEQUENCES), plan.most_sequences
     return asked if most is None else min(asked or most, most)
 
 
 def _speculation(plan: LaunchPlan) -> str:
-    """Return the settings of guessed tokens: `SpeculativeConfig` of vllm/config/speculative.py."""
+    # `SpeculativeConfig` of vllm/config/speculative.py
     method, model = "mtp", {}
     if plan.draft is not None:
         method, model = plan.draft.method, {"model": plan.draft.repo_id}
@@ -78,7 +70,11 @@ def _speculation(plan: LaunchPlan) -> str:
 
 
 def _nodes(plan: LaunchPlan) -> tuple[Options, tuple[Note, ...]]:
-    """Return the options of the first machine, and a note on the values for the others."""
+    # Over several machines the command runs on each, with `--headless` on all but the first.
+    # Machines that hold whole data-parallel ranks differ in `--data-parallel-start-rank` ("Data
+    # Parallel Deployment"), all others in `--node-rank`, which needs no Ray since the end of 2025
+    # ("Parallelism and Scaling", pull request 30509) but the same number of GPUs on each machine
+    # (`create_engine_config` of arg_utils.py).
     nodes, data = plan.nodes, plan.split.data
     if nodes == 1:
         return {}, ()
