@@ -1,1 +1,1 @@
-"""What engines print when they start and when they are measured, and the errors of predictions."""
+"""Logs of engines at start-up and under measurement, and the errors of predictions."""

@@ -1,8 +1,4 @@
-"""A run as a row of data/measurements, and the issue that offers it: a title and the row to copy.
-
-Everything in a row was written by strangers: it is JSON with everything but ASCII escaped, and
-backticks too, so that it stays inside any fence that it is pasted into.
-"""
+"""A run as a row of data/measurements, and the issue that offers it: title and row to copy."""
 
 from __future__ import annotations
 
@@ -51,16 +47,18 @@ class Issue:
     @property
     def body(self) -> str:
         """The row as one line of JSON."""
+        # Everything in a row was written by strangers: it is JSON with everything but ASCII
+        # escaped, and backticks too, so that it stays inside any fence that it is pasted into.
         document = json.dumps(self.row, ensure_ascii=True, allow_nan=False)
         return document.replace("`", "\\u0060")
 
     def shape(self) -> Row:
-        """JSON object."""
+        """Return a JSON object."""
         return {"title": self.title, "body": self.body, "row": self.row}
 
 
 def issue_of(parsed: ParsedLog, comparison: LogComparison) -> Issue:
-    """The issue that contributes this run."""
+    """Return the issue that contributes this run."""
     prediction = comparison.prediction
     engine = clean(f"{parsed.engine} {parsed.text('engine_version')}".strip())
     model = clean(prediction.gguf_repo or prediction.repo)
@@ -69,14 +67,14 @@ def issue_of(parsed: ParsedLog, comparison: LogComparison) -> Issue:
 
 
 def row_of(parsed: ParsedLog, comparison: LogComparison) -> Row:
-    """The run in the format of data/measurements/README.md; what the log lacks is left out."""
+    """Return the run in the format of data/measurements/README.md, without what the log lacks."""
     if parsed.engine in SERVING:
         return contributed("serving", _serving_row(parsed, comparison))
     return contributed("llama_cpp", _llama_row(parsed, comparison))
 
 
 def contributed(kind: str, row: Row, **about: object) -> Row:
-    """A reader's own run as a row; what is not known is left out, as in `data/measurements`.
+    """Return a reader's own run as a row; unknown values are left out, as in `data/measurements`.
 
     `source_url` is "unpublished" until the run has an address.
     """
@@ -150,7 +148,7 @@ def _llama_row(parsed: ParsedLog, comparison: LogComparison) -> Row:
 
 
 def _profile_basis(parsed: ParsedLog, comparison: LogComparison) -> str:
-    """A file names its base model in its metadata, which may be the one before fine-tuning."""
+    # A file names its base model in its metadata, which may be the one before fine-tuning.
     if comparison.prediction.gguf_repo:
         return "file_name"
     return "inferred" if comparison.request.model == parsed.get("repo") else "id"
@@ -172,7 +170,7 @@ def _llama_measured(parsed: ParsedLog) -> Row:
 
 
 def llama_row(bench: BenchReport, report: Report, gpu: str) -> Row:
-    """The tests as a row: the answer behind the fewest tokens, and the prompt of an empty cache."""
+    """Return the tests as a row: the answer at the least depth, the prompt of an empty cache."""
     answers = sorted((t for t in bench.tests if t.is_answer), key=lambda test: test.depth)
     prompts = [test for test in bench.tests if test.is_prompt and not test.depth]
     settings: Row = {}
@@ -201,7 +199,7 @@ def llama_row(bench: BenchReport, report: Report, gpu: str) -> Row:
 
 
 def _of(report: Report, gpu: str) -> Row:
-    """What was measured: model, quantization and cards. Names of folders are nobody's business."""
+    # Model, quantization and cards. Names of folders are private.
     profile, fit = report.profile, report.ranking[0].fit
     repo = profile.repo_id if is_repo_id(profile.repo_id) else ""
     if profile.format == "gguf" and profile.base_models:

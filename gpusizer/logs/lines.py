@@ -1,5 +1,4 @@
-"""Pasted text -> lines: bounded, without terminal codes, with the rank that printed each; and text
-of them without what is private.
+"""Lines of pasted text: bounded, without terminal codes, with ranks; and text without secrets.
 
 Log text is untrusted: it is not stored, and text beyond the bounds is not read. Prefixes (docker,
 journald, kubectl, time stamps) stay, because rules search for words inside a line.
@@ -16,8 +15,8 @@ from gpusizer.hub.model_ref import is_repo_id
 
 MAX_CHARS = 2 * 2**20
 MAX_LINES = 50_000
+# vLLM prints its whole configuration on one line of some 5,000 characters.
 MAX_LINE_CHARS = 20_000
-"""vLLM prints its whole configuration on one line of some 5,000 characters."""
 
 _HEAD_CHARS = 160  # characters of a line in which prefixes are looked for
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]{0,32}[ -/]?[@-~]|\x1b[@-Z\\-_]")
@@ -49,7 +48,7 @@ class LogText:
 
 
 def read_text(text: str) -> LogText:
-    """The lines of a pasted log within the bounds."""
+    """Return the lines of a pasted log within the bounds."""
     cut = len(text) > MAX_CHARS
     parts = text[:MAX_CHARS].split("\n", MAX_LINES)
     if len(parts) > MAX_LINES:
@@ -68,7 +67,7 @@ def _lines(parts: list[str]) -> Iterator[Line]:
 
 
 def _docker_text(text: str) -> str:
-    """The message in a line of docker's json-file driver; any other line unchanged."""
+    # The message in a line of docker's json-file driver; any other line unchanged.
     try:
         entry = json.loads(text)
     except (ValueError, RecursionError):
@@ -99,13 +98,13 @@ _ODD = re.compile(r"[^\w .,:;=+\-/()\[\]#%*'\"|]", re.ASCII)
 
 
 def clean(text: str) -> str:
-    """The text without secrets, addresses and folders, printable and cut to MAX_TEXT_CHARS.
-
-    Every value that a rule reads passes through here, although rules read few words of a line.
+    """Return the text without secrets, addresses and folders, cut to MAX_TEXT_CHARS.
 
     >>> clean("from /home/ann/m/x.gguf at 10.0.0.7 with hf_abcdefghijklmnop")
     'from x.gguf at [address] with [secret]'
     """
+    # Every value that a rule reads passes through here, although rules read few words of a line.
+    # The result is printable.
     text = _SECRETS.sub("[secret]", text)
     text = _ADDRESSES.sub("[address]", text)
     text = _PATHS.sub(lambda match: file_name(match[0]), text)
@@ -113,12 +112,12 @@ def clean(text: str) -> str:
 
 
 def file_name(path: str) -> str:
-    """The last part of a path, with either kind of slash."""
+    """Return the last part of a path, with either kind of slash."""
     return re.split(r"[\\/]", path.rstrip("\\/"))[-1][:MAX_TEXT_CHARS]
 
 
 def hub_id_of(text: str) -> str | None:
-    """The Hub ID that a model argument is or a cache path holds, None for other paths.
+    """Return the Hub ID that a model argument is or a cache path holds, None for other paths.
 
     >>> hub_id_of("/root/.cache/huggingface/hub/models--Qwen--Qwen3-8B/snapshots/1a")
     'Qwen/Qwen3-8B'

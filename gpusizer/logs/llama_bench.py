@@ -1,9 +1,7 @@
 """Output of llama-bench with `-o json`.
 
 Source of llama-bench's fields: `test::get_fields` and `json_printer` of
-tools/llama-bench/llama-bench.cpp of ggml-org/llama.cpp; builds before August 2025 print
-`flash_attn` as true or false, later ones as 1, 0 or -1 (auto). The program may print lines of its
-backends before the list.
+tools/llama-bench/llama-bench.cpp of ggml-org/llama.cpp.
 """
 
 from __future__ import annotations
@@ -18,8 +16,8 @@ from gpusizer.core.validation import fail
 from gpusizer.logs.lines import clean, file_name
 from gpusizer.logs.run_request import BACKENDS, gguf_slug
 
+# Characters of a program's output; a test takes about 2,000.
 MAX_CHARS = 4_000_000
-"""Of a program's output, where a test takes about 2,000."""
 
 _MAX_TESTS = 200
 _ALL_LAYERS = (-1, 99)
@@ -48,34 +46,26 @@ class BenchTest:
 
     @property
     def name(self) -> str:
-        """The test as llama-bench calls it: "pp512", "tg128 @ d4096"."""
+        """Name of the test in llama-bench, such as "pp512" or "tg128 @ d4096"."""
         kind = f"pp{self.prompt_tokens}" if self.is_prompt else f"tg{self.generated_tokens}"
         return f"{kind} @ d{self.depth}" if self.depth else kind
 
 
 @dataclass(frozen=True, slots=True)
 class BenchReport:
-    """All tests of one run of llama-bench, and the settings that they share.
+    """All tests of one run of llama-bench, and the settings that they share."""
 
-    Attributes:
-        build: "b1234".
-        gpus: names of the devices that computed, as the backend calls them.
-        backend: of a request: "cuda", "rocm", …
-        label, quant: the file's type as printed, and the slug that it means, "" when unknown.
-        gpu_layers: None for all.
-        cpu_moe_layers: whose experts stayed in system memory.
-    """
-
-    build: str
-    gpus: tuple[str, ...]
-    backend: str
+    build: str  # "b1234"
+    gpus: tuple[str, ...]  # names of the devices that computed, as the backend calls them
+    backend: str  # as in a request: "cuda", "rocm", …
     file: str
+    # label, quant: the file's type as printed, and its slug, "" when unknown.
     label: str
     quant: str
     kv_dtype: str
     flash_attention: bool
-    gpu_layers: int | None
-    cpu_moe_layers: int
+    gpu_layers: int | None  # None for all
+    cpu_moe_layers: int  # number of layers whose experts stayed in system memory
     split: str
     batch_size: int
     ubatch_size: int
@@ -83,7 +73,7 @@ class BenchReport:
 
 
 class _Row(BaseModel):
-    """What is read of one line."""
+    """Fields that are read of one line."""
 
     build_number: _Integer
     n_gpu_layers: _Integer
@@ -101,6 +91,7 @@ class _Row(BaseModel):
     model_filename: StrictStr
     type_k: StrictStr
     type_v: StrictStr
+    # Builds before August 2025 print true or false, later ones 1, 0 or -1 (auto).
     flash_attn: object = None
 
 
@@ -110,7 +101,8 @@ _ROWS: TypeAdapter[list[_Row]] = TypeAdapter(
 
 
 def parse_llama_bench(output: str) -> BenchReport:
-    """Read the program's output. Raises InvalidRequest for anything but a list of such tests."""
+    """Read the program's output. Raise InvalidRequest for anything but a list of such tests."""
+    # The program may print lines of its backends before the list.
     start, end = output.find("["), output.rfind("]")
     try:
         rows = _ROWS.validate_json(output[start : end + 1] if 0 <= start < end else "")
@@ -139,7 +131,7 @@ def parse_llama_bench(output: str) -> BenchReport:
 
 
 def _backend(names: str) -> str:
-    """The first backend of a list that is a GPU's. Raises InvalidRequest where none is."""
+    """Return the first backend of a list that is a GPU's. Raise InvalidRequest without one."""
     known = (BACKENDS.get(name.strip()) for name in names.split(","))
     backend = next(filter(None, known), None)
     if backend is None:

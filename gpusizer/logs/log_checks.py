@@ -1,4 +1,4 @@
-"""The use cases: what a pasted log or a benchmark measured, beside the prediction for its run."""
+"""Use cases: a pasted log or a benchmark beside the prediction for its run."""
 
 from __future__ import annotations
 
@@ -33,22 +33,16 @@ _LLAMA_CPP = "llama.cpp"
 
 @dataclass(frozen=True, slots=True)
 class ComparedSpeed:
-    """One measured number and the prediction for it.
+    """One measured number and the prediction for it."""
 
-    Attributes:
-        name: the test as the benchmark calls it.
-        quantity: "decode" or "prefill", in tokens per second.
-        predicted: None where no speed is claimed.
-    """
-
-    name: str
-    quantity: str
+    name: str  # the test as the benchmark calls it
+    quantity: str  # "decode" or "prefill", in tokens per second
     measured: float
-    predicted: Rate | None
+    predicted: Rate | None  # None without a claimed speed
 
     @property
     def verdict(self) -> str:
-        """Where the measurement lies: "in_band", "below", "above", or "unknown"."""
+        """Place of the measurement: "in_band", "below", "above", or "unknown"."""
         if self.predicted is None:
             return "unknown"
         if self.measured < self.predicted.low:
@@ -56,30 +50,25 @@ class ComparedSpeed:
         return "above" if self.measured > self.predicted.high else "in_band"
 
     def shape(self) -> Json:
-        """JSON object."""
+        """Return a JSON object."""
         facts = parts(self, "name", "quantity", "predicted", "verdict")
         return {**facts, "measured": round(self.measured, 3)}
 
 
 @dataclass(frozen=True, slots=True)
 class SpeedCheck(Answered[Json]):
-    """What was measured here, beside what was predicted.
-
-    Attributes:
-        row: the run in the form of `data/measurements/throughput.jsonl`.
-        when_less: what to look at, where a speed is below its band.
-    """
+    """Measured speeds beside predicted ones."""
 
     engine: str
     model: str
     gpu: str
     count: int
     compared: tuple[ComparedSpeed, ...]
-    row: dict[str, object]
-    when_less: tuple[Note, ...]
+    row: dict[str, object]  # the run in the form of `data/measurements/throughput.jsonl`
+    when_less: tuple[Note, ...]  # settings to look at if a speed is below its band
 
     def shape(self) -> Json:
-        """JSON object."""
+        """Return a JSON object."""
         names = ("engine", "model", "gpu", "count", "compared", "when_less", "row")
         return {"schema_version": SCHEMA_VERSION, **parts(self, *names)}
 
@@ -89,7 +78,7 @@ def check_llama_bench(
 ) -> SpeedCheck:
     """Compare a run of llama-bench with the answers to the same questions.
 
-    `gpu` and `quant` win over what the program printed. Raises any GpusizerError of the questions.
+    `gpu` and `quant` win over what the program printed. Raise any GpusizerError of the questions.
     """
     name, count = _cards(bench, gpu)
     fields = {
@@ -137,7 +126,7 @@ def _check(
 
 
 def _cards(bench: BenchReport, gpu: str) -> tuple[str, int]:
-    """The card's name and how many computed. Raises InvalidRequest for different ones."""
+    """Return the card's name and number of devices. Raise InvalidRequest for different cards."""
     if gpu:
         named = parse_kind(gpu)
         return named.name, named.boards or max(1, len(bench.gpus))
@@ -147,7 +136,7 @@ def _cards(bench: BenchReport, gpu: str) -> tuple[str, int]:
 
 
 def _quant(sizer: Sizer, model: str, bench: BenchReport) -> str:
-    """Files of GGUF are measured as they are; other models in the type of the file that ran."""
+    # Files of GGUF are measured as they are; other models in the type of the file that ran.
     ref = sizer.parse(model)
     is_file = bool(ref.file or ref.tag) or "gguf" in ref.repo_id.lower()
     return NATIVE_QUANT if is_file else bench.quant
@@ -160,11 +149,8 @@ def _split(split: str, count: int) -> Fields:
 
 
 def _answer_to(sizer: Sizer, fields: Fields, test: BenchTest) -> Report | None:
-    """The report about one test; None for a test of prompt and answer together.
-
-    A prompt is the share of a request's context that answers assume; prompts behind others are
-    not predicted.
-    """
+    # None for a test of prompt and answer together. A prompt is the share of a request's context
+    # that answers assume; prompts behind others are not predicted.
     if test.is_prompt and not test.depth:
         context = round(test.prompt_tokens / PROMPT_SHARE)
     elif test.is_answer:
@@ -175,13 +161,12 @@ def _answer_to(sizer: Sizer, fields: Fields, test: BenchTest) -> Report | None:
 
 
 def _is_whole(bench: BenchReport, profile: ModelProfile) -> bool:
-    """Whether every layer ran on GPUs, which predicted speeds assume; the output counts as one."""
+    # Predicted speeds assume every layer on GPUs; the output counts as one.
     layers = profile.architecture.layers if profile.architecture else 0
     return not bench.cpu_moe_layers and (bench.gpu_layers is None or bench.gpu_layers > layers)
 
 
 def _compared(test: BenchTest, report: Report | None) -> ComparedSpeed:
-    """One test beside its answer; without a prediction where there is none for it."""
     item = report.ranking[0] if report else None
     predicted = None
     if item is not None:
@@ -195,29 +180,22 @@ _NAMES = ("model", "gguf_repo", "repo")
 
 @dataclass(frozen=True, slots=True)
 class LogCheck(Answered[Json]):
-    """The result of checking one log.
-
-    Attributes:
-        model: Hub ID of the predicted model, "" when neither log nor caller names one.
-        comparison, issue: None without a model that could be read.
-        notes: what a reader must know, as codes.
-    """
+    """The result of checking one log."""
 
     log: ParsedLog
-    model: str
+    model: str  # Hub ID of the predicted model, "" when neither log nor caller names one
+    # comparison, issue: None without a model that could be read.
     comparison: LogComparison | None
     issue: Issue | None
-    notes: tuple[Note, ...]
+    notes: tuple[Note, ...]  # facts that the reader needs, as codes
 
 
 def check(sizer: Sizer, text: str, model: str = "", *, gpu: str = "") -> LogCheck:
     """Read a log, predict its run and compare.
 
-    `model` is needed where the engine loaded a local path, and wins over what the log names; `gpu`
-    likewise, with a count or not: how many there are is what the log says. Raises InvalidRequest
-    when this is no start-up log or a value of it is impossible, UnknownGpu for an unknown `gpu`,
-    and what reading `model` raises; a model that only the log names and that cannot be read leaves
-    a note.
+    `model` is needed if the engine loaded a local path, and wins over the log's; so does `gpu`, but
+    the log gives the count. Raise InvalidRequest when this is no start-up log or a value of it is
+    impossible, UnknownGpu for an unknown `gpu`, and any error of reading `model`.
     """
     if not isinstance(text, str):
         raise InvalidRequest(field="log", value="", reason="not_text")
@@ -236,6 +214,7 @@ def check(sizer: Sizer, text: str, model: str = "", *, gpu: str = "") -> LogChec
     except ModelUnreadable as error:
         if model.strip():
             raise
+        # A model that only the log names and that cannot be read leaves a note.
         unread = Note("log_model_not_read", model=named, reason=error.code)
         return LogCheck(parsed, named, None, None, (*notes, unread))
     notes += comparison.prediction.notes

@@ -24,34 +24,25 @@ class Predicted:
     high: float
 
     def over(self, parts: float, name: str) -> Predicted:
-        """How many parts of one size the amount has."""
+        """Return the number of parts of one size that the amount has."""
         return Predicted(name, self.likely / parts, self.low / parts, self.high / parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Predicted amounts of a run.
+    """Predicted amounts of a run."""
 
-    Attributes:
-        repo: the model as it was read; of GGUF files the model they were made from, if known.
-        gguf_repo: the repository of GGUF files, "" for others.
-        quant: slug of what was predicted; `native` when it is the checkpoint as stored.
-        gpu: slug of the card, "" when none was recognised.
-        even: every token of the cache costs the same.
-        amounts: by the names of `ComparedAmount`.
-    """
-
-    repo: str
-    quant: str
+    repo: str  # the model as it was read; of GGUF files the model they were made from, if known
+    quant: str  # slug of the predicted quantization; `native` when it is the checkpoint as stored
     native: bool
-    gpu: str
-    even: bool
-    amounts: tuple[Predicted, ...]
-    gguf_repo: str = ""
+    gpu: str  # slug of the card, "" when none was recognised
+    even: bool  # every token of the cache costs the same
+    amounts: tuple[Predicted, ...]  # by the names of `ComparedAmount`
+    gguf_repo: str = ""  # the repository of GGUF files, "" for others
     notes: tuple[Note, ...] = ()
 
     def amount(self, name: str) -> Predicted | None:
-        """The amount of that name, None where nothing is predicted."""
+        """Return the amount of that name, None without a prediction."""
         return next((predicted for predicted in self.amounts if predicted.name == name), None)
 
 
@@ -60,35 +51,30 @@ Predict = Callable[[LogRequest], Prediction]
 
 @dataclass(frozen=True, slots=True)
 class ComparedAmount:
-    """One amount measured and predicted, per GPU under serving engines.
+    """One amount measured and predicted, per GPU under serving engines."""
 
-    Attributes:
-        name: component, as in the published table of errors (bench/evaluation.py).
-        measured, predicted: bytes, or a count for "max_concurrency".
-        low, high: the predicted band.
-        lines: of the log, where it was measured.
-    """
-
-    name: str
+    name: str  # component, as in the published table of errors (bench/evaluation.py)
+    # measured, predicted: bytes, or a count for "max_concurrency".
     measured: float
     predicted: float
+    # low, high: the predicted band.
     low: float
     high: float
-    lines: tuple[int, ...]
+    lines: tuple[int, ...]  # lines of the log with the measurement
 
     @property
     def error(self) -> float:
-        """Signed share of the measured value by which the prediction is off."""
+        """Signed error of the prediction as a share of the measured value."""
         return self.predicted / self.measured - 1
 
     def shape(self) -> Json:
-        """JSON object with the error."""
+        """Return a JSON object with the error."""
         return {**fields_of(self), "error": round(self.error, 6)}
 
 
 @dataclass(frozen=True, slots=True)
 class LogComparison:
-    """A run, its prediction, and how far apart they are."""
+    """A run, its prediction, and their differences."""
 
     request: LogRequest
     prediction: Prediction
@@ -96,9 +82,9 @@ class LogComparison:
 
 
 def compare_log(parsed: ParsedLog, predict: Predict, model: str, gpu: str = "") -> LogComparison:
-    """Every amount that the log states and a prediction exists for.
+    """Return a comparison of every amount that the log states and a prediction has.
 
-    Raises what `predict` raises.
+    Raise any error of `predict`.
     """
     request = request_of(parsed, model, gpu)
     prediction = predict(request)
@@ -116,11 +102,9 @@ def compare_log(parsed: ParsedLog, predict: Predict, model: str, gpu: str = "") 
 
 
 def _printed_tokens(parsed: ParsedLog, request: LogRequest) -> Iterator[Note]:
-    """What vLLM's number of tokens counts for a model whose layers share pages in groups.
-
-    Releases before 0.21 print blocks / groups x tokens of a block, which is less than what fits;
-    since then it is the concurrency x the longest sequence (`kv_cache_utils.py`).
-    """
+    # vLLM's number of tokens for a model whose layers share pages in groups: releases before 0.21
+    # print blocks / groups x tokens of a block, which is less than what fits; since then it is the
+    # concurrency x the longest sequence (`kv_cache_utils.py`).
     tokens, held = parsed.smallest("kv_tokens"), parsed.smallest("max_concurrency")
     context = request.fields.get("context")
     if request.engine != "vllm" or tokens is None or held is None or not context:
@@ -135,9 +119,7 @@ _Amounts = Iterator[tuple[str, LogReading]]
 
 
 def _serving_amounts(parsed: ParsedLog, even: bool) -> _Amounts:
-    """Measured amounts under serving engines: of the fullest rank; of pools the smallest, which
-    limits.
-    """
+    # Amounts of the fullest rank; the smallest pool, which limits.
     for name in ("weights", "weights_and_non_torch", "activations", "non_torch", "graphs"):
         largest = parsed.largest(f"{name}_bytes")
         if largest is not None:

@@ -52,9 +52,9 @@ class _Load:
 
 
 def parse_log(text: str) -> ParsedLog:
-    """What a start-up log of vLLM, SGLang, llama.cpp or Ollama says.
+    """Return the facts, settings and amounts of a log of vLLM, SGLang, llama.cpp or Ollama.
 
-    Raises InvalidRequest (`no_start_up_log`) when no line of theirs is recognised.
+    Raise InvalidRequest (`no_start_up_log`) when no line of theirs is recognised.
     """
     read = read_text(text)
     candidates = []
@@ -104,7 +104,7 @@ def _sum(first: LogReading, second: LogReading) -> LogReading:
 
 
 def _vllm_amounts(amounts: Iterable[LogReading]) -> tuple[LogReading, ...]:
-    """Amounts with activations: vLLM 0.6.4 prints PyTorch's peak, which includes the weights."""
+    # vLLM 0.6.4 prints PyTorch's peak, which includes the weights.
     readings = list(amounts)
     weights = {r.device: r for r in readings if r.name == "weights_bytes"}
     named = {(r.name, r.device) for r in readings}
@@ -127,7 +127,7 @@ _POOLS = {
 
 
 def _sglang_amounts(amounts: Iterable[LogReading]) -> tuple[LogReading, ...]:
-    """Keys and values are printed apart, and again in a sum where windows have their own pool."""
+    # Keys and values are printed apart, and again in a sum if windows have their own pool.
     readings: dict[tuple[str, str], LogReading] = {}
     parts = []
     for reading in amounts:
@@ -143,7 +143,7 @@ def _sglang_amounts(amounts: Iterable[LogReading]) -> tuple[LogReading, ...]:
 
 
 def _ollama_amounts(amounts: Iterable[LogReading]) -> tuple[LogReading, ...]:
-    """Buffers by device rather than their total, and exact sizes rather than rounded ones."""
+    # Buffers by device rather than their total, and exact sizes rather than rounded ones.
     readings = list(amounts)
     by_device = {r.name for r in readings if r.device}
     fine = {r.name for r in readings if 0 < r.step < _FINE_STEP}

@@ -35,7 +35,7 @@ _ALIKE = 0.1  # of a card's memory: what drivers and ECC take off is less
 
 
 def predictor(sizer: Sizer) -> Predict:
-    """A function that predicts runs with this sizer's models and catalogue.
+    """Return a function that predicts runs with this sizer's models and catalogue.
 
     It raises any GpusizerError of the question.
     """
@@ -59,11 +59,8 @@ def predictor(sizer: Sizer) -> Predict:
 def _question(
     sizer: Sizer, request: LogRequest, profile: ModelProfile, about: Arguments
 ) -> Question:
-    """The request as a question, at the length and the type of cache that ran.
-
-    An engine can be made to run what it refuses unasked (VLLM_ALLOW_LONG_MAX_MODEL_LEN), and with
-    it the request; a length that the log does not state is the model's.
-    """
+    # An engine, and so the request, can be made to run a length that it refuses by default
+    # (VLLM_ALLOW_LONG_MAX_MODEL_LEN); a length that the log does not state is the model's.
     ran = SizeRequest.from_fields(request.fields).workload
     context = ran.context if "context" in request.fields else profile.max_context or ran.context
     fields = {k: v for k, v in request.fields.items() if k not in ("context", "kv_dtype")}
@@ -72,7 +69,6 @@ def _question(
 
 
 def _row(sizer: Sizer, question: Question) -> EstimateRow:
-    """The row of the answer, on the card that the request names."""
     request = question.request
     named = find_named(request.gpus, request.gpu_count, sizer.catalogue, request.own_memory)
     (row,) = estimate_rows(question, list(sizer.places(question, named, advised=False)))
@@ -80,10 +76,8 @@ def _row(sizer: Sizer, question: Question) -> EstimateRow:
 
 
 def _card(request: LogRequest, catalogue: Catalogue) -> Arguments:
-    """Fields of the card: its name, else the memory that the engine saw; none without either.
-
-    A part of a card (MIG) is described by its memory, by which engines choose their defaults.
-    """
+    # The card's name, else the memory that the engine saw. A part of a card (MIG) is described by
+    # its memory, from which engines choose their defaults.
     seen, named = request.memory_bytes, request.gpu_in(catalogue)
     if named is None and seen is not None:
         named = catalogue.find(_BIG_GPU)
@@ -95,14 +89,14 @@ def _card(request: LogRequest, catalogue: Catalogue) -> Arguments:
 
 
 def _is_whole(request: LogRequest, card: Gpu) -> bool:
-    """Whether the run had whole boards of a card; of memory that is the system's any part is."""
+    # Any part of unified memory counts as whole.
     seen, usual = request.memory_bytes, card.device_torch_memory_bytes
     has_all = seen is None or card.is_integrated or abs(seen / usual - 1) < _ALIKE
     return has_all and request.gpus % card.devices_per_board == 0
 
 
 def _serving_quant(request: LogRequest, profile: ModelProfile) -> str:
-    """Name the format that the engine loads: a plain checkpoint may be converted or cast."""
+    # A plain checkpoint may be converted or cast.
     if profile.quantization is not None:
         return NATIVE_QUANT
     runs = request.engine in native_quant(profile).engines
@@ -129,10 +123,8 @@ def _serving(
 def _serving_amounts(
     request: LogRequest, question: Question, estimate: MemoryEstimate
 ) -> Iterator[Predicted]:
-    """Amounts per GPU that do not depend on its memory; graphs are what they add to a run without.
-
-    SGLang's option `disable_cuda_graph` is heard here although its estimates do not depend on it.
-    """
+    # Amounts per GPU that do not depend on its memory; graphs are the difference to a run without.
+    # SGLang's option `disable_cuda_graph` counts here although its estimates do not depend on it.
     workload, cells = question.study.workload, estimate.engine.kv_cell_multiple
     eager, captured = (
         question.study.under(enforce_eager=enforced).again(estimate).per_gpu
@@ -151,7 +143,6 @@ def _serving_amounts(
 
 
 def _pool_amounts(estimate: MemoryEstimate, memory_bytes: int) -> Iterator[Predicted]:
-    """The pool of the KV cache on a card of such memory, and how many sequences it holds."""
     pool, per_gpu = estimate.pool_bytes(memory_bytes), estimate.per_gpu
     granted = _exact("kv_pool", pool)
     if estimate.engine.budget_rule == "whole":  # with the band of what is in its share beside it
@@ -182,8 +173,8 @@ def _llama(
 
 
 def _gguf_quant(request: LogRequest, profile: ModelProfile) -> str:
-    """The file of a GGUF repository, else the recipe that a label stands for, as the publisher
-    makes it where the log names one; "" for an unknown label."""
+    # The file of a GGUF repository, else the recipe of a label, as the publisher makes it if the
+    # log names one; "" for an unknown label.
     if profile.format == "gguf":
         return NATIVE_QUANT
     for slug in (f"{request.quant}@{request.publisher.lower()}", request.quant):
@@ -212,7 +203,7 @@ def _prediction(
 
 
 def grows_evenly(profile: ModelProfile) -> bool:
-    """Whether every token takes the same cache: no windows, no recurrent states."""
+    """Return whether every token takes the same cache: no windows, no recurrent states."""
     arch = profile.architecture
     return arch is not None and all(run.layer.grows_evenly for run in arch.layer_plan)
 

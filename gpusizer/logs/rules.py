@@ -1,5 +1,4 @@
-"""What a start-up log says, every value with the lines it came from, and the rules that read it: a
-word to look for, and a pattern for the values around it.
+"""Readings of a start-up log with their lines, and rules that find them by a word and a pattern.
 
 `wordings.toml` has them, a table for each engine, and says how they are written. A pattern sees a
 window around the word, because lines are untrusted; rules of options see the line after the word
@@ -47,78 +46,59 @@ _HOST = ("CPU", "Host", "host")  # llama.cpp's names of buffers in system memory
 
 @dataclass(frozen=True, slots=True)
 class LogReading:
-    """One value of a log.
+    """One value of a log."""
 
-    Attributes:
-        name: as in data/measurements/README.md; `_bytes` names are integer bytes.
-        value: converted; sizes exact only to `step`.
-        device: buffer or rank it belongs to, "" where the engine names none.
-        step: bytes of the last printed digit, 0 for what is no size.
-        lines: where it was read, counted from 1; several when amounts were added up.
-        quote: the words it was read from, of the first of them.
-    """
-
-    name: str
-    value: Scalar
-    device: str = ""
-    step: int = 0
-    lines: tuple[int, ...] = ()
-    quote: str = ""
+    name: str  # as in data/measurements/README.md; `_bytes` names are integer bytes
+    value: Scalar  # converted; sizes exact only to `step`
+    device: str = ""  # buffer or rank it belongs to, "" if the engine names none
+    step: int = 0  # bytes of the last printed digit, 0 for values that are no size
+    lines: tuple[int, ...] = ()  # line numbers from 1; several when amounts were added up
+    quote: str = ""  # the words it was read from, of the first line
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedLog:
-    """One start of one engine.
+    """One start of one engine."""
 
-    Attributes:
-        engine: slug: "vllm", "sglang", "llama.cpp" or "ollama".
-        facts: version, model, GPU, outcome.
-        settings: in the names of data/measurements.
-        measured: amounts; of several ranks or devices one each.
-        lines_read: lines with any text.
-        cut: whether the paste went beyond what is read.
-        loads: starts found; the one with the largest weights is described.
-    """
-
-    engine: str
-    facts: tuple[LogReading, ...]
-    settings: tuple[LogReading, ...]
-    measured: tuple[LogReading, ...]
-    lines_read: int
-    cut: bool = False
-    loads: int = 1
+    engine: str  # slug: "vllm", "sglang", "llama.cpp" or "ollama"
+    facts: tuple[LogReading, ...]  # version, model, GPU, outcome
+    settings: tuple[LogReading, ...]  # in the names of data/measurements
+    measured: tuple[LogReading, ...]  # amounts; of several ranks or devices one each
+    lines_read: int  # lines with any text
+    cut: bool = False  # whether the paste went beyond what is read
+    loads: int = 1  # starts found; the one with the largest weights is described
 
     @property
     def explained(self) -> int:
-        """How much of the text the engine's rules explain."""
+        """Weighted number of readings that the engine's rules found."""
         return 10 * len(self.measured) + len(self.settings) + len(self.facts)
 
     def get(self, name: str) -> Any:
-        """Value of a fact or setting, None when the log does not say."""
+        """Return the value of a fact or setting, None when the log does not say."""
         for reading in (*self.facts, *self.settings):
             if reading.name == name:
                 return reading.value
         return None
 
     def text(self, name: str) -> str:
-        """A fact or setting as text, "" when the log does not say."""
+        """Return a fact or setting as text, "" when the log does not say."""
         value = self.get(name)
         return "" if value is None else str(value)
 
     def all_of(self, name: str) -> tuple[LogReading, ...]:
-        """Every reading of an amount, one per device or rank."""
+        """Return every reading of an amount, one per device or rank."""
         return tuple(reading for reading in self.measured if reading.name == name)
 
     def largest(self, name: str) -> LogReading | None:
-        """The reading of the fullest rank or device."""
+        """Return the reading of the fullest rank or device."""
         return max(self.all_of(name), key=_size, default=None)
 
     def smallest(self, name: str) -> LogReading | None:
-        """The reading of the rank with least: a pool is as large as its smallest."""
+        """Return the reading of the rank with least: a pool is as large as its smallest."""
         return min(self.all_of(name), key=_size, default=None)
 
     def total(self, name: str, *, gpus_only: bool = False) -> LogReading | None:
-        """The sum over devices, or over those that are not the host."""
+        """Return the sum over devices, or over those that are not the host."""
         parts = [r for r in self.all_of(name) if not (gpus_only and is_host(r.device))]
         if not parts:
             return None
@@ -129,7 +109,7 @@ class ParsedLog:
 
 
 def is_host(device: str) -> bool:
-    """Whether llama.cpp's name of a buffer means system memory."""
+    """Return whether llama.cpp's name of a buffer means system memory."""
     return any(word in device for word in _HOST)
 
 
@@ -137,30 +117,22 @@ def _size(reading: LogReading) -> float:
     return reading.value if isinstance(reading.value, int | float) else 0
 
 
-Fixed = tuple[tuple[str, Scalar], ...]
-"""Readings that follow from a wording."""
+Fixed = tuple[tuple[str, Scalar], ...]  # readings that follow from a wording
 
 
 @dataclass(frozen=True, slots=True)
 class LogRule:
-    """Readings of one wording.
+    """Readings of one wording."""
 
-    Attributes:
-        word: a word that the line must contain.
-        pattern: named groups are readings, all but `device`; `_mib` groups are whole MiB.
-        add: amounts of the same name and device are summed, not replaced.
-        whole: the pattern may look at the line up to its end, from the word on.
-        fixed: readings that follow from the wording, without a group.
-    """
-
-    word: str
+    word: str  # a word that the line must contain
+    # Named groups are readings, all but `device`; `_mib` groups are whole MiB.
     pattern: re.Pattern[str]
-    add: bool = False
-    whole: bool = False
-    fixed: Fixed = ()
+    add: bool = False  # amounts of the same name and device are summed, not replaced
+    whole: bool = False  # the pattern may look at the line up to its end, from the word on
+    fixed: Fixed = ()  # readings that follow from the wording, without a group
 
     def read(self, line: Line) -> Iterator[LogReading]:
-        """The readings that this rule finds in a line."""
+        """Yield the readings that this rule finds in a line."""
         position = line.text.find(self.word)
         if position < 0:
             return
@@ -180,15 +152,10 @@ class LogRule:
 
 @dataclass(frozen=True, slots=True)
 class EngineLog:
-    """How one engine words its log.
+    """Wordings of one engine's log."""
 
-    Attributes:
-        signatures: words of which one is in every log of the engine.
-        begins: words of the first line of a start.
-    """
-
-    signatures: tuple[str, ...]
-    begins: tuple[str, ...]
+    signatures: tuple[str, ...]  # words; every log of the engine has one of them
+    begins: tuple[str, ...]  # words of the first line of a start
     rules: tuple[LogRule, ...]
 
 
@@ -216,7 +183,7 @@ def _own_rules(table: StoredObject) -> Iterator[LogRule]:
 def _rule(
     wording: str, *, add: bool = False, fixed: tuple[tuple[str, Scalar], ...] = ()
 ) -> LogRule:
-    """The rule of a wording; the longest of its literal parts is the word to look for."""
+    # The longest literal part is the word to look for.
     parts = _SPECIAL.split(wording)
     literals = parts[::2]
     pattern = "".join(
@@ -235,7 +202,7 @@ def _pattern_of(special: str) -> str:
 
 
 def _kind_of(name: str) -> str:
-    """Which pattern a value has, and how it is converted: "text" where it is nothing countable."""
+    # The kind selects pattern and conversion: "text" if it is nothing countable.
     if name.endswith("_bytes"):
         return "size"
     if name.endswith("_mib"):
@@ -245,24 +212,24 @@ def _kind_of(name: str) -> str:
 
 
 def _option(word: str, printed: str, name: str) -> LogRule:
-    """The rule of `key=value`, `'key': value` and `--key value` after a word."""
+    # `key=value`, `'key': value` and `--key value` after a word
     spelled = re.escape(printed).replace("_", "[_-]").replace(r"\-", "-")
     pattern = rf"(?<![\w.]){spelled}['\"]?(?:[=:] ?| )['\"]?(?P<{name}>[^\s,'\"()}}\]]{{1,200}})"
     return LogRule(word, re.compile(pattern), whole=True)
 
 
 def is_amount(name: str) -> bool:
-    """Whether a value is an amount, not a setting or a fact."""
+    """Return whether a value is an amount, not a setting or a fact."""
     return name in _VALUES["amounts"] or (name.endswith("_bytes") and not is_fact(name))
 
 
 def is_fact(name: str) -> bool:
-    """Whether a value says what ran and how it ended, not how it was set."""
+    """Return whether a value says what ran and how it ended, not how it was set."""
     return name in _VALUES["facts"]
 
 
 def size_of(text: str) -> tuple[int, int] | None:
-    """Bytes of a printed size and of its last digit. Engines divide by 2^30 what they call GB.
+    """Return bytes of a printed size and of its last digit. Engines divide GB by 2^30.
 
     >>> size_of("1.50 GiB"), size_of("0 B"), size_of("8")
     ((1610612736, 10737418), (0, 1), None)
@@ -276,7 +243,7 @@ def size_of(text: str) -> tuple[int, int] | None:
 
 
 def _converted(name: str, text: Scalar | None) -> Iterator[tuple[str, Scalar, int]]:
-    """Name, value and step of a reading; none for text that is absent, impossible or private."""
+    # Text that is absent, impossible or private has no reading.
     if text is None or text in _NOTHING:
         return
     if not isinstance(text, str):
@@ -320,7 +287,7 @@ def _text(name: str, text: str) -> _Found:
 
 
 def _model(name: str, text: str) -> _Found:
-    """A Hub ID, else the last part of a path: its folders are private."""
+    # A Hub ID, else the last part of a path: its folders are private.
     repo_id = hub_id_of(text)
     if repo_id is not None:
         yield name, repo_id
@@ -344,7 +311,7 @@ _CONVERSIONS: Mapping[str, Callable[[str, str], _Found]] = {
     "gguf_file": _gguf_file,
 }
 
+# By slug of the engine; Ollama before the llama.cpp inside it.
 ENGINE_LOGS: Mapping[str, EngineLog] = {
     engine: _engine_log(table) for engine, table in _TABLES.items()
 }
-"""By slug of the engine; Ollama before the llama.cpp inside it."""

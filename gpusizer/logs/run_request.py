@@ -12,12 +12,12 @@ from gpusizer.memory.kv_cache import ALIASES, BYTES_PER_ELEMENT
 
 SERVING = ("vllm", "sglang")
 _BACKEND = re.compile(r"[A-Za-z]+?(?=\d|$|_)")
+# llama.cpp's names of backends, as in the names of their devices and of a build.
 BACKENDS = {"MTL": "Metal", **{name: name for name in ("CUDA", "ROCm", "SYCL", "Metal", "Vulkan")}}
-"""llama.cpp's names of backends, as in the names of their devices and of a build."""
 
 # llama_model_ftype_name, src/llama-model-loader.cpp: "Q4_K - Medium", "IQ3_S mix - 3.66 bpw".
-_SIZES = {"Small": "_s", "Medium": "_m", "Large": "_l"}
-"""The end of a label -> that of its slug."""
+_SIZES = {"Small": "_s", "Medium": "_m", "Large": "_l"}  # the end of a label -> that of its slug
+# A label in small letters -> slug, if these differ.
 _LABELS = {
     "f16": "gguf-f16",
     "bf16": "gguf-f16",
@@ -28,48 +28,36 @@ _LABELS = {
     "q2_k_m": "q2_k",
     "iq3_s mix": "iq3_m",
 }
-"""A label in small letters -> slug, where these differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogRequest:
-    """The run to predict.
+    """The run to predict."""
 
-    Attributes:
-        engine: slug.
-        model: Hub ID, as the log or the reader named it.
-        fields: of a size request (request.SIZE_FIELDS), only what the log states.
-        gpu: the card's name, "" where the log has none.
-        memory_bytes: of one card as the engine saw it, None when not printed.
-        gpus: cards or devices that hold weights.
-        quantization: what a serving engine was told to do with the weights, "" for nothing.
-        quant: slug of a GGUF file's type, "" when unknown.
-        gguf_repo: Hub ID of the repository that the log says the file is from, "" when it does not.
-    """
-
-    engine: str
-    model: str
-    fields: Arguments
-    gpu: str = ""
+    engine: str  # slug
+    model: str  # Hub ID, as the log or the reader named it
+    fields: Arguments  # fields of a size request (request.SIZE_FIELDS) that the log states
+    gpu: str = ""  # the card's name, "" if the log has none
+    # One card's memory as the engine saw it, None when not printed.
     memory_bytes: int | None = None
-    gpus: int = 1
-    quantization: str = ""
-    quant: str = ""
-    gguf_repo: str = ""
+    gpus: int = 1  # cards or devices that hold weights
+    quantization: str = ""  # a serving engine's option for the weights, "" for none
+    quant: str = ""  # slug of a GGUF file's type, "" when unknown
+    gguf_repo: str = ""  # Hub ID of the file's repository in the log, "" when it does not say
 
     @property
     def publisher(self) -> str:
-        """Who published the GGUF file: the owner of its repository, "" when unknown."""
+        """Owner of the GGUF file's repository, "" when unknown."""
         owner, slash, _ = self.gguf_repo.partition("/")
         return owner if slash else ""
 
     def gpu_in(self, catalogue: Catalogue) -> Gpu | None:
-        """The card of that name, None where the catalogue has none."""
+        """Return the card of that name, None if the catalogue has none."""
         return catalogue.match(self.gpu)
 
 
 def request_of(parsed: ParsedLog, model: str, gpu: str = "") -> LogRequest:
-    """The run as a request. `gpu` is used if the log does not name the card."""
+    """Return the run as a request. `gpu` is used if the log does not name the card."""
     make = _serving if parsed.engine in SERVING else _llama
     return make(parsed, model, gpu or parsed.text("gpu"))
 
@@ -104,7 +92,7 @@ def _serving(parsed: ParsedLog, model: str, gpu: str) -> LogRequest:
 
 
 def memory_of(parsed: ParsedLog) -> int | None:
-    """Memory of one card as printed, else vLLM's budget divided by its share."""
+    """Return memory of one card as printed, else vLLM's budget divided by its share."""
     stated: int | None = parsed.get("gpu_memory_bytes")
     budget, share = parsed.get("budget_bytes"), parsed.get("utilization")
     is_derived = stated is None and budget and share and share > 0
@@ -112,7 +100,7 @@ def memory_of(parsed: ParsedLog) -> int | None:
 
 
 def _serving_cache(parsed: ParsedLog) -> str | None:
-    """The cache's type; left to the engine it is that of the weights' arithmetic."""
+    # A type that is left to the engine is that of the weights' arithmetic.
     kind = parsed.text("kv_dtype")
     if kind in ("", "auto"):
         return "f32" if parsed.text("weight_dtype") == "float32" else "auto"
@@ -161,26 +149,26 @@ def _llama(parsed: ParsedLog, model: str, gpu: str) -> LogRequest:
 
 
 def build_of(parsed: ParsedLog) -> str | None:
-    """llama.cpp's build, "b1234"; Ollama prints a version of its own."""
+    """Return llama.cpp's build, "b1234"; None for Ollama, which prints a version of its own."""
     build = parsed.text("engine_version")
     return f"b{build}" if build and parsed.engine == "llama.cpp" else None
 
 
 def gpu_devices(parsed: ParsedLog) -> tuple[str, ...]:
-    """llama.cpp's names of the devices, other than the host, that hold weights or cache."""
+    """Return llama.cpp's names of devices, other than the host, that hold weights or cache."""
     readings = (*parsed.all_of("weights_bytes"), *parsed.all_of("kv_bytes"))
     names = {reading.device.partition("_Mapped")[0] for reading in readings if reading.device}
     return tuple(sorted(name for name in names if not is_host(name)))
 
 
 def backend_of(devices: tuple[str, ...]) -> str:
-    """The backend by the name of its first device: "MTL0" is Metal's."""
+    """Return the backend by the name of its first device: "MTL0" is Metal's."""
     match = _BACKEND.match(devices[0]) if devices else None
     return BACKENDS.get(match[0], "CUDA") if match else "CUDA"
 
 
 def offload_of(parsed: ParsedLog) -> str:
-    """Where the layers went: "all", "partial", "none", or "overrides" when placed by name."""
+    """Return the places of layers: "all", "partial", "none", or "overrides" if placed by name."""
     if parsed.get("overrides"):
         return "overrides"
     layers, offered = parsed.get("gpu_layers"), parsed.get("layers_offered")
@@ -190,7 +178,7 @@ def offload_of(parsed: ParsedLog) -> str:
 
 
 def gguf_slug(file_type: str) -> str:
-    """The quantization that a file type means, "" for an unknown one.
+    """Return the quantization that a file type means, "" for an unknown one.
 
     >>> [gguf_slug(t) for t in ("Q4_K - Medium", "IQ3_S mix - 3.66 bpw", "Q8_0", "F16")]
     ['q4_k_m', 'iq3_m', 'q8_0', 'gguf-f16']
@@ -201,7 +189,7 @@ def gguf_slug(file_type: str) -> str:
 
 
 def _with_tag(model: str, parsed: ParsedLog) -> str:
-    """The name of a GGUF repository with the file's quantization as tag, unless it has one."""
+    # The file's quantization is the tag, unless the name has one.
     tag = gguf_slug(parsed.text("file_type")).removeprefix("gguf-").upper()
     repo = model.rpartition("/")[2]
     plain = "gguf" in repo.lower() and ":" not in repo and "@" not in repo
