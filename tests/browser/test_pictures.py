@@ -36,7 +36,7 @@ def test_plots_and_levels_are_whole_in_any_window_and_follow_the_picks(visit: Op
     see(page, "memory")
     assert page.locator("#gs-pictures h3:visible").count() == 0  # the answer stays first
     expect(page.locator(".gs-card").first).to_contain_text("GeForce RTX 4090 24GB: 24.0 GiB")
-    page.click("#gs-memory > .gs-details > summary")
+    page.click("#gs-memory > .gs-details:has(.gs-estimates) > summary")
     box = page.locator("#gs-memory .gs-scroll:has(.gs-estimates)")
     page.click("#gs-pictures > button")
     for width in (390, 800, 1280):

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpusizer.advice.conclusion.clauses import boards_name
-from gpusizer.advice.ranking import Ranked
 from gpusizer.fit.losses import quality_at
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.ui.presenters.choices import KINDS, Tier
@@ -45,17 +44,20 @@ def _tile(tier: Tier, words: Words) -> Tile:
         total=words.amount(total.likely),
         band=words.amount_band(total),
         loss=loss_mark(quality_at(estimate), words),
-        kinds=tuple(_kind(kind, tier.best.get(kind), words) for kind in KINDS),
+        kinds=tuple(_kind(kind, tier, words) for kind in KINDS),
     )
 
 
-def _kind(kind: str, item: Ranked | None, words: Words) -> tuple[str, str, str]:
-    """Write a kind of hardware: its smallest boards for a tier, with speed and price."""
-    name = words(f"kind.{kind}")
+def _kind(kind: str, tier: Tier, words: Words) -> tuple[str, str, str]:
+    """Write a kind of hardware: its smallest boards for a tier, with speed and price, and the
+    quantization if it is another than the tile's."""
+    name, item = words(f"kind.{kind}"), tier.best.get(kind)
     if item is None:
         return name, words("tile.none"), ""
     fit = item.fit
     rent = item.costs.rent_usd_per_hour
     price = None if rent is None else words("per_hour", price=words.usd(rent))
-    facts = (fit.estimate.quant.name, pace(item, words), price)
+    quant = fit.estimate.quant
+    other = None if quant == tier.row.estimate.quant else quant.name
+    facts = (other, pace(item, words), price)
     return name, boards_name(fit.gpu, fit.count), " · ".join(filter(None, facts))

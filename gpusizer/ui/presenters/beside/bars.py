@@ -55,8 +55,7 @@ class MemoryBar:
 def bars_html(report: Report, cards: Sequence[Capacity], words: Words) -> Html:
     """Draw a bar for each well-known quantization and for the checkpoint as stored."""
     bars = [_bar(row, words) for row in shown_rows(report.estimates)]
-    loss = words("bars.loss")
-    return memory_bars(bars, PARTS, cards, words, el("p", loss, class_="gs-small"))
+    return memory_bars(bars, PARTS, cards, words)
 
 
 def memory_bars(
@@ -64,7 +63,6 @@ def memory_bars(
     parts: Sequence[str],
     cards: Sequence[Capacity],
     words: Words,
-    below: Html | None = None,
 ) -> Html:
     """Draw bars on one scale, with ticks at sizes of common cards and a named line at each of the
     visitor's `cards`."""
@@ -90,7 +88,6 @@ def memory_bars(
             class_="gs-bars",
         ),
         el("p", words("bars.note"), class_="gs-small"),
-        below,
     )
 
 
