@@ -82,7 +82,11 @@ _BEFORE, _AFTER = (
         (int(number), _compiled(form.format("|".join(words))))
         for number, words in _TABLE[place].items()
     )
-    for place, form in (("before", r"^(?:{})[ -]*(?=\S)"), ("after", r" ?(?:{})$"))
+    # A number is a word of its own: "quad 3090", and not "Quadro RTX 6000".
+    for place, form in (
+        ("before", r"^(?:{})(?![a-z])[ -]*(?=\S)"),
+        ("after", r"(?<![a-z]) ?(?:{})$"),
+    )
 )
 
 

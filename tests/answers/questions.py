@@ -199,7 +199,10 @@ QUESTIONS: Mapping[str, Typed] = {
     "what runs with RAM": Typed(
         ("models-for", "3060 + 64gb ram"),
         "models",
-        (r"^GeForce RTX 3060 12GB runs \d+ of", "with experts in system memory, at about"),
+        (
+            r"^GeForce RTX 3060 12GB \+ 64 GB RAM runs \d+ of",
+            "with experts in system memory, at about",
+        ),
     ),
     "fine-tune on a free card": Typed(
         ("train", LLAMA, "--method", "qlora", "--gpu", "t4"),

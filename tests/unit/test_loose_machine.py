@@ -10,7 +10,7 @@ from gpusizer.core.errors import GpusizerError, UnknownGpu
 from gpusizer.core.units import GIB
 from gpusizer.fit.loose_machine import MAX_CHARS
 from gpusizer.fit.machine import build_machine
-from gpusizer.fit.machine_words import parse_rig, split_machines
+from gpusizer.fit.machine_words import parse_kind, parse_rig, split_machines
 from gpusizer.gpus import load_catalogue
 from gpusizer.gpus.own_cards import OwnCards
 from gpusizer.text import LANGUAGES, say_error
@@ -178,3 +178,14 @@ def test_any_text_is_a_machine_or_refused(text: str) -> None:
             build_machine(parse_rig(machine), CARDS)
     except GpusizerError as error:
         assert "{" not in say_error(error).replace(text, "")
+
+
+def test_every_name_of_the_catalogue_names_its_card() -> None:
+    """Words that are dropped or counted are no part of a name: "quad" is none of Quadro."""
+    wrong = []
+    for gpu in CATALOGUE.gpus:
+        for name in (gpu.name, gpu.slug, *gpu.aliases):
+            kind = parse_kind(name)
+            if (CARDS.find(kind.name).slug, kind.boards) != (gpu.slug, None):
+                wrong.append(name)
+    assert wrong == []
