@@ -49,6 +49,7 @@ NOT_RUN: Mapping[str, str] = {
     "python -m bench.accuracy --write-docs": "writes docs; tests/test_accuracy.py asks the same",
     "python -m bench.recommendations --write-docs": "writes docs; its own tests ask some rows",
     "python -m bench.quality": "takes longer than all others together",
+    "python -m bench.load": "loads a server for minutes",
 }
 """Commands that no test runs, with the reason."""
 

@@ -136,7 +136,7 @@ class Largest:
 
 
 @dataclass(frozen=True)
-class Limits:
+class SureLimits:
     """The most that surely fits for a fit and its division; each is computed when first read."""
 
     # Rankings, tables, charts, the shell and JSON all take their limits from here.
@@ -201,7 +201,7 @@ def _is_whole(fit: Fit) -> bool:
     return devices_alike and way.arranged is None and not way.in_part
 
 
-def largest(plan: Plan, limits: Limits) -> Largest:
+def largest(plan: Plan, limits: SureLimits) -> Largest:
     """Return the largest context, most users and best quantization on the machine of a plan."""
     best, users = plan.best(), plan.workload.concurrency
     return Largest(

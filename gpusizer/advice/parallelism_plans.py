@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from gpusizer.advice.capacity_limits import Limits, most_layers, without_experts
+from gpusizer.advice.capacity_limits import SureLimits, most_layers, without_experts
 from gpusizer.core.messages import Note
 from gpusizer.fit.compatibility import runs_on
 from gpusizer.fit.division import board_counts, costs, obstacles
@@ -51,7 +51,7 @@ class RunPlan:
     ram_bytes: int  # weights and cache in system memory, without memory for loading
     # Memory is never pooled: the fullest device decides.
     fit: Fit | None  # fit of each device's share, None if the model cannot be divided like this
-    limits: Limits | None  # the most that surely fits, None without a fit
+    limits: SureLimits | None  # the most that surely fits, None without a fit
     decode: Rate | None  # tokens/s of one user, None if it does not fit or the speed is unknown
     notes: tuple[Note, ...]  # why degrees were refused, and the costs of the one taken
 
@@ -282,7 +282,7 @@ def _plan(
         link=setup.link,
         ram_bytes=host if ram_bytes is None else ram_bytes,
         fit=fit,
-        limits=None if fit is None else Limits(study, fit),
+        limits=None if fit is None else SureLimits(study, fit),
         decode=None if way is None else one_user_rate(study, way),
         notes=notes,
     )

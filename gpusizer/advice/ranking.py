@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from gpusizer.advice.alternatives import break_even_months, is_priced_by_rent, pick_alternatives
@@ -15,7 +15,7 @@ from gpusizer.advice.candidates import (
     served_users,
     swiftest,
 )
-from gpusizer.advice.capacity_limits import Largest, Limits
+from gpusizer.advice.capacity_limits import Largest, SureLimits
 from gpusizer.advice.next_steps import Suggestion
 from gpusizer.advice.parallelism_plans import RunPlan
 from gpusizer.advice.policies import POLICIES, RankedCandidate, in_order
@@ -66,7 +66,9 @@ class Ranked:
     # Without `slots`, because costs and score are cached properties.
     rank: int
     fit: Fit
-    limits: Limits  # the longest context and the most users that surely fit
+    # The longest context and the most users that surely fit. They follow from the fit, and hold a
+    # study with its budget of time, so that they do not count in comparisons.
+    limits: SureLimits = field(compare=False)
     speeds: Speeds | None  # None if the model does not run, or generates no text
     reasons: tuple[Note, ...]
     # largest, advice, plans: only for a GPU that was named
@@ -313,7 +315,7 @@ def describe(study: Study, way: Way, rank: int) -> Ranked:
     return Ranked(
         rank=rank,
         fit=fit,
-        limits=Limits(study, fit),
+        limits=SureLimits(study, fit),
         speeds=every,
         reasons=_reasons(study, way, choice),
         weighed=choice,

@@ -142,7 +142,7 @@ def api_note(compared: ApiComparison) -> Note:
     facts: dict[str, NoteValue] = {
         "low_usd": compared.low_usd_per_month,
         "high_usd": compared.high_usd_per_month,
-        "count": len(compared.prices),
+        "providers": len(compared.prices),
         "provider": compared.prices[0].provider,
         "date": compared.newest,
     }

@@ -11,8 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from gpusizer.advice.capacity_limits import (
-    Limits,
     Plan,
+    SureLimits,
     largest,
     longest_context,
     most_users,
@@ -222,7 +222,7 @@ def test_the_largest_holds_and_the_next_does_not(data: st.DataObject) -> None:
     plan = random_plan(data)
     way = plan.way()
     assert way is not None
-    limits = largest(plan, Limits(plan.study, Fit.of(plan.study, way)))
+    limits = largest(plan, SureLimits(plan.study, Fit.of(plan.study, way)))
     context, users = limits.context_at_users, limits.users_at_context
     if context:
         assert plan.under(context=context).surely_fits()

@@ -77,6 +77,7 @@ OWN_WORDS = {
     "gpusizer.text.languages.sentences": "languages",
     "gpusizer.text.notation._dollar": "locales",
     "gpusizer.text.notation._pattern": "two patterns, and as many decimals as are ever written",
+    "scrapers.client.http_client._tls_context": "the operator's certificates",
     "scrapers.readme.words._cue": "cues of the table of words",
     "scrapers.readme.words._searches": "cues of the table of words, whose texts are few",
 }

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gpusizer.advice.capacity_limits import Limits
+from gpusizer.advice.capacity_limits import SureLimits
 from gpusizer.advice.conclusion.clauses import Conclusion, machine_name, names, short_name
 from gpusizer.advice.weighed import weighed
 from gpusizer.core.errors import GpusizerError
@@ -270,7 +270,10 @@ class RunsOn:
         """The row of a family, with the figures that only shown rows have."""
         study, way = family.head.study, family.head.way
         fit = Fit.of(study, way)
-        rates, limits = (one_user_rate(study, way), one_prompt_rate(study, way)), Limits(study, fit)
+        rates, limits = (
+            (one_user_rate(study, way), one_prompt_rate(study, way)),
+            SureLimits(study, fit),
+        )
         return cls(rank, family, fit, *rates, limits.context, limits.users, scored)
 
     @property

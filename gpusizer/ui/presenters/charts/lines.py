@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import pandas as pd
+
 from gpusizer.core.units import GIB
 from gpusizer.ui.presenters.charts.numbers import heading, numbers_table
 from gpusizer.ui.presenters.charts.plot import (
@@ -229,8 +231,9 @@ def _columns(
     words: Words,
 ) -> dict[str, list[str]]:
     """Return a table with a row for each x of any series and a column for each series."""
-    rows = sorted({x for _, values in series for x in values})
-    columns = {first: [words.whole(x) for x in rows]}
-    for heading_text, values in series:
-        columns[heading_text] = [known(values.get(x), write) for x in rows]
+    frame = pd.DataFrame({heading_text: pd.Series(values) for heading_text, values in series})
+    frame = frame.sort_index()
+    columns = {first: [words.whole(int(x)) for x in frame.index]}
+    for heading_text, cells in frame.items():
+        columns[str(heading_text)] = [known(None if pd.isna(y) else y, write) for y in cells]
     return columns
