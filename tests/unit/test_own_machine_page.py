@@ -103,7 +103,7 @@ def test_a_page_checks_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
     *_, shown = handlers.ask(FormCall({}, "", (Wish("load", urlencode(address)),)))
     assert "RTX 3060" in shown["answer"].partition("</h2>")[0]
     assert shown["cards"].count("data-remove") == 2
-    assert handlers.draw(shown["query"])["along"]
+    assert handlers.draw(shown["query"])["along.plot"]["visible"]
     (taken,) = json.loads(handlers.share(shown["query"], '[["take", "json"]]'))
     assert len(json.loads(taken["text"])["ranking"]) == RANKED
     assert checked == [SizeRequest]
