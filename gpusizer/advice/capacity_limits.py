@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from gpusizer.core.bisection import largest_holding
+from gpusizer.core.computed_once import computed_once
 from gpusizer.core.messages import Note
 from gpusizer.fit.compatibility import runs_on
 from gpusizer.fit.fit import Fit, sequence_bytes
@@ -143,7 +143,7 @@ class SureLimits:
     study: Study
     fit: Fit
 
-    @cached_property
+    @computed_once
     def context(self) -> int | None:
         """Tokens of the longest context of one user; None if the cache does not grow."""
         if not _is_whole(self.fit):
@@ -155,7 +155,7 @@ class SureLimits:
         """Tokens of the longest context of each of the requested users."""
         return longest_context(self._plan, self._near_context)
 
-    @cached_property
+    @computed_once
     def users(self) -> float | None:
         """Sequences of the requested context at once; None if memory does not limit them."""
         # The cache of this request bounds it.
@@ -164,7 +164,7 @@ class SureLimits:
             return held
         return min(held, self.users_at_context)
 
-    @cached_property
+    @computed_once
     def users_at_context(self) -> int | None:
         """Whole number of sequences at once, not bounded by the cache of this request."""
         ranks = self.fit.estimate.split.data
@@ -176,7 +176,7 @@ class SureLimits:
         # Beyond the limit of the scheduler more users take no memory, and wait.
         return scheduled * ranks if users is None and scheduled is not None else users
 
-    @cached_property
+    @computed_once
     def _near_pool_bytes(self) -> int:
         # Bytes for the cache on each device at the high end of all other parts.
         way = self.fit.way
@@ -189,7 +189,7 @@ class SureLimits:
     def _near_context(self) -> int | None:
         return self.fit.estimate.longest_context(self._near_pool_bytes)
 
-    @cached_property
+    @computed_once
     def _plan(self) -> Plan:
         plan, way = Plan.of(self.study, self.fit.way), self.fit.way
         return replace(plan, split=way.estimate.split) if _is_whole(self.fit) else plan
