@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
+from gpusizer.core.byte_ranges import Provenance
 from gpusizer.core.messages import Note
 from gpusizer.core.units import SECONDS_PER_HOUR, significant
 from gpusizer.fit.platforms import setup_of
@@ -100,6 +102,8 @@ class Replicas:
             in between.
         place: by which plans are ordered (`place_of`).
     """
+
+    provenance: ClassVar[Provenance] = Provenance.FITTED
 
     way: Way
     replicas: int

@@ -12,7 +12,9 @@ none of its own (`_maybe_share_lm_head`, vllm/v1/spec_decode/llm_base_proposer.p
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
+from gpusizer.core.byte_ranges import Provenance
 from gpusizer.core.units import significant
 from gpusizer.gpus import Gpu
 from gpusizer.memory.estimate import MemoryEstimate
@@ -186,6 +188,8 @@ class SpeculativeSpeeds:
         break_even: least acceptance at which one user gains; None where nobody ever does.
         break_even_shared: the same with the workload's users at once.
     """
+
+    provenance: ClassVar[Provenance] = Provenance.FITTED
 
     guessed: int
     acceptance: float | None

@@ -9,8 +9,9 @@ file, cache and buffers, has to stay in memory. Ollama counts the weights too an
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from gpusizer.core.byte_ranges import Amount, total
+from gpusizer.core.byte_ranges import Amount, Provenance, total
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, significant
 from gpusizer.fit.placement.device_shares import Arrangement, DeviceShare, Load
@@ -26,6 +27,8 @@ class DiskReading:
         token_bytes: read again for one token of one user.
         bytes_per_second: of the disk.
     """
+
+    provenance: ClassVar[Provenance] = Provenance.DERIVED
 
     resident_bytes: int
     missing_bytes: int
