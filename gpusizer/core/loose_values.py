@@ -1,6 +1,6 @@
 """Values whose types are known only once they are read: JSON of strangers, arguments by name.
 
-What answers hold is known by name (`gpusizer.usecases.contract`); here is what is not.
+What answers hold is known by name (`gpusizer.api`); here is what is not.
 """
 
 from __future__ import annotations

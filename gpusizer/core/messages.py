@@ -43,9 +43,3 @@ class Note:
 
 Say = Callable[[Note], str]
 """Turns a note into a sentence; the edge supplies it, in the reader's language."""
-
-
-def note_json(note: Note, say: Say) -> dict[str, object]:
-    """A caveat or reason with its sentence, as answers carry it."""
-    facts = {"fields": dict(note.fields)} if note.fields else {}
-    return {"code": note.code, "message": say(note), **facts}

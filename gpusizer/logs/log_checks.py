@@ -20,7 +20,6 @@ from gpusizer.logs.rules import ParsedLog
 from gpusizer.model.profile import ModelProfile
 from gpusizer.speed import Rate
 from gpusizer.speed.work import PROMPT_SHARE
-from gpusizer.usecases.json_shapes import SCHEMA_VERSION, Answered, Json, parts
 from gpusizer.usecases.report import Report
 from gpusizer.usecases.requests.request import SizeRequest
 from gpusizer.usecases.requests.request_fields import NATIVE_QUANT
@@ -55,14 +54,9 @@ class ComparedSpeed:
             return "below"
         return "above" if self.measured > self.predicted.high else "in_band"
 
-    def shape(self) -> Json:
-        """JSON object."""
-        facts = parts(self, "name", "quantity", "predicted", "verdict")
-        return {**facts, "measured": round(self.measured, 3)}
-
 
 @dataclass(frozen=True, slots=True)
-class SpeedCheck(Answered[Json]):
+class SpeedCheck:
     """What was measured here, beside what was predicted.
 
     Attributes:
@@ -77,11 +71,6 @@ class SpeedCheck(Answered[Json]):
     compared: tuple[ComparedSpeed, ...]
     row: dict[str, object]
     when_less: tuple[Note, ...]
-
-    def shape(self) -> Json:
-        """JSON object."""
-        names = ("engine", "model", "gpu", "count", "compared", "when_less", "row")
-        return {"schema_version": SCHEMA_VERSION, **parts(self, *names)}
 
 
 def check_llama_bench(
@@ -194,7 +183,7 @@ _NAMES = ("model", "gguf_repo", "repo")
 
 
 @dataclass(frozen=True, slots=True)
-class LogCheck(Answered[Json]):
+class LogCheck:
     """The result of checking one log.
 
     Attributes:
