@@ -165,11 +165,12 @@ def _lock_of(question: Question, report: Report, made: str) -> FitLock:
     place = _place(report.workload, fit)
     # What was chosen is locked: a later release may prefer another quantization.
     chosen = {"quant": [place.quant], "engine": place.engine}
+    asked = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return FitLock.model_validate(
         {
             "made": made,
             "gpusizer": __version__,
-            "request": {**request.stated, **chosen},
+            "request": {**asked, **chosen},
             "model": LockedModel.of(question.snapshot),
             "place": place,
             "memory": dict(_parts(fit.estimate.per_gpu)),
