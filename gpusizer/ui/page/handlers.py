@@ -25,8 +25,9 @@ from gpusizer.ui.page.answering import (
     remembering,
     report_of,
 )
-from gpusizer.ui.page.asked import START, FormCall, Repicked, Shown, Wish, wishes_of
+from gpusizer.ui.page.asked import START, FormCall, Repicked, Shown, wishes_of
 from gpusizer.ui.page.forms import FORMS, OWN_FIELDS, SEVERAL
+from gpusizer.ui.page.machine_fields import own_fields, typed_gpus
 from gpusizer.ui.page.other_tabs import Listening, Questions
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.page.picked_memory import on_possible_gpus
@@ -119,7 +120,7 @@ class Handlers(Listening):
         if moved or tab != "size":
             shown["tabs"] = gr.Tabs(selected=tab)
         if moved or not state.stated.keys().isdisjoint(OWN_FIELDS):
-            shown |= _own_fields(state)
+            shown |= own_fields(state)
         if state.tab == "catalogue":
             shown |= self.questions.catalogue()
         if tab in FORMS:
@@ -201,7 +202,7 @@ class Handlers(Listening):
             saved = self._saved(asked.profile)
             state = state.picking(saved) if state.gpus is None and saved else state
         else:
-            asked = replace(asked, wishes=(*_typed_gpus(asked, before), *asked.wishes))
+            asked = replace(asked, wishes=(*typed_gpus(asked, before), *asked.wishes))
         for shown in self._compared(before, state, asked):
             if writes_field and "query" in shown:
                 gpus = PageState.from_query(str(shown["query"])).gpus or ()
@@ -385,28 +386,6 @@ class Handlers(Listening):
         """Return the empty comparison, with examples for a model."""
         examples = links_html(comparisons(model), self.words)
         return side_by_side_html(None, (), message, self.words, examples, concluded=concluded)
-
-
-def _typed_gpus(asked: FormCall, before: PageState) -> Iterator[Wish]:
-    """Yield what the field of GPUs to compare adds to those before, and what it no longer has."""
-    text = asked.fields.get("gpus")
-    if text is None:  # a field that has not been shown yet
-        return
-    typed, known = split_machines([str(text)[:_MAX_CHARS]]), before.gpus or ()
-    yield from (Wish("drop", gpu) for gpu in known if gpu not in typed)
-    yield from (Wish("pick", gpu) for gpu in typed if gpu not in known)
-
-
-def _own_fields(state: PageState) -> Shown:
-    """Return for each tab its fields about the visitor's own machine, and its fold with them, open
-    where one is set."""
-    shown: Shown = {}
-    for tab, form in FORMS.items():
-        if not state.stated.keys().isdisjoint(form.machine):
-            shown[f"{tab}.machine"] = gr.update(open=True)
-        values = form.values(state.stated, form.own)
-        shown |= {f"{tab}.{name}": value for name, value in values.items()}
-    return shown
 
 
 def _read_and_answer(

@@ -1,0 +1,36 @@
+"""Fields of forms about machines: those of the visitor's own, and GPUs typed to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import gradio as gr
+
+from gpusizer.fit.machine_words import split_machines
+from gpusizer.ui.page.asked import FormCall, Shown, Wish
+from gpusizer.ui.page.forms import FORMS
+from gpusizer.ui.page.page_state import PageState
+
+_MAX_CHARS = 300
+
+
+def own_fields(state: PageState) -> Shown:
+    """Return for each tab its fields about the visitor's own machine, and its fold with them, open
+    where one is set."""
+    shown: Shown = {}
+    for tab, form in FORMS.items():
+        if not state.stated.keys().isdisjoint(form.machine):
+            shown[f"{tab}.machine"] = gr.update(open=True)
+        values = form.values(state.stated, form.own)
+        shown |= {f"{tab}.{name}": value for name, value in values.items()}
+    return shown
+
+
+def typed_gpus(asked: FormCall, before: PageState) -> Iterator[Wish]:
+    """Yield what the field of GPUs to compare adds to those before, and what it no longer has."""
+    text = asked.fields.get("gpus")
+    if text is None:  # a field that has not been shown yet
+        return
+    typed, known = split_machines([str(text)[:_MAX_CHARS]]), before.gpus or ()
+    yield from (Wish("drop", gpu) for gpu in known if gpu not in typed)
+    yield from (Wish("pick", gpu) for gpu in typed if gpu not in known)
