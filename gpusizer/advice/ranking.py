@@ -111,7 +111,14 @@ class Ranked:
             self.tokens_per_second,
             self.assumptions,
             seconds_per_picture=drawn,
+            users=self._users,
         )
+
+    @property
+    def _users(self) -> int | None:
+        if self.served is not None:
+            return max(1, round(self.served.users))
+        return self.speeds.users if self.speeds else None
 
     @property
     def load_times(self) -> LoadTimes:

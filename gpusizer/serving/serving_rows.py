@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
+from gpusizer.core.byte_ranges import Provenance
 from gpusizer.core.messages import Note
 from gpusizer.core.units import SECONDS_PER_HOUR, significant
 from gpusizer.fit.platforms import setup_of
@@ -84,6 +86,8 @@ class TokenPrices:
 @dataclass(frozen=True, slots=True)
 class Replicas:
     """One way to meet a target: replicas of `boards` boards each."""
+
+    provenance: ClassVar[Provenance] = Provenance.FITTED
 
     # configuration of one replica
     way: Way

@@ -11,7 +11,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
+from gpusizer.core.byte_ranges import Provenance
 from gpusizer.core.units import significant
 from gpusizer.gpus import Gpu
 from gpusizer.memory.estimate import MemoryEstimate
@@ -180,6 +182,8 @@ class SpeculativeSpeeds:
         break_even: least acceptance at which one user gains; None if no rate suffices.
         break_even_shared: least acceptance with the workload's users at once.
     """
+
+    provenance: ClassVar[Provenance] = Provenance.FITTED
 
     guessed: int
     acceptance: float | None

@@ -9,8 +9,9 @@ requires more system memory", llm/server.go).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from gpusizer.core.byte_ranges import Amount, total
+from gpusizer.core.byte_ranges import Amount, Provenance, total
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, significant
 from gpusizer.fit.placement.device_shares import Arrangement, DeviceShare, Load
@@ -19,6 +20,8 @@ from gpusizer.fit.placement.device_shares import Arrangement, DeviceShare, Load
 @dataclass(frozen=True, slots=True)
 class DiskReading:
     """Least reading from the disk per token."""
+
+    provenance: ClassVar[Provenance] = Provenance.DERIVED
 
     resident_bytes: int  # system memory left for pages of the file
     missing_bytes: int  # weights in no memory

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import date
+from typing import ClassVar
 
+from gpusizer.core.byte_ranges import Provenance
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, SECONDS_PER_HOUR, SECONDS_PER_MINUTE, significant
 from gpusizer.gpus import Gpu, Price
@@ -40,6 +42,8 @@ class LoadTimes:
         disk_minutes: from a local disk into memory, at each start.
         download_minutes: from the Hub onto the disk, once for each machine.
     """
+
+    provenance: ClassVar[Provenance] = Provenance.DERIVED
 
     stored_bytes: int
     disk_minutes: float
@@ -130,6 +134,7 @@ class PlanCosts:
         power_supply_watts: size of supply, for such cards.
         break_even_months: after which buying has cost less than renting; None when that never
             happens or a price is unknown: `cheaper` tells them apart.
+        users: who keep the boards busy meanwhile, None where that is unknown.
         cheaper: "own" when that is before the boards are written off, else "rent".
     """
 
@@ -146,6 +151,7 @@ class PlanCosts:
     similar: Price | None
     today: date
     seconds_per_picture: float | None = None
+    users: int | None = None
 
     @property
     def buy_usd(self) -> float | None:
@@ -164,9 +170,34 @@ class PlanCosts:
         return self.buy is not None and self.buy.basis == "own"
 
     @property
-    def buy_is_old(self) -> bool:
-        """Whether the price to buy is more than a year old."""
-        return is_old(self.buy_as_of, self.today)
+    def buy_is_old(self) -> bool | None:
+        """Whether the price to buy is more than a year old; None without a price."""
+        return None if self.buy is None else is_old(self.buy_as_of, self.today)
+
+    @property
+    def buy_low_usd(self) -> float | None:
+        """The least figure behind the price to buy, for all boards."""
+        return None if self.buy is None else self.of_all(self.buy.low_usd)
+
+    @property
+    def buy_high_usd(self) -> float | None:
+        """The highest figure behind the price to buy, for all boards."""
+        return None if self.buy is None else self.of_all(self.buy.high_usd)
+
+    @property
+    def similar_usd(self) -> float | None:
+        """An estimate by similar boards, for all boards."""
+        return None if self.similar is None else self.of_all(self.similar.usd)
+
+    @property
+    def similar_low_usd(self) -> float | None:
+        """The low end of that estimate."""
+        return None if self.similar is None else self.of_all(self.similar.low_usd)
+
+    @property
+    def similar_high_usd(self) -> float | None:
+        """The high end of that estimate."""
+        return None if self.similar is None else self.of_all(self.similar.high_usd)
 
     def of_all(self, usd: float | None) -> float | None:
         """The price of one board, times the boards."""
@@ -318,6 +349,7 @@ def plan_costs(
     today: date | None = None,
     *,
     seconds_per_picture: float | None = None,
+    users: int | None = None,
 ) -> PlanCosts:
     """Costs of `boards` boards that together generate `tokens_per_second` (None: unknown), or a
     picture in so many seconds.
@@ -342,6 +374,7 @@ def plan_costs(
         similar=None if is_own else gpu.similar,
         today=today or current_day(),
         seconds_per_picture=seconds_per_picture,
+        users=users,
     )
 
 
