@@ -84,7 +84,9 @@ def _duration(hours: float, language: Language) -> str:
 
 def _unit(name: str) -> str:
     """The unit that a field's name ends in, the name itself where it ends in none."""
-    return next((unit for unit in ("bytes", "usd") if name.endswith(f"_{unit}")), name)
+    if name.endswith("_bytes"):
+        return "bytes"
+    return "usd" if name.endswith("_usd") else name
 
 
 _WORDED = {"loss": "note.loss_", "tuning": "note.tuning_", "how": "note.how_", "work": "note.work_"}

@@ -41,6 +41,8 @@ class Notation:
         >>> NOTATIONS["pt"].write("1,234.5 GiB")
         '1.234,5 GiB'
         """
+        if self.locale == _AS_PYTHON:
+            return formatted
         return _MARKED_NUMBER.sub(lambda match: _localized(match[0], self.locale), formatted)
 
     def number(self, value: object) -> object:
@@ -75,6 +77,8 @@ class _Number:
         return f"{written} {nouns[formatted != '1']}" if nouns else written
 
 
+_AS_PYTHON = "en_US"
+"""The locale whose marks Python writes."""
 _MARKED_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+", re.ASCII)
 """A number with marks, as Python writes it: thousands apart, decimals, or both."""
 
