@@ -15,6 +15,8 @@ from typing import Any
 
 from bench.measurements import Row, load_profile, load_snapshot
 from gpusizer.advice.ranking import Ranked
+from gpusizer.api.size import size_answer
+from gpusizer.api.training import train_answer
 from gpusizer.core.errors import GpusizerError, UnknownGpu
 from gpusizer.gpus import Catalogue, load_catalogue
 from gpusizer.hub.model_ref import ModelRef
@@ -107,7 +109,8 @@ def _request_json(fields: Fields) -> str:
 @cache
 def _sized(text: str, condition: str) -> Answer | None:
     try:
-        return _sizer().size(SizeRequest.from_fields(json.loads(text))).to_json(say_note)
+        report = _sizer().size(SizeRequest.from_fields(json.loads(text)))
+        return size_answer(report, say_note).document()
     except GpusizerError:
         return None
 
@@ -116,7 +119,8 @@ def _sized(text: str, condition: str) -> Answer | None:
 def _trained(text: str, condition: str) -> Answer | None:
     try:
         request = TrainingRequest.from_fields(json.loads(text))
-        return train(Sizer(_fetch, catalogue()), request).to_json(say_note)
+        report = train(Sizer(_fetch, catalogue()), request)
+        return train_answer(report, say_note).document()
     except GpusizerError:
         return None
 

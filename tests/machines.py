@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.advice.ranking import Ranked, describe
+from gpusizer.api.base import AnswerContext
+from gpusizer.api.rig import RigInfo
 from gpusizer.core.messages import Note
 from gpusizer.fit.machine import Machine, build_machine
 from gpusizer.fit.machine_words import parse_rig
@@ -21,8 +23,6 @@ from gpusizer.launch.llama_cpp import machine_flags
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.speed import Rate
 from gpusizer.text import say_note
-from gpusizer.usecases.gpu_json import rig_json
-from tests.documents import document
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,8 @@ class Planned:
         return load_of(self.study, self.machine, self.estimate)
 
     def to_json(self) -> dict[str, Any]:
-        return document(rig_json(self.place, self.study.workload), say_note)
+        context = AnswerContext(say_note, workload=self.study.workload)
+        return RigInfo.of(self.place, context).document()
 
 
 def machine(text: str, disk_bytes_per_second: float | None = None) -> Machine:

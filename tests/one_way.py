@@ -11,7 +11,6 @@ from gpusizer.cli.batch import answer_line
 from gpusizer.fit.machine_words import MOST_CARDS
 from gpusizer.fit.way import Way
 from gpusizer.hub.card_statements import ModelCardStatement
-from gpusizer.text import say_note
 from gpusizer.ui.page.answering import answer
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.server.answer_cache import AnswerCache
@@ -19,6 +18,7 @@ from gpusizer.usecases.model_card.asking import Asking
 from gpusizer.usecases.requests.request import SizeRequest
 from gpusizer.usecases.sizer import Sizer
 from gpusizer.usecases.use_cases import USE_CASES
+from tests.documents import written
 from tests.sizers import unlimited_budget
 
 Json = Mapping[str, Any]
@@ -85,7 +85,7 @@ def _likely(place: Json) -> float | None:
 
 
 def _ask(sizer: Sizer, command: str, **fields: Any) -> Json:
-    return USE_CASES[command].ask(sizer, fields).to_json(say_note)
+    return written(USE_CASES[command].ask(sizer, fields))
 
 
 @cache

@@ -40,10 +40,10 @@ from gpusizer.gpus import load_catalogue
 from gpusizer.memory.engines.bands import TABLE
 from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.quants import find_quant
-from gpusizer.text import say_note
 from gpusizer.training.stacks import find_stack, stacks
 from gpusizer.usecases.requests.request import SizeRequest
 from gpusizer.usecases.sizer import Sizer
+from tests.documents import written
 
 GIB = 2**30
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
@@ -179,7 +179,7 @@ def test_the_bench_reads_what_the_shell_prints() -> None:
     """Leaving out advice and commands changes nothing else of an answer."""
     fields = {k: v for k, v in start_up_logs.fields_of(ROW).items() if v is not None and v != ""}
     sizer = Sizer(lambda ref: load_snapshot(ref.repo_id), load_catalogue())
-    full = sizer.size(SizeRequest.from_fields(fields)).to_json(say_note)
+    full = written(sizer.size(SizeRequest.from_fields(fields)))
     for entry in full["ranking"]:
         for name in ("largest", "advice", "plans", "benchmark", "quantizing"):
             del entry[name]

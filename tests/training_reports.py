@@ -6,11 +6,11 @@ import json
 from functools import cache
 from typing import Any
 
-from gpusizer.text import say_note
 from gpusizer.training.memory import TrainingEstimator
 from gpusizer.training.shape import TrainedShape
 from gpusizer.usecases.training_report import TrainingReport
 from tests.asking import training
+from tests.documents import written
 from tests.sizers import embedded_sizer
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
@@ -29,7 +29,7 @@ def every_place(**fields: Any) -> TrainingReport:
 
 
 def as_json(report: TrainingReport) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(json.dumps(report.to_json(say_note), allow_nan=False))
+    data: dict[str, Any] = json.loads(json.dumps(written(report), allow_nan=False))
     return data
 
 

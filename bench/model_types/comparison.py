@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bench.model_types.cases import Case, Row, Truth
+from gpusizer.api.base import AnswerContext
+from gpusizer.api.model_profile import ArchitectureInfo
 from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import ModelProfile, build_profile
-from gpusizer.usecases.json_shapes import shape
 
 CONTEXTS = (1, 8_192, 131_072)
 """Tokens at which caches are compared."""
@@ -95,8 +95,8 @@ def _cache_faults(truth: Truth, architecture: Architecture | None) -> Iterator[F
 
 def _layers(architecture: Architecture) -> list[dict[str, Any]]:
     """The layers as an answer's JSON has them."""
-    text = json.dumps(architecture, default=lambda part: shape(part, lambda note: note.code))
-    plan: list[dict[str, Any]] = json.loads(text)["layer_plan"]
+    said = ArchitectureInfo.of(architecture, AnswerContext(lambda note: note.code)).document()
+    plan: list[dict[str, Any]] = said["layer_plan"]
     return plan
 
 

@@ -6,15 +6,16 @@ import argparse
 import json
 import logging
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from typing import Any, TextIO
 
+from gpusizer.api.answers import ANSWERS
+from gpusizer.api.base import Document
+from gpusizer.api.errors import error_document
 from gpusizer.cli.output import print_json
 from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.text import say_error, say_note
-from gpusizer.usecases.json_shapes import Document
-from gpusizer.usecases.report import error_json
 from gpusizer.usecases.sizer import Sizer
 from gpusizer.usecases.use_cases import USE_CASES
 
@@ -39,14 +40,14 @@ def _open(path: str) -> TextIO:
         raise InvalidRequest(field="file", value=path, reason=str(error.strerror)) from error
 
 
-def answers(sizer: Sizer, lines: Iterable[str]) -> Iterator[Mapping[str, object]]:
+def answers(sizer: Sizer, lines: Iterable[str]) -> Iterator[Document]:
     """Yield one JSON answer for each non-empty line of requests."""
     for line in lines:
         if line.strip():
             yield answer_line(sizer, line)
 
 
-def answer_line(sizer: Sizer, line: str) -> Mapping[str, object]:
+def answer_line(sizer: Sizer, line: str) -> Document:
     """Return the answer to one request in JSON, or an error object."""
     model: str | None = None
     try:
@@ -58,14 +59,14 @@ def answer_line(sizer: Sizer, line: str) -> Mapping[str, object]:
             raise InvalidRequest(
                 field="task", value=str(task)[:40], reason="not_one_of", choices=", ".join(_TASKS)
             )
-        answer: Document = USE_CASES[task].ask(sizer, fields).to_json(say_note)
-        return answer
+        record = USE_CASES[task].ask(sizer, fields)
+        return ANSWERS[task].of(record, say_note).document()
     except GpusizerError as error:
-        return error_json(error, say_error(error), model)
+        return error_document(error, say_error(error), model)
     except Exception:  # a bug on one line must not lose the answers to the others
         _log.exception("batch line failed")
         internal = GpusizerError()
-        return error_json(internal, say_error(internal), model)
+        return error_document(internal, say_error(internal), model)
 
 
 def _request_object(line: str) -> Document:

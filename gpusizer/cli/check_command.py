@@ -8,6 +8,7 @@ import subprocess
 
 from pydantic import TypeAdapter
 
+from gpusizer.api.logs import speed_check_answer
 from gpusizer.cli.output import Columns, print_answer, span, table
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.printable import json_text, printable
@@ -44,7 +45,7 @@ def run_check(sizer: Sizer, arguments: argparse.Namespace) -> None:
     checked = check_llama_bench(
         sizer, bench, arguments.model, arguments.gpu or "", arguments.quant or ""
     )
-    print_answer(arguments, checked, check_text)
+    print_answer(arguments, checked, speed_check_answer, check_text)
 
 
 def check_text(checked: SpeedCheck) -> str:

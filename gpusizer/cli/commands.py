@@ -11,10 +11,10 @@ from contextlib import suppress
 from typing import Any
 
 from gpusizer.advice.conclusion.clauses import told
+from gpusizer.cli import part
 from gpusizer.cli.arguments import request_fields
-from gpusizer.cli.details import details_text
 from gpusizer.cli.here_command import with_this_machine
-from gpusizer.cli.output import print_json, print_text
+from gpusizer.cli.output import print_text
 from gpusizer.cli.summary import SUMMARIES
 from gpusizer.core.errors import EXIT_ANSWER_IS_NO
 from gpusizer.core.printable import printable
@@ -38,11 +38,8 @@ def run_request(sizer: Sizer, arguments: argparse.Namespace) -> int:
 
 
 def _print(answer: Any, arguments: argparse.Namespace) -> None:
-    """Print an answer as the command line asks. `copies` of models are a part of the details."""
-    copies = getattr(arguments, "copies", False)
-    if arguments.json:
-        print_json(answer.to_json(say_note))
-    elif copies or getattr(arguments, "details", False):
-        print_text(details_text(answer.to_json(say_note), copies=copies))
+    """Print an answer as the command line asks: JSON takes models that text does not."""
+    if any(getattr(arguments, name, False) for name in ("json", "details", "copies")):
+        part("cli.documents").print_document(answer, arguments)
     else:
         print_text(SUMMARIES[arguments.command](answer))

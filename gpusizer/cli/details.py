@@ -10,10 +10,10 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
+from gpusizer.api.base import Document
 from gpusizer.cli.output import UNKNOWN, gib, lines_text, padded
 from gpusizer.core.printable import printable
 from gpusizer.core.units import format_gib
-from gpusizer.usecases.json_shapes import Document
 
 _UNSAID = frozenset({"answer", "schema_version", "code", "fields"})
 _NOTE = {"code", "message", "fields"}

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gpusizer.api.shell import here_answer
 from gpusizer.cli.output import lines_text, print_answer
 from gpusizer.cli.this_machine import AskedProgram, State, ask_this_machine
 from gpusizer.core.errors import InvalidRequest
-from gpusizer.core.messages import Say, note_json
 from gpusizer.core.printable import printable
 from gpusizer.gpus import Catalogue
 from gpusizer.gpus.own_cards import HERE
@@ -41,18 +41,10 @@ class ThisMachine:
         """The output of all programs, as it would be pasted."""
         return _outputs(self.asked)
 
-    def to_json(self, say: Say) -> Mapping[str, object]:
-        """The machine in words, what was asked, and the notes."""
-        return {
-            "machine": self.report.text,
-            "asked": [{"name": asked.name, "state": asked.state} for asked in self.asked],
-            "notes": [note_json(note, say) for note in self.report.notes],
-        }
-
 
 def run_here(sizer: Sizer, arguments: argparse.Namespace) -> None:
     """Run `here`: look at this machine and print what it has."""
-    print_answer(arguments, find_machine(sizer.catalogue), here_text)
+    print_answer(arguments, find_machine(sizer.catalogue), here_answer, here_text)
 
 
 def find_machine(catalogue: Catalogue, ask: Asking = ask_this_machine) -> ThisMachine:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gpusizer.advice.conclusion.clauses import told
+from gpusizer.api.shell import lock_check_answer
 from gpusizer.cli.arguments import request_fields
 from gpusizer.cli.output import gib, print_json, print_text
 from gpusizer.core.errors import EXIT_ANSWER_IS_NO, EXIT_UNREADABLE, InvalidRequest
@@ -50,7 +51,7 @@ def run_check_lock(sizer: Sizer, arguments: argparse.Namespace) -> int:
     if arguments.badge:
         _write(Path(arguments.badge), json_text(badge_of(checked)) + "\n")
     if arguments.json:
-        print_json(document_of(checked))
+        print_json(lock_check_answer(checked, say_note).document())
     else:
         print_text(markdown_of(checked) if arguments.markdown else text_of(checked))
     return _EXITS[checked.holds]
@@ -67,22 +68,6 @@ def markdown_of(checked: LockCheck) -> str:
     """Write the same for a comment on a pull request; names are code, so that none is markup."""
     found = [*checked.doubts, *checked.misses, *checked.changes]
     return "\n".join([f"**{_headline(checked)}**", "", *(f"- {_as_code(note)}" for note in found)])
-
-
-def document_of(checked: LockCheck) -> dict[str, object]:
-    """Return the check as JSON: `holds` is null if it cannot be told."""
-    said = {
-        name: [
-            {"code": note.code, "fields": dict(note.fields), "message": say_note(note)}
-            for note in notes
-        ]
-        for name, notes in (
-            ("doubts", checked.doubts),
-            ("misses", checked.misses),
-            ("changes", checked.changes),
-        )
-    }
-    return {"schema_version": 1, "holds": checked.holds, "made": checked.lock.made, **said}
 
 
 def badge_of(checked: LockCheck) -> dict[str, object]:

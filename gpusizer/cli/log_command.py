@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from gpusizer.api.logs import log_answer
 from gpusizer.cli.output import Columns, print_answer, table
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.printable import printable
@@ -54,7 +55,7 @@ def run_log(sizer: Sizer, arguments: argparse.Namespace) -> None:
     """Run `log FILE`: read the log, compare it and print the result."""
     text = _read(arguments.file)
     checked = check(sizer, text, arguments.model or "", gpu=arguments.gpu or "")
-    print_answer(arguments, checked, check_text)
+    print_answer(arguments, checked, log_answer, check_text)
 
 
 def _read(path: str) -> str:

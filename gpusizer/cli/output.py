@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
+from gpusizer.api.base import AnswerModel
+from gpusizer.api.errors import error_document
 from gpusizer.core.errors import GatedModel, GpusizerError, ModelNotFound, PrivateOrMissing
 from gpusizer.core.messages import Say
 from gpusizer.core.printable import encodable, json_text, printable
@@ -14,7 +16,6 @@ from gpusizer.core.units import GIB
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
 from gpusizer.text import say_error, say_note, text
-from gpusizer.usecases.report import error_json
 
 UNKNOWN = "unknown"
 _WITHOUT_ACCESS = (ModelNotFound, PrivateOrMissing, GatedModel)
@@ -22,10 +23,6 @@ _WITHOUT_ACCESS = (ModelNotFound, PrivateOrMissing, GatedModel)
 _Row = TypeVar("_Row")
 Columns = Mapping[str, Callable[[_Row], str]]
 """Heading -> what writes the cell of a row."""
-
-
-class _Answer(Protocol):
-    def to_json(self, say: Say) -> Mapping[str, object]: ...
 
 
 class _Span(Protocol):
@@ -36,17 +33,17 @@ class _Span(Protocol):
     def high(self) -> float: ...
 
 
-_AnswerT = TypeVar("_AnswerT", bound=_Answer)
-
-
 def print_answer(
-    arguments: argparse.Namespace, answer: _AnswerT, write: Callable[[_AnswerT], str]
+    arguments: argparse.Namespace,
+    record: _Row,
+    answer: Callable[[_Row, Say], AnswerModel],
+    write: Callable[[_Row], str],
 ) -> None:
-    """Print an answer as JSON or as text, as the command line asks."""
+    """Print what a command found as JSON or as text, as the command line asks."""
     if arguments.json:
-        print_json(answer.to_json(say_note))
+        print_json(answer(record, say_note).document())
     else:
-        print_text(write(answer))
+        print_text(write(record))
 
 
 def print_json(document: object) -> None:
@@ -113,7 +110,7 @@ def tell_failure(error: GpusizerError, argv: Sequence[str], model: str | None) -
     """Print the failure and return its exit code."""
     message = say_error(error)
     if "--json" in argv or argv[:1] == ["batch"]:
-        print_json(error_json(error, message, model))
+        print_json(error_document(error, message, model))
     print(printable(f"gpusizer: {message}"), file=sys.stderr)
     if isinstance(error, _WITHOUT_ACCESS):
         print(text("error.shell_without_access", "en"), file=sys.stderr)

@@ -1,6 +1,6 @@
 """Types of values known only at run time: JSON of strangers, arguments by name."""
 
-# Values of answers have types in `gpusizer.usecases.contract`.
+# Values of answers have types in `gpusizer.api`.
 
 from __future__ import annotations
 

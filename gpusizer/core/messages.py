@@ -43,9 +43,3 @@ class Note:
 
 Say = Callable[[Note], str]
 """Turns a note into a sentence in the reader's language."""
-
-
-def note_json(note: Note, say: Say) -> dict[str, object]:
-    """Return a note with its sentence, in the form of answers."""
-    facts = {"fields": dict(note.fields)} if note.fields else {}
-    return {"code": note.code, "message": say(note), **facts}

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from gpusizer.advice.ranking import Ranked
+from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.messages import Note
 from gpusizer.gpus import Gpu
 from gpusizer.launch import LaunchPlan, launch_command
@@ -24,7 +25,6 @@ from gpusizer.memory.kv_cache import llama_cpp_types
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 from gpusizer.speed import Rate, Speeds
-from gpusizer.usecases.json_shapes import Json, fields_of, parts
 
 GENERATED = 128  # tokens that llama-bench generates, its own default
 
@@ -44,10 +44,6 @@ class Expectation:
     unit: str
     run: int = 1  # number of the command that prints it, from 1
 
-    def shape(self) -> Json:
-        """Return a JSON object."""
-        return {**parts(self, "run", "printed", "unit"), **fields_of(self.rate)}
-
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
@@ -63,11 +59,6 @@ class Benchmark:
     def text(self) -> str:
         """All commands, one after the other."""
         return "\n".join(self.commands)
-
-    def shape(self) -> Json:
-        """Return a JSON object."""
-        facts = parts(self, "engine", "expected", "when_less", "notes")
-        return {**facts, "command": self.text}
 
 
 # The commands, their expected output (None for unknown rates), and notes.
@@ -97,6 +88,14 @@ def benchmark(profile: ModelProfile, ranked: Ranked, workload: Workload) -> Benc
     return Benchmark(
         plan.engine, commands, known, slowdown_notes(plan.engine, fit.gpu, fit.count), notes
     )
+
+
+def benchmark_of(profile: ModelProfile, item: Ranked, workload: Workload) -> Benchmark | None:
+    """Return the command that measures a place; None also for names that the Hub cannot have."""
+    try:
+        return benchmark(profile, item, workload)
+    except InvalidRequest:
+        return None
 
 
 def _llama_bench(plan: LaunchPlan, speeds: Speeds) -> _Parts:

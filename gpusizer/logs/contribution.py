@@ -52,10 +52,6 @@ class Issue:
         document = json.dumps(self.row, ensure_ascii=True, allow_nan=False)
         return document.replace("`", "\\u0060")
 
-    def shape(self) -> Row:
-        """Return a JSON object."""
-        return {"title": self.title, "body": self.body, "row": self.row}
-
 
 def issue_of(parsed: ParsedLog, comparison: LogComparison) -> Issue:
     """Return the issue that contributes this run."""

@@ -20,7 +20,6 @@ from gpusizer.logs.rules import ParsedLog
 from gpusizer.model.profile import ModelProfile
 from gpusizer.speed import Rate
 from gpusizer.speed.work import PROMPT_SHARE
-from gpusizer.usecases.json_shapes import SCHEMA_VERSION, Answered, Json, parts
 from gpusizer.usecases.report import Report
 from gpusizer.usecases.requests.request import SizeRequest
 from gpusizer.usecases.requests.request_fields import NATIVE_QUANT
@@ -49,14 +48,9 @@ class ComparedSpeed:
             return "below"
         return "above" if self.measured > self.predicted.high else "in_band"
 
-    def shape(self) -> Json:
-        """Return a JSON object."""
-        facts = parts(self, "name", "quantity", "predicted", "verdict")
-        return {**facts, "measured": round(self.measured, 3)}
-
 
 @dataclass(frozen=True, slots=True)
-class SpeedCheck(Answered[Json]):
+class SpeedCheck:
     """Measured speeds beside predicted ones."""
 
     engine: str
@@ -66,11 +60,6 @@ class SpeedCheck(Answered[Json]):
     compared: tuple[ComparedSpeed, ...]
     row: dict[str, object]  # the run in the form of `data/measurements/throughput.jsonl`
     when_less: tuple[Note, ...]  # settings to look at if a speed is below its band
-
-    def shape(self) -> Json:
-        """Return a JSON object."""
-        names = ("engine", "model", "gpu", "count", "compared", "when_less", "row")
-        return {"schema_version": SCHEMA_VERSION, **parts(self, *names)}
 
 
 def check_llama_bench(
@@ -179,7 +168,7 @@ _NAMES = ("model", "gguf_repo", "repo")
 
 
 @dataclass(frozen=True, slots=True)
-class LogCheck(Answered[Json]):
+class LogCheck:
     """The result of checking one log."""
 
     log: ParsedLog

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from gpusizer.core.messages import Note
 from gpusizer.logs.rules import LogReading, ParsedLog, is_host
 from gpusizer.logs.run_request import SERVING, LogRequest, request_of
-from gpusizer.usecases.json_shapes import Json, fields_of
 
 _LOADED_TWICE = 1.02  # more than the file: mapped pages count under host and GPU
 _FEWER_THAN_FIT = 0.9  # of what fits: numbers of tokens are rounded to whole blocks
@@ -66,10 +65,6 @@ class ComparedAmount:
     def error(self) -> float:
         """Signed error of the prediction as a share of the measured value."""
         return self.predicted / self.measured - 1
-
-    def shape(self) -> Json:
-        """Return a JSON object with the error."""
-        return {**fields_of(self), "error": round(self.error, 6)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
 from typing import Literal
 
-from gpusizer.core.loose_values import JsonValue
 from gpusizer.fit.demands import ServingLoad
 from gpusizer.fit.ways import keeps_part_in_memory
 from gpusizer.gpus import Gpu
@@ -67,10 +66,6 @@ class Served:
             return Rate(1 / step.high, 1 / step.likely, 1 / step.low)
         output, users = self.output_tokens_per_second, self.users
         return Rate(output.low / users, output.likely / users, output.high / users)
-
-    def to_json(self) -> dict[str, JsonValue]:
-        """Return the contract's `served` object."""
-        return asdict(self)
 
 
 def load_of_users(workload: Workload) -> ServingLoad | None:

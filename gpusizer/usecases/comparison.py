@@ -15,11 +15,6 @@ from gpusizer.gpus.catalogue import MAX_NAME_CHARS
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
-from gpusizer.usecases.contract.answers import CompareAnswer, GpusAnswer
-from gpusizer.usecases.gpu_json import gpu_json
-from gpusizer.usecases.json_shapes import SCHEMA_VERSION, Answered, Json
-from gpusizer.usecases.ranked_json import evidence_json, ranked_json
-from gpusizer.usecases.report import model_json
 from gpusizer.usecases.siblings import Sibling
 
 
@@ -33,7 +28,7 @@ class ComparedGpu:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison(Answered[CompareAnswer]):
+class Comparison:
     """The answer to a compare request; `lost` is what was weighed for a quantization of all."""
 
     items: tuple[ComparedGpu, ...]
@@ -60,27 +55,6 @@ class Comparison(Answered[CompareAnswer]):
         offered = self.sibling.notes if self.sibling else ()
         return fit(self.profile, self.workload, places, offered)
 
-    def shape(self) -> Json:
-        """GPUs in the requested order, each with its `fit` or null."""
-        return {
-            "answer": self.conclusion,
-            "schema_version": SCHEMA_VERSION,
-            "model": self.profile and model_json(self.profile),
-            "workload": self.workload,
-            "sibling": self.sibling,
-            "gpus": [
-                {**gpu_json(item.gpu), "count": item.count, "fit": self._fit(item)}
-                for item in self.items
-            ],
-        }
-
-    def _fit(self, item: ComparedGpu) -> Json | None:
-        """How the model runs on a GPU, with what that can be checked by."""
-        if item.ranked is None or self.profile is None or self.workload is None:
-            return None
-        evidence = evidence_json(self.profile, item.ranked, self.workload)
-        return {**ranked_json(item.ranked), **evidence}
-
 
 def _boards(item: ComparedGpu) -> Boards:
     count = item.count or 1
@@ -88,20 +62,11 @@ def _boards(item: ComparedGpu) -> Boards:
 
 
 @dataclass(frozen=True, slots=True)
-class GpuListing(Answered[GpusAnswer]):
+class GpuListing:
     """The catalogue, or a part of it; `notes` say why there is no GPU, and which are near."""
 
     gpus: tuple[Gpu, ...]
     notes: tuple[Note, ...] = ()
-
-    def shape(self) -> Json:
-        """GPUs, the likeliest first where a query was asked."""
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "count": len(self.gpus),
-            "gpus": list(map(gpu_json, self.gpus)),
-            "notes": self.notes,
-        }
 
 
 def nothing_found(query: str, catalogue: Catalogue) -> tuple[Note, ...]:

@@ -40,7 +40,7 @@ _FILES = ("throughput.jsonl", "serving.jsonl", "llama_cpp.jsonl")
 _FIRST_CONTACT = "first_contact.csv"
 _NAMES_THE_MODEL = ("id", "file_name")
 _NATIVE = "native"
-_SETTINGS = (
+SETTINGS = (
     "engine_version",
     "backend",
     "context",
@@ -49,6 +49,7 @@ _SETTINGS = (
     "concurrency",
     "scenario",
 )
+"""Settings that an answer shows of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +73,6 @@ class PublishedRun:
     source: str
     date: str
     used_in_fit: bool | None
-
-    def shape(self) -> dict[str, object]:
-        """JSON object; what the source does not state is null."""
-        return {
-            **{name: self.measured.get(name) for name in (*SPEEDS, *MEMORY)},
-            **{name: self.settings.get(name) for name in _SETTINGS},
-            "gpu_as_written": self.gpu,
-            "source_url": self.source_url,
-            "source": self.source,
-            "date": self.date or None,
-            "used_in_fit": self.used_in_fit,
-        }
 
 
 RunIndex = Mapping[Key, Sequence[PublishedRun]]
@@ -189,7 +178,7 @@ def _run(row: Row, unfitted: frozenset[str]) -> PublishedRun | None:
     context = {"context": row["max_model_len"]} if "max_model_len" in row else {}
     return PublishedRun(
         measured=measured,
-        settings={name: row[name] for name in _SETTINGS if name in row} | build | context,
+        settings={name: row[name] for name in SETTINGS if name in row} | build | context,
         gpu=row.get("gpu") or (row.get("gpus") or [""])[0],
         source_url=row["source_url"],
         source=row["source_group"],

@@ -16,7 +16,6 @@ from gpusizer.launch.quantizers import quantizing_command
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.quantizing import Quantizing, quantizing
 from gpusizer.model.profile import ModelProfile
-from gpusizer.usecases.json_shapes import Json, ends, parts
 
 _DOCUMENTED_ON = "CUDA"  # docs/getting-started of llm-compressor
 
@@ -86,23 +85,6 @@ class Making:
             return []
         code = _SAID_OF_GPU[self.gpu_verdict]
         return [Note(code, gpu=self.gpu.name, tool=self.made.tool)]
-
-    def shape(self) -> Json:
-        """JSON object."""
-        made = self.made
-        return {
-            **parts(made, "method", "tool"),
-            "quant": made.quant.slug,
-            **parts(made.calibration, "samples", "sequence_length"),
-            **ends("gpu", made.gpu),
-            "gpu_verdict": self.gpu_verdict,
-            **ends("ram", made.ram),
-            **(parts(made if made.ram else None, *_DISK)),
-            "provenance": made.ram and made.ram.provenance,
-            "command": self.command and self.command.text,
-            "language": self.command and self.command.language,
-            "notes": self.notes,
-        }
 
 
 def making_of(

@@ -24,7 +24,6 @@ from gpusizer.fit.user_speed import user_speed
 from gpusizer.fit.verdict import Verdict
 from gpusizer.model.profile import ModelProfile
 from gpusizer.quality.quality import LEAST_BITS, gains_more
-from gpusizer.usecases.json_shapes import Json, parts
 from gpusizer.usecases.models_for.model_library import ModelLibrary
 from gpusizer.usecases.requests.question import Question
 from gpusizer.usecases.requests.request_fields import ALL_QUANTS
@@ -54,19 +53,6 @@ class Sibling:
             tokens=significant(self.tokens_per_second),
         )
         return (note,)
-
-    def shape(self) -> Json:
-        """The contract's object: the model, and what a place in the ranking says of it."""
-        fit = self.place.fit
-        return {
-            **parts(self.profile, "repo_id", "parameters", "active_parameters"),
-            **parts(fit, "count", "verdict", "headroom_bytes"),
-            "gpu_name": machine_name(fit.machine),
-            "quant": fit.estimate.quant.slug,
-            "engine": fit.estimate.engine.slug,
-            "quality": quality_at(fit.estimate),
-            "decode_tokens_per_second": self.place.decode,
-        }
 
 
 def larger_sibling(

@@ -1,9 +1,9 @@
-"""TrainingReport: what gpusizer says of a training, its conclusion and its one JSON shape."""
+"""TrainingReport: what gpusizer says of a training, and its conclusion."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from gpusizer.advice.conclusion.clauses import Conclusion, boards_name, one_price, short_name
 from gpusizer.core.messages import Note, NoteValue
@@ -12,24 +12,9 @@ from gpusizer.fit.verdict import Verdict
 from gpusizer.model.profile import ModelProfile
 from gpusizer.training.fit import SPARING_NAME
 from gpusizer.training.ladder import Rung
-from gpusizer.training.optimizers import OPTIMIZERS
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.ranking import RankedTraining, TrainingAlternative
-from gpusizer.training.rollout import Rollout
-from gpusizer.usecases.contract.answers import TrainAnswer
-from gpusizer.usecases.gpu_json import bought_json
-from gpusizer.usecases.json_shapes import (
-    SCHEMA_VERSION,
-    Answered,
-    Json,
-    Said,
-    ends,
-    fields_of,
-    parts,
-    rounded,
-)
-from gpusizer.usecases.report import model_json
 from gpusizer.usecases.requests.training_request import TrainingRequest
 
 
@@ -48,11 +33,6 @@ class BytesPerParameter:
         """Bytes of one trained parameter."""
         return self.weights + self.gradients + self.optimizer + self.masters
 
-    def shape(self) -> Json:
-        """JSON object; bytes, `total` those of a trained parameter."""
-        names = (*(field.name for field in fields(self)), "total")
-        return {name: rounded(getattr(self, name)) for name in names}
-
 
 @dataclass(frozen=True, slots=True)
 class TrainingEstimateRow:
@@ -65,7 +45,7 @@ class TrainingEstimateRow:
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingReport(Answered[TrainAnswer]):
+class TrainingReport:
     """The answer to a training request.
 
     Attributes:
@@ -92,131 +72,6 @@ class TrainingReport(Answered[TrainAnswer]):
     def conclusion(self) -> Conclusion:
         """What the training takes on the first place, or on the GPUs named."""
         return _conclusion(self)
-
-    def shape(self) -> Json:
-        """One JSON object in the style of the size report; amounts are integer bytes."""
-        return {
-            "answer": self.conclusion,
-            "schema_version": SCHEMA_VERSION,
-            "model": model_json(self.profile),
-            "workload": self._workload_json(),
-            "estimates": list(map(_estimate_json, self.estimates)),
-            "ladder": self.ladder,
-            "ranking": list(map(_ranked_json, self.ranking)),
-            "alternatives": list(map(_alternative_json, self.alternatives)),
-            "cheapest": list(map(_ranked_json, self.cheapest)),
-            "notes": self.notes,
-        }
-
-    def _workload_json(self) -> Json:
-        request, plan = self.request, fields_of(self.plan)
-        del plan["gpus"]
-        return {
-            "task": "train",
-            "revision": self.profile.revision,
-            "gpu": request.gpus,
-            **plan,
-            **parts(request, "model", "gpu_count", "dataset_tokens", "epochs", "usd_per_kwh"),
-            **parts(request, "rank_by", "min_tok_s", "top"),
-        }
-
-
-def _estimate_json(row: TrainingEstimateRow) -> Json:
-    memory, gpus = row.memory, row.plan.gpus
-    all_gpus = memory.total.times(gpus)
-    return {
-        **parts(row.plan, "method", "precision", "optimizer", "sharding", "gpus"),
-        "asked": row.asked,
-        "base": memory.base or None,
-        "trainable_parameters": memory.trainable,
-        "bytes_per_parameter": row.per_parameter,
-        "total_bytes": all_gpus.likely,
-        "low_bytes": all_gpus.low,
-        "high_bytes": all_gpus.high,
-        "per_gpu": _per_gpu_json(memory),
-        "peak_phase": memory.phase,
-        "host_bytes": memory.host,
-        "nvme_bytes": memory.nvme,
-        "provenance": {name: getattr(memory, name).provenance for name in _PARTS},
-        "optimizer_source": OPTIMIZERS[row.plan.optimizer].source,
-    }
-
-
-_PARTS = (
-    *("weights", "gradients", "optimizer", "activations", "logits", "buffers"),
-    *("reserve", "context"),
-)
-"""Amounts that add up to what a GPU holds."""
-
-
-def _per_gpu_json(memory: TrainingMemory) -> Json:
-    """Likely bytes of each part; the total with its band, as nvidia-smi would show it.
-
-    `needed` leaves out what is reclaimable; verdicts and the ladder compare it with the device.
-    """
-    total = memory.total
-    return {
-        **{f"{name}_bytes": getattr(memory, name).likely for name in _PARTS},
-        "total_bytes": total.likely,
-        "low_bytes": total.low,
-        "high_bytes": total.high,
-        **ends("allocated", memory.allocated),
-        **ends("reserved", memory.reserved),
-        **ends("loading", memory.loading),
-        **ends("needed", memory.needed),
-        "reclaimable_bytes": memory.reclaimable.likely,
-    }
-
-
-def _rollout_json(rollout: Rollout) -> Json:
-    """Likely bytes of both peaks of reinforcement learning."""
-    return {
-        "engine_bytes": rollout.engine_bytes,
-        "weights_bytes": rollout.weights_bytes,
-        "generation_bytes": rollout.generation.likely,
-        "update_bytes": rollout.update.likely,
-    }
-
-
-def _ranked_json(item: RankedTraining) -> Json:
-    fit, cost, gpu, plan = item.fit, item.cost, item.fit.gpu, item.fit.plan
-    named_only = {} if item.largest is None else {"largest": item.largest}
-    rollout = {} if fit.rollout is None else {"rollout": _rollout_json(fit.rollout)}
-    costs = item.costs
-    return {
-        **parts(item, "rank", "score", "reasons"),
-        **parts(fit, "count", "verdict", "headroom_bytes"),
-        **parts(plan, "method", "framework", "sharding"),
-        **parts(cost, "hours", "energy_kwh"),
-        "gpu": gpu.slug,
-        "gpu_name": gpu.name,
-        "parallelism": {
-            degree: getattr(plan, f"{degree}_parallel")
-            for degree in ("data", "tensor", "pipeline", "context")
-        },
-        "per_gpu": _per_gpu_json(fit.memory),
-        "host_bytes": fit.memory.host,
-        "nvme_bytes": fit.memory.nvme,
-        "tokens_per_second": item.rate,
-        "price": {
-            **bought_json(costs),
-            **parts(cost, "usd", "energy_usd"),
-            "rent_usd_per_hour": costs.rent_usd_per_hour,
-            "as_of": costs.rent and costs.rent.as_of,
-        },
-        "power_watts": None if gpu.power_watts is None else gpu.power_watts * fit.count,
-        "why": Said(item.why),
-        **named_only,
-        **rollout,
-    }
-
-
-def _alternative_json(alternative: TrainingAlternative) -> Json:
-    return {
-        **parts(alternative, "kind", "is_first"),
-        **_ranked_json(alternative.item),
-        "why": Said(alternative.why),
-    }
 
 
 _METHODS = {"full": "Full", "lora": "LoRA", "qlora": "QLoRA", "dora": "DoRA"}

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from gpusizer.core.request_model import RequestModel
-from gpusizer.usecases.json_shapes import Answered
 from gpusizer.usecases.models_for.models_request import ModelsRequest
 from gpusizer.usecases.requests.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.usecases.requests.training_request import TrainingRequest
@@ -17,7 +16,6 @@ from gpusizer.usecases.trainer import train
 Fields = Mapping[str, object]
 """A request as a program or a person gives it, not yet checked."""
 
-AnyAnswer = Answered[Any]
 
 _Request = TypeVar("_Request", bound=RequestModel)
 
@@ -27,9 +25,9 @@ class UseCase(Generic[_Request]):
     """The model of a request, and the function that answers a checked one."""
 
     request: type[_Request]
-    answer: Callable[[Sizer, _Request], AnyAnswer]
+    answer: Callable[[Sizer, _Request], Any]
 
-    def ask(self, sizer: Sizer, fields: Fields) -> AnyAnswer:
+    def ask(self, sizer: Sizer, fields: Fields) -> Any:
         """Check a request and answer it. Raises any GpusizerError."""
         return self.answer(sizer, self.request.from_fields(fields))
 

@@ -1,35 +1,32 @@
-"""What every answer is held to: the form of the contract, and numbers that JSON has."""
+"""What every answer is held to: the model of its question, and numbers that JSON has."""
 
 from __future__ import annotations
 
 import json
-from functools import cache
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
-
-from gpusizer.usecases.contract.answers import ANSWERS, ErrorAnswer
-
-_ERROR = TypeAdapter(ErrorAnswer)
-
-
-@cache
-def exactly(question: str) -> type[BaseModel]:
-    """A model whose `answer` has the form of the question: nothing beside it, nothing converted."""
-    strict = ConfigDict(extra="forbid", strict=True)
-    fields: dict[str, Any] = {"answer": (ANSWERS[question], ...)}
-    return create_model("Exactly", __config__=strict, **fields)
+from gpusizer.api.answers import ANSWERS
+from gpusizer.api.base import AnswerModel
+from gpusizer.api.errors import ErrorAnswer
 
 
 def check_answer(question: str, body: bytes) -> None:
-    """Raise ValueError for an answer that is not the contract's, or that has NaN or infinity."""
-    json.loads(body, parse_constant=_refuse)
-    exactly(question).model_validate_json(b'{"answer":%b}' % body)
+    """Raise ValueError for an answer that is not its model's: a field that it has not, lacks or has
+    of another type; NaN or infinity."""
+    _check(ANSWERS[question].model, body)
 
 
 def check_error(body: bytes) -> None:
     """Raise ValueError for an error object that is not the contract's."""
-    _ERROR.validate_json(body, strict=True)
+    _check(ErrorAnswer, body)
+
+
+def _check(model: type[AnswerModel], body: bytes) -> None:
+    document = json.loads(body, parse_constant=_refuse)
+    # As text, in which 18 is not 18.0.
+    read = model.from_json(document).document()
+    if json.dumps(read, sort_keys=True) != json.dumps(document, sort_keys=True):
+        raise ValueError(f"{model.__name__} has other fields or types")
 
 
 def _refuse(word: str) -> NoReturn:

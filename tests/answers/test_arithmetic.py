@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gpusizer.api.answers import ANSWERS
 from gpusizer.text import say_note
 from gpusizer.usecases.use_cases import USE_CASES
 from tests.answers.forms import check_answer
@@ -36,4 +37,5 @@ LONG = {"requests_per_second": 0.01, "prompt_tokens": 30_000, "answer_tokens": 1
 def test_an_odd_question_has_an_answer_of_the_contract(
     question: str, fields: Mapping[str, Any]
 ) -> None:
-    check_answer(question, USE_CASES[question].ask(embedded_sizer(), fields).json_bytes(say_note))
+    answered = USE_CASES[question].ask(embedded_sizer(), fields)
+    check_answer(question, ANSWERS[question].of(answered, say_note).json_bytes())

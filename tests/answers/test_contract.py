@@ -1,28 +1,24 @@
-"""What answers hold is what `gpusizer.usecases.contract` says: the same names, and values of its
-types."""
+"""What answers hold is what the models of `gpusizer.api` say: their names, and values of
+their types."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
-from pydantic import TypeAdapter
 
+from gpusizer.api.errors import error_document
 from gpusizer.core.errors import UnknownGpu
 from gpusizer.core.printable import json_bytes
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.listed_models import QuantizedRepo
-from gpusizer.serving.served import Served
-from gpusizer.text import say_note
-from gpusizer.usecases.contract.objects import FieldsOf, Written
-from gpusizer.usecases.report import error_json
 from gpusizer.usecases.sizer import Sizer
 from gpusizer.usecases.use_cases import USE_CASES
 from tests.answers.forms import check_answer, check_error
 from tests.carded import CARDED_MODEL, carded_snapshot
+from tests.documents import written
 from tests.sizers import embedded_sizer
 
 LLAMA, QWEN, SMALL = "meta-llama/Llama-3.1-8B", "Qwen/Qwen3-32B", "Qwen/Qwen3-0.6B"
@@ -64,7 +60,7 @@ QUESTIONS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 
 def check(sizer: Sizer, question: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Ask, and hold what is answered to the form; returns it."""
-    answer = USE_CASES[question].ask(sizer, fields).to_json(say_note)
+    answer = written(USE_CASES[question].ask(sizer, fields))
     check_answer(question, json.dumps(answer).encode())
     return dict(answer)
 
@@ -82,11 +78,5 @@ def test_a_card_and_published_quantizations_have_their_form() -> None:
 
 
 def test_an_error_has_its_form() -> None:
-    error = json_bytes(error_json(UnknownGpu(name="no such card", suggestions=[]), "unknown"))
+    error = json_bytes(error_document(UnknownGpu(name="no such card", suggestions=[]), "unknown"))
     check_error(error)
-
-
-def test_fields_of_a_dataclass_are_described_in_their_order() -> None:
-    """Two servers describe the same answers in the same bytes."""
-    described = TypeAdapter(Annotated[Written, FieldsOf(Served)]).json_schema()
-    assert list(described["properties"]) == [field.name for field in fields(Served)]

@@ -22,13 +22,13 @@ from gpusizer.core.errors import (
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.model_ref import ModelRef, parse_model_ref
 from gpusizer.hub.snapshot import RepoSnapshot
-from gpusizer.text import say_note
 from gpusizer.usecases.requests.training_request import TrainingRequest
 from gpusizer.usecases.sizer import Sizer
 from gpusizer.usecases.trainer import train
 from scrapers.repository.local_checkpoint import read_checkpoint, with_local_checkpoints
 from scrapers.repository.local_refs import LocalRef, parse_local_or_model_ref
 from tests.asking import compare, models_for, size, training
+from tests.documents import written
 from tests.hub_emulator import (
     FakeFile,
     FakeRepo,
@@ -179,14 +179,14 @@ def test_every_use_case_reads_them(tmp_path: Path) -> None:
     sizer = Sizer(
         with_local_checkpoints(refuse), catalogue, refuse_listing, None, parse_local_or_model_ref
     )
-    report = size(sizer, {"model": folder, "quantized_repos": "list"}).to_json(say_note)
+    report = written(size(sizer, {"model": folder, "quantized_repos": "list"}))
     assert (report["model"]["repo_id"], report["model"]["source"]) == (folder, "local")
     assert report["quantized_repos"] == []
-    compared = compare(sizer, {"model": folder, "gpus": "4090, 3090"}).to_json(say_note)
+    compared = written(compare(sizer, {"model": folder, "gpus": "4090, 3090"}))
     assert compared["model"]["parameters"] == report["model"]["parameters"]
-    trained = training(sizer, {"model": folder}).to_json(say_note)
+    trained = written(training(sizer, {"model": folder}))
     assert trained["model"]["parameters"] == report["model"]["parameters"]
-    answer = models_for(sizer, {"gpu": "4090", "models": folder}).to_json(say_note)
+    answer = written(models_for(sizer, {"gpu": "4090", "models": folder}))
     assert [model["repo_id"] for model in answer["models"]] == [folder]
 
 

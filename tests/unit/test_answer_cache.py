@@ -14,11 +14,11 @@ from gpusizer.core.errors import GatedModel, HubUnreachable, InvalidRequest
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
-from gpusizer.text import say_note
 from gpusizer.ui.server.answer_cache import AnswerCache
 from gpusizer.usecases.sizer import Sizer
 from tests.asking import size as sized
 from tests.builders import tiny
+from tests.documents import written
 
 FIELDS = {"model": "someone/tiny", "gpu": "4090"}
 
@@ -70,7 +70,7 @@ def test_a_repeated_request_is_answered_from_the_cache(
     cache: AnswerCache, repository: Repository
 ) -> None:
     first_answer = size(cache, FIELDS)
-    expected = sized(Sizer(repository, load_catalogue()), FIELDS).to_json(say_note)
+    expected = written(sized(Sizer(repository, load_catalogue()), FIELDS))
     second_answer = size(cache, {**FIELDS, "context": None})
     assert json.dumps(second_answer) == json.dumps(first_answer) == json.dumps(expected)
     assert Counting.worked_out == 1

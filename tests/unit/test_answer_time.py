@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from gpusizer.api.model_profile import ArchitectureInfo
 from gpusizer.composition import stored
 from gpusizer.core.errors import LimitsExceeded
 from gpusizer.core.messages import Note
@@ -18,12 +19,11 @@ from gpusizer.core.time_budget import TimeBudget, own_budget
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.snapshot import Component, RepoSnapshot, Totals
 from gpusizer.model.profile import build_profile
-from gpusizer.text import say_note
 from gpusizer.usecases.sizer import Sizer
 from tests.asking import compare, models_for, size, training
 from tests.builders import group, llama, snapshot, tiny
 from tests.counting import steps_of
-from tests.documents import document
+from tests.documents import part
 from tests.gguf_snapshots import gguf_snapshot
 from tests.hub_emulator.gguf_models import llama_metadata, llama_tensors
 from tests.sizers import unlimited_budget
@@ -113,7 +113,7 @@ def test_layers_are_at_most_those_stored(claimed: int, layers: int) -> None:
     notes = [note for note in profile.caveats if note.code == "layers_not_stored"]
     expected = [Note("layers_not_stored", claimed=claimed, layers=layers)]
     assert notes == (expected if claimed > layers else [])
-    assert ("claimed_layers" in document(profile.architecture, say_note)) is (claimed > layers)
+    assert ("claimed_layers" in part(ArchitectureInfo, profile.architecture)) is (claimed > layers)
 
 
 def test_draft_layers_count_as_stored() -> None:

@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from gpusizer.api.size import size_answer
 from gpusizer.core.errors import (
     GatedModel,
     GpusizerError,
@@ -42,7 +43,7 @@ COLOURS = {"brightgreen", "yellow", "orange", "red", "lightgrey"}
 
 def badge(gpu: str, language: str = "en", **fields: str) -> Badge:
     asked = {"model": MODEL, "gpu": gpu, "top": 1, **fields}
-    report = size(embedded_sizer(), asked).to_json(say_note)
+    report = size_answer(size(embedded_sizer(), asked), say_note)
     return badge_of(report, next(name for name in LANGUAGES if name == language))
 
 

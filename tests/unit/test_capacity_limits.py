@@ -38,6 +38,7 @@ from gpusizer.text import say_note
 from gpusizer.usecases.requests.selection import every_quant
 from tests.asking import size
 from tests.builders import llama, llama_70b
+from tests.documents import written
 from tests.families import deepseek_r1, gemma3_1b, qwen3_moe
 from tests.sizers import embedded_sizer, unlimited_budget
 
@@ -306,15 +307,13 @@ def test_every_suggestion_really_fits(data: st.DataObject) -> None:
 )
 def test_asking_again_with_the_change_gives_the_promised_answer(arguments: dict[str, Any]) -> None:
     fields = {**arguments, "gpu": "rtx-4090-24gb", "gpu_count": 1}
-    row = size(SIZER, fields).to_json(say_note)["ranking"][0]
+    row = written(size(SIZER, fields))["ranking"][0]
     assert row["verdict"] != "fits"
     assert row["advice"]
     for suggestion in row["advice"]:
         if suggestion["code"] == "try_offload":
             continue
-        place_after = size(SIZER, {**fields, **suggestion["change"]}).to_json(say_note)["ranking"][
-            0
-        ]
+        place_after = written(size(SIZER, {**fields, **suggestion["change"]}))["ranking"][0]
         assert (place_after["verdict"], place_after["headroom_bytes"]) == (
             "fits",
             suggestion["headroom_bytes"],
@@ -335,9 +334,9 @@ def test_suggestions_of_more_gpus_drop_the_expert_degree() -> None:
         "gpu_count": 2,
         "expert_parallel": 2,
     }
-    row = size(SIZER, fields).to_json(say_note)["ranking"][0]
+    row = written(size(SIZER, fields))["ranking"][0]
     suggestion = next(a for a in row["advice"] if "gpu_count" in a["change"])
-    place_after = size(SIZER, {**fields, **suggestion["change"]}).to_json(say_note)["ranking"][0]
+    place_after = written(size(SIZER, {**fields, **suggestion["change"]}))["ranking"][0]
     promised_fit = (suggestion["verdict"], suggestion["headroom_bytes"])
     assert (place_after["verdict"], place_after["headroom_bytes"]) == promised_fit
 

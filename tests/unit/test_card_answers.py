@@ -23,6 +23,7 @@ from gpusizer.usecases.requests.request import CompareRequest, SizeRequest
 from gpusizer.usecases.sizer import Sizer
 from scrapers.readme.model_card import read_card
 from tests.asking import size
+from tests.documents import written
 from tests.gguf_snapshots import file_variant
 from tests.sizers import embedded_sizer
 
@@ -98,7 +99,7 @@ def test_the_authors_context_and_engine_hold() -> None:
 
 
 def test_json_has_the_fields_of_the_contract() -> None:
-    document = report(COMMAND).to_json(say_note)["model_card"]
+    document = written(report(COMMAND))["model_card"]
     assert document["url"] == URL
     (statement,) = document["statements"]
     assert statement["kind"] == "command" and statement["verdict"] == "not_comparable"
@@ -112,10 +113,10 @@ def test_json_has_the_fields_of_the_contract() -> None:
 
 def test_no_card() -> None:
     unread = size(embedded_sizer(), {"model": MODEL, "top": 1})
-    assert unread.to_json(say_note)["model_card"] is None
-    unwanted = report(COMMAND, card=False).to_json(say_note)
+    assert written(unread)["model_card"] is None
+    unwanted = written(report(COMMAND, card=False))
     assert "model_card" not in unwanted
-    assert report("Nothing of interest.").to_json(say_note)["model_card"]["statements"] == []
+    assert written(report("Nothing of interest."))["model_card"]["statements"] == []
 
 
 def test_as_card_takes_the_arguments_over() -> None:

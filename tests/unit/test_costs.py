@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpusizer.api.prices import PlacePriceInfo
 from gpusizer.gpus import Gpu, Price, load_catalogue
 from gpusizer.gpus.costs import (
     DEFAULT_ASSUMPTIONS,
@@ -19,7 +20,7 @@ from gpusizer.gpus.costs import (
 )
 from gpusizer.gpus.costs.power import SUPPLY_WATTS, plan_watts, power_supply_watts
 from gpusizer.gpus.costs.rental import RentalOffer, quote_of, rental_quote
-from gpusizer.usecases.gpu_json import price_json
+from tests.documents import part
 
 CATALOGUE = load_catalogue()
 TODAY = date(2026, 11, 22)
@@ -148,7 +149,7 @@ def test_unknown_prices_and_speeds_give_unknown_costs() -> None:
     assert costs.buy_usd is None and costs.owned_usd_per_hour is None
     assert costs.usd_per_million_tokens is None and costs.cheaper is None
     assert costs.rent_usd_per_hour == 1.5
-    unknown_costs = price_json(costs_of("Ascend 910B"))
+    unknown_costs = part(PlacePriceInfo, costs_of("Ascend 910B"))
     known_fields = {name for name, value in unknown_costs.items() if value not in (None, (), [])}
     assert known_fields == {"assumptions", "tokens_per_second"}
 
@@ -240,7 +241,7 @@ def test_own_prices_replace_those_on_record() -> None:
     assert costs.buy_as_of is None and costs.similar is None
     # 0.5 USD an hour for 360,000 tokens.
     assert costs.usd_per_million_tokens == pytest.approx(1.39)
-    document = price_json(costs)
+    document = part(PlacePriceInfo, costs)
     assert (document["buy_basis"], document["rent_is_own"]) == ("own", True)
     assert not any(note.code.startswith(("price_of", "price_is")) for note in costs.notes())
 

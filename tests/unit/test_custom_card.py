@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpusizer.advice.ranking import Ranked
+from gpusizer.api.gpu import GpuInfo
+from gpusizer.api.ranked_gpu import RankedGpu
 from gpusizer.core.errors import GpusizerError, InvalidRequest, UnknownGpu
 from gpusizer.core.units import GB, GIB, MIB, TERA
 from gpusizer.fit.machine_words import KindWords, is_rig, parse_kind, parse_rig, split_machines
@@ -21,17 +23,15 @@ from gpusizer.gpus.own_cards import OwnCards
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.workload import Workload
-from gpusizer.text import say_error, say_note
+from gpusizer.text import say_error
 from gpusizer.ui.page.page_state import PageState
-from gpusizer.usecases.gpu_json import gpu_json
 from gpusizer.usecases.models_for.models_request import ModelsRequest
-from gpusizer.usecases.ranked_json import ranked_json
 from gpusizer.usecases.requests.request import CompareRequest, SizeRequest
 from gpusizer.usecases.requests.training_request import TrainingRequest
 from gpusizer.usecases.trainer import train
 from tests.any_json import any_json
 from tests.asking import size
-from tests.documents import document
+from tests.documents import part
 from tests.fits import fit_on
 from tests.sizers import embedded_sizer
 from tests.vllm_models import LLAMA_8B
@@ -46,7 +46,7 @@ def test_a_description_is_a_card() -> None:
     assert (gpu.fp16_flops, gpu.buy_usd, gpu.power_watts) == (200 * TERA, 5000, 350)
     assert (gpu.software, gpu.fp8_support, gpu.fp4_support) == ("ROCm", True, False)
     assert [note.code for note in gpu.statements] == ["custom_card", "custom_card_formats"]
-    assert gpu_json(custom_card(gpu.slug)) == gpu_json(gpu)
+    assert part(GpuInfo, custom_card(gpu.slug)) == part(GpuInfo, gpu)
     in_mib = CARDS.find("custom:24564MiB@1234567USD")
     assert in_mib.memory_bytes == 24564 * MIB
     assert custom_card(in_mib.slug) == in_mib
@@ -60,7 +60,7 @@ def test_a_stated_price_and_power_are_reckoned_with() -> None:
     assert item.costs.running_watts == 350 + 150
     owned = 5000 / (3 * 365.25 * 8) + 0.5 * 0.15
     assert item.score.usd_per_hour == pytest.approx(owned)
-    price = document(ranked_json(item), say_note)["price"]
+    price = part(RankedGpu, item)["price"]
     assert (price["buy_usd"], price["buy_as_of"]) == (5000, None)
     mac = CARDS.find("custom:96GB@350W@Metal")
     assert mac.is_integrated and plan_watts(mac, 1) == 370

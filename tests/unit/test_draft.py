@@ -21,6 +21,7 @@ from gpusizer.usecases.derivation import derivation
 from gpusizer.usecases.report import Report
 from scrapers.readme.model_card import read_card
 from tests.asking import size
+from tests.documents import written
 from tests.drafts import EAGLE3, eagle3, fetching
 from tests.sizers import embedded_sizer
 
@@ -210,7 +211,7 @@ def test_as_the_card_states_it_counts_the_draft_of_the_command(draft: str) -> No
     asked = report(draft_model=draft, draft_tokens=5)
     assert sized.estimates == asked.estimates
     assert sized.estimates[0].estimate.draft is not None
-    assert sized.to_json(say_note)["workload"]["draft_model"] == draft
+    assert written(sized)["workload"]["draft_model"] == draft
 
 
 @pytest.mark.parametrize("draft", ["./draft", "/models/draft", "nobody/no-such-draft"])

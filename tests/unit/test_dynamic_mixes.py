@@ -11,9 +11,9 @@ from gpusizer.memory.quantizing import method_of
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.dynamic import all_mixes, mix_of, mixes
 from gpusizer.memory.quants.table import all_quants
-from gpusizer.text import say_note
 from gpusizer.usecases.report import EstimateRow
 from tests.asking import size
+from tests.documents import written
 from tests.sizers import embedded_sizer
 
 
@@ -77,7 +77,7 @@ def test_an_unknown_mix_names_its_neighbours() -> None:
 
 def test_a_mix_is_placed_with_the_loss_of_its_name() -> None:
     asked = {"model": "Qwen/Qwen3-32B", "quant": "ud-q4_k_xl", "gpu": "1x 5090"}
-    report = size(embedded_sizer(), asked).to_json(say_note)
+    report = written(size(embedded_sizer(), asked))
     place = report["ranking"][0]
     assert (place["quant"], place["verdict"]) == ("ud-q4_k_xl", "fits")
     assert place["quality"]["word"] in ("very_small", "small")

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from gpusizer.advice.ranking import Ranked
-from gpusizer.launch.benchmark import Benchmark
+from gpusizer.launch.benchmark import Benchmark, benchmark_of
 from gpusizer.usecases.published_runs import (
     PublishedRun,
     build_index,
     find_runs,
 )
-from gpusizer.usecases.ranked_json import benchmark_of
 from gpusizer.usecases.report import Report
 from tests.asking import size
 from tests.sizers import embedded_sizer

@@ -11,18 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.core.byte_ranges import Provenance
-from gpusizer.core.printable import printable
-from gpusizer.text import say_note
-from gpusizer.ui.presenters.markdown import plain
-from gpusizer.usecases.derivation import DerivationStep, derivation
-from gpusizer.usecases.exports import (
+from gpusizer.api.exports import (
     ESTIMATE_COLUMNS,
     RANKING_COLUMNS,
     estimates_csv,
     inert,
     ranking_csv,
 )
+from gpusizer.api.size import SizeAnswer, size_answer
+from gpusizer.core.byte_ranges import Provenance
+from gpusizer.core.printable import printable
+from gpusizer.text import say_note
+from gpusizer.ui.presenters.markdown import plain
+from gpusizer.usecases.derivation import DerivationStep, derivation
 from gpusizer.usecases.report import Report
 from tests.asking import size
 from tests.sizers import embedded_sizer
@@ -35,8 +36,12 @@ def report() -> Report:
     return size(SIZER, {"model": "meta-llama/Llama-3.1-8B-Instruct", "top": 30})
 
 
+def answer(report: Report) -> SizeAnswer:
+    return size_answer(report, say_note)
+
+
 def test_the_ranking_as_csv(report: Report) -> None:
-    rows = list(csv.DictReader(io.StringIO(ranking_csv(report.to_json(say_note)))))
+    rows = list(csv.DictReader(io.StringIO(ranking_csv(answer(report)))))
     assert tuple(rows[0]) == tuple(RANKING_COLUMNS)
     assert len(rows) == 30
     first_row, item = rows[0], report.ranking[0]
@@ -47,10 +52,7 @@ def test_the_ranking_as_csv(report: Report) -> None:
 
 
 def test_the_estimates_as_csv(report: Report) -> None:
-    rows = {
-        row["quant"]: row
-        for row in csv.DictReader(io.StringIO(estimates_csv(report.to_json(say_note))))
-    }
+    rows = {row["quant"]: row for row in csv.DictReader(io.StringIO(estimates_csv(answer(report))))}
     assert tuple(rows["bf16"]) == tuple(ESTIMATE_COLUMNS)
     parts = ("weights_bytes", "kv_cache_bytes", "activations_bytes", "overhead_bytes")
     bf16 = rows["bf16"]

@@ -19,6 +19,7 @@ from gpusizer.text import LANGUAGES, say_note
 from gpusizer.usecases.models_for.models_answer import ModelsFor
 from tests.asking import compare, models_for, size
 from tests.builders import llama, llama_70b
+from tests.documents import written
 from tests.families import qwen3_moe
 from tests.machines import Planned, machine
 from tests.machines import planned as on_machine
@@ -113,7 +114,7 @@ def test_a_request_states_the_disk() -> None:
     answer = size(
         embedded_sizer(), {**fields, "rig": "3090 (20 GB free) + 64gb ram", "disk_gb_per_s": 3.5}
     )
-    rig = answer.to_json(say_note)["rig"]
+    rig = written(answer)["rig"]
     assert rig["verdict"] == "from_disk"
     assert rig["disk"]["bytes_per_second"] == 3.5 * GB
 
@@ -169,7 +170,7 @@ def test_a_machine_of_stated_memory_has_one_card_unless_more_are_named(
 def test_memory_beside_cards_that_hold_the_model_changes_nothing() -> None:
     fields = {"model": "Qwen/Qwen3-8B", "quant": "native", "card": False, "gpu": "1x 4090"}
     plain, stated = (size(embedded_sizer(), {**fields, **more}) for more in ({}, {"ram_gb": 8}))
-    answers = [item.to_json(say_note)["ranking"] for item in (plain, stated)]
+    answers = [written(item)["ranking"] for item in (plain, stated)]
     assert answers[0] == answers[1]
 
 
@@ -224,7 +225,7 @@ def test_its_speed_is_that_of_the_disk() -> None:
     slow, fast = (row.runs.most_tokens_per_second for row in rows.values())
     assert slow is not None and fast is not None
     assert fast == pytest.approx(2 * slow, rel=0.01)
-    row = answer(from_disk=True, disk_gb_per_s=7).to_json(say_note)["models"][1]
+    row = written(answer(from_disk=True, disk_gb_per_s=7))["models"][1]
     assert row["verdict"] == "from_disk"
     assert row["decode_tokens_per_second"]["high"] < row["disk"]["most_tokens_per_second"]
     assert row["disk"]["most_tokens_per_second"] == pytest.approx(

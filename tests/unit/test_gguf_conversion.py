@@ -23,11 +23,11 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import build_profile
 from gpusizer.model.tensor_roles import Kind, Part, Slot
 from gpusizer.model.weights import WeightGroup
-from gpusizer.text import say_note
 from gpusizer.usecases.requests.request import SizeRequest
 from gpusizer.usecases.sizer import Sizer
 from tests.asking import size
 from tests.builders import llama
+from tests.documents import written
 from tests.families import gpt_oss_20b, qwen3_next
 from tests.gguf_rows import DENSE, ROW, block_row
 from tests.gguf_snapshots import file_variant, gguf_profile, gguf_snapshot
@@ -188,7 +188,7 @@ def test_what_gpt_oss_was_released_in_runs_on_llama_cpp(engine: str) -> None:
     sizer = Sizer(lambda ref: gpt_oss_20b(), load_catalogue())
     for quant in ("mxfp4", "gguf-f16"):
         request = {"model": "org/model", "max_watts": 1, "quant": quant, "engine": engine}
-        (row,) = size(sizer, request).to_json(say_note)["estimates"]
+        (row,) = written(size(sizer, request))["estimates"]
         assert row["weights_bytes"] + row["host_bytes"] == 13_779_630_336
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpusizer.api.model_profile import StoredQuantizationInfo
 from gpusizer.core.units import MIB
 from gpusizer.memory.kv_cache import kv_cache_bytes
 from gpusizer.memory.quants.recipes import RECIPES
@@ -20,9 +21,8 @@ from gpusizer.model.architecture.layer_kinds import (
 )
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.model.tensor_roles import Kind, Part, Slot, kind_of, part_of, slot_of
-from gpusizer.text import say_note
 from tests.builders import llama, quantized_bytes, qwen3_06b
-from tests.documents import document
+from tests.documents import part
 from tests.families import qwen3_moe
 from tests.gguf_snapshots import SIZES_8B, file_variant, gguf_profile, gguf_snapshot, llama_gguf
 from tests.hub_emulator.gguf_models import Shaped, llama_metadata, llama_tensors
@@ -141,7 +141,7 @@ def test_facts_of_a_file() -> None:
     assert sum(profile.stored_parameters_by_dtype.values()) == 8_030_261_248 + 64
     assert set(profile.stored_parameters_by_dtype) == {"Q4_K", "Q6_K", "F32"}
     assert profile.quantization is not None
-    facts = document(profile.quantization, say_note)
+    facts = part(StoredQuantizationInfo, profile.quantization)
     assert facts == {"method": "gguf", "bits": 4, "group_size": None, "kv_dtype": None}
     assert (profile.native_dtype, profile.variant) == ("Q4_K", "Q4_K_M")
     assert profile.caveats == ()

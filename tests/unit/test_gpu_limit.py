@@ -10,8 +10,8 @@ from gpusizer.core.units import GIB
 from gpusizer.gpus import load_catalogue
 from gpusizer.gpus.gpu_limit import larger_limit
 from gpusizer.gpus.own_memory import OwnMemory, with_memory
-from gpusizer.text import say_note
 from tests.asking import size
+from tests.documents import written
 from tests.sizers import embedded_sizer
 
 
@@ -49,13 +49,13 @@ def test_an_answer_names_the_setting_and_what_it_says_holds() -> None:
         "quant": "ud-iq3_xxs",
         "context": 32_768,
     }
-    report = size(embedded_sizer(), asked).to_json(say_note)
+    report = written(size(embedded_sizer(), asked))
     (change,) = (
         advice for advice in report["ranking"][0]["advice"] if "usable_gb" in advice["change"]
     )
     assert "ttm.pages_limit=293" in change["message"]
     assert change["message"] in [said["message"] for said in report["answer"]["weighed"]]
     assert change["verdict"] == "fits"
-    again = size(embedded_sizer(), {**asked, **change["change"]}).to_json(say_note)
+    again = written(size(embedded_sizer(), {**asked, **change["change"]}))
     assert again["ranking"][0]["verdict"] == "fits"
     assert again["ranking"][0]["headroom_bytes"] == change["headroom_bytes"]

@@ -16,7 +16,6 @@ import pytest
 from gpusizer.advice.ranking import Ranked
 from gpusizer.cli.summary import train_summary
 from gpusizer.fit.fit import Verdict
-from gpusizer.text import say_note
 from gpusizer.training.ranking import RankedTraining
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.training import training_html
@@ -25,6 +24,7 @@ from gpusizer.usecases.requests.training_request import TrainingRequest
 from gpusizer.usecases.trainer import train
 from gpusizer.usecases.training_report import TrainingReport
 from tests.asking import size
+from tests.documents import written
 from tests.pages import Page
 from tests.priced_day import priced_day
 from tests.sizers import embedded_sizer
@@ -290,7 +290,7 @@ def test_a_training_must_end_within_a_week_or_as_asked() -> None:
 def test_training_alternatives() -> None:
     alternatives = {item.kind: item for item in every_place().alternatives}
     assert list(alternatives) == ["cheapest", "fastest", "rent"]
-    data = every_place().to_json(say_note)
+    data = written(every_place())
     assert [item["kind"] for item in data["alternatives"]] == list(alternatives)
     assert data["ranking"][0]["score"]["trains"] is True
     rent = alternatives["rent"].item

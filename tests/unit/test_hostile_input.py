@@ -23,10 +23,10 @@ from gpusizer.model import architecture
 from gpusizer.model.architecture.config import SYNONYMS
 from gpusizer.model.packing import WEIGHT_SUFFIXES
 from gpusizer.model.profile import build_profile
-from gpusizer.text import say_note
 from gpusizer.usecases.sizer import Sizer
 from tests.asking import compare, models_for, size, training
 from tests.builders import group, snapshot, tiny
+from tests.documents import written
 from tests.nightly import NIGHTLY
 
 NASTY: st.SearchStrategy[Any] = st.sampled_from(
@@ -201,13 +201,13 @@ def sizer(repo: RepoSnapshot) -> Sizer:
 
 
 ANSWERS: dict[str, Callable[[RepoSnapshot], object]] = {
-    "size": lambda repo: size(sizer(repo), {**MODEL, "top": 3}).to_json(say_note),
-    "rig": lambda repo: size(sizer(repo), {**MODEL, "rig": "3090 + 32gb ram"}).to_json(say_note),
-    "compare": lambda repo: compare(sizer(repo), {**MODEL, "gpus": ["4090"]}).to_json(say_note),
-    "models-for": lambda repo: models_for(
-        sizer(repo), {"gpu": "4090", "models": ["org/model"]}
-    ).to_json(say_note),
-    "train": lambda repo: training(sizer(repo), {**MODEL, "top": 3}).to_json(say_note),
+    "size": lambda repo: written(size(sizer(repo), {**MODEL, "top": 3})),
+    "rig": lambda repo: written(size(sizer(repo), {**MODEL, "rig": "3090 + 32gb ram"})),
+    "compare": lambda repo: written(compare(sizer(repo), {**MODEL, "gpus": ["4090"]})),
+    "models-for": lambda repo: written(
+        models_for(sizer(repo), {"gpu": "4090", "models": ["org/model"]})
+    ),
+    "train": lambda repo: written(training(sizer(repo), {**MODEL, "top": 3})),
 }
 
 

@@ -9,9 +9,9 @@ import pytest
 from gpusizer.advice.in_turns import FEWEST_AT_ONCE
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.launch import launch_command
-from gpusizer.text import say_note
 from gpusizer.usecases.report import Report
 from tests.asking import size
+from tests.documents import written
 from tests.priced_day import priced_day
 from tests.sizers import embedded_sizer
 
@@ -57,7 +57,7 @@ def test_a_quarter_of_the_users_at_once_is_enough_for_a_named_card(
 def test_the_answer_says_how_many_wait_and_for_how_long() -> None:
     found = report(gpu="a10g")
     at_once = found.ranking[0].fit.estimate.placement.workload.sequences
-    asked = found.to_json(say_note)
+    asked = written(found)
     assert "users_in_turns" in [note["code"] for note in asked["ranking"][0]["reasons"]]
     sentence = asked["answer"]["sentence"]
     assert f"{at_once} at a time" in sentence

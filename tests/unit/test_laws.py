@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.memory.engines import ENGINES
-from gpusizer.text import say_note
 from gpusizer.training.plan import OFFLOADS
 from tests.asking import Fields, models_for, size, training
+from tests.documents import written
 from tests.nightly import NIGHTLY
 from tests.sizers import embedded_sizer
 
@@ -85,7 +85,7 @@ def stated(fields: Fields) -> Fields:
 def answer(**fields: Any) -> Json | None:
     """The JSON of an answer, None where the request is refused with a word."""
     try:
-        return size(SIZER, stated(fields)).to_json(say_note)
+        return written(size(SIZER, stated(fields)))
     except GpusizerError:
         return None
 
@@ -224,7 +224,7 @@ def test_training_with_offload_never_takes_more(
         kept, moved = (training(SIZER, {**plan, "offload": how}) for how in ("none", offload))
     except GpusizerError:
         return
-    assert _asked(moved.to_json(say_note)) <= _asked(kept.to_json(say_note))
+    assert _asked(written(moved)) <= _asked(written(kept))
 
 
 def _asked(report: Json) -> int:
@@ -235,7 +235,7 @@ def _asked(report: Json) -> int:
 def test_what_runs_on_a_card_has_the_numbers_that_sizing_it_there_has() -> None:
     asked = ("rtx-3060-12gb", "apple-m4-pro-48gb", "instinct-mi300x-192gb")
     for gpu in asked:
-        report = models_for(SIZER, {"gpu": gpu}).to_json(say_note)
+        report = written(models_for(SIZER, {"gpu": gpu}))
         for row in report["models"][:: 1 if NIGHTLY else 5]:
             sized = answer(model=row["repo_id"], gpu=gpu, gpu_count=1, context=row["context"])
             assert sized is not None

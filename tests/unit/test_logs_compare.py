@@ -20,8 +20,8 @@ from gpusizer.logs.log_checks import LogCheck, check
 from gpusizer.logs.log_comparison import LogComparison, Predicted, Prediction, compare_log
 from gpusizer.logs.parse import parse_log
 from gpusizer.logs.run_request import LogRequest, gguf_slug, request_of
-from gpusizer.text import say_note
 from tests import engine_logs
+from tests.documents import written
 from tests.log_facts import TABLE
 from tests.sizers import embedded_sizer
 
@@ -268,14 +268,12 @@ def test_the_issue_is_ready_to_paste() -> None:
     weights = next(row for row in compared(log_check).rows if row.name == "weights")
     assert f"{weights.measured / GIB:.3f} {weights.predicted / GIB:.3f}" == "15.250 15.268"
     for private in ("10.1.2.3", "sk-abcdefghijklmnop", "api_key"):
-        assert private not in json.dumps(
-            check(embedded_sizer(), engine_logs.VLLM_V1).to_json(say_note)
-        )
+        assert private not in json.dumps(written(check(embedded_sizer(), engine_logs.VLLM_V1)))
 
 
 def test_home_folders_are_redacted() -> None:
     for log in (engine_logs.LLAMA_CPP, engine_logs.LLAMA_CPP_OLD, engine_logs.VLLM_V0):
-        answer = json.dumps(check(embedded_sizer(), log, "Qwen/Qwen3-8B").to_json(say_note))
+        answer = json.dumps(written(check(embedded_sizer(), log, "Qwen/Qwen3-8B")))
         assert not re.search(r"\b[Aa]nn\b|/home|Users|/srv", answer)
 
 

@@ -24,9 +24,10 @@ from gpusizer.memory.engines.llama_layers import shared_stages, stages
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
-from gpusizer.text import say_error, say_note
+from gpusizer.text import say_error
 from tests.asking import size
 from tests.builders import llama, llama_70b
+from tests.documents import written
 from tests.families import gemma3_1b, qwen3_moe
 from tests.machines import Planned, planned
 from tests.sizers import embedded_sizer
@@ -311,8 +312,6 @@ def test_every_layer_is_on_one_device_and_memory_is_not_pooled(data: st.DataObje
     ],
 )
 def test_unlike_cards_run_what_llama_cpp_runs(fields: dict[str, Any], reason: str) -> None:
-    rig = size(embedded_sizer(), {**fields, "rig": "3090 + 3060 + 64gb ram"}).to_json(say_note)[
-        "rig"
-    ]
+    rig = written(size(embedded_sizer(), {**fields, "rig": "3090 + 3060 + 64gb ram"}))["rig"]
     assert rig["verdict"] == "not_supported"
     assert reason in [note["code"] for note in rig["notes"]]

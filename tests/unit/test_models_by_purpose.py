@@ -33,6 +33,7 @@ from gpusizer.usecases.models_for.models_answer import ModelsFor, RunsOn
 from gpusizer.usecases.models_for.picks import MOST_PICKS
 from gpusizer.usecases.sizer import Sizer
 from tests.asking import models_for
+from tests.documents import written
 from tests.pages import ENGLISH
 from tests.sizers import embedded_sizer
 
@@ -78,7 +79,7 @@ def test_the_leading_board_orders_and_the_second_stands_beside_it() -> None:
     scores += [score(second, LARGE, 9), score(second, MIDDLE, 8), score(second, SMALL, 1)]
     answer = ask(boards_of(*scores), purpose="chat")
     assert ids(answer)[:3] == [SMALL, LARGE, MIDDLE]
-    first, other, third = answer.to_json(say_note)["models"][:3]
+    first, other, third = written(answer)["models"][:3]
     assert first["scores"] is not None and other["scores"] is not None
     assert first["scores"]["leading"] is not None and first["scores"]["leading"]["share"] == 1.0
     assert first["scores"]["boards_disagree"] is True
@@ -166,7 +167,7 @@ def test_first_listed_as_the_research_table_says(gpu: str, purpose: str, model_i
 
 
 def test_without_a_purpose_nothing_is_scored() -> None:
-    data = ask(boards_of(score(LEADING["chat"], SMALL, 1)), top=5).to_json(say_note)
+    data = written(ask(boards_of(score(LEADING["chat"], SMALL, 1)), top=5))
     assert data["purpose"] is None and data["workload"]["purpose"] is None
     assert all(model["scores"] is None for model in data["models"])
     assert not [note for note in data["notes"] if note["code"].startswith("scores_")]
@@ -174,7 +175,7 @@ def test_without_a_purpose_nothing_is_scored() -> None:
 
 def test_every_door_tells_the_same() -> None:
     answer = embedded("4090", "code")
-    data = answer.to_json(say_note)
+    data = written(answer)
     assert data["purpose"] is not None and data["purpose"]["leading"] is not None
     reasons = [pick["reason"]["message"] for pick in data["purpose"]["picks"]]
     assert data["answer"]["sentence"].startswith("For coding on GeForce RTX 4090 24GB we suggest ")

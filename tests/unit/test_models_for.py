@@ -25,7 +25,7 @@ from gpusizer.hub.model_ref import ModelRef, parse_model_ref
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import build_profile
 from gpusizer.model.tasks import TASKS, task_of
-from gpusizer.text import LANGUAGES, say_error, say_note
+from gpusizer.text import LANGUAGES, say_error
 from gpusizer.ui.presenters.pieces.errors import error_html
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.usecases.loose_names import by_loose_names, meant_model
@@ -47,6 +47,7 @@ from gpusizer.usecases.trainer import train
 from tests.asking import models_for
 from tests.builders import llama
 from tests.counting import steps_of
+from tests.documents import written
 from tests.families import deepseek_r1, qwen3_moe
 from tests.shelf import MadeUpShelf
 from tests.sizers import embedded_sizer
@@ -88,7 +89,7 @@ def test_order_and_counts() -> None:
     assert len(answer.rows) == len(answer.families) < len(answer.found)
     places = [place_of(family, answer.now.today) for family in answer.families]
     assert all(before <= after for before, after in pairwise(places))
-    data = answer.to_json(say_note)
+    data = written(answer)
     listed = [m["repo_id"] for row in data["models"] for m in (row, *row["copies"])]
     assert len(listed) == len(set(listed)) == data["found"]
     verdicts = ("fits", "tight")
@@ -162,7 +163,7 @@ def test_models_by_name() -> None:
     assert [(name, error.code) for name, error in answer.unread] == [
         ("org/unknown", "hub_unreachable")
     ]
-    assert answer.to_json(say_note)["unread"][0]["repo_id"] == "org/unknown"
+    assert written(answer)["unread"][0]["repo_id"] == "org/unknown"
 
 
 def test_a_machine() -> None:
@@ -173,7 +174,7 @@ def test_a_machine() -> None:
     assert verdicts == {Verdict.FITS, Verdict.OFFLOAD}
     largest = max(runs.profile.parameters for runs in answer.found)
     assert largest > max(runs.profile.parameters for runs in ask(gpu="3090").found)
-    data = answer.to_json(say_note)
+    data = written(answer)
     assert (data["gpu"], data["rig"]["gpus"]) == (None, ["rtx-3090-24gb", "rtx-3060-12gb"])
     assert data["models"][0]["flags"][:2] == ["-c", "8192"]
     without = ask(rig="3090 + 3060", top=0)
@@ -182,7 +183,7 @@ def test_a_machine() -> None:
 
 def test_nothing_fits() -> None:
     answer = models_for(small_library(), {"gpu": "gtx 1050 2gb"})
-    assert (answer.rows, answer.to_json(say_note)["by_task"]) == ((), {})
+    assert (answer.rows, written(answer)["by_task"]) == ((), {})
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from gpusizer.usecases.models_for.models_answer import ModelsFor
 from gpusizer.usecases.models_for.ordering import FamilyUse
 from gpusizer.usecases.sizer import Sizer
 from tests.asking import models_for
+from tests.documents import written
 from tests.sizers import embedded_sizer
 
 TODAY = date(2026, 11, 20)
@@ -57,7 +58,7 @@ def ids(answer: ModelsFor) -> list[str]:
 
 def test_a_newcomer_with_24_gb_gets_models_of_this_year() -> None:
     """The first ten surely fit, are of the last twelve months, much used, each a family."""
-    data = ask(top=10).to_json(say_note)
+    data = written(ask(top=10))
     assert [row["verdict"] for row in data["models"]] == ["fits"] * 10
     assert all(row["family"]["created"] >= "2025-10-05" for row in data["models"])
     assert all(row["family"]["downloads"] >= 1_000_000 for row in data["models"])
@@ -164,7 +165,7 @@ def test_the_listing_orders_counts_and_names_what_is_not_stored() -> None:
         TODAY,
     )
     now = ask(listing, live="true", top=0)
-    data = now.to_json(say_note)
+    data = written(now)
     assert data["use"] == {
         "live": True,
         "as_of": "2026-11-20",
@@ -198,7 +199,7 @@ def test_without_the_hub_the_embedded_figures_count_and_it_is_said(
     assert ids(live) == ids(embedded)
     (note,) = (note for note in live.notes if note.code == code)
     assert note.fields["date"] == "2026-10-05"
-    assert live.to_json(say_note)["use"]["live"] is False
+    assert written(live)["use"]["live"] is False
     for language in LANGUAGES:
         assert "2026-10-05" in say_note(note, language)
 
@@ -242,7 +243,7 @@ def test_without_folding_every_repository_has_a_row() -> None:
 
 
 def test_of_a_family_the_repository_that_most_run_is_shown() -> None:
-    rows = {row["family"]["name"]: row for row in ask(top=0).to_json(say_note)["models"]}
+    rows = {row["family"]["name"]: row for row in written(ask(top=0))["models"]}
     assert rows["llama-3.1-8b"]["repo_id"] == "meta-llama/Llama-3.1-8B-Instruct"
     kinds = [copy["kind"] for copy in rows["llama-3.1-8b"]["copies"]]
     assert kinds == ["plain", *["quantized"] * 6]
@@ -264,7 +265,7 @@ def test_the_page_escapes_what_the_hub_says(language: Any) -> None:
     assert "Qwen/Qwen3.6-35B-A3B-FP8" in shown
     rows = grid_value(columns(""), answer.rows, words)
     assert len(rows["data"]) == len(answer.rows)
-    assert "\x1b" not in details_text(answer.to_json(say_note), copies=True)
+    assert "\x1b" not in details_text(written(answer), copies=True)
 
 
 def test_embedded_figures_are_of_embedded_models_and_plausible() -> None:

@@ -26,10 +26,10 @@ from gpusizer.model.architecture.layer_kinds.parts import CachePart, TokenPart
 from gpusizer.model.architecture.layer_source import LayerKind, LayerSource
 from gpusizer.model.profile import build_profile
 from gpusizer.speed.work import attention_flops
-from gpusizer.text import say_note
 from gpusizer.usecases.derivation import derivation
 from tests.asking import size
 from tests.builders import tiny
+from tests.documents import written
 from tests.drafts import fetching
 
 CONTEXT = 1000
@@ -124,7 +124,7 @@ def test_its_derivation_and_its_facts(config: dict[str, int]) -> None:
         ("window", "4 × (256 × 2 B + 256 × 2 B) × 64"),
         ("layers", "4 × (32 × 2 B + 32 × 2 B) × 1,000"),
     ]
-    architecture = report.to_json(say_note)["model"]["architecture"]
+    architecture = written(report)["model"]["architecture"]
     assert architecture is not None
     (stated,) = architecture["layer_plan"]
     assert (stated["attention"], stated["count"], stated["window"]) == ("sliding", 4, 64)

@@ -10,6 +10,7 @@ from gpusizer.core.units import GIB
 from gpusizer.fit.machine import SYSTEM_BYTES
 from gpusizer.text import say_note
 from tests.asking import size
+from tests.documents import written
 from tests.sizers import embedded_sizer
 
 QWEN, FLUX, WHISPER = "Qwen/Qwen3-8B", "black-forest-labs/FLUX.1-dev", "openai/whisper-large-v3"
@@ -37,7 +38,7 @@ def test_what_stays_free_is_of_the_memory_that_the_system_leaves() -> None:
 def test_what_llama_cpp_does_not_run_needs_a_gpu(model: str, engine: str) -> None:
     report = asked(model)
     assert say_note(report.conclusion.said[1]).startswith(f"{engine} is planned on GPUs alone")
-    data = report.to_json(say_note)["rig"]
+    data = written(report)["rig"]
     assert (data["verdict"], data["max_context"]) == ("not_supported", None)
 
 

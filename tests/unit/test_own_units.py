@@ -8,9 +8,9 @@ import pytest
 
 from gpusizer.speed.prefill import flops_per_second
 from gpusizer.speed.work import ModelFacts, Work
-from gpusizer.text import say_note
 from gpusizer.usecases.report import Report
 from tests.asking import size
+from tests.documents import written
 from tests.sizers import embedded_sizer
 
 EMBEDDING, WHISPER = "Qwen/Qwen3-Embedding-8B", "openai/whisper-large-v3"
@@ -58,7 +58,7 @@ def test_sound_is_a_window_read_and_its_words_written() -> None:
 )
 def test_every_answer_has_the_unit_of_its_model(model: str, field: str, said: str) -> None:
     report = sized(model, context=512 if model == EMBEDDING else 448)
-    document = report.to_json(say_note)
+    document = written(report)
     assert document["ranking"][0][field]["likely"] > 0
     assert said in document["answer"]["sentence"] and "tok/s for one" not in str(document["answer"])
 
@@ -66,10 +66,10 @@ def test_every_answer_has_the_unit_of_its_model(model: str, field: str, said: st
 def test_a_model_that_writes_has_none_of_them() -> None:
     (place,) = sized("Qwen/Qwen3-8B").ranking
     assert place.read is None and place.heard is None
-    assert "read_tokens_per_second" not in sized("Qwen/Qwen3-8B").to_json(say_note)["ranking"][0]
+    assert "read_tokens_per_second" not in written(sized("Qwen/Qwen3-8B"))["ranking"][0]
 
 
 def test_a_ranking_of_a_recogniser_has_no_tokens_a_second() -> None:
     report = size(embedded_sizer(), {"model": WHISPER})
     assert all(place.decode is None and place.heard is not None for place in report.ranking)
-    assert "tok/s" not in str(report.to_json(say_note)["answer"])
+    assert "tok/s" not in str(written(report)["answer"])

@@ -21,9 +21,9 @@ from gpusizer.memory.engines.pipeline_steps import Canvas
 from gpusizer.model.pipeline_reading import INDEX, pipeline_shape
 from gpusizer.model.pipeline_shape import PipelineShape
 from gpusizer.model.profile import build_profile
-from gpusizer.text import say_note
 from tests.asking import size
 from tests.builders import snapshot
+from tests.documents import written
 from tests.sizers import embedded_sizer
 
 FLUX, WAN = "black-forest-labs/FLUX.1-dev", "Wan-AI/Wan2.1-T2V-14B-Diffusers"
@@ -227,7 +227,7 @@ def test_a_thousand_pictures_by_hand() -> None:
     by_hand = rent * 1000 / (3600 / seconds.likely)
     assert drawn.costs.usd_per_thousand_pictures == pytest.approx(by_hand, rel=0.005)
     answer = size(embedded_sizer(), {"model": FLUX, "gpu": "h100-sxm-80gb", "card": False})
-    price = answer.to_json(say_note)["ranking"][0]["price"]
+    price = written(answer)["ranking"][0]["price"]
     assert price["usd_per_thousand_pictures"] == drawn.costs.usd_per_thousand_pictures
     assert price["usd_per_million_tokens"] is None
 

@@ -23,9 +23,9 @@ from gpusizer.memory.workload import OFFLOADS, Workload
 from gpusizer.model.pipeline_reading import INDEX, pipeline_shape
 from gpusizer.model.pipeline_shape import PipelineShape
 from gpusizer.model.profile import ModelProfile
-from gpusizer.text import say_note
 from tests.asking import size
 from tests.builders import group, profile_of, snapshot
+from tests.documents import written
 from tests.sizers import embedded_sizer
 
 SIZER = embedded_sizer()
@@ -298,4 +298,4 @@ def test_a_smaller_gpu_is_offered_sequential_offload() -> None:
 
 
 def answer(**fields: Any) -> dict[str, Any]:
-    return size(SIZER, {"model": "black-forest-labs/FLUX.1-dev", **fields}).to_json(say_note)
+    return written(size(SIZER, {"model": "black-forest-labs/FLUX.1-dev", **fields}))

@@ -10,10 +10,10 @@ from gpusizer.core.units import MIB
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.projector import projector_buffer
 from gpusizer.model.profile import build_profile
-from gpusizer.text import say_note
 from gpusizer.usecases.sizer import Sizer
 from tests.asking import size
 from tests.builders import group, llama, with_tensors
+from tests.documents import written
 
 VISION = (
     group("vision_tower.encoder.layers.{}.mlp.fc1.weight", (4000, 1000), range(24)),
@@ -29,7 +29,7 @@ SEEING = with_tensors(TEXT, (*TEXT.components[0].tensors, *VISION))
 def estimate(seeing: bool = True, **fields: Any) -> dict[str, Any]:
     sizer = Sizer(lambda ref: SEEING if seeing else TEXT, load_catalogue())
     request = {"model": "org/model", "max_watts": 1, "quant": "q4_k_m", **fields}
-    (row,) = size(sizer, request).to_json(say_note)["estimates"]
+    (row,) = written(size(sizer, request))["estimates"]
     assert isinstance(row, dict)
     return row
 
@@ -97,7 +97,7 @@ def test_the_tower_adds_to_the_activations() -> None:
     text = estimate(seeing=False)["activations_bytes"]
     sizer = Sizer(lambda ref: seeing, load_catalogue())
     request = {"model": "org/model", "max_watts": 1, "quant": "q4_k_m"}
-    (row,) = size(sizer, request).to_json(say_note)["estimates"]
+    (row,) = written(size(sizer, request))["estimates"]
     buffer = projector_buffer(profile, flash_attention=True).likely
     assert buffer == 576 * (4000 + 3 * 1000) * 4
     assert row["activations_bytes"] == text + buffer

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from gpusizer.api.exports import estimates_csv, ranking_csv
+from gpusizer.api.size import size_answer
 from gpusizer.cli.details import details_text
 from gpusizer.cli.summary import size_summary
 from gpusizer.quality.quality import LIMITS, WORDS, LossWord
@@ -23,10 +25,10 @@ from gpusizer.ui.presenters.markdown import markdown
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.tables import RANKING_COLUMNS, memory_html
 from gpusizer.ui.server.short_answers import shortened
-from gpusizer.usecases.exports import estimates_csv, ranking_csv
 from gpusizer.usecases.figures.memory import loss_points
 from gpusizer.usecases.report import Report
 from tests.asking import size
+from tests.documents import written
 from tests.pages import ENGLISH, Page, column_of
 from tests.sizers import embedded_sizer
 
@@ -47,13 +49,13 @@ def ask(model: str, **fields: Any) -> Report:
 
 def rows(report: Report, language: Language = "en") -> dict[str, dict[str, Any]]:
     """The `quality` of each quantization."""
-    data = report.to_json(partial(say_note, language=language))
+    data = written(report, partial(say_note, language=language))
     return {row["quant"]: row["quality"] for row in data["estimates"]}
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_every_row_and_place_has_a_loss(model: str) -> None:
-    data = ask(model).to_json(say_note)
+    data = written(ask(model))
     for entry in (*data["estimates"], *data["ranking"], *data["alternatives"]):
         quality = entry["quality"]
         increase = quality["perplexity_increase"]
@@ -68,7 +70,7 @@ def test_every_row_and_place_has_a_loss(model: str) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_place_says_what_the_row_of_its_quantization_says(model: str) -> None:
-    data = ask(model, top=0).to_json(say_note)
+    data = written(ask(model, top=0))
     of_rows = {row["quant"]: row["quality"] for row in data["estimates"]}
     for place in data["ranking"]:
         assert place["quality"] == of_rows[place["quant"]], place["gpu"]
@@ -109,7 +111,7 @@ def test_the_table_has_the_band_in_percent() -> None:
 
 
 def test_the_shell_says_it_in_its_table_and_of_a_named_gpu() -> None:
-    text = details_text(ask(LLAMA, gpu="4090", quant="q2_k").to_json(say_note))
+    text = details_text(written(ask(LLAMA, gpu="4090", quant="q2_k")))
     quality = rows(ask(LLAMA, gpu="4090", quant="q2_k"))["q2_k"]
     assert quality["label"] in text and quality["message"] in text
     assert all(f"  ! {caveat['message']}" in text for caveat in quality["caveats"])
@@ -119,23 +121,23 @@ def test_the_shell_says_it_in_its_table_and_of_a_named_gpu() -> None:
 
 def test_exports_carry_word_and_share() -> None:
     report = ask(LLAMA)
-    qualities, document = rows(report), report.to_json(say_note)
-    estimates = list(csv.DictReader(io.StringIO(estimates_csv(document))))
-    for row in (*estimates, *csv.DictReader(io.StringIO(ranking_csv(document)))):
+    qualities, answer = rows(report), size_answer(report, say_note)
+    estimates = list(csv.DictReader(io.StringIO(estimates_csv(answer))))
+    for row in (*estimates, *csv.DictReader(io.StringIO(ranking_csv(answer)))):
         quality = qualities[row["quant"]]
         assert row["quality"] == quality["word"]
         assert float(row["perplexity_increase"]) == quality["perplexity_increase"]["likely"]
 
 
 def test_short_answers_say_the_words() -> None:
-    data = ask(LLAMA).to_json(say_note)
+    data = written(ask(LLAMA))
     short = shortened("size", data)
     first = data["ranking"][0]["quality"]
     assert short["ranking"][0]["quality"] == f"{first['label']}: {first['message']}"
     labels = {row["quant"]: row["quality"]["label"] for row in data["estimates"]}
     for line in short["quantizations"]:
         assert labels[line.split(" ")[0]] in line.split(", ")
-    narrow = ask(LLAMA, quant="q2_k").to_json(say_note)
+    narrow = written(ask(LLAMA, quant="q2_k"))
     caveats = [caveat["message"] for caveat in narrow["ranking"][0]["quality"]["caveats"]]
     assert caveats and set(caveats) <= set(shortened("size", narrow)["caveats"])
 

@@ -27,6 +27,7 @@ from gpusizer.usecases.sizer import Sizer
 from gpusizer.usecases.trainer import train
 from tests.asking import size
 from tests.builders import tiny
+from tests.documents import written
 from tests.sizers import embedded_sizer
 
 _MODEL = "Qwen/Qwen3-8B"
@@ -141,10 +142,10 @@ def sized_with(repo: RepoSnapshot, listings: list[Any], **fields: Any) -> Report
 
 def test_quantized_repositories_are_listed_only_on_request() -> None:
     listings: list[Any] = []
-    assert "quantized_repos" not in sized_with(tiny(), listings).to_json(say_note)
+    assert "quantized_repos" not in written(sized_with(tiny(), listings))
     assert listings == []
     report = sized_with(tiny(), listings, quantized_repos="list")
-    assert report.to_json(say_note)["quantized_repos"] == [
+    assert written(report)["quantized_repos"] == [
         {
             "repo_id": "a/model-AWQ",
             "format": "awq",

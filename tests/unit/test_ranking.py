@@ -23,6 +23,7 @@ from gpusizer.text import say_note
 from gpusizer.usecases.report import Report
 from gpusizer.usecases.requests.request import RANKINGS
 from tests.asking import compare, size
+from tests.documents import written
 from tests.nightly import paired
 from tests.sizers import embedded_sizer
 
@@ -308,8 +309,8 @@ def test_cost_assumptions_reach_ranked_and_named_gpus() -> None:
     speeds = {"disk_gb_per_s": 7, "network_gbit_per_s": 10}
     fields |= {"gpu_usd": None, "gpu_usd_per_hour": None, **speeds}
     for sized in (report(top=1, **fields), report(gpu="4090", **fields)):
-        price = sized.to_json(say_note)["ranking"][0]["price"]
+        price = written(sized)["ranking"][0]["price"]
         assert price["assumptions"] == fields
-        assert sized.to_json(say_note)["workload"]["costs"] == fields
-    compared = compare(SIZER, {"gpus": ["4090"], "model": LLAMA_8B, **fields}).to_json(say_note)
+        assert written(sized)["workload"]["costs"] == fields
+    compared = written(compare(SIZER, {"gpus": ["4090"], "model": LLAMA_8B, **fields}))
     assert compared["gpus"][0]["fit"]["price"]["assumptions"] == fields

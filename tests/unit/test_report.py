@@ -10,10 +10,10 @@ import pytest
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import load_catalogue
-from gpusizer.text import say_note
 from gpusizer.usecases.sizer import Sizer
 from tests.asking import size
 from tests.builders import llama
+from tests.documents import written
 from tests.sizers import embedded_sizer
 
 SIZER = embedded_sizer()
@@ -22,7 +22,7 @@ SIZER = embedded_sizer()
 def answer(**fields: Any) -> dict[str, Any]:
     """A report after a trip through JSON text."""
     sized = size(SIZER, {"model": "meta-llama/Llama-3.1-8B", **fields})
-    parsed: dict[str, Any] = json.loads(json.dumps(sized.to_json(say_note), allow_nan=False))
+    parsed: dict[str, Any] = json.loads(json.dumps(written(sized), allow_nan=False))
     return parsed
 
 
@@ -194,7 +194,7 @@ def test_an_engine_that_does_not_run_the_quantization_is_refused() -> None:
 
 
 def test_a_pipeline_is_sized_by_what_diffusers_runs() -> None:
-    data = size(SIZER, {"model": "black-forest-labs/FLUX.1-dev"}).to_json(say_note)
+    data = written(size(SIZER, {"model": "black-forest-labs/FLUX.1-dev"}))
     assert {row["engine"] for row in data["estimates"]} == {"diffusers"}
     names = {component["name"] for component in data["model"]["components"]}
     assert names == {"transformer", "text_encoder", "text_encoder_2", "vae"}

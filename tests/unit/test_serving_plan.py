@@ -12,9 +12,9 @@ from gpusizer.fit.recommendation import firm_usd_per_hour
 from gpusizer.gpus.on_offer import ended_support, why_not_on_offer
 from gpusizer.serving.serving_rows import Replicas, ServingPlan
 from gpusizer.speed.classes import SERVING
-from gpusizer.text import say_note
 from gpusizer.usecases.report import Report
 from tests.asking import size
+from tests.documents import written
 from tests.nightly import some
 from tests.sizers import embedded_sizer
 
@@ -40,7 +40,7 @@ def only(**fields: Any) -> Replicas:
 def test_no_target_no_plan() -> None:
     sized = size(embedded_sizer(), {"model": MODEL, "quant": "native"})
     assert sized.serving_plan is None
-    assert "serving_plan" not in sized.to_json(say_note)
+    assert "serving_plan" not in written(sized)
 
 
 @pytest.mark.parametrize("rate", some([0.5, 1, 2, 4, 8], of=5, start=1))
@@ -263,7 +263,7 @@ def test_own_prices_count_for_named_gpus_alone() -> None:
     assert own.serving_plan is not None
     (row,) = own.serving_plan.rows
     assert row.costs.buy_usd == 20_000 * row.total_boards
-    price = own.to_json(say_note)["ranking"][0]["price"]
+    price = written(own)["ranking"][0]["price"]
     assert (price["buy_usd"], price["buy_basis"], price["rent_usd_per_hour"]) == (
         20_000,
         "own",

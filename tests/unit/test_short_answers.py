@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from gpusizer.core.printable import json_text
-from gpusizer.text import say_note
 from gpusizer.ui.server.short_answers import MAX_CHARACTERS, SHORT_FORMS, shortened
 from gpusizer.usecases.use_cases import USE_CASES
+from tests.documents import written
 from tests.sizers import embedded_sizer
 
 MODELS = (
@@ -24,7 +24,7 @@ CARDS = ["4090", "3090", "H100", "Mac Studio M3 Ultra 512GB", "MI300X", "B200"]
 
 def ask(question: str, **fields: Any) -> dict[str, Any]:
     """The contract's answer."""
-    answer: dict[str, Any] = USE_CASES[question].ask(embedded_sizer(), fields).to_json(say_note)
+    answer: dict[str, Any] = written(USE_CASES[question].ask(embedded_sizer(), fields))
     return answer
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bench.measurements import load_profile
+from gpusizer.api.ranked_gpu import RankedGpu
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.weight_sizes import weight_sizes
 from gpusizer.memory.workload import Workload
@@ -31,8 +32,8 @@ from gpusizer.speed.tables import (
     host_of,
     prefill_table,
 )
-from gpusizer.usecases.ranked_json import ranked_json
 from tests.asking import size
+from tests.documents import part
 from tests.speed_cases import FACTS, LLAMA, MOE, PACE, SIZER, WORK, card, likely, on, speeds_on
 
 
@@ -338,7 +339,7 @@ def test_unknown_bandwidth_is_an_unknown_speed() -> None:
 def test_encoders_have_no_speed() -> None:
     item = on("BAAI/bge-large-en-v1.5", "4090", "bf16")
     assert item.speeds is None and item.decode is None and item.prefill is None
-    assert ranked_json(item)["serving_tokens_per_second"] is None
+    assert part(RankedGpu, item)["serving_tokens_per_second"] is None
 
 
 def test_bands() -> None:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gpusizer.api.logs import ParsedLogInfo
 from gpusizer.core.errors import GpusizerError, InvalidRequest, UnknownGpu
 from gpusizer.logs.contribution import issue_of
 from gpusizer.logs.lines import MAX_CHARS, MAX_LINE_CHARS, clean
@@ -21,12 +22,11 @@ from gpusizer.logs.log_checks import SpeedCheck, check, check_llama_bench
 from gpusizer.logs.log_comparison import Prediction, compare_log
 from gpusizer.logs.parse import parse_log
 from gpusizer.logs.rules import ENGINE_LOGS, LogRule
-from gpusizer.text import say_note
 from tests import engine_logs
 from tests.asking import size
 from tests.bench_outputs import CARD, llama_bench
 from tests.counting import steps_of
-from tests.documents import document
+from tests.documents import part, written
 from tests.nightly import some
 from tests.sizers import embedded_sizer
 
@@ -207,7 +207,7 @@ def test_reading_never_fails_but_by_its_own_errors(log: str) -> None:
         assert clean(reading.quote) == reading.quote
         assert 1 <= reading.lines[0] <= log.count("\n") + 1
         assert reading.step >= 0
-    json.dumps(document(parsed, say_note), allow_nan=False)
+    json.dumps(part(ParsedLogInfo, parsed), allow_nan=False)
 
 
 @given(mangled_logs())
@@ -217,7 +217,7 @@ def test_comparing_never_fails_but_by_its_own_errors(log: str) -> None:
         log_check = check(embedded_sizer(), log, "Qwen/Qwen3-0.6B")
     except GpusizerError:
         return
-    json.dumps(log_check.to_json(say_note), allow_nan=False)
+    json.dumps(written(log_check), allow_nan=False)
 
 
 def test_a_card_without_memory_is_ignored() -> None:

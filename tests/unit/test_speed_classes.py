@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpusizer.advice.conclusion.clauses import unmeasured
+from gpusizer.api.ranked_gpu import RankedGpu
 from gpusizer.speed.classes import board_of, decode_classes, format_class, prefill_classes
 from gpusizer.speed.tables import (
     band,
@@ -13,8 +14,8 @@ from gpusizer.speed.tables import (
     find,
     prefill_table,
 )
-from gpusizer.usecases.ranked_json import ranked_json
 from tests.asking import size
+from tests.documents import part
 from tests.sizers import embedded_sizer
 from tests.speed_cases import LLAMA, card, on
 
@@ -63,7 +64,7 @@ def test_an_unmeasured_pair_is_cautious_wide_and_says_so() -> None:
         for classes in (("nvidia_hbm", "any"), ("intel", "any"))
     )
     assert unmeasured_rate.low < measured_rate.low
-    report = ranked_json(on(LLAMA, "Gaudi 3", "bf16"))["speed_basis"]
+    report = part(RankedGpu, on(LLAMA, "Gaudi 3", "bf16"))["speed_basis"]
     none = {"provenance": "assumed", "measured_runs": 0, "sources": 0, "cards": 0}
     assert report["decode"] == {**none, "measured_on": None}
 
@@ -99,7 +100,9 @@ def test_others_of_a_class_of_one_card_have_what_their_kin_have() -> None:
     ends = [band("decode", "llama.cpp", classes, name, moe=False) for name in (board, "")]
     assert ends[0] != ends[1] == band("decode", "llama.cpp", ("amd", "any"), "", moe=False)
     said = {name: on(LLAMA, name, "q4_k_m", engine="llama.cpp") for name in (halo.slug, point.slug)}
-    bases = [ranked_json(place)["speed_basis"]["decode"]["measured_on"] for place in said.values()]
+    bases = [
+        part(RankedGpu, place)["speed_basis"]["decode"]["measured_on"] for place in said.values()
+    ]
     assert bases == ["card", "kin"]
     notes = [[note.code for note in unmeasured(place)] for place in said.values()]
     assert notes == [[], ["answer_kin_speed"]]

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TypedDict
 from urllib.parse import quote, urlencode
 
+from gpusizer.api.size import SizeAnswer
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.tables import toml_of
 from gpusizer.hub.model_ref import is_repo_id
 from gpusizer.text import Language
 from gpusizer.ui.presenters.pieces.words import Words
-from gpusizer.usecases.contract.answers import SizeAnswer
 
 ORIGIN = "https://ORIGIN/"
 """Placeholder in the Markdown, which the page's script replaces by its own address."""
@@ -38,13 +38,13 @@ class Badge(TypedDict):
 def badge_of(report: SizeAnswer, language: Language) -> Badge:
     """Return the badge of a report's first place: the GPU asked for, else the best one."""
     words = Words(language)
-    if not report["ranking"]:
+    if not report.ranking:
         return _badge("gpusizer", words("badge.none"), _TABLES["colours"]["does_not_fit"])
-    place = report["ranking"][0]
-    count, verdict = place["count"], place["verdict"]
-    cards = f"{count} × {place['gpu_name']}" if count > 1 else place["gpu_name"]
-    names = {row["quant"]: row["quant_name"] for row in report["estimates"]}
-    quant = names.get(place["quant"], place["quant"])
+    place = report.ranking[0]
+    count, verdict = place.count, place.verdict
+    cards = f"{count} × {place.gpu_name}" if count > 1 else place.gpu_name
+    names = {row.quant: row.quant_name for row in report.estimates}
+    quant = names.get(place.quant, place.quant)
     message = words.verdict(verdict)
     if verdict != "does_not_fit":
         message = f"{message} · {quant}"

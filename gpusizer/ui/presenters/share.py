@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from gpusizer.api.exports import estimates_csv, ranking_csv
+from gpusizer.api.size import SizeAnswer, size_answer
 from gpusizer.core.printable import json_text
 from gpusizer.text import say_note
 from gpusizer.ui.presenters.markdown import markdown
 from gpusizer.ui.presenters.pieces.html import Html
 from gpusizer.ui.presenters.pieces.templates import render
 from gpusizer.ui.presenters.pieces.words import Words
-from gpusizer.usecases.contract.answers import SizeAnswer
-from gpusizer.usecases.exports import estimates_csv, ranking_csv
 from gpusizer.usecases.report import Report
 
 _KINDS = ("link", "json", "csv", "memory", "markdown")
@@ -35,13 +35,17 @@ def download(report: Report, kind: str, words: Words) -> dict[str, str] | None:
     return {"name": f"gpusizer-{name}{suffix}", "type": media_type, "text": text(report, words)}
 
 
-def _json(report: Report) -> SizeAnswer:
-    return report.to_json(say_note)
+def _answer(report: Report) -> SizeAnswer:
+    return size_answer(report, say_note)
+
+
+def _json(report: Report) -> str:
+    return json_text(_answer(report).document(), indent=1)
 
 
 _FILES: dict[str, tuple[str, str, Callable[[Report, Words], str]]] = {
-    "json": (".json", "application/json", lambda report, words: json_text(_json(report), indent=1)),
-    "csv": ("-gpus.csv", "text/csv", lambda report, words: ranking_csv(_json(report))),
-    "memory": ("-memory.csv", "text/csv", lambda report, words: estimates_csv(_json(report))),
+    "json": (".json", "application/json", lambda report, words: _json(report)),
+    "csv": ("-gpus.csv", "text/csv", lambda report, words: ranking_csv(_answer(report))),
+    "memory": ("-memory.csv", "text/csv", lambda report, words: estimates_csv(_answer(report))),
     "markdown": (".md", "text/markdown", lambda report, words: markdown(report, words, "")),
 }

@@ -12,6 +12,8 @@ from hashlib import sha256
 
 from cachetools import LRUCache
 
+from gpusizer.api.answers import ANSWERS
+from gpusizer.api.base import Document
 from gpusizer.core.errors import ModelUnreadable
 from gpusizer.core.paths import code_version, data_version
 from gpusizer.core.request_model import RequestModel
@@ -20,7 +22,6 @@ from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import Fetch, RepoSnapshot, known
 from gpusizer.text import Language, say_note
 from gpusizer.ui.server.work_pool import WorkPool
-from gpusizer.usecases.json_shapes import Document
 from gpusizer.usecases.sizer import Sizer
 from gpusizer.usecases.use_cases import USE_CASES, Fields
 
@@ -288,5 +289,5 @@ def _version_of(snapshot: RepoSnapshot) -> str:
 
 def _text(sizer: Sizer, question: str, request: RequestModel, language: Language) -> bytes:
     """The answer's JSON text."""
-    report = USE_CASES[question].answer(sizer, request)
-    return report.json_bytes(lambda note: say_note(note, language))
+    record = USE_CASES[question].answer(sizer, request)
+    return ANSWERS[question].of(record, lambda note: say_note(note, language)).json_bytes()

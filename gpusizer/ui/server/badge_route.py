@@ -7,12 +7,12 @@ repository has a badge.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
+from gpusizer.api.size import SizeAnswer
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.printable import json_bytes
 from gpusizer.text import Language
@@ -22,7 +22,6 @@ from gpusizer.ui.server.endpoints import SIZE_MODEL
 from gpusizer.ui.server.http_api import QueryFields, Respond, cached, responder
 from gpusizer.ui.server.http_status import error_headers
 from gpusizer.ui.server.metrics import Metrics
-from gpusizer.usecases.contract.answers import SizeAnswer
 
 _ONE_PLACE = {"top": 1, "card": False, "quantized_repos": ""}
 
@@ -41,7 +40,7 @@ def badge_route(answers: Answers, metrics: Metrics) -> Respond:
 
 def _response(answer: Answer, headers: Headers, language: Language) -> Response:
     def whole(kept: Mapping[str, str]) -> Response:
-        report: SizeAnswer = json.loads(answer.text)
+        report = SizeAnswer.from_json(answer.json())
         return _json(badge_of(report, language), kept)
 
     return cached(answer, headers, {"content-language": language}, whole)

@@ -9,9 +9,9 @@ from typing import Any
 
 import gradio as gr
 
+from gpusizer.api.base import Document
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.request_model import RequestModel
-from gpusizer.usecases.json_shapes import Document
 from gpusizer.usecases.requests.request_docs import FieldDescription, described_fields
 from gpusizer.usecases.use_cases import USE_CASES
 

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping
 import gradio as gr
 from gradio.events import api
 
+from gpusizer.api.base import Document
+from gpusizer.api.errors import error_document
 from gpusizer.core.errors import GpusizerError
 from gpusizer.memory.engines import LLAMA_CPP, VLLM
 from gpusizer.text import say_error
@@ -15,8 +17,6 @@ from gpusizer.ui.server.answer_cache import Answers, ForVisitor
 from gpusizer.ui.server.asker import asker_of
 from gpusizer.ui.server.endpoint import Endpoint
 from gpusizer.ui.server.metrics import Metrics
-from gpusizer.usecases.json_shapes import Document
-from gpusizer.usecases.report import error_json
 from gpusizer.usecases.sizer import Sizer
 
 QUEUE = "hub"
@@ -129,4 +129,4 @@ def function_of(
 
 def _explained(error: GpusizerError, model: object) -> Document:
     """Return the error object of a failure."""
-    return error_json(error, say_error(error), model[:200] if isinstance(model, str) else None)
+    return error_document(error, say_error(error), model[:200] if isinstance(model, str) else None)

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from gpusizer.api.base import Document
 from gpusizer.core.paths import code_version, data_version
 from gpusizer.core.settings import Settings
 from gpusizer.ui.server.answer_cache import AnswerCache
 from gpusizer.ui.server.metrics import Metrics
-from gpusizer.usecases.json_shapes import Json
 
 _TOO_MANY_REQUESTS = 429
 _FIRST_SERVER_ERROR = 500
@@ -31,7 +31,7 @@ class HubState:
         if kind != "cdn":
             self._last = (_state_of(status), self._clock())
 
-    def to_json(self) -> Json:
+    def to_json(self) -> Document:
         """The state: not_asked, offline, reached, limited or unreachable, and since when."""
         if self._last is None:
             return {"state": self._idle_state, "seconds_ago": None}
@@ -60,7 +60,7 @@ class Monitor:
         self.hub.hub_call(kind, status)
 
 
-def health_json(cache: AnswerCache, monitor: Monitor) -> Json:
+def health_json(cache: AnswerCache, monitor: Monitor) -> Document:
     """The health of a process that answers requests; it names no path and no address.
 
     It is ready without the cache that several processes share, as it answers without.

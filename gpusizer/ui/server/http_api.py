@@ -11,6 +11,8 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
+from gpusizer.api.base import Document
+from gpusizer.api.errors import error_document
 from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.core.printable import json_bytes
 from gpusizer.core.tokens import check_token
@@ -19,7 +21,7 @@ from gpusizer.text import LANGUAGES, Language, say_error
 from gpusizer.ui.server.answer_cache import Answer, Answers
 from gpusizer.ui.server.asker import asker_of
 from gpusizer.ui.server.endpoint import Endpoint
-from gpusizer.ui.server.http_docs import answer_schemas, docs_page, operation
+from gpusizer.ui.server.http_docs import components, docs_page, operation
 from gpusizer.ui.server.http_status import (
     LANGUAGE_FIELD,
     NOT_KEPT,
@@ -28,8 +30,6 @@ from gpusizer.ui.server.http_status import (
     status_of,
 )
 from gpusizer.ui.server.metrics import Metrics
-from gpusizer.usecases.json_shapes import Document
-from gpusizer.usecases.report import error_json
 from gpusizer.usecases.requests.request_docs import described_fields
 
 PATH = "/v1"
@@ -63,7 +63,7 @@ class DescribedApi(FastAPI):
     def openapi(self) -> Document:
         described = super().openapi()
         if "components" not in described:
-            described["components"] = {"schemas": answer_schemas()}
+            described["components"] = {"schemas": components()}
         return described
 
 
@@ -173,7 +173,7 @@ def _read_fields(endpoint: Endpoint, request: Request) -> QueryFields:
 def _error_response(error: GpusizerError, language: Language, repo_id: str | None) -> Response:
     """The error object with its status; nobody keeps it."""
     shown_id = None if repo_id is None else repo_id[:200]
-    body = json_bytes(error_json(error, say_error(error, language), shown_id))
+    body = json_bytes(error_document(error, say_error(error, language), shown_id))
     return Response(body, status_of(error), error_headers(error, language), _JSON)
 
 
@@ -240,7 +240,7 @@ def _no_such_route(
         wrong = InvalidRequest(
             field="path", value=request.url.path[:80], reason="not_one_of", choices=paths
         )
-        body = error_json(wrong, say_error(wrong, language_of(request)))
+        body = error_document(wrong, say_error(wrong, language_of(request)))
         headers = {**(error.headers or {}), "cache-control": NOT_KEPT}
         return JSONResponse(body, error.status_code, headers)
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pydantic import TypeAdapter
-
+from gpusizer.api.answers import ANSWERS
+from gpusizer.api.base import Document
+from gpusizer.api.errors import ErrorAnswer, ErrorInfo
+from gpusizer.api.schemas import answer_schemas
 from gpusizer.text import LANGUAGES
 from gpusizer.ui.presenters.pieces.html import Html, el, join
 from gpusizer.ui.server.endpoint import Endpoint
 from gpusizer.ui.server.http_status import CODES, RETRY_AFTER_SECONDS, STATUSES
-from gpusizer.usecases.contract.answers import ANSWERS, AnyForm, ErrorAnswer, ErrorJson
-from gpusizer.usecases.json_shapes import Document, Json
 from gpusizer.usecases.requests.request_docs import FieldDescription, described_groups
 
 _TYPES = {int: "integer", float: "number", bool: "boolean", str: "string", tuple: "array"}
@@ -45,18 +45,17 @@ _STYLE = (
 )
 
 
-def operation(endpoint: Endpoint) -> Json:
+def operation(endpoint: Endpoint) -> Document:
     """What OpenAPI says of one question beside its summary: fields and responses."""
     fields = (*_fields(endpoint), _LANGUAGE)
     parameters = [_parameter(field, endpoint) for field in fields]
-    return {"parameters": parameters, "responses": _responses(ANSWERS[endpoint.command])}
+    return {"parameters": parameters, "responses": _responses(ANSWERS[endpoint.command].model)}
 
 
-def answer_schemas() -> Json:
+def components() -> Document:
     """OpenAPI's components: the forms of all answers, and of the error object."""
-    described = TypeAdapter(AnyForm).json_schema(ref_template=f"{_SCHEMAS}{{model}}")
-    schemas: Document = described["$defs"]
-    schemas[ErrorJson.__name__]["properties"]["code"]["enum"] = list(STATUSES)
+    schemas = answer_schemas(_SCHEMAS)
+    schemas[ErrorInfo.__name__]["properties"]["code"]["enum"] = list(STATUSES)
     return schemas
 
 
@@ -91,8 +90,8 @@ def _is_required(field: FieldDescription, endpoint: Endpoint) -> bool:
     return field.name in endpoint.needed and field.name != "gpu"
 
 
-def _parameter(field: FieldDescription, endpoint: Endpoint) -> Json:
-    parameter: Json = {
+def _parameter(field: FieldDescription, endpoint: Endpoint) -> Document:
+    parameter: Document = {
         "name": field.name,
         "in": "query",
         "required": _is_required(field, endpoint),
@@ -102,9 +101,9 @@ def _parameter(field: FieldDescription, endpoint: Endpoint) -> Json:
     return parameter | ({"style": "form", "explode": False} if field.kind is tuple else {})
 
 
-def _schema(field: FieldDescription, *, required: bool) -> Json:
-    item: Json = {"type": _TYPES[field.kind]}
-    text: Json = {"type": "string"} | ({"minLength": 1} if required else {})
+def _schema(field: FieldDescription, *, required: bool) -> Document:
+    item: Document = {"type": _TYPES[field.kind]}
+    text: Document = {"type": "string"} | ({"minLength": 1} if required else {})
     if field.kind is tuple:
         item |= {"items": text, "maxItems": 64} | ({"minItems": 1} if required else {})
     elif required:
@@ -118,12 +117,12 @@ def _schema(field: FieldDescription, *, required: bool) -> Json:
     return item
 
 
-def _responses(form: type) -> Json:
+def _responses(form: type) -> Document:
     answer, error = (
         {"application/json": {"schema": {"$ref": f"{_SCHEMAS}{it.__name__}"}}}
         for it in (form, ErrorAnswer)
     )
-    responses: Json = {
+    responses: Document = {
         "200": {"description": "The answer.", "content": answer},
         "304": {"description": "The answer is the one that If-None-Match names."},
     }

@@ -10,19 +10,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gpusizer.api.answers import ANSWERS
+from gpusizer.api.base import AnswerModel, ConclusionInfo, Document, NoteInfo
+from gpusizer.api.comparison import CompareAnswer, GpusAnswer
+from gpusizer.api.estimate import EstimateInfo
+from gpusizer.api.gpu import GpuInfo
+from gpusizer.api.model_profile import ModelInfo
+from gpusizer.api.models import ListedFamilyInfo, ModelsAnswer
+from gpusizer.api.ranked_gpu import AlternativeGpu, RankedGpu
+from gpusizer.api.size import SizeAnswer
+from gpusizer.api.training import TrainAnswer, TrainingEstimateInfo, TrainingGpu
 from gpusizer.core.printable import json_text
-from gpusizer.usecases.contract.answers import (
-    CompareAnswer,
-    GpusAnswer,
-    ListedFamilyJson,
-    ModelsAnswer,
-    SizeAnswer,
-    TrainAnswer,
-    TrainingEstimateJson,
-)
-from gpusizer.usecases.contract.objects import ConclusionJson, GpuJson, ModelJson, NoteJson
-from gpusizer.usecases.contract.places import AlternativeJson, EstimateJson, PlaceJson
-from gpusizer.usecases.json_shapes import Document, Json
 
 MAX_CHARACTERS = 12_000
 """Of a short answer's JSON: some 4,000 tokens. Claude Code refuses 25,000 tokens at once."""
@@ -37,8 +35,16 @@ _MODEL = (
 _PLACE = (
     *("gpu", "gpu_name", "count", "quant", "engine", "verdict", "headroom_bytes"),
     *("max_context", "max_concurrency", "decode_tokens_per_second"),
-    *("tokens_per_second", "hours", "method", "sharding", "power_watts", "why", "largest"),
+    *("power_watts", "why", "largest"),
 )
+_TRAINING_PLACE = (
+    *("gpu", "gpu_name", "count", "verdict", "headroom_bytes", "tokens_per_second", "hours"),
+    *("method", "sharding", "power_watts", "why", "largest"),
+)
+_ALTERNATIVE = (
+    *("kind", "is_first", "gpu", "gpu_name", "count", "quant", "engine", "verdict", "why"),
+)
+_WORKLOAD = ("context", "concurrency", "sequence_length")
 _PLACE_PRICE = ("buy_usd", "buy_as_of", "rent_usd_per_hour", "usd", "as_of")
 _CARD = (
     *("slug", "name", "vendor", "segment", "release_year", "memory_gb"),
@@ -63,91 +69,89 @@ class ShortForm:
 
     rows: str
     top: int
-    shorten: Callable[[Any], Json]
+    shorten: Callable[[Any], Document]
 
 
-def shortened(question: str, answer: Document, top: int | None = None) -> Json:
+def shortened(question: str, document: Document, top: int | None = None) -> Document:
     """Return the short form, of at most MAX_CHARACTERS; `top` rows, or fewer to be so short."""
-    form = SHORT_FORMS[question]
-    rows = answer[form.rows]
+    form, answer = SHORT_FORMS[question], ANSWERS[question].model.from_json(document)
+    rows: Sequence[object] = getattr(answer, form.rows)
     shown = min(len(rows), max(top or form.top, 1))
     while True:
-        short = form.shorten({**answer, form.rows: rows[:shown]})
+        short = form.shorten(answer.model_copy(update={form.rows: rows[:shown]}))
         short |= _left_out(form.rows, len(rows) - shown)
         if len(json_text(short)) <= MAX_CHARACTERS or shown <= 1:
             return short
         shown -= 1
 
 
-def first_rows(question: str, answer: Document, top: int | None) -> Document:
+def first_rows(question: str, document: Document, top: int | None) -> Document:
     """Return the whole answer with its first `top` rows, all of them without `top`."""
     rows = SHORT_FORMS[question].rows
     if top is None or top < 1:
-        return answer
-    return {**answer, rows: answer[rows][:top]} | _left_out(rows, len(answer[rows]) - top)
+        return document
+    return {**document, rows: document[rows][:top]} | _left_out(rows, len(document[rows]) - top)
 
 
-def _left_out(rows: str, count: int) -> Json:
+def _left_out(rows: str, count: int) -> Document:
     return {f"{rows}_left_out": count} if count > 0 else {}
 
 
-def _size(answer: SizeAnswer) -> Json:
-    ranking, alternatives = answer["ranking"], answer["alternatives"]
-    used = {place["quant"] for place in (*ranking, *alternatives)}
+def _size(answer: SizeAnswer) -> Document:
+    used = {place.quant for place in (*answer.ranking, *answer.alternatives)}
     return {
         **_head(answer),
-        "ranking": [_place(place) for place in ranking],
-        "alternatives": [_alternative(place) for place in alternatives],
-        "quantizations": [_quantization(row) for row in _telling(answer["estimates"], used)],
-        "caveats": _caveats(answer["model"], answer["notes"], ranking),
+        "ranking": [_place(place) for place in answer.ranking],
+        "alternatives": [_alternative(place) for place in answer.alternatives],
+        "quantizations": [_quantization(row) for row in _telling(answer.estimates, used)],
+        "caveats": _caveats(answer.model, answer.notes, answer.ranking),
     }
 
 
-def _train(answer: TrainAnswer) -> Json:
+def _train(answer: TrainAnswer) -> Document:
+    ladder = (_chosen(rung, ("message", "saving_bytes")) for rung in answer.ladder)
     return {
         **_head(answer),
-        "ranking": [_short_place(place, place["price"]) for place in answer["ranking"]],
-        "ways": [_way(row) for row in answer["estimates"]],
-        "ladder": [_chosen(rung, ("message", "saving_bytes")) for rung in answer["ladder"]],
-        "caveats": _caveats(answer["model"], answer["notes"]),
+        "ranking": [_short_place(place, _TRAINING_PLACE) for place in answer.ranking],
+        "ways": [_way(row) for row in answer.estimates],
+        "ladder": list(ladder),
+        "caveats": _caveats(answer.model, answer.notes),
     }
 
 
-def _compare(answer: CompareAnswer) -> Json:
-    cards = answer["gpus"]
-    gpus = [_card(it) | ({"fit": _place(it["fit"])} if it["fit"] else {}) for it in cards]
-    fits = [card["fit"] for card in cards if card["fit"]]
-    return {**_head(answer), "gpus": gpus, "caveats": _caveats(answer["model"], (), fits)}
+def _compare(answer: CompareAnswer) -> Document:
+    gpus = [_card(it) | ({"fit": _place(it.fit)} if it.fit else {}) for it in answer.gpus]
+    fits = [gpu.fit for gpu in answer.gpus if gpu.fit]
+    return {**_head(answer), "gpus": gpus, "caveats": _caveats(answer.model, (), fits)}
 
 
-def _list(answer: GpusAnswer) -> Json:
+def _list(answer: GpusAnswer) -> Document:
     return {
-        "schema_version": answer["schema_version"],
-        "count": answer["count"],
-        "gpus": [_card(card) for card in answer["gpus"]],
+        "schema_version": answer.schema_version,
+        "count": answer.count,
+        "gpus": [_card(card) for card in answer.gpus],
     }
 
 
-def _models_for(answer: ModelsAnswer) -> Json:
+def _models_for(answer: ModelsAnswer) -> Document:
     head = ("schema_version", "gpu", "gpu_name", "count", "order", "considered", "found")
     models = [
-        _chosen(model, _LISTED_MODEL) | _scored(model) | {"copies": len(model["copies"])}
-        for model in answer["models"]
+        _chosen(model, _LISTED_MODEL) | _scored(model) | {"copies": len(model.copies)}
+        for model in answer.models
     ]
-    purpose = answer["purpose"]
-    said = {"answer": _answer(answer["answer"])}
+    purpose = answer.purpose
     return {
-        **said,
+        "answer": _answer(answer.answer),
         **_chosen(answer, head),
         **({} if purpose is None else {"purpose": _chosen(purpose, ("name", "picks"))}),
         "models": models,
-        "caveats": _caveats(None, answer["notes"]),
+        "caveats": _caveats(None, answer.notes),
     }
 
 
-def _scored(model: ListedFamilyJson) -> Json:
+def _scored(model: ListedFamilyInfo) -> Document:
     """What boards say of a model, where the question names a purpose."""
-    return {} if model["scores"] is None else {"scores": model["scores"]}
+    return {} if model.scores is None else {"scores": model.scores.document()}
 
 
 SHORT_FORMS: Mapping[str, ShortForm] = {
@@ -160,104 +164,99 @@ SHORT_FORMS: Mapping[str, ShortForm] = {
 """By the question's name."""
 
 
-def _head(answer: SizeAnswer | TrainAnswer | CompareAnswer) -> Json:
-    model = answer["model"]
-    short = _chosen(model, _MODEL) if model else None
-    workload = _chosen(answer["workload"] or {}, ("context", "concurrency", "sequence_length"))
+def _head(answer: SizeAnswer | TrainAnswer | CompareAnswer) -> Document:
+    model, workload = answer.model, answer.workload
     return {
-        "answer": _answer(answer["answer"]),
-        "schema_version": answer["schema_version"],
-        "model": short,
-        "workload": workload,
+        "answer": _answer(answer.answer),
+        "schema_version": answer.schema_version,
+        "model": model and _chosen(model, _MODEL),
+        "workload": _chosen(workload, _WORKLOAD) if workload else {},
     }
 
 
-def _answer(answer: ConclusionJson) -> Json:
+def _answer(answer: ConclusionInfo) -> Document:
     """The conclusion, what was weighed as sentences."""
-    return {**answer, "weighed": [_cut(note["message"]) for note in answer["weighed"]]}
+    return answer.document() | {"weighed": [_cut(note.message) for note in answer.weighed]}
 
 
-def _place(place: PlaceJson) -> Json:
-    quality = _cut(f"{place['quality']['label']}: {place['quality']['message']}")
-    advice = [_cut(suggestion["message"]) for suggestion in place.get("advice") or ()]
-    short = _short_place(place, place["price"]) | {"quality": quality}
+def _place(place: RankedGpu) -> Document:
+    quality = _cut(f"{place.quality.label}: {place.quality.message}")
+    advice = [_cut(suggestion.message) for suggestion in place.advice or ()]
+    short = _short_place(place, _PLACE) | {"quality": quality}
     return short | ({"advice": advice[:4]} if advice else {})
 
 
-def _short_place(place: Mapping[str, object], price: Mapping[str, object]) -> Json:
-    prices = {name: price.get(name) for name in _PLACE_PRICE}
-    return _chosen(place, _PLACE) | {
-        name: value for name, value in prices.items() if value is not None
-    }
+def _short_place(place: RankedGpu | TrainingGpu, names: Iterable[str]) -> Document:
+    return _chosen(place, names) | _chosen(place.price, _PLACE_PRICE)
 
 
-def _alternative(place: AlternativeJson) -> Json:
-    names = ("kind", "is_first", "gpu", "gpu_name", "count", "quant", "engine", "verdict", "why")
-    return _chosen(place, names) | {"quality": place["quality"]["label"]}
+def _alternative(place: AlternativeGpu) -> Document:
+    return _chosen(place, _ALTERNATIVE) | {"quality": place.quality.label}
 
 
-def _card(card: GpuJson) -> Json:
-    street, rental, purpose = card["street_price"], card["rental"], card["purpose"]
+def _card(card: GpuInfo) -> Document:
+    street, rental = card.street_price, card.rental
     return {
         **_chosen(card, _CARD),
-        "buy_usd": street and street["usd"],
-        "buy_as_of": street and street["date"],
-        "rent_usd_per_hour": rental and rental["likely_usd"],
-        "purpose": purpose["label"],
+        "buy_usd": street and street.usd,
+        "buy_as_of": street and street.date,
+        "rent_usd_per_hour": rental and rental.likely_usd,
+        "purpose": card.purpose.label,
     }
 
 
-def _telling(estimates: list[EstimateJson], used: set[str]) -> list[EstimateJson]:
+def _telling(estimates: Iterable[EstimateInfo], used: set[str]) -> list[EstimateInfo]:
     """The rows that an answer leads to: native, used by a place, or the first of so many bits."""
     widths: set[int] = set()
     telling = []
     for row in estimates:
-        width = round(row["bits_per_weight"])
-        if row["native"] or row["quant"] in used or width not in widths:
+        width = round(row.bits_per_weight)
+        if row.native or row.quant in used or width not in widths:
             telling.append(row)
         widths.add(width)
     return telling
 
 
-def _quantization(row: EstimateJson) -> str:
+def _quantization(row: EstimateInfo) -> str:
     parts = [
-        f"{row['quant']} ({row['engine']}): {_gigabytes(row)}",
-        f"{row['bits_per_weight']} bits per weight",
-        row["quality"]["label"],
-        "native" if row["native"] else "",
-        row.get("verdict") or "",
+        f"{row.quant} ({row.engine}): {_gigabytes(row)}",
+        f"{row.bits_per_weight} bits per weight",
+        row.quality.label,
+        "native" if row.native else "",
+        row.verdict or "",
     ]
     return ", ".join(filter(None, parts))
 
 
-def _way(row: TrainingEstimateJson) -> str:
-    asked = ", asked" if row["asked"] else ""
-    ways = f"{row['method']} ({row['precision']}, {row['optimizer']}, base {row['base']}{asked})"
-    return f"{ways}: {_gigabytes(row)} on each of {row['gpus']} GPUs"
+def _way(row: TrainingEstimateInfo) -> str:
+    asked = ", asked" if row.asked else ""
+    ways = f"{row.method} ({row.precision}, {row.optimizer}, base {row.base}{asked})"
+    return f"{ways}: {_gigabytes(row)} on each of {row.gpus} GPUs"
 
 
-def _gigabytes(row: EstimateJson | TrainingEstimateJson) -> str:
-    amounts = (row["total_bytes"], row["low_bytes"], row["high_bytes"])
+def _gigabytes(row: EstimateInfo | TrainingEstimateInfo) -> str:
+    amounts = (row.total_bytes, row.low_bytes, row.high_bytes)
     total, low, high = (amount / _GB for amount in amounts)
     return f"{total:.2f} GB ({low:.2f} to {high:.2f})"
 
 
 def _caveats(
-    model: ModelJson | None, notes: Iterable[NoteJson], places: Sequence[PlaceJson] = ()
+    model: ModelInfo | None, notes: Iterable[NoteInfo], places: Sequence[RankedGpu] = ()
 ) -> list[str]:
     """What must be known beside the numbers: of the model, the answer and the first place."""
-    said = [*(model["caveats"] if model else ()), *notes]
+    said = [*(model.caveats if model else ()), *notes]
     for place in places[:1]:
-        said += [*place["price"]["caveats"], *place["quality"]["caveats"]]
-    return list(dict.fromkeys(_cut(note["message"]) for note in said))[:_MOST_CAVEATS]
+        said += [*place.price.caveats, *place.quality.caveats]
+    return list(dict.fromkeys(_cut(note.message) for note in said))[:_MOST_CAVEATS]
 
 
-def _chosen(data: Mapping[str, object], names: Iterable[str]) -> Json:
+def _chosen(part: AnswerModel, names: Iterable[str]) -> Document:
     """The fields of these names that have a value, texts cut to a length."""
+    chosen = part.model_dump(mode="json", include=set(names), exclude_unset=True)
     return {
         name: _cut(value) if isinstance(value, str) else value
-        for name in names
-        if (value := data.get(name)) is not None
+        for name, value in chosen.items()
+        if value is not None
     }
 
 

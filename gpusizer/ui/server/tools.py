@@ -18,10 +18,10 @@ from mcp.shared import session
 from mcp.types import ImageContent, TextContent
 
 from gpusizer import __version__
+from gpusizer.api.base import Document
 from gpusizer.core.printable import json_text
 from gpusizer.ui.server.endpoints import PUBLIC
 from gpusizer.ui.server.short_answers import SHORT_FORMS, first_rows, shortened
-from gpusizer.usecases.json_shapes import Json
 
 _COMMANDS = {endpoint.name: endpoint.command for endpoint in PUBLIC}
 
@@ -68,13 +68,13 @@ class JsonTools(GradioMCPServer):
 
     def get_input_schema(
         self, tool_name: str, parameters: dict[str, str] | None = None
-    ) -> tuple[Json, list[list[str | int]]]:
+    ) -> tuple[Document, list[list[str | int]]]:
         """The endpoint's fields, and those of the short form."""
         schema, positions = super().get_input_schema(tool_name, parameters)
         return {**schema, "properties": schema["properties"] | _more(tool_name)}, positions
 
     def _prepare_tool_call_args(
-        self, name: str, arguments: Json
+        self, name: str, arguments: Document
     ) -> tuple[str, list[object], dict[str, str], BlockFunction]:
         """Take the fields of the short form out of a call, remember them until its result, and have
         the endpoint's function called without the queue."""
@@ -93,12 +93,12 @@ class JsonTools(GradioMCPServer):
         return endpoint, values, headers, at_once
 
     def postprocess_output_data(
-        self, data: Iterable[Json], root_url: str
+        self, data: Iterable[Document], root_url: str
     ) -> list[TextContent | ImageContent]:
         """One JSON text for each output; an endpoint has one, an object. Raises ToolFailure."""
         return [TextContent(type="text", text=self._text(output)) for output in data]
 
-    def _text(self, output: Json) -> str:
+    def _text(self, output: Document) -> str:
         if "error" in output:
             raise ToolFailure(json_text(output))
         call = self._call.get()
@@ -126,7 +126,7 @@ def _asks_top(name: str) -> bool:
     return any(name == endpoint.name and "top" in endpoint.parameters for endpoint in PUBLIC)
 
 
-def _more(name: str) -> Json:
+def _more(name: str) -> Document:
     """The schema of the fields that only a tool has."""
     form = SHORT_FORMS[_COMMANDS[name]]
     return {

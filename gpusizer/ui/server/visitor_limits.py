@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from gpusizer.api.errors import error_document
 from gpusizer.core.errors import GpusizerError, TooManyRequests
 from gpusizer.core.settings import Settings
 from gpusizer.core.work_turns import TURNS, WorkTurns
@@ -20,7 +21,6 @@ from gpusizer.ui.server.http_status import error_headers, language_of, status_of
 from gpusizer.ui.server.question_counter import QuestionCounter, key_of
 from gpusizer.ui.server.visitors import FORWARDED_FOR, visitor_of
 from gpusizer.ui.server.work_pool import WorkPool
-from gpusizer.usecases.report import error_json
 
 _log = logging.getLogger(__name__)
 
@@ -117,5 +117,5 @@ def refusal(scope: Scope, error: GpusizerError) -> Response:
     page = (name for name in LANGUAGES if scope["path"].startswith(f"/{name}/"))
     language = next(page, None) or language_of(Request(scope))
     message = say_error(error, language)
-    body = {**error_json(error, message), "detail": message}
+    body = {**error_document(error, message), "detail": message}
     return JSONResponse(body, status_of(error), error_headers(error, language))

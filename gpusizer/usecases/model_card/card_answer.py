@@ -18,21 +18,6 @@ from gpusizer.usecases.model_card.verdicts import (
 )
 from gpusizer.usecases.requests.request import AuthorTerms, SizeRequest
 
-_CONTRACT = (
-    "kind",
-    "text",
-    "line",
-    "vram_gb",
-    "gpu",
-    "count",
-    "engine",
-    "tensor_parallel",
-    "context",
-    "kv_dtype",
-    "quant",
-    "is_requirement",
-)
-"""Fields that every statement has in JSON, null where the author does not say it."""
 _UNASKED = ("context", "sibling_table")
 """Kinds that are compared without an estimate."""
 
@@ -49,10 +34,6 @@ class ModelCardAnswer:
     url: str
     statements: tuple[JudgedStatement, ...]
     command: ModelCardStatement | None
-
-    def shape(self) -> dict[str, object]:
-        """The contract's `model_card`."""
-        return {"url": self.url, "statements": list(map(_statement_json, self.statements))}
 
 
 def answer_card(card: ModelCard, asking: Asking) -> ModelCardAnswer:
@@ -90,14 +71,3 @@ def with_authors_terms(
         terms["draft_model"] = command.command.draft_model
     taken = AuthorTerms.from_fields(terms).stated
     return request.model_copy(update=taken), Note("card_command_taken", line=command.line)
-
-
-def _statement_json(judged: JudgedStatement) -> dict[str, object]:
-    said = judged.statement.to_json()
-    said["text"] = said.pop("quote")
-    return {
-        **dict.fromkeys(_CONTRACT),
-        **said,
-        "verdict": judged.verdict,
-        "reason": judged.reason,
-    }

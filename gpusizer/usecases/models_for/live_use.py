@@ -15,8 +15,6 @@ from gpusizer.core.tables import TableRow, read_table
 from gpusizer.fit.demands import COMFORTABLE_SPEED, READING_SPEED
 from gpusizer.hub.listed_models import ListedModel, Listing, ListTrending
 from gpusizer.model.tasks import task_of_tag
-from gpusizer.usecases.contract.answers import TrendingJson
-from gpusizer.usecases.json_shapes import Json, parts, written
 from gpusizer.usecases.models_for.families import Member, read_name
 
 LIVE_SOURCE = "https://huggingface.co/models?sort=trending"
@@ -49,11 +47,6 @@ class UseNow:
     def today(self) -> date:
         """The day from which ages count; without any figures no model has an age."""
         return self.as_of or _NO_DAY
-
-    def shape(self) -> Json:
-        """What the answer says of its figures of use."""
-        source = LIVE_SOURCE if self.live else None
-        return {**parts(self, "live", "as_of"), "source": source}
 
 
 def use_now(
@@ -123,14 +116,6 @@ def newcomers_for(now: UseNow, task: str, licenses: Iterable[str]) -> tuple[List
         and (not wanted or (listed.license or "unknown").casefold() in wanted)
     )
     return tuple(listed for listed, _ in zip(passing, range(NEWCOMERS), strict=False))
-
-
-def newcomer_json(listed: ListedModel) -> Json:
-    """A trending model that is not stored: its ID is to be sized, which takes requests of its own.
-
-    `parameters` are the Hub's own count, in which packed 4-bit weights count by their containers.
-    """
-    return written(TrendingJson, listed, task=task_of_tag(listed.pipeline_tag))
 
 
 _FILE = "model_use.csv"

@@ -14,6 +14,7 @@ from gpusizer.core.messages import Note
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.verdict import Verdict
 from gpusizer.launch import launch_command
+from gpusizer.launch.benchmark import benchmark_of
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 from gpusizer.ui.presenters.badge import badge_markdown
@@ -23,7 +24,6 @@ from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.usecases.comparison import ComparedGpu, Comparison
 from gpusizer.usecases.published_runs import MEMORY, SPEEDS, PublishedRun, runs_on
 from gpusizer.usecases.quantizing import making_of
-from gpusizer.usecases.ranked_json import benchmark_of
 
 SUGGESTED = 4
 """Number of suggestions for a GPU; the JSON has all."""

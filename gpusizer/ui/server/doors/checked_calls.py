@@ -10,6 +10,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from gpusizer.api.errors import error_document
 from gpusizer.core.errors import GpusizerError, InvalidRequest, RequestTooLarge
 from gpusizer.core.validation import fail
 from gpusizer.text import say_error
@@ -18,7 +19,6 @@ from gpusizer.ui.server.doors.gradio_paths import GradioPath, gradio_path
 from gpusizer.ui.server.doors.json_body import BODY_BYTES, read_json, replaying, whole_body
 from gpusizer.ui.server.doors.refusals import page_language, refused
 from gpusizer.ui.server.doors.request_limits import MAX_BODY_BYTES
-from gpusizer.usecases.report import error_json
 
 _MCP = "mcp"
 _NO_JSON = -32700
@@ -87,5 +87,5 @@ def _refusal(scope: Scope, path: GradioPath, error: GpusizerError) -> JSONRespon
     if path.route.partition("/")[0] != _MCP:
         return refused(scope, error, status)
     message = say_error(error, page_language(scope))
-    told = {"code": _NO_JSON, "message": message, "data": error_json(error, message)["error"]}
+    told = {"code": _NO_JSON, "message": message, "data": error_document(error, message)["error"]}
     return JSONResponse({"jsonrpc": "2.0", "id": None, "error": told}, HTTPStatus.BAD_REQUEST)

@@ -9,10 +9,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Scope
 
+from gpusizer.api.errors import error_document
 from gpusizer.core.errors import GpusizerError
 from gpusizer.text import LANGUAGES, Language, say_error
 from gpusizer.ui.server.http_status import error_headers, language_of, status_of
-from gpusizer.usecases.report import error_json
 
 
 def refused(
@@ -27,7 +27,7 @@ def refused(
     """
     language = page_language(scope)
     message = say_error(error, language)
-    body = {**error_json(error, message), "detail": message}
+    body = {**error_document(error, message), "detail": message}
     shown = {**error_headers(error, language), **(headers or {})}
     return JSONResponse(body, status or status_of(error), shown)
 

@@ -1,0 +1,53 @@
+"""The answers to `here` and `check-lock`, which the shell alone has."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from gpusizer.api.base import (
+    SCHEMA_VERSION,
+    AnswerContext,
+    AnswerModel,
+    Beside,
+    Notes,
+    at,
+)
+from gpusizer.core.messages import Say
+from gpusizer.usecases.fit_lock import LockCheck
+
+
+class AskedProgramInfo(AnswerModel):
+    """A program that was asked about this machine."""
+
+    name: str
+    state: str = Field(description="read, missing, failed or timeout")
+
+
+class HereAnswer(AnswerModel):
+    """The answer to `here`."""
+
+    machine: str = at("report.text", "in words that requests take")
+    asked: list[AskedProgramInfo]
+    notes: Notes = at("report.notes")
+
+
+class LockCheckAnswer(AnswerModel):
+    """The answer to `check-lock`."""
+
+    schema_version: int
+    holds: bool | None = Field(description="null if it cannot be told")
+    made: str = at("lock.made", "the day of the lock")
+    doubts: Notes = Field(description="why it cannot be told")
+    misses: Notes = Field(description="what was asked for and does not hold")
+    changes: Notes = Field(description="since the lock was made")
+
+
+def here_answer(machine: object, say: Say) -> HereAnswer:
+    """Return the answer of a machine that was looked at; `say` writes its sentences."""
+    return HereAnswer.of(machine, AnswerContext(say))
+
+
+def lock_check_answer(checked: LockCheck, say: Say) -> LockCheckAnswer:
+    """Return the answer of a check of a lock; `say` writes its sentences."""
+    record = Beside(checked, schema_version=SCHEMA_VERSION)
+    return LockCheckAnswer.of(record, AnswerContext(say))

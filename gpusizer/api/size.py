@@ -1,0 +1,74 @@
+"""The answer to `size`: a model, its memory at every quantization, and ranked GPUs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from gpusizer.api.base import (
+    SCHEMA_VERSION,
+    AnswerContext,
+    AnswerModel,
+    Beside,
+    ConclusionInfo,
+    DerivedModel,
+    Notes,
+    Stated,
+    at,
+)
+from gpusizer.api.estimate import EstimateInfo
+from gpusizer.api.model_card import ModelCardInfo
+from gpusizer.api.model_profile import DraftModelInfo, ModelInfo
+from gpusizer.api.ranked_gpu import AlternativeGpu, MeasuredGpu
+from gpusizer.api.rig import RigInfo, SiblingInfo
+from gpusizer.api.serving_plan import ServingPlanInfo
+from gpusizer.api.workload import SizeWorkloadInfo
+from gpusizer.core.messages import Say
+from gpusizer.usecases.report import Report
+
+
+class QuantizedRepoInfo(AnswerModel):
+    """A published quantization of the model, as the Hub lists it."""
+
+    repo_id: str
+    format: str = at("form")
+    downloads: int = Field(description="in the last 30 days")
+    likes: int
+    weight_bytes: int | None = Field(description="of a GGUF repository the sum of all widths")
+
+
+class SizeAnswer(DerivedModel):
+    """The answer to `size`."""
+
+    answer: ConclusionInfo = at("conclusion")
+    schema_version: int
+    model: ModelInfo = at("profile")
+    workload: SizeWorkloadInfo = Field(description="the request with every default made visible")
+    estimates: list[EstimateInfo] = Field(description="one for each quantization")
+    ranking: list[MeasuredGpu] = Field(description="GPUs, best first")
+    alternatives: list[AlternativeGpu] = Field(
+        description="the cheapest, the fastest or the cheapest to rent; for many users of one named"
+        " GPU for servers, the fastest number of boards"
+    )
+    sibling: SiblingInfo | None
+    notes: Notes
+    draft_model: Stated[DraftModelInfo] = at("profile.draft")
+    rig: Stated[RigInfo] = Field(description="where the request describes a machine")
+    quantized_repos: Stated[list[QuantizedRepoInfo]] = Field(description="where asked for")
+    serving_plan: Stated[ServingPlanInfo] = Field(description="for a rate of requests")
+    model_card: ModelCardInfo | None = at(
+        "card", "null where none was read, left out where it was not wanted", default=None
+    )
+
+    @classmethod
+    def _read_from(cls, record: Any, context: AnswerContext) -> object:
+        report: Report = record
+        workload = Beside(report.workload, request=report.request, revision=report.profile.revision)
+        card = {"card": report.model_card} if report.request.card else {}
+        return Beside(report, schema_version=SCHEMA_VERSION, workload=workload, **card)
+
+
+def size_answer(report: Report, say: Say) -> SizeAnswer:
+    """Return the answer of a report; `say` writes its sentences."""
+    return SizeAnswer.of(report, AnswerContext(say, report.profile, report.workload))

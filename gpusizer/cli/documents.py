@@ -1,0 +1,19 @@
+"""Answers of commands as JSON, and as the whole of it in tables and lines."""
+
+from __future__ import annotations
+
+import argparse
+
+from gpusizer.api.answers import ANSWERS
+from gpusizer.cli.details import details_text
+from gpusizer.cli.output import print_json, print_text
+from gpusizer.text import say_note
+
+
+def print_document(record: object, arguments: argparse.Namespace) -> None:
+    """Print an answer as JSON, else its details; `copies` of models are a part of these."""
+    document = ANSWERS[arguments.command].of(record, say_note).document()
+    if arguments.json:
+        print_json(document)
+    else:
+        print_text(details_text(document, copies=getattr(arguments, "copies", False)))
