@@ -21,7 +21,7 @@ from bench.front_door import gpu_of
 from bench.measurements import Row, load
 from gpusizer.core.units import GIB
 from gpusizer.memory.engines.bands import ANY, TABLE
-from gpusizer.memory.engines.vllm.eras import era_of
+from gpusizer.memory.engines.vllm.releases import vllm_release
 
 UNITS = {"weights": "share", "activations": "gib", "non_torch": "gib", "graphs": "share"}
 FEWEST = 8
@@ -69,7 +69,7 @@ def _residuals(rows: Iterable[Row]) -> Iterator[tuple[str, str, float]]:
             continue
         if start_up_logs.apart(row) or row["id"] in not_fitted_on() or _is_unnamed_amd_card(row):
             continue
-        era = era_of(start_up_logs.fields_of(row)["engine_version"])
+        release = vllm_release(start_up_logs.fields_of(row)["engine_version"])
         for comparison in start_up_logs.compare(row):
             component = comparison.component
             key = (component, comparison.dup_group)
@@ -78,7 +78,7 @@ def _residuals(rows: Iterable[Row]) -> Iterator[tuple[str, str, float]]:
                 counted_keys.add(key)
                 scale = comparison.predicted if UNITS[component] == "share" else GIB
                 residual = comparison.measured - comparison.predicted
-                yield era.family, component, residual / scale
+                yield release.family, component, residual / scale
 
 
 def _is_unnamed_amd_card(row: Row) -> bool:
@@ -95,10 +95,10 @@ def _is_uninformative(row: Row, component: str) -> bool:
     Graphs of some versions were printed with noise, and in others either of two samplers may have
     run and no source says which.
     """
-    era = era_of(start_up_logs.fields_of(row)["engine_version"])
+    release = vllm_release(start_up_logs.fields_of(row)["engine_version"])
     if component == "graphs":
-        return _NOISY_GRAPHS[0] <= era.since < _NOISY_GRAPHS[1]
-    either = _TWO_SAMPLERS[0] <= era.since < _TWO_SAMPLERS[1]
+        return _NOISY_GRAPHS[0] <= release.since < _NOISY_GRAPHS[1]
+    either = _TWO_SAMPLERS[0] <= release.since < _TWO_SAMPLERS[1]
     return component == "activations" and either and "sampler" not in row
 
 

@@ -50,7 +50,7 @@ class Comparison:
     high: float | None = None
 
     @classmethod
-    def of(
+    def with_error(
         cls,
         row: Row,
         engine: str,

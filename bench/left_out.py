@@ -20,7 +20,7 @@ from bench import front_door
 from bench.measurements import FOLDER
 from bench.speed_tables import Constants
 from gpusizer.core.tables import read_table
-from gpusizer.memory.engines.vllm import eras
+from gpusizer.memory.engines.vllm import releases
 from gpusizer.memory.quants import publishers
 from gpusizer.speed import tables
 from gpusizer.training.stacks import TrainingStack, stacks
@@ -120,20 +120,20 @@ def _stacks_without(source: str) -> dict[str, TrainingStack]:
 
 @contextmanager
 def _eras_without(source: str) -> Iterator[None]:
-    changed = {_number(era): era for era in eras.all_eras()}
+    changed = {_number(release): release for release in releases.all_releases()}
     for support in supported_alone(source, "vllm_eras"):
-        era = changed[support.row]
-        value = support.value_like(getattr(era, support.constant))
-        changed[support.row] = replace(era, **{support.constant: value})
+        release = changed[support.row]
+        value = support.value_like(getattr(release, support.constant))
+        changed[support.row] = replace(release, **{support.constant: value})
     rows = tuple(changed.values())
-    with patch.object(eras, "all_eras", lambda: rows):
-        eras.era_of.cache_clear()
+    with patch.object(releases, "all_releases", lambda: rows):
+        releases.vllm_release.cache_clear()
         yield
-    eras.era_of.cache_clear()
+    releases.vllm_release.cache_clear()
 
 
-def _number(era: eras.Era) -> str:
-    return ".".join(map(str, era.since))
+def _number(release: releases.VllmRelease) -> str:
+    return ".".join(map(str, release.since))
 
 
 @contextmanager

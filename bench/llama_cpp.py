@@ -114,7 +114,7 @@ def compare(row: Row) -> Iterator[Comparison]:
 
 
 def _of(run: Run) -> Callable[..., Comparison]:
-    return partial(Comparison.of, run.row, run.row["program"], apart=apart(run.row))
+    return partial(Comparison.with_error, run.row, run.row["program"], apart=apart(run.row))
 
 
 def _naive_weights(run: Run) -> float:
@@ -244,7 +244,7 @@ def compare_file(row: Row) -> Iterator[Comparison]:
         return
     estimate = estimate_of(answer)
     tensors = estimate["weights_bytes"] + estimate["host_bytes"] - estimate["projector_bytes"]
-    yield Comparison.of(
+    yield Comparison.with_error(
         row,
         FILES,
         "uniform_tensors" if uniform else "file_size",

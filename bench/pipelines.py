@@ -40,7 +40,7 @@ def compare(row: Row) -> Iterator[Comparison]:
     naive = rivals.naive_weights_bytes(
         load_profile(row["profile"]), find_quant(fields["quant"]), native=False
     )
-    yield Comparison.of(
+    yield Comparison.with_error(
         row,
         ENGINE,
         "pipeline_peak",

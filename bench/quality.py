@@ -115,7 +115,7 @@ def compare(row: Row) -> Iterator[Comparison]:
     for one in losses([row]):
         maker = row.get("maker", "").casefold()
         expected = predict(one.case, published(), [kin_of(row["repo"])], maker)
-        yield Comparison.of(
+        yield Comparison.with_error(
             row,
             "quality",
             "loss",

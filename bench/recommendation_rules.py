@@ -46,7 +46,9 @@ class Advice:
     published_in: str
 
     @classmethod
-    def of(cls, wanted: Recommendation, item: Suggestion, answer: Mapping[str, Any]) -> Advice:
+    def from_suggestion(
+        cls, wanted: Recommendation, item: Suggestion, answer: Mapping[str, Any]
+    ) -> Advice:
         """The advice of a suggestion of an answer."""
         model = answer.get("model") or {}
         method = (model.get("quantization") or {}).get("method") or ""

@@ -108,13 +108,13 @@ def judge(wanted: Recommendation, answer: Mapping[str, Any]) -> Judgement:
     """Compare a public answer with a recommendation."""
     said = answer["answer"]["sentence"]
     fitting = [item for item in answer["ranking"] if item["verdict"] not in _REFUSED]
-    beside = [Suggestion.of(item["kind"], item) for item in answer.get("alternatives", ())]
+    beside = [Suggestion.from_row(item["kind"], item) for item in answer.get("alternatives", ())]
     if not fitting:
         return Judgement(wanted, said, others=tuple(beside))
-    headline = Suggestion.of("headline", fitting[0])
+    headline = Suggestion.from_row("headline", fitting[0])
     by_card: dict[str, Suggestion] = {}
     for item in fitting:
-        by_card.setdefault(item["gpu"], Suggestion.of("", item))
+        by_card.setdefault(item["gpu"], Suggestion.from_row("", item))
     return Judgement(
         wanted,
         said,
@@ -124,7 +124,7 @@ def judge(wanted: Recommendation, answer: Mapping[str, Any]) -> Judgement:
         tuple(
             (rule, item.kind)
             for item in (headline, *beside)
-            for rule in broken(Advice.of(wanted, item, answer))
+            for rule in broken(Advice.from_suggestion(wanted, item, answer))
         ),
     )
 

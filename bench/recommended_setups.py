@@ -69,7 +69,7 @@ class Suggestion:
     engine: str = ""
 
     @classmethod
-    def of(cls, kind: str, item: Mapping[str, Any]) -> Suggestion:
+    def from_row(cls, kind: str, item: Mapping[str, Any]) -> Suggestion:
         """The suggestion of a row of the ranking or of an alternative."""
         quant, engine = item.get("quant") or "", item.get("engine") or ""
         return cls(kind, item["gpu"], item["count"], quant, engine)
@@ -116,7 +116,7 @@ class Setup:
     engine: tuple[str, ...]
 
     @classmethod
-    def of(cls, option: Mapping[str, Any]) -> Setup:
+    def from_option(cls, option: Mapping[str, Any]) -> Setup:
         """The set-up of an entry of `recommended`."""
         low, high = option["boards"]
         texts = (tuple(option[name]) for name in ("classes", "precision", "engine"))
@@ -169,10 +169,10 @@ class Recommendation:
     setups: tuple[Setup, ...]
 
     @classmethod
-    def of(cls, row: Row) -> Recommendation:
+    def from_row(cls, row: Row) -> Recommendation:
         """The recommendation of a row."""
         model = row.get("asked_as", row["model"])
-        setups = tuple(map(Setup.of, row["recommended"]))
+        setups = tuple(map(Setup.from_option, row["recommended"]))
         constraint = row.get("constraint", {})
         return cls(row["id"], row["source_url"], row["use"], model, constraint, setups)
 
@@ -214,4 +214,4 @@ class Recommendation:
 
 def read_recommendations(path: Path = FILE) -> tuple[Recommendation, ...]:
     """Recommendations of a file of rows. Raises ValueError for malformed JSON."""
-    return tuple(map(Recommendation.of, load([path])))
+    return tuple(map(Recommendation.from_row, load([path])))

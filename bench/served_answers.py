@@ -121,7 +121,7 @@ def compare(row: Row) -> Iterator[Comparison]:
     for component, value in measured.items():
         shown = likely.get(component)
         if value and shown is not None:
-            yield Comparison.of(
+            yield Comparison.with_error(
                 row,
                 ENGINE,
                 component,

@@ -64,7 +64,7 @@ class Columns:
 
 def evaluated(cases: Sequence[Case]) -> Columns:
     """Fit on all cases, and without each source."""
-    problem = Problem.of(cases)
+    problem = Problem.from_cases(cases)
     theta = fit(problem)
     linear = linearize(problem, theta)
     factors = problem.factors(theta)
@@ -128,7 +128,7 @@ def _residuals(columns: Columns, quantity: str) -> Iterator[tuple[str, str, floa
     """Yield regime, source and measured over the public answer, with the source left out."""
     for case, predicted in zip(columns.cases, columns.asked, strict=True):
         if quantity in case.measured and quantity in predicted:
-            server = Server.of(case.facts, columns.factors)
+            server = Server.from_facts(case.facts, columns.factors)
             regime = regime_of(case.users, case.rate, server.most)
             yield regime, case.source, case.measured[quantity] / predicted[quantity]
 

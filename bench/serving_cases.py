@@ -69,7 +69,7 @@ class Case:
     def predicted(self, factors: Mapping[Key, float] | None = None) -> dict[str, float]:
         """Output tokens per second of the replica, mean seconds of each token, and mean or median
         seconds of the first, as they were measured, of the client's requests one by one."""
-        server = Server.of(self.facts, factors)
+        server = Server.from_facts(self.facts, factors)
         if self.row["arrival"] not in _SIMULATED or server.most < 1:
             return self.on(server)
         if self.rate is not None and random_arrivals(server, self.rate) is None:
@@ -121,7 +121,7 @@ class Case:
     def asked(self, factors: Mapping[Key, float]) -> dict[str, float]:
         """The same as a reader can ask: of users, or of a rate, whatever the client did with them
         (`serving/served.py`)."""
-        server = Server.of(self.facts, factors)
+        server = Server.from_facts(self.facts, factors)
         if server.most < 1:
             return {}
         tokens = server.answer * self.facts.ranks
@@ -198,11 +198,11 @@ def _case(row: Row) -> Case | None:
     if report is None or not report.ranking:
         return None
     profile, fit = report.profile, report.ranking[0].fit
-    known = ModelFacts.of(profile, report.workload, prompt_of(row))
+    known = ModelFacts.from_profile(profile, report.workload, prompt_of(row))
     if known is None:
         return None
-    work, pool = Work.of(known, fit.estimate), fit.kv_pool_bytes
-    facts = ServerFacts.of(work, profile, fit.estimate, fit.gpu, pool, answer_of(row))
+    work, pool = Work.from_facts(known, fit.estimate), fit.kv_pool_bytes
+    facts = ServerFacts.from_estimate(work, profile, fit.estimate, fit.gpu, pool, answer_of(row))
     if facts is None or (facts.room_whole is not None and facts.room_whole < 1):
         return None
     replicas = row.get("replicas", 1)

@@ -77,7 +77,7 @@ class Problem:
     sources: Mapping[Key, set[str]]
 
     @classmethod
-    def of(cls, cases: Sequence[Case]) -> Problem:
+    def from_cases(cls, cases: Sequence[Case]) -> Problem:
         """Factors of every class that a case belongs to."""
         sources: dict[Key, set[str]] = defaultdict(set)
         for case in cases:
@@ -131,7 +131,7 @@ def residuals(case: Case, factors: Mapping[Key, float]) -> dict[str, float]:
 
 def quick_residuals(case: Case, factors: Mapping[Key, float]) -> dict[str, float]:
     """The same by means of steady states, whose slopes are those of the simulation, nearly."""
-    predicted = case.on(Server.of(case.facts, factors))
+    predicted = case.on(Server.from_facts(case.facts, factors))
     return {
         name: math.log(predicted[name] / value)
         for name, value in case.measured.items()

@@ -160,7 +160,7 @@ def compare(row: Row) -> Iterator[Comparison]:
         rate = entry and entry[place[1]]
         if rate is None:
             continue
-        yield Comparison.of(
+        yield Comparison.with_error(
             row,
             ENGINE,
             place[2],

@@ -140,7 +140,7 @@ def says_it_fits(row: Row) -> bool | None:
 
 
 def _of(run: Scenario) -> Callable[..., Comparison]:
-    return partial(Comparison.of, run.row, run.row["engine"], apart=apart(run.row))
+    return partial(Comparison.with_error, run.row, run.row["engine"], apart=apart(run.row))
 
 
 def _weights(run: Scenario) -> Iterator[Comparison]:

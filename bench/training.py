@@ -133,7 +133,7 @@ def compare(row: Row) -> Iterator[Comparison]:
     run = predict(row) if askable and (peak or any(counts)) else None
     if run is None:
         return
-    of = partial(Comparison.of, row, ENGINE, variant=f"{row['stack']} {row['method']}")
+    of = partial(Comparison.with_error, row, ENGINE, variant=f"{row['stack']} {row['method']}")
     if counts[0]:
         yield of("trainable_parameters", counts[0], run.trainable, in_bytes=False)
     if counts[1]:

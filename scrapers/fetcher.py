@@ -6,6 +6,7 @@ from copy import copy
 from functools import partial
 from typing import Self
 
+from gpusizer.core.cpu_limiter import CPU_LIMITER
 from gpusizer.core.errors import (
     GatedModel,
     HubRateLimited,
@@ -17,7 +18,6 @@ from gpusizer.core.errors import (
 from gpusizer.core.messages import Note
 from gpusizer.core.settings import Settings
 from gpusizer.core.tokens import check_token
-from gpusizer.core.work_turns import TURNS
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.reading_steps import OnStep, ignore_step
 from gpusizer.hub.snapshot import RepoSnapshot
@@ -80,8 +80,8 @@ class Fetcher:
         self._snapshots = SingleFlight[ModelRef, RepoSnapshot](
             self._read_for_everyone,
             seconds=COMMIT_SECONDS,
-            computing=TURNS.looking_up,
-            waiting=TURNS.waiting,
+            computing=CPU_LIMITER.looking_up,
+            waiting=CPU_LIMITER.waiting,
             weigh=memory_bytes,
             max_bytes=_HELD_BYTES,
         )
@@ -127,7 +127,7 @@ class Fetcher:
         return self._read_for_visitor(ref, self._own_token)
 
     def _read_for_visitor(self, ref: ModelRef, visitor_token: str) -> RepoSnapshot:
-        with TURNS.reading():
+        with CPU_LIMITER.reading():
             return fetch_snapshot(
                 ref, self._session, self._limits, visitor_token, on_step=self._on_step
             )
@@ -170,14 +170,14 @@ class Fetcher:
         cache = self._cache
         if cache is None:
             self._check_allowance(ref)
-            with TURNS.reading():
+            with CPU_LIMITER.reading():
                 return self._read(ref, None)
         fresh = cache.fresh(ref)
         if fresh is not None:
             return fresh
         self._check_allowance(ref)
         name = cache.flight_name(ref)
-        with TURNS.reading():
+        with CPU_LIMITER.reading():
             if self._flights is None:
                 return self._read_into(cache, ref)
             return self._flights.land(

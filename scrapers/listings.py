@@ -16,10 +16,10 @@ from datetime import UTC, date, datetime
 from typing import NoReturn
 from urllib.parse import urlencode
 
+from gpusizer.core.cpu_limiter import CPU_LIMITER
 from gpusizer.core.errors import HubUnreachable, ModelUnreadable
 from gpusizer.core.loose_values import JsonObject, JsonValue
 from gpusizer.core.settings import Settings
-from gpusizer.core.work_turns import TURNS
 from gpusizer.hub.listed_models import ListedModel, Lister, Listing, ListTrending, QuantizedRepo
 from gpusizer.hub.model_ref import DEFAULT_BRANCH, is_repo_id
 from scrapers.cache.hub_access import HubAccess, open_own_access
@@ -124,7 +124,7 @@ def build_lister(
             )
 
     listings = SingleFlight[tuple[str, bool], tuple[QuantizedRepo, ...]](
-        read, computing=TURNS.reading, waiting=TURNS.waiting
+        read, computing=CPU_LIMITER.reading, waiting=CPU_LIMITER.waiting
     )
     return lambda repo_id, sizes: listings((repo_id, sizes))
 

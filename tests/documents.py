@@ -11,7 +11,7 @@ from gpusizer.api.logs import log_answer, speed_check_answer
 from gpusizer.api.models import models_answer
 from gpusizer.api.size import size_answer
 from gpusizer.api.training import train_answer
-from gpusizer.core.messages import Say
+from gpusizer.core.messages import Translate
 from gpusizer.logs.log_checks import LogCheck, SpeedCheck
 from gpusizer.text import say_note
 from gpusizer.usecases.comparison import Comparison, GpuListing
@@ -19,7 +19,7 @@ from gpusizer.usecases.models_for.models_answer import ModelsFor
 from gpusizer.usecases.report import Report
 from gpusizer.usecases.training_report import TrainingReport
 
-_MADE_BY: dict[type, Callable[[Any, Say], AnswerModel]] = {
+_MADE_BY: dict[type, Callable[[Any, Translate], AnswerModel]] = {
     Report: size_answer,
     TrainingReport: train_answer,
     Comparison: compare_answer,
@@ -30,11 +30,11 @@ _MADE_BY: dict[type, Callable[[Any, Say], AnswerModel]] = {
 }
 
 
-def written(record: object, say: Say = say_note) -> dict[str, Any]:
+def written(record: object, say: Translate = say_note) -> dict[str, Any]:
     """The answer that a use case's record is written as."""
     return _MADE_BY[type(record)](record, say).document()
 
 
-def part(model: type[AnswerModel], record: object, say: Say = say_note) -> dict[str, Any]:
+def part(model: type[AnswerModel], record: object, say: Translate = say_note) -> dict[str, Any]:
     """The part of an answer that one record is written as."""
-    return model.of(record, AnswerContext(say)).document()
+    return model.from_record(record, AnswerContext(say)).document()

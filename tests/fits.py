@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.machine import Machine
+from gpusizer.fit.run_configs import config_on_gpus
 from gpusizer.fit.study import QuantOption, Study
-from gpusizer.fit.ways import whole_way
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import Engine
 from gpusizer.memory.quants import Quant
@@ -15,5 +15,7 @@ def fit_on(
     study: Study, gpu: Gpu, boards: int, quant: Quant, native: bool, engine: Engine
 ) -> Fit | None:
     """How all of the model fits so many boards, None where they cannot share it."""
-    way = whole_way(study, Machine.of(gpu, boards), QuantOption(quant, native, engine))
-    return None if way is None else Fit.of(study, way)
+    config = config_on_gpus(
+        study, Machine.with_boards(gpu, boards), QuantOption(quant, native, engine)
+    )
+    return None if config is None else Fit.from_config(study, config)

@@ -34,7 +34,7 @@ def plan(engine: str, workload: dict[str, Any] | None = None, **changes: Any) ->
 
 def command_of(report: Report) -> LaunchCommand:
     """The command of the first place."""
-    return launch_command(report.profile, report.ranking[0].fit.way, report.workload)
+    return launch_command(report.profile, report.ranking[0].fit.config, report.workload)
 
 
 def text(launch_plan: LaunchPlan) -> str:

@@ -10,14 +10,14 @@ from gpusizer.api.base import AnswerContext
 from gpusizer.api.rig import RigInfo
 from gpusizer.core.messages import Note
 from gpusizer.fit.machine import Machine, build_machine
-from gpusizer.fit.machine_words import parse_rig
+from gpusizer.fit.machine_parser import parse_rig
 from gpusizer.fit.placement.arrangement import Arranged
 from gpusizer.fit.placement.device_shares import Load
 from gpusizer.fit.placement.from_disk import DiskReading
-from gpusizer.fit.preference import best_way
+from gpusizer.fit.preference import best_config
+from gpusizer.fit.run_configs import load_of
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
-from gpusizer.fit.ways import load_of
 from gpusizer.gpus import load_catalogue
 from gpusizer.launch.llama_cpp import machine_flags
 from gpusizer.memory.estimate import MemoryEstimate
@@ -46,7 +46,7 @@ class Planned:
 
     @property
     def arranged(self) -> Arranged:
-        arranged = self.place.fit.way.arranged
+        arranged = self.place.fit.config.arranged
         assert arranged is not None
         return arranged
 
@@ -68,7 +68,7 @@ class Planned:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        return machine_flags(self.study.workload, self.place.fit.way)
+        return machine_flags(self.study.workload, self.place.fit.config)
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -80,7 +80,7 @@ class Planned:
 
     def to_json(self) -> dict[str, Any]:
         context = AnswerContext(say_note, workload=self.study.workload)
-        return RigInfo.of(self.place, context).document()
+        return RigInfo.from_record(self.place, context).document()
 
 
 def machine(text: str, disk_bytes_per_second: float | None = None) -> Machine:
@@ -93,4 +93,4 @@ def machine(text: str, disk_bytes_per_second: float | None = None) -> Machine:
 def planned(study: Study, on: Machine | str) -> Planned:
     """The best way on a machine."""
     on = machine(on) if isinstance(on, str) else on
-    return Planned(study, describe(study, best_way(study, on), 1))
+    return Planned(study, describe(study, best_config(study, on), 1))

@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from gpusizer.cli.batch import answer_line
-from gpusizer.fit.machine_words import MOST_CARDS
-from gpusizer.fit.way import Way
+from gpusizer.fit.machine_parser import MOST_CARDS
+from gpusizer.fit.run_config import RunConfig
 from gpusizer.hub.card_statements import ModelCardStatement
 from gpusizer.ui.page.answering import answer
 from gpusizer.ui.page.page_state import PageState
@@ -161,23 +161,23 @@ def _card_statement(sizer: Sizer, model: str, gpu: str, boards: int) -> Told | N
     asking = Asking(sizer.profile(request), sizer.catalogue, request, unlimited_budget())
     statement = ModelCardStatement("gpus", 1, 1, "", gpu=gpu, count=boards)
     asked = asking.ask(statement)
-    way = None if asked is None else asked.way(sizer.catalogue.find(gpu), boards)
-    if way is None:
+    config = None if asked is None else asked.config(sizer.catalogue.find(gpu), boards)
+    if config is None:
         return None
     native = _ask(sizer, "size", model=model, gpu=gpu, gpu_count=boards, quant="native", card=False)
     told = of_place(native["ranking"][0])
-    assert _of_way(way)[:5] == told[:5]
+    assert _of_way(config)[:5] == told[:5]
     return None
 
 
-def _of_way(way: Way) -> tuple[object, ...]:
-    estimate = way.estimate
+def _of_way(config: RunConfig) -> tuple[object, ...]:
+    estimate = config.estimate
     return (
         estimate.quant.slug,
         estimate.engine.slug,
-        way.boards,
-        way.verdict.value,
-        way.fullest_gpu_bytes,
+        config.boards,
+        config.verdict.value,
+        config.fullest_gpu_bytes,
     )
 
 
@@ -223,4 +223,4 @@ def tiers_agree(sizer: Sizer, model: str) -> None:
                 card=False,
             )
             told = of_place(asked["ranking"][0])
-            assert told[:5] == _of_way(fit.way), (model, tier)
+            assert told[:5] == _of_way(fit.config), (model, tier)

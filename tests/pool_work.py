@@ -10,7 +10,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from gpusizer.core.work_turns import VISITOR
+from gpusizer.core.cpu_limiter import VISITOR
 from gpusizer.ui.server.asker import with_asker
 from gpusizer.ui.server.work_pool import WorkPool
 from tests.visitors import PATIENCE_SECONDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gpusizer.fit.demands import ServingLoad
+from gpusizer.fit.requirements import ServingLoad
 from gpusizer.serving import Served, served
 from gpusizer.serving.facts import Order, Scheduler
 from gpusizer.serving.server import Server

@@ -72,7 +72,7 @@ WORK = Work(
     dense_bytes=16 * 10**9,
     expert_bytes=0,
     bits=16.0,
-    kernels=Kernels.of(Workload(), ENGINES["vllm"].abilities),
+    kernels=Kernels.for_workload(Workload(), ENGINES["vllm"].abilities),
     tensor=1,
     pipeline=1,
 )

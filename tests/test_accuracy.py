@@ -38,7 +38,7 @@ from bench.rivals import (
 )
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.engines.bands import TABLE
-from gpusizer.memory.engines.vllm.eras import era_of
+from gpusizer.memory.engines.vllm.releases import vllm_release
 from gpusizer.memory.quants import find_quant
 from gpusizer.training.stacks import find_stack, stacks
 from gpusizer.usecases.requests.request import SizeRequest
@@ -156,10 +156,10 @@ def test_a_first_contact_is_written_once(tmp_path: Path) -> None:
 
 def test_constants_of_a_single_source_are_undone_without_it() -> None:
     source = "llm-d-planner"
-    present = era_of("0.18.0").nvlink
+    present = vllm_release("0.18.0").nvlink
     with left_out.without(source):
-        assert era_of("0.18.0").nvlink < present / 2
-    assert era_of("0.18.0").nvlink == present
+        assert vllm_release("0.18.0").nvlink < present / 2
+    assert vllm_release("0.18.0").nvlink == present
     with left_out.without("modelscope/ms-swift"):
         assert find_stack("torchtitan").compiled_logits_bytes == 4
 

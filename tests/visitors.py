@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
 
-from gpusizer.core.work_turns import VISITOR
+from gpusizer.core.cpu_limiter import VISITOR
 
 T = TypeVar("T")
 PATIENCE_SECONDS = 120

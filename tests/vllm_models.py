@@ -8,7 +8,7 @@ from typing import Any
 from gpusizer.core.paths import SNAPSHOTS_DIR
 from gpusizer.memory.engines import ENGINES, Engine, Loaded, Placement, Split
 from gpusizer.memory.engines.vllm import version_defaults
-from gpusizer.memory.engines.vllm.eras import era_of
+from gpusizer.memory.engines.vllm.releases import vllm_release
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.weight_sizes import WeightSizes, weight_sizes
 from gpusizer.memory.workload import Workload
@@ -20,7 +20,7 @@ from tests.families import deepseek_r1, gemma3_1b, gpt_oss_20b, qwen3_next
 
 VLLM = ENGINES["vllm"]
 SNAPSHOTS = EmbeddedSnapshots(SNAPSHOTS_DIR)
-NOW = era_of(None)
+NOW = vllm_release(None)
 LLAMA_8B = build_profile(llama())
 DEEPSEEK = build_profile(deepseek_r1())
 GPT_OSS = build_profile(gpt_oss_20b())

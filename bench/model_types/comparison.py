@@ -95,7 +95,9 @@ def _cache_faults(truth: Truth, architecture: Architecture | None) -> Iterator[F
 
 def _layers(architecture: Architecture) -> list[dict[str, Any]]:
     """The layers as an answer's JSON has them."""
-    said = ArchitectureInfo.of(architecture, AnswerContext(lambda note: note.code)).document()
+    said = ArchitectureInfo.from_record(
+        architecture, AnswerContext(lambda note: note.code)
+    ).document()
     plan: list[dict[str, Any]] = said["layer_plan"]
     return plan
 

@@ -8,18 +8,18 @@ from itertools import groupby
 
 from gpusizer.advice.policies import POLICIES, RankedCandidate, in_order
 from gpusizer.fit.audience import is_ever_offered
-from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.division import asked_boards, board_counts
 from gpusizer.fit.picture_time import picture_seconds, picture_work
 from gpusizer.fit.platforms import SERVER_BOARDS
 from gpusizer.fit.preference import best_on_boards, fastest_on_boards
+from gpusizer.fit.preference_key import suitability_of
 from gpusizer.fit.recommendation import bought_computer, computer_of
-from gpusizer.fit.standing import suitability_of
+from gpusizer.fit.requirements import READING_SPEED
+from gpusizer.fit.run_config import RunConfig, pool_on
+from gpusizer.fit.run_configs import least_bytes
 from gpusizer.fit.study import Study
 from gpusizer.fit.user_speed import SpeedEvidence, speed_evidence, user_speed
 from gpusizer.fit.verdict import Verdict
-from gpusizer.fit.way import Way, pool_on
-from gpusizer.fit.ways import least_bytes
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
 from gpusizer.serving import Served, load_of_users, served
@@ -42,8 +42,8 @@ def candidates_of(
     enough: float = READING_SPEED,
 ) -> list[RankedCandidate]:
     """Return GPUs on which the model runs, best first, with the figures of one order."""
-    ways = ways_to_rank(study, offers)
-    found = [_candidate_of(study, way, assumptions, enough) for way in ways]
+    configs = ways_to_rank(study, offers)
+    found = [_candidate_of(study, config, assumptions, enough) for config in configs]
     if rank_by == FASTEST:
         found = [_swift(study, candidate) for candidate in found]
     return in_order(found, POLICIES[rank_by])
@@ -59,26 +59,26 @@ def offered_first(study: Study, offers: Offers) -> tuple[Offers, Offers]:
 
 
 def _candidate_of(
-    study: Study, way: Way, assumptions: CostAssumptions, enough: float
+    study: Study, config: RunConfig, assumptions: CostAssumptions, enough: float
 ) -> RankedCandidate:
-    speed, users = user_speed(study, way), study.workload.concurrency
+    speed, users = user_speed(study, config), study.workload.concurrency
     total = None if speed is None else speed * users
-    together = served_users(study, way, percentiles=False) if users > 1 else None
+    together = served_users(study, config, percentiles=False) if users > 1 else None
     if together is not None:
         total = together.output_tokens_per_second.likely
         speed = together.user_rate(in_turns=study.workload.takes_turns).likely
-    drawn = picture_seconds(study, way)
-    evidence = evidence_of(study, way, speed, drawn)
+    drawn = picture_seconds(study, config)
+    evidence = evidence_of(study, config, speed, drawn)
     seconds = None if drawn is None else drawn.likely
     return RankedCandidate(
-        way,
+        config,
         speed,
         total,
         assumptions,
         enough,
         evidence,
         seconds,
-        suitability=suitability_of(study, way),
+        suitability=suitability_of(study, config),
     )
 
 
@@ -90,13 +90,15 @@ def swiftest(study: Study, candidates: Sequence[RankedCandidate]) -> list[Ranked
         if candidate.score.stands_beside and not candidate.score.not_on_offer
     ]
     # Tokens come as fast as weights are read: by one board, or by as many as share them.
-    reached = {candidate.way.gpu.slug: _bandwidths(candidate.way.gpu) for candidate in offered}
+    reached = {
+        candidate.config.gpu.slug: _bandwidths(candidate.config.gpu) for candidate in offered
+    }
     fastest = {
         slug
         for by in range(2)
         for slug in sorted(reached, key=lambda slug: -reached[slug][by])[:_MAY_BE_FASTEST]
     }
-    return [_swift(study, c) if c.way.gpu.slug in fastest else c for c in candidates]
+    return [_swift(study, c) if c.config.gpu.slug in fastest else c for c in candidates]
 
 
 def _bandwidths(gpu: Gpu) -> tuple[float, float]:
@@ -110,16 +112,16 @@ def _swift(study: Study, candidate: RankedCandidate) -> RankedCandidate:
     # On as many boards as one server or computer takes; the candidate itself if it is the fastest.
     if candidate.drawn is not None:
         return candidate
-    gpu = candidate.way.gpu
+    gpu = candidate.config.gpu
     asked = asked_boards(study.workload, gpu)
     counts = board_counts(gpu) if asked is None else (asked,)
     is_rented_whole = candidate.score.suitability.for_many or gpu.is_for_servers
     needs = computer_of if is_rented_whole else bought_computer
     counts = tuple(n for n in counts if n <= SERVER_BOARDS and not needs(gpu, n))
-    way = fastest_on_boards(study, gpu, counts)
-    if way is None:
+    config = fastest_on_boards(study, gpu, counts)
+    if config is None:
         return candidate
-    swift = _candidate_of(study, way, candidate.assumptions, candidate.enough)
+    swift = _candidate_of(study, config, candidate.assumptions, candidate.enough)
     is_faster = (swift.speed or 0.0) > (candidate.speed or 0.0)
     return swift if is_faster else candidate
 
@@ -139,19 +141,19 @@ def smallest_boards(study: Study, gpus: Iterable[Gpu]) -> RankedCandidate | None
         if best is not None and (boards, False, label) > _size(best)[:3]:
             break
         found = candidates_of(study, [(gpu, None) for gpu in alike], "smallest")
-        surely = [each for each in found if each.way.verdict is Verdict.FITS]
+        surely = [each for each in found if each.config.verdict is Verdict.FITS]
         best = min([*([best] if best else []), *surely], key=_size, default=None)
     return best
 
 
 def _size(candidate: RankedCandidate) -> tuple[int, bool, float, float]:
     # Fewest boards, an engine made for serving, the smallest label, then the fastest.
-    way = candidate.way
-    able, label = way.estimate.engine.abilities, way.gpu.memory_marketing_gb
-    return (way.boards, able.launches_kernels, label, -(candidate.speed or 0.0))
+    config = candidate.config
+    able, label = config.estimate.engine.abilities, config.gpu.memory_marketing_gb
+    return (config.boards, able.launches_kernels, label, -(candidate.speed or 0.0))
 
 
-def ways_to_rank(study: Study, offers: Offers) -> list[Way]:
+def ways_to_rank(study: Study, offers: Offers) -> list[RunConfig]:
     """Return the best way on boards of each GPU on sale, with all of the model on them."""
     found = []
     for gpu, most in offers:
@@ -159,28 +161,30 @@ def ways_to_rank(study: Study, offers: Offers) -> list[Way]:
         counts = board_counts(gpu) if asked is None else (asked,)
         if most is not None:
             counts = tuple(n for n in counts if n <= most)
-        way = best_on_boards(study, gpu, counts) if counts and gpu.status != "announced" else None
-        if way is not None:
-            found.append(way)
+        config = (
+            best_on_boards(study, gpu, counts) if counts and gpu.status != "announced" else None
+        )
+        if config is not None:
+            found.append(config)
     return found
 
 
 def evidence_of(
-    study: Study, way: Way, speed: float | None, drawn: Rate | None
+    study: Study, config: RunConfig, speed: float | None, drawn: Rate | None
 ) -> SpeedEvidence | None:
     """Return the evidence of a speed."""
     # Of a model with a known picture time, whether it is known on this GPU.
     if picture_work(study) is not None:
         return SpeedEvidence(measured=drawn is not None, surely_enough=True)
-    return speed_evidence(study, way, speed)
+    return speed_evidence(study, config, speed)
 
 
-def served_users(study: Study, way: Way, *, percentiles: bool) -> Served | None:
+def served_users(study: Study, config: RunConfig, *, percentiles: bool) -> Served | None:
     """Return the service of the stated load, else of the workload's users; None for one user."""
     # Percentiles take a simulation, which only the first place gets.
-    load = study.demands.load or load_of_users(study.workload)
+    load = study.requirements.load or load_of_users(study.workload)
     if load is None:
         return None
-    estimate, gpu = way.estimate, way.gpu
+    estimate, gpu = config.estimate, config.gpu
     pool = pool_on(gpu, estimate)
     return served(study.profile, study.workload, estimate, gpu, pool, load, percentiles=percentiles)

@@ -16,11 +16,11 @@ from gpusizer.core.messages import Note
 from gpusizer.fit.compatibility import runs_on
 from gpusizer.fit.fit import Fit, sequence_bytes
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.preference import best_way, choose
+from gpusizer.fit.preference import best_config, choose
+from gpusizer.fit.run_config import RunConfig, headroom_on
+from gpusizer.fit.run_configs import config_on_gpus, engines_on
 from gpusizer.fit.study import QuantPair, ScopedCache, Study
 from gpusizer.fit.verdict import Verdict
-from gpusizer.fit.way import Way, headroom_on
-from gpusizer.fit.ways import engines_on, whole_way
 from gpusizer.memory.engines import Engine, Split
 from gpusizer.memory.kv_cache import grows
 from gpusizer.memory.quants import Quant
@@ -47,18 +47,18 @@ class Plan:
     split: Split | None = None
 
     @classmethod
-    def of(cls, study: Study, way: Way) -> Plan:
+    def from_config(cls, study: Study, config: RunConfig) -> Plan:
         """Build the plan of a way. `study` must know the way's quantization."""
-        estimate = way.estimate
-        return cls(study, way.machine, estimate.quant, estimate.native, estimate.engine)
+        estimate = config.estimate
+        return cls(study, config.machine, estimate.quant, estimate.native, estimate.engine)
 
     @property
     def workload(self) -> Workload:
         return self.study.workload
 
-    def under(self, **fields: Any) -> Plan:
+    def with_workload(self, **fields: Any) -> Plan:
         """Return the plan with other fields of the workload."""
-        return replace(self, study=self.study.under(**fields))
+        return replace(self, study=self.study.with_workload(**fields))
 
     def trying(self, context: int | None = None, users: int | None = None) -> Plan:
         """Return the plan for another context or number of users; its study is cached."""
@@ -69,23 +69,23 @@ class Plan:
         study = _TRIED.get(
             self.study.workload_scope,
             tried,
-            lambda: self.study.under(context=tried[0], concurrency=tried[1]),
+            lambda: self.study.with_workload(context=tried[0], concurrency=tried[1]),
         )
         return replace(self, study=study)
 
-    def way(self) -> Way | None:
+    def config(self) -> RunConfig | None:
         """Return how it fits with all of the model on the GPUs, None if it does not run there."""
         runs_there = all(runs_on(self.quant, self.engine, gpu) for gpu in self.machine.gpus)
         if not runs_there or not self.study.support(self.engine).runs:
             return None
         if self.machine.is_uniform:
-            return whole_way(self.study, self.machine, self, self.split)
-        return best_way(self.study.obeying([(self.quant, self.native)]), self.machine)
+            return config_on_gpus(self.study, self.machine, self, self.split)
+        return best_config(self.study.with_fixed_quants([(self.quant, self.native)]), self.machine)
 
     def surely_fits(self) -> bool:
         """Whether it fits even at the high end of every band."""
-        way = self.way()
-        return way is not None and way.verdict is Verdict.FITS
+        config = self.config()
+        return config is not None and config.verdict is Verdict.FITS
 
     def requantized(self) -> Iterator[Plan]:
         """Yield the plan in each quantization no wider than the checkpoint, most faithful first."""
@@ -101,10 +101,10 @@ class Plan:
         stored = next((quant.order for quant, native in self.study.quants if native), 0)
         return [pair for pair in self.study.quants if pair[0].order >= stored]
 
-    def best(self) -> Way | None:
+    def best(self) -> RunConfig | None:
         """Return the preferred way among the narrower quantizations, None if none surely fits."""
-        way = choose(self.study.among(self._narrower), [self.machine], whole=True)
-        return way if way is not None and way.verdict is Verdict.FITS else None
+        config = choose(self.study.with_quants(self._narrower), [self.machine], whole=True)
+        return config if config is not None and config.verdict is Verdict.FITS else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +179,11 @@ class SureLimits:
     @computed_once
     def _near_pool_bytes(self) -> int:
         # Bytes for the cache on each device at the high end of all other parts.
-        way = self.fit.way
+        config = self.fit.config
         if not _is_whole(self.fit):
             return self.fit.kv_pool_bytes
-        spare_bytes = headroom_on(way.gpu, way.estimate, cautious=True)
-        return max(0, spare_bytes + way.estimate.per_gpu.kv_cache.high)
+        spare_bytes = headroom_on(config.gpu, config.estimate, cautious=True)
+        return max(0, spare_bytes + config.estimate.per_gpu.kv_cache.high)
 
     @property
     def _near_context(self) -> int | None:
@@ -191,14 +191,14 @@ class SureLimits:
 
     @computed_once
     def _plan(self) -> Plan:
-        plan, way = Plan.of(self.study, self.fit.way), self.fit.way
-        return replace(plan, split=way.estimate.split) if _is_whole(self.fit) else plan
+        plan, config = Plan.from_config(self.study, self.fit.config), self.fit.config
+        return replace(plan, split=config.estimate.split) if _is_whole(self.fit) else plan
 
 
 def _is_whole(fit: Fit) -> bool:
-    way = fit.way
-    devices_alike = bool(way.machine.gpus) and way.machine.is_uniform
-    return devices_alike and way.arranged is None and not way.in_part
+    config = fit.config
+    devices_alike = bool(config.machine.gpus) and config.machine.is_uniform
+    return devices_alike and config.arranged is None and not config.in_part
 
 
 def largest(plan: Plan, limits: SureLimits) -> Largest:
@@ -248,8 +248,8 @@ def _along_the_line(plan: Plan, near: int) -> int:
 
 def _spare_bytes(plan: Plan) -> int | None:
     # Bytes to spare on each GPU at the high end.
-    way = plan.way() if plan.machine.is_uniform else None
-    return None if way is None else headroom_on(way.gpu, way.estimate, cautious=True)
+    config = plan.config() if plan.machine.is_uniform else None
+    return None if config is None else headroom_on(config.gpu, config.estimate, cautious=True)
 
 
 def most_users(plan: Plan, near: float | None = None) -> int | None:
@@ -273,44 +273,44 @@ class Offload:
     headroom_bytes: int  # to spare on each GPU at the likely values
 
 
-def most_layers(study: Study, whole: Way) -> Offload | None:
+def most_layers(study: Study, whole: RunConfig) -> Offload | None:
     """Return the most layers that surely fit; None if none does or the number is unknown."""
     arch = study.profile.architecture
     if arch is None or whole.machine.shares_memory:
         return None
 
     def holds(layers: int) -> bool:
-        estimate = study.under(gpu_layers=layers, cpu_moe=False).again(whole.estimate)
+        estimate = study.with_workload(gpu_layers=layers, cpu_moe=False).reestimate(whole.estimate)
         return headroom_on(whole.gpu, estimate, cautious=True) >= 0
 
     layers = largest_holding(holds, arch.layers + 1)
     if not layers:
         return None
-    part = study.under(gpu_layers=layers, cpu_moe=False)
+    part = study.with_workload(gpu_layers=layers, cpu_moe=False)
     return Offload(
         layers=layers,
         of_layers=arch.layers + 1,
         ram_bytes=_elsewhere(study, part, whole),
-        headroom_bytes=headroom_on(whole.gpu, part.again(whole.estimate)),
+        headroom_bytes=headroom_on(whole.gpu, part.reestimate(whole.estimate)),
     )
 
 
-def without_experts(study: Study, whole: Way) -> int | None:
+def without_experts(study: Study, whole: RunConfig) -> int | None:
     """Return bytes of system memory with only routed experts there; None if that is no help."""
     arch = study.profile.architecture
     if arch is None or not arch.experts or not whole.estimate.sizes.experts:
         return None
     if whole.machine.shares_memory:
         return None
-    part = study.under(gpu_layers=None, cpu_moe=True)
-    if headroom_on(whole.gpu, part.again(whole.estimate), cautious=True) < 0:
+    part = study.with_workload(gpu_layers=None, cpu_moe=True)
+    if headroom_on(whole.gpu, part.reestimate(whole.estimate), cautious=True) < 0:
         return None
     return _elsewhere(study, part, whole)
 
 
-def _elsewhere(study: Study, part: Study, whole: Way) -> int:
-    on_gpus = part.again(whole.estimate, Split()).per_gpu
-    without = study.under(gpu_layers=None, cpu_moe=False)
-    everything = without.again(whole.estimate, Split()).per_gpu
+def _elsewhere(study: Study, part: Study, whole: RunConfig) -> int:
+    on_gpus = part.reestimate(whole.estimate, Split()).per_gpu
+    without = study.with_workload(gpu_layers=None, cpu_moe=False)
+    everything = without.reestimate(whole.estimate, Split()).per_gpu
     cache = everything.kv_cache.likely - on_gpus.kv_cache.likely
     return whole.estimate.loaded_bytes - on_gpus.weights.likely + cache

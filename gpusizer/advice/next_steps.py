@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from gpusizer.advice.capacity_limits import Plan, most_layers
 from gpusizer.advice.remedies import RULES, Remedy
 from gpusizer.core.messages import Note
+from gpusizer.fit.run_config import RunConfig
 from gpusizer.fit.verdict import Verdict
-from gpusizer.fit.way import Way
 
 _OFFLOAD_PAIN = 12.0  # after everything that runs at full speed
 
@@ -28,17 +28,17 @@ class Suggestion:
     enough: bool = True  # the plan then runs; otherwise it is still too large, by less
 
 
-def advise(plan: Plan, way: Way) -> tuple[Suggestion, ...]:
+def advise(plan: Plan, config: RunConfig) -> tuple[Suggestion, ...]:
     """Return single changes after which the plan surely fits, least painful first.
 
     `way` is the plan's present one; without changes if it fits. The last may be partial offload,
     which runs but does not fit.
     """
-    if way.verdict is Verdict.FITS:
+    if config.verdict is Verdict.FITS:
         return ()
-    if way.verdict is Verdict.NOT_SUPPORTED:
+    if config.verdict is Verdict.NOT_SUPPORTED:
         return tuple(_supported(plan))
-    before = plan.way()
+    before = plan.config()
     if before is None:
         return ()
     changes = [change for rule in RULES for change in rule(plan)]
@@ -49,12 +49,12 @@ def advise(plan: Plan, way: Way) -> tuple[Suggestion, ...]:
     helpful = [
         suggestion for suggestion in suggestions if suggestion.enough or suggestion.saving_bytes > 0
     ]
-    offloads = _offload(plan, before) if way.verdict is Verdict.OFFLOAD else ()
+    offloads = _offload(plan, before) if config.verdict is Verdict.OFFLOAD else ()
     return tuple(sorted([*helpful, *offloads], key=lambda suggestion: suggestion.pain))
 
 
-def _suggestion(change: Remedy, before: Way) -> Suggestion:
-    after = change.plan.way()
+def _suggestion(change: Remedy, before: RunConfig) -> Suggestion:
+    after = change.plan.config()
     assert after is not None  # a change is made of plans that an engine runs there
     left = after.headroom_bytes
     return Suggestion(
@@ -89,7 +89,7 @@ def _supported(plan: Plan) -> Iterator[Suggestion]:
     )
 
 
-def _offload(plan: Plan, before: Way) -> Iterator[Suggestion]:
+def _offload(plan: Plan, before: RunConfig) -> Iterator[Suggestion]:
     # The GPUs keep as many layers as surely fit, the others stay in system memory.
     if plan.workload.gpu_layers is not None or not plan.engine.abilities.offloads:
         return

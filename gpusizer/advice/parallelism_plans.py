@@ -13,11 +13,11 @@ from gpusizer.fit.division import board_counts, costs, obstacles
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.platforms import BoardLink, Setup, setup_of
+from gpusizer.fit.run_config import RunConfig
+from gpusizer.fit.run_configs import config_on_gpus
 from gpusizer.fit.study import EngineRecipe, QuantOption, Study
 from gpusizer.fit.user_speed import one_user_rate
 from gpusizer.fit.verdict import Verdict
-from gpusizer.fit.way import Way
-from gpusizer.fit.ways import whole_way
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import Engine, Split
 from gpusizer.model.architecture import Architecture
@@ -71,7 +71,7 @@ class RunPlan:
         return self.fit.verdict
 
 
-def run_plans(study: Study, chosen: Way, boards: int | None) -> tuple[RunPlan, ...]:
+def run_plans(study: Study, chosen: RunConfig, boards: int | None) -> tuple[RunPlan, ...]:
     """Return one plan of each kind on the GPU of `chosen`, with the fewest boards that hold it.
 
     `boards` is the requested number, None for any number of `board_counts`. Each kind keeps the
@@ -94,7 +94,7 @@ def run_plans(study: Study, chosen: Way, boards: int | None) -> tuple[RunPlan, .
     return tuple(plans)
 
 
-def _single(study: Study, chosen: Way) -> RunPlan:
+def _single(study: Study, chosen: RunConfig) -> RunPlan:
     recipe, devices = chosen.estimate, chosen.gpu.devices_per_board
     split = Split() if devices == 1 else study.split(recipe.engine, devices) or Split()
     return _plan(study, "single", chosen.gpu, 1, split, _way(study, chosen.gpu, 1, recipe, split))
@@ -105,7 +105,7 @@ def _applies(kind: PlanKind, study: Study) -> bool:
     return kind != "expert" or (arch is not None and bool(arch.experts))
 
 
-def _recipe(study: Study, chosen: Way, able: Callable[[Engine], bool]) -> EngineRecipe | None:
+def _recipe(study: Study, chosen: RunConfig, able: Callable[[Engine], bool]) -> EngineRecipe | None:
     # The chosen quantization, else the nearest in width, with the first engine that is able.
     wanted = chosen.estimate.quant
     near = sorted(
@@ -191,16 +191,16 @@ def _divided(
     if arch is None:
         return
     refused: dict[str, Note] = {}
-    best: Way | None = None
+    best: RunConfig | None = None
     for boards in counts:
         setup = setup_of(gpu, boards)
         for split_or_note in splits(arch, setup, boards * each, setup.per_node * each):
             if isinstance(split_or_note, Note):
                 refused.setdefault(split_or_note.code, split_or_note)
                 continue
-            way = _way(study, gpu, boards, recipe, split_or_note)
-            if best is None or _rank(way) < _rank(best):
-                best = way
+            config = _way(study, gpu, boards, recipe, split_or_note)
+            if best is None or _rank(config) < _rank(best):
+                best = config
         if best is not None and best.verdict is Verdict.FITS:
             break
     notes = tuple(refused.values())
@@ -212,12 +212,12 @@ def _divided(
         yield _plan(study, kind, gpu, counts[0], Split(), None, notes)
 
 
-def _rank(way: Way) -> tuple[int, int]:
+def _rank(config: RunConfig) -> tuple[int, int]:
     # A way that fits first, else the one that misses least.
-    return way.verdict.place, 0 if way.verdict.all_on_gpu else -way.headroom_bytes
+    return config.verdict.place, 0 if config.verdict.all_on_gpu else -config.headroom_bytes
 
 
-def _offloaded(study: Study, chosen: Way, boards: int) -> Iterator[RunPlan]:
+def _offloaded(study: Study, chosen: RunConfig, boards: int) -> Iterator[RunPlan]:
     # Layers, or routed experts alone, if the system memory is large enough.
     gpu = chosen.gpu
     recipe = _recipe(study, chosen, lambda engine: engine.abilities.offloads)
@@ -225,27 +225,31 @@ def _offloaded(study: Study, chosen: Way, boards: int) -> Iterator[RunPlan]:
         return
     split = Split(pipeline=boards * gpu.devices_per_board)
     memory_speed = chosen.machine.ram_bytes_per_second
-    machine = Machine.of(gpu, boards, ram_bytes_per_second=memory_speed)
+    machine = Machine.with_boards(gpu, boards, ram_bytes_per_second=memory_speed)
     whole = _way(study, gpu, boards, recipe, split)
     if whole.verdict.all_on_gpu:
         return
     part = most_layers(study, whole)
     if part is not None and _has_room_for(chosen.machine, part.ram_bytes):
-        offloaded = study.under(gpu_layers=part.layers)
+        offloaded = study.with_workload(gpu_layers=part.layers)
         note = Note(
             "layers_that_fit",
             layers=part.layers,
             of_layers=part.of_layers,
             ram_bytes=part.ram_bytes,
         )
-        way = replace(_way(offloaded, gpu, boards, recipe, split), machine=machine)
-        yield _plan(offloaded, "offload_layers", gpu, boards, split, way, (note,), part.ram_bytes)
+        config = replace(_way(offloaded, gpu, boards, recipe, split), machine=machine)
+        yield _plan(
+            offloaded, "offload_layers", gpu, boards, split, config, (note,), part.ram_bytes
+        )
     experts_bytes = without_experts(study, whole)
     if experts_bytes is not None and _has_room_for(chosen.machine, experts_bytes):
-        offloaded = study.under(cpu_moe=True)
+        offloaded = study.with_workload(cpu_moe=True)
         note = Note("experts_in_memory", ram_bytes=experts_bytes)
-        way = replace(_way(offloaded, gpu, boards, recipe, split), machine=machine)
-        yield _plan(offloaded, "offload_experts", gpu, boards, split, way, (note,), experts_bytes)
+        config = replace(_way(offloaded, gpu, boards, recipe, split), machine=machine)
+        yield _plan(
+            offloaded, "offload_experts", gpu, boards, split, config, (note,), experts_bytes
+        )
 
 
 def _has_room_for(machine: Machine, ram_bytes: int) -> bool:
@@ -253,10 +257,10 @@ def _has_room_for(machine: Machine, ram_bytes: int) -> bool:
     return machine.free_ram_bytes is None or ram_bytes <= machine.free_ram_bytes
 
 
-def _way(study: Study, gpu: Gpu, boards: int, recipe: EngineRecipe, split: Split) -> Way:
-    way = whole_way(study, Machine.of(gpu, boards), recipe, split)
-    assert way is not None  # the split is given
-    return way
+def _way(study: Study, gpu: Gpu, boards: int, recipe: EngineRecipe, split: Split) -> RunConfig:
+    config = config_on_gpus(study, Machine.with_boards(gpu, boards), recipe, split)
+    assert config is not None  # the split is given
+    return config
 
 
 def _plan(
@@ -265,13 +269,13 @@ def _plan(
     gpu: Gpu,
     boards: int,
     split: Split,
-    way: Way | None,
+    config: RunConfig | None,
     notes: tuple[Note, ...] = (),
     ram_bytes: int | None = None,
 ) -> RunPlan:
     setup = setup_of(gpu, boards)
-    host = 0 if way is None else way.estimate.host_bytes
-    fit = None if way is None else Fit.of(study, way)
+    host = 0 if config is None else config.estimate.host_bytes
+    fit = None if config is None else Fit.from_config(study, config)
     return RunPlan(
         kind=kind,
         gpu=gpu,
@@ -283,6 +287,6 @@ def _plan(
         ram_bytes=host if ram_bytes is None else ram_bytes,
         fit=fit,
         limits=None if fit is None else SureLimits(study, fit),
-        decode=None if way is None else one_user_rate(study, way),
+        decode=None if config is None else one_user_rate(study, config),
         notes=notes,
     )

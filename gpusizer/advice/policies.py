@@ -13,11 +13,11 @@ from functools import cached_property
 from typing import Protocol, TypeVar
 
 from gpusizer.fit.audience import Suitability
-from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.recommendation import SUITS_ONE, Conditions, Score, score_of
+from gpusizer.fit.requirements import READING_SPEED
+from gpusizer.fit.run_config import RunConfig, headroom_on
 from gpusizer.fit.user_speed import SpeedEvidence
 from gpusizer.fit.verdict import Verdict
-from gpusizer.fit.way import Way, headroom_on
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import CostAssumptions, PlanCosts, plan_costs
 from gpusizer.gpus.costs.power import plan_watts
@@ -44,7 +44,7 @@ _Candidate = TypeVar("_Candidate", bound=Candidate)
 class RankedCandidate:
     """One way to run the model that a policy ranks."""
 
-    way: Way
+    config: RunConfig
     speed: float | None  # likely tokens/s of one user, None if unknown
     tokens_per_second: float | None  # likely, of all users together; None if unknown
     assumptions: CostAssumptions
@@ -70,8 +70,8 @@ class RankedCandidate:
     def costs(self) -> PlanCosts:
         """Costs of the plan."""
         return plan_costs(
-            self.way.gpu,
-            self.way.boards,
+            self.config.gpu,
+            self.config.boards,
             self.tokens_per_second,
             self.assumptions,
             seconds_per_picture=self.drawn,
@@ -81,7 +81,7 @@ class RankedCandidate:
     def score(self) -> Score:
         """Facts for a recommendation."""
         return score_of(
-            self.way, self.speed, self.enough, self.costs, self.evidence, self.suitability
+            self.config, self.speed, self.enough, self.costs, self.evidence, self.suitability
         )
 
 
@@ -110,9 +110,9 @@ def _total_memory(candidate: Candidate) -> SortKey:
 
 
 def _price(candidate: RankedCandidate) -> SortKey | None:
-    gpu = candidate.way.gpu
+    gpu = candidate.config.gpu
     usd = gpu.buy_usd
-    return None if usd is None else (float(gpu.price_is_doubted), usd * candidate.way.boards)
+    return None if usd is None else (float(gpu.price_is_doubted), usd * candidate.config.boards)
 
 
 def _slowness(candidate: Candidate) -> SortKey | None:
@@ -141,25 +141,25 @@ def _price_of_speed(candidate: RankedCandidate) -> SortKey | None:
 
 def _power_of_speed(candidate: RankedCandidate) -> SortKey | None:
     # Watts of boards and hosts for each token or picture per second: joules of one.
-    watts = plan_watts(candidate.way.gpu, candidate.way.boards)
+    watts = plan_watts(candidate.config.gpu, candidate.config.boards)
     speed = candidate.output_per_second
     return None if watts is None or not speed else (watts / speed,)
 
 
 def _free_memory(candidate: RankedCandidate) -> SortKey:
-    way = candidate.way
-    return (-free_bytes(way.gpu, way.boards, way.estimate),)
+    config = candidate.config
+    return (-free_bytes(config.gpu, config.boards, config.estimate),)
 
 
 def _for_training(candidate: RankedCandidate) -> SortKey | None:
     # The level of training first, then dense 16-bit throughput of the boards that it uses. Boards
     # count if a fabric of their own joins them, else as one: sharding over PCIe has been measured
     # to cost up to two thirds (BAdam's readme, ZeRO-3 on four RTX 3090).
-    gpu = candidate.way.gpu
+    gpu = candidate.config.gpu
     level, rate = purpose_of(gpu).training, training_flops(gpu)
     if level is None or rate is None:
         return None
-    boards = candidate.way.boards
+    boards = candidate.config.boards
     if not gpu.fabric_joins(boards):
         boards = gpu.interconnect_domain or 1
     return (TRAINING_LEVELS.index(level), -rate * boards)
@@ -168,7 +168,7 @@ def _for_training(candidate: RankedCandidate) -> SortKey | None:
 def _for_inference(candidate: RankedCandidate) -> SortKey | None:
     # GPUs that suit inference and exceed READING_SPEED first, then the cheapest tokens or pictures.
     # An unknown cost goes after the known ones of the same fitness.
-    level = purpose_of(candidate.way.gpu).inference
+    level = purpose_of(candidate.config.gpu).inference
     if level is None or candidate.slowness is None:
         return None
     fitness = {"none": 2.0, "light": 1.0}.get(level, 0.0)

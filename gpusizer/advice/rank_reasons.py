@@ -84,7 +84,7 @@ def _rented(costs: PlanCosts) -> Note:
 
 
 def _fits(fit: Fit) -> Note:
-    gb = abs(fit.way.headroom_bytes) / GB
+    gb = abs(fit.config.headroom_bytes) / GB
     return Note(f"why_{fit.verdict.value}", quant=fit.estimate.quant.name, gb=significant(gb))
 
 

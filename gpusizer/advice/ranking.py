@@ -19,18 +19,20 @@ from gpusizer.advice.capacity_limits import Largest, SureLimits
 from gpusizer.advice.next_steps import Suggestion
 from gpusizer.advice.parallelism_plans import RunPlan
 from gpusizer.advice.policies import POLICIES, RankedCandidate, in_order
+from gpusizer.advice.quant_tradeoff import weighed
 from gpusizer.advice.rank_reasons import pace_clause, why, why_alternative
-from gpusizer.advice.weighed import weighed
 from gpusizer.core.messages import Note
 from gpusizer.fit.audience import Suitability
-from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.part_speed import system_memory
 from gpusizer.fit.picture_time import picture_seconds
 from gpusizer.fit.placement.from_disk import disk_notes
 from gpusizer.fit.platforms import setup_of
+from gpusizer.fit.preference_key import beyond
 from gpusizer.fit.recommendation import SUITS_ONE, Score, score_of
-from gpusizer.fit.standing import beyond
+from gpusizer.fit.requirements import READING_SPEED
+from gpusizer.fit.run_config import RunConfig, statements_on
+from gpusizer.fit.run_configs import keeps_part_in_memory
 from gpusizer.fit.study import Study
 from gpusizer.fit.user_speed import (
     SpeedEvidence,
@@ -42,8 +44,6 @@ from gpusizer.fit.user_speed import (
     work_at,
 )
 from gpusizer.fit.verdict import Verdict
-from gpusizer.fit.way import Way, statements_on
-from gpusizer.fit.ways import keeps_part_in_memory
 from gpusizer.gpus import Catalogue
 from gpusizer.gpus.costs import (
     DEFAULT_ASSUMPTIONS,
@@ -141,8 +141,8 @@ class Ranked:
     def score(self) -> Score:
         """Facts for a recommendation."""
         speed = None if self.user_rate is None else self.user_rate.likely
-        way = self.fit.way
-        return score_of(way, speed, self.enough, self.costs, self.evidence, self.suitability)
+        config = self.fit.config
+        return score_of(config, speed, self.enough, self.costs, self.evidence, self.suitability)
 
     @property
     def each(self) -> Rate | None:
@@ -267,7 +267,7 @@ def rank_gpus(
         if may_stop and sum(_fills_a_place(study, candidate) for candidate in every) >= top:
             break
     fast = [c for c in every if not min_tok_s or c.speed is None or c.speed >= min_tok_s]
-    fair = [c for c in fast if not beyond(study, c.way)] or fast
+    fair = [c for c in fast if not beyond(study, c.config)] or fast
     candidates = in_order(fair, POLICIES[rank_by])
     # GPUs that are never offered are not counted: not all of them are weighed.
     lossier = sum(_counts(c, rank_by) for c in fast) - sum(_counts(c, rank_by) for c in fair)
@@ -276,7 +276,7 @@ def rank_gpus(
 
     def ranked(place: int, candidate: RankedCandidate) -> Ranked:
         return replace(
-            describe(study, candidate.way, rank=place + 1),
+            describe(study, candidate.config, rank=place + 1),
             assumptions=assumptions,
             rank_by=rank_by,
             enough=enough,
@@ -295,8 +295,8 @@ def rank_gpus(
 
 def _fills_a_place(study: Study, candidate: RankedCandidate) -> bool:
     # It comes before all GPUs that are never offered to the audience.
-    way = candidate.way
-    is_sure = way.verdict is Verdict.FITS and not beyond(study, way)
+    config = candidate.config
+    is_sure = config.verdict is Verdict.FITS and not beyond(study, config)
     return is_sure and candidate.score.stands_beside
 
 
@@ -304,18 +304,18 @@ def _counts(candidate: RankedCandidate, rank_by: str) -> bool:
     return rank_by != RECOMMENDED or candidate.score.stands_beside
 
 
-def describe(study: Study, way: Way, rank: int) -> Ranked:
+def describe(study: Study, config: RunConfig, rank: int) -> Ranked:
     """Build the ranking entry of one way."""
-    fit = Fit.of(study, way)
-    runs = fit.verdict.all_on_gpu and way.machine.is_uniform
-    work = work_at(study, way.estimate) if runs else None
+    fit = Fit.from_config(study, config)
+    runs = fit.verdict.all_on_gpu and config.machine.is_uniform
+    work = work_at(study, config.estimate) if runs else None
     every = None if work is None else speeds(work, fit.gpu, fit.max_concurrency)
     guessed = None
     if work is not None:
         guessed = speculative_speeds(study.profile, work, fit.gpu, fit.estimate)
-    choice, drawn = weighed(study, way), picture_seconds(study, way)
-    together = served_users(study, way, percentiles=rank == 1) if runs else None
-    speed = user_speed(study, way)
+    choice, drawn = weighed(study, config), picture_seconds(study, config)
+    together = served_users(study, config, percentiles=rank == 1) if runs else None
+    speed = user_speed(study, config)
     if together is not None:
         speed = together.user_rate(in_turns=study.workload.takes_turns).likely
         every = every and every.at_least(together.output_tokens_per_second.likely)
@@ -324,56 +324,56 @@ def describe(study: Study, way: Way, rank: int) -> Ranked:
         fit=fit,
         limits=SureLimits(study, fit),
         speeds=every,
-        reasons=_reasons(study, way, choice),
+        reasons=_reasons(study, config, choice),
         weighed=choice,
         speculation=guessed,
         served=together,
-        part_decode=one_user_rate(study, way) if every is None else None,
-        part_prefill=one_prompt_rate(study, way) if every is None else None,
-        read=read_rate(study, way),
-        heard=heard_rate(study, way),
+        part_decode=one_user_rate(study, config) if every is None else None,
+        part_prefill=one_prompt_rate(study, config) if every is None else None,
+        read=read_rate(study, config),
+        heard=heard_rate(study, config),
         drawn=drawn,
-        evidence=evidence_of(study, way, speed, drawn) if runs else None,
+        evidence=evidence_of(study, config, speed, drawn) if runs else None,
     )
 
 
-def _reads_system_memory(study: Study, way: Way) -> bool:
+def _reads_system_memory(study: Study, config: RunConfig) -> bool:
     # True if a token reads layers from system memory.
-    if study.profile.pipeline is not None or not way.verdict.runs:
+    if study.profile.pipeline is not None or not config.verdict.runs:
         return False
-    asked = keeps_part_in_memory(study.profile, study.workload, way.estimate)
-    return way.in_part or asked or not way.machine.gpus
+    asked = keeps_part_in_memory(study.profile, study.workload, config.estimate)
+    return config.in_part or asked or not config.machine.gpus
 
 
-def _reasons(study: Study, way: Way, choice: Sequence[Note]) -> tuple[Note, ...]:
+def _reasons(study: Study, config: RunConfig, choice: Sequence[Note]) -> tuple[Note, ...]:
     # The verdict and the doubts that a reader must know.
-    estimate, verdict = way.estimate, way.verdict
+    estimate, verdict = config.estimate, config.verdict
     notes = []
-    if way.machine.is_uniform:
+    if config.machine.is_uniform:
         one = verdict is Verdict.NOT_SUPPORTED and study.workload.engine is not None
         notes.append(
             Note(
                 "verdict_engine_not_supported" if one else f"verdict_{verdict.value}",
                 quant=estimate.quant.name,
                 engine=estimate.engine.name,
-                headroom_bytes=abs(way.headroom_bytes),
-                count=way.boards,
+                headroom_bytes=abs(config.headroom_bytes),
+                count=config.boards,
             )
         )
-    notes += (*choice, *way.reasons)
+    notes += (*choice, *config.reasons)
     if verdict.runs:
         notes += study.profile.doubts
-    if way.arranged is not None:
-        notes += disk_notes(way.arranged.disk)
-    if _reads_system_memory(study, way):
-        notes.append(system_memory(way.machine).note)
+    if config.arranged is not None:
+        notes += disk_notes(config.arranged.disk)
+    if _reads_system_memory(study, config):
+        notes.append(system_memory(config.machine).note)
     if verdict is Verdict.TIGHT:
         notes.append(Note("may_run_out"))
-    if not way.machine.is_uniform:
+    if not config.machine.is_uniform:
         return tuple(notes)
-    link = setup_of(way.gpu, way.boards).link.kind
+    link = setup_of(config.gpu, config.boards).link.kind
     if link in ("pcie", "network"):
         notes.append(Note("no_fast_interconnect" if link == "pcie" else "joined_by_a_network"))
-    if way.gpu.memory_basis == "nominal":
+    if config.gpu.memory_basis == "nominal":
         notes.append(Note("usable_memory_not_observed"))
-    return (*notes, *statements_on(way))
+    return (*notes, *statements_on(config))

@@ -17,10 +17,10 @@ from gpusizer.core.messages import Note
 from gpusizer.core.units import MIB
 from gpusizer.fit.division import asked_split, board_counts, max_boards
 from gpusizer.fit.machine import Machine
+from gpusizer.fit.run_config import usable_memory
 from gpusizer.fit.verdict import Verdict
-from gpusizer.fit.way import room_on
 from gpusizer.gpus.gpu_limit import larger_limit
-from gpusizer.gpus.own_memory import OwnMemory, with_memory
+from gpusizer.gpus.own_memory import FreeMemory, with_memory
 from gpusizer.memory.engines import Split
 from gpusizer.memory.kv_cache import ALIASES, element_bytes, key_and_value_bytes
 from gpusizer.memory.workload import OFFLOADS
@@ -68,7 +68,7 @@ def _first(
     # The first value of a workload field that makes it fit, else the last.
     furthest = None
     for value in values:
-        other = plan.under(**{field: value})
+        other = plan.with_workload(**{field: value})
         enough = other.surely_fits()
         furthest = Remedy(say(value), {field: value}, pain, other, enough)
         if enough:
@@ -102,12 +102,12 @@ def _memory_utilization(plan: Plan) -> Iterator[Remedy]:
 
 def _refused_utilization(plan: Plan) -> Iterator[Remedy]:
     # vLLM refuses to start with a larger share than is free; the share can be lowered.
-    fit = plan.way()
-    if fit is None or not room_on(plan.machine.gpu, fit.estimate).refused_bytes:
+    fit = plan.config()
+    if fit is None or not usable_memory(plan.machine.gpu, fit.estimate).refused_bytes:
         return
-    default = plan.under(memory_utilization=None).way()
+    default = plan.with_workload(memory_utilization=None).config()
     if default is not None:
-        share = room_on(plan.machine.gpu, default.estimate).utilization
+        share = usable_memory(plan.machine.gpu, default.estimate).utilization
         yield from _first(
             plan,
             "memory_utilization",
@@ -124,9 +124,9 @@ def _gpu_limit(plan: Plan) -> Iterator[Remedy]:
     limit = larger_limit(plan.machine.gpu) if plan.machine.is_uniform else None
     if limit is None:
         return
-    gpu = with_memory(plan.machine.gpu, OwnMemory(free_bytes=limit.limit_bytes))
-    other = replace(plan, machine=Machine.of(gpu, plan.machine.boards))
-    if other.way() is None:
+    gpu = with_memory(plan.machine.gpu, FreeMemory(free_bytes=limit.limit_bytes))
+    other = replace(plan, machine=Machine.with_boards(gpu, plan.machine.boards))
+    if other.config() is None:
         return
     amounts = {"limit_bytes": limit.limit_bytes, "default_bytes": plan.machine.gpu.memory_bytes}
     settings = {"mib": limit.limit_bytes // MIB, "pages": limit.limit_bytes // _PAGE_BYTES}
@@ -206,7 +206,9 @@ def _concurrency(plan: Plan) -> Iterator[Remedy]:
     concurrency = plan.workload.concurrency
     if concurrency == 1:
         return
-    users = largest_holding(lambda n: plan.under(concurrency=n).surely_fits(), concurrency - 1)
+    users = largest_holding(
+        lambda n: plan.with_workload(concurrency=n).surely_fits(), concurrency - 1
+    )
     yield from _first(
         plan,
         "concurrency",
@@ -243,7 +245,7 @@ def _quantization(plan: Plan) -> Iterator[Remedy]:
         if other.surely_fits():
             engines_found.add(same)
             yield _requantized(plan, other, enough=True)
-        elif other.quant.recommended and other.way() is not None:
+        elif other.quant.recommended and other.config() is not None:
             furthest[same] = other
     if not engines_found and furthest:
         yield _requantized(plan, furthest.get(True) or furthest[False], enough=False)
@@ -271,16 +273,16 @@ def _more_gpus(plan: Plan) -> Iterator[Remedy]:
     everywhere = range(1, max_boards(gpu) + 1)
     counts = everywhere if plan.engine.split_by == "layer" else board_counts(gpu)
     furthest = None
-    free = plan.under(tensor_parallel=None, pipeline_parallel=None, expert_parallel=None)
+    free = plan.with_workload(tensor_parallel=None, pipeline_parallel=None, expert_parallel=None)
     for boards in counts:
         if boards <= machine.boards:
             continue
-        other = replace(free, machine=Machine.of(gpu, boards, machine.ram_bytes))
-        way = other.way()
-        if way is None:
+        other = replace(free, machine=Machine.with_boards(gpu, boards, machine.ram_bytes))
+        config = other.config()
+        if config is None:
             continue
-        enough = way.verdict is Verdict.FITS
-        furthest = _with_boards(plan, other, way.estimate.split, enough=enough)
+        enough = config.verdict is Verdict.FITS
+        furthest = _with_boards(plan, other, config.estimate.split, enough=enough)
         if enough:
             break
     if furthest is not None:

@@ -11,7 +11,7 @@ from gpusizer.api.comparison import CompareAnswer, GpusAnswer, compare_answer, g
 from gpusizer.api.models import ModelsAnswer, models_answer
 from gpusizer.api.size import SizeAnswer, size_answer
 from gpusizer.api.training import TrainAnswer, train_answer
-from gpusizer.core.messages import Say
+from gpusizer.core.messages import Translate
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class AnswerForm:
     """The model of an answer, and the function that makes it of a use case's record."""
 
     model: type[AnswerModel]
-    of: Callable[[Any, Say], AnswerModel]
+    from_record: Callable[[Any, Translate], AnswerModel]
 
 
 ANSWERS: Mapping[str, AnswerForm] = {

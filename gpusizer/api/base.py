@@ -28,7 +28,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticSerializationError
 
 from gpusizer.advice.conclusion.clauses import Kind, told
-from gpusizer.core.messages import Note, NoteValue, Say
+from gpusizer.core.messages import Note, NoteValue, Translate
 from gpusizer.core.printable import json_bytes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
@@ -44,7 +44,7 @@ _T = TypeVar("_T")
 class AnswerContext:
     """Facts that an object of an answer takes from the whole of it; `say` writes its sentences."""
 
-    say: Say
+    say: Translate
     profile: ModelProfile | None = None
     workload: Workload | None = None
     uses: Uses = field(default_factory=dict)
@@ -65,7 +65,7 @@ class AnswerModel(BaseModel):
     )
 
     @classmethod
-    def of(cls, record: object, context: AnswerContext) -> Self:
+    def from_record(cls, record: object, context: AnswerContext) -> Self:
         """Make the object from a record of ours."""
         return cls.model_validate(record, context=context)
 

@@ -20,7 +20,7 @@ from gpusizer.api.model_profile import ModelInfo
 from gpusizer.api.ranked_gpu import MeasuredGpu
 from gpusizer.api.rig import SiblingInfo
 from gpusizer.api.workload import WorkloadInfo
-from gpusizer.core.messages import Say
+from gpusizer.core.messages import Translate
 from gpusizer.usecases.comparison import ComparedGpu, Comparison, GpuListing
 
 
@@ -56,13 +56,13 @@ class GpusAnswer(AnswerModel):
     notes: Notes = Field(description="why there is none, with names that are near")
 
 
-def compare_answer(comparison: Comparison, say: Say) -> CompareAnswer:
+def compare_answer(comparison: Comparison, say: Translate) -> CompareAnswer:
     """Return the answer of a comparison; `say` writes its sentences."""
     context = AnswerContext(say, comparison.profile, comparison.workload)
-    return CompareAnswer.of(Beside(comparison, schema_version=SCHEMA_VERSION), context)
+    return CompareAnswer.from_record(Beside(comparison, schema_version=SCHEMA_VERSION), context)
 
 
-def gpus_answer(listing: GpuListing, say: Say) -> GpusAnswer:
+def gpus_answer(listing: GpuListing, say: Translate) -> GpusAnswer:
     """Return the answer of a listing; `say` writes its sentences."""
     listed = Beside(listing, schema_version=SCHEMA_VERSION, count=len(listing.gpus))
-    return GpusAnswer.of(listed, AnswerContext(say))
+    return GpusAnswer.from_record(listed, AnswerContext(say))

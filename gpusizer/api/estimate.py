@@ -22,7 +22,7 @@ from gpusizer.api.quality import QualityInfo
 from gpusizer.core.byte_ranges import Amount
 from gpusizer.fit.losses import quality_at
 from gpusizer.memory.breakdown import Breakdown
-from gpusizer.usecases.quantizing import Making
+from gpusizer.usecases.quantization_job import QuantizationJob
 
 
 def likely_bytes(breakdown: Breakdown) -> dict[str, int]:
@@ -193,7 +193,7 @@ class QuantizingInfo(DerivedModel):
 
     @classmethod
     def _read_from(cls, record: Any, context: AnswerContext) -> object:
-        making: Making = record
+        making: QuantizationJob = record
         made, command = making.made, making.command
         disk = made if made.ram else None
         return {

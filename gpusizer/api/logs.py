@@ -15,7 +15,7 @@ from gpusizer.api.base import (
     Number,
     derived,
 )
-from gpusizer.core.messages import Say
+from gpusizer.core.messages import Translate
 from gpusizer.logs.log_checks import LogCheck, SpeedCheck
 from gpusizer.speed import Rate
 
@@ -144,12 +144,12 @@ class SpeedCheckAnswer(AnswerModel):
     row: dict[str, Any] = Field(description="in the form of data/measurements")
 
 
-def log_answer(log_check: LogCheck, say: Say) -> LogAnswer:
+def log_answer(log_check: LogCheck, say: Translate) -> LogAnswer:
     """Return the answer of a checked log; `say` writes its sentences."""
-    return LogAnswer.of(log_check, AnswerContext(say))
+    return LogAnswer.from_record(log_check, AnswerContext(say))
 
 
-def speed_check_answer(speed_check: SpeedCheck, say: Say) -> SpeedCheckAnswer:
+def speed_check_answer(speed_check: SpeedCheck, say: Translate) -> SpeedCheckAnswer:
     """Return the answer of a checked benchmark; `say` writes its sentences."""
     record = Beside(speed_check, schema_version=SCHEMA_VERSION)
-    return SpeedCheckAnswer.of(record, AnswerContext(say))
+    return SpeedCheckAnswer.from_record(record, AnswerContext(say))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from gpusizer.advice.weighed import weighed
+from gpusizer.advice.quant_tradeoff import weighed
 from gpusizer.api.base import (
     SCHEMA_VERSION,
     AnswerContext,
@@ -31,7 +31,7 @@ from gpusizer.api.base import (
 from gpusizer.api.quality import QualityOf
 from gpusizer.api.rig import DiskInfo, MachineInfo
 from gpusizer.api.workload import ModelsWorkloadInfo
-from gpusizer.core.messages import NoteValue, Say
+from gpusizer.core.messages import NoteValue, Translate
 from gpusizer.launch.llama_cpp import machine_flags
 from gpusizer.model.tasks import Task, task_of_tag
 from gpusizer.quality.boards import LEADING, MAKERS, SECOND, Group, WorkPurpose
@@ -55,11 +55,11 @@ class RepositoryInfo(DerivedModel):
     verdict: VerdictWord
     how: How
     kind: str = at("candidate.member.kind")
-    quant: str = at("way.estimate.quant.slug")
-    quant_name: str = at("way.estimate.quant.name")
-    native: bool = at("way.estimate.native")
-    engine: str = at("way.estimate.engine.slug")
-    engine_name: str = at("way.estimate.engine.name")
+    quant: str = at("config.estimate.quant.slug")
+    quant_name: str = at("config.estimate.quant.name")
+    native: bool = at("config.estimate.native")
+    engine: str = at("config.estimate.engine.slug")
+    engine_name: str = at("config.estimate.engine.name")
     created: date | None = at("use.created")
     downloads: int | None = at("use.downloads", "in 30 days")
     likes: int | None = at("use.likes")
@@ -122,7 +122,7 @@ class ListedFamilyInfo(RepositoryInfo):
     max_concurrency: Number | None = at("most_users", "sequences of `context` that surely fit")
     decode_tokens_per_second: Rate | None = at("decode")
     prefill_tokens_per_second: Rate | None = at("prefill")
-    quality: QualityOf = at("way.estimate")
+    quality: QualityOf = at("config.estimate")
     choice: Notes = Field(description="what decided for the quantization")
     scores: ScoresInfo | None = at("scored", "null without a purpose")
     read_tokens_per_second: Stated[Rate] = Field(
@@ -130,7 +130,7 @@ class ListedFamilyInfo(RepositoryInfo):
     )
     audio_seconds_per_second: Stated[Rate] = Field(description="of recognisers, likewise")
     picture_seconds: Stated[Rate] = Field(description="of a picture, likewise")
-    per_gpu_bytes: int = at("way.fullest_gpu_bytes")
+    per_gpu_bytes: int = at("config.fullest_gpu_bytes")
     family: FamilyInfo
     copies: list[RepositoryInfo] = Field(description="its other repositories that run")
     ram_bytes: Stated[int] = Field(description="of a machine, as `disk` and `flags`")
@@ -140,13 +140,13 @@ class ListedFamilyInfo(RepositoryInfo):
     @classmethod
     def _read_from(cls, record: Any, context: AnswerContext) -> object:
         row: RunsOn = record
-        runs, fit, arranged = row.runs, row.fit, row.runs.way.arranged
+        runs, fit, arranged = row.runs, row.fit, row.runs.config.arranged
         on_rig: dict[str, object] = {}
         if context.on_rig:
             on_rig = {
                 "ram_bytes": row.ram_bytes,
                 "disk": arranged and arranged.disk,
-                "flags": machine_flags(runs.study.workload, runs.way),
+                "flags": machine_flags(runs.study.workload, runs.config),
             }
         return Beside(
             _repository(runs, context),
@@ -157,7 +157,7 @@ class ListedFamilyInfo(RepositoryInfo):
             most_users=row.most_users,
             decode=row.decode,
             prefill=row.prefill,
-            choice=weighed(runs.study, fit.way),
+            choice=weighed(runs.study, fit.config),
             scored=row.scored,
             family=row.family,
             copies=row.family.copies,
@@ -315,7 +315,7 @@ def _purpose(answer: ModelsFor) -> dict[str, object] | None:
     return {"name": purpose, **boards, "picks": answer.picked}
 
 
-def models_answer(answer: ModelsFor, say: Say) -> ModelsAnswer:
+def models_answer(answer: ModelsFor, say: Translate) -> ModelsAnswer:
     """Return the answer of what runs; `say` writes its sentences."""
     context = AnswerContext(say, uses=answer.now.uses, on_rig=answer.is_rig)
-    return ModelsAnswer.of(answer, context)
+    return ModelsAnswer.from_record(answer, context)

@@ -32,10 +32,10 @@ from gpusizer.api.quality import QualityOf
 from gpusizer.core.messages import NoteValue
 from gpusizer.fit.platforms import BoardLink, setup_of
 from gpusizer.launch.benchmark import benchmark_of
-from gpusizer.serving.served import Limit, Spread
+from gpusizer.serving.served import LatencySummary, Limit
 from gpusizer.speed import Rate
 from gpusizer.usecases.published_runs import MEMORY, SETTINGS, SPEEDS, PublishedRun, runs_on
-from gpusizer.usecases.quantizing import making_of
+from gpusizer.usecases.quantization_job import quantization_job
 
 
 class ConditionsInfo(AnswerModel):
@@ -87,11 +87,11 @@ class ServedInfo(AnswerModel):
 
     users: float
     admitted_users: int = Field(description="at once")
-    output_tokens_per_second: Spread
-    total_tokens_per_second: Spread = Field(description="prompts too")
-    ttft_seconds: Spread | None
-    tpot_seconds: Spread
-    e2e_seconds: Spread | None
+    output_tokens_per_second: LatencySummary
+    total_tokens_per_second: LatencySummary = Field(description="prompts too")
+    ttft_seconds: LatencySummary | None
+    tpot_seconds: LatencySummary
+    e2e_seconds: LatencySummary | None
     limited_by: Limit = Field(description="queue: users wait for admission")
 
 
@@ -266,7 +266,7 @@ class RankedGpu(DerivedModel):
         " not_supported: no engine runs the model there, and `reasons` say why",
     )
     headroom_bytes: int | None = at("fit.headroom_bytes", "on the fullest GPU, likely")
-    per_gpu_bytes: int = at("fit.way.fullest_gpu_bytes", "on the fullest GPU")
+    per_gpu_bytes: int = at("fit.config.fullest_gpu_bytes", "on the fullest GPU")
     usable_bytes: int = at("fit.gpu.device_free_bytes", "of each GPU")
     max_context: int | None = at("longest_context", "tokens of one user that surely fit")
     max_concurrency: Number | None = at(
@@ -328,7 +328,7 @@ class MeasuredGpu(RankedGpu):
         more: dict[str, object] = {"measured": runs_on(profile, place.fit)}
         if place.largest is not None:
             more["benchmark"] = benchmark_of(profile, place, workload)
-            more["quantizing"] = making_of(profile, place.fit.estimate, place.fit.gpu)
+            more["quantizing"] = quantization_job(profile, place.fit.estimate, place.fit.gpu)
         return place_source(place, **more)
 
 

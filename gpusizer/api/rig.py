@@ -25,7 +25,7 @@ from gpusizer.core.byte_ranges import total
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.machine import SYSTEM_BYTES, Machine
 from gpusizer.fit.placement.device_shares import DeviceShare
-from gpusizer.fit.way import Way, headroom_on
+from gpusizer.fit.run_config import RunConfig, headroom_on
 from gpusizer.gpus import Gpu
 from gpusizer.launch.llama_cpp import machine_flags
 from gpusizer.memory.breakdown import Breakdown
@@ -126,18 +126,18 @@ class RigInfo(MachineInfo):
     def _read_from(cls, record: Any, context: AnswerContext) -> object:
         place: Ranked = record
         assert context.workload is not None
-        way = place.fit.way
-        arranged = way.arranged
+        config = place.fit.config
+        arranged = config.arranged
         how = arranged and arranged.how
         return {
-            **_machine(way.machine),
-            "verdict": way.verdict.value,
-            "quant": way.estimate.quant.slug,
-            "native": way.estimate.native,
-            "engine": way.estimate.engine.slug,
-            "quality": quality_at(way.estimate),
-            "devices": list(_devices(way)),
-            "ram": _ram(way),
+            **_machine(config.machine),
+            "verdict": config.verdict.value,
+            "quant": config.estimate.quant.slug,
+            "native": config.estimate.native,
+            "engine": config.estimate.engine.slug,
+            "quality": quality_at(config.estimate),
+            "devices": list(_devices(config)),
+            "ram": _ram(config),
             "gpu_layers": how and how.gpu_layers,
             "of_layers": arranged and arranged.of_layers,
             "disk": arranged and arranged.disk,
@@ -145,34 +145,34 @@ class RigInfo(MachineInfo):
             "n_cpu_moe": how.cpu_experts if how else 0,
             "max_context": place.longest_context,
             "decode_tokens_per_second": place.decode,
-            "flags": machine_flags(context.workload, way),
-            "notes": (*way.machine.notes, *place.reasons),
+            "flags": machine_flags(context.workload, config),
+            "notes": (*config.machine.notes, *place.reasons),
         }
 
 
-def _devices(way: Way) -> Iterator[dict[str, object]]:
+def _devices(config: RunConfig) -> Iterator[dict[str, object]]:
     """Yield the share of each device."""
-    for number, gpu in enumerate(way.machine.gpus):
-        yield {**_device(gpu), **_share(way, number, gpu)}
+    for number, gpu in enumerate(config.machine.gpus):
+        yield {**_device(gpu), **_share(config, number, gpu)}
 
 
-def _share(way: Way, number: int, gpu: Gpu) -> dict[str, object]:
-    if way.in_turns is not None:
-        left = headroom_on(way.gpu, way.in_turns)
-        amounts = _amounts(way.in_turns.per_gpu)
-        return {**amounts, "headroom_bytes": left, "verdict": way.verdict.value}
-    if way.arranged is None:
-        amounts = _amounts(way.estimate.per_gpu)
-        return {**amounts, "headroom_bytes": way.headroom_bytes, "verdict": way.verdict.value}
-    if number >= len(way.arranged.devices):
+def _share(config: RunConfig, number: int, gpu: Gpu) -> dict[str, object]:
+    if config.in_turns is not None:
+        left = headroom_on(config.gpu, config.in_turns)
+        amounts = _amounts(config.in_turns.per_gpu)
+        return {**amounts, "headroom_bytes": left, "verdict": config.verdict.value}
+    if config.arranged is None:
+        amounts = _amounts(config.estimate.per_gpu)
+        return {**amounts, "headroom_bytes": config.headroom_bytes, "verdict": config.verdict.value}
+    if number >= len(config.arranged.devices):
         return {"layers": 0}
-    share = way.arranged.devices[number]
+    share = config.arranged.devices[number]
     return {
         "layers": share.layers,
         "output": share.output,
         **_amounts(share),
         "headroom_bytes": gpu.device_free_bytes - share.total.likely,
-        "verdict": way.arranged.verdicts[number].value,
+        "verdict": config.arranged.verdicts[number].value,
     }
 
 
@@ -181,16 +181,16 @@ def _device(gpu: Gpu) -> dict[str, object]:
     return {"gpu": gpu.slug, "memory_bytes": memory, "free_bytes": free}
 
 
-def _ram(way: Way) -> dict[str, object] | None:
+def _ram(config: RunConfig) -> dict[str, object] | None:
     """Return what system memory holds."""
-    machine, arranged = way.machine, way.arranged
+    machine, arranged = config.machine, config.arranged
     if machine.shares_memory:
         return None
     facts = {"installed_bytes": machine.ram_bytes, "reserved_bytes": SYSTEM_BYTES}
     amounts: dict[str, object]
     if arranged is None:
         # Every component of a pipeline starts in system memory and returns to it.
-        held = way.in_turns.sizes.total if way.in_turns else way.estimate.host_bytes
+        held = config.in_turns.sizes.total if config.in_turns else config.estimate.host_bytes
         amounts = {"weights_bytes": held, "total_bytes": held}
     else:
         held = arranged.host.total.likely

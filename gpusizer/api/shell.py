@@ -12,7 +12,7 @@ from gpusizer.api.base import (
     Notes,
     at,
 )
-from gpusizer.core.messages import Say
+from gpusizer.core.messages import Translate
 from gpusizer.usecases.fit_lock import LockCheck
 
 
@@ -42,12 +42,12 @@ class LockCheckAnswer(AnswerModel):
     changes: Notes = Field(description="since the lock was made")
 
 
-def here_answer(machine: object, say: Say) -> HereAnswer:
+def here_answer(machine: object, say: Translate) -> HereAnswer:
     """Return the answer of a machine that was looked at; `say` writes its sentences."""
-    return HereAnswer.of(machine, AnswerContext(say))
+    return HereAnswer.from_record(machine, AnswerContext(say))
 
 
-def lock_check_answer(checked: LockCheck, say: Say) -> LockCheckAnswer:
+def lock_check_answer(checked: LockCheck, say: Translate) -> LockCheckAnswer:
     """Return the answer of a check of a lock; `say` writes its sentences."""
     record = Beside(checked, schema_version=SCHEMA_VERSION)
-    return LockCheckAnswer.of(record, AnswerContext(say))
+    return LockCheckAnswer.from_record(record, AnswerContext(say))

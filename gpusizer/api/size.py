@@ -24,7 +24,7 @@ from gpusizer.api.ranked_gpu import AlternativeGpu, MeasuredGpu
 from gpusizer.api.rig import RigInfo, SiblingInfo
 from gpusizer.api.serving_plan import ServingPlanInfo
 from gpusizer.api.workload import SizeWorkloadInfo
-from gpusizer.core.messages import Say
+from gpusizer.core.messages import Translate
 from gpusizer.usecases.report import Report
 
 
@@ -69,6 +69,6 @@ class SizeAnswer(DerivedModel):
         return Beside(report, schema_version=SCHEMA_VERSION, workload=workload, **card)
 
 
-def size_answer(report: Report, say: Say) -> SizeAnswer:
+def size_answer(report: Report, say: Translate) -> SizeAnswer:
     """Return the answer of a report; `say` writes its sentences."""
-    return SizeAnswer.of(report, AnswerContext(say, report.profile, report.workload))
+    return SizeAnswer.from_record(report, AnswerContext(say, report.profile, report.workload))

@@ -30,10 +30,10 @@ from gpusizer.api.model_profile import ModelInfo
 from gpusizer.api.prices import TrainingPriceInfo
 from gpusizer.api.ranked_gpu import ConditionsInfo
 from gpusizer.api.workload import TrainWorkloadInfo
-from gpusizer.core.messages import Say
+from gpusizer.core.messages import Translate
 from gpusizer.core.units import significant
 from gpusizer.speed import Rate
-from gpusizer.training.ladder import Most
+from gpusizer.training.mitigations import TrainingLimits
 from gpusizer.training.optimizers import OPTIMIZERS
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.ranking import RankedTraining
@@ -209,7 +209,7 @@ class TrainingGpu(DerivedModel):
     score: TrainingScoreInfo
     why: Clauses
     reasons: Notes
-    largest: Stated[Most] = Field(description="of GPUs that were named")
+    largest: Stated[TrainingLimits] = Field(description="of GPUs that were named")
     rollout: Stated[RolloutInfo] = at("fit.rollout")
 
     @classmethod
@@ -260,6 +260,6 @@ class TrainAnswer(DerivedModel):
         return Beside(report, schema_version=SCHEMA_VERSION, workload=workload)
 
 
-def train_answer(report: TrainingReport, say: Say) -> TrainAnswer:
+def train_answer(report: TrainingReport, say: Translate) -> TrainAnswer:
     """Return the answer of a report; `say` writes its sentences."""
-    return TrainAnswer.of(report, AnswerContext(say))
+    return TrainAnswer.from_record(report, AnswerContext(say))

@@ -60,7 +60,7 @@ def answer_line(sizer: Sizer, line: str) -> Document:
                 field="task", value=str(task)[:40], reason="not_one_of", choices=", ".join(_TASKS)
             )
         record = USE_CASES[task].ask(sizer, fields)
-        return ANSWERS[task].of(record, say_note).document()
+        return ANSWERS[task].from_record(record, say_note).document()
     except GpusizerError as error:
         return error_document(error, say_error(error), model)
     except Exception:  # a bug on one line must not lose the answers to the others

@@ -12,7 +12,7 @@ from gpusizer.text import say_note
 
 def print_document(record: object, arguments: argparse.Namespace) -> None:
     """Print an answer as JSON, else its details; `copies` of models are a part of these."""
-    document = ANSWERS[arguments.command].of(record, say_note).document()
+    document = ANSWERS[arguments.command].from_record(record, say_note).document()
     if arguments.json:
         print_json(document)
     else:

@@ -14,8 +14,8 @@ from gpusizer.cli.this_machine import AskedProgram, State, ask_this_machine
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.printable import printable
 from gpusizer.gpus import Catalogue
-from gpusizer.gpus.own_cards import HERE
 from gpusizer.gpus.reports.reading import MachineReport, read_reports
+from gpusizer.gpus.user_gpus import HERE
 from gpusizer.text import say_note
 from gpusizer.usecases.sizer import Sizer
 

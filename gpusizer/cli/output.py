@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from gpusizer.api.base import AnswerModel
 from gpusizer.api.errors import error_document
 from gpusizer.core.errors import GatedModel, GpusizerError, ModelNotFound, PrivateOrMissing
-from gpusizer.core.messages import Say
+from gpusizer.core.messages import Translate
 from gpusizer.core.printable import encodable, json_text, printable
 from gpusizer.core.units import GIB
 from gpusizer.fit.verdict import Verdict
@@ -36,7 +36,7 @@ class _Span(Protocol):
 def print_answer(
     arguments: argparse.Namespace,
     record: _Row,
-    answer: Callable[[_Row, Say], AnswerModel],
+    answer: Callable[[_Row, Translate], AnswerModel],
     write: Callable[[_Row], str],
 ) -> None:
     """Print what a command found as JSON or as text, as the command line asks."""

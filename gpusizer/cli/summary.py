@@ -30,7 +30,7 @@ from gpusizer.text import say_note, text
 from gpusizer.training.ranking import RankedTraining
 from gpusizer.usecases.comparison import Comparison, GpuListing
 from gpusizer.usecases.models_for.models_answer import ModelsFor, RunsOn
-from gpusizer.usecases.quantizing import Making
+from gpusizer.usecases.quantization_job import QuantizationJob
 from gpusizer.usecases.report import EstimateRow, Report
 from gpusizer.usecases.training_report import TrainingEstimateRow, TrainingReport
 
@@ -144,9 +144,9 @@ _TRAINED: Columns[RankedTraining] = {
 }
 _MODELS: Columns[RunsOn] = {
     "model": lambda row: row.runs.profile.repo_id,
-    "quantization": lambda row: row.runs.way.estimate.quant.name,
-    "loss": lambda row: loss_word(row.runs.way.estimate),
-    "engine": lambda row: row.runs.way.estimate.engine.slug,
+    "quantization": lambda row: row.runs.config.estimate.quant.name,
+    "loss": lambda row: loss_word(row.runs.config.estimate),
+    "engine": lambda row: row.runs.config.estimate.engine.slug,
     "runs": lambda row: say_note(Note(f"how_{row.runs.how}")),
     "spare GiB": lambda row: gib(row.spare_bytes, 1, unknown="-"),
     "tok/s": lambda row: span(row.decode),
@@ -167,13 +167,13 @@ def size_summary(report: Report) -> str:
     )
 
 
-def _makings(report: Report) -> Iterable[Making]:
+def _makings(report: Report) -> Iterable[QuantizationJob]:
     """The first few of unlike quantizations."""
     unlike = {making.made.quant.slug: making for making in reversed(report.makings)}
     return list(reversed(unlike.values()))[:_MAKINGS]
 
 
-def _making_text(making: Making) -> str:
+def _making_text(making: QuantizationJob) -> str:
     title = text("page.quantizing.title", "en", quant=making.made.quant.name)
     return lines_text([title, *(f"- {say_note(note)}" for note in making.notes)])
 

@@ -12,7 +12,7 @@ class computed_once(Generic[_T]):
     """A property whose value the object keeps. Two threads at once may both compute it."""
 
     # functools.cached_property of Python 3.11 holds one lock for all objects while it computes. An
-    # answer gives its turn away within such work (`WorkTurns.give_way`), and a thread that has the
+    # answer gives its turn away within such work (`CpuLimiter.give_way`), and a thread that has the
     # turn and waits for the lock would wait for ever.
 
     def __init__(self, compute: Callable[[Any], _T]) -> None:

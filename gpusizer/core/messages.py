@@ -41,5 +41,5 @@ class Note:
         return cls(data["code"], **data["fields"])
 
 
-Say = Callable[[Note], str]
+Translate = Callable[[Note], str]
 """Turns a note into a sentence in the reader's language."""

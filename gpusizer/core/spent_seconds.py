@@ -54,7 +54,7 @@ class SpentSeconds:
         self._by_visitor.move_to_end(visitor)
         self._forget()
 
-    def of(self, visitor: str) -> float:
+    def by_visitor(self, visitor: str) -> float:
         """Return the seconds within the last minute."""
         self._forget()
         spent = self._by_visitor.get(visitor)
@@ -65,7 +65,7 @@ class SpentSeconds:
 
     def seconds_to_wait(self, visitor: str, most: float) -> float | None:
         """Return the seconds until a visitor has used less than `most`, or None if already."""
-        left = self.of(visitor)
+        left = self.by_visitor(visitor)
         if left < most:
             return None
         for when, seconds in self._by_visitor[visitor].entries:

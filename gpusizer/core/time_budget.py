@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from gpusizer.core.cpu_limiter import CPU_LIMITER
 from gpusizer.core.errors import LimitsExceeded
-from gpusizer.core.work_turns import TURNS
 
 ANSWER_SECONDS = 4
 """Limit of an answer; the longest honest ones, over a whole shelf of models, take about 1 s."""
@@ -33,7 +33,7 @@ class TimeBudget:
 
     def check(self, repo_id: str) -> None:
         """Raise LimitsExceeded ("answer_seconds") once the time is spent."""
-        TURNS.give_way()
+        CPU_LIMITER.give_way()
         if time.monotonic() < self._unspent_until:
             return
         if self._clock() > self._end:

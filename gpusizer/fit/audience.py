@@ -110,7 +110,7 @@ class Suitability:
 
 def audience_of(study: Study) -> str:
     """Return "many" for a service or for more users than a one-user engine holds, else "one"."""
-    load, users = study.demands.load, study.workload.concurrency
+    load, users = study.requirements.load, study.workload.concurrency
     # A service states its load: a rate of requests, or several users.
     is_service = load is not None and (load.requests_per_second is not None or users > 1)
     return "many" if is_service or users >= _MANY_FROM else "one"

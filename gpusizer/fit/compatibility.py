@@ -33,7 +33,7 @@ class Support(NamedTuple):
     refused: tuple[Note, ...]
 
     @classmethod
-    def of(cls, engine: Engine, profile: ModelProfile, workload: Workload) -> Support:
+    def between(cls, engine: Engine, profile: ModelProfile, workload: Workload) -> Support:
         """Compare an engine's abilities with a model and a workload."""
         return cls(
             kind_of(profile) in engine.abilities.kinds,

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from gpusizer.core.bisection import largest_holding
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.placement.arrangement import arrange, judged
+from gpusizer.fit.run_config import RunConfig, pool_on
+from gpusizer.fit.run_configs import load_of
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
-from gpusizer.fit.way import Way, pool_on
-from gpusizer.fit.ways import load_of
 from gpusizer.gpus import Gpu
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.kv_cache import grows
@@ -21,7 +21,7 @@ from gpusizer.memory.workload import MOST_CONTEXT
 class Fit:
     """One way to run a model on a machine, and the capacity of its cache."""
 
-    way: Way
+    config: RunConfig
     kv_pool_bytes: int  # bytes for the cache on each card
     # tokens in the pool of one data-parallel rank, as vLLM reports them; None if the cache does not
     # grow
@@ -33,49 +33,49 @@ class Fit:
     max_concurrency: float | None
 
     @classmethod
-    def of(cls, study: Study, way: Way) -> Fit:
+    def from_config(cls, study: Study, config: RunConfig) -> Fit:
         """Build the fit of a way."""
-        if way.arranged is not None:
-            return cls(way, _pool_arranged(way), None, _longest_arranged(study, way), None)
-        if not way.machine.gpus:
-            return cls(way, 0, None, None, None)
-        pool = pool_on(way.gpu, way.estimate)
-        held = sequences_held(study, way.estimate, pool)
+        if config.arranged is not None:
+            return cls(config, _pool_arranged(config), None, _longest_arranged(study, config), None)
+        if not config.machine.gpus:
+            return cls(config, 0, None, None, None)
+        pool = pool_on(config.gpu, config.estimate)
+        held = sequences_held(study, config.estimate, pool)
         return cls(
-            way=way,
+            config=config,
             kv_pool_bytes=pool,
             # Sequences times their length: with sliding windows a single sequence could be longer.
             kv_pool_tokens=None if held is None else int(held * study.workload.context),
-            max_context=way.estimate.longest_context(pool),
-            max_concurrency=None if held is None else round(held * way.estimate.split.data, 2),
+            max_context=config.estimate.longest_context(pool),
+            max_concurrency=None if held is None else round(held * config.estimate.split.data, 2),
         )
 
     @property
     def machine(self) -> Machine:
-        return self.way.machine
+        return self.config.machine
 
     @property
     def gpu(self) -> Gpu:
-        return self.way.gpu
+        return self.config.gpu
 
     @property
     def count(self) -> int:
         """Number of boards."""
-        return self.way.boards
+        return self.config.boards
 
     @property
     def estimate(self) -> MemoryEstimate:
-        return self.way.estimate
+        return self.config.estimate
 
     @property
     def verdict(self) -> Verdict:
-        return self.way.verdict
+        return self.config.verdict
 
     @property
     def headroom_bytes(self) -> int | None:
         """Likely bytes to spare on each card, negative if short; None if unsupported."""
         supported = self.verdict is not Verdict.NOT_SUPPORTED
-        return self.way.headroom_bytes if supported else None
+        return self.config.headroom_bytes if supported else None
 
 
 def sequences_held(study: Study, estimate: MemoryEstimate, pool: int) -> float | None:
@@ -92,27 +92,27 @@ def sequence_bytes(study: Study, estimate: MemoryEstimate) -> float:
     return estimate.per_gpu.kv_cache.likely / estimate.split.users_each(study.workload.sequences)
 
 
-def _pool_arranged(way: Way) -> int:
+def _pool_arranged(config: RunConfig) -> int:
     # The device with the fewest bytes for the cache limits all.
-    assert way.arranged is not None
-    shares = zip(way.arranged.devices, way.machine.gpus, strict=False)
+    assert config.arranged is not None
+    shares = zip(config.arranged.devices, config.machine.gpus, strict=False)
     left = (
         gpu.device_free_bytes - share.total.likely + share.kv_cache.likely for share, gpu in shares
     )
     return max(0, min(left, default=0))
 
 
-def _longest_arranged(study: Study, way: Way) -> int | None:
+def _longest_arranged(study: Study, config: RunConfig) -> int | None:
     # Longest context, up to the model's limit, that surely fits in the same arrangement, or with
     # routed experts of more layers in system memory if it holds those of some already.
-    arch, arranged = study.profile.architecture, way.arranged
-    if arch is None or arranged is None or not grows(arch) or not way.verdict.runs:
+    arch, arranged = study.profile.architecture, config.arranged
+    if arch is None or arranged is None or not grows(arch) or not config.verdict.runs:
         return None
     enough = {Verdict.FITS}
-    if way.verdict is Verdict.FROM_DISK:
+    if config.verdict is Verdict.FROM_DISK:
         enough.add(Verdict.FROM_DISK)
-    load = load_of(study, way.machine, way.estimate)
-    moves_experts = way.verdict is Verdict.OFFLOAD and arranged.how.cpu_experts > 0
+    load = load_of(study, config.machine, config.estimate)
+    moves_experts = config.verdict is Verdict.OFFLOAD and arranged.how.cpu_experts > 0
 
     def holds(context: int) -> bool:
         workload = replace(study.workload, context=context, concurrency=1)

@@ -9,10 +9,10 @@ from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, GIB
 from gpusizer.fit.compatibility import runs_engine
-from gpusizer.fit.machine_words import MachineWords
+from gpusizer.fit.machine_parser import MachineWords
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs.plan import NVME_GB_PER_S
-from gpusizer.gpus.own_cards import FindsGpus
+from gpusizer.gpus.user_gpus import FindsGpus
 from gpusizer.memory.engines.llama_cpp import BACKENDS, CUDA, LLAMA_CPP, VULKAN
 
 SYSTEM_BYTES = 4 * GIB
@@ -49,7 +49,7 @@ class Machine:
     ram_bytes_per_second: float | None = None
 
     @classmethod
-    def of(
+    def with_boards(
         cls,
         gpu: Gpu,
         boards: int = 1,

@@ -57,7 +57,7 @@ _PROCESSOR_BAND = RateBand(0.45, 2.2)
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ResidentWeights:
     """Part of the decoder in one memory.
 
     Attributes:
@@ -75,10 +75,10 @@ class Held:
 
 def part_decode_rate(load: Load, how: Arrangement) -> Rate | None:
     """Return tokens/s of one user; None for an unknown device or a model that writes no text."""
-    facts = ModelFacts.of(load.profile, load.workload)
+    facts = ModelFacts.from_profile(load.profile, load.workload)
     if facts is None:
         return None
-    work = Work.of(facts, load.estimate)
+    work = Work.from_facts(facts, load.estimate)
     memory = system_memory(load.machine)
     host = _host(load, how)
     seconds = [_host_seconds(load, how, work, host, memory)] * 3
@@ -102,11 +102,11 @@ def part_decode_rate(load: Load, how: Arrangement) -> Rate | None:
 
 def part_prefill_rate(load: Load, how: Arrangement) -> Rate | None:
     """Return prompt tokens/s of one prompt; None for an unknown device or a model without text."""
-    facts = ModelFacts.of(load.profile, load.workload)
+    facts = ModelFacts.from_profile(load.profile, load.workload)
     if facts is None:
         return None
     work, memory, host = (
-        Work.of(facts, load.estimate),
+        Work.from_facts(facts, load.estimate),
         system_memory(load.machine),
         _host(load, how),
     )
@@ -144,7 +144,7 @@ def _is_short(load: Load, how: Arrangement) -> bool:
 
 
 def _host_seconds(
-    load: Load, how: Arrangement, work: Work, host: Held, memory: SystemMemory
+    load: Load, how: Arrangement, work: Work, host: ResidentWeights, memory: SystemMemory
 ) -> float:
     dense = (host.dense + host.cache) / MEMORY_EFFICIENCY
     experts = host.experts * work.expert_share(1) / EXPERT_MEMORY_EFFICIENCY
@@ -157,7 +157,7 @@ def _host_seconds(
     )
 
 
-def _devices(load: Load, how: Arrangement) -> Iterator[tuple[Gpu, Held]]:
+def _devices(load: Load, how: Arrangement) -> Iterator[tuple[Gpu, ResidentWeights]]:
     if not how.gpu_layers:
         return
     stages = shared_stages(load.layers, how.gpu_layers, how.split)
@@ -166,11 +166,11 @@ def _devices(load: Load, how: Arrangement) -> Iterator[tuple[Gpu, Held]]:
             yield gpu, _held(load, stage, how.cpu_experts)
 
 
-def _held(load: Load, stage: Stage, cpu_experts: int) -> Held:
+def _held(load: Load, stage: Stage, cpu_experts: int) -> ResidentWeights:
     parts, first, end = load.parts, stage.first, stage.end
     from_here = min(max(first, cpu_experts), end)
     routed = parts.experts[end] - parts.experts[first]
-    return Held(
+    return ResidentWeights(
         dense=parts.layers[end] - parts.layers[first] - routed + parts.output * stage.output,
         experts=parts.experts[end] - parts.experts[from_here],
         cache=load.cache_on(first, end) // load.workload.concurrency,
@@ -179,14 +179,14 @@ def _held(load: Load, stage: Stage, cpu_experts: int) -> Held:
     )
 
 
-def _host(load: Load, how: Arrangement) -> Held:
+def _host(load: Load, how: Arrangement) -> ResidentWeights:
     below = min(load.layers, load.layers + 1 - how.gpu_layers)
     whole = _held(load, Stage(0, below, not how.gpu_layers), 0)
     until = max(below, min(how.cpu_experts, load.layers))
     return replace(whole, experts=load.parts.experts[until], expert_layers=until)
 
 
-def _part(work: Work, held: Held, load: Load) -> Work:
+def _part(work: Work, held: ResidentWeights, load: Load) -> Work:
     # Weights of drafts, which no step reads, count in no device.
     facts, parts = work.facts, load.parts
     routed = parts.experts[-1]

@@ -14,8 +14,8 @@ from statistics import median, quantiles
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import read_table
 from gpusizer.core.units import TERA
+from gpusizer.fit.run_config import RunConfig
 from gpusizer.fit.study import ScopedCache, Study
-from gpusizer.fit.way import Way
 from gpusizer.memory.engines.pipeline_steps import Canvas, canvas_of, latents_of, tokens_of_picture
 from gpusizer.model.pipeline_shape import Denoiser, PipelineShape
 from gpusizer.speed import Rate
@@ -236,27 +236,27 @@ def _picture_work(study: Study) -> PictureWork | None:
     return PictureWork(kind_of_denoiser(denoiser), flops * steps, starts)
 
 
-def picture_seconds(study: Study, way: Way) -> Rate | None:
+def picture_seconds(study: Study, config: RunConfig) -> Rate | None:
     """Return the seconds of one picture or clip on one card.
 
     None also for widths without published runs, for cards of unknown rate and for vendors other
     than NVIDIA.
     """
-    work, rate = picture_work(study), way.gpu.fp16_flops if way.machine.gpus else None
-    if work is None or rate is None or way.boards != 1 or not way.verdict.all_on_gpu:
+    work, rate = picture_work(study), config.gpu.fp16_flops if config.machine.gpus else None
+    if work is None or rate is None or config.boards != 1 or not config.verdict.all_on_gpu:
         return None
-    flops, quant = work.flops, way.estimate.quant.slug
+    flops, quant = work.flops, config.estimate.quant.slug
     if quant == "fp32" and work.kind != _TRANSFORMER:
         flops *= _SLOWER_IN_32_BITS
     elif quant not in _AS_FAST_AS_BF16:
         return None
     # GeForce cards add in 32 bits at half of the rate that their chips have as L40S or RTX A6000.
     # Their shares are of the full rate, at which their runs of UNets agree with other cards.
-    full = max(rate, way.gpu.fp16_tensor_fp16acc_flops or 0.0)
+    full = max(rate, config.gpu.fp16_tensor_fp16acc_flops or 0.0)
     speed = _speed(work.kind, is_fast(full / TERA))
     # Runs on Apple's chips use other programs only; on AMD's they reach between 7 and 48 % of the
     # rate.
-    if speed is None or way.gpu.vendor != "NVIDIA":
+    if speed is None or config.gpu.vendor != "NVIDIA":
         return None
     least, likely, _ = speed.seconds(flops, work.starts, full, rate)
     # One source has timed transformers on cards of half the rate, where that may count in full.

@@ -26,19 +26,19 @@ from functools import lru_cache
 from gpusizer.fit.audience import is_wide
 from gpusizer.fit.division import board_counts
 from gpusizer.fit.machine import CPU, Machine
-from gpusizer.fit.standing import (
-    Standing,
+from gpusizer.fit.preference_key import (
+    PreferenceKey,
     beyond,
     is_for_fewer,
-    least_standing,
-    standing,
+    least_key,
+    preference_key,
     suits,
 )
+from gpusizer.fit.run_config import RunConfig
+from gpusizer.fit.run_configs import enumerate_configs, not_supported
 from gpusizer.fit.study import QuantOption, QuantPair, Study
 from gpusizer.fit.user_speed import user_speed
 from gpusizer.fit.verdict import Verdict
-from gpusizer.fit.way import Way
-from gpusizer.fit.ways import not_supported, ways
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import Engine
 from gpusizer.memory.quants import Quant
@@ -50,9 +50,9 @@ class _Search:
 
     def __init__(self, study: Study) -> None:
         self.study = study
-        self.most = study.demands.most_rank
-        self.best: Way | None = None
-        self.key: Standing | None = None
+        self.most = study.requirements.most_rank
+        self.best: RunConfig | None = None
+        self.key: PreferenceKey | None = None
         self.as_fast: set[tuple[str, float, str]] = set()
         self.machine = _NO_MACHINE
 
@@ -61,29 +61,29 @@ class _Search:
         self.as_fast.clear()
         self.machine = machine
 
-    def passed_over(self, option: QuantOption) -> bool:
+    def is_dominated(self, option: QuantOption) -> bool:
         """Whether an option cannot be better than the best way so far."""
         if self.key is None or not self.key.holds:
             return False
         # More boards are not tried for engines that are made for fewer users.
         if self.machine.boards > self.key.boards and is_for_fewer(self.study, option.engine):
             return True
-        if least_standing(self.study, self.machine, option) >= self.key:
+        if least_key(self.study, self.machine, option) >= self.key:
             return True
-        if not self.key.stands:
+        if not self.key.meets_requirements:
             return False
         # It may lose too much, or be as fast as a more faithful one on the same boards that lacks
         # only speed.
         too_much = self.study.known_loss_rank(option) > self.most
         return too_much or _kind(option.engine, option.quant) in self.as_fast
 
-    def consider(self, way: Way) -> Standing:
+    def consider(self, config: RunConfig) -> PreferenceKey:
         """Take a way if it is better, and return the standing of the best."""
-        other = standing(self.study, way, self.key)
+        other = preference_key(self.study, config, self.key)
         if self.key is None or other < self.key:
-            self.best, self.key = way, other
+            self.best, self.key = config, other
         if other.serves_well:
-            self.as_fast.add(_kind(way.estimate.engine, way.estimate.quant))
+            self.as_fast.add(_kind(config.estimate.engine, config.estimate.quant))
         return self.key
 
 
@@ -95,7 +95,7 @@ def _kind(engine: Engine, quant: Quant) -> tuple[str, float, str]:
     return engine.slug, quant.bits, quant.needs
 
 
-def choose(study: Study, machines: Iterable[Machine], *, whole: bool = False) -> Way | None:
+def choose(study: Study, machines: Iterable[Machine], *, whole: bool = False) -> RunConfig | None:
     """Return the best way on any of the machines, None if no engine runs the model there.
 
     `machines` are ordered by boards, fewest first. `whole` requires all of the model on the
@@ -105,32 +105,34 @@ def choose(study: Study, machines: Iterable[Machine], *, whole: bool = False) ->
     for usual in (True, False):
         for machine in every:
             search.on(machine)
-            found = ways(study, machine, usual=usual, whole=whole, passed_over=search.passed_over)
-            for way in found:
-                if search.consider(way).wants_nothing:
+            found = enumerate_configs(
+                study, machine, usual=usual, whole=whole, is_dominated=search.is_dominated
+            )
+            for config in found:
+                if search.consider(config).wants_nothing:
                     return search.best
-            if search.key is not None and search.key.stands:
+            if search.key is not None and search.key.meets_requirements:
                 return search.best
         if search.key is not None and search.key.holds:
             break  # an unusual way on fewer boards comes after a usual one on more
     return search.best
 
 
-def best_way(study: Study, machine: Machine) -> Way:
+def best_config(study: Study, machine: Machine) -> RunConfig:
     """Return the best way on a machine, or one with reasons if no engine runs the model."""
     return choose(study, [machine]) or not_supported(study, machine)
 
 
-def one_for_all(study: Study, own: Sequence[Way]) -> QuantPair | None:
+def one_for_all(study: Study, own: Sequence[RunConfig]) -> QuantPair | None:
     """Return the quantization that is best on the machine it suits least, for comparable speeds.
 
     `own` is the preferred way on each machine. None if these use the same quantization already.
     """
     # A machine without any running quantization is left out.
-    running = [way for way in own if way.verdict.runs]
-    if len({(way.estimate.quant, way.estimate.native) for way in running}) < 2:
+    running = [config for config in own if config.verdict.runs]
+    if len({(config.estimate.quant, config.estimate.native) for config in running}) < 2:
         return None
-    machines = [way.machine for way in running]
+    machines = [config.machine for config in running]
     return min(study.quants, key=lambda pair: _worst_standing(study, pair, machines))
 
 
@@ -138,17 +140,17 @@ def _worst_standing(
     study: Study, pair: QuantPair, machines: Sequence[Machine]
 ) -> tuple[bool, tuple[float, ...]]:
     # Unsupported anywhere is worst, then the worst of each criterion over all machines.
-    ways = [best_way(study.among([pair]), machine) for machine in machines]
-    worst = zip(*(standing(study, way) for way in ways), strict=True)
-    return not all(way.verdict.runs for way in ways), tuple(map(max, worst))
+    configs = [best_config(study.with_quants([pair]), machine) for machine in machines]
+    worst = zip(*(preference_key(study, config) for config in configs), strict=True)
+    return not all(config.verdict.runs for config in configs), tuple(map(max, worst))
 
 
 @lru_cache(maxsize=4096)  # visitors describe cards of their own
 def _machine_of(gpu: Gpu, boards: int) -> Machine:
-    return Machine.of(gpu, boards)
+    return Machine.with_boards(gpu, boards)
 
 
-def best_on_boards(study: Study, gpu: Gpu, counts: Sequence[int] | None = None) -> Way | None:
+def best_on_boards(study: Study, gpu: Gpu, counts: Sequence[int] | None = None) -> RunConfig | None:
     """Return the best way with all of the model on boards of one kind, None if none holds it.
 
     `counts` are the numbers of boards to try, smallest first; None for `board_counts`.
@@ -158,26 +160,26 @@ def best_on_boards(study: Study, gpu: Gpu, counts: Sequence[int] | None = None) 
     return best if best is not None and best.verdict.all_on_gpu else None
 
 
-def fastest_on_boards(study: Study, gpu: Gpu, counts: Sequence[int]) -> Way | None:
+def fastest_on_boards(study: Study, gpu: Gpu, counts: Sequence[int]) -> RunConfig | None:
     """Return the fastest usual way on boards of one kind that surely fits within `max_loss`.
 
     None without such a way, or if its speed is unknown.
     """
-    found: list[tuple[bool, float, Way]] = []
+    found: list[tuple[bool, float, RunConfig]] = []
     for machine in (_machine_of(gpu, boards) for boards in counts):
 
         def is_odd(option: QuantOption, machine: Machine = machine) -> bool:
             known = suits(study, machine, option)
             return known.unusual or known.misplaced or any(known.precision[:2])
 
-        for way in _sure_ways(study, machine, is_odd):
-            speed = user_speed(study, way)
+        for config in _sure_ways(study, machine, is_odd):
+            speed = user_speed(study, config)
             if speed is not None:
-                found.append((is_wide(way.estimate.quant, gpu), -speed, way))
+                found.append((is_wide(config.estimate.quant, gpu), -speed, config))
     return min(found, key=lambda each: each[:2], default=(False, 0.0, None))[2]
 
 
-def ways_for_a_load(study: Study, gpu: Gpu, counts: Sequence[int]) -> list[Way]:
+def ways_for_a_load(study: Study, gpu: Gpu, counts: Sequence[int]) -> list[RunConfig]:
     """Return the ways on `counts` boards between which only a load decides.
 
     These are usual ways that surely fit within `max_loss`, the first of each engine, bits and unit.
@@ -189,25 +191,27 @@ def ways_for_a_load(study: Study, gpu: Gpu, counts: Sequence[int]) -> list[Way]:
         if found:
             return found
     alone = (best_on_boards(study, gpu, (count,)) for count in counts)
-    return [way for way in alone if way is not None]
+    return [config for config in alone if config is not None]
 
 
-def _for_a_load(study: Study, machine: Machine, for_servers: bool) -> Iterable[Way]:
-    found: dict[tuple[str, float, str], Way] = {}
+def _for_a_load(study: Study, machine: Machine, for_servers: bool) -> Iterable[RunConfig]:
+    found: dict[tuple[str, float, str], RunConfig] = {}
 
-    def passed_over(option: QuantOption) -> bool:
+    def is_dominated(option: QuantOption) -> bool:
         family = option.engine.abilities.speed_family
         return (family == SERVING) != for_servers or _kind(option.engine, option.quant) in found
 
-    for way in _sure_ways(study, machine, passed_over):
-        found[_kind(way.estimate.engine, way.estimate.quant)] = way
+    for config in _sure_ways(study, machine, is_dominated):
+        found[_kind(config.estimate.engine, config.estimate.quant)] = config
     return found.values()
 
 
 def _sure_ways(
-    study: Study, machine: Machine, passed_over: Callable[[QuantOption], bool]
-) -> Iterator[Way]:
+    study: Study, machine: Machine, is_dominated: Callable[[QuantOption], bool]
+) -> Iterator[RunConfig]:
     # They fit at the high end of every band and within `max_loss`.
-    for way in ways(study, machine, usual=True, whole=True, passed_over=passed_over):
-        if way.verdict is Verdict.FITS and not beyond(study, way):
-            yield way
+    for config in enumerate_configs(
+        study, machine, usual=True, whole=True, is_dominated=is_dominated
+    ):
+        if config.verdict is Verdict.FITS and not beyond(study, config):
+            yield config

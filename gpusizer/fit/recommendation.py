@@ -26,10 +26,10 @@ from gpusizer.core.messages import Note
 from gpusizer.core.units import significant
 from gpusizer.fit.audience import Suitability
 from gpusizer.fit.platforms import SERVER_BOARDS
-from gpusizer.fit.standing import SPARE_SHARE, has_room
+from gpusizer.fit.preference_key import SPARE_SHARE, has_room
+from gpusizer.fit.run_config import RunConfig
 from gpusizer.fit.user_speed import SpeedEvidence
 from gpusizer.fit.verdict import Verdict
-from gpusizer.fit.way import Way
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import PlanCosts
 from gpusizer.gpus.costs.power import is_card, is_whole_computer
@@ -207,7 +207,7 @@ class Score(Conditions):
 
 
 def score_of(
-    way: Way,
+    config: RunConfig,
     tokens_per_second: float | None,
     enough: float,
     costs: PlanCosts,
@@ -215,7 +215,7 @@ def score_of(
     suitability: Suitability = SUITS_ONE,
 ) -> Score:
     """Build the score of one way to run a model on boards of one GPU."""
-    usd_per_hour, rented = firm_usd_per_hour(way.gpu, costs)
+    usd_per_hour, rented = firm_usd_per_hour(config.gpu, costs)
     of_pictures, value = costs.of_thousand_pictures(usd_per_hour), usd_per_hour
     if of_pictures is not None:
         value = of_pictures
@@ -224,16 +224,16 @@ def score_of(
         low = 1.0 if evidence is None else evidence.low_share
         value = usd_per_hour / (tokens_per_second * low)
     return Score(
-        gpu=way.gpu,
-        boards=way.boards,
-        verdict=way.verdict,
-        room=way.verdict is Verdict.FITS and has_room(way, for_many=suitability.for_many),
+        gpu=config.gpu,
+        boards=config.boards,
+        verdict=config.verdict,
+        room=config.verdict is Verdict.FITS and has_room(config, for_many=suitability.for_many),
         today=costs.today,
         tokens_per_second=tokens_per_second,
         enough=enough,
         value_usd=value,
         rent_usd=costs.rent_usd_per_hour,
-        users=way.estimate.placement.workload.concurrency,
+        users=config.estimate.placement.workload.concurrency,
         suitability=suitability,
         usd_per_hour=usd_per_hour,
         rented=rented,

@@ -10,9 +10,9 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.compatibility import Support
-from gpusizer.fit.demands import DEFAULT_DEMANDS, NO_LIMIT, Demands
 from gpusizer.fit.division import asked_split, split_for
 from gpusizer.fit.losses import quality_at
+from gpusizer.fit.requirements import DEFAULT_REQUIREMENTS, NO_LIMIT, Requirements
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import ENGINES, Engine, Split, find_engine
 from gpusizer.memory.estimate import Estimator, MemoryEstimate
@@ -108,14 +108,14 @@ class Study:
         workload: Workload,
         quants: Sequence[QuantPair],
         budget: TimeBudget | None = None,
-        demands: Demands = DEFAULT_DEMANDS,
+        requirements: Requirements = DEFAULT_REQUIREMENTS,
     ) -> None:
         # Several studies share the budget of an answer.
         self.profile = profile
         self.workload = workload
         self.quants = _by_faithfulness(quants)
         self.budget = budget or TimeBudget()
-        self.demands = demands
+        self.requirements = requirements
         self._sizes: dict[str, WeightSizes] = {}
         self._size_files(quants)
         self._estimator = Estimator(profile, workload)
@@ -128,7 +128,7 @@ class Study:
         self.workload_scope, self.quants_scope = CacheScope(), CacheScope()
         self._losses: dict[tuple[str, bool, str], int] = {}
 
-    def under(self, **fields: Any) -> Study:
+    def with_workload(self, **fields: Any) -> Study:
         """Return a study of the same model with other fields of the workload."""
         other = copy(self)
         other.workload = replace(self.workload, **fields)
@@ -138,17 +138,17 @@ class Study:
         other.workload_scope, other.quants_scope = CacheScope(), CacheScope()
         return other
 
-    def among(self, quants: Sequence[QuantPair]) -> Study:
+    def with_quants(self, quants: Sequence[QuantPair]) -> Study:
         """Return the same study with other quantizations to choose from."""
         other = copy(self)
         other.quants, other.quants_scope = _by_faithfulness(quants), CacheScope()
         other._size_files(quants)
         return other
 
-    def obeying(self, quants: Sequence[QuantPair]) -> Study:
+    def with_fixed_quants(self, quants: Sequence[QuantPair]) -> Study:
         """Return the same study with quantizations that are accepted whatever they lose."""
-        other = self.among(quants)
-        other.demands = replace(self.demands, max_loss=NO_LIMIT)
+        other = self.with_quants(quants)
+        other.requirements = replace(self.requirements, max_loss=NO_LIMIT)
         return other
 
     def _size_files(self, quants: Sequence[QuantPair]) -> None:
@@ -175,7 +175,7 @@ class Study:
     def support(self, engine: Engine) -> Support:
         """Return whether an engine runs the model with its workload; cached."""
         if engine.slug not in self._support:
-            self._support[engine.slug] = Support.of(engine, self.profile, self.workload)
+            self._support[engine.slug] = Support.between(engine, self.profile, self.workload)
         return self._support[engine.slug]
 
     def split(self, engine: Engine, devices: int) -> Split | None:
@@ -217,7 +217,7 @@ class Study:
                 self._whole[key] = estimate
         return self._whole[key]
 
-    def again(self, like: MemoryEstimate, split: Split | None = None) -> MemoryEstimate:
+    def reestimate(self, like: MemoryEstimate, split: Split | None = None) -> MemoryEstimate:
         """Return an estimate like `like` for this workload, optionally with another `split`."""
         return self.estimate(
             like.quant, like.native, like.engine, split or like.split, like.device_class

@@ -13,7 +13,7 @@ from gpusizer.gpus.gpu import (
     Status,
     Support,
 )
-from gpusizer.gpus.own_cards import saved_gpus
+from gpusizer.gpus.user_gpus import saved_gpus
 
 __all__ = [
     "Catalogue",

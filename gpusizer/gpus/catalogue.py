@@ -154,9 +154,11 @@ class Catalogue:
     def _searched_names(self) -> tuple[SearchedNames, ...]:
         """What each GPU is searched by, in the order of the file."""
         return tuple(
-            SearchedNames.of((gpu.slug, gpu.name, gpu.vendor, gpu.architecture, *gpu.aliases))
+            SearchedNames.from_names(
+                (gpu.slug, gpu.name, gpu.vendor, gpu.architecture, *gpu.aliases)
+            )
             if gpu.vendor == "NVIDIA"  # whose compute capability is a number like any other
-            else SearchedNames.of(
+            else SearchedNames.from_names(
                 (
                     gpu.slug,
                     gpu.name,

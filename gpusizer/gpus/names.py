@@ -105,7 +105,7 @@ class SearchedNames:
     beginnings: str
 
     @classmethod
-    def of(cls, names: Iterable[str]) -> SearchedNames:
+    def from_names(cls, names: Iterable[str]) -> SearchedNames:
         """Those of some names."""
         split = [search_words(name) for name in names]
         runs = (

@@ -25,7 +25,7 @@ _ABOUT_MEMORY = re.compile(rf"\([^()]*(?:{_FREE}|{_USED})[^()]*\)", re.IGNORECAS
 
 
 @dataclass(frozen=True, slots=True)
-class OwnMemory:
+class FreeMemory:
     """What somebody said about the memory of his card, in bytes of one device: what is free of it,
     or what is in use already. One of the two is None.
     """
@@ -39,10 +39,10 @@ class OwnMemory:
         return self.free_bytes is not None or bool(self.used_bytes)
 
 
-NOTHING_STATED = OwnMemory()
+NOTHING_STATED = FreeMemory()
 
 
-def split_memory(text: str) -> tuple[str, OwnMemory]:
+def split_memory(text: str) -> tuple[str, FreeMemory]:
     """A name without the memory that stands in parentheses after it, and that memory.
 
     >>> split_memory("4090 (20.5 GB free)")
@@ -58,11 +58,11 @@ def split_memory(text: str) -> tuple[str, OwnMemory]:
         return text, NOTHING_STATED
     amount = round(float(match[2]) * UNITS[match[3].lower()])
     if re.fullmatch(_FREE, match[4], re.IGNORECASE):
-        return match[1], OwnMemory(free_bytes=amount)
-    return match[1], OwnMemory(used_bytes=amount)
+        return match[1], FreeMemory(free_bytes=amount)
+    return match[1], FreeMemory(used_bytes=amount)
 
 
-def with_memory(gpu: Gpu, memory: OwnMemory) -> Gpu:
+def with_memory(gpu: Gpu, memory: FreeMemory) -> Gpu:
     """The card with that much of each device free, which its name and its statements then tell.
 
     Of a Mac, an APU or a module, whose GPU limit is a setting of the system (macOS:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from gpusizer.core.messages import Note
-from gpusizer.fit.way import Way
+from gpusizer.fit.run_config import RunConfig
 from gpusizer.launch import (
     llama_cpp,
     mlx,
@@ -49,32 +49,32 @@ _APART = ("python -m venv quantizing", "quantizing/bin/pip install llmcompressor
 _UNTIL_THEN = ("launch_needs_gguf", "launch_needs_repository")
 
 
-def launch_command(profile: ModelProfile, way: Way, workload: Workload) -> LaunchCommand:
+def launch_command(profile: ModelProfile, config: RunConfig, workload: Workload) -> LaunchCommand:
     """Return the command that runs the model in that way, or one without text and with a reason.
 
     `workload` is the resolved workload of the report; the command keeps in system memory the part
     of the model that lies there. Raise InvalidModelId for a name that the Hub cannot have.
     """
-    engine = way.estimate.engine
+    engine = config.estimate.engine
     launcher = LAUNCHERS.get(engine.slug)
     if launcher is None:
         return LaunchCommand(
             engine.slug, "", "bash", (Note("launch_no_server", engine=engine.name),)
         )
-    plan = LaunchPlan.of(profile, way, workload)
+    plan = LaunchPlan.from_config(profile, config, workload)
     command = launcher(plan)
     missing = tuple(note for note in command.notes if note.code in _UNTIL_THEN)
     if not missing:
         return command
-    return _made_first(profile, way, plan) or replace(command, text="", notes=missing)
+    return _made_first(profile, config, plan) or replace(command, text="", notes=missing)
 
 
-def _made_first(profile: ModelProfile, way: Way, plan: LaunchPlan) -> LaunchCommand | None:
+def _made_first(profile: ModelProfile, config: RunConfig, plan: LaunchPlan) -> LaunchCommand | None:
     # A script makes the weights before the command, in a folder beside; None if no script makes
     # them, and for engines that do not load them there.
-    if not way.estimate.engine.abilities.loads_made:
+    if not config.estimate.engine.abilities.loads_made:
         return None
-    made = quantizing(profile, way.estimate.quant)
+    made = quantizing(profile, config.estimate.quant)
     script = None if made is None else quantizing_command(profile, made)
     if made is None or script is None or script.language != "python":
         return None
@@ -86,7 +86,7 @@ def _made_first(profile: ModelProfile, way: Way, plan: LaunchPlan) -> LaunchComm
     note = Note(
         "launch_makes_quantization",
         repo_id=profile.repo_id,
-        quant=way.estimate.quant.name,
+        quant=config.estimate.quant.name,
         tool=made.tool,
         folder=folder,
     )

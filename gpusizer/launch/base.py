@@ -11,7 +11,7 @@ from typing import Literal
 from gpusizer.core.errors import InvalidModelId
 from gpusizer.core.messages import Note
 from gpusizer.fit.platforms import setup_of
-from gpusizer.fit.way import Way, room_on, start_limit_on
+from gpusizer.fit.run_config import RunConfig, start_limit_on, usable_memory
 from gpusizer.hub.model_ref import check_revision, is_repo_id
 from gpusizer.memory.engines import Split
 from gpusizer.memory.kv_cache import ALIASES
@@ -131,7 +131,9 @@ class LaunchPlan:
     narrowed: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, profile: ModelProfile, way: Way, workload: Workload) -> LaunchPlan:
+    def from_config(
+        cls, profile: ModelProfile, config: RunConfig, workload: Workload
+    ) -> LaunchPlan:
         """Return the plan of a way to run it; `workload` is the resolved workload of the report.
 
         Raise InvalidModelId for a name that the Hub cannot have.
@@ -139,16 +141,16 @@ class LaunchPlan:
         if not is_repo_id(profile.repo_id):
             raise InvalidModelId(value=profile.repo_id[:120], reason="characters")
         revision = None if profile.revision == "main" else check_revision(profile.revision)
-        estimate, arranged = way.estimate, way.arranged
+        estimate, arranged = config.estimate, config.arranged
         if workload.max_num_seqs is None:  # users may take turns
             workload = replace(workload, max_num_seqs=estimate.placement.workload.max_num_seqs)
         cpu_experts = 0
         tensor_split: tuple[int, ...] = ()
         if arranged is not None:
-            if way.in_part and arranged.how.gpu_layers < arranged.of_layers:
+            if config.in_part and arranged.how.gpu_layers < arranged.of_layers:
                 workload = replace(workload, gpu_layers=arranged.how.gpu_layers)
             cpu_experts = arranged.how.cpu_experts
-            several = len(way.machine.gpus) > 1 and not arranged.default
+            several = len(config.machine.gpus) > 1 and not arranged.default
             tensor_split = arranged.how.split if several else ()
         return cls(
             repo_id=profile.repo_id,
@@ -160,18 +162,18 @@ class LaunchPlan:
             quant=estimate.quant.slug,
             quant_name=estimate.quant.name,
             engine=estimate.engine.slug,
-            stack=way.gpu.software,
+            stack=config.gpu.software,
             split=estimate.split,
-            utilization=room_on(way.gpu, estimate).utilization,
+            utilization=usable_memory(config.gpu, estimate).utilization,
             workload=workload,
             step_tokens=estimate.engine.step_tokens(estimate.placement),
-            most_sequences=None if (limit := start_limit_on(way)) is None else limit.sure,
-            nodes=setup_of(way.gpu, way.boards).nodes,
-            draft=_draft_of(profile, way),
+            most_sequences=None if (limit := start_limit_on(config)) is None else limit.sure,
+            nodes=setup_of(config.gpu, config.boards).nodes,
+            draft=_draft_of(profile, config),
             cpu_experts=cpu_experts,
             tensor_split=tensor_split,
             widened=is_wide_enough(profile, estimate.quant),
-            narrowed=_narrowed(profile, way),
+            narrowed=_narrowed(profile, config),
         )
 
     @property
@@ -247,18 +249,18 @@ class LaunchPlan:
         return LaunchCommand(self.engine, text, "bash", notes)
 
 
-def _narrowed(profile: ModelProfile, way: Way) -> tuple[str, ...]:
+def _narrowed(profile: ModelProfile, config: RunConfig) -> tuple[str, ...]:
     if profile.pipeline is None:
         return ()
-    amounts = zip(profile.groups, way.estimate.sizes.by_group, strict=False)
+    amounts = zip(profile.groups, config.estimate.sizes.by_group, strict=False)
     narrow = {group.component for group, n in amounts if n < _BYTES_OF_16_BITS * group.parameters}
     return tuple(sorted(narrow))
 
 
-def _draft_of(profile: ModelProfile, way: Way) -> LaunchDraft | None:
+def _draft_of(profile: ModelProfile, config: RunConfig) -> LaunchDraft | None:
     draft = profile.draft
     # InvalidModelId is raised as for the model.
-    if draft is None or way.estimate.draft is None:
+    if draft is None or config.estimate.draft is None:
         return None
     repo_id = draft.profile.repo_id
     if not is_repo_id(repo_id):

@@ -78,9 +78,9 @@ def benchmark(profile: ModelProfile, ranked: Ranked, workload: Workload) -> Benc
     is_whole = workload.gpu_layers is None and not workload.cpu_moe
     if measure is None or speeds is None or not is_whole:
         return None
-    if not launch_command(profile, fit.way, workload).text:
+    if not launch_command(profile, fit.config, workload).text:
         return None  # nothing starts the plan, and so nothing can be measured of it
-    plan = LaunchPlan.of(profile, fit.way, workload)
+    plan = LaunchPlan.from_config(profile, fit.config, workload)
     commands, expected, notes = measure(plan, speeds)
     known = tuple(expectation for expectation in expected if expectation is not None)
     if not known:

@@ -89,7 +89,9 @@ def deployment_of(profile: ModelProfile, row: Replicas, workload: Workload) -> D
     Raise InvalidModelId for a name that the Hub cannot have.
     """
     # Every replica fits the most users that the plan assigns to it.
-    each = launch_command(profile, row.way, replace(workload, concurrency=max(row.most_users, 1)))
+    each = launch_command(
+        profile, row.config, replace(workload, concurrency=max(row.most_users, 1))
+    )
     server = _server(profile, row, each, workload)
     if server is None:
         reason = Note("deploy_no_container", engine=row.estimate.engine.name)

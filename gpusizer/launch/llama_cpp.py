@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpusizer.core.messages import Note
-from gpusizer.fit.way import Way
+from gpusizer.fit.run_config import RunConfig
 from gpusizer.launch.base import Flag, LaunchCommand, LaunchPlan, Options, command
 from gpusizer.launch.gguf_files import GgufFiles, draft_file, gguf_files
 from gpusizer.memory.kv_cache import llama_cpp_types
@@ -85,16 +85,16 @@ def _speculation(plan: LaunchPlan) -> tuple[Options, tuple[str, ...], tuple[Note
     return {**dict([source]), **guessed}, made, ()
 
 
-def machine_flags(workload: Workload, way: Way) -> tuple[str, ...]:
+def machine_flags(workload: Workload, config: RunConfig) -> tuple[str, ...]:
     """Return llama-server's short switches for a way on a machine, () for other engines."""
-    if not way.estimate.engine.abilities.offloads:
+    if not config.estimate.engine.abilities.offloads:
         return ()
     layers = _ALL_LAYERS if workload.gpu_layers is None else str(workload.gpu_layers)
     split, experts = "", 0
-    if way.arranged is not None:
-        how = way.arranged.how
+    if config.arranged is not None:
+        how = config.arranged.how
         layers, experts = str(how.gpu_layers), how.cpu_experts
-        if how.gpu_layers and len(way.machine.gpus) > 1 and not way.arranged.default:
+        if how.gpu_layers and len(config.machine.gpus) > 1 and not config.arranged.default:
             split = ",".join(map(str, how.split))
     types = llama_cpp_types(workload.kv_dtype)
     keys, values = types if types and types != _SIXTEEN_BITS else ("", "")

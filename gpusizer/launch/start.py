@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import read_table
-from gpusizer.fit.way import Way
+from gpusizer.fit.run_config import RunConfig
 from gpusizer.launch import LAUNCHERS, launch_command
 from gpusizer.launch.base import LaunchCommand, LaunchPlan, command
 from gpusizer.launch.llama_cpp import machine_flags
@@ -52,20 +52,20 @@ class _Published:
     quants: tuple[str, ...]
 
 
-def start_of(profile: ModelProfile, way: Way, workload: Workload) -> Start:
+def start_of(profile: ModelProfile, config: RunConfig, workload: Workload) -> Start:
     """Return how to start a model in that way; a line without text where nothing starts it.
 
     `workload` is the resolved workload of the report. Raises InvalidModelId for a name that the Hub
     cannot have.
     """
-    full = launch_command(profile, way, workload)
-    plan = LaunchPlan.of(profile, way, workload)
+    full = launch_command(profile, config, workload)
+    plan = LaunchPlan.from_config(profile, config, workload)
     made = full if any(note.code in _MAKES for note in full.notes) else None
-    reads_gguf = way.estimate.engine.abilities.reads == "gguf"
+    reads_gguf = config.estimate.engine.abilities.reads == "gguf"
     if plan.draft is not None or (not reads_gguf and made is None):
         return Start(full)
     if plan.format == "gguf":
-        return Start(_of_file(plan, way, plan.repo_id, plan.gguf_tag))
+        return Start(_of_file(plan, config, plan.repo_id, plan.gguf_tag))
     listing = _LISTING + quote(plan.repo_id, safe="")
     name = plan.repo_id.rpartition("/")[2]
     if not reads_gguf:
@@ -75,7 +75,7 @@ def start_of(profile: ModelProfile, way: Way, workload: Workload) -> Start:
     found = published_gguf(plan.repo_id, plan.gguf_tag)
     repository = found.repository if found else f"{PUBLISHER}/{name}-GGUF"
     tag = "" if found and found.quants == (plan.gguf_tag,) else plan.gguf_tag
-    line = _of_file(plan, way, repository, tag)
+    line = _of_file(plan, config, repository, tag)
     return Start(line, f"{listing}&library=gguf", found is None, made)
 
 
@@ -89,11 +89,11 @@ def published_gguf(repo_id: str, tag: str) -> _Published | None:
     return next((row for row in rows if not row.quants or tag in row.quants), None)
 
 
-def _of_file(plan: LaunchPlan, way: Way, repository: str, tag: str) -> LaunchCommand:
+def _of_file(plan: LaunchPlan, config: RunConfig, repository: str, tag: str) -> LaunchCommand:
     """The line that loads a file of a repository, in the short spelling of llama-server."""
     file = f"{repository}:{tag}" if tag else repository
     if plan.engine == _LLAMA_CPP:
-        flags = machine_flags(plan.workload, way)
+        flags = machine_flags(plan.workload, config)
         return plan.runs(command(("llama-server", "-hf", file, *flags), {}))
     return LAUNCHERS[plan.engine](replace(plan, repo_id=repository, format="gguf", revision=None))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from gpusizer.core.errors import InvalidRequest, ModelUnreadable
 from gpusizer.core.messages import Note
 from gpusizer.core.validation import fail
-from gpusizer.fit.machine_words import parse_kind
+from gpusizer.fit.machine_parser import parse_kind
 from gpusizer.gpus.names import parse_gpu_request
 from gpusizer.launch.benchmark import slowdown_notes
 from gpusizer.logs.contribution import Issue, issue_of, llama_row

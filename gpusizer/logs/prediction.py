@@ -11,7 +11,7 @@ from gpusizer.core.errors import UnknownQuant
 from gpusizer.core.loose_values import Arguments
 from gpusizer.core.messages import Note
 from gpusizer.core.units import MIB
-from gpusizer.fit.way import memory_of
+from gpusizer.fit.run_config import memory_of
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.logs.log_comparison import Predict, Predicted, Prediction
 from gpusizer.logs.run_request import SERVING, LogRequest
@@ -65,7 +65,9 @@ def _question(
     context = ran.context if "context" in request.fields else profile.max_context or ran.context
     fields = {k: v for k, v in request.fields.items() if k not in ("context", "kv_dtype")}
     question = sizer.question(SizeRequest.from_fields({**fields, **about, "card": False}))
-    return replace(question, study=question.study.under(context=context, kv_dtype=ran.kv_dtype))
+    return replace(
+        question, study=question.study.with_workload(context=context, kv_dtype=ran.kv_dtype)
+    )
 
 
 def _row(sizer: Sizer, question: Question) -> EstimateRow:
@@ -127,7 +129,7 @@ def _serving_amounts(
     # SGLang's option `disable_cuda_graph` counts here although its estimates do not depend on it.
     workload, cells = question.study.workload, estimate.engine.kv_cell_multiple
     eager, captured = (
-        question.study.under(enforce_eager=enforced).again(estimate).per_gpu
+        question.study.with_workload(enforce_eager=enforced).reestimate(estimate).per_gpu
         for enforced in (True, False)
     )
     sequence = eager.kv_cache.likely
@@ -159,8 +161,8 @@ def _llama(
 ) -> Prediction:
     estimate, study = row.estimate, question.study
     # Tensors placed by name keep GPUs from working in a pipeline (llama-context.cpp).
-    computing = study.again(estimate, Split()) if study.workload.cpu_moe else estimate
-    everywhere = study.under(gpu_layers=None, cpu_moe=False).again(estimate, Split())
+    computing = study.reestimate(estimate, Split()) if study.workload.cpu_moe else estimate
+    everywhere = study.with_workload(gpu_layers=None, cpu_moe=False).reestimate(estimate, Split())
     amounts = [
         _exact("kv_cache", everywhere.per_gpu.kv_cache.likely),
         _of("compute", computing.per_gpu.activations),

@@ -26,7 +26,7 @@ from gpusizer.model.profile import HEADERS, ModelProfile
 _STEPS = 100  # a share is lowered to whole hundredths, as people write it
 
 
-class CardRoom(NamedTuple):
+class UsableMemory(NamedTuple):
     """Usable memory on one device that other programs use too, in bytes."""
 
     free_bytes: int  # memory that other programs leave
@@ -37,13 +37,13 @@ class CardRoom(NamedTuple):
 
 def room_of(
     rule: FreeRule, utilization: float, *, stated: bool, memory_bytes: int, free_bytes: int | None
-) -> CardRoom:
+) -> UsableMemory:
     """Return the usable memory of a device; all of it without `free_bytes`.
 
     A stated share is kept; the engine's default is lowered to one it starts with.
     """
     if free_bytes is None:
-        return CardRoom(memory_bytes, int(memory_bytes * utilization), utilization)
+        return UsableMemory(memory_bytes, int(memory_bytes * utilization), utilization)
     # Most engines take what they need, or a share of what is free. vLLM takes a share of the total:
     # since 0.9.1 it refuses to start if less than that share is free (`request_memory`,
     # vllm/v1/worker/utils.py; issue 20305), and does not count memory of other programs
@@ -51,16 +51,16 @@ def room_of(
     # (`determine_available_memory` of 0.8).
     free = min(free_bytes, memory_bytes)
     if rule.kind == "share_of_free":
-        return CardRoom(free, int(free * utilization), utilization)
+        return UsableMemory(free, int(free * utilization), utilization)
     if rule.kind == "others_subtracted":
         budget = int(memory_bytes * utilization) - (memory_bytes - free)
-        return CardRoom(free, max(0, budget), utilization)
+        return UsableMemory(free, max(0, budget), utilization)
     at_start = max(0, free - rule.start_bytes)
     if stated:
         refused = max(0, ceil(memory_bytes * utilization) - at_start)
-        return CardRoom(free, int(memory_bytes * utilization), utilization, refused)
+        return UsableMemory(free, int(memory_bytes * utilization), utilization, refused)
     lowered = min(utilization, floor(at_start / memory_bytes * _STEPS) / _STEPS)
-    return CardRoom(free, int(memory_bytes * lowered), lowered)
+    return UsableMemory(free, int(memory_bytes * lowered), lowered)
 
 
 class Shared(NamedTuple):
@@ -165,7 +165,7 @@ class MemoryEstimate:
         # before x share.
         return self.shared.held + self.shared.before.scaled(self.utilization)
 
-    def room(self, memory_bytes: int, free_bytes: int | None = None) -> CardRoom:
+    def room(self, memory_bytes: int, free_bytes: int | None = None) -> UsableMemory:
         """Return the memory the engine may use on a card of `memory_bytes`."""
         return room_of(
             self.free_rule,

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from gpusizer.core.messages import Note
 from gpusizer.memory.engines import abilities_of
-from gpusizer.memory.quants.publishers import IMPORTANCE_MATRIX, habits_of
+from gpusizer.memory.quants.publishers import IMPORTANCE_MATRIX, file_overrides
 from gpusizer.memory.quants.table import Quant
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import Workload
@@ -102,7 +102,7 @@ def _of_weights(
             return _NOTHING
     maker = _maker(profile, slug)
     matrix = workload.importance_matrix
-    if matrix is None and IMPORTANCE_MATRIX in habits_of(maker):
+    if matrix is None and IMPORTANCE_MATRIX in file_overrides(maker):
         matrix = True
     arch = profile.architecture
     vocabulary = arch.vocab_size if arch else None

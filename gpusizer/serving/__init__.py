@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from gpusizer.serving.served import Served, Spread, load_of_users, served, server_of
+from gpusizer.serving.served import LatencySummary, Served, load_of_users, served, server_of
 from gpusizer.serving.server import Server
 
-__all__ = ["Served", "Server", "Spread", "load_of_users", "served", "server_of"]
+__all__ = ["LatencySummary", "Served", "Server", "load_of_users", "served", "server_of"]

@@ -15,7 +15,7 @@ from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import Engine, Split
 from gpusizer.memory.engines.base import Placement
 from gpusizer.memory.engines.vllm.engine import VllmEngine
-from gpusizer.memory.engines.vllm.eras import era_of
+from gpusizer.memory.engines.vllm.releases import vllm_release
 from gpusizer.memory.engines.vllm.version_defaults import limits_of
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.kv_cache import cache_curve
@@ -80,7 +80,7 @@ class ServerFacts:
     eager: bool
 
     @classmethod
-    def of(
+    def from_estimate(
         cls,
         work: Work,
         profile: ModelProfile,
@@ -206,9 +206,9 @@ def _scheduler(
     slug = engine.slug
     placement = Placement(profile, replace(workload, concurrency=1), split, device_class)
     if isinstance(engine, VllmEngine):
-        era = era_of(workload.engine_version)
-        limits = limits_of(placement, era)
-        rules = _rules_of(f"{slug}-v0" if era.profiles_whole_prompts else slug, None)
+        release = vllm_release(workload.engine_version)
+        limits = limits_of(placement, release)
+        rules = _rules_of(f"{slug}-v0" if release.profiles_whole_prompts else slug, None)
         tokens, sequences = limits.tokens, limits.sequences
     else:
         rules = _rules_of(slug, workload.engine_version)

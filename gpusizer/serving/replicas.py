@@ -94,7 +94,7 @@ def serving_workload(workload: Workload, target: ServingTarget, longest: int | N
 
 
 @dataclass(frozen=True, slots=True)
-class Borne:
+class ReplicaCapacity:
     """The highest load that one replica sustains within the latency target.
 
     Attributes:
@@ -111,7 +111,7 @@ class Borne:
         return max(1, math.ceil(requests_per_second / each - ROUNDING))
 
 
-def borne(server: Server, promise: Promise) -> Borne | None:
+def borne(server: Server, promise: Promise) -> ReplicaCapacity | None:
     """Return the highest load one replica sustains by the closed form, or None."""
     if server.most < 1:
         return None
@@ -119,7 +119,7 @@ def borne(server: Server, promise: Promise) -> Borne | None:
     if state is None:
         return None
     rate = state.requests_per_second(server.steps)
-    return Borne(rate * server.ranks, state.users * server.ranks)
+    return ReplicaCapacity(rate * server.ranks, state.users * server.ranks)
 
 
 def replicas_in_time(server: Server, promise: Promise, count: int) -> int | None:

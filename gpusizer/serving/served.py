@@ -7,8 +7,8 @@ from functools import lru_cache
 from math import ceil
 from typing import Literal
 
-from gpusizer.fit.demands import ServingLoad
-from gpusizer.fit.ways import keeps_part_in_memory
+from gpusizer.fit.requirements import ServingLoad
+from gpusizer.fit.run_configs import keeps_part_in_memory
 from gpusizer.gpus import Gpu
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.workload import Workload
@@ -28,7 +28,7 @@ Limit = Literal["weights", "cache", "arithmetic", "prompts", "links", "host", "q
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class LatencySummary:
     """A mean (`likely`) with its band, and percentiles over simulated requests."""
 
     low: float
@@ -52,11 +52,11 @@ class Served:
 
     users: float
     admitted_users: int
-    output_tokens_per_second: Spread
-    total_tokens_per_second: Spread
-    ttft_seconds: Spread | None
-    tpot_seconds: Spread
-    e2e_seconds: Spread | None
+    output_tokens_per_second: LatencySummary
+    total_tokens_per_second: LatencySummary
+    ttft_seconds: LatencySummary | None
+    tpot_seconds: LatencySummary
+    e2e_seconds: LatencySummary | None
     limited_by: Limit
 
     def user_rate(self, *, in_turns: bool) -> Rate:
@@ -122,14 +122,14 @@ def server_of(
     known = _facts(profile, workload, prompt)
     if known is None:
         return None
-    work = Work.of(known, estimate)
-    facts = ServerFacts.of(work, profile, estimate, gpu, pool_bytes, answer)
+    work = Work.from_facts(known, estimate)
+    facts = ServerFacts.from_estimate(work, profile, estimate, gpu, pool_bytes, answer)
     if facts is None:
         return None
     serves = work.family == SERVING
-    server = Server.of(facts) if serves else local_server(facts, work, gpu)
+    server = Server.from_facts(facts) if serves else local_server(facts, work, gpu)
     # tokens of a draft are guessed if the workload states their rate of acceptance
-    guess = Speculation.of(profile, workload, estimate, work)
+    guess = Speculation.from_estimate(profile, workload, estimate, work)
     acceptance = workload.acceptance_rate
     if server is not None and guess is not None and acceptance is not None:
         server = with_draft(server, facts, guess, acceptance, gpu, pool_bytes)
@@ -139,7 +139,7 @@ def server_of(
 @lru_cache(maxsize=8)
 def _facts(profile: ModelProfile, workload: Workload, prompt: int) -> ModelFacts | None:
     # cached: all entries of a ranking share these facts
-    return ModelFacts.of(profile, workload, prompt)
+    return ModelFacts.from_profile(profile, workload, prompt)
 
 
 def _answered(server: Server, load: ServingLoad, state: Steady, percentiles: bool) -> Served:
@@ -192,19 +192,19 @@ def _overrun(server: Server) -> Served:
     )
 
 
-def _even(value: float, band: RateBand) -> Spread:
+def _even(value: float, band: RateBand) -> LatencySummary:
     # a rate of the whole server has no percentiles over requests
     low, likely, high = (_rounded(value * end) for end in (band.low, 1.0, band.high))
-    return Spread(low, likely, high, None, None)
+    return LatencySummary(low, likely, high, None, None)
 
 
-def _spread(value: float, band: RateBand, times: tuple[float, ...] | None) -> Spread:
+def _spread(value: float, band: RateBand, times: tuple[float, ...] | None) -> LatencySummary:
     # percentiles are scaled from the simulation's mean to this one
     low, likely, high = (_rounded(value * end) for end in (band.low, 1.0, band.high))
     if not times or not mean(times):
-        return Spread(low, likely, high, None, None)
+        return LatencySummary(low, likely, high, None, None)
     p50, p95 = (value * percentile(times, share) / mean(times) for share in (0.5, 0.95))
-    return Spread(low, likely, high, _rounded(p50), _rounded(p95))
+    return LatencySummary(low, likely, high, _rounded(p50), _rounded(p95))
 
 
 def _limit(server: Server, state: Steady, users: int | None) -> Limit:

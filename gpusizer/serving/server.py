@@ -122,7 +122,7 @@ class Server:
     guesses: Guesses | None = None
 
     @classmethod
-    def of(cls, facts: ServerFacts, factors: Mapping[Key, float] | None = None) -> Server:
+    def from_facts(cls, facts: ServerFacts, factors: Mapping[Key, float] | None = None) -> Server:
         """Return the server of facts, with fitted constants or those of `factors`."""
         return cls.with_constants(facts, constants_of(facts, factors))
 

@@ -20,17 +20,17 @@ from gpusizer.fit.audience import rule_against
 from gpusizer.fit.division import COUNTS, max_boards
 from gpusizer.fit.fit import sequences_held
 from gpusizer.fit.preference import ways_for_a_load
-from gpusizer.fit.standing import unreadiness
+from gpusizer.fit.preference_key import unreadiness
+from gpusizer.fit.run_config import RunConfig, pool_on
+from gpusizer.fit.run_configs import judged
 from gpusizer.fit.study import Study
 from gpusizer.fit.user_speed import work_at
 from gpusizer.fit.verdict import Verdict
-from gpusizer.fit.way import Way, pool_on
-from gpusizer.fit.ways import judged
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.costs import CostAssumptions, PlanCosts, plan_costs
 from gpusizer.serving import Server, server_of
 from gpusizer.serving.replicas import (
-    Borne,
+    ReplicaCapacity,
     ServingTarget,
     borne,
     pace_of,
@@ -53,29 +53,29 @@ _ONE_MACHINE = 8  # devices of a replica in one server
 @dataclass(frozen=True, slots=True)
 class _Option:
     # A way to run a replica, its distance from running, its server, load and number, and doubts.
-    way: Way
+    config: RunConfig
     unready: int
     server: Server
-    most: Borne
+    most: ReplicaCapacity
     replicas: int
     doubts: Doubts
 
     @property
     def total_boards(self) -> int:
-        return self.way.boards * self.replicas
+        return self.config.boards * self.replicas
 
     @property
     def place(self) -> tuple[bool, bool, int, int, int, int]:
         # what holds first, then the fewest boards, then what a command starts, then the more
         # faithful quantization, then smaller replicas
-        doubts, way = (self.is_tight, self.doubts.risky), self.way
-        order = way.estimate.quant.order
-        return (*doubts, self.total_boards, self.unready, order, way.boards)
+        doubts, config = (self.is_tight, self.doubts.risky), self.config
+        order = config.estimate.quant.order
+        return (*doubts, self.total_boards, self.unready, order, config.boards)
 
     @property
     def is_tight(self) -> bool:
         # a replica fits at the likely amounts of memory, not at the high end
-        return self.way.verdict is Verdict.TIGHT
+        return self.config.verdict is Verdict.TIGHT
 
     def beaten_by(self, boards: int) -> bool:
         # one replica takes more boards than this sure option in all
@@ -87,7 +87,7 @@ class _Search:
     # The best option of each kind of GPU with the other ways there, and kinds without one by
     # reason.
     best: dict[str, _Option]
-    others: dict[str, list[Way]]
+    others: dict[str, list[RunConfig]]
     fitting: set[str]
     unknown: set[str]
     slow: set[str]
@@ -108,7 +108,7 @@ def plan_serving(
     `study` has the workload of one sequence of the target. `boards` fixes the boards of a replica
     on each GPU (None leaves it open), `most_boards` limits those of all replicas together.
     """
-    if ModelFacts.of(study.profile, study.workload, target.prompt_tokens) is None:
+    if ModelFacts.from_profile(study.profile, study.workload, target.prompt_tokens) is None:
         return ServingPlan(target, study.workload, (), (Note("plan_needs_text"),))
     asked = dict(zip((gpu.slug for gpu in catalogue.gpus), boards or (), strict=False))
     limits = dict(zip((gpu.slug for gpu in catalogue.gpus), most_boards or (), strict=False))
@@ -154,7 +154,7 @@ def _rows(
     heapify(waiting)
     while waiting and (not top or len(rows) < top):
         *_, number, settled, option = heappop(waiting)
-        slug = option.way.gpu.slug
+        slug = option.config.gpu.slug
         if slug in limits and option.total_boards > (limits[slug] or 0):
             left_out["dropped"] += 1
         elif settled:
@@ -178,11 +178,11 @@ def _searched(
         if gpu.status == "announced" and asked is None:
             continue
         counts = [asked] if asked else _counts(gpu, COUNTS[0], _ONE_MACHINE)
-        for way in ways_for_a_load(study, gpu, counts):
-            _weigh(search, study, way, target)
+        for config in ways_for_a_load(study, gpu, counts):
+            _weigh(search, study, config, target)
         if asked is None:
-            for way in _over_machines(study, gpu, counts, search.best.get(gpu.slug)):
-                _weigh(search, study, way, target)
+            for config in _over_machines(study, gpu, counts, search.best.get(gpu.slug)):
+                _weigh(search, study, config, target)
     return search
 
 
@@ -194,26 +194,28 @@ def _counts(gpu: Gpu, fewest: int, most: int) -> list[int]:
 
 def _over_machines(
     study: Study, gpu: Gpu, counts: Sequence[int], so_far: _Option | None
-) -> Iterator[Way]:
+) -> Iterator[RunConfig]:
     # Yields ways over several machines, under engines that join them, if one machine holds no
     # replica, or only one that fills it and would be needed more often than the larger one.
-    if so_far is not None and so_far.way.boards < counts[-1]:
+    if so_far is not None and so_far.config.boards < counts[-1]:
         return
     for count in _counts(gpu, _ONE_MACHINE + 1, max_boards(gpu) * gpu.devices_per_board):
         if so_far is None or not so_far.beaten_by(count):
-            ways = ways_for_a_load(study, gpu, [count])
-            yield from (way for way in ways if way.estimate.engine.abilities.joins_machines)
+            configs = ways_for_a_load(study, gpu, [count])
+            yield from (
+                config for config in configs if config.estimate.engine.abilities.joins_machines
+            )
 
 
-def _weigh(search: _Search, study: Study, way: Way, target: ServingTarget) -> None:
-    slug = way.gpu.slug
+def _weigh(search: _Search, study: Study, config: RunConfig, target: ServingTarget) -> None:
+    slug = config.gpu.slug
     search.fitting.add(slug)
     so_far = search.best.get(slug)
-    if so_far is not None and so_far.beaten_by(way.boards):
-        search.others[slug].append(way)
+    if so_far is not None and so_far.beaten_by(config.boards):
+        search.others[slug].append(config)
         return
-    server = _server(study, way, target)
-    option = None if server is None else _borne(study, way, server, target)
+    server = _server(study, config, target)
+    option = None if server is None else _borne(study, config, server, target)
     if server is None:
         search.unknown.add(slug)
     elif option is None:
@@ -221,11 +223,11 @@ def _weigh(search: _Search, study: Study, way: Way, target: ServingTarget) -> No
     else:
         better = _better(study, option, so_far, target)
         if better is not None and so_far is not None:
-            search.others[slug].append(so_far.way)
+            search.others[slug].append(so_far.config)
         if better is not None:
             search.best[slug] = better
         else:
-            search.others[slug].append(way)
+            search.others[slug].append(config)
 
 
 def _better(
@@ -248,11 +250,11 @@ def _settled(
     best = _in_time(option, target)
     if best is not None and best.replicas == option.replicas:
         return best
-    for way in search.others[option.way.gpu.slug]:
-        if best is not None and best.beaten_by(way.boards):
+    for config in search.others[option.config.gpu.slug]:
+        if best is not None and best.beaten_by(config.boards):
             continue
-        server = _server(study, way, target)
-        other = None if server is None else _borne(study, way, server, target)
+        server = _server(study, config, target)
+        other = None if server is None else _borne(study, config, server, target)
         found = None if other is None else _better(study, other, best, target)
         found = None if found is None else _in_time(found, target)
         if found is not None and (best is None or found.place < best.place):
@@ -260,54 +262,56 @@ def _settled(
     return best
 
 
-def _server(study: Study, way: Way, target: ServingTarget) -> Server | None:
+def _server(study: Study, config: RunConfig, target: ServingTarget) -> Server | None:
     # A replica's server, with as many sequences as its caches hold whole; None if the catalogue
     # lacks the bandwidth or the peak, or if a part of the model stays in system memory.
-    estimate, profile, workload = way.estimate, study.profile, study.workload
+    estimate, profile, workload = config.estimate, study.profile, study.workload
     study.budget.check(profile.repo_id)
-    pool = pool_on(way.gpu, estimate)
+    pool = pool_on(config.gpu, estimate)
     lengths = target.prompt_tokens, target.answer_tokens, target.shared_prefix_tokens
-    server = server_of(profile, workload, estimate, way.gpu, pool, *lengths)
+    server = server_of(profile, workload, estimate, config.gpu, pool, *lengths)
     held = sequences_held(study, estimate, pool)
     if server is not None and held is not None:
         server = replace(server, most=min(server.most, int(held)))
     return server
 
 
-def _borne(study: Study, way: Way, server: Server, target: ServingTarget) -> _Option | None:
+def _borne(
+    study: Study, config: RunConfig, server: Server, target: ServingTarget
+) -> _Option | None:
     # by the closed form, with as many replicas as sustain the load at the slow end of the bands, if
     # any number does; None if it is never in time
     most, sure = borne(server, target.promise), sure_replicas(server, target.promise)
     if most is None:
         return None
     replicas = sure or most.replicas(target.promise.requests_per_second)
-    doubts = _doubts(study, way, risky=sure is None)
-    return _Option(way, unreadiness(study, way), server, most, replicas, doubts)
+    doubts = _doubts(study, config, risky=sure is None)
+    return _Option(config, unreadiness(study, config), server, most, replicas, doubts)
 
 
-def _doubts(study: Study, way: Way, *, risky: bool) -> Doubts:
-    work = work_at(study, way.estimate)
+def _doubts(study: Study, config: RunConfig, *, risky: bool) -> Doubts:
+    work = work_at(study, config.estimate)
     return Doubts(
-        kept_back=_is_kept_back(study, way.gpu, way.boards),
-        unready=unreadiness(study, way) > 0,
-        unmeasured=work is None or not is_measured(work, way.gpu),
+        kept_back=_is_kept_back(study, config.gpu, config.boards),
+        unready=unreadiness(study, config) > 0,
+        unmeasured=work is None or not is_measured(work, config.gpu),
         risky=risky,
     )
 
 
 def _limited(study: Study, option: _Option, target: ServingTarget) -> _Option | None:
     # as many users on a replica as its memory holds: buffers grow with them
-    way, server = option.way, option.server
+    config, server = option.config, option.server
 
     def holds(users: int) -> bool:
-        loaded = study.under(concurrency=users)
-        again = judged(loaded, way.machine, loaded.again(way.estimate))
-        return again.verdict.place <= way.verdict.place
+        loaded = study.with_workload(concurrency=users)
+        again = judged(loaded, config.machine, loaded.reestimate(config.estimate))
+        return again.verdict.place <= config.verdict.place
 
     users = largest_holding(holds, server.most * server.ranks)
     if users == server.most * server.ranks:
         return option
-    return _borne(study, way, replace(server, most=users // server.ranks), target)
+    return _borne(study, config, replace(server, most=users // server.ranks), target)
 
 
 def _in_time(option: _Option, target: ServingTarget) -> _Option | None:
@@ -317,10 +321,10 @@ def _in_time(option: _Option, target: ServingTarget) -> _Option | None:
 
 def _row(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -> Replicas:
     costs = _costs(option, target, assumptions)
-    way, pace = option.way, pace_of(option.server, target.promise, option.replicas)
+    config, pace = option.config, pace_of(option.server, target.promise, option.replicas)
     likely, low, high = pace.ttft_seconds
     return Replicas(
-        way=way,
+        config=config,
         replicas=option.replicas,
         low_replicas=pace.low_replicas,
         high_replicas=pace.high_replicas,
@@ -335,7 +339,7 @@ def _row(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -
         ttft_late_seconds=significant(pace.ttft_late_seconds),
         user_tokens_per_second=significant(pace.tokens_per_second),
         costs=costs,
-        tokens=TokenPrices.of(
+        tokens=TokenPrices.from_load(
             costs.lowest_usd_per_hour,
             target.requests_per_second,
             (target.prompt_tokens, target.answer_tokens),
@@ -347,11 +351,11 @@ def _row(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -
 
 def _place_of(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -> Place:
     costs = _costs(option, target, assumptions)
-    return place_of(option.way, option.total_boards, costs, option.doubts)
+    return place_of(option.config, option.total_boards, costs, option.doubts)
 
 
 def _costs(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -> PlanCosts:
-    gpu, boards = option.way.gpu, option.total_boards
+    gpu, boards = option.config.gpu, option.total_boards
     return plan_costs(gpu, boards, target.tokens_per_second, assumptions)
 
 

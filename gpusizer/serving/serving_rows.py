@@ -12,8 +12,8 @@ from gpusizer.core.messages import Note
 from gpusizer.core.units import SECONDS_PER_HOUR, significant
 from gpusizer.fit.platforms import setup_of
 from gpusizer.fit.recommendation import firm_usd_per_hour
+from gpusizer.fit.run_config import RunConfig
 from gpusizer.fit.verdict import Verdict
-from gpusizer.fit.way import Way
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import PlanCosts
 from gpusizer.gpus.on_offer import ended_support, why_not_on_offer
@@ -58,7 +58,7 @@ class TokenPrices:
     usd_per_million_out: float
 
     @classmethod
-    def of(
+    def from_load(
         cls,
         usd_per_hour: float | None,
         requests_per_second: float,
@@ -69,7 +69,7 @@ class TokenPrices:
 
         `lengths` are tokens in and out, `prompts` the share of time for prompts.
 
-        >>> TokenPrices.of(3.6, 1.0, (800, 200), 0.25)
+        >>> TokenPrices.from_load(3.6, 1.0, (800, 200), 0.25)
         TokenPrices(usd_per_million=1.0, usd_per_million_in=0.312, usd_per_million_out=3.75)
         """
         if usd_per_hour is None:
@@ -90,7 +90,7 @@ class Replicas:
     provenance: ClassVar[Provenance] = Provenance.FITTED
 
     # configuration of one replica
-    way: Way
+    config: RunConfig
     replicas: int
     # replicas at the fast and the slow end of the speeds' bands; None if the slow end is never in
     # time
@@ -121,22 +121,22 @@ class Replicas:
     @property
     def gpu(self) -> Gpu:
         """The kind of its GPUs."""
-        return self.way.gpu
+        return self.config.gpu
 
     @property
     def boards(self) -> int:
         """Boards of one replica."""
-        return self.way.boards
+        return self.config.boards
 
     @property
     def estimate(self) -> MemoryEstimate:
         """The memory of one replica."""
-        return self.way.estimate
+        return self.config.estimate
 
     @property
     def tight(self) -> bool:
         """Whether a replica fits at the likely amounts of memory, not at the high end."""
-        return self.way.verdict is Verdict.TIGHT
+        return self.config.verdict is Verdict.TIGHT
 
     @property
     def machines_per_replica(self) -> int:
@@ -192,14 +192,14 @@ def _added_up(notes: Sequence[Note]) -> Note:
     return Note(notes[0].code, **{**notes[0].fields, **counted})
 
 
-def place_of(way: Way, boards: int, costs: PlanCosts, doubts: Doubts) -> Place:
+def place_of(config: RunConfig, boards: int, costs: PlanCosts, doubts: Doubts) -> Place:
     """Return the sort key of a way, least for the best; `boards` are those of all replicas."""
-    gpu = way.gpu
+    gpu = config.gpu
     cost, _ = firm_usd_per_hour(gpu, costs)
     return (
         doubts.kept_back,
         doubts.unready,
-        way.verdict is Verdict.TIGHT,
+        config.verdict is Verdict.TIGHT,
         doubts.unmeasured,
         doubts.risky,
         ended_support(gpu) is not None,

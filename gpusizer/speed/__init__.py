@@ -83,8 +83,8 @@ def speeds(work: Work, gpu: Gpu, sequences_held: float | None) -> Speeds:
         users=facts.users,
         prompt=facts.prompt,
         answer=facts.answer,
-        decode_basis=Basis.of(decoding_as_on(work, gpu), decode_classes(gpu)),
-        prefill_basis=Basis.of(prompts_as_on(work, gpu), prefill_classes(gpu)),
+        decode_basis=Basis.from_constants(decoding_as_on(work, gpu), decode_classes(gpu)),
+        prefill_basis=Basis.from_constants(prompts_as_on(work, gpu), prefill_classes(gpu)),
     )
 
 

@@ -188,7 +188,7 @@ class Kernels(NamedTuple):
     launched: bool
 
     @classmethod
-    def of(cls, workload: Workload, abilities: Abilities) -> Kernels:
+    def for_workload(cls, workload: Workload, abilities: Abilities) -> Kernels:
         """Return the kernels of an engine with these abilities."""
         version = workload.engine_version or ""
         number = _NUMBER.search(version) if abilities.numbered_builds else None

@@ -31,7 +31,7 @@ class OwnDraft:
     architecture: Architecture
 
     @classmethod
-    def of(cls, profile: ModelProfile, estimate: MemoryEstimate) -> OwnDraft | None:
+    def from_estimate(cls, profile: ModelProfile, estimate: MemoryEstimate) -> OwnDraft | None:
         """Return the draft layer of a model in its estimate; None if files or engine have none."""
         arch = profile.architecture
         if arch is None or _OPTION not in estimate.engine.abilities.options:

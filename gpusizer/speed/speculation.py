@@ -61,7 +61,7 @@ class Speculation:
     kv_dtype: str
 
     @classmethod
-    def of(
+    def from_estimate(
         cls, profile: ModelProfile, workload: Workload, estimate: MemoryEstimate, model: Work
     ) -> Speculation | None:
         """Return a model and its draft, or None if the engine runs no draft that writes text."""
@@ -71,7 +71,7 @@ class Speculation:
             return cls._of_own(profile, workload, estimate, model)
         if draft is None or memory is None or not workload.draft_tokens:
             return None
-        facts = ModelFacts.of(draft.profile, workload, model.facts.prompt)
+        facts = ModelFacts.from_profile(draft.profile, workload, model.facts.prompt)
         arch = draft.profile.architecture
         if facts is None or arch is None:
             return None
@@ -98,7 +98,7 @@ class Speculation:
     def _of_own(
         cls, profile: ModelProfile, workload: Workload, estimate: MemoryEstimate, model: Work
     ) -> Speculation | None:
-        own = OwnDraft.of(profile, estimate)
+        own = OwnDraft.from_estimate(profile, estimate)
         if own is None:
             return None
         work = own.work(model, model.facts.head_parameters * _HEAD_BYTES)
@@ -201,7 +201,7 @@ def speculative_speeds(
 ) -> SpeculativeSpeeds | None:
     """Return the speeds with a draft that guesses, None without one or if the GPU's are unknown."""
     workload = work.facts.workload
-    guess = Speculation.of(profile, workload, estimate, work)
+    guess = Speculation.from_estimate(profile, workload, estimate, work)
     plain = None if guess is None else step_seconds(guess.model, gpu, 1)
     if guess is None or plain is None:
         return None

@@ -80,7 +80,9 @@ class Basis(NamedTuple):
     measured_on: str
 
     @classmethod
-    def of(cls, found: tuple[str, Pace] | tuple[str, Throughput], classes: Classes) -> Basis:
+    def from_constants(
+        cls, found: tuple[str, Pace] | tuple[str, Throughput], classes: Classes
+    ) -> Basis:
         """Return the basis of constants that were found among a card's classes."""
         name, constants = found
         if not constants.runs:
@@ -251,13 +253,13 @@ def release_of(version: str | None) -> Release | None:
 @lru_cache(maxsize=256)
 def host_of(engine: str, version: str | None) -> Host:
     """Return the host of an engine's release; of the newest without a version."""
-    eras = [(since, host) for name, since, host in _eras() if name == engine]
-    if not eras:
+    releases = [(since, host) for name, since, host in _eras() if name == engine]
+    if not releases:
         return _NO_HOST
     release = release_of(version)
     if release is None:
-        return eras[-1][1]
-    return next((host for since, host in reversed(eras) if since <= release), eras[0][1])
+        return releases[-1][1]
+    return next((host for since, host in reversed(releases) if since <= release), releases[0][1])
 
 
 @cache

@@ -93,7 +93,7 @@ class ModelFacts:
         return max(1, self.context - self.prompt)
 
     @classmethod
-    def of(
+    def from_profile(
         cls, profile: ModelProfile, workload: Workload, prompt: int | None = None
     ) -> ModelFacts | None:
         """Return the facts of a model and workload; None if it generates no text.
@@ -122,7 +122,7 @@ class ModelFacts:
         tables = [g for g in ends if not is_layer_table(g.pattern)]
         outputs = [group for group in tables if group.kind is Kind.OUTPUT] or tables
         routed = arch.experts and arch.experts_per_token
-        purposes = _Purposes.of(profile)
+        purposes = _Purposes.from_profile(profile)
         feeding, mixing, experts = purposes.feeding, purposes.mixing, purposes.routed
         alternate = feeding and mixing and not (feeding | experts) & mixing
         running = arch.layers / 2 if alternate else arch.layers
@@ -188,7 +188,7 @@ class Work:
     data: int = 1
 
     @classmethod
-    def of(cls, facts: ModelFacts, estimate: MemoryEstimate) -> Work:
+    def from_facts(cls, facts: ModelFacts, estimate: MemoryEstimate) -> Work:
         """Return the work of one estimate."""
         sizes, able = estimate.sizes, estimate.engine.abilities
         return cls(
@@ -200,7 +200,7 @@ class Work:
             dense_bytes=sizes.decoding,
             expert_bytes=sizes.decoding_experts,
             bits=estimate.quant.bits,
-            kernels=Kernels.of(facts.workload, able),
+            kernels=Kernels.for_workload(facts.workload, able),
             tensor=estimate.split.tensor,
             pipeline=estimate.split.pipeline,
             data=estimate.split.data,
@@ -255,7 +255,7 @@ class _Purposes(NamedTuple):
     sinks: int
 
     @classmethod
-    def of(cls, profile: ModelProfile) -> _Purposes:
+    def from_profile(cls, profile: ModelProfile) -> _Purposes:
         feeding: set[int] = set()
         mixing: set[int] = set()
         routed: set[int] = set()

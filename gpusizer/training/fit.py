@@ -9,7 +9,7 @@ from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.core.units import SECONDS_PER_HOUR, significant
 from gpusizer.fit.division import max_boards
-from gpusizer.fit.standing import SPARE_SHARE
+from gpusizer.fit.preference_key import SPARE_SHARE
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import rent_usd_per_hour

@@ -64,7 +64,7 @@ class Bands:
     low: float
     high: float
 
-    def of(self, amount: float) -> Amount:
+    def around(self, amount: float) -> Amount:
         """Return the amount inside its band."""
         if not amount:
             return exactly(0, Provenance.DERIVED)
@@ -273,9 +273,9 @@ def _at_peak(
         ),
         optimizer=_derived(states),
         paged=round(paged),
-        activations=bands.of(moment.activations),
-        logits=bands.of(moment.logits),
-        buffers=bands.of(moment.buffers),
+        activations=bands.around(moment.activations),
+        logits=bands.around(moment.logits),
+        buffers=bands.around(moment.buffers),
         reserve=fitted(0, held, margin) + step.varied + shrinks,
         reclaimable=given_back(step.varied) + shrinks,
         elastic=round(elastic),

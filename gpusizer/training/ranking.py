@@ -13,7 +13,7 @@ from gpusizer.core.units import GB, significant
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, PlanCosts, plan_costs
 from gpusizer.speed.rate import Rate
 from gpusizer.training.fit import TrainingCost, TrainingFit
-from gpusizer.training.ladder import Most
+from gpusizer.training.mitigations import TrainingLimits
 from gpusizer.training.recommendation import TrainingScore
 
 
@@ -27,7 +27,7 @@ class RankedTraining:
     cost: TrainingCost
     reasons: tuple[Note, ...]
     score: TrainingScore  # facts that a recommendation goes by
-    largest: Most | None = None  # only for GPUs named in the request
+    largest: TrainingLimits | None = None  # only for GPUs named in the request
 
     @property
     def slowness(self) -> float | None:

@@ -53,7 +53,7 @@ class LockedModel(_Locked):
     tensors_sha256: _Text
 
     @classmethod
-    def of(cls, snapshot: RepoSnapshot) -> Self:
+    def from_snapshot(cls, snapshot: RepoSnapshot) -> Self:
         """Return what a snapshot states of its files and tensors."""
         components = snapshot.components
         files = {file.path: file.size_bytes for part in components for file in part.files}
@@ -85,7 +85,7 @@ class LockedBytes(_Locked):
     high: _Bytes
 
     @classmethod
-    def of(cls, amount: Amount) -> Self:
+    def from_amount(cls, amount: Amount) -> Self:
         """Return the ends of an amount."""
         return cls(low=amount.low, likely=amount.likely, high=amount.high)
 
@@ -171,7 +171,7 @@ def _lock_of(question: Question, report: Report, made: str) -> FitLock:
             "made": made,
             "gpusizer": __version__,
             "request": {**asked, **chosen},
-            "model": LockedModel.of(question.snapshot),
+            "model": LockedModel.from_snapshot(question.snapshot),
             "place": place,
             "memory": dict(_parts(fit.estimate.per_gpu)),
         }
@@ -193,11 +193,11 @@ def _place(workload: Workload, fit: Fit) -> LockedPlace:
 
 
 def _parts(memory: Breakdown) -> Iterator[tuple[str, LockedBytes]]:
-    yield "weights", LockedBytes.of(memory.weights)
-    yield "kv_cache", LockedBytes.of(memory.kv_cache)
-    yield "activations", LockedBytes.of(memory.activations)
-    yield "overhead", LockedBytes.of(memory.overhead + memory.outside)
-    yield "total", LockedBytes.of(memory.total)
+    yield "weights", LockedBytes.from_amount(memory.weights)
+    yield "kv_cache", LockedBytes.from_amount(memory.kv_cache)
+    yield "activations", LockedBytes.from_amount(memory.activations)
+    yield "overhead", LockedBytes.from_amount(memory.overhead + memory.outside)
+    yield "total", LockedBytes.from_amount(memory.total)
 
 
 def _changes(before: FitLock, now: FitLock) -> Iterator[Note]:

@@ -15,7 +15,7 @@ from gpusizer.core.messages import Note, NoteValue
 from gpusizer.core.units import significant
 from gpusizer.fit.division import asked_boards
 from gpusizer.fit.losses import quality_at
-from gpusizer.fit.machine_words import parse_kind
+from gpusizer.fit.machine_parser import parse_kind
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus.costs import PlanCosts
 from gpusizer.memory.estimate import MemoryEstimate

@@ -12,9 +12,9 @@ from gpusizer.core.units import GIB, significant
 from gpusizer.fit.division import asked_split
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.preference import best_way
+from gpusizer.fit.preference import best_config
+from gpusizer.fit.run_configs import engines_of
 from gpusizer.fit.study import QuantPair, Study
-from gpusizer.fit.ways import engines_of
 from gpusizer.hub.listed_models import QuantizedRepo
 from gpusizer.memory.engines import Split
 from gpusizer.memory.estimate import MemoryEstimate
@@ -24,7 +24,7 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 from gpusizer.serving.serving_rows import ServingPlan
 from gpusizer.usecases.model_card.card_answer import ModelCardAnswer
-from gpusizer.usecases.quantizing import Making, making_of
+from gpusizer.usecases.quantization_job import QuantizationJob, quantization_job
 from gpusizer.usecases.requests.question import Question
 from gpusizer.usecases.requests.request import SizeRequest
 from gpusizer.usecases.requests.request_fields import ALL_QUANTS
@@ -40,7 +40,7 @@ class EstimateRow:
     parameters: int
     needs_original_weights: bool
     fit: Fit | None
-    making: Making | None = None
+    making: QuantizationJob | None = None
     header_bytes: int = 0
     projector_bytes: int = 0
 
@@ -77,10 +77,10 @@ class Report:
     sibling: Sibling | None = None
 
     @property
-    def makings(self) -> tuple[Making, ...]:
+    def makings(self) -> tuple[QuantizationJob, ...]:
         """What making the quantizations takes that a named GPU's place or the request names."""
         named = [item.fit for item in self.ranking if item.largest is not None]
-        found = [making_of(self.profile, fit.estimate, fit.gpu) for fit in named]
+        found = [quantization_job(self.profile, fit.estimate, fit.gpu) for fit in named]
         if not named:
             found = [row.making for row in self.estimates]
         return tuple(making for making in found if making is not None)
@@ -92,7 +92,7 @@ def estimate_rows(question: Question, places: Sequence[Ranked]) -> tuple[Estimat
     Where GPUs are named a row is the best way on the machine of the first of `places`; else its
     memory on as many GPUs as the request asks for, under its usual engine.
     """
-    study = question.study.among(question.selection.shown)
+    study = question.study.with_quants(question.selection.shown)
     machine = places[0].fit.machine if places else None
     rows = []
     for pair in question.selection.shown:
@@ -103,8 +103,8 @@ def estimate_rows(question: Question, places: Sequence[Ranked]) -> tuple[Estimat
 
 
 def _fit(study: Study, machine: Machine, pair: QuantPair) -> Fit:
-    alone = study.obeying([pair])
-    return Fit.of(alone, best_way(alone, machine))
+    alone = study.with_fixed_quants([pair])
+    return Fit.from_config(alone, best_config(alone, machine))
 
 
 def shown_estimates(question: Question) -> list[MemoryEstimate]:
@@ -132,7 +132,7 @@ def _row(
         parameters=profile.parameters,
         needs_original_weights=profile.quantization is not None and not native and wider,
         fit=fit,
-        making=making_of(profile, estimate) if is_named else None,
+        making=quantization_job(profile, estimate) if is_named else None,
         **_gguf_files(estimate, profile),
     )
 

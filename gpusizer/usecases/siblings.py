@@ -15,11 +15,11 @@ from gpusizer.core.errors import InvalidRequest, LimitsExceeded
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.core.units import significant
-from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.preference import choose
-from gpusizer.fit.standing import beyond
+from gpusizer.fit.preference_key import beyond
+from gpusizer.fit.requirements import READING_SPEED
 from gpusizer.fit.user_speed import user_speed
 from gpusizer.fit.verdict import Verdict
 from gpusizer.model.profile import ModelProfile
@@ -91,13 +91,13 @@ def _on_machine(
         return None
     if study.workload.context != question.study.workload.context:
         return None
-    way = choose(study, [machine], whole=True)
-    if way is None or way.verdict is not Verdict.FITS or beyond(study, way):
+    config = choose(study, [machine], whole=True)
+    if config is None or config.verdict is not Verdict.FITS or beyond(study, config):
         return None
-    speed = user_speed(study, way)
-    if speed is None or speed < (study.demands.min_tok_s or READING_SPEED):
+    speed = user_speed(study, config)
+    if speed is None or speed < (study.requirements.min_tok_s or READING_SPEED):
         return None
-    bits, quality = way.estimate.quant.bits, quality_at(way.estimate)
+    bits, quality = config.estimate.quant.bits, quality_at(config.estimate)
     if not gains_more(profile.parameters, question.profile.parameters, bits, quality):
         return None
-    return Sibling(profile, describe(study, way, rank=1), speed)
+    return Sibling(profile, describe(study, config, rank=1), speed)

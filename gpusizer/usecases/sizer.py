@@ -6,20 +6,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from gpusizer.advice.conclusion.fit import best_of
+from gpusizer.advice.quant_tradeoff import shared_tradeoff
 from gpusizer.advice.ranking import Ranked, Ranking, describe, rank_gpus
-from gpusizer.advice.weighed import weighed_alike
 from gpusizer.core.errors import ModelUnreadable
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.core.units import significant
 from gpusizer.fit.filters import board_limits, most_boards, narrowed
 from gpusizer.fit.machine import Machine, build_machine
-from gpusizer.fit.machine_words import parse_rig
-from gpusizer.fit.preference import best_way, one_for_all
+from gpusizer.fit.machine_parser import parse_rig
+from gpusizer.fit.preference import best_config, one_for_all
 from gpusizer.fit.study import Study
 from gpusizer.gpus import Catalogue
-from gpusizer.gpus.own_cards import OwnCards, with_used_memory
-from gpusizer.gpus.own_memory import NOTHING_STATED, OwnMemory
+from gpusizer.gpus.own_memory import NOTHING_STATED, FreeMemory
+from gpusizer.gpus.user_gpus import UserGpus, with_used_memory
 from gpusizer.hub.listed_models import Lister, QuantizedRepo
 from gpusizer.hub.model_ref import ModelRef, ParseRef, is_repo_id, parse_model_ref
 from gpusizer.hub.pasted_model import pasted_model
@@ -111,7 +111,7 @@ class Sizer:
             request, note = with_authors_terms(request, snapshot.card, profile)
             request, profile, unread = as_authors_draft(request, profile, self.fetch, budget)
             about = (*about, note, *unread)
-        return Question.of(request, ref, snapshot, profile, budget, about)
+        return Question.from_request(request, ref, snapshot, profile, budget, about)
 
     def report(self, question: Question) -> Report:
         """Everything that is said of a studied question. Raises as `size` does."""
@@ -226,11 +226,11 @@ class Sizer:
         if not request.rig:
             return None, ()
         notes = (Note("draft_not_in_rig"),) if question.profile.draft else ()
-        return describe(study, best_way(study, self.machine(request)), rank=1), notes
+        return describe(study, best_config(study, self.machine(request)), rank=1), notes
 
     def machine(self, request: SizeRequest) -> Machine:
         """The machine that the request describes, with the memory and the disk that it states."""
-        cards = OwnCards(self.catalogue, request.own_memory)
+        cards = UserGpus(self.catalogue, request.own_memory)
         words = parse_rig(request.rig, request.ram_bytes)
         return build_machine(
             words, cards, request.disk_bytes_per_second, request.ram_bytes_per_second
@@ -295,7 +295,7 @@ class Sizer:
             return self.compared(self.question(request), request.compared, alike=True)
         return self.listed(request.compared, request.own_memory)
 
-    def listed(self, gpus: Sequence[str], memory: OwnMemory = NOTHING_STATED) -> Comparison:
+    def listed(self, gpus: Sequence[str], memory: FreeMemory = NOTHING_STATED) -> Comparison:
         """GPUs side by side without a model. Raises as `compare` does."""
         named = find_named(gpus, None, self.catalogue, memory)
         return Comparison(tuple(ComparedGpu(n.gpu, n.boards, None) for n in named), None, None)
@@ -313,11 +313,11 @@ class Sizer:
         asked, request = question.study, question.request
         named = find_named(gpus, None, self.catalogue, request.own_memory)
         if alike:
-            ways = [best_on_named(asked, gpu, request) for gpu in named]
-            pair = one_for_all(asked, ways)
+            configs = [best_on_named(asked, gpu, request) for gpu in named]
+            pair = one_for_all(asked, configs)
             if pair is not None:
-                question = question.among([pair])
-                named = [replace(n, boards=w.boards) for n, w in zip(named, ways, strict=True)]
+                question = question.with_quants([pair])
+                named = [replace(n, boards=w.boards) for n, w in zip(named, configs, strict=True)]
         return self._side_by_side(question, named, asked, advised=advised)
 
     def _side_by_side(
@@ -330,7 +330,7 @@ class Sizer:
         )
         alone = places if len(places) == 1 else []
         sibling = self._sibling(question, alone)
-        lost = weighed_alike(asked, [place.fit.way for place in places])
+        lost = shared_tradeoff(asked, [place.fit.config for place in places])
         return Comparison(tuple(items), question.profile, question.study.workload, sibling, lost)
 
     def models_for(self, request: ModelsRequest) -> ModelsFor:

@@ -8,16 +8,16 @@ from dataclasses import replace
 from gpusizer.advice.policies import in_order
 from gpusizer.core.messages import Note
 from gpusizer.core.validation import fail
-from gpusizer.fit.machine_words import parse_kind
+from gpusizer.fit.machine_parser import parse_kind
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Catalogue, Gpu
-from gpusizer.gpus.own_cards import with_used_memory
 from gpusizer.gpus.purchase import current_day
+from gpusizer.gpus.user_gpus import with_used_memory
 from gpusizer.model.profile import HEADERS, ModelProfile, build_profile
 from gpusizer.training.fit import SOFTWARE, TrainingFit, TrainingFitter, cost_of, reasons_of
 from gpusizer.training.frozen import leaves_experts_wide
-from gpusizer.training.ladder import ladder, most
 from gpusizer.training.memory import TrainingEstimator
+from gpusizer.training.mitigations import ladder, most
 from gpusizer.training.plan import METHODS, TrainingPlan, with_precision, within
 from gpusizer.training.ranking import POLICIES, RankedTraining, alternatives_of
 from gpusizer.training.recommendation import score_training

@@ -11,7 +11,7 @@ from gpusizer.core.units import significant
 from gpusizer.fit.verdict import Verdict
 from gpusizer.model.profile import ModelProfile
 from gpusizer.training.fit import SPARING_NAME
-from gpusizer.training.ladder import Rung
+from gpusizer.training.mitigations import Mitigation
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.ranking import RankedTraining, TrainingAlternative
@@ -61,7 +61,7 @@ class TrainingReport:
     profile: ModelProfile
     plan: TrainingPlan
     estimates: tuple[TrainingEstimateRow, ...]
-    ladder: tuple[Rung, ...]
+    ladder: tuple[Mitigation, ...]
     ranking: tuple[RankedTraining, ...]
     notes: tuple[Note, ...] = ()
     cheapest: tuple[RankedTraining, ...] = ()
@@ -113,13 +113,13 @@ def _conclusion(report: TrainingReport) -> Conclusion:
     return Conclusion("train", said, weighed, _facts(first))
 
 
-def _savings(ladder: Sequence[Rung]) -> Iterator[Note]:
+def _savings(ladder: Sequence[Mitigation]) -> Iterator[Note]:
     """The changes after which it fits, each on top of those before; nothing where they do not
     suffice."""
-    steps = next((n for n, rung in enumerate(ladder, start=1) if rung.fits), 0)
+    steps = next((n for n, mitigation in enumerate(ladder, start=1) if mitigation.fits), 0)
     if steps:
         yield Note("answer_train_savings")
-        yield from (rung.note for rung in ladder[:steps])
+        yield from (mitigation.note for mitigation in ladder[:steps])
 
 
 def _run(place: RankedTraining, tokens: int) -> Iterator[Note]:

@@ -9,13 +9,13 @@ from typing import Protocol, TypeVar
 from gpusizer.core.settings import Settings
 from scrapers.cache.snapshot_cache import SnapshotCache
 from scrapers.cache.stored import cache_on_disk
-from scrapers.client.allowance import HubAllowance, OnCall, ignore_call
+from scrapers.client.allowance import OnCall, RateLimitTracker, ignore_call
 from scrapers.client.http import HubSession
 
 Value = TypeVar("Value")
 
 
-class Flights(Protocol):
+class SharedLock(Protocol):
     """Choice of the one process that reads a model which several processes request."""
 
     def land(self, name: str, find: Callable[[], Value | None], read: Callable[[], Value]) -> Value:
@@ -41,9 +41,9 @@ class HubAccess:
         shared_is_reachable: whether the store of several processes answers; None without one.
     """
 
-    allowance: HubAllowance
+    allowance: RateLimitTracker
     cache: SnapshotCache | None
-    flights: Flights | None = None
+    flights: SharedLock | None = None
     shared_is_reachable: Callable[[], bool | None] = _nothing_is_shared
 
     def open_session(self, settings: Settings, on_call: OnCall = ignore_call) -> HubSession:
@@ -58,4 +58,4 @@ class HubAccess:
 
 def open_own_access(settings: Settings) -> HubAccess:
     """Return an access for this process alone, with the cache folder of the settings."""
-    return HubAccess(HubAllowance(), cache_on_disk(settings))
+    return HubAccess(RateLimitTracker(), cache_on_disk(settings))

@@ -18,7 +18,7 @@ import redis
 from gpusizer.core.settings import Settings
 from scrapers.cache.hub_access import HubAccess
 from scrapers.cache.snapshot_cache import SnapshotCache
-from scrapers.client.allowance import HubAllowance
+from scrapers.client.allowance import RateLimitTracker
 
 Value = TypeVar("Value")
 
@@ -165,7 +165,7 @@ def open_shared_access(url: str, settings: Settings) -> HubAccess:
     """Return an access whose cache and flights are in the Redis at `url`."""
     link = RedisLink(url)
     return HubAccess(
-        HubAllowance(),
+        RateLimitTracker(),
         SnapshotCache(RedisEntries(link), settings.endpoint),
         RedisFlights(link, settings.timeout_seconds + _STORING_SECONDS),
         shared_is_reachable=lambda: link.is_reachable,

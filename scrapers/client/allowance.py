@@ -1,4 +1,4 @@
-"""HubAllowance: the anonymous requests that the Hub still answers in the present window.
+"""RateLimitTracker: the anonymous requests that the Hub still answers in the present window.
 
 Every response of the Hub has `RateLimit: "api";r=499;t=295` (requests left, seconds to the end of
 the window) and `RateLimit-Policy: "fixed window";"api";q=500;w=300` (requests in a window, its
@@ -97,7 +97,7 @@ def parse_window(headers: Mapping[str, str], now: float) -> tuple[str, Window] |
     return None
 
 
-class HubAllowance:
+class RateLimitTracker:
     """Anonymous allowances of this address, from the responses to this process. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:

@@ -11,7 +11,7 @@ import requests
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from gpusizer.core.errors import HubUnreachable, ModelUnreadable
-from scrapers.client.allowance import HubAllowance, OnCall, ignore_call, kind_of
+from scrapers.client.allowance import OnCall, RateLimitTracker, ignore_call, kind_of
 from scrapers.client.failures import (
     RETRIED_STATUSES,
     CircuitBreaker,
@@ -63,12 +63,12 @@ class HubSession:
         *,
         cdn_origins: Collection[str] = (),
         on_call: OnCall = ignore_call,
-        allowance: HubAllowance | None = None,
+        allowance: RateLimitTracker | None = None,
     ) -> None:
         # Requests without a token note and obey the allowance; `on_call` is called for every
         # request.
         self.endpoint = endpoint.rstrip("/")
-        self.allowance = allowance or HubAllowance()
+        self.allowance = allowance or RateLimitTracker()
         # Circuit breakers of the routes for all headers of a model and for a file in git.
         self.headers_route = CircuitBreaker()
         self.small_files_route = CircuitBreaker()

@@ -38,4 +38,4 @@ def test_an_odd_question_has_an_answer_of_the_contract(
     question: str, fields: Mapping[str, Any]
 ) -> None:
     answered = USE_CASES[question].ask(embedded_sizer(), fields)
-    check_answer(question, ANSWERS[question].of(answered, say_note).json_bytes())
+    check_answer(question, ANSWERS[question].from_record(answered, say_note).json_bytes())

@@ -20,7 +20,7 @@ import pytest
 import requests
 from requests.adapters import HTTPAdapter
 
-from gpusizer.core.work_turns import OF_ONE_VISITOR
+from gpusizer.core.cpu_limiter import OF_ONE_VISITOR
 from tests.heavy import BEGUN, HEAVY, LIGHT, RELEASED, fields_of
 from tests.running_app import running_app
 

@@ -41,7 +41,7 @@ READING = {
 BODY = {"model": PRIVATE_MODEL, "data": [PRIVATE_MODEL], "session_hash": "x", "event_id": "x"}
 ALLOWS_CREDENTIALS = "access-control-allow-credentials"
 
-Way = Callable[[Space, Function, dict[str, str]], Iterator[requests.Response]]
+RunConfig = Callable[[Space, Function, dict[str, str]], Iterator[requests.Response]]
 
 
 def join(space: Space, function: Function, headers: dict[str, str]) -> Iterator[requests.Response]:
@@ -91,7 +91,7 @@ def mcp(space: Space, function: Function, headers: dict[str, str]) -> Iterator[r
     yield answer
 
 
-WAYS: dict[str, Way] = {"join": join, "call": call, "named": named, "mcp": mcp}
+WAYS: dict[str, RunConfig] = {"join": join, "call": call, "named": named, "mcp": mcp}
 
 
 def functions(space: Space, kind: int) -> list[Function]:

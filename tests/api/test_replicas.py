@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from gpusizer.core.work_turns import READING
+from gpusizer.core.cpu_limiter import READING
 from tests.hub_emulator import Fault, HubEmulator, llama_repo
 from tests.redis_server import need_redis
 from tests.replicas import VISITORS, Deployment, Replica, deployed

@@ -73,7 +73,7 @@ def four_ways(client: Client, app_url: str, endpoint: str, arguments: Request) -
     plain = ask(app_url, COMMANDS[endpoint], query_of(arguments))
     status = STATUSES[answer["error"]["code"]] if "error" in answer else 200
     assert (plain.status_code, plain.headers["content-type"]) == (status, "application/json")
-    others = [way(app_url, endpoint, **arguments) for way in (through_curl, through_mcp)]
+    others = [config(app_url, endpoint, **arguments) for config in (through_curl, through_mcp)]
     # 1, 1.0 and True are equal in Python, and different JSON.
     assert {json.dumps(other) for other in (plain.json(), *others)} == {json.dumps(answer)}
     return answer

@@ -16,7 +16,7 @@ from gpusizer.memory.quants.publishers import (
     FILE,
     PublisherRule,
     choices_of,
-    habits_of,
+    file_overrides,
     publishers,
     read_rules,
 )
@@ -106,7 +106,7 @@ def test_every_row_of_the_table_is_used() -> None:
         slug = min(row.recipes, default="q4_k_m")
         choices = choices_of(row.publisher, slug, RECIPES[slug])
         if row.tensor == FILE:
-            assert row.type in habits_of(row.publisher)
+            assert row.type in file_overrides(row.publisher)
         else:
             assert (row.tensor, row.type) in {(rule.tensor, rule.type) for rule in choices}
 

@@ -16,7 +16,7 @@ from gpusizer.hub.model_ref import ModelRef
 from gpusizer.model.profile import build_profile
 from gpusizer.text import LANGUAGES, say_note
 from scrapers.cache.hub_access import HubAccess, open_own_access
-from scrapers.client.allowance import HubAllowance, Window, kind_of, parse_window
+from scrapers.client.allowance import RateLimitTracker, Window, kind_of, parse_window
 from scrapers.fetcher import Fetcher
 from scrapers.listings import build_lister
 from tests.clock import Clock
@@ -106,7 +106,7 @@ def test_headers(sent: dict[str, str], read: tuple[str, Window] | None) -> None:
 
 def test_the_window_has_an_end() -> None:
     clock = Clock()
-    allowance = HubAllowance(clock)
+    allowance = RateLimitTracker(clock)
     allowance.check("api", "a/b")
     assert not allowance.is_low("api")
     allowance.note(headers("api", 51, 300))
@@ -126,7 +126,7 @@ def test_the_window_has_an_end() -> None:
 
 def test_answers_that_arrive_late_do_not_count_back() -> None:
     clock = Clock()
-    allowance = HubAllowance(clock)
+    allowance = RateLimitTracker(clock)
     allowance.note(headers("api", 40, 200))
     allowance.note(headers("api", 400, 201))
     assert allowance.is_low("api")

@@ -17,9 +17,9 @@ import pytest
 import redis
 
 from gpusizer.composition.shared import open_access, shared_counter
+from gpusizer.core.cpu_limiter import CpuLimiter
 from gpusizer.core.errors import InvalidRequest, ModelNotFound, ModelUnreadable, ServerBusy
 from gpusizer.core.settings import Settings
-from gpusizer.core.work_turns import WorkTurns
 from gpusizer.hub.model_ref import ModelRef
 from scrapers import fetcher
 from scrapers.cache import redis_link
@@ -237,7 +237,7 @@ def test_what_another_process_has_read_needs_no_place_of_those_who_read(
         hub.add(llama_repo(name))
     settings = shared_settings(hub, redis_url)
     Fetcher(settings, access=open_access(settings))(REF)
-    full = WorkTurns(computing=1, reading=0)
+    full = CpuLimiter(computing=1, reading=0)
     monkeypatch.setattr(fetcher, "TURNS", full)
     fetch = Fetcher(settings, access=open_access(settings))
     with full.computing():

@@ -8,7 +8,7 @@ import pytest
 
 from gpusizer.advice.ranking import Ranked
 from gpusizer.fit.audience import audience_of, not_offered, precision_place, rules
-from gpusizer.fit.demands import Demands, ServingLoad
+from gpusizer.fit.requirements import Requirements, ServingLoad
 from gpusizer.fit.study import Study
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.quants import find_quant
@@ -29,8 +29,10 @@ BF16 = [(find_quant("bf16"), True)]
 LENGTHS = {"prompt_tokens": 1024, "answer_tokens": 1024}
 
 
-def study(profile: Any = SMALL, users: int = 1, **demands: Any) -> Study:
-    return Study(profile, Workload(concurrency=users), BF16, demands=Demands(**demands))
+def study(profile: Any = SMALL, users: int = 1, **requirements: Any) -> Study:
+    return Study(
+        profile, Workload(concurrency=users), BF16, requirements=Requirements(**requirements)
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 
 from gpusizer.advice import candidates
 from gpusizer.advice.candidates import candidates_of, smallest_boards
+from gpusizer.fit.run_config import RunConfig
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
-from gpusizer.fit.way import Way
 from gpusizer.gpus import Gpu, load_catalogue
 from gpusizer.memory.quants import find_quant
 from gpusizer.usecases.requests.request import SizeRequest
@@ -24,12 +24,12 @@ PRECISIONS = (("bf16",), ("q8_0", "fp8"), ("q4_k_m", "awq-int4-g128"))
 def study_of(model: str, quants: Sequence[str]) -> Study:
     """The study of a model at some quantizations, whatever they lose."""
     question = embedded_sizer().question(SizeRequest.from_fields({"model": model}))
-    return question.study.obeying([(find_quant(quant), False) for quant in quants])
+    return question.study.with_fixed_quants([(find_quant(quant), False) for quant in quants])
 
 
-def size_of(way: Way, speed: float | None) -> tuple[int, bool, float, float]:
-    slow = way.estimate.engine.abilities.launches_kernels
-    return way.boards, slow, way.gpu.memory_marketing_gb, -(speed or 0.0)
+def size_of(config: RunConfig, speed: float | None) -> tuple[int, bool, float, float]:
+    slow = config.estimate.engine.abilities.launches_kernels
+    return config.boards, slow, config.gpu.memory_marketing_gb, -(speed or 0.0)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -37,12 +37,12 @@ def size_of(way: Way, speed: float | None) -> tuple[int, bool, float, float]:
 def test_no_other_gpu_is_smaller(model: str, quants: Sequence[str]) -> None:
     study = study_of(model, quants)
     every = candidates_of(study, [(gpu, None) for gpu in GPUS], "smallest")
-    sizes = [size_of(c.way, c.speed) for c in every if c.way.verdict is Verdict.FITS]
+    sizes = [size_of(c.config, c.speed) for c in every if c.config.verdict is Verdict.FITS]
     found = smallest_boards(study_of(model, quants), GPUS)
     assert (found is None) == (not sizes)
     if found is not None:
-        assert found.way.verdict is Verdict.FITS
-        assert size_of(found.way, found.speed) == min(sizes)
+        assert found.config.verdict is Verdict.FITS
+        assert size_of(found.config, found.speed) == min(sizes)
 
 
 def test_most_gpus_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,7 +50,7 @@ def test_most_gpus_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[Gpu] = []
     search = candidates.best_on_boards
 
-    def counted(study: Study, gpu: Gpu, counts: Sequence[int] | None = None) -> Way | None:
+    def counted(study: Study, gpu: Gpu, counts: Sequence[int] | None = None) -> RunConfig | None:
         searched.append(gpu)
         return search(study, gpu, counts)
 

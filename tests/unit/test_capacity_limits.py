@@ -22,11 +22,11 @@ from gpusizer.core.byte_ranges import Amount, fitted
 from gpusizer.core.units import GB, GIB
 from gpusizer.fit.fit import Fit, Verdict
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.standing import standing
+from gpusizer.fit.preference_key import preference_key
+from gpusizer.fit.run_configs import configs_of
 from gpusizer.fit.study import QuantOption, Study
-from gpusizer.fit.ways import ways_of
 from gpusizer.gpus import Gpu, load_catalogue
-from gpusizer.gpus.own_memory import OwnMemory, with_memory
+from gpusizer.gpus.own_memory import FreeMemory, with_memory
 from gpusizer.memory.engines import Overhead
 from gpusizer.memory.engines.abilities import Abilities, stated
 from gpusizer.memory.engines.base import Engine
@@ -94,14 +94,16 @@ def plan_of(
     workload = Workload(**fields)
     quants = every_quant(profile, None, also=())
     study = Study(profile, workload, quants, budget=unlimited_budget())
-    return Plan(study, Machine.of(card(memory_bytes), 1), find_quant(quant), quant == "bf16", FIXED)
+    return Plan(
+        study, Machine.with_boards(card(memory_bytes), 1), find_quant(quant), quant == "bf16", FIXED
+    )
 
 
 def advice(plan: Plan) -> tuple[Suggestion, ...]:
     """What would help, where the plan runs as it does best: whole, or with a part in memory."""
     recipe = QuantOption(plan.quant, plan.native, plan.engine)
-    found = [*ways_of(plan.study, plan.machine, recipe)]
-    best = min(found, key=lambda way: standing(plan.study, way), default=None)
+    found = [*configs_of(plan.study, plan.machine, recipe)]
+    best = min(found, key=lambda config: preference_key(plan.study, config), default=None)
     return () if best is None else advise(plan, best)
 
 
@@ -113,9 +115,9 @@ def test_the_longest_context_by_hand() -> None:
     """
     plan = plan_of(24 * GIB)
     assert longest_context(plan) == 225 * 256
-    assert longest_context(plan.under(concurrency=4)) == 56 * 256
+    assert longest_context(plan.with_workload(concurrency=4)) == 56 * 256
     assert most_users(plan) == 7
-    assert most_users(plan.under(context=57_601)) == 0
+    assert most_users(plan.with_workload(context=57_601)) == 0
 
 
 def test_the_longest_context_ends_where_the_model_does() -> None:
@@ -212,8 +214,8 @@ def random_plan(data: st.DataObject) -> Plan:
     pairs = [pair for pair in study.quants if study.engines(pair[0])]
     quant, native = data.draw(st.sampled_from(pairs))
     engine = data.draw(st.sampled_from(study.engines(quant)))
-    plan = Plan(study, Machine.of(gpu, boards), quant, native, engine)
-    assume(plan.way() is not None)
+    plan = Plan(study, Machine.with_boards(gpu, boards), quant, native, engine)
+    assume(plan.config() is not None)
     return plan
 
 
@@ -221,18 +223,18 @@ def random_plan(data: st.DataObject) -> Plan:
 @given(data=st.data())
 def test_the_largest_holds_and_the_next_does_not(data: st.DataObject) -> None:
     plan = random_plan(data)
-    way = plan.way()
-    assert way is not None
-    limits = largest(plan, SureLimits(plan.study, Fit.of(plan.study, way)))
+    config = plan.config()
+    assert config is not None
+    limits = largest(plan, SureLimits(plan.study, Fit.from_config(plan.study, config)))
     context, users = limits.context_at_users, limits.users_at_context
     if context:
-        assert plan.under(context=context).surely_fits()
+        assert plan.with_workload(context=context).surely_fits()
     if context is not None and context < (plan.study.profile.max_context or 0):
-        assert not plan.under(context=context + 1).surely_fits()
+        assert not plan.with_workload(context=context + 1).surely_fits()
     if users:
-        assert plan.under(concurrency=users).surely_fits()
+        assert plan.with_workload(concurrency=users).surely_fits()
     if users is not None:
-        assert not plan.under(concurrency=users + 1).surely_fits()
+        assert not plan.with_workload(concurrency=users + 1).surely_fits()
     if plan.surely_fits():
         assert users is None or users >= plan.workload.concurrency
         assert context is None or context >= plan.workload.context
@@ -242,10 +244,10 @@ def test_the_largest_holds_and_the_next_does_not(data: st.DataObject) -> None:
 @given(data=st.data())
 def test_more_users_never_get_longer_contexts(data: st.DataObject) -> None:
     plan = random_plan(data)
-    busier = plan.under(concurrency=plan.workload.concurrency + 1)
+    busier = plan.with_workload(concurrency=plan.workload.concurrency + 1)
     assert (longest_context(busier) or 0) <= (longest_context(plan) or 0)
     gpu = replace(plan.machine.gpu, memory_bytes=plan.machine.gpu.memory_bytes + GIB)
-    roomier = replace(plan, machine=Machine.of(gpu, plan.machine.boards))
+    roomier = replace(plan, machine=Machine.with_boards(gpu, plan.machine.boards))
     small, big = plan.engine.device_classes[0], plan.engine.device_classes[-1]
     crosses = plan.machine.gpu.device_memory_bytes < big <= roomier.machine.gpu.device_memory_bytes
     assume(small == big or not crosses)  # a larger class of cards takes larger steps
@@ -259,21 +261,21 @@ def after(plan: Plan, suggestion: Suggestion) -> Plan:
     boards = fields.pop("gpu_count", plan.machine.boards)
     gpu = plan.machine.gpu
     if "usable_gb" in fields:
-        gpu = with_memory(gpu, OwnMemory(free_bytes=round(fields.pop("usable_gb") * GB)))
-    plan = replace(plan, machine=Machine.of(gpu, boards))
+        gpu = with_memory(gpu, FreeMemory(free_bytes=round(fields.pop("usable_gb") * GB)))
+    plan = replace(plan, machine=Machine.with_boards(gpu, boards))
     if "quant" in fields:
         slug, engine = fields.pop("quant"), fields.pop("engine")
         quant, native = next(p for p in plan.study.quants if p[0].slug == slug)
         engine = next(e for e in plan.study.engines(quant) if e.slug == engine)
         plan = replace(plan, quant=quant, native=native, engine=engine)
-    return plan.under(**fields)
+    return plan.with_workload(**fields)
 
 
 @settings(max_examples=120, deadline=None)
 @given(data=st.data())
 def test_every_suggestion_really_fits(data: st.DataObject) -> None:
     plan = random_plan(data)
-    before, suggestions = plan.way(), advice(plan)
+    before, suggestions = plan.config(), advice(plan)
     assert before is not None
     assert all(a.pain <= b.pain for a, b in pairwise(suggestions))
     if before.verdict is Verdict.FITS:
@@ -284,7 +286,7 @@ def test_every_suggestion_really_fits(data: st.DataObject) -> None:
             # llama.cpp counts the output as one layer more, which may stay in system memory.
             assert 0 < suggestion.change["gpu_layers"] <= plan.study.profile.architecture.layers
             continue
-        then = after(plan, suggestion).way()
+        then = after(plan, suggestion).config()
         assert then is not None
         assert (then.verdict, then.headroom_bytes) == (
             suggestion.verdict,

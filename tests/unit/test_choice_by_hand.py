@@ -14,18 +14,18 @@ import pytest
 
 from bench.measurements import load_profile
 from gpusizer.advice.parallelism_plans import run_plans
+from gpusizer.advice.quant_tradeoff import weighed
 from gpusizer.advice.ranking import rank_gpus
-from gpusizer.advice.weighed import weighed
 from gpusizer.core.units import GB, GIB
-from gpusizer.fit.demands import Demands
 from gpusizer.fit.division import split_for
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.preference import best_on_boards, best_way
+from gpusizer.fit.preference import best_config, best_on_boards
 from gpusizer.fit.recommendation import score_of
+from gpusizer.fit.requirements import Requirements
+from gpusizer.fit.run_config import RunConfig
+from gpusizer.fit.run_configs import enumerate_configs, judged
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
-from gpusizer.fit.way import Way
-from gpusizer.fit.ways import judged, ways
 from gpusizer.gpus import Gpu, load_catalogue
 from gpusizer.gpus.catalogue import Catalogue
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
@@ -71,11 +71,11 @@ SMALL, WIDE, SLOW, LARGE, UNPRICED = CARDS
 
 
 def study(
-    *quants: str, profile: ModelProfile | None = None, users: int = 1, **demands: Any
+    *quants: str, profile: ModelProfile | None = None, users: int = 1, **requirements: Any
 ) -> Study:
     pairs = [(find_quant(slug), slug == "bf16") for slug in quants or QUANTS]
     workload = Workload(context=10_000, concurrency=users)
-    return Study(profile or model(), workload, pairs, demands=Demands(**demands))
+    return Study(profile or model(), workload, pairs, requirements=Requirements(**requirements))
 
 
 def order(rank_by: str, cards: Sequence[Gpu] = CARDS, *quants: str, **asked: Any) -> list[str]:
@@ -84,19 +84,19 @@ def order(rank_by: str, cards: Sequence[Gpu] = CARDS, *quants: str, **asked: Any
     return [f"{p.fit.count} {p.fit.gpu.slug} {p.fit.estimate.quant.slug}" for p in places]
 
 
-def chosen(way: Way | None) -> tuple[str, int, str] | None:
-    return way and (way.estimate.quant.slug, way.boards, way.verdict.value)
+def chosen(config: RunConfig | None) -> tuple[str, int, str] | None:
+    return config and (config.estimate.quant.slug, config.boards, config.verdict.value)
 
 
 def test_of_two_that_are_as_fast_the_one_that_a_command_starts_is_chosen() -> None:
     """GPTQ in 8 bits has to be calibrated first, and comes before Q6_K in the table; MXFP4 is made
     by nobody here, and GPTQ in 4 bits by a script."""
-    machine = Machine.of(WIDE, 1)
+    machine = Machine.with_boards(WIDE, 1)
     one = study("gptq-int8-g128", "q6_k")
-    assert chosen(best_way(one, machine)) == ("q6_k", 1, "fits")
-    assert chosen(best_way(study("gptq-int8-g128"), machine)) == ("gptq-int8-g128", 1, "fits")
+    assert chosen(best_config(one, machine)) == ("q6_k", 1, "fits")
+    assert chosen(best_config(study("gptq-int8-g128"), machine)) == ("gptq-int8-g128", 1, "fits")
     many = study("mxfp4", "gptq-int4-g128", users=6)
-    assert chosen(best_way(many, machine)) == ("gptq-int4-g128", 1, "fits")
+    assert chosen(best_config(many, machine)) == ("gptq-int4-g128", 1, "fits")
 
 
 def test_the_model_is_of_round_numbers() -> None:
@@ -148,8 +148,8 @@ def test_what_may_run_out_of_memory_comes_last_in_every_order() -> None:
             "1 small q4_0",
             "1 tight q4_0",
         ]
-    way = best_way(study("q4_0"), Machine.of(tight, 1))
-    assert (way.verdict, way.headroom_bytes > 0) == (Verdict.TIGHT, True)
+    config = best_config(study("q4_0"), Machine.with_boards(tight, 1))
+    assert (config.verdict, config.headroom_bytes > 0) == (Verdict.TIGHT, True)
 
 
 def test_one_board_comes_before_more_bits() -> None:
@@ -166,8 +166,8 @@ def test_more_than_four_users_have_an_engine_for_servers(
     """Five caches of 1.6 GB and Q4_0 lie in one card of 24 GB, the 20 GB of BF16 on two of them; a
     Mac, which no such engine runs on, keeps its own.
     """
-    way = best_on_boards(study("bf16", "q4_0", users=users), WIDE)
-    assert (way.boards, way.estimate.engine.slug) == (boards, engine)
+    config = best_on_boards(study("bf16", "q4_0", users=users), WIDE)
+    assert (config.boards, config.estimate.engine.slug) == (boards, engine)
     mac = load_catalogue().find("apple-m3-max-128gb")
     assert best_on_boards(study("q4_0", users=users), mac).estimate.engine.slug == "llama.cpp"
 
@@ -221,15 +221,15 @@ def test_speed_counts_until_one_reads_in_comfort() -> None:
 
 def test_with_a_part_in_system_memory_fewest_bits_are_read() -> None:
     tiny = card("tiny", 5, 100, 400)
-    way = best_way(study(), Machine.of(tiny, 1, ram_bytes=64 * GB))
-    assert chosen(way) == ("q4_0", 1, "offload")
+    config = best_config(study(), Machine.with_boards(tiny, 1, ram_bytes=64 * GB))
+    assert chosen(config) == ("q4_0", 1, "offload")
 
 
 def test_of_what_does_not_fit_the_nearest_is_shown() -> None:
     """Nobody states system memory, and a GB holds less than a quarter of any: Q4_0 lacks least."""
-    way = best_way(study(), Machine.of(card("none", 1, 100, 400), 1))
-    assert chosen(way) == ("q4_0", 1, "does_not_fit")
-    assert way.headroom_bytes == 1 * GB - way.estimate.per_gpu.total.likely
+    config = best_config(study(), Machine.with_boards(card("none", 1, 100, 400), 1))
+    assert chosen(config) == ("q4_0", 1, "does_not_fit")
+    assert config.headroom_bytes == 1 * GB - config.estimate.per_gpu.total.likely
 
 
 def test_boards_that_a_fabric_joins_train_together() -> None:
@@ -271,9 +271,9 @@ def test_eight_devices_by_heads(heads: int, kv_heads: int, expected: Split) -> N
     assert split_for(ENGINES["llama.cpp"], profile, 8) == Split(1, 8)
 
 
-def said(way: Way | None, of: Study) -> list[str]:
-    assert way is not None
-    return [note.code for note in weighed(of, way)]
+def said(config: RunConfig | None, of: Study) -> list[str]:
+    assert config is not None
+    return [note.code for note in weighed(of, config)]
 
 
 def test_a_sentence_says_what_was_weighed() -> None:
@@ -281,9 +281,9 @@ def test_a_sentence_says_what_was_weighed() -> None:
     plain = study()
     assert said(best_on_boards(plain, LARGE), plain) == [], "the most faithful was taken"
     assert said(best_on_boards(plain, WIDE), plain) == ["weighed_none", "weighed_boards"]
-    way = best_on_boards(plain, card("c", 48, 600, 450))
-    assert said(way, plain) == ["weighed_none", "weighed_speed"]
-    faster = weighed(plain, way)[1].fields
+    config = best_on_boards(plain, card("c", 48, 600, 450))
+    assert said(config, plain) == ["weighed_none", "weighed_speed"]
+    faster = weighed(plain, config)[1].fields
     assert faster["slower"] < 20 <= faster["tokens"]
     strict = study(max_loss=LossWord.NONE)
     assert said(best_on_boards(strict, SMALL, (1,)), strict) == ["beyond_none", "beyond_everything"]
@@ -305,7 +305,7 @@ def test_a_ranking_leaves_out_what_loses_more_unless_nothing_else_fits() -> None
 def test_what_is_named_is_obeyed() -> None:
     """In four bits alone a card of 12 GB is enough, whatever is lost."""
     strict = study(max_loss=LossWord.NONE)
-    named = strict.obeying([(find_quant("q4_0"), False)])
+    named = strict.with_fixed_quants([(find_quant("q4_0"), False)])
     assert chosen(best_on_boards(named, SMALL)) == ("q4_0", 1, "fits")
     assert said(best_on_boards(named, SMALL), named) == []
 
@@ -320,56 +320,58 @@ def test_a_stricter_word_never_yields_a_lossier_way(model_id: str, slug: str, bo
     """And none loses more than its word where any other that fits does not."""
     profile = load_profile(model_id)
     pairs = select_quants(("all",), profile).shown
-    machine = Machine.of(load_catalogue().find(slug), boards)
+    machine = Machine.with_boards(load_catalogue().find(slug), boards)
     ranks = []
     for word in WORDS:
-        asked = Study(profile, Workload(), pairs, demands=Demands(word))
-        way = best_way(asked, machine)
-        ranks.append(asked.loss_rank(way.estimate))
-        if way.verdict.all_on_gpu and ranks[-1] > word.rank:
-            every = (w for usual in (True, False) for w in ways(asked, machine, usual=usual))
+        asked = Study(profile, Workload(), pairs, requirements=Requirements(word))
+        config = best_config(asked, machine)
+        ranks.append(asked.loss_rank(config.estimate))
+        if config.verdict.all_on_gpu and ranks[-1] > word.rank:
+            every = (
+                w for usual in (True, False) for w in enumerate_configs(asked, machine, usual=usual)
+            )
             fitting = [asked.loss_rank(w.estimate) for w in every if w.verdict.all_on_gpu]
             assert min(fitting) == ranks[-1]
     assert ranks == sorted(ranks)
 
 
 def test_what_surely_fits_with_a_tenth_to_spare_has_room() -> None:
-    way = best_on_boards(study("q4_0"), WIDE)
-    assert way is not None and way.verdict is Verdict.FITS
+    config = best_on_boards(study("q4_0"), WIDE)
+    assert config is not None and config.verdict is Verdict.FITS
     for changes, room in (
         ({"spare_share": 0.1}, True),
         ({"spare_share": 0.09}, False),
         ({"spare_share": 0.1, "verdict": Verdict.TIGHT}, False),
     ):
         costs = plan_costs(WIDE, 1, 30.0, DEFAULT_ASSUMPTIONS)
-        assert score_of(replace(way, **changes), 30.0, 20.0, costs).room == room, changes
+        assert score_of(replace(config, **changes), 30.0, 20.0, costs).room == room, changes
 
 
 def test_the_system_keeps_four_gib_of_its_memory() -> None:
     """With one layer on the card the others lie in system memory: not a byte of them may lack."""
-    whole, part = study("q4_0"), study("q4_0").under(gpu_layers=1)
-    estimate = part.again(best_on_boards(whole, WIDE).estimate)
+    whole, part = study("q4_0"), study("q4_0").with_workload(gpu_layers=1)
+    estimate = part.reestimate(best_on_boards(whole, WIDE).estimate)
     assert estimate.host_bytes > 5 * GB
     for lacking, verdict in ((0, Verdict.FITS), (1, Verdict.DOES_NOT_FIT)):
         ram_bytes = estimate.host_bytes + 4 * GIB - lacking
-        way = judged(part, Machine.of(WIDE, 1, ram_bytes=ram_bytes), estimate)
-        assert way.verdict is verdict
-        assert (way.headroom_bytes == -1) == bool(lacking)
+        config = judged(part, Machine.with_boards(WIDE, 1, ram_bytes=ram_bytes), estimate)
+        assert config.verdict is verdict
+        assert (config.headroom_bytes == -1) == bool(lacking)
 
 
 def test_memory_that_gpu_and_system_share_holds_both_parts() -> None:
-    part = study("q4_0").under(gpu_layers=1)
-    estimate = part.again(best_on_boards(study("q4_0"), WIDE).estimate)
+    part = study("q4_0").with_workload(gpu_layers=1)
+    estimate = part.reestimate(best_on_boards(study("q4_0"), WIDE).estimate)
     surely = estimate.needed.high + estimate.host_bytes
     for lacking, verdict in ((0, Verdict.FITS), (1, Verdict.TIGHT)):
         shared = replace(WIDE, segment="apple", memory_bytes=surely - lacking)
-        assert judged(part, Machine.of(shared), estimate).verdict is verdict
+        assert judged(part, Machine.with_boards(shared), estimate).verdict is verdict
 
 
 def test_of_plans_that_do_not_fit_the_one_that_lacks_least_is_shown() -> None:
     """20 GB of BF16 on cards of 1 GB: a part of eight is nearer to fitting than one of two."""
     few, small = study("bf16"), card("none", 1, 100, 400)
-    plans = run_plans(few, best_way(few, Machine.of(small, 1)), None)
+    plans = run_plans(few, best_config(few, Machine.with_boards(small, 1)), None)
     assert {p.kind: p.boards for p in plans if p.kind in ("tensor", "pipeline")} == {
         "tensor": 8,
         "pipeline": 8,

@@ -212,7 +212,7 @@ def test_a_gpu_is_judged_alike_alone_and_after_others(fields: dict[str, Any]) ->
     """A study remembers what held nothing, of every GPU that it is asked about, and not what held
     none of a few quantizations."""
     request = SizeRequest.from_fields({"model": "Qwen/Qwen3-30B-A3B", **fields})
-    shared = embedded_sizer().question(request).study.under()
+    shared = embedded_sizer().question(request).study.with_workload()
     for gpu in load_catalogue().gpus:
-        best_on_boards(shared.among(shared.quants[:1]), gpu)
-        assert best_on_boards(shared, gpu) == best_on_boards(shared.under(), gpu), gpu.slug
+        best_on_boards(shared.with_quants(shared.quants[:1]), gpu)
+        assert best_on_boards(shared, gpu) == best_on_boards(shared.with_workload(), gpu), gpu.slug

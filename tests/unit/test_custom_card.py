@@ -14,12 +14,12 @@ from gpusizer.api.gpu import GpuInfo
 from gpusizer.api.ranked_gpu import RankedGpu
 from gpusizer.core.errors import GpusizerError, InvalidRequest, UnknownGpu
 from gpusizer.core.units import GB, GIB, MIB, TERA
-from gpusizer.fit.machine_words import KindWords, is_rig, parse_kind, parse_rig, split_machines
+from gpusizer.fit.machine_parser import KindWords, is_rig, parse_kind, parse_rig, split_machines
 from gpusizer.fit.study import Study, device_class_of
 from gpusizer.gpus import Gpu, load_catalogue, saved_gpus
 from gpusizer.gpus.costs.power import plan_watts
 from gpusizer.gpus.custom_card import custom_card
-from gpusizer.gpus.own_cards import OwnCards
+from gpusizer.gpus.user_gpus import UserGpus
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.workload import Workload
@@ -36,7 +36,7 @@ from tests.fits import fit_on
 from tests.sizers import embedded_sizer
 from tests.vllm_models import LLAMA_8B
 
-CARDS = OwnCards(load_catalogue())
+CARDS = UserGpus(load_catalogue())
 
 
 def test_a_description_is_a_card() -> None:
@@ -216,7 +216,7 @@ def test_each_field_reads_the_same_machine() -> None:
 
 
 def _machine(fit: Any) -> tuple[str, int, int | None]:
-    return fit.gpu.slug, fit.count, fit.way.machine.ram_bytes
+    return fit.gpu.slug, fit.count, fit.config.machine.ram_bytes
 
 
 def test_a_number_of_boards_counts_beside_a_machine_with_one_card() -> None:

@@ -16,7 +16,7 @@ from gpusizer.fit.machine import Machine
 from gpusizer.fit.study import Study
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.engines import ENGINES, Placement, Split
-from gpusizer.memory.engines.vllm.eras import era_of
+from gpusizer.memory.engines.vllm.releases import vllm_release
 from gpusizer.memory.engines.vllm.version_defaults import limits_of
 from gpusizer.memory.engines.vllm.weights import held, plan_of
 from gpusizer.memory.quants import find_quant
@@ -160,7 +160,7 @@ def test_buffers_hold_the_users_of_one_rank() -> None:
     sampler = round(3.5 * 4 * 512 * 151_936 + 0.2 * 1024**3)
     assert ENGINES["sglang"].activations(placement).likely == sampler
     more = replace(placement, workload=Workload(concurrency=1025))
-    assert limits_of(more, era_of(None)).sequences == 513
+    assert limits_of(more, vllm_release(None)).sequences == 513
     assert [Split(data=2).users_each(n) for n in (1, 2, 3, 1025)] == [1, 1, 2, 513]
 
 
@@ -170,6 +170,6 @@ def test_limits_that_are_suggested_leave_room_for_the_users_of_one_rank() -> Non
     split = {"expert_parallel": 2, "tensor_parallel": 1, "engine": "vllm"}
     study = Study(MOE, Workload(**split, concurrency=600), [(quant, True)])
     gpu = load_catalogue().find("a100-sxm-80gb")
-    plan = Plan(study, Machine.of(gpu, 2), quant, True, ENGINES["vllm"])
+    plan = Plan(study, Machine.with_boards(gpu, 2), quant, True, ENGINES["vllm"])
     changes = [change.fields for rule in RULES for change in rule(plan)]
     assert {"max_num_seqs": 512} in changes

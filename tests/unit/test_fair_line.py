@@ -21,7 +21,7 @@ class Room:
     def __init__(self, at_once: int = 1, of_one: int = 2) -> None:
         self.clock = Clock()
         self.spent = SpentSeconds(self.clock)
-        self.line = FairLine(at_once, of_one, self.spent.of)
+        self.line = FairLine(at_once, of_one, self.spent.by_visitor)
         self.entered: list[str] = []
         self.tickets: dict[str, Ticket] = {}
 
@@ -180,7 +180,7 @@ def test_seconds_are_those_of_the_last_minute(added: list[tuple[int, int]]) -> N
         spent.add("a", seconds)
         all_of_them.append((clock.now, seconds))
         within = [sum(s for t, s in all_of_them if t > clock.now - w) for w in (59.0, 60.0)]
-        assert within[0] <= spent.of("a") <= within[1]
+        assert within[0] <= spent.by_visitor("a") <= within[1]
 
 
 @given(moves.filter(bool), st.integers(1, 100))
@@ -191,14 +191,14 @@ def test_the_wait_ends_when_less_is_left(added: list[tuple[int, int]], most: int
         clock.now += quarters / 4
         spent.add("a", seconds)
     wait = spent.seconds_to_wait("a", most)
-    assert (wait is None) == (spent.of("a") < most)
+    assert (wait is None) == (spent.by_visitor("a") < most)
     if wait is not None:
         assert 0 < wait <= 60
         now = clock.now
         clock.now = now + wait - 0.001
-        assert spent.of("a") >= most
+        assert spent.by_visitor("a") >= most
         clock.now = now + wait + 0.001
-        assert spent.of("a") < most
+        assert spent.by_visitor("a") < most
 
 
 def test_visitors_are_forgotten_after_a_minute() -> None:
@@ -209,7 +209,7 @@ def test_visitors_are_forgotten_after_a_minute() -> None:
         clock.now += 0.1
     assert 590 <= len(spent) <= 601
     clock.now += 60.0
-    assert (spent.of("visitor 999"), len(spent)) == (0.0, 0)
+    assert (spent.by_visitor("visitor 999"), len(spent)) == (0.0, 0)
 
 
 def test_a_visitor_has_an_entry_for_each_second() -> None:
@@ -220,4 +220,4 @@ def test_a_visitor_has_an_entry_for_each_second() -> None:
         clock.now += 0.01
     entries = spent._by_visitor["a"].entries
     assert len(entries) <= 61
-    assert 5.9 <= spent.of("a") <= 6.0
+    assert 5.9 <= spent.by_visitor("a") <= 6.0

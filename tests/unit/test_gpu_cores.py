@@ -7,12 +7,12 @@ import pytest
 from gpusizer.core.errors import InvalidRequest, UnknownGpu
 from gpusizer.gpus import load_catalogue
 from gpusizer.gpus.gpu_cores import cores_sold, split_cores, with_cores
-from gpusizer.gpus.own_cards import OwnCards
+from gpusizer.gpus.user_gpus import UserGpus
 from gpusizer.text import LANGUAGES, say_error
 from tests.speed_cases import LLAMA, likely, speeds_on
 
 CATALOGUE = load_catalogue()
-CARDS = OwnCards(CATALOGUE)
+CARDS = UserGpus(CATALOGUE)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from gpusizer.core.units import GIB
 from gpusizer.gpus import load_catalogue
 from gpusizer.gpus.gpu_limit import larger_limit
-from gpusizer.gpus.own_memory import OwnMemory, with_memory
+from gpusizer.gpus.own_memory import FreeMemory, with_memory
 from tests.asking import size
 from tests.documents import written
 from tests.sizers import embedded_sizer
@@ -37,7 +37,7 @@ def test_the_limit_that_a_system_can_be_set_to(gpu: str, gib: int | None, settin
 
 
 def test_a_limit_that_was_stated_is_not_moved() -> None:
-    gpu = with_memory(load_catalogue().find("m3 ultra 96gb"), OwnMemory(free_bytes=60 * GIB))
+    gpu = with_memory(load_catalogue().find("m3 ultra 96gb"), FreeMemory(free_bytes=60 * GIB))
     assert larger_limit(gpu) is None
 
 

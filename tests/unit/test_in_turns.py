@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gpusizer.advice.in_turns import FEWEST_AT_ONCE
-from gpusizer.fit.demands import READING_SPEED
+from gpusizer.fit.requirements import READING_SPEED
 from gpusizer.launch import launch_command
 from gpusizer.usecases.report import Report
 from tests.asking import size
@@ -68,9 +68,9 @@ def test_the_answer_says_how_many_wait_and_for_how_long() -> None:
 
 def test_fewer_sequences_are_what_the_command_starts() -> None:
     found = report(gpu="a10g")
-    way, profile = found.ranking[0].fit.way, found.profile
-    at_once = way.estimate.placement.workload.sequences
-    assert f"--max-num-seqs {at_once}" in launch_command(profile, way, found.workload).text
+    config, profile = found.ranking[0].fit.config, found.profile
+    at_once = config.estimate.placement.workload.sequences
+    assert f"--max-num-seqs {at_once}" in launch_command(profile, config, found.workload).text
 
 
 @pytest.mark.parametrize("boards", [1, 2])

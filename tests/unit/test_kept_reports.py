@@ -11,7 +11,7 @@ import pytest
 
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import Fetch, RepoSnapshot
-from gpusizer.ui.page.asked import FormCall, Wish
+from gpusizer.ui.page.asked import FormCall, PageEvent
 from gpusizer.ui.page.handlers import Handlers
 from gpusizer.usecases.report import Report
 from gpusizer.usecases.requests.question import Question
@@ -22,7 +22,7 @@ from tests.sizers import embedded_sizer
 
 MODEL = "someone/kept"
 SIGNED_IN = gr.OAuthToken(token=VISITORS_TOKEN, scope="", expires_at=0)
-ASK = (Wish("ask", ""),)
+ASK = (PageEvent("ask", ""),)
 
 
 class Counting(Sizer):
@@ -83,7 +83,9 @@ def test_one_that_is_read_with_a_token_is_kept_by_nobody(
     shown = ask(handlers, SIGNED_IN)
     assert Counting.reports == 2 * once, "nor is that of others shown"
     handlers.draw(str(shown["query"]), SIGNED_IN)
-    ranked = FormCall({"model": MODEL}, str(shown["query"]), (Wish("rank", "cheapest"),), SIGNED_IN)
+    ranked = FormCall(
+        {"model": MODEL}, str(shown["query"]), (PageEvent("rank", "cheapest"),), SIGNED_IN
+    )
     (changed,) = handlers.ask(ranked)
     assert "answer" in changed
     assert reports_left() == public == (first is None)

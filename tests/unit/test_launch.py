@@ -118,7 +118,7 @@ def test_an_impossible_name_gets_no_command() -> None:
     report = size(embedded_sizer(), {"model": "gpt2", "gpu": "4090"})
     profile = replace(report.profile, repo_id="x; rm -rf ~")
     with pytest.raises(InvalidModelId):
-        launch_command(profile, report.ranking[0].fit.way, report.workload)
+        launch_command(profile, report.ranking[0].fit.config, report.workload)
 
 
 def test_every_engine_but_exllama_has_a_command() -> None:
@@ -225,4 +225,4 @@ def test_nodes_are_those_of_the_plan() -> None:
     for boards, nodes in ((16, 2), (8, 1)):
         report = size(embedded_sizer(), {**fields, "gpu": f"{boards} x A100 80GB SXM"})
         fit = report.ranking[0].fit
-        assert LaunchPlan.of(report.profile, fit.way, report.workload).nodes == nodes
+        assert LaunchPlan.from_config(report.profile, fit.config, report.workload).nodes == nodes

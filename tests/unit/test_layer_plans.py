@@ -13,8 +13,8 @@ import pytest
 
 from gpusizer.hub.tensors import TensorGroup
 from gpusizer.memory.engines.base import Split
-from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.engines.vllm.pages import cache_of
+from gpusizer.memory.engines.vllm.releases import vllm_release
 from gpusizer.memory.kv_cache import kv_cache_bytes
 from gpusizer.model.architecture import Architecture
 from gpusizer.model.architecture.layer_kinds import CompressedAttention, SlidingAttention
@@ -135,7 +135,7 @@ def test_a_state_of_unknown_size_is_said_and_has_no_page() -> None:
     names = ["mamba", "mamba", "full_attention", "sliding_attention"]
     read = facts({"layer_types": names, "sliding_window": 128}, tensors)
     assert read.unknown_parts == ("2 of 4 layers: recurrent state",)
-    cache = cache_of(read, "bf16", Split(1, 1), 2048, era_of(None))
+    cache = cache_of(read, "bf16", Split(1, 1), 2048, vllm_release(None))
     assert sum(stage.bytes_at(8192) for stage in cache) >= kv_cache_bytes(read, 8192, 1, "f16")
 
 

@@ -10,16 +10,16 @@ from gpusizer.core.errors import GpusizerError, UnknownGpu
 from gpusizer.core.units import GIB
 from gpusizer.fit.loose_machine import MAX_CHARS
 from gpusizer.fit.machine import build_machine
-from gpusizer.fit.machine_words import parse_kind, parse_rig, split_machines
+from gpusizer.fit.machine_parser import parse_kind, parse_rig, split_machines
 from gpusizer.gpus import load_catalogue
-from gpusizer.gpus.own_cards import OwnCards
+from gpusizer.gpus.user_gpus import UserGpus
 from gpusizer.text import LANGUAGES, say_error
 from gpusizer.usecases.requests.request import SizeRequest
 from tests.asking import size
 from tests.sizers import embedded_sizer
 
 CATALOGUE = load_catalogue()
-CARDS = OwnCards(CATALOGUE)
+CARDS = UserGpus(CATALOGUE)
 
 UNDERSTOOD: dict[str, tuple[tuple[str, ...], int | None]] = {
     "12 GB": (("12gb",), None),

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.core.units import GIB, MIB
 from gpusizer.fit.machine import Machine, build_machine
-from gpusizer.fit.machine_words import parse_rig
+from gpusizer.fit.machine_parser import parse_rig
 from gpusizer.gpus import load_catalogue
-from gpusizer.gpus.own_cards import OwnCards
 from gpusizer.gpus.reports.found import MAX_CHARS
 from gpusizer.gpus.reports.reading import FORMATS, MachineReport, may_be_report, read_reports
+from gpusizer.gpus.user_gpus import UserGpus
 from gpusizer.text import LANGUAGES, say_error, say_note
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.usecases.models_for.models_request import ModelsRequest
@@ -27,7 +27,7 @@ from tests.asking import size
 from tests.sizers import embedded_sizer
 
 CATALOGUE = load_catalogue()
-CARDS = OwnCards(CATALOGUE)
+CARDS = UserGpus(CATALOGUE)
 _PARTS = (Path(__file__).parent / "machine_reports.txt").read_text("utf-8").split("@@@ ")[1:]
 REPORTS = {text: machine for machine, text in (part.split("\n", 1) for part in _PARTS)}
 
@@ -224,4 +224,4 @@ def test_each_question_takes_a_report() -> None:
     compared = sizer.compare(CompareRequest.from_fields({"gpus": [text, "3090"]}))
     assert [item.gpu.slug for item in compared.items] == ["rtx-4090-24gb", "rtx-3090-24gb"]
     mixed = size(sizer, {"model": "Qwen/Qwen3-8B", "gpu": report("rtx-3060-12gb (512")})
-    assert mixed.rig is not None and len(mixed.rig.fit.way.machine.gpus) == 2
+    assert mixed.rig is not None and len(mixed.rig.fit.config.machine.gpus) == 2

@@ -8,8 +8,8 @@ import pytest
 
 from gpusizer.advice.conclusion.clauses import Conclusion
 from gpusizer.advice.ranking import Ranked
-from gpusizer.fit.demands import DEFAULT_MAX_LOSS, Demands
 from gpusizer.fit.losses import quality_at
+from gpusizer.fit.requirements import DEFAULT_MAX_LOSS, Requirements
 from gpusizer.fit.verdict import Verdict
 from gpusizer.memory.quants import all_quants
 from gpusizer.quality.quality import WORDS, LossWord
@@ -33,7 +33,7 @@ def place(gpu: str, max_loss: LossWord) -> Ranked:
 @pytest.mark.parametrize("word", WORDS)
 def test_narrow_rows_may_be_picked_beyond_the_usual_word(word: LossWord) -> None:
     question = SIZER.question(SizeRequest.from_fields({"model": MODEL, "card": False}))
-    pickable = select_quants(("all",), question.profile, None, Demands(word)).rankable
+    pickable = select_quants(("all",), question.profile, None, Requirements(word)).rankable
     usual = select_quants(("all",), question.profile).rankable
     narrow = {quant.slug for quant, _ in pickable} - {quant.slug for quant, _ in usual}
     assert len(NARROW) == 4

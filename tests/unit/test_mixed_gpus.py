@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gpusizer.core.errors import GpusizerError, InvalidRequest, UnknownGpu
 from gpusizer.core.units import GIB
 from gpusizer.fit.machine import SYSTEM_BYTES, build_machine
-from gpusizer.fit.machine_words import MachineWords, is_rig, parse_rig
+from gpusizer.fit.machine_parser import MachineWords, is_rig, parse_rig
 from gpusizer.fit.placement.arrangement import arrange
 from gpusizer.fit.placement.device_shares import Load
 from gpusizer.fit.study import Study

@@ -11,7 +11,7 @@ import pytest
 from gpusizer.cli.summary import models_summary
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.units import GIB
-from gpusizer.fit.demands import READING_SPEED
+from gpusizer.fit.requirements import READING_SPEED
 from gpusizer.quality.boards import (
     GROUPS,
     LEADING,
@@ -213,7 +213,7 @@ def test_the_longest_context_moves_more_experts_to_system_memory() -> None:
     (row,) = models_for(embedded_sizer(), asked).rows
     assert row.max_context is not None and row.max_context > 100_000
     (longer,) = models_for(embedded_sizer(), {**asked, "context": row.max_context}).rows
-    here, there = row.runs.way.arranged, longer.runs.way.arranged
+    here, there = row.runs.config.arranged, longer.runs.config.arranged
     assert here is not None and there is not None
     assert longer.runs.verdict is row.runs.verdict
     assert there.how.cpu_experts > here.how.cpu_experts

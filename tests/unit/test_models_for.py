@@ -224,7 +224,7 @@ def test_tasks() -> None:
 
 def test_the_bound_counts_parameters_without_the_input_table() -> None:
     """Llama 3.1 8B without its input table of 128,256 x 4096."""
-    candidate = CandidateModel.of(build_profile(llama()))
+    candidate = CandidateModel.from_profile(build_profile(llama()))
     assert candidate.core_parameters == 8_030_261_248 - 128_256 * 4096
     assert candidate.core_bytes == candidate.core_parameters * 2
 

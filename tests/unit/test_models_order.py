@@ -142,10 +142,10 @@ def test_the_age_of_a_family_is_that_of_its_originals() -> None:
         )
         for item in members
     }
-    family = FamilyUse.of(members, uses)
+    family = FamilyUse.from_members(members, uses)
     assert (family.created, family.downloads, family.likes) == (date(2024, 11, 26), 20, None)
     copies = [item for item in members if item.kind == "quantized"]
-    assert FamilyUse.of(copies, uses).created == date(2026, 6, 1)
+    assert FamilyUse.from_members(copies, uses).created == date(2026, 6, 1)
     assert total([None, None]) is None
 
 

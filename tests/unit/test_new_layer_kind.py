@@ -14,8 +14,8 @@ import pytest
 from gpusizer.memory.engines.base import Split
 from gpusizer.memory.engines.llama_layers import sequence_bytes
 from gpusizer.memory.engines.llama_versions import BUILDS
-from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.engines.vllm.pages import cache_of
+from gpusizer.memory.engines.vllm.releases import vllm_release
 from gpusizer.memory.kv_cache import kv_cache_bytes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Architecture, layers
@@ -98,9 +98,9 @@ def test_its_cache(arch: Architecture) -> None:
 
 def test_its_pages_in_vllm(arch: Architecture) -> None:
     """Pages of 16 x 1,024 bytes: 63 of tokens in flight and one more, 8 of 128 narrow ones."""
-    (cache,) = cache_of(arch, "bf16", Split(), 2048, era_of(None))
+    (cache,) = cache_of(arch, "bf16", Split(), 2048, vllm_release(None))
     assert cache.bytes_at(CONTEXT) == (63 + 1 + 8) * 4 * 16 * 1024
-    (half,) = cache_of(arch, "bf16", Split(2), 2048, era_of(None))
+    (half,) = cache_of(arch, "bf16", Split(2), 2048, vllm_release(None))
     assert half.bytes_at(CONTEXT) == (63 + 1 + 16) * 4 * 16 * 512
 
 

@@ -25,8 +25,8 @@ def asked(model: str = QWEN, **fields: Any) -> Any:
 def test_what_stays_free_is_of_the_memory_that_the_system_leaves() -> None:
     report = asked()
     free = next(note for note in report.conclusion.said if note.code == "answer_free_one")
-    assert report.rig is not None and report.rig.fit.way.arranged is not None
-    used = report.rig.fit.way.arranged.host.total.likely
+    assert report.rig is not None and report.rig.fit.config.arranged is not None
+    used = report.rig.fit.config.arranged.host.total.likely
     assert free.fields["memory_bytes"] == 64 * GIB - SYSTEM_BYTES
     assert free.fields["free_bytes"] == 64 * GIB - SYSTEM_BYTES - used
     facts = report.conclusion.facts

@@ -41,7 +41,7 @@ def test_every_door_tells_one_way(number: int, model: str) -> None:
         told = {door: ask(SIZER, model, gpu, boards) for door, ask in DOORS.items()}
         if gpu in ranked:
             told["ranking"] = ranked[gpu]
-        different = {way for way in told.values() if way is not None}
+        different = {config for config in told.values() if config is not None}
         assert len(different) == 1, (model, gpu, told)
 
 
@@ -108,11 +108,11 @@ def test_tables_charts_and_answers_tell_the_same_numbers(model: str, gpu: str, u
 
 def same_way(one: Ranked, other: Ranked) -> bool:
     """Whether two places are one quantization under one engine on the same boards."""
-    ways = [
+    configs = [
         (fit.gpu.slug, fit.count, fit.estimate.quant.slug, fit.estimate.engine.slug)
         for fit in (one.fit, other.fit)
     ]
-    return ways[0] == ways[1]
+    return configs[0] == configs[1]
 
 
 @pytest.mark.parametrize("model, order", paired(FAMOUS[:3], sorted({*POLICIES} - {"fastest"})))

@@ -12,7 +12,7 @@ from gpusizer.core.errors import GatedModel
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import LANGUAGES, Language
-from gpusizer.ui.page.asked import FormCall, Wish
+from gpusizer.ui.page.asked import FormCall, PageEvent
 from gpusizer.ui.page.forms import FORMS
 from gpusizer.ui.page.other_tabs import Questions
 from gpusizer.ui.presenters.pieces.words import Words
@@ -46,7 +46,7 @@ def test_the_reverse_address_brings_back_the_question(
     fields = dict(zip(REVERSE, values, strict=True))
     *_, shown = questions.models_for(FormCall(fields))
     assert FORMS["reverse"].values(FORMS["reverse"].read(shown["query"]), REVERSE) == fields
-    *_, restored = questions.models_for(FormCall({}, wishes=(Wish("load", shown["query"]),)))
+    *_, restored = questions.models_for(FormCall({}, wishes=(PageEvent("load", shown["query"]),)))
     assert restored == shown
 
 
@@ -59,7 +59,9 @@ def test_an_unknown_purpose_of_an_address_gives_an_error(
     address = {"gpu": "4090", "purpose": typed}
     form = FORMS["reverse"].values(FORMS["reverse"].read(address))
     assert (form["gpu"], form["purpose"]) == ("4090", shown)
-    *_, answered = questions.models_for(FormCall({}, wishes=(Wish("load", urlencode(address)),)))
+    *_, answered = questions.models_for(
+        FormCall({}, wishes=(PageEvent("load", urlencode(address)),))
+    )
     answer = answered["answer"]
     unknown = typed.lower() != shown
     assert ("gs-error" in answer) is unknown

@@ -11,7 +11,7 @@ from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.request_model import RequestModel
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.page.answering import answer, compare, report_of
-from gpusizer.ui.page.asked import FormCall, Wish
+from gpusizer.ui.page.asked import FormCall, PageEvent
 from gpusizer.ui.page.forms import FORMS, OF_NAMED_GPUS, OWN_FIELDS
 from gpusizer.ui.page.other_tabs import Questions
 from gpusizer.ui.page.page_state import PageState
@@ -100,7 +100,7 @@ def test_a_page_checks_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RequestModel, "model_validate", classmethod(counted))
     handlers = page_handlers()
     address = {"model": LLAMA, "gpu": "3060 + 64 GB RAM", "gpus": "4090,2x3090", "context": "4097"}
-    *_, shown = handlers.ask(FormCall({}, "", (Wish("load", urlencode(address)),)))
+    *_, shown = handlers.ask(FormCall({}, "", (PageEvent("load", urlencode(address)),)))
     assert "RTX 3060" in shown["answer"].partition("</h2>")[0]
     assert shown["cards"].count("data-remove") == 2
     assert handlers.draw(shown["query"])["along.plot"]["visible"]
@@ -144,12 +144,12 @@ def test_a_card_says_what_a_million_tokens_costs() -> None:
     for language in LANGUAGES:
         words, text = Words(language), card(state, language)
         assert words("spec.million") in text
-        for way, usd in (
+        for config, usd in (
             ("owned", costs.usd_per_million_tokens_owned),
             ("rented", costs.usd_per_million_tokens),
         ):
             assert usd is not None
-            assert words(f"spec.million_{way}", price=words.usd(usd)) in text
+            assert words(f"spec.million_{config}", price=words.usd(usd)) in text
         months = costs.break_even_months
         assert months is not None and words.number(months, ",.3g") in text
 
@@ -184,7 +184,7 @@ def test_a_gpu_that_cannot_have_that_is_counted_whole_and_said_so() -> None:
 def test_a_gpu_is_picked_on_the_machine_that_the_fields_state() -> None:
     before = PageState(LLAMA, gpus=("4090",))
     fields = {**before.form, "used_gb": 8}
-    asked = FormCall(fields, before.query, (Wish("pick", "h100"),))
+    asked = FormCall(fields, before.query, (PageEvent("pick", "h100"),))
     *_, shown = page_handlers().ask(asked)
     after = PageState(LLAMA, {"used_gb": "8"}, ("4090", "h100"))
     assert PageState.from_query(shown["query"]) == after
@@ -219,16 +219,16 @@ def test_places_that_the_page_filled_give_way() -> None:
 def test_the_visitors_machine_stands_before_what_is_compared() -> None:
     handlers = page_handlers()
     question = {"model": LLAMA, "gpu": "3060 + 64 GB RAM"}
-    *_, shown = handlers.ask(FormCall(question, "", (Wish("ask", ""),)))
+    *_, shown = handlers.ask(FormCall(question, "", (PageEvent("ask", ""),)))
     state = PageState.from_query(shown["query"])
     assert state.places[0] == "3060 + 64 GB RAM" and len(state.places) == MAX_PICKS
     assert "RTX 3060" in shown["answer"].partition("</h2>")[0]
     assert shown["cards"].count("data-remove") == MAX_PICKS - 1
     four = "4090, 2x3090, L40S, A100, H100"
-    *_, shown = handlers.ask(FormCall({"model": LLAMA, "gpu": four}, "", (Wish("ask", ""),)))
+    *_, shown = handlers.ask(FormCall({"model": LLAMA, "gpu": four}, "", (PageEvent("ask", ""),)))
     state = PageState.from_query(shown["query"])
     assert (state.gpus, state.filled) == ((), "") and len(state.places) == 5
-    *_, told = handlers.ask(FormCall({"model": LLAMA, "gpu": "4091"}, "", (Wish("ask", ""),)))
+    *_, told = handlers.ask(FormCall({"model": LLAMA, "gpu": "4091"}, "", (PageEvent("ask", ""),)))
     assert "gs-message" in told["answer"] and "gs-error" not in told["answer"]
 
 
@@ -239,11 +239,11 @@ def test_the_compare_tab_has_one_field_of_gpus() -> None:
     assert FORMS["compare"].first == ("model", "gpus") and "gpu" not in FORMS["compare"].own
     assert "gs-adder" not in handlers.no_cards
     typed = {"model": LLAMA, "gpus": "4090, 2x3090"}
-    *_, shown = handlers.compare_for(FormCall(typed, "", (Wish("ask", ""),)))
+    *_, shown = handlers.compare_for(FormCall(typed, "", (PageEvent("ask", ""),)))
     assert PageState.from_query(shown["query"]).gpus == ("4090", "2x3090")
     assert shown["cards"].count("data-remove") == 2 and "gpus" not in shown
     assert "gs-adder" not in shown["cards"]
-    dropping = FormCall(typed, shown["query"], (Wish("drop", "4090"),))
+    dropping = FormCall(typed, shown["query"], (PageEvent("drop", "4090"),))
     *_, dropped = handlers.compare_for(dropping)
     assert (dropped["gpus"], PageState.from_query(dropped["query"]).gpus) == (
         "2x3090",
@@ -260,9 +260,9 @@ def test_a_question_that_is_answered_is_not_asked_again() -> None:
     handlers, state = page_handlers(), PageState(LLAMA, {"context": "4096"}, ("4090",))
     assert list(handlers.ask(FormCall(state.form, state.query))) == [{}]
     assert list(handlers.ask(FormCall(PageState().form))) == [{}], "nothing is asked"
-    *_, told = handlers.ask(FormCall(PageState().form, "", (Wish("ask", ""),)))
+    *_, told = handlers.ask(FormCall(PageState().form, "", (PageEvent("ask", ""),)))
     assert "gs-error" in told["answer"]
-    *_, ranked = handlers.ask(FormCall(state.form, state.query, (Wish("rank", "fastest"),)))
+    *_, ranked = handlers.ask(FormCall(state.form, state.query, (PageEvent("rank", "fastest"),)))
     assert set(ranked) == {"answer", "memory", "facts", "ranking", "ranked", "query"}
     assert PageState.from_query(ranked["query"]).rank_by == "fastest"
 

@@ -13,20 +13,20 @@ from gpusizer.core.errors import InvalidRequest, UnknownGpu
 from gpusizer.core.units import GB, GIB, MIB
 from gpusizer.fit.fit import Verdict
 from gpusizer.fit.machine import Machine
+from gpusizer.fit.run_config import RunConfig, usable_memory
+from gpusizer.fit.run_configs import config_on_gpus
 from gpusizer.fit.study import QuantOption, Study
-from gpusizer.fit.way import Way, room_on
-from gpusizer.fit.ways import whole_way
 from gpusizer.gpus import Gpu, load_catalogue
-from gpusizer.gpus.own_cards import OwnCards
 from gpusizer.gpus.own_memory import (
     NOTHING_STATED,
-    OwnMemory,
+    FreeMemory,
     split_memory,
     with_memory,
 )
+from gpusizer.gpus.user_gpus import UserGpus
 from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.engines.base import FreeRule
-from gpusizer.memory.estimate import CardRoom, room_of
+from gpusizer.memory.estimate import UsableMemory, room_of
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.workload import Workload
@@ -38,7 +38,7 @@ from tests.sizers import embedded_sizer
 from tests.vllm_models import LLAMA_8B
 
 CATALOGUE = load_catalogue()
-CARDS = OwnCards(CATALOGUE)
+CARDS = UserGpus(CATALOGUE)
 RTX_4090 = CARDS.find("4090")  # 24,564 MiB, of which PyTorch sees less
 CONTEXT_BYTES = round(0.70 * GIB)  # the most that a CUDA context takes
 
@@ -47,14 +47,14 @@ CONTEXT_BYTES = round(0.70 * GIB)  # the most that a CUDA context takes
     "text, name, memory",
     [
         ("4090", "4090", NOTHING_STATED),
-        ("4090 (20.5 GB free)", "4090", OwnMemory(free_bytes=20_500_000_000)),
+        ("4090 (20.5 GB free)", "4090", FreeMemory(free_bytes=20_500_000_000)),
         ("RTX 4090 (AD102)", "RTX 4090 (AD102)", NOTHING_STATED),
-        ("4090 (20992MiB usable)", "4090", OwnMemory(free_bytes=20992 * MIB)),
-        ("4090（3.5GiB 已用）", "4090", OwnMemory(used_bytes=round(3.5 * GIB))),
-        ("4090 (3500 MB usados)", "4090", OwnMemory(used_bytes=3_500_000_000)),
+        ("4090 (20992MiB usable)", "4090", FreeMemory(free_bytes=20992 * MIB)),
+        ("4090（3.5GiB 已用）", "4090", FreeMemory(used_bytes=round(3.5 * GIB))),
+        ("4090 (3500 MB usados)", "4090", FreeMemory(used_bytes=3_500_000_000)),
     ],
 )
-def test_free_memory_stands_after_the_name(text: str, name: str, memory: OwnMemory) -> None:
+def test_free_memory_stands_after_the_name(text: str, name: str, memory: FreeMemory) -> None:
     assert split_memory(text) == (name, memory)
 
 
@@ -100,10 +100,10 @@ def test_a_mac_s_limit_is_moved_and_a_graphics_card_s_is_not() -> None:
 
 
 def test_what_a_card_s_own_text_says_goes_before_the_field() -> None:
-    cards = OwnCards(CATALOGUE, OwnMemory(used_bytes=5 * GB))
+    cards = UserGpus(CATALOGUE, FreeMemory(used_bytes=5 * GB))
     assert cards.find("4090 (20 GB free)").free_bytes == 20 * GB
     assert cards.find("4090").free_bytes == RTX_4090.device_torch_memory_bytes - 5 * GB
-    assert with_memory(RTX_4090, OwnMemory(used_bytes=0)) is RTX_4090
+    assert with_memory(RTX_4090, FreeMemory(used_bytes=0)) is RTX_4090
 
 
 def test_strangers_describe_no_cards() -> None:
@@ -121,23 +121,27 @@ def test_room_by_the_rule_of_the_engine() -> None:
     """
     size: dict[str, Any] = {"memory_bytes": 24 * GB, "free_bytes": 20 * GB}
     checked = FreeRule("checked_at_start", GB // 2)
-    assert room_of(FreeRule(), 0.9, stated=True, **size) == CardRoom(20 * GB, 18 * GB, 0.9)
-    assert room_of(checked, 0.9, stated=False, **size) == CardRoom(20 * GB, 19_440_000_000, 0.81)
-    assert room_of(checked, 0.9, stated=True, **size) == CardRoom(
+    assert room_of(FreeRule(), 0.9, stated=True, **size) == UsableMemory(20 * GB, 18 * GB, 0.9)
+    assert room_of(checked, 0.9, stated=False, **size) == UsableMemory(
+        20 * GB, 19_440_000_000, 0.81
+    )
+    assert room_of(checked, 0.9, stated=True, **size) == UsableMemory(
         20 * GB, 21_600_000_000, 0.9, 2_100_000_000
     )
     subtracted = room_of(FreeRule("others_subtracted"), 0.9, stated=False, **size)
-    assert subtracted == CardRoom(20 * GB, 17_600_000_000, 0.9)
+    assert subtracted == UsableMemory(20 * GB, 17_600_000_000, 0.9)
     whole = room_of(checked, 0.9, stated=True, memory_bytes=24 * GB, free_bytes=None)
-    assert whole == CardRoom(24 * GB, 21_600_000_000, 0.9)
+    assert whole == UsableMemory(24 * GB, 21_600_000_000, 0.9)
 
 
-def _way(gpu: Gpu, **fields: Any) -> Way:
+def _way(gpu: Gpu, **fields: Any) -> RunConfig:
     native = native_quant(LLAMA_8B)
     study = Study(LLAMA_8B, Workload(**fields), [(native, True)])
-    way = whole_way(study, Machine.of(gpu), QuantOption(native, True, ENGINES["vllm"]))
-    assert way is not None
-    return way
+    config = config_on_gpus(
+        study, Machine.with_boards(gpu), QuantOption(native, True, ENGINES["vllm"])
+    )
+    assert config is not None
+    return config
 
 
 def test_vllm_lowers_its_default_share_and_refuses_one_that_was_asked_for() -> None:
@@ -145,10 +149,10 @@ def test_vllm_lowers_its_default_share_and_refuses_one_that_was_asked_for() -> N
     total = gpu.device_torch_memory_bytes
     share = int((20 * GB - CONTEXT_BYTES) / total * 100) / 100
     lowered = _way(gpu).estimate
-    assert room_on(gpu, lowered).utilization == share < 0.92
+    assert usable_memory(gpu, lowered).utilization == share < 0.92
     asked = _way(gpu, memory_utilization=0.9)
     short = -(-total * 9 // 10) - (20 * GB - CONTEXT_BYTES)
-    assert abs(room_on(gpu, asked.estimate).refused_bytes - short) <= 1
+    assert abs(usable_memory(gpu, asked.estimate).refused_bytes - short) <= 1
     assert asked.headroom_bytes <= -short + 1
     assert asked.verdict is Verdict.DOES_NOT_FIT
     older = _way(gpu, engine_version="0.8.5").estimate
@@ -197,8 +201,8 @@ def test_more_used_memory_never_fits_more(
         fit_on(study, gpu, 1, quant, engine != "llama.cpp", ENGINES[engine])
         for gpu in (
             RTX_4090,
-            with_memory(RTX_4090, OwnMemory(used_bytes=less * MIB)),
-            with_memory(RTX_4090, OwnMemory(used_bytes=more * MIB)),
+            with_memory(RTX_4090, FreeMemory(used_bytes=less * MIB)),
+            with_memory(RTX_4090, FreeMemory(used_bytes=more * MIB)),
         )
     ]
     found = [fit for fit in fits if fit is not None]

@@ -25,7 +25,7 @@ def test_an_embedding_model_reads_as_fast_as_its_products_are_made() -> None:
     place = report.ranking[0]
     facts = ModelFacts.reading(report.profile, report.workload)
     assert place.read is not None and facts is not None and place.decode is None
-    rate = flops_per_second(Work.of(facts, place.fit.estimate), place.fit.gpu)
+    rate = flops_per_second(Work.from_facts(facts, place.fit.estimate), place.fit.gpu)
     assert rate is not None and facts.prompt == 512
     # 2 FLOP a parameter; attention over 512 tokens adds a few per cent
     most = rate / (2 * facts.matrix_parameters)

@@ -33,7 +33,7 @@ def test_a_processor_reads_at_a_share_of_the_modules() -> None:
     """Llama-3.1-8B in Q4_K_M without a card: all but the input table and the cache of 512 tokens
     (67 MB) at 0.67 of 102.4 GB/s, 32 layers at 30 us. A Threadripper 3970X makes 16.8 tokens/s."""
     item = rig("64 GB RAM", ram_gb_per_s=102.4, context=512)
-    arranged = item.fit.way.arranged
+    arranged = item.fit.config.arranged
     assert arranged is not None and item.fit.verdict is Verdict.FITS
     read = 4.62e9 + 512 * 131_072
     seconds = read / MEMORY_EFFICIENCY / 102.4e9 + 32 * LAYER_SECONDS
@@ -111,7 +111,7 @@ def test_a_prompt_is_computed_on_the_card_from_32_tokens_on() -> None:
 
 def test_what_is_read_from_the_disk_is_slower_than_its_bound() -> None:
     item = rig("3090 + 64 GB", "deepseek-ai/DeepSeek-R1", context=4096)
-    arranged = item.fit.way.arranged
+    arranged = item.fit.config.arranged
     assert item.fit.verdict is Verdict.FROM_DISK and arranged is not None and arranged.disk
     bound = arranged.disk.most_tokens_per_second
     assert item.decode is not None and bound is not None and item.decode.likely < bound
@@ -134,13 +134,13 @@ def test_the_kind_of_machine_sets_the_band(words: str, kind: str) -> None:
     fields = {"model": LLAMA, "rig": words}
     report = size(SIZER, fields)
     assert report.rig is not None
-    memory = system_memory(report.rig.fit.way.machine)
+    memory = system_memory(report.rig.fit.config.machine)
     assert memory.kind == kind
     assert memory.band.high / memory.band.low < 3.1
 
 
 def test_stated_bandwidth_has_no_band() -> None:
-    machine = Machine.of(card("4090"), 1, 64 * GIB, ram_bytes_per_second=96 * GB)
+    machine = Machine.with_boards(card("4090"), 1, 64 * GIB, ram_bytes_per_second=96 * GB)
     memory = system_memory(machine)
     assert (memory.kind, memory.bytes_per_second) == ("stated", 96e9)
     assert say_note(memory.note).endswith("96 GB/s, as stated.")

@@ -206,6 +206,6 @@ def test_no_command_holds_a_blank_to_fill_in(model: str) -> None:
     report = embedded_sizer().size(SizeRequest.from_fields({"model": model, "top": 40}))
     assert report.ranking
     for place in report.ranking:
-        command = launch_command(report.profile, place.fit.way, report.workload)
+        command = launch_command(report.profile, place.fit.config, report.workload)
         assert not _PLACEHOLDER.search(command.text)
         assert command.text or command.notes, place.fit.gpu.name

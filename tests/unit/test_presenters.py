@@ -121,7 +121,7 @@ def test_tables_list_every_row(llama: PageAnswer) -> None:
 def test_rows_of_a_ranking_tell_what_is_not_said_above(llama: PageAnswer) -> None:
     """The sentence names the usual engine and loss; rows name others, and what may not fit."""
     ranking = llama.report.ranking
-    usual = Usual.of(ranking)
+    usual = Usual.from_ranking(ranking)
     said = Page(ranking_html(llama.report, ENGLISH)).text
     assert f"{usual.engine}, {ENGLISH.note(Note(f'loss_{usual.loss}'))}" in said
     write = ranking_columns(ranking)[0].write

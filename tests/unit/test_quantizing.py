@@ -21,7 +21,7 @@ from gpusizer.memory.quantizing import (
 from gpusizer.memory.quants import find_quant
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.model.tensor_roles import Kind
-from gpusizer.usecases.quantizing import Making, making_of
+from gpusizer.usecases.quantization_job import QuantizationJob, quantization_job
 from gpusizer.usecases.report import Report
 from tests.asking import size
 from tests.builders import group, llama, tiny, with_tensors
@@ -202,7 +202,7 @@ def test_wider_layers_and_vocabularies_never_take_less() -> None:
 @pytest.mark.parametrize("quant", ["native", "fp8", "mxfp4", "mlx-4bit", "q4_k_m@unsloth"])
 def test_what_is_stored_or_made_otherwise_is_not_offered(quant: str) -> None:
     for row in asked(model=DENSE, quant=quant).estimates:
-        assert making_of(profile(DENSE), row.estimate) is None
+        assert quantization_job(profile(DENSE), row.estimate) is None
 
 
 def test_models_that_write_no_text_are_not_offered() -> None:
@@ -222,7 +222,7 @@ def test_quantized_weights_have_to_be_widened_first() -> None:
     assert widened.notes == (Note("quantizing_widens", stored="fp8"),)
 
 
-def named(gpu: str, quant: str, model: str = DENSE) -> Making:
+def named(gpu: str, quant: str, model: str = DENSE) -> QuantizationJob:
     (making,) = asked(model=model, gpu=gpu, quant=quant).makings
     return making
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from gpusizer.advice.alternatives import break_even_months
-from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.fit import Verdict
 from gpusizer.fit.recommendation import (
     SPARE_SHARE,
@@ -19,6 +18,7 @@ from gpusizer.fit.recommendation import (
     can_be_rented,
     computer_of,
 )
+from gpusizer.fit.requirements import READING_SPEED
 from gpusizer.gpus import load_catalogue
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
 from gpusizer.gpus.on_offer import (
@@ -83,13 +83,13 @@ def test_a_lesser_quantization_makes_room() -> None:
     """For 32k of context an RTX 4090 holds 8B at 16 bits with 6 % to spare: too little, whatever
     the order of the ranking."""
     fields = {"model": LLAMA_8B, "context": 32768, "gpu": "4090"}
-    wide = size(embedded_sizer(), {**fields, "quant": "bf16"}).ranking[0].fit.way
+    wide = size(embedded_sizer(), {**fields, "quant": "bf16"}).ranking[0].fit.config
     assert wide.verdict is Verdict.FITS and wide.spare_share < SPARE_SHARE
     for rank_by in ("smallest", "recommended"):
         places = report(rank_by=rank_by, context=32768).ranking
-        way = next(item.fit.way for item in places if item.fit.gpu.slug == "rtx-4090-24gb")
-        assert way.spare_share >= SPARE_SHARE
-        assert way.estimate.quant.order > wide.estimate.quant.order
+        config = next(item.fit.config for item in places if item.fit.gpu.slug == "rtx-4090-24gb")
+        assert config.spare_share >= SPARE_SHARE
+        assert config.estimate.quant.order > wide.estimate.quant.order
 
 
 def test_cards_that_software_has_left_behind_are_not_recommended() -> None:

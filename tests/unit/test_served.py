@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bench import front_door
-from gpusizer.fit.demands import ServingLoad
+from gpusizer.fit.requirements import ServingLoad
 from gpusizer.memory.workload import DEFAULT_CONTEXT
 from gpusizer.serving import Served
 from gpusizer.usecases.requests.request import CompareRequest, SizeRequest

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bench import front_door
 from gpusizer.advice.ranking import Ranked
-from gpusizer.fit.demands import ServingLoad
+from gpusizer.fit.requirements import ServingLoad
 from gpusizer.serving import Served
 from gpusizer.serving.server import Guesses, Server
 from gpusizer.serving.simulation import mean, simulated
@@ -208,15 +208,15 @@ def test_the_draft_layer_of_a_model_by_hand() -> None:
     3 x 7,168 x 2,048, of which a token takes 8; a cache of 576 numbers."""
     report = size(embedded_sizer(), {"model": "deepseek-ai/DeepSeek-V3", "draft_tokens": 1})
     estimate = next(e.estimate for e in report.estimates if e.estimate.engine.slug == "vllm")
-    own = OwnDraft.of(report.profile, estimate)
-    facts = ModelFacts.of(report.profile, report.workload)
+    own = OwnDraft.from_estimate(report.profile, estimate)
+    facts = ModelFacts.from_profile(report.profile, report.workload)
     assert own is not None and facts is not None
     assert own.expert_parameters == 256 * 3 * 7168 * 2048
     guess = own.facts(facts)
     assert guess.matrix_parameters == own.dense_parameters + own.expert_parameters // 32
     assert guess.cache_bytes == facts.cache_bytes // 61
     assert (guess.layers, guess.expert_layers) == (1, 1)
-    work = own.work(Work.of(facts, estimate), 1000)
+    work = own.work(Work.from_facts(facts, estimate), 1000)
     assert work.dense_bytes == own.dense_bytes + 1000 and work.pipeline == 1
 
 

@@ -64,7 +64,7 @@ def test_what_one_source_alone_measured_is_nobody_elses_constant() -> None:
             run_of(source_group="third", gpu_slug=a100),
         ]
     )
-    problem = Problem.of(cases)
+    problem = Problem.from_cases(cases)
     theta = problem.start()
     hopper, ampere = cases[0].facts.memory_classes[0], cases[2].facts.memory_classes[0]
     assert {("reading", hopper), ("reading", ampere)} <= set(problem.keys)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from gpusizer.core.units import significant
-from gpusizer.fit.demands import DEFAULT_DEMANDS, READING_SPEED
 from gpusizer.fit.losses import quality_at
+from gpusizer.fit.requirements import DEFAULT_REQUIREMENTS, READING_SPEED
 from gpusizer.fit.verdict import Verdict
 from gpusizer.model.profile import build_profile
 from gpusizer.quality.quality import Increase, Quality, gains_more, word_of
@@ -136,7 +136,7 @@ def test_who_asks_for_the_sibling_gets_what_was_offered() -> None:
         assert asked.each.likely == significant(sibling.tokens_per_second)
         assert asked.each.likely >= READING_SPEED
         word = quality_at(asked.fit.estimate).advised_word
-        assert word.rank <= DEFAULT_DEMANDS.max_loss.rank
+        assert word.rank <= DEFAULT_REQUIREMENTS.max_loss.rank
 
 
 def offered(model: str, gpu: str, **fields: Any) -> str | None:

@@ -46,11 +46,11 @@ def speeds(**fields: Any) -> SpeculativeSpeeds:
 def guess(**fields: Any) -> Speculation:
     sized, item = ranked(**fields)
     estimate = item.fit.estimate
-    facts = ModelFacts.of(sized.profile, sized.workload)
+    facts = ModelFacts.from_profile(sized.profile, sized.workload)
     assert facts is not None
-    work = Work.of(facts, estimate)
+    work = Work.from_facts(facts, estimate)
     assert work is not None
-    speculation = Speculation.of(sized.profile, sized.workload, estimate, work)
+    speculation = Speculation.from_estimate(sized.profile, sized.workload, estimate, work)
     assert speculation is not None
     return speculation
 

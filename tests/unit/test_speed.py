@@ -87,8 +87,8 @@ def test_routing_takes_its_time_in_each_layer_with_experts() -> None:
 def test_layers_are_counted_by_what_runs_in_them() -> None:
     """A block of Nemotron-H holds attention, Mamba or a feed-forward: 118 blocks are 59 layers of
     others. DeepSeek-V3 has experts in all but its first three of 61 layers."""
-    nemotron = ModelFacts.of(load_profile("nvidia/Nemotron-H-56B-Base-8K"), Workload())
-    deepseek = ModelFacts.of(load_profile("deepseek-ai/DeepSeek-V3"), Workload())
+    nemotron = ModelFacts.from_profile(load_profile("nvidia/Nemotron-H-56B-Base-8K"), Workload())
+    deepseek = ModelFacts.from_profile(load_profile("deepseek-ai/DeepSeek-V3"), Workload())
     assert nemotron is not None and deepseek is not None
     assert (nemotron.layers, nemotron.running_layers, nemotron.expert_layers) == (118, 59, 0)
     assert (deepseek.running_layers, deepseek.expert_layers) == (61, 58)
@@ -107,7 +107,7 @@ def test_layers_are_counted_by_the_kernels_that_are_launched_in_them() -> None:
         "Qwen/Qwen3.6-35B-A3B": 40 + (2 * 10 + 13 * 30 + 3 * 40) / 15,
     }
     for model, layers in models.items():
-        facts = ModelFacts.of(load_profile(model), Workload())
+        facts = ModelFacts.from_profile(load_profile(model), Workload())
         assert facts is not None
         assert facts.launched_layers + facts.small_layers == pytest.approx(layers), model
     small = {gpu: launches_small_kernels(card(gpu)) for gpu in ("7900 XTX", "M4 Max 128GB", "4090")}
@@ -173,7 +173,7 @@ def test_decoding_reads_the_decoder_alone(model: str, decoder: int, experts: int
 
 def test_a_prompt_of_text_passes_no_tower() -> None:
     """gemma-3-4b: 3,209,010,688 parameters of the decoder, not its head, not the vision tower."""
-    facts = ModelFacts.of(load_profile("google/gemma-3-4b-it"), Workload())
+    facts = ModelFacts.from_profile(load_profile("google/gemma-3-4b-it"), Workload())
     assert facts is not None
     assert facts.matrix_parameters == 3_209_010_688
     assert facts.head_parameters == 671_252_480
@@ -182,7 +182,7 @@ def test_a_prompt_of_text_passes_no_tower() -> None:
 def test_attention_counts_three_times() -> None:
     """Llama-3.1-8B, 6,144 tokens of prompt: 32 layers x 4 x 32 heads x 128 x 3,072 FLOP."""
     report = size(SIZER, {"model": LLAMA, "quant": "bf16"})
-    facts = ModelFacts.of(report.profile, report.workload)
+    facts = ModelFacts.from_profile(report.profile, report.workload)
     assert facts is not None
     assert facts.attention_flops == 32 * 4 * 32 * 128 * 3072
     assert facts.matrix_parameters == 8_030_261_248 - 2 * 128_256 * 4096

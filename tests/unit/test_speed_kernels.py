@@ -32,7 +32,7 @@ GPT_OSS = "openai/gpt-oss-20b"
 
 
 def kernels(engine: str = "llama.cpp", **asked: Any) -> Kernels:
-    return Kernels.of(Workload(**asked), ENGINES[engine].abilities)
+    return Kernels.for_workload(Workload(**asked), ENGINES[engine].abilities)
 
 
 def test_a_layer_takes_longer_under_rocm_than_under_vulkan() -> None:
@@ -97,7 +97,7 @@ def test_vulkan_had_no_kernel_for_the_gated_delta_rule_at_first() -> None:
         for build, backend in (("b8349", "vulkan"), ("b8350", "vulkan"), ("b8349", "sycl"))
     )
     assert (old, now, sycl) == (440e-6, 0.0, 0.0)
-    facts = ModelFacts.of(load_profile("Qwen/Qwen3.6-35B-A3B"), Workload())
+    facts = ModelFacts.from_profile(load_profile("Qwen/Qwen3.6-35B-A3B"), Workload())
     assert facts is not None and facts.delta_layers == 30
 
 
@@ -171,7 +171,7 @@ def test_routing_takes_longer_under_sycl() -> None:
 
 def test_without_flash_attention_every_query_head_reads_the_cache() -> None:
     """Llama-3.1-8B: 32 heads on 8 of keys. Builds before 6325 had it off unless asked for."""
-    facts = ModelFacts.of(load_profile(LLAMA), Workload())
+    facts = ModelFacts.from_profile(load_profile(LLAMA), Workload())
     assert facts is not None and facts.query_heads == 4.0
     for off in (kernels(flash_attention=False), kernels(engine_version="b6324")):
         assert cache_reads(off, card("H100"), 4.0) == 4.0

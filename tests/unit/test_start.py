@@ -17,7 +17,7 @@ def start(model: str, **fields: Any) -> Start:
         SizeRequest.from_fields({"model": model, "top": 1, "card": False, **fields})
     )
     place = report.rig or report.ranking[0]
-    return start_of(report.profile, place.fit.way, report.workload)
+    return start_of(report.profile, place.fit.config, report.workload)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from gpusizer.hub.listed_models import QuantizedRepo
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import LANGUAGES, Language
-from gpusizer.ui.page.asked import FormCall, Wish
+from gpusizer.ui.page.asked import FormCall, PageEvent
 from gpusizer.ui.page.handlers import Handlers
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.pieces.errors import error_html
@@ -122,7 +122,7 @@ def test_the_page_has_no_control_characters(name: str, language: Language) -> No
     handlers = Handlers(hostile, lambda token: hostile.fetch, language, (MODEL,))
     questions = handlers.questions
     query = PageState(model=MODEL, gpus=(GPU,)).query
-    opening = (Wish("load", query),)
+    opening = (PageEvent("load", query),)
     answers: list[Any] = [
         *handlers.ask(FormCall({}, wishes=opening)),
         *handlers.compare_for(FormCall({}, wishes=opening)),

@@ -56,8 +56,8 @@ def test_other_quantizations_are_no_part_of_an_answer() -> None:
 
     def resorts(*, alone_first: bool) -> list[bool]:
         request = SizeRequest.from_fields({"model": "openai/gpt-oss-20b"})
-        study = embedded_sizer().question(request).study.under()  # with caches of its own
-        studies = [study.among([(eight, False)]), study][:: 1 if alone_first else -1]
+        study = embedded_sizer().question(request).study.with_workload()  # with caches of its own
+        studies = [study.with_quants([(eight, False)]), study][:: 1 if alone_first else -1]
         found = [is_last_resort(one, eight, 0, native=False) for one in studies]
         return found[:: 1 if alone_first else -1]
 

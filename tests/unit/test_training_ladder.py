@@ -21,7 +21,7 @@ def test_the_ladder_adds_up() -> None:
         gradient_checkpointing="none",
         sequence_length=16384,
     )
-    codes = [rung.note.code for rung in report.ladder]
+    codes = [mitigation.note.code for mitigation in report.ladder]
     # Checkpointed, the update is the peak: the loss waits until 8-bit moments lower that.
     assert codes == [
         "train_checkpointing",
@@ -34,7 +34,7 @@ def test_the_ladder_adds_up() -> None:
     ]
     # Two moments of 2 bytes become 1 and an FP32 scale for 256: 2 x (2 - 1 - 4 / 256).
     assert report.ladder[1].alone_bytes == 1.96875 * 8_030_261_248
-    saved = sum(rung.saving_bytes for rung in report.ladder)
+    saved = sum(mitigation.saving_bytes for mitigation in report.ladder)
     start = report.ladder[0].total_bytes + report.ladder[0].saving_bytes
     assert start - saved == report.ladder[-1].total_bytes
     assert report.ladder[0].fits is False and report.ladder[-1].fits is True
@@ -56,9 +56,9 @@ def test_the_ladder_starts_at_the_needed_bytes(fields: dict[str, Any]) -> None:
     need = data["estimates"][0]["per_gpu"]
     assert need["needed_bytes"] == need["total_bytes"] - need["reclaimable_bytes"]
     remaining = need["needed_bytes"]
-    for rung in data["ladder"]:
-        remaining -= rung["saving_bytes"]
-        assert remaining == rung["total_bytes"]
+    for mitigation in data["ladder"]:
+        remaining -= mitigation["saving_bytes"]
+        assert remaining == mitigation["total_bytes"]
     assert data["ladder"]
     shown = training_html(report, Words("en"))
     amount = format_gib(need["needed_bytes"])
@@ -70,6 +70,8 @@ def test_the_ladder_starts_at_the_needed_bytes(fields: dict[str, Any]) -> None:
 def test_the_ladder_leaves_out_changes_that_save_nothing() -> None:
     for method, gpus in (("full", "4090"), ("lora", "4090"), ("qlora", "2x3090")):
         report = answer(gpu=gpus, method=method)
-        assert all(rung.saving_bytes > 0 for rung in report.ladder)
-    codes = [rung.note.code for rung in answer(gpu="4090", gpu_count=1, method="full").ladder]
+        assert all(mitigation.saving_bytes > 0 for mitigation in report.ladder)
+    codes = [
+        mitigation.note.code for mitigation in answer(gpu="4090", gpu_count=1, method="full").ladder
+    ]
     assert codes.index("train_shard") == len(codes) - 2

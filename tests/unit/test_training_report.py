@@ -316,7 +316,7 @@ def test_adapters_do_not_inherit_the_precision_of_full_training() -> None:
     report = answer(gpu="8xh100 sxm", method="full", sharding="zero3")
     precisions = {row.plan.method: row.plan.precision for row in report.estimates}
     assert precisions == {"full": "master", "lora": "bf16", "qlora": "bf16", "dora": "bf16"}
-    rungs = {rung.note.code: rung.plan.precision for rung in report.ladder}
-    assert rungs["train_lora"] == "bf16"
+    mitigations = {mitigation.note.code: mitigation.plan.precision for mitigation in report.ladder}
+    assert mitigations["train_lora"] == "bf16"
     request = answer(gpu="8xh100 sxm", method="full", sharding="zero3", precision="master")
     assert {row.plan.precision for row in request.estimates} == {"master"}

@@ -13,8 +13,8 @@ from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 
+from gpusizer.core.cpu_limiter import VISITOR, CpuLimiter
 from gpusizer.core.settings import Settings
-from gpusizer.core.work_turns import VISITOR, WorkTurns
 from gpusizer.ui.server.asker import asker_of
 from gpusizer.ui.server.question_counter import QuestionCounter, key_of
 from gpusizer.ui.server.visitor_limits import VisitorLimits
@@ -110,7 +110,7 @@ async def test_where_no_visitor_has_a_limit_none_is_told_from_others() -> None:
 
 async def test_whoever_has_used_the_seconds_of_a_minute_is_refused_until_some_are_past() -> None:
     clock, used = Clock(), [0.0]
-    turns = WorkTurns(1, 1, clock=clock, processor=lambda: used[0])
+    turns = CpuLimiter(1, 1, clock=clock, processor=lambda: used[0])
 
     def spend(user: str, seconds: float) -> None:
         VISITOR.set(key_of(f"user {user}"))
@@ -138,7 +138,7 @@ async def test_whoever_has_used_the_seconds_of_a_minute_is_refused_until_some_ar
 
 
 async def test_a_refused_question_does_not_count() -> None:
-    turns = WorkTurns(1, 1, clock=Clock(), processor=iter([0.0, 50.0]).__next__)
+    turns = CpuLimiter(1, 1, clock=Clock(), processor=iter([0.0, 50.0]).__next__)
     settings = Settings(questions_per_minute=2)
 
     def spend() -> None:

@@ -10,13 +10,13 @@ import pytest
 
 from gpusizer.core.byte_ranges import Provenance
 from gpusizer.core.units import GIB, MIB
+from gpusizer.fit.run_config import memory_of
 from gpusizer.fit.study import Study, device_class_of
-from gpusizer.fit.way import memory_of
 from gpusizer.gpus import Gpu, load_catalogue
 from gpusizer.memory.engines import ENGINES, Placement, Split
 from gpusizer.memory.engines.bands import ResidualBand, band
 from gpusizer.memory.engines.vllm import version_defaults
-from gpusizer.memory.engines.vllm.eras import all_eras, era_of
+from gpusizer.memory.engines.vllm.releases import all_releases, vllm_release
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.workload import Workload
@@ -54,15 +54,17 @@ from tests.vllm_models import (
     ],
 )
 def test_versions(version: str | None, since: tuple[int, int, int], generation: str) -> None:
-    era = era_of(version)
-    assert (era.since, era.generation) == (since, generation)
+    release = vllm_release(version)
+    assert (release.since, release.generation) == (since, generation)
 
 
 def test_the_table_of_eras_is_in_order() -> None:
-    eras = all_eras()
-    assert [era.since for era in eras] == sorted({era.since for era in eras})
-    sorting = [era.since for era in eras if era.sorts]
-    assert max(sorting) < (0, 17, 0) and len(sorting) == sum(e.since < (0, 17, 0) for e in eras)
+    releases = all_releases()
+    assert [release.since for release in releases] == sorted(
+        {release.since for release in releases}
+    )
+    sorting = [release.since for release in releases if release.sorts]
+    assert max(sorting) < (0, 17, 0) and len(sorting) == sum(e.since < (0, 17, 0) for e in releases)
 
 
 def test_defaults_follow_the_card_and_its_name() -> None:
@@ -101,7 +103,7 @@ def test_defaults_follow_the_card_and_its_name() -> None:
 def test_a_prompt_is_one_step_for_the_first_scheduler() -> None:
     def of(context: int) -> version_defaults.BatchLimits:
         workload = Workload(context=context, concurrency=4)
-        return version_defaults.limits_of(Placement(LLAMA_8B, workload), era_of("V0"))
+        return version_defaults.limits_of(Placement(LLAMA_8B, workload), vllm_release("V0"))
 
     assert of(29_000) == version_defaults.BatchLimits(29_000, 256, True)
     assert of(40_000) == version_defaults.BatchLimits(
@@ -208,10 +210,10 @@ def test_models_of_the_second_runner_by_release(
     version: str, llama: bool, packed: bool, mixture: bool, hybrid_model: bool
 ) -> None:
     """Release notes of 0.22 to 0.25, pull requests 44443, 44446 and 53183."""
-    era = era_of(version)
+    release = vllm_release(version)
     quantized = replace(LLAMA_8B, quantization=GPT_OSS.quantization)
     found = [
-        era.runs_second(model)
+        release.runs_second(model)
         for model in (LLAMA_8B, quantized, build_profile(qwen3_moe()), build_profile(qwen3_next()))
     ]
     assert found == [llama, packed, mixture, hybrid_model]
@@ -220,8 +222,8 @@ def test_models_of_the_second_runner_by_release(
 def test_named_mixtures_and_all_dense_models_are_the_second_runners_since_0_25() -> None:
     dense = build_profile(gemma3_1b())
     lite = replace(DEEPSEEK, architecture=replace(architecture(DEEPSEEK), model_type="deepseek_v2"))
-    assert [era_of(v).runs_second(dense) for v in ("0.24.0", "0.25.0")] == [False, True]
-    assert [era_of(v).runs_second(lite) for v in ("0.24.0", "0.25.0")] == [False, True]
+    assert [vllm_release(v).runs_second(dense) for v in ("0.24.0", "0.25.0")] == [False, True]
+    assert [vllm_release(v).runs_second(lite) for v in ("0.24.0", "0.25.0")] == [False, True]
 
 
 def test_the_second_model_runner_reserves_nothing_for_graphs_until_0_29() -> None:
@@ -251,7 +253,7 @@ def test_stages_keep_more_batches_in_flight() -> None:
     def of(stages: int, version: str, model: ModelProfile = LLAMA_8B) -> int:
         asked = Workload(engine_version=version, max_num_batched_tokens=1000)
         placement = Placement(model, asked, Split(1, stages))
-        return version_defaults.in_flight_tokens(placement, era_of(version))
+        return version_defaults.in_flight_tokens(placement, vllm_release(version))
 
     assert [of(stages, "0.28.0") for stages in (1, 2, 4)] == [2000, 3000, 5000]
     experts = build_profile(qwen3_moe())
@@ -265,7 +267,7 @@ def test_the_largest_cards_take_larger_steps_since_0_28() -> None:
     def tokens(version: str) -> int:
         asked = Workload(engine_version=version)
         placement = Placement(LLAMA_8B, asked, device_class=version_defaults.HUGE_CLASS)
-        return version_defaults.limits_of(placement, era_of(version)).tokens
+        return version_defaults.limits_of(placement, vllm_release(version)).tokens
 
     assert (tokens("0.27.1"), tokens("0.28.0")) == (8192, 16_384)
 

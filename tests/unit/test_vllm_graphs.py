@@ -11,8 +11,8 @@ from gpusizer.core.units import GIB, KIB, MIB
 from gpusizer.memory.engines import Overhead, Placement, Split
 from gpusizer.memory.engines.vllm import version_defaults
 from gpusizer.memory.engines.vllm.encoders import embeddings_bytes, tower_bytes
-from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.engines.vllm.graphs import captured_sizes, graph_bytes
+from gpusizer.memory.engines.vllm.releases import vllm_release
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
 from tests.families import qwen3_moe, qwen3_next
@@ -32,9 +32,9 @@ def graphs(
 ) -> float:
     workload = Workload(engine_version=version, max_num_seqs=sequences, **asked)
     placement = Placement(model, workload, split or Split(), card)
-    era = era_of(version)
-    limits = version_defaults.limits_of(placement, era)
-    return graph_bytes(placement, architecture(model), limits, era)
+    release = vllm_release(version)
+    limits = version_defaults.limits_of(placement, release)
+    return graph_bytes(placement, architecture(model), limits, release)
 
 
 @pytest.mark.parametrize(

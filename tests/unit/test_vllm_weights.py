@@ -10,7 +10,7 @@ import pytest
 from gpusizer.core.units import GIB, MIB
 from gpusizer.memory.engines import ENGINES, Overhead, Placement, Split
 from gpusizer.memory.engines.vllm import extras, runtime, version_defaults
-from gpusizer.memory.engines.vllm.eras import era_of
+from gpusizer.memory.engines.vllm.releases import vllm_release
 from gpusizer.memory.engines.vllm.weights import plan_of, rounded, stage_edges
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.native import native_quant
@@ -76,10 +76,10 @@ def test_draft_layers_stay_on_disk_and_the_latent_is_absorbed() -> None:
     absorbed = 61 * 128 * (128 + 128) * 512 * 2
     weight_bytes = loaded(DEEPSEEK, Split())[0]
     assert weight_bytes == pytest.approx(688_574_839_360 - draft + absorbed, rel=0.002)
-    assert extras.absorbed_elements(DEEPSEEK, Split(8), era_of("0.6")) == 0
+    assert extras.absorbed_elements(DEEPSEEK, Split(8), vllm_release("0.6")) == 0
     # 0.7: 16 heads per rank x (1536 x 576 + 512 x 7168) elements in each of 61 layers
     folded = 61 * 16 * (1536 * 576 + 512 * 7168)
-    assert extras.absorbed_elements(DEEPSEEK, Split(8), era_of("0.7.2")) == folded
+    assert extras.absorbed_elements(DEEPSEEK, Split(8), vllm_release("0.7.2")) == folded
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_mxfp4_experts_are_padded(version: str, card: int, split: int, share: fl
     sizes = weight_sizes(GPT_OSS, find_quant("mxfp4"), native=True)
     experts = 24 * 32 * 3 * 2880 * 2880 * 17 // 32
     placement = Placement(GPT_OSS, split=Split(split), device_class=card)
-    extra = extras.padding_bytes(placement, sizes, era_of(version))
+    extra = extras.padding_bytes(placement, sizes, vllm_release(version))
     assert extra == pytest.approx(experts * (share - 1) / split, rel=1e-6)
 
 
@@ -317,7 +317,7 @@ def test_shared_memory_counts_what_the_host_takes() -> None:
 
 def test_communicators_by_link_and_version() -> None:
     def of(version: str, split: Split, card: int) -> float:
-        return runtime.non_torch_bytes(split, card, era_of(version)) / GIB
+        return runtime.non_torch_bytes(split, card, vllm_release(version)) / GIB
 
     assert of("0.19.0", Split(2), BIG) == 2.08
     assert of("0.19.0", Split(2), 0) == 0.5

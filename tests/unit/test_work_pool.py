@@ -10,8 +10,8 @@ import gradio as gr
 import pytest
 from starlette.requests import Request
 
+from gpusizer.core.cpu_limiter import CPU_LIMITER, OF_ONE_VISITOR, READING, VISITOR, CpuLimiter
 from gpusizer.core.errors import InvalidRequest, ServerBusy, TooManyRequests
-from gpusizer.core.work_turns import OF_ONE_VISITOR, READING, TURNS, VISITOR, WorkTurns
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.reading_steps import OnStep, ReadingStep
 from gpusizer.hub.snapshot import RepoSnapshot
@@ -38,7 +38,7 @@ async def test_as_many_slow_readings_as_may_be_hold_up_no_other_answer() -> None
         return tiny()
 
     sizer = embedded_sizer().reading(
-        SingleFlight[ModelRef, RepoSnapshot](read, computing=TURNS.reading)
+        SingleFlight[ModelRef, RepoSnapshot](read, computing=CPU_LIMITER.reading)
     )
     answers = Answers(sizer, lambda token: sizer.fetch, AnswerCache(sizer))
 
@@ -186,7 +186,7 @@ async def test_what_is_known_waits_for_no_place_and_no_turn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Not even behind the visitor's own questions, which have all turns; other questions wait."""
-    monkeypatch.setattr(answer_cache, "TURNS", WorkTurns(2, 1))
+    monkeypatch.setattr(answer_cache, "TURNS", CpuLimiter(2, 1))
 
     async with working() as work:
         answers = answers_of(WorkPool(threads=2, waiting=8, used=nothing_used), work)

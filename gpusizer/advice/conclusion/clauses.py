@@ -11,10 +11,10 @@ from functools import reduce
 from typing import Literal
 
 from gpusizer.advice.ranking import Ranked
-from gpusizer.core.messages import Note, NoteValue, Say
+from gpusizer.core.messages import Note, NoteValue, Translate
 from gpusizer.core.units import significant
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.way import memory_of, room_on
+from gpusizer.fit.run_config import memory_of, usable_memory
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import PlanCosts
 from gpusizer.memory.estimate import MemoryEstimate
@@ -92,7 +92,7 @@ def memory_free(place: Ranked) -> Note:
         return _beside_share(machine.gpu, estimate, each)
     return Note(
         f"answer_free_{each}",
-        free_bytes=max(0, place.fit.way.headroom_bytes),
+        free_bytes=max(0, place.fit.config.headroom_bytes),
         memory_bytes=free,
     )
 
@@ -101,7 +101,7 @@ def _beside_share(gpu: Gpu, estimate: MemoryEstimate, each: str) -> Note:
     # The engine takes a share at once. The note also names the least share that holds the model,
     # and the bytes that this leaves to other programs.
     shared, engine = estimate.shared, estimate.engine
-    room, memory = room_on(gpu, estimate), memory_of(engine, gpu)
+    room, memory = usable_memory(gpu, estimate), memory_of(engine, gpu)
     of = room.free_bytes if estimate.free_rule.kind == "share_of_free" else memory
     free = room.free_bytes
     taken = min(free, shared.taken_bytes(of, room.utilization))
@@ -225,12 +225,12 @@ class Conclusion:
     weighed: tuple[Note, ...] = ()
     facts: Mapping[str, NoteValue | None] = field(default_factory=dict)
 
-    def sentence(self, say: Say) -> str:
+    def sentence(self, say: Translate) -> str:
         """Return the conclusion in the reader's language."""
         return told(self.said, say)
 
 
-def told(notes: Iterable[Note], say: Say) -> str:
+def told(notes: Iterable[Note], say: Translate) -> str:
     """Return sentences joined as in their language; "" for none."""
     sentences = list(map(say, notes))
     if not sentences:

@@ -23,8 +23,8 @@ from gpusizer.advice.conclusion.clauses import (
 from gpusizer.advice.ranking import Alternative, Ranked
 from gpusizer.core.messages import Note, NoteValue
 from gpusizer.core.units import significant
+from gpusizer.fit.run_config import start_notes
 from gpusizer.fit.verdict import Verdict
-from gpusizer.fit.way import start_notes
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
@@ -90,7 +90,7 @@ def verdict(profile: ModelProfile, place: Ranked) -> Iterator[Note]:
     fields = about(profile, place)
     if what is Verdict.NOT_SUPPORTED:
         yield Note(_not_supported(place), **fields)
-        yield from place.fit.way.reasons[:1]
+        yield from place.fit.config.reasons[:1]
         return
     if what is Verdict.DOES_NOT_FIT:
         yield Note("answer_does_not_fit", **fields, short_bytes=_short(place))
@@ -122,15 +122,15 @@ def _not_supported(place: Ranked) -> str:
 
 def _short(place: Ranked) -> int:
     # Bytes that are missing on the fullest device.
-    return abs(place.fit.way.headroom_bytes)
+    return abs(place.fit.config.headroom_bytes)
 
 
 def _in_system_memory(place: Ranked) -> int:
-    arranged = place.fit.way.arranged
+    arranged = place.fit.config.arranged
     if arranged is not None and arranged.host is not None:
         return arranged.host.total.likely
-    if place.fit.way.in_turns is not None:  # every component starts there and returns to it
-        return place.fit.way.in_turns.sizes.total
+    if place.fit.config.in_turns is not None:  # every component starts there and returns to it
+        return place.fit.config.in_turns.sizes.total
     return max(place.fit.estimate.host_bytes, _short(place))
 
 
@@ -148,7 +148,7 @@ def limits(workload: Workload, place: Ranked) -> Iterator[Note]:
         users=significant(held.max_concurrency),
         context=workload.context,
     )
-    yield from start_notes(held.way)
+    yield from start_notes(held.config)
     if place.longest_context:
         yield Note("answer_longest", tokens=place.longest_context)
 

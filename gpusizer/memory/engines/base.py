@@ -171,7 +171,7 @@ class Engine(ABC):
         """Return settings the user has to pass, and parts of the model it is not sized for."""
         return ()
 
-    def caches_heard(self, workload: Workload) -> Collection[str]:
+    def kv_dtype_sources(self, workload: Workload) -> Collection[str]:
         """Return tools whose FP8 cache flag it obeys (`StoredQuantization.fp8_cache`)."""
         return ()
 
@@ -186,7 +186,7 @@ class Engine(ABC):
         if workload.kv_dtype != _AUTO:
             return workload.kv_dtype
         stored = profile.quantization
-        if native and stored is not None and stored.fp8_cache in self.caches_heard(workload):
+        if native and stored is not None and stored.fp8_cache in self.kv_dtype_sources(workload):
             return "fp8"
         # Weights in FP32 have an FP32 cache: PyTorch's engines keep it in the type of computation.
         return "f32" if quant == "fp32" else _AUTO

@@ -19,9 +19,9 @@ from gpusizer.memory.engines.base import (
     Placement,
     SplitBy,
 )
-from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.engines.vllm.loading import VllmLoader
 from gpusizer.memory.engines.vllm.pages import Cache, cache_of, compresses
+from gpusizer.memory.engines.vllm.releases import vllm_release
 from gpusizer.memory.engines.vllm.version_defaults import UNIFIED, is_unified
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Architecture, LayerRun
@@ -62,13 +62,13 @@ class ServingEngine(Engine):
     def utilization(self, workload: Workload) -> float:
         return workload.memory_utilization or self.default_utilization
 
-    def caches_heard(self, workload: Workload) -> tuple[str, ...]:
+    def kv_dtype_sources(self, workload: Workload) -> tuple[str, ...]:
         return self.caches_honoured
 
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
         if self.fuses:
             return VllmLoader(
-                profile, workload, era_of(None), buffers=False, wide_scales=self.widens_scales
+                profile, workload, vllm_release(None), buffers=False, wide_scales=self.widens_scales
             )
         return super().loader(profile, workload)
 
@@ -142,7 +142,7 @@ class SglangEngine(ServingEngine):
         if workload.own_draft_tokens:
             arch = _with_draft_layer(arch)
         states = workload.draft_tokens + 2 if workload.draft_tokens else 1
-        caches = cache_of(arch, workload.kv_dtype, placement.split, 0, era_of(None))
+        caches = cache_of(arch, workload.kv_dtype, placement.split, 0, vllm_release(None))
         stages = [stage for stage in caches if isinstance(stage, Cache)]
         return max(
             sum(

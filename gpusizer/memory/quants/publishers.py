@@ -111,7 +111,7 @@ def choices_of(publisher: str, slug: str, recipe: Recipe) -> tuple[PublisherRule
     return tuple(sorted(singles, key=lambda rule: not rule.recipes))
 
 
-def habits_of(publisher: str) -> frozenset[str]:
+def file_overrides(publisher: str) -> frozenset[str]:
     """Return the publisher's deviations for whole files."""
     return frozenset(
         rule.type for rule in all_rules() if rule.publisher == publisher and rule.tensor == FILE

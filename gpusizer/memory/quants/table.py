@@ -16,7 +16,7 @@ from gpusizer.memory.quants import layouts
 from gpusizer.memory.quants.dynamic import PUBLISHER, DynamicMix, mixes
 from gpusizer.memory.quants.gguf import Gguf
 from gpusizer.memory.quants.layouts import Layout
-from gpusizer.memory.quants.publishers import choices_of, habits_of, publishers
+from gpusizer.memory.quants.publishers import choices_of, file_overrides, publishers
 from gpusizer.memory.quants.recipes import RECIPES
 
 
@@ -128,7 +128,7 @@ def as_published(quant: Quant, publisher: str) -> Quant:
     publisher = publisher.lower()
     recipe = RECIPES[quant.slug]
     choices = choices_of(publisher, quant.slug, recipe)
-    return replace(quant, layout=Gguf(recipe, choices, habits_of(publisher)))
+    return replace(quant, layout=Gguf(recipe, choices, file_overrides(publisher)))
 
 
 def _dynamic(mix: DynamicMix, by_slug: Mapping[str, Quant]) -> Quant:

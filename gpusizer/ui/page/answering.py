@@ -12,8 +12,8 @@ from cachetools import LRUCache
 from gpusizer.advice.conclusion.clauses import Conclusion
 from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.fit.filters import narrowed
-from gpusizer.fit.machine_words import parse_kind
-from gpusizer.gpus.own_cards import OwnCards
+from gpusizer.fit.machine_parser import parse_kind
+from gpusizer.gpus.user_gpus import UserGpus
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.page.picked_memory import on_possible_gpus
@@ -142,7 +142,7 @@ def _cards(sizer: Sizer, state: PageState) -> tuple[Capacity, ...]:
     for place in dict.fromkeys((*state.machines, *state.own_gpus)):
         try:
             kind = parse_kind(place)
-            boards.append((OwnCards(sizer.catalogue).find(kind.name), kind.boards or 1))
+            boards.append((UserGpus(sizer.catalogue).find(kind.name), kind.boards or 1))
         except GpusizerError:
             continue  # said beside it
     return capacities(boards)
@@ -200,7 +200,7 @@ def _tiers(sizer: Sizer, question: Question, report: Report) -> tuple[Tier, ...]
         if rows:
             slugs = {row.estimate.quant.slug for row in rows}
             pairs = [pair for pair in question.selection.shown if pair[0].slug in slugs]
-            study = question.study.obeying(pairs)
+            study = question.study.with_fixed_quants(pairs)
             best = best_of_each_kind(study, catalogue.gpus, report.ranking, slugs)
             # The checkpoint itself, else the most faithful quantization.
             shown = next((row for row in rows if row.estimate.native), rows[0])

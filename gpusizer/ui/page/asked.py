@@ -18,7 +18,7 @@ START: Shown = {"start": ""}
 """What a tab shows before the first question."""
 
 
-class Repicked(TypedDict):
+class ComparisonUpdate(TypedDict):
     """GPUs side by side, and the question with them as a query string."""
 
     cards: Html
@@ -33,7 +33,7 @@ _KINDS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class PageEvent:
     """One thing that the visitor did beside the fields.
 
     Attributes:
@@ -64,7 +64,7 @@ class FormCall:
 
     fields: Mapping[str, object]
     query: str = ""
-    wishes: tuple[Wish, ...] = ()
+    wishes: tuple[PageEvent, ...] = ()
     token: gr.OAuthToken | None = None
     profile: gr.OAuthProfile | None = None
 
@@ -73,17 +73,17 @@ class FormCall:
         return next((wish.value for wish in reversed(self.wishes) if wish.kind == kind), None)
 
     @property
-    def insists(self) -> bool:
+    def forces_answer(self) -> bool:
         """Whether an answer is due even to the question that was answered last."""
         return self.last("ask") is not None or self.last("load") is not None
 
     @property
-    def about_gpus(self) -> Iterator[Wish]:
+    def about_gpus(self) -> Iterator[PageEvent]:
         """The GPUs that are picked and dropped, in order."""
         return (wish for wish in self.wishes if wish.kind in ("pick", "drop"))
 
 
-def wishes_of(text: str) -> tuple[Wish, ...]:
+def wishes_of(text: str) -> tuple[PageEvent, ...]:
     """Read what `scripts/asking.js` wrote; what it does not write is left out.
 
     >>> wishes_of('[["pick", "4090"], ["run", "x"], 3]')
@@ -95,7 +95,7 @@ def wishes_of(text: str) -> tuple[Wish, ...]:
         return ()
     pairs = [item for item in items if isinstance(item, list)] if isinstance(items, list) else []
     return tuple(
-        Wish(kind, value[:_MAX_CHARS])
+        PageEvent(kind, value[:_MAX_CHARS])
         for kind, value in (pair for pair in pairs[:_MOST_WISHES] if len(pair) == 2)
         if kind in _KINDS and isinstance(value, str)
     )

@@ -12,7 +12,7 @@ import gradio as gr
 
 from gpusizer.advice.conclusion.clauses import Conclusion
 from gpusizer.core.errors import GpusizerError
-from gpusizer.fit.machine_words import is_mixed, split_machines
+from gpusizer.fit.machine_parser import is_mixed, split_machines
 from gpusizer.gpus import saved_gpus
 from gpusizer.hub.reading_steps import OnStep, watched
 from gpusizer.text import Language
@@ -25,10 +25,10 @@ from gpusizer.ui.page.answering import (
     remembering,
     report_of,
 )
-from gpusizer.ui.page.asked import START, FormCall, Repicked, Shown, wishes_of
+from gpusizer.ui.page.asked import START, ComparisonUpdate, FormCall, Shown, wishes_of
 from gpusizer.ui.page.forms import FORMS, OWN_FIELDS, SEVERAL
 from gpusizer.ui.page.machine_fields import own_fields, typed_gpus
-from gpusizer.ui.page.other_tabs import Listening, Questions
+from gpusizer.ui.page.other_tabs import Questions, TabHandlers
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.page.picked_memory import on_possible_gpus
 from gpusizer.ui.page.plots import pictures_shown
@@ -66,7 +66,7 @@ PARTS = {"catalogue": "compare", "log": "know"}
 _MAX_CHARS = 300
 
 
-class Handlers(Listening):
+class Handlers(TabHandlers):
     """The listeners of the page in one language."""
 
     def __init__(
@@ -144,7 +144,7 @@ class Handlers(Listening):
         state = self._question(before, asked)
         if not state.model and asked.last("ask") is None:
             yield START if asked.query and asked.last("load") is not None else {}
-        elif asked.insists or state.about_no_place != before.about_no_place:
+        elif asked.forces_answer or state.about_no_place != before.about_no_place:
             yield from self._show(state, asked)
         else:
             yield self._changed(before, state, asked)
@@ -321,7 +321,7 @@ class Handlers(Listening):
         question: Question | None = None,
         *,
         concluded: bool = False,
-    ) -> Repicked:
+    ) -> ComparisonUpdate:
         """Return the GPUs of a state after the visitor's picks, side by side, and the question with
         them.
 

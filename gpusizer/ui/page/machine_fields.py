@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import gradio as gr
 
-from gpusizer.fit.machine_words import split_machines
-from gpusizer.ui.page.asked import FormCall, Shown, Wish
+from gpusizer.fit.machine_parser import split_machines
+from gpusizer.ui.page.asked import FormCall, PageEvent, Shown
 from gpusizer.ui.page.forms import FORMS
 from gpusizer.ui.page.page_state import PageState
 
@@ -26,11 +26,11 @@ def own_fields(state: PageState) -> Shown:
     return shown
 
 
-def typed_gpus(asked: FormCall, before: PageState) -> Iterator[Wish]:
+def typed_gpus(asked: FormCall, before: PageState) -> Iterator[PageEvent]:
     """Yield what the field of GPUs to compare adds to those before, and what it no longer has."""
     text = asked.fields.get("gpus")
     if text is None:  # a field that has not been shown yet
         return
     typed, known = split_machines([str(text)[:_MAX_CHARS]]), before.gpus or ()
-    yield from (Wish("drop", gpu) for gpu in known if gpu not in typed)
-    yield from (Wish("pick", gpu) for gpu in typed if gpu not in known)
+    yield from (PageEvent("drop", gpu) for gpu in known if gpu not in typed)
+    yield from (PageEvent("pick", gpu) for gpu in typed if gpu not in known)

@@ -32,7 +32,7 @@ from gpusizer.usecases.trainer import train
 from gpusizer.usecases.training_report import TrainingReport
 
 
-class Listening:
+class TabHandlers:
     """What the listeners of a page in one language stand on."""
 
     def __init__(self, sizer: Sizer, for_visitor: ForVisitor, words: Words) -> None:
@@ -45,7 +45,7 @@ class Listening:
         return with_rights(self._sizer, self._for_visitor, token)
 
 
-class Questions(Listening):
+class Questions(TabHandlers):
     """The listeners of the tabs with one form or none."""
 
     def catalogue(self, query: object = "") -> Shown:
@@ -132,7 +132,7 @@ def _idle(asked: FormCall, subject: str, query: str) -> Shown | None:
     where the visitor insists."""
     if not subject and asked.last("ask") is None:
         return START if asked.query and asked.last("load") is not None else {}
-    return {} if query == asked.query and not asked.insists else None
+    return {} if query == asked.query and not asked.forces_answer else None
 
 
 def _listed(above: str, table: object = None) -> Shown:

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from gpusizer.core.errors import InvalidRequest
-from gpusizer.fit.machine_words import split_machines
+from gpusizer.fit.machine_parser import split_machines
 from gpusizer.ui.page.forms import FORMS, OF_NAMED_GPUS, FieldValue, number_text, query_of
 from gpusizer.usecases.requests.request import RANKINGS, SizeRequest
 

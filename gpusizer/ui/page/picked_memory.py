@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.core.units import GB, GIB
-from gpusizer.fit.machine_words import parse_kind
+from gpusizer.fit.machine_parser import parse_kind
 from gpusizer.gpus import Catalogue
-from gpusizer.gpus.own_cards import OwnCards
-from gpusizer.gpus.own_memory import OwnMemory, split_memory
+from gpusizer.gpus.own_memory import FreeMemory, split_memory
+from gpusizer.gpus.user_gpus import UserGpus
 from gpusizer.usecases.requests.request import SizeRequest
 from gpusizer.usecases.requests.request_fields import OwnMemoryFields
 
@@ -36,12 +36,12 @@ def on_possible_gpus(
     return request.model_copy(update=_STATED_NOWHERE), placed, tuple(refusals.values())
 
 
-def _refusal(pick: str, catalogue: Catalogue, memory: OwnMemory) -> InvalidRequest | None:
+def _refusal(pick: str, catalogue: Catalogue, memory: FreeMemory) -> InvalidRequest | None:
     """Return the error of a GPU that has less memory than is stated; None for any other GPU."""
     if not memory.is_stated or split_memory(pick)[1].is_stated:
         return None
     try:
-        OwnCards(catalogue, memory).find(parse_kind(pick).name)
+        UserGpus(catalogue, memory).find(parse_kind(pick).name)
     except InvalidRequest as error:
         return error if error.fields.get("reason") == _BEYOND else None
     except GpusizerError:
@@ -49,7 +49,7 @@ def _refusal(pick: str, catalogue: Catalogue, memory: OwnMemory) -> InvalidReque
     return None
 
 
-def _with(pick: str, memory: OwnMemory) -> str:
+def _with(pick: str, memory: FreeMemory) -> str:
     """Write the memory after the GPU's name, unless the visitor has written some there."""
     if split_memory(pick)[1].is_stated:
         return pick

@@ -159,7 +159,7 @@ def _on_own(report: Report, conclusion: Conclusion, found: Found, words: Words) 
 
 def _on_place(report: Report, conclusion: Conclusion, place: Ranked, words: Words) -> Advice:
     """Advise on one machine that is the visitor's."""
-    parts, verdict = held(place.fit.way), place.fit.verdict
+    parts, verdict = held(place.fit.config), place.fit.verdict
     split = ""
     if parts.ram_bytes and place.fit.machine.gpus and verdict.in_memory:
         gpu, ram = words.amount(parts.gpu_bytes), words.amount(parts.ram_bytes)
@@ -197,7 +197,7 @@ def _on_plan(report: Report, conclusion: Conclusion, plan: ServingPlan, words: W
         served(report.profile, plan.target, row, words),
         more=_doubts(report, words),
         figures=figures_of_plan(plan.target, row, words),
-        start=starting(report.profile, row.way, workload_to_start(plan, row, report.workload)),
+        start=starting(report.profile, row.config, workload_to_start(plan, row, report.workload)),
         explanation=quantization_text(report.profile, row.estimate, words),
         weighed=weighed_texts(within, words),
     )
@@ -211,7 +211,7 @@ def _in_sentences(conclusion: Conclusion, words: Words) -> Advice:
 
 
 def _start(report: Report, place: Ranked, workload: Workload, words: Words) -> Starting | None:
-    return starting(report.profile, place.fit.way, workload, loading_text(place, words))
+    return starting(report.profile, place.fit.config, workload, loading_text(place, words))
 
 
 def _doubts(report: Report, words: Words) -> str:

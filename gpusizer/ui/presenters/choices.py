@@ -75,7 +75,7 @@ def best_of_each_kind(
     familiar = [g for g in gpus if g.status in _ON_SALE and g.release_year >= _OLDEST_YEAR]
     for kind, of in KINDS.items():
         if kind not in best and (one := smallest_boards(study, filter(of, familiar))):
-            best[kind] = describe(study, one.way, rank=1)
+            best[kind] = describe(study, one.config, rank=1)
     return best
 
 

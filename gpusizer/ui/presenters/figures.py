@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gpusizer.advice.alternatives import is_priced_by_rent
 from gpusizer.advice.ranking import Ranked
 from gpusizer.core.units import GIB
-from gpusizer.fit.way import Way
+from gpusizer.fit.run_config import RunConfig
 from gpusizer.gpus.costs import PlanCosts
 from gpusizer.serving.replicas import ServingTarget
 from gpusizer.serving.serving_rows import Replicas
@@ -103,24 +103,24 @@ def bars_of(place: Ranked, words: Words) -> tuple[Bar, ...]:
     return tuple(_bars(place, words)) if place.fit.machine.gpus else ()
 
 
-def held(way: Way) -> HeldBytes:
+def held(config: RunConfig) -> HeldBytes:
     """Return what the fullest GPU holds, and system memory."""
-    if way.in_turns is not None:  # a pipeline's components start there and return to it
-        return HeldBytes(way.in_turns.needed.likely, way.in_turns.sizes.total)
-    if way.arranged is None:
-        return HeldBytes(way.fullest_gpu_bytes, 0)
-    host = way.arranged.host.total.likely if way.in_part else 0
-    return HeldBytes(sum(share.total.likely for share in way.arranged.devices), host)
+    if config.in_turns is not None:  # a pipeline's components start there and return to it
+        return HeldBytes(config.in_turns.needed.likely, config.in_turns.sizes.total)
+    if config.arranged is None:
+        return HeldBytes(config.fullest_gpu_bytes, 0)
+    host = config.arranged.host.total.likely if config.in_part else 0
+    return HeldBytes(sum(share.total.likely for share in config.arranged.devices), host)
 
 
 def _bars(place: Ranked, words: Words) -> Iterator[Bar]:
-    machine, way = place.fit.machine, place.fit.way
-    parts = held(way)
-    if machine.is_uniform or way.arranged is None:
-        used = parts.gpu_bytes // (len(machine.gpus) if way.arranged else 1)
+    machine, config = place.fit.machine, place.fit.config
+    parts = held(config)
+    if machine.is_uniform or config.arranged is None:
+        used = parts.gpu_bytes // (len(machine.gpus) if config.arranged else 1)
         yield _bar(words("bar.gpu"), used, machine.gpu.device_free_bytes, words)
     else:
-        for gpu, share in zip(machine.gpus, way.arranged.devices, strict=False):
+        for gpu, share in zip(machine.gpus, config.arranged.devices, strict=False):
             yield _bar(gpu.name, share.total.likely, gpu.device_free_bytes, words)
     if parts.ram_bytes and machine.ram_bytes:
         yield _bar(words("bar.ram"), parts.ram_bytes, machine.ram_bytes, words)
@@ -186,16 +186,16 @@ def _band(rate: Rate, words: Words) -> str:
 
 
 def _memory(place: Ranked, words: Words) -> Figure:
-    machine, way = place.fit.machine, place.fit.way
-    parts = held(way)
+    machine, config = place.fit.machine, place.fit.config
+    parts = held(config)
     used: int = parts.gpu_bytes
     memory = sum(gpu.device_free_bytes for gpu in machine.gpus)
     each = machine.is_uniform and len(machine.gpus) > 1
     if each:
         memory //= len(machine.gpus)
-        used = used // len(machine.gpus) if way.arranged else used
+        used = used // len(machine.gpus) if config.arranged else used
     if not machine.gpus:
-        used, memory = parts.ram_bytes or way.estimate.needed.likely, machine.free_ram_bytes or 0
+        used, memory = parts.ram_bytes or config.estimate.needed.likely, machine.free_ram_bytes or 0
     return Figure(
         words("figure.memory_each" if each else "figure.memory"),
         _used(used, memory, words),
@@ -206,7 +206,7 @@ def _memory(place: Ranked, words: Words) -> Figure:
 def _spare(place: Ranked, words: Words) -> str:
     """Write what stays free on the fullest device or is missing, "" where RAM holds a part."""
     headroom = place.fit.headroom_bytes
-    if headroom is None or place.fit.way.in_part:
+    if headroom is None or place.fit.config.in_part:
         return ""
     key = "cards.spare" if headroom >= 0 else "cards.short"
     return words(key, amount=words.amount(abs(headroom)))

@@ -62,7 +62,7 @@ def _pick(row: RunsOn, why: Note, hrefs: Mapping[str, str], words: Words) -> _Pi
         speed=pace_text(row, words, with_unit=True),
         memory=" + ".join(memory_texts(row, words)),
         context=words.whole(context) if context and is_read else "",
-        configuration=configuration(row.runs.way.estimate, words),
+        configuration=configuration(row.runs.config.estimate, words),
     )
 
 
@@ -120,9 +120,9 @@ def _percent(score: BoardScore, words: Words) -> str:
 def memory_texts(row: RunsOn, words: Words) -> list[str]:
     """Write the memory of the fullest device, and beside it that of system memory."""
     host = row.ram_bytes
-    used = row.fit.way.fullest_gpu_bytes
+    used = row.fit.config.fullest_gpu_bytes
     texts = [words.amount(used)] if used else []
-    if host and row.runs.way.arranged is not None:
+    if host and row.runs.config.arranged is not None:
         texts.append(words("reverse.ram", amount=words.amount(host)))
     return texts
 

@@ -160,9 +160,9 @@ def _model(row: RunsOn, gpu: str, words: Words) -> Html:
     """Write the model's ID as a link to its answer on the same GPU, with its configuration."""
     repo_id, copies = row.runs.profile.repo_id, len(row.family.copies)
     link = el("a", repo_id, href=_address(repo_id, gpu, words, row.context))
-    way = f"{configuration(row.runs.way.estimate, words)} · {words(f'task.{row.runs.task}')}"
+    config = f"{configuration(row.runs.config.estimate, words)} · {words(f'task.{row.runs.task}')}"
     if not copies:
-        return named(link, way)
+        return named(link, config)
     more = el(
         "a",
         words("reverse.copies", count=copies),
@@ -170,7 +170,7 @@ def _model(row: RunsOn, gpu: str, words: Words) -> Html:
         data_copies=repo_id,
         aria_haspopup="dialog",
     )
-    return named(link, join((way, " · ", more)))
+    return named(link, join((config, " · ", more)))
 
 
 def copies_html(answer: ModelsFor, words: Words) -> Html:
@@ -197,7 +197,7 @@ def _family(row: RunsOn, gpu: str, words: Words) -> Html:
 def _copy(copy: Runs, gpu: str, context: int, words: Words) -> Html:
     """Write one repository of a family: a link to its own answer, what it is, and how it runs."""
     kind, repo_id = copy.candidate.member.kind, copy.profile.repo_id
-    quant, verdict = copy.way.estimate.quant.name, words.verdict(copy.verdict.value)
+    quant, verdict = copy.config.estimate.quant.name, words.verdict(copy.verdict.value)
     link = el("a", repo_id, href=_address(repo_id, gpu, words, context))
     return join((link, el("small", f"{words(f'release.{kind}')} · {quant} · {verdict}")))
 

@@ -122,12 +122,14 @@ def million_cell(costs: PlanCosts, words: Words) -> Cell | None:
         "owned": costs.usd_per_million_tokens_owned,
         "rented": costs.usd_per_million_tokens,
     }
-    known = {way: usd for way, usd in prices.items() if usd is not None}
+    known = {config: usd for config, usd in prices.items() if usd is not None}
     if not known:
         return None
-    ways = (words(f"spec.million_{way}", price=_small(usd, words)) for way, usd in known.items())
+    configs = (
+        words(f"spec.million_{config}", price=_small(usd, words)) for config, usd in known.items()
+    )
     least = min(known.values())
-    return Cell(_small(least, words), None, (" · ".join(ways),), least)
+    return Cell(_small(least, words), None, (" · ".join(configs),), least)
 
 
 def break_even_cell(costs: PlanCosts, words: Words) -> Cell | None:

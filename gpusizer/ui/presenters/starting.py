@@ -8,12 +8,12 @@ from gpusizer.advice.ranking import Ranked
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note
 from gpusizer.core.units import SECONDS_PER_MINUTE
-from gpusizer.fit.way import Way
+from gpusizer.fit.run_config import RunConfig
 from gpusizer.launch.start import Start, start_of
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 from gpusizer.ui.presenters.pieces.words import Words
-from gpusizer.usecases.quantizing import Making, making_of
+from gpusizer.usecases.quantization_job import QuantizationJob, quantization_job
 
 _MINUTES_PER_HOUR = 60
 _MAKES_GGUF = "launch_makes_gguf"
@@ -31,7 +31,7 @@ class Starting:
 
     engine: str
     start: Start
-    making: Making | None = None
+    making: QuantizationJob | None = None
     loading: str = ""
 
     @property
@@ -48,18 +48,22 @@ class Starting:
 
 
 def starting(
-    profile: ModelProfile, way: Way, workload: Workload, loading: str = ""
+    profile: ModelProfile, config: RunConfig, workload: Workload, loading: str = ""
 ) -> Starting | None:
     """Return how to start a model in a way; None where it does not run, and for names that the Hub
     cannot have and so no command may contain."""
-    if not way.verdict.runs:
+    if not config.verdict.runs:
         return None
-    estimate = way.estimate
+    estimate = config.estimate
     try:
-        start = start_of(profile, way, workload)
+        start = start_of(profile, config, workload)
     except GpusizerError:
         return None
-    making = making_of(profile, estimate, way.gpu) if start.made and way.machine.gpus else None
+    making = (
+        quantization_job(profile, estimate, config.gpu)
+        if start.made and config.machine.gpus
+        else None
+    )
     return Starting(estimate.engine.name, start, making, loading)
 
 

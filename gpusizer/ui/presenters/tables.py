@@ -105,7 +105,7 @@ class Usual(NamedTuple):
     loss: str = ""
 
     @classmethod
-    def of(cls, ranking: Sequence[Ranked]) -> Usual:
+    def from_ranking(cls, ranking: Sequence[Ranked]) -> Usual:
         """Count those of the places."""
         shared = [cls.of_place(item) for item in ranking]
         return cls(*(Counter(words).most_common(1)[0][0] for words in zip(*shared, strict=True)))
@@ -136,7 +136,7 @@ def _usual_said(ranking: Sequence[Ranked], words: Words) -> Html | None:
     """Write what rows leave out; None without rows."""
     if not ranking:
         return None
-    engine, loss = Usual.of(ranking)
+    engine, loss = Usual.from_ranking(ranking)
     said = words("ranking.usual", engine=engine, loss=loss)
     return el("p", said, class_="gs-small")
 
@@ -215,7 +215,7 @@ _COLUMNS: tuple[Column[Ranked], ...] = (
         width=160,
         ascending=True,
     ),
-    numbers("headroom", lambda it: it.fit.way.headroom_bytes, Words.gib, GIB, 2, width=104),
+    numbers("headroom", lambda it: it.fit.config.headroom_bytes, Words.gib, GIB, 2, width=104),
     numbers("power", lambda it: it.power_watts, Words.whole, width=90, ascending=True),
 )
 RANKING_COLUMNS = tuple(column for column in _COLUMNS if column.name != "drawn")
@@ -225,7 +225,7 @@ RANKING_COLUMNS = tuple(column for column in _COLUMNS if column.name != "drawn")
 def ranking_columns(ranking: Sequence[Ranked]) -> Sequence[Column[Ranked]]:
     """Return the columns of a ranking: seconds of a picture where models draw, no speed where no
     model of it writes or reads tokens."""
-    usual = Usual.of(ranking) if ranking else Usual()
+    usual = Usual.from_ranking(ranking) if ranking else Usual()
     first = replace(_COLUMNS[0], write=lambda item, words: _gpu(item, words, usual))
     unknown = {"drawn"}
     if not any(map(_rate_of, ranking)):

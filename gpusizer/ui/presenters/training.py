@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gpusizer.advice.conclusion.clauses import boards_name
 from gpusizer.training.fit import SPARING_NAME
-from gpusizer.training.ladder import Rung
+from gpusizer.training.mitigations import Mitigation
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.ranking import RankedTraining
 from gpusizer.ui.presenters.beside.bars import MemoryBar, memory_bars
@@ -114,15 +114,18 @@ def _capacities(report: TrainingReport) -> list[Capacity]:
     return [Capacity(gpu.name, gpu.device_free_bytes) for gpu in gpus.values()]
 
 
-def _ladder(rungs: Sequence[Rung], words: Words) -> Html | None:
-    if not rungs:
+def _ladder(mitigations: Sequence[Mitigation], words: Words) -> Html | None:
+    if not mitigations:
         return None
-    items = (join((words.note(rung.note), " ", small(_gain(rung, words)))) for rung in rungs)
+    items = (
+        join((words.note(mitigation.note), " ", small(_gain(mitigation, words))))
+        for mitigation in mitigations
+    )
     return el("div", el("h3", words("train.ladder")), bullets(items, "gs-ladder", "ol"))
 
 
-def _gain(rung: Rung, words: Words) -> str:
-    saving, total = words.amount(rung.saving_bytes), words.amount(rung.total_bytes)
+def _gain(mitigation: Mitigation, words: Words) -> str:
+    saving, total = words.amount(mitigation.saving_bytes), words.amount(mitigation.total_bytes)
     return words("train.rung", saving=saving, total=total)
 
 

@@ -53,7 +53,7 @@ def judged(profile: ModelProfile, place: Ranked, words: Words) -> Headline:
     fields = _fields(profile, place, words) | {
         "gpus": gpus,
         "speed": "" if rate is None else words.rate(rate.likely),
-        "short": words.amount(abs(place.fit.way.headroom_bytes)),
+        "short": words.amount(abs(place.fit.config.headroom_bytes)),
     }
     slow = verdict.in_memory and is_slow(place)
     key = f"verdict.{verdict.value}_slowly" if slow else f"verdict.{verdict.value}"

@@ -14,10 +14,10 @@ from cachetools import LRUCache
 
 from gpusizer.api.answers import ANSWERS
 from gpusizer.api.base import Document
+from gpusizer.core.cpu_limiter import CPU_LIMITER
 from gpusizer.core.errors import ModelUnreadable
 from gpusizer.core.paths import code_version, data_version
 from gpusizer.core.request_model import RequestModel
-from gpusizer.core.work_turns import TURNS
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import Fetch, RepoSnapshot, known
 from gpusizer.text import Language, say_note
@@ -198,7 +198,7 @@ class Answers:
 
         An answer that was read with a visitor's token is never cached.
         """
-        with TURNS.computing():
+        with CPU_LIMITER.computing():
             if token is None:
                 return self.cache.answer(question, fields, language)
             sizer = self._sizer.reading(self._for_visitor(token))
@@ -290,4 +290,4 @@ def _version_of(snapshot: RepoSnapshot) -> str:
 def _text(sizer: Sizer, question: str, request: RequestModel, language: Language) -> bytes:
     """The answer's JSON text."""
     record = USE_CASES[question].answer(sizer, request)
-    return ANSWERS[question].of(record, lambda note: say_note(note, language)).json_bytes()
+    return ANSWERS[question].from_record(record, lambda note: say_note(note, language)).json_bytes()

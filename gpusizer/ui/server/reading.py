@@ -10,8 +10,8 @@ from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Generic, TypeVar
 
+from gpusizer.core.cpu_limiter import CPU_LIMITER
 from gpusizer.core.errors import GpusizerError
-from gpusizer.core.work_turns import TURNS
 from gpusizer.hub.reading_steps import OnStep, ReadingStep
 from gpusizer.ui.presenters.pieces.frame import status_html
 from gpusizer.ui.presenters.pieces.html import Html
@@ -32,7 +32,7 @@ def attempt(answer: Callable[[], Answer]) -> Answer | GpusizerError:
     Any other exception is logged, and returned as a GpusizerError without a cause.
     """
     try:
-        with TURNS.computing():
+        with CPU_LIMITER.computing():
             return answer()
     except GpusizerError as error:
         return error

@@ -109,7 +109,7 @@ def _size(answer: SizeAnswer) -> Document:
 
 
 def _train(answer: TrainAnswer) -> Document:
-    ladder = (_chosen(rung, ("message", "saving_bytes")) for rung in answer.ladder)
+    ladder = (_chosen(mitigation, ("message", "saving_bytes")) for mitigation in answer.ladder)
     return {
         **_head(answer),
         "ranking": [_short_place(place, _TRAINING_PLACE) for place in answer.ranking],

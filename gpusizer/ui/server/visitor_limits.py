@@ -11,9 +11,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gpusizer.api.errors import error_document
+from gpusizer.core.cpu_limiter import CPU_LIMITER, CpuLimiter
 from gpusizer.core.errors import GpusizerError, TooManyRequests
 from gpusizer.core.settings import Settings
-from gpusizer.core.work_turns import TURNS, WorkTurns
 from gpusizer.text import LANGUAGES, say_error
 from gpusizer.ui.server.asker import with_asker
 from gpusizer.ui.server.http_api import DOCS_PATH, OPENAPI_PATH, PATH
@@ -39,7 +39,7 @@ class VisitorLimits:
         settings: Settings,
         pool: WorkPool | None = None,
         counter: QuestionCounter | None = None,
-        turns: WorkTurns = TURNS,
+        turns: CpuLimiter = CPU_LIMITER,
     ) -> None:
         """`pool` and `turns` are those that answer; count with `counter`, by default one of this
         process with the limit of the settings."""

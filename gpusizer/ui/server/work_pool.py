@@ -2,7 +2,7 @@
 
 A question waits without a thread until one of the places is free. Of one visitor few
 are worked on at the same time, so that a line of one visitor's questions holds neither the threads
-nor the turns of others (core/work_turns.py).
+nor the turns of others (core/cpu_limiter.py).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
+from gpusizer.core.cpu_limiter import CPU_LIMITER, OF_ONE_VISITOR, VISITOR
 from gpusizer.core.errors import GpusizerError, ServerBusy, TooManyRequests
 from gpusizer.core.fair_line import FairLine, Ticket
-from gpusizer.core.work_turns import OF_ONE_VISITOR, TURNS, VISITOR
 
 Result = TypeVar("Result")
 
@@ -52,7 +52,7 @@ class WorkPool:
         threads: int = PLACES,
         waiting: int = WAITING,
         waiting_of_one: int = _WAITING_OF_ONE,
-        used: Callable[[str], float] = TURNS.spent,
+        used: Callable[[str], float] = CPU_LIMITER.spent,
     ) -> None:
         self._line = FairLine(threads, OF_ONE_VISITOR, used)
         self._limiter = CapacityLimiter(threads)

@@ -58,11 +58,11 @@ def context_curves(study: Study, rows: Sequence[EstimateRow]) -> tuple[Curve, ..
     if not _has_context(study) or not rows:
         return ()
     longest = study.profile.max_context or study.workload.context * _UNKNOWN_LONGEST
-    studies = {tokens: study.under(context=tokens) for tokens in context_points(longest)}
+    studies = {tokens: study.with_workload(context=tokens) for tokens in context_points(longest)}
     return tuple(
         Curve(
             tuple(
-                Point(tokens, at.again(row.estimate).all_gpus.total.likely)
+                Point(tokens, at.reestimate(row.estimate).all_gpus.total.likely)
                 for tokens, at in studies.items()
             ),
             row.estimate.quant.name,
@@ -87,14 +87,14 @@ def place_curves(places: Sequence[Ranked]) -> tuple[Curve, ...]:
 
 def _points_of(place: Ranked) -> tuple[Point, ...]:
     study, fit, longest = place.limits.study, place.fit, place.longest_context
-    if not longest or not fit.verdict.all_on_gpu or fit.way.arranged is not None:
+    if not longest or not fit.verdict.all_on_gpu or fit.config.arranged is not None:
         return ()
     if not _has_context(study):
         return ()
     return tuple(
-        Point(tokens, at.again(fit.estimate).needed.high)
+        Point(tokens, at.reestimate(fit.estimate).needed.high)
         for tokens in context_points(longest)
-        for at in (study.under(context=tokens, concurrency=1),)
+        for at in (study.with_workload(context=tokens, concurrency=1),)
     )
 
 

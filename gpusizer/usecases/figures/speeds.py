@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gpusizer.advice.ranking import Ranked
+from gpusizer.fit.run_configs import judged
 from gpusizer.fit.user_speed import one_user_rate
-from gpusizer.fit.ways import judged
 from gpusizer.serving import load_of_users, served
 from gpusizer.speed import Rate
 
@@ -43,10 +43,10 @@ def place_name(place: Ranked) -> str:
 
 
 def _user_speed(label: str, place: Ranked) -> UserSpeed | None:
-    way, workload = place.fit.way, place.limits.study.workload
-    if not way.verdict.all_on_gpu or not way.machine.is_uniform:
+    config, workload = place.fit.config, place.limits.study.workload
+    if not config.verdict.all_on_gpu or not config.machine.is_uniform:
         return None
-    scheduled = min(_MOST_USERS, workload.max_num_seqs or _MOST_USERS) * way.estimate.split.data
+    scheduled = min(_MOST_USERS, workload.max_num_seqs or _MOST_USERS) * config.estimate.split.data
     surely = int(place.most_users or 0)
     most = min(surely, scheduled)
     counts = {*user_counts(most), min(workload.concurrency, most)} - {0}
@@ -60,14 +60,14 @@ def _rate(place: Ranked, users: int) -> Rate | None:
     study, fit = place.limits.study, place.fit
     if users == study.workload.concurrency:
         return place.user_rate
-    at = study.under(concurrency=users)
-    way = judged(at, fit.machine, at.again(fit.estimate))
-    asked = study.demands.load
+    at = study.with_workload(concurrency=users)
+    config = judged(at, fit.machine, at.reestimate(fit.estimate))
+    asked = study.requirements.load
     load = asked and replace(asked, users=users, requests_per_second=None)
     load = load or load_of_users(at.workload)
     if load is None:
-        return one_user_rate(at, way)
-    about = at.profile, at.workload, way.estimate, fit.gpu, fit.kv_pool_bytes
+        return one_user_rate(at, config)
+    about = at.profile, at.workload, config.estimate, fit.gpu, fit.kv_pool_bytes
     found = served(*about, load, percentiles=False)
     return None if found is None else found.user_rate(in_turns=at.workload.takes_turns).times(1)
 

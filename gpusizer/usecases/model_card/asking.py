@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.preference import best_way
+from gpusizer.fit.preference import best_config
+from gpusizer.fit.run_config import RunConfig
 from gpusizer.fit.study import Study
-from gpusizer.fit.way import Way
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.hub.card_statements import ModelCardStatement
 from gpusizer.memory.engines import Engine, Split
@@ -60,12 +60,12 @@ class Asked:
         total = estimate.all_gpus.total
         if not short or self.workload.context <= _SHORT_CONTEXT:
             return total.low, total.high
-        least = replace(self, study=self.study.under(context=_SHORT_CONTEXT)).estimate(gpus)
+        least = replace(self, study=self.study.with_workload(context=_SHORT_CONTEXT)).estimate(gpus)
         return (least.all_gpus.total.low if least else total.low), total.high
 
-    def way(self, gpu: Gpu, boards: int) -> Way:
+    def config(self, gpu: Gpu, boards: int) -> RunConfig:
         """The best way to run it on so many boards."""
-        return best_way(self.study, Machine.of(gpu, boards))
+        return best_config(self.study, Machine.with_boards(gpu, boards))
 
 
 @dataclass(frozen=True, slots=True)

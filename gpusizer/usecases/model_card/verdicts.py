@@ -8,8 +8,8 @@ from enum import StrEnum
 from gpusizer.core.errors import GpusizerError, UnknownGpu
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, GIB
+from gpusizer.fit.run_config import RunConfig
 from gpusizer.fit.verdict import Verdict
-from gpusizer.fit.way import Way
 from gpusizer.gpus import Gpu
 from gpusizer.hub.card_statements import ListedQuantization, ModelCardStatement
 from gpusizer.memory.engines import ENGINES
@@ -172,15 +172,15 @@ def _gpus(statement: ModelCardStatement, asked: Asked, asking: Asking) -> Outcom
     if gpu is None:
         return _not_comparable("card_unknown_gpu", gpu=statement.gpu or "")
     count = statement.count or 1
-    way = asked.way(gpu, count)
-    if way.verdict is Verdict.NOT_SUPPORTED:
+    config = asked.config(gpu, count)
+    if config.verdict is Verdict.NOT_SUPPORTED:
         return _not_comparable("card_no_split", count=count)
-    if not way.verdict.all_on_gpu:
-        return CardVerdict.NEEDS_MORE, _gpu_note("card_gpus_short", way, asked)
+    if not config.verdict.all_on_gpu:
+        return CardVerdict.NEEDS_MORE, _gpu_note("card_gpus_short", config, asked)
     fewest = _fewest(gpu, count, asked)
     if fewest is not None:
-        return CardVerdict.NEEDS_LESS, _gpu_note("card_gpus_fewer", way, asked, fewest=fewest)
-    return CardVerdict.AGREES, _gpu_note("card_gpus_fit", way, asked)
+        return CardVerdict.NEEDS_LESS, _gpu_note("card_gpus_fewer", config, asked, fewest=fewest)
+    return CardVerdict.AGREES, _gpu_note("card_gpus_fit", config, asked)
 
 
 def _found(statement: ModelCardStatement, asking: Asking) -> Gpu | None:
@@ -199,18 +199,18 @@ def _fewest(gpu: Gpu, count: int, asked: Asked) -> int | None:
     fewest = None
     while count % 2 == 0:
         count //= 2
-        if not asked.way(gpu, count).verdict.all_on_gpu:
+        if not asked.config(gpu, count).verdict.all_on_gpu:
             break
         fewest = count
     return fewest
 
 
-def _gpu_note(code: str, way: Way, asked: Asked, **fields: int) -> Note:
+def _gpu_note(code: str, config: RunConfig, asked: Asked, **fields: int) -> Note:
     return Note(
         code,
-        gpu=way.gpu.name,
-        count=way.boards,
-        spare_bytes=abs(way.headroom_bytes),
+        gpu=config.gpu.name,
+        count=config.boards,
+        spare_bytes=abs(config.headroom_bytes),
         context=asked.workload.context,
         quant=asked.quant.name,
         **fields,

@@ -16,8 +16,8 @@ from datetime import date
 from functools import cached_property
 from itertools import product
 
-from gpusizer.fit.demands import COMFORTABLE_SPEED, READING_SPEED
 from gpusizer.fit.picture_time import picture_seconds
+from gpusizer.fit.requirements import COMFORTABLE_SPEED, READING_SPEED
 from gpusizer.fit.user_speed import heard_rate, one_user_rate, read_rate
 from gpusizer.fit.verdict import Verdict
 from gpusizer.model.profile import ModelProfile
@@ -65,21 +65,21 @@ class Scored:
     @cached_property
     def picture_seconds(self) -> Rate | None:
         """Seconds that a picture takes; None of other models, and where it is not known."""
-        return picture_seconds(self.runs.study, self.runs.way)
+        return picture_seconds(self.runs.study, self.runs.config)
 
     @cached_property
     def pace(self) -> Rate | None:
         """Of one user: tokens/s that are written, or read by an embedding model, seconds of sound a
         second, or pictures a second; None where it is not known."""
-        study, way = self.runs.study, self.runs.way
+        study, config = self.runs.study, self.runs.config
         if self.runs.task == "embedding":
-            return read_rate(study, way)
+            return read_rate(study, config)
         if self.runs.task == "speech":
-            return heard_rate(study, way)
+            return heard_rate(study, config)
         if self.runs.task == "image":
             seconds = self.picture_seconds
             return seconds and Rate(1 / seconds.high, 1 / seconds.likely, 1 / seconds.low)
-        return one_user_rate(study, way)
+        return one_user_rate(study, config)
 
     @property
     def likely(self) -> float:
@@ -112,7 +112,7 @@ class Scored:
     @property
     def at_full_precision(self) -> bool:
         """Whether boards measured it in another precision than it runs in here."""
-        return not self.runs.way.estimate.native and self.measured.first is not None
+        return not self.runs.config.estimate.native and self.measured.first is not None
 
 
 ScoredFamily = tuple[Family, Scored]

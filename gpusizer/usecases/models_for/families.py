@@ -156,7 +156,7 @@ class Member:
     model_type: str | None
 
     @classmethod
-    def of(cls, profile: ModelProfile) -> Member:
+    def from_profile(cls, profile: ModelProfile) -> Member:
         """The facts of a profile."""
         name = name_of(profile)
         stem, kind = name.stem, name.kind

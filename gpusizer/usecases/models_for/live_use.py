@@ -12,7 +12,7 @@ from gpusizer.core.errors import HubRateLimited, HubUnreachable, ModelUnreadable
 from gpusizer.core.messages import Note
 from gpusizer.core.paths import GENERATED_DIR
 from gpusizer.core.tables import TableRow, read_table
-from gpusizer.fit.demands import COMFORTABLE_SPEED, READING_SPEED
+from gpusizer.fit.requirements import COMFORTABLE_SPEED, READING_SPEED
 from gpusizer.hub.listed_models import ListedModel, Listing, ListTrending
 from gpusizer.model.tasks import task_of_tag
 from gpusizer.usecases.models_for.families import Member, read_name

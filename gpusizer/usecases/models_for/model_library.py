@@ -46,7 +46,7 @@ class CandidateModel:
     quants: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, profile: ModelProfile) -> CandidateModel:
+    def from_profile(cls, profile: ModelProfile) -> CandidateModel:
         """The candidate of a profile."""
         core = [
             group
@@ -57,7 +57,7 @@ class CandidateModel:
         ]
         parameters = sum(group.parameters for group in core)
         stored_bytes = sum(group.stored_bytes for group in core)
-        return cls(profile, parameters, stored_bytes, Member.of(profile))
+        return cls(profile, parameters, stored_bytes, Member.from_profile(profile))
 
 
 class ModelLibrary:
@@ -83,7 +83,7 @@ class ModelLibrary:
     @cached_property
     def candidates(self) -> tuple[CandidateModel, ...]:
         """Every model, the largest first."""
-        candidates = [CandidateModel.of(self._profile(repo_id)) for repo_id in self._ids]
+        candidates = [CandidateModel.from_profile(self._profile(repo_id)) for repo_id in self._ids]
         return tuple(sorted(candidates, key=lambda candidate: -candidate.profile.parameters))
 
     def larger_siblings(self, profile: ModelProfile) -> Iterator[ModelProfile]:

@@ -100,12 +100,12 @@ class RunsOn:
     scored: Scored | None = None
 
     @classmethod
-    def of(cls, rank: int, family: Family, scored: Scored | None = None) -> RunsOn:
+    def from_family(cls, rank: int, family: Family, scored: Scored | None = None) -> RunsOn:
         """The row of a family, with the figures that only shown rows have."""
-        study, way = family.head.study, family.head.way
-        fit = Fit.of(study, way)
+        study, config = family.head.study, family.head.config
+        fit = Fit.from_config(study, config)
         rates, limits = (
-            (one_user_rate(study, way), one_prompt_rate(study, way)),
+            (one_user_rate(study, config), one_prompt_rate(study, config)),
             SureLimits(study, fit),
         )
         return cls(rank, family, fit, *rates, limits.context, limits.users, scored)
@@ -118,7 +118,7 @@ class RunsOn:
     @property
     def ram_bytes(self) -> int:
         """Of the model in system memory."""
-        arranged = self.runs.way.arranged
+        arranged = self.runs.config.arranged
         return arranged.host.total.likely if arranged else self.fit.estimate.host_bytes
 
     @property
@@ -130,7 +130,7 @@ class RunsOn:
     @property
     def used_bytes(self) -> int:
         """Of the fullest device and of system memory together."""
-        return self.fit.way.fullest_gpu_bytes + self.ram_bytes
+        return self.fit.config.fullest_gpu_bytes + self.ram_bytes
 
     @property
     def context(self) -> int:
@@ -175,7 +175,7 @@ def _suggested(picked: Sequence[Note], fields: Mapping[str, NoteValue]) -> Note:
 
 def _row(row: RunsOn) -> Note:
     """How one of them runs."""
-    estimate = row.runs.way.estimate
+    estimate = row.runs.config.estimate
     fields: dict[str, NoteValue] = {
         "model": short_name(row.runs.profile),
         "quant": estimate.quant.name,

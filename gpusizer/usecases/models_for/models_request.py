@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 
 from gpusizer.core.request_model import fields_of, is_empty
 from gpusizer.core.validation import Flag, OneOf, Refused, Text, Texts, Unit, fail
-from gpusizer.fit.machine_words import is_rig
+from gpusizer.fit.machine_parser import is_rig
 from gpusizer.gpus.names import parse_gpu_request
 from gpusizer.model.tasks import TASKS
 from gpusizer.quality.boards import PURPOSES, WorkPurpose

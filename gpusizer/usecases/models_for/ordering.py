@@ -10,13 +10,13 @@ from typing import Literal
 
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.time_budget import TimeBudget
-from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.preference import choose
+from gpusizer.fit.requirements import READING_SPEED
+from gpusizer.fit.run_config import RunConfig
 from gpusizer.fit.study import Study
 from gpusizer.fit.user_speed import one_user_rate
 from gpusizer.fit.verdict import Verdict
-from gpusizer.fit.way import Way
 from gpusizer.memory.quants import Quant
 from gpusizer.memory.workload import DEFAULT_CONTEXT
 from gpusizer.model.profile import ModelProfile
@@ -53,7 +53,7 @@ class FamilyUse:
     trending_place: int | None
 
     @classmethod
-    def of(
+    def from_members(
         cls, members: Sequence[Member], uses: Uses, trending_place: int | None = None
     ) -> FamilyUse:
         """Sum up the members."""
@@ -126,7 +126,9 @@ def families_in_order(
         if that_run:
             stem = group[0].member.stem
             head, *copies = sorted(that_run, key=lambda runs: _head_place(runs, now.uses))
-            use = FamilyUse.of([item.member for item in group], now.uses, now.trending.get(stem))
+            use = FamilyUse.from_members(
+                [item.member for item in group], now.uses, now.trending.get(stem)
+            )
             families.append(Family(stem, head, tuple(copies), use))
     return tuple(sorted(families, key=lambda family: place_of(family, now.today)))
 
@@ -146,7 +148,7 @@ def _level(runs: Runs) -> int:
     """Place of the verdict; a part in system memory is as good as none where the likely speed is
     one at which people read."""
     if runs.verdict is Verdict.OFFLOAD:
-        rate = one_user_rate(runs.study, runs.way)
+        rate = one_user_rate(runs.study, runs.config)
         if rate is not None and rate.likely >= READING_SPEED:
             return Verdict.FITS.place
     return runs.verdict.place
@@ -175,7 +177,7 @@ class Runs:
     candidate: CandidateModel
     task: Task
     study: Study
-    way: Way
+    config: RunConfig
 
     @property
     def profile(self) -> ModelProfile:
@@ -185,7 +187,7 @@ class Runs:
     @property
     def verdict(self) -> Verdict:
         """Where its weights are."""
-        return self.way.verdict
+        return self.config.verdict
 
     @property
     def how(self) -> How:
@@ -194,7 +196,7 @@ class Runs:
             return "disk"
         if self.verdict.all_on_gpu:
             return "tight" if self.verdict is Verdict.TIGHT else "gpu"
-        dealt = self.way.arranged.how if self.way.arranged else None
+        dealt = self.config.arranged.how if self.config.arranged else None
         if dealt is not None and not dealt.gpu_layers:
             return "cpu"
         return "experts" if dealt is not None and dealt.cpu_experts else "part"
@@ -202,7 +204,7 @@ class Runs:
     @property
     def most_tokens_per_second(self) -> float | None:
         """What reading from the disk allows at most; None where nothing is read from there."""
-        arranged = self.way.arranged
+        arranged = self.config.arranged
         if arranged is None or arranged.disk is None:
             return None
         return arranged.disk.most_tokens_per_second
@@ -227,11 +229,11 @@ def running_on(
         study = _study(candidate, math.inf if reads_disk else memory, request, budget)
         if study is None:
             continue
-        way = choose(study, [machine], whole=machine.ram_bytes is None)
-        if way is not None and (
-            way.verdict.in_memory or (reads_disk and way.verdict is Verdict.FROM_DISK)
+        config = choose(study, [machine], whole=machine.ram_bytes is None)
+        if config is not None and (
+            config.verdict.in_memory or (reads_disk and config.verdict is Verdict.FROM_DISK)
         ):
-            yield Runs(candidate, task_of(candidate.profile), study, way)
+            yield Runs(candidate, task_of(candidate.profile), study, config)
 
 
 def _study(
@@ -250,10 +252,10 @@ def _study(
     if workload.context < requested.context != DEFAULT_CONTEXT:
         return None
     quants = candidate.quants or request.quants
-    demands = request.demands(quants)
-    rankable = select_quants(quants, profile, workload.engine, demands).rankable
+    requirements = request.requirements(quants)
+    rankable = select_quants(quants, profile, workload.engine, requirements).rankable
     affordable = [pair for pair in rankable if _least_bytes(candidate, *pair) <= memory]
-    return Study(profile, workload, affordable, budget, demands) if affordable else None
+    return Study(profile, workload, affordable, budget, requirements) if affordable else None
 
 
 def _least_bytes(candidate: CandidateModel, quant: Quant, native: bool) -> float:

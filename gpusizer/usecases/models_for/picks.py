@@ -11,7 +11,7 @@ from datetime import date
 from gpusizer.advice.conclusion.clauses import short_name
 from gpusizer.core.messages import Note
 from gpusizer.core.units import significant
-from gpusizer.fit.demands import COMFORTABLE_SPEED
+from gpusizer.fit.requirements import COMFORTABLE_SPEED
 from gpusizer.quality.boards import FAR_APART, BoardScore, Group
 from gpusizer.usecases.models_for.by_purpose import Scored
 

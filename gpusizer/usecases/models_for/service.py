@@ -11,10 +11,10 @@ from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.division import asked_boards
 from gpusizer.fit.machine import Machine, build_machine
-from gpusizer.fit.machine_words import parse_rig
+from gpusizer.fit.machine_parser import parse_rig
 from gpusizer.gpus import Catalogue
 from gpusizer.gpus.names import parse_gpu_request
-from gpusizer.gpus.own_cards import OwnCards
+from gpusizer.gpus.user_gpus import UserGpus
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.memory.engines import find_engine
 from gpusizer.model.profile import ModelProfile
@@ -81,7 +81,7 @@ def models_for(
         scored = [of_head for _, of_head in by_purpose]
     shown = families[: request.top or None]
     rows = tuple(
-        RunsOn.of(rank, family, of_head)
+        RunsOn.from_family(rank, family, of_head)
         for rank, (family, of_head) in enumerate(zip_longest(shown, scored[: len(shown)]), start=1)
     )
     return ModelsFor(
@@ -114,7 +114,8 @@ def _picked(
     """The models to pick from, each with the reason, whether or not their rows are shown."""
     places = worth_picking(scored)
     found = [
-        rows[at] if at < len(rows) else RunsOn.of(at + 1, families[at], scored[at]) for at in places
+        rows[at] if at < len(rows) else RunsOn.from_family(at + 1, families[at], scored[at])
+        for at in places
     ]
     models = [
         Pickable(scored[at], row.max_context, row.used_bytes, row.family.use.created)
@@ -144,14 +145,14 @@ def _about_boards(purpose: WorkPurpose | None, boards: ScoreBoards) -> tuple[Not
 
 def _where(request: ModelsRequest, catalogue: Catalogue) -> tuple[Machine, bool]:
     """The machine asked about, and whether it was described as one rather than as a GPU."""
-    cards = OwnCards(catalogue, request.own_memory)
+    cards = UserGpus(catalogue, request.own_memory)
     if request.rig or request.ram_bytes:
         words = parse_rig(request.hardware, request.ram_bytes)
         speeds = request.disk_bytes_per_second, request.ram_bytes_per_second
         return build_machine(words, cards, *speeds), True
     named = parse_gpu_request(request.hardware)
     gpu = cards.find(named.name)
-    return Machine.of(gpu, named.count or asked_boards(request.workload, gpu) or 1), False
+    return Machine.with_boards(gpu, named.count or asked_boards(request.workload, gpu) or 1), False
 
 
 def _disk(request: ModelsRequest, machine: Machine) -> tuple[Note, ...]:
@@ -172,7 +173,7 @@ def _candidates(
         try:
             profile, ref = read(model)
             quants = asked_quants(request.quants, ref, profile)
-            requested_models.append(replace(CandidateModel.of(profile), quants=quants))
+            requested_models.append(replace(CandidateModel.from_profile(profile), quants=quants))
         except ModelUnreadable as error:
             unread.append((model, error))
     with budget.paused():  # the first request profiles the library for all others

@@ -13,19 +13,19 @@ from gpusizer.advice.ranking import Alternative, Ranked, describe
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.messages import Note
 from gpusizer.fit.audience import audience_of
-from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.division import asked_boards, asked_split, board_counts
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.machine_words import KindWords, parse_kind
+from gpusizer.fit.machine_parser import KindWords, parse_kind
 from gpusizer.fit.platforms import SERVER_BOARDS
-from gpusizer.fit.preference import best_on_boards, best_way, fastest_on_boards
-from gpusizer.fit.standing import standing, suitability_of
+from gpusizer.fit.preference import best_config, best_on_boards, fastest_on_boards
+from gpusizer.fit.preference_key import preference_key, suitability_of
+from gpusizer.fit.requirements import READING_SPEED
+from gpusizer.fit.run_config import RunConfig
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
-from gpusizer.fit.way import Way
 from gpusizer.gpus import Catalogue, Gpu
-from gpusizer.gpus.own_cards import OwnCards
-from gpusizer.gpus.own_memory import OwnMemory
+from gpusizer.gpus.own_memory import FreeMemory
+from gpusizer.gpus.user_gpus import UserGpus
 from gpusizer.speed.classes import SERVING
 from gpusizer.usecases.requests.request import SizeRequest
 from gpusizer.usecases.requests.selection import every_quant
@@ -43,13 +43,13 @@ class NamedGpu:
 
 
 def find_named(
-    texts: Sequence[str], count: int | None, catalogue: Catalogue, memory: OwnMemory
+    texts: Sequence[str], count: int | None, catalogue: Catalogue, memory: FreeMemory
 ) -> list[NamedGpu]:
     """GPUs by name; what is written with a name wins over what is stated of all.
 
     Raises UnknownGpu, and InvalidRequest for a machine with cards of several kinds.
     """
-    cards = OwnCards(catalogue, memory)
+    cards = UserGpus(catalogue, memory)
     return [
         NamedGpu(cards.find(kind.name), stated_boards(kind, count), kind.ram_bytes)
         for kind in map(parse_kind, texts)
@@ -62,7 +62,7 @@ def stated_boards(kind: KindWords, count: int | None) -> int | None:
     return kind.boards or count or (None if kind.ram_bytes is None else 1)
 
 
-def best_on_named(study: Study, named: NamedGpu, request: SizeRequest) -> Way:
+def best_on_named(study: Study, named: NamedGpu, request: SizeRequest) -> RunConfig:
     """The best way to run the model on a named GPU, in the machine that the request states.
 
     If the number of boards is not stated, they are the fewest that run it; of cards for servers
@@ -81,7 +81,7 @@ def best_on_named(study: Study, named: NamedGpu, request: SizeRequest) -> Way:
         found = on_fewer_boards(study, gpu, board_counts(gpu), taken, enough) or taken
         if found is not None:
             return found
-    machine = Machine.of(
+    machine = Machine.with_boards(
         gpu,
         boards or 1,
         ram_bytes,
@@ -91,26 +91,26 @@ def best_on_named(study: Study, named: NamedGpu, request: SizeRequest) -> Way:
     split = asked_split(study.workload)
     if split is not None and split.gpus != len(machine.gpus):
         raise InvalidRequest(field="gpu_count", value=str(boards), reason="cannot_be_split")
-    way = best_way(study, machine)
+    config = best_config(study, machine)
     own = gpu.free_bytes is not None  # somebody looked at the card that he has
-    by_number = gpu.segment == "workstation" and not way.verdict.all_on_gpu
-    if is_open and not own and (by_number or way.verdict is Verdict.DOES_NOT_FIT):
-        return best_on_boards(study, gpu) or way
-    serves = way.estimate.engine.abilities.speed_family == SERVING
-    if serves and way.verdict.all_on_gpu:
-        return way
-    return on_these_boards(study, machine) or way
+    by_number = gpu.segment == "workstation" and not config.verdict.all_on_gpu
+    if is_open and not own and (by_number or config.verdict is Verdict.DOES_NOT_FIT):
+        return best_on_boards(study, gpu) or config
+    serves = config.estimate.engine.abilities.speed_family == SERVING
+    if serves and config.verdict.all_on_gpu:
+        return config
+    return on_these_boards(study, machine) or config
 
 
 def place_of(
     study: Study, named: NamedGpu, request: SizeRequest, rank: int, *, advised: bool = True
 ) -> Ranked:
     """The ranking entry of a named GPU; `advised` adds what more fits there and what would help."""
-    way = best_on_named(study, named, request)
-    own = study_of(study, way)
-    place = _named_place(own, way, rank, request)
-    taken = named.boards is None and way.boards > 1  # more than were named
-    about = [Note("boards_taken", count=way.boards, gpu=way.gpu.name)] if taken else []
+    config = best_on_named(study, named, request)
+    own = study_of(study, config)
+    place = _named_place(own, config, rank, request)
+    taken = named.boards is None and config.boards > 1  # more than were named
+    about = [Note("boards_taken", count=config.boards, gpu=config.gpu.name)] if taken else []
     if own is not study:
         users, asked = own.workload.sequences, study.workload.concurrency
         about.append(Note("users_in_turns", users=users, asked=asked))
@@ -129,23 +129,25 @@ def more_boards(
     if named[0].boards is not None or not gpu.is_for_servers or not first.fit.verdict.all_on_gpu:
         return ()
     counts = [n for n in board_counts(gpu) if n <= SERVER_BOARDS]
-    ways = {"fastest": fastest_on_boards(study, gpu, counts)}
+    configs = {"fastest": fastest_on_boards(study, gpu, counts)}
     if first.workload.takes_turns and not study.workload.takes_turns:
-        ways = {"at_once": best_on_boards(study, gpu), **ways}
+        configs = {"at_once": best_on_boards(study, gpu), **configs}
     return tuple(
-        Alternative(kind, _named_place(study, way, place, request), first)
-        for place, (kind, way) in enumerate(ways.items(), start=2)
-        if way is not None and standing(study, way).holds and way.boards > first.fit.count
+        Alternative(kind, _named_place(study, config, place, request), first)
+        for place, (kind, config) in enumerate(configs.items(), start=2)
+        if config is not None
+        and preference_key(study, config).holds
+        and config.boards > first.fit.count
     )
 
 
-def _named_place(study: Study, way: Way, rank: int, request: SizeRequest) -> Ranked:
+def _named_place(study: Study, config: RunConfig, rank: int, request: SizeRequest) -> Ranked:
     """The ranking entry of a way on a GPU that the request names, which no rule keeps back then."""
     return replace(
-        describe(study, way, rank),
+        describe(study, config, rank),
         assumptions=request.assumptions,
         enough=request.min_tok_s or READING_SPEED,
-        suitability=replace(suitability_of(study, way), kept_back=None),
+        suitability=replace(suitability_of(study, config), kept_back=None),
     )
 
 
@@ -155,15 +157,15 @@ def with_advice(study: Study, place: Ranked, boards: int | None = None) -> Ranke
     Any quantization may be suggested; ways to divide keep to those asked for, on `boards` where so
     many were asked for.
     """
-    way = place.fit.way
+    config = place.fit.config
     quants = every_quant(study.profile, study.workload.engine, also=study.quants)
-    plan = Plan.of(study.among(quants), way)
-    advice = advise(plan, way)
-    if way.machine.ram_bytes is not None and way.verdict is not Verdict.OFFLOAD:
+    plan = Plan.from_config(study.with_quants(quants), config)
+    advice = advise(plan, config)
+    if config.machine.ram_bytes is not None and config.verdict is not Verdict.OFFLOAD:
         advice = tuple(item for item in advice if item.note.code != "try_offload")
     return replace(
         place,
         largest=largest(plan, place.limits),
         advice=advice,
-        plans=run_plans(study, way, boards),
+        plans=run_plans(study, config, boards),
     )

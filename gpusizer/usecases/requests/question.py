@@ -11,7 +11,7 @@ from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.filters import board_limits, narrowed
 from gpusizer.fit.study import QuantPair, Study
 from gpusizer.gpus import Catalogue
-from gpusizer.gpus.own_cards import with_used_memory
+from gpusizer.gpus.user_gpus import with_used_memory
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.model.profile import ModelProfile
@@ -44,7 +44,7 @@ class Question:
     notes: tuple[Note, ...] = ()
 
     @classmethod
-    def of(
+    def from_request(
         cls,
         request: SizeRequest,
         ref: ModelRef,
@@ -73,9 +73,9 @@ class Question:
         """The model."""
         return self.study.profile
 
-    def among(self, pairs: Sequence[QuantPair]) -> Question:
+    def with_quants(self, pairs: Sequence[QuantPair]) -> Question:
         """The same question about some of the quantizations."""
-        return replace(self, study=self.study.among(pairs))
+        return replace(self, study=self.study.with_quants(pairs))
 
     def asking(self, request: SizeRequest) -> Question:
         """The same model and workload, asked about with another request's GPUs, order and costs."""
@@ -88,11 +88,11 @@ def _studied(
     """The study of a model as a request asks, its quantizations, and notes about the workload."""
     workload, notes = resolve_workload(request.workload, profile)
     load = request.load_within(workload)
-    demands = replace(request.demands(wanted, request.min_tok_s), load=load)
-    selection = select_quants(wanted, profile, workload.engine, demands)
+    requirements = replace(request.requirements(wanted, request.min_tok_s), load=load)
+    selection = select_quants(wanted, profile, workload.engine, requirements)
     selection = selection.cached_as(workload.kv_dtype)
     pickable = selection.rankable or selection.shown
-    study = Study(profile, workload, selection.shown, budget, demands).among(pickable)
+    study = Study(profile, workload, selection.shown, budget, requirements).with_quants(pickable)
     return study, selection, notes
 
 
@@ -115,7 +115,7 @@ def serving_plan(
     asked, assumptions = question.study, request.assumptions
     if "hours_per_day" not in request.model_fields_set:  # a service runs day and night
         assumptions = replace(assumptions, hours_per_day=24.0)
-    study = Study(profile, workload, asked.quants, asked.budget, asked.demands)
+    study = Study(profile, workload, asked.quants, asked.budget, asked.requirements)
     if named:
         plans = [
             plan_serving(study, Catalogue((n.gpu,)), target, assumptions, boards=[n.boards])

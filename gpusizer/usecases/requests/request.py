@@ -12,8 +12,8 @@ from gpusizer.advice.conclusion.clauses import Kind
 from gpusizer.advice.policies import POLICIES
 from gpusizer.core.request_model import RequestModel, fields_of, is_empty
 from gpusizer.core.validation import MAX_TEXT_CHARS, Flag, Number, OneOf, Refused, Text, Unit
-from gpusizer.fit.demands import READING_SPEED
-from gpusizer.fit.machine_words import is_mixed, split_machines
+from gpusizer.fit.machine_parser import is_mixed, split_machines
+from gpusizer.fit.requirements import READING_SPEED
 from gpusizer.memory.workload import DEFAULT_CONTEXT, Workload
 from gpusizer.usecases.requests.request_fields import (
     CostFields,
@@ -54,7 +54,7 @@ class AnswerFields(RequestModel):
     )
 
 
-class CardFields(RequestModel):
+class ModelCardFields(RequestModel):
     """What is made of the model card."""
 
     heading: ClassVar[str] = "model card"
@@ -75,7 +75,7 @@ class SizeRequest(
     GpuFields,
     RigFields,
     AnswerFields,
-    CardFields,
+    ModelCardFields,
     WorkloadFields,
     TargetFields,
     FilterFields,
@@ -138,7 +138,7 @@ class CompareRequest(SizeRequest):
         (
             *("gpu", "gpu_count", "top", "rank_by", "min_tok_s", "rig"),
             *fields_of(FilterFields),
-            *fields_of(CardFields),
+            *fields_of(ModelCardFields),
             *(fields_of(TargetFields).keys() - LENGTHS),
         )
     )

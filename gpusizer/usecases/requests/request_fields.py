@@ -32,13 +32,13 @@ from gpusizer.core.validation import (
     read_text,
     split_commas,
 )
-from gpusizer.fit.demands import DEFAULT_MAX_LOSS, NO_LIMIT, Demands
 from gpusizer.fit.filters import IN_PRODUCTION, STATUSES, GpuFilter
-from gpusizer.fit.machine_words import MOST_RAM_BYTES, split_machines
+from gpusizer.fit.machine_parser import MOST_RAM_BYTES, split_machines
+from gpusizer.fit.requirements import DEFAULT_MAX_LOSS, NO_LIMIT, Requirements
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
 from gpusizer.gpus.costs.plan import NVME_GB_PER_S
 from gpusizer.gpus.names import MAX_COUNT
-from gpusizer.gpus.own_memory import OwnMemory
+from gpusizer.gpus.own_memory import FreeMemory
 from gpusizer.hub.model_ref import ModelRef, ParseRef, check_revision
 from gpusizer.hub.pasted_model import pasted_model
 from gpusizer.quality.quality import WORDS, LossWord
@@ -103,17 +103,17 @@ class OwnMemoryFields(RequestModel):
     )
 
     @property
-    def own_memory(self) -> OwnMemory:
+    def own_memory(self) -> FreeMemory:
         """What is free on the named GPUs. Raises InvalidRequest where it is said in both ways."""
         if self.used_gb is not None and self.usable_gb is not None:
             raise fail("used_gb", self.used_gb, "used_or_usable")
         free, used = (
             None if gb is None else round(gb * GB) for gb in (self.usable_gb, self.used_gb)
         )
-        return OwnMemory(free, used)
+        return FreeMemory(free, used)
 
 
-def unnamed_notes(memory: OwnMemory, *, has_ram: bool = False) -> tuple[Note, ...]:
+def unnamed_notes(memory: FreeMemory, *, has_ram: bool = False) -> tuple[Note, ...]:
     """What becomes of memory that was stated where no GPU is named: what is in use counts on every
     device of a ranking; what is free, or beside the GPUs, is that of one machine.
     """
@@ -265,11 +265,11 @@ class QuantFields(RequestModel):
         " `quality`; more only where nothing else fits. What `quant` names is taken as it is",
     )
 
-    def demands(self, wanted: Sequence[str], min_tok_s: float | None = None) -> Demands:
+    def requirements(self, wanted: Sequence[str], min_tok_s: float | None = None) -> Requirements:
         """What is asked of a way; `wanted` are the quantizations to answer for, and what is named
         is obeyed."""
         most = LossWord(self.max_loss) if ALL_QUANTS in wanted else NO_LIMIT
-        return Demands(most, min_tok_s)
+        return Requirements(most, min_tok_s)
 
 
 class RigFields(OwnMachineFields):

@@ -61,11 +61,11 @@ def resolve_workload(
     _refuse_too_many(workload)
     notes = [*draft_notes, *expert_notes]
     if workload.engine is not None:
-        notes += Support.of(find_engine(workload.engine), profile, workload).refused
+        notes += Support.between(find_engine(workload.engine), profile, workload).refused
     pictures = _useless_for(profile, workload)
     if pictures:
         notes.append(Note("only_for_pipelines", facts=", ".join(pictures)))
-    unheard = _unheard(workload)
+    unheard = _unsupported_options(workload)
     if unheard:
         notes.append(Note("not_modelled", facts=", ".join(unheard)))
     if workload.backend == "cpu":
@@ -91,7 +91,7 @@ def _refuse_too_many(workload: Workload) -> None:
 
 def _refuse_impossible(engine: Engine, workload: Workload, profile: ModelProfile) -> None:
     """Raise InvalidRequest for what the requested engine cannot do whatever it runs on."""
-    support = Support.of(engine, profile, workload)
+    support = Support.between(engine, profile, workload)
     if not support.kind:
         raise InvalidRequest(field="engine", value=engine.slug, reason="not_its_models")
     if not support.cache:
@@ -145,7 +145,7 @@ def _longest(workload: Workload, profile: ModelProfile) -> int | None:
     return max((longest, *(scaled_positions(rotary) for rotary in arch.rotary)))
 
 
-def _unheard(workload: Workload) -> list[str]:
+def _unsupported_options(workload: Workload) -> list[str]:
     """Options that were set but that the engine's estimate does not depend on.
 
     Without an engine in particular only those count that no engine of checkpoints has.

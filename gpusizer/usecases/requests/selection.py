@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.validation import fail
 from gpusizer.fit.compatibility import has_cache_type
-from gpusizer.fit.demands import DEFAULT_DEMANDS, Demands
+from gpusizer.fit.requirements import DEFAULT_REQUIREMENTS, Requirements
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.quants import Quant, all_quants, find_quant
@@ -54,7 +54,7 @@ def select_quants(
     wanted: Sequence[str],
     profile: ModelProfile,
     engine: str | None = None,
-    demands: Demands = DEFAULT_DEMANDS,
+    requirements: Requirements = DEFAULT_REQUIREMENTS,
 ) -> QuantSelection:
     """The quantizations a request asks for: slugs, "native" or "all" (those that the engine runs,
     of which a ranking may pick what the demands take).
@@ -64,13 +64,15 @@ def select_quants(
     """
     own = variant_quants(profile)
     if own:
-        return _of_files(wanted, own, profile, engine, demands)
+        return _of_files(wanted, own, profile, engine, requirements)
     native = native_quant(profile)
     table = [quant for quant in all_quants() if quant.shown and quant.slug != native.slug]
     everything = sorted([native, *table], key=lambda quant: quant.order)
     if ALL_QUANTS in wanted:
         shown = [quant for quant in everything if _runs(quant, engine, profile)]
-        rankable = [quant for quant in shown if _worth_ranking(quant, native, profile, demands)]
+        rankable = [
+            quant for quant in shown if _worth_ranking(quant, native, profile, requirements)
+        ]
     else:
         named = {NATIVE_QUANT: native_under(engine, profile), native.slug: native}
         shown = [named.get(slug) or named.get(slug.lower()) or find_quant(slug) for slug in wanted]
@@ -84,7 +86,7 @@ def _of_files(
     own: tuple[Quant, ...],
     profile: ModelProfile,
     engine: str | None,
-    demands: Demands,
+    requirements: Requirements,
 ) -> QuantSelection:
     native = quant_read(profile)
     if ALL_QUANTS in wanted:
@@ -97,7 +99,7 @@ def _of_files(
     _refuse_mismatch(shown, engine)
     paired = tuple((quant, quant in own) for quant in shown)
     taken = tuple(
-        pair for pair in paired if ALL_QUANTS not in wanted or demands.takes(pair[0], profile)
+        pair for pair in paired if ALL_QUANTS not in wanted or requirements.takes(pair[0], profile)
     )
     return QuantSelection(paired, taken, native)
 
@@ -116,13 +118,15 @@ def _paired(quants: Sequence[Quant], native: Quant) -> tuple[tuple[Quant, bool],
     return tuple((quant, quant.slug == native.slug) for quant in quants)
 
 
-def _worth_ranking(quant: Quant, native: Quant, profile: ModelProfile, demands: Demands) -> bool:
+def _worth_ranking(
+    quant: Quant, native: Quant, profile: ModelProfile, requirements: Requirements
+) -> bool:
     """Whether a ranking may pick it: what the demands take; of a quantized checkpoint nothing wider
     than it.
     """
     if profile.quantization is None:
-        return demands.takes(quant, profile)
-    return quant is native or (demands.takes(quant, profile) and quant.order > native.order)
+        return requirements.takes(quant, profile)
+    return quant is native or (requirements.takes(quant, profile) and quant.order > native.order)
 
 
 def _runs(quant: Quant, engine: str | None, profile: ModelProfile) -> bool:

@@ -23,7 +23,7 @@ from gpusizer.core.validation import (
     Usd,
     fail,
 )
-from gpusizer.fit.demands import ServingLoad
+from gpusizer.fit.requirements import ServingLoad
 from gpusizer.gpus.names import MAX_COUNT
 from gpusizer.memory.engines.llama_cpp import LLAMA_CPP
 from gpusizer.memory.kv_cache import ALIASES, BYTES_PER_ELEMENT

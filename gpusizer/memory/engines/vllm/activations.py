@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from gpusizer.core.units import GIB, MIB
 from gpusizer.memory.engines.base import Placement, Split
 from gpusizer.memory.engines.vllm.encoders import batch_bytes, embeddings_bytes, tower_bytes
-from gpusizer.memory.engines.vllm.eras import Era
+from gpusizer.memory.engines.vllm.releases import VllmRelease
 from gpusizer.memory.engines.vllm.sparse_buffers import shared_bytes, step_bytes, stream_bytes
 from gpusizer.memory.engines.vllm.version_defaults import BatchLimits
 from gpusizer.model.architecture import Architecture
@@ -54,7 +54,9 @@ class Peak:
     low: float
 
 
-def peak_of(placement: Placement, arch: Architecture, limits: BatchLimits, era: Era) -> Peak:
+def peak_of(
+    placement: Placement, arch: Architecture, limits: BatchLimits, release: VllmRelease
+) -> Peak:
     """Return the peak on the fullest GPU.
 
     forward = step tokens x width of a number x (3 x MLP width / TP + 3 x hidden, one under Model
@@ -65,14 +67,14 @@ def peak_of(placement: Placement, arch: Architecture, limits: BatchLimits, era: 
     # Models with a cache in FP32 compute in it.
     element = _F32 if workload.kv_dtype in _IN_FP32 else _WIDE
     hidden = float(limits.tokens * element * (arch.hidden_size or 0))
-    second = era.runs_second(profile)
-    together = era.profiles_whole_prompts and split.tensor > 1
+    second = release.runs_second(profile)
+    together = release.profiles_whole_prompts and split.tensor > 1
     copies = _HIDDEN_COPIES_TOGETHER if together else _HIDDEN_COPIES
     forward = hidden * (_HIDDEN_COPIES_SECOND if second and not arch.experts else copies)
     if not arch.experts:
         widths = _MLP_COPIES * (arch.intermediate_size or 0) / split.tensor
         forward += limits.tokens * element * widths
-    if era.profiles_whole_prompts:
+    if release.profiles_whole_prompts:
         forward += batch_bytes(profile, limits.sequences)
     # Encoder outputs and the workspace, which sparse attention shares, stay as well. A tower of
     # images runs before all that, and may need more.
@@ -84,7 +86,7 @@ def peak_of(placement: Placement, arch: Architecture, limits: BatchLimits, era: 
     persistent += stream_bytes(placement, arch, limits.tokens)
     # MXFP4 kernels allocate and free the buffers of experts at each call.
     mxfp4 = profile.quantization is not None and profile.quantization.method == "mxfp4"
-    keeps = era.keeps_workspace and limits.samples and not mxfp4
+    keeps = release.keeps_workspace and limits.samples and not mxfp4
     workspace = _workspace(arch, limits.tokens, split, modular=keeps) * element
     if keeps:
         persistent += max(workspace, shared_bytes(arch, workload.context, limits.tokens))
@@ -102,11 +104,11 @@ def peak_of(placement: Placement, arch: Architecture, limits: BatchLimits, era: 
     if second:
         only = while_sampling(*_SECOND_RUNNER)
         return Peak(only, only)
-    if workload.draft_tokens and era.since >= _REJECTING_SINCE:
+    if workload.draft_tokens and release.since >= _REJECTING_SINCE:
         only = while_sampling(_REJECTING, *_NOT_SORTING[1:])
         return Peak(only, only)
-    likely = _SORTING if era.sorts and workload.sampler != _FLASHINFER else _NOT_SORTING
-    low = likely if workload.sampler != "auto" or era.profiles_whole_prompts else _NOT_SORTING
+    likely = _SORTING if release.sorts and workload.sampler != _FLASHINFER else _NOT_SORTING
+    low = likely if workload.sampler != "auto" or release.profiles_whole_prompts else _NOT_SORTING
     return Peak(while_sampling(*likely), while_sampling(*low))
 
 

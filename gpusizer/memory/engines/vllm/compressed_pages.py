@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from gpusizer.memory.engines.vllm.eras import Era
 from gpusizer.memory.engines.vllm.part_pages import EIGHT_BITS, INDEX_SCALE, WIDE
+from gpusizer.memory.engines.vllm.releases import VllmRelease
 from gpusizer.memory.kv_cache import STATE_BYTES, key_and_value_bytes
 from gpusizer.model.architecture import LayerRun
 from gpusizer.model.architecture.layer_kinds.parts import (
@@ -80,7 +80,7 @@ class CompressedCache:
     runs: tuple[LayerRun, ...]
     kv_dtype: str
     step_tokens: int
-    era: Era
+    release: VllmRelease
     state_block_bytes: int = 0
 
     def bytes_at(self, context: int) -> int:
@@ -111,7 +111,7 @@ class CompressedCache:
                 padded: Counter[int] = Counter()
                 for width, count in layers.items():
                     fitting = min((s for s in lasting if s >= width), default=width)
-                    held = fitting if self.era.since < _UNPADDED_SINCE else width
+                    held = fitting if self.release.since < _UNPADDED_SINCE else width
                     padded[held] += len(range(index, count, number))
                 groups.append(_Group(block, window, padded))
         return tuple(groups)
@@ -121,11 +121,11 @@ class CompressedCache:
         """Bytes of one block."""
         # All pages of the largest group; before 0.29 a page of each size for the most layers that
         # any group has of it; before 0.24 a page of each size for the most of any size.
-        if self.era.since >= _UNPADDED_SINCE:
+        if self.release.since >= _UNPADDED_SINCE:
             return max(group.page_bytes for group in self._groups)
         sizes = {size for group in self._groups for size in group.layers}
         slots = {size: max(group.layers.get(size, 0) for group in self._groups) for size in sizes}
-        if self.era.since < _PACKED_SINCE:
+        if self.release.since < _PACKED_SINCE:
             return sum(sizes) * max(slots.values())
         return sum(size * count for size, count in slots.items())
 

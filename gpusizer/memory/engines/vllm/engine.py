@@ -21,16 +21,16 @@ from gpusizer.memory.engines.base import (
 )
 from gpusizer.memory.engines.vllm.activations import peak_of
 from gpusizer.memory.engines.vllm.compressed_pages import CompressedCache
-from gpusizer.memory.engines.vllm.eras import (
-    CURRENT,
-    Era,
-    caches_honoured,
-    checks_free_memory,
-    era_of,
-)
 from gpusizer.memory.engines.vllm.graphs import graph_bytes, warmup_bytes
 from gpusizer.memory.engines.vllm.loading import VllmLoader
 from gpusizer.memory.engines.vllm.pages import BLOCK, Cache, cache_of
+from gpusizer.memory.engines.vllm.releases import (
+    CURRENT,
+    VllmRelease,
+    caches_honoured,
+    checks_free_memory,
+    vllm_release,
+)
 from gpusizer.memory.engines.vllm.runtime import (
     beside_bytes,
     context_bytes,
@@ -81,7 +81,7 @@ class VllmEngine(Engine):
             return FreeRule("others_subtracted")
         return FreeRule("checked_at_start", context_bytes().high)
 
-    def caches_heard(self, workload: Workload) -> tuple[str, ...]:
+    def kv_dtype_sources(self, workload: Workload) -> tuple[str, ...]:
         return caches_honoured(workload.engine_version)
 
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
@@ -97,12 +97,12 @@ class VllmEngine(Engine):
             return None
         # "max_num_seqs exceeds available Mamba cache blocks" (`resolve_cudagraph_mode_and_sizes`,
         # vllm/config/compilation.py, since 0.20).
-        era = self._era(workload)
+        release = self._era(workload)
         blocks = [size for cache in self._caches(placement) if (size := cache.state_block_bytes)]
         captures = not workload.enforce_eager and not is_xpu(placement.device_class)
-        if not blocks or not captures or era.since < _STATES_CHECKED:
+        if not blocks or not captures or release.since < _STATES_CHECKED:
             return None
-        most, asked = pool_bytes // max(blocks), limits_of(placement, era).sequences
+        most, asked = pool_bytes // max(blocks), limits_of(placement, release).sequences
         sure = max(1, int(most * _SURE) // _GRAPH_STEP * _GRAPH_STEP)
         return StartLimit(asked, most, sure) if asked > sure else None
 
@@ -110,13 +110,13 @@ class VllmEngine(Engine):
         arch, workload = placement.arch, placement.workload
         if arch is None or not arch.generates:
             return ()
-        era = self._era(workload)
+        release = self._era(workload)
         return cache_of(
             arch,
             workload.kv_dtype,
             placement.split,
-            in_flight_tokens(placement, era),
-            era,
+            in_flight_tokens(placement, release),
+            release,
             workload.draft_tokens,
             own_drafts=workload.own_draft_tokens > 0,
             prefix_caching=workload.prefix_caching,
@@ -129,34 +129,34 @@ class VllmEngine(Engine):
 
     def activations(self, placement: Placement) -> Amount:
         """Return max(forward, sampler), plus tensors that stay and the graphs' warm-up."""
-        arch, era = placement.arch, self._era(placement.workload)
+        arch, release = placement.arch, self._era(placement.workload)
         if arch is None:
             return fitted(0.1 * GIB, 0.5 * GIB, 2 * GIB)
-        limits = limits_of(placement, era)
-        peak = peak_of(placement, arch, limits, era)
+        limits = limits_of(placement, release)
+        peak = peak_of(placement, arch, limits, release)
         warmup, eager = 0.0, placement.workload.enforce_eager
-        if era.charges_warmup and not eager and not is_rocm(placement.device_class):
+        if release.charges_warmup and not eager and not is_rocm(placement.device_class):
             warmup = warmup_bytes(arch, limits, placement.split)
-        around = band(self.slug, era.family, "activations").around
+        around = band(self.slug, release.family, "activations").around
         return around(peak.likely + warmup, Provenance.FITTED, lowest=peak.low)
 
     def overhead(self, placement: Placement) -> Overhead:
         """Return communicators inside the budget, the context outside; graphs by version."""
-        era, split = self._era(placement.workload), placement.split
+        release, split = self._era(placement.workload), placement.split
         device_class = placement.device_class
-        likely = non_torch_bytes(split, device_class, era)
+        likely = non_torch_bytes(split, device_class, release)
         alone = split.ranks == 1 or is_pcie(device_class) or is_xpu(device_class)
         joined = not alone and device_class >= A100_CLASS
-        worst = max(likely, era.nvlink) if joined else likely
-        around = band(self.slug, era.family, "non_torch").around
+        worst = max(likely, release.nvlink) if joined else likely
+        around = band(self.slug, release.family, "non_torch").around
         inside, outside = around(likely, Provenance.FITTED, highest=worst), context_bytes()
         inside = inside + beside_bytes(device_class)
         arch = placement.arch
         if placement.workload.enforce_eager or arch is None:
             return Overhead(inside, outside)
-        size = graph_bytes(placement, arch, limits_of(placement, era), era)
-        graphs = band(self.slug, era.family, "graphs").around(size, Provenance.FITTED)
-        if era.budgets_graphs(placement.profile) and not is_rocm(device_class):
+        size = graph_bytes(placement, arch, limits_of(placement, release), release)
+        graphs = band(self.slug, release.family, "graphs").around(size, Provenance.FITTED)
+        if release.budgets_graphs(placement.profile) and not is_rocm(device_class):
             return Overhead(inside + graphs, outside)
         return Overhead(inside, outside + graphs)
 
@@ -173,8 +173,8 @@ class VllmEngine(Engine):
             return ()
         return (Note("first_scheduler", version=workload.engine_version or ""),)
 
-    def _era(self, workload: Workload) -> Era:
-        return era_of(workload.engine_version)
+    def _era(self, workload: Workload) -> VllmRelease:
+        return vllm_release(workload.engine_version)
 
 
 VLLM = VllmEngine(**stated("vllm"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpusizer.core.units import GIB
 from gpusizer.memory.engines.base import Placement, Split
-from gpusizer.memory.engines.vllm.eras import Era
+from gpusizer.memory.engines.vllm.releases import VllmRelease
 from gpusizer.memory.engines.vllm.version_defaults import is_pcie, is_rocm, is_xpu
 from gpusizer.memory.engines.vllm.weights import is_expert_scale
 from gpusizer.memory.weight_sizes import WeightSizes
@@ -47,7 +47,7 @@ def _rows(rotary: Rotary) -> int:
     return rotary.positions
 
 
-def absorbed_elements(profile: ModelProfile, split: Split, era: Era) -> int:
+def absorbed_elements(profile: ModelProfile, split: Split, release: VllmRelease) -> int:
     """Return elements of MLA's up-projection once more on one GPU.
 
     W_UK and W_UV, the elements of kv_b, let decoding work in the latent space.
@@ -55,9 +55,9 @@ def absorbed_elements(profile: ModelProfile, split: Split, era: Era) -> int:
     arch = profile.architecture
     plan = arch.layer_plan if arch else ()
     latents = [run.layer.latent for run in plan for _ in range(run.count) if run.layer.latent]
-    if arch is None or not latents or era.latent == "expanded":
+    if arch is None or not latents or release.latent == "expanded":
         return 0
-    if era.latent == "exact":
+    if release.latent == "exact":
         elements = sum(
             g.parameters for g in profile.groups if g.slot is Slot.KV_B and g.part is Part.TEXT
         )
@@ -74,7 +74,7 @@ def absorbed_elements(profile: ModelProfile, split: Split, era: Era) -> int:
     return len(latents) * per_layer // (split.tensor * split.pipeline)
 
 
-def padding_bytes(placement: Placement, sizes: WeightSizes, era: Era) -> int:
+def padding_bytes(placement: Placement, sizes: WeightSizes, release: VllmRelease) -> int:
     """Return growth in bytes of MXFP4 experts on one GPU: sides are padded to whole tiles."""
     arch, split, card = placement.arch, placement.split, placement.device_class
     if arch is None or sizes.quant != "mxfp4" or not arch.experts or not arch.hidden_size:
@@ -94,9 +94,9 @@ def padding_bytes(placement: Placement, sizes: WeightSizes, era: Era) -> int:
     width = _grown(width_per_rank, step["width"])
     share = hidden * width
     hopper = card >= _HOPPER_CLASS and not is_pcie(card) and not is_xpu(card)
-    if hopper and era.since >= _TRITON[0]:
+    if hopper and release.since >= _TRITON[0]:
         experts = experts * _MXFP4_SCALES // (_MXFP4_SCALES + 2)  # half bytes, a scale per 32
-        if era.since < _TRITON[1]:
+        if release.since < _TRITON[1]:
             share = hidden
     return int(experts * (share - 1)) // split.gpus  # data-parallel ranks share the experts too
 

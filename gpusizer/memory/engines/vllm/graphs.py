@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gpusizer.core.units import KIB
 from gpusizer.memory.engines.base import Placement, Split
-from gpusizer.memory.engines.vllm.eras import Era
+from gpusizer.memory.engines.vllm.releases import VllmRelease
 from gpusizer.memory.engines.vllm.version_defaults import (
     BIG_CLASS,
     HUGE_CLASS,
@@ -50,7 +50,9 @@ def captured_sizes(largest: int, step: int) -> int:
     return small + fine + max(0, (largest - _FINE_UP_TO + step) // step)
 
 
-def graph_bytes(placement: Placement, arch: Architecture, limits: BatchLimits, era: Era) -> float:
+def graph_bytes(
+    placement: Placement, arch: Architecture, limits: BatchLimits, release: VllmRelease
+) -> float:
     """Return bytes of CUDA or HIP graphs of one GPU.
 
     Layers x (graphs in pieces x 256 KiB + whole graphs x 128 KiB), and once the splits of
@@ -60,27 +62,27 @@ def graph_bytes(placement: Placement, arch: Architecture, limits: BatchLimits, e
     if is_xpu(placement.device_class):
         return 0.0
     split, card = placement.split, placement.device_class
-    most = _largest(arch, era, card)
+    most = _largest(arch, release, card)
     # A step of decoding has each sequence's token and those guessed ahead.
     decoding = limits.sequences * (1 + placement.workload.draft_tokens)
     steps = most if arch.model_type in _LARGEST_OF_TYPE else min(2 * decoding, most)
-    whole_tokens = 0 if era.graphs == "piecewise" else min(decoding, most)
-    pieces = 0 if era.graphs == "decode" else captured_sizes(steps, era.graph_step)
-    whole = captured_sizes(whole_tokens, era.graph_step)
+    whole_tokens = 0 if release.graphs == "piecewise" else min(decoding, most)
+    pieces = 0 if release.graphs == "decode" else captured_sizes(steps, release.graph_step)
+    whole = captured_sizes(whole_tokens, release.graph_step)
     layers = -(-arch.layers // split.pipeline)
     per_layer = pieces * _PIECEWISE_LAYER + whole * _WHOLE_LAYER
     kept = layers * per_layer * (_EXPERTS if arch.experts else 1.0)
     if is_rocm(card):
         return kept * _ROCM
     splits = _split_bytes(arch, split, whole_tokens) if card == BIG_CLASS else 0.0
-    return kept + (splits if era.graphs == "both" else 0.0)
+    return kept + (splits if release.graphs == "both" else 0.0)
 
 
-def _largest(arch: Architecture, era: Era, card: int) -> int:
+def _largest(arch: Architecture, release: VllmRelease, card: int) -> int:
     """Return tokens of the largest graph that may be captured."""
-    if era.graphs == "decode":
+    if release.graphs == "decode":
         return _LARGEST_DECODE
-    blackwell = card == HUGE_CLASS and era.since >= _BLACKWELL_SINCE
+    blackwell = card == HUGE_CLASS and release.since >= _BLACKWELL_SINCE
     return _LARGEST_OF_TYPE.get(arch.model_type, _LARGEST_BLACKWELL if blackwell else _LARGEST)
 
 

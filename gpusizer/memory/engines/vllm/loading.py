@@ -9,7 +9,7 @@ from gpusizer.core.byte_ranges import Provenance
 from gpusizer.memory.engines.bands import band
 from gpusizer.memory.engines.base import Loaded, Placement, Split
 from gpusizer.memory.engines.vllm import extras, weights
-from gpusizer.memory.engines.vllm.eras import Era
+from gpusizer.memory.engines.vllm.releases import VllmRelease
 from gpusizer.memory.engines.vllm.version_defaults import limits_of
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import Workload
@@ -69,14 +69,14 @@ class VllmLoader:
         self,
         profile: ModelProfile,
         workload: Workload,
-        era: Era,
+        release: VllmRelease,
         *,
         buffers: bool = True,
         wide_scales: bool = False,
     ) -> None:
         self._profile = profile
         self._workload = workload
-        self._era = era
+        self._era = release
         self._has_buffers = buffers
         self._has_wide_scales = wide_scales
         self._stages: dict[int, tuple[weights.GroupNumbers, ...]] = {}

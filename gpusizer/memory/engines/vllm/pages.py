@@ -12,8 +12,8 @@ from functools import lru_cache
 
 from gpusizer.memory.engines.base import Split
 from gpusizer.memory.engines.vllm.compressed_pages import CompressedCache
-from gpusizer.memory.engines.vllm.eras import Era
 from gpusizer.memory.engines.vllm.part_pages import PageKind, PartPages
+from gpusizer.memory.engines.vllm.releases import VllmRelease
 from gpusizer.memory.engines.vllm.weights import stage_edges
 from gpusizer.model.architecture import Architecture, LayerRun, kinds_between
 from gpusizer.model.architecture.layer_kinds import Layer
@@ -83,7 +83,7 @@ def cache_of(
     kv_dtype: str,
     split: Split,
     step_tokens: int,
-    era: Era,
+    release: VllmRelease,
     draft_tokens: int = 0,
     *,
     own_drafts: bool = True,
@@ -100,13 +100,13 @@ def cache_of(
         draft = lasting[-1:] if own_drafts else []
         layers += tuple(LayerRun(layer.as_draft()) for layer in draft)
         edges[-1] += len(draft)
-    part_pages = PartPages.of(arch, kv_dtype, split.tensor, era)
-    windows = era.grouped_pages and arch.model_type not in _WINDOW_IGNORED
-    state_pages = _state_pages(era, draft_tokens, prefix_caching=prefix_caching)
+    part_pages = PartPages.from_release(arch, kv_dtype, split.tensor, release)
+    windows = release.grouped_pages and arch.model_type not in _WINDOW_IGNORED
+    state_pages = _state_pages(release, draft_tokens, prefix_caching=prefix_caching)
     stages: list[Cache | CompressedCache] = []
     for runs in kinds_between(layers, edges):
         if compresses(runs):
-            stages.append(CompressedCache(tuple(runs), kv_dtype, step_tokens, era))
+            stages.append(CompressedCache(tuple(runs), kv_dtype, step_tokens, release))
             continue
         kinds = _page_kinds(runs, part_pages, windows=windows)
         stages.append(Cache(kinds, _is_grouped(kinds), state_pages, step_tokens))
@@ -130,14 +130,14 @@ def _page_kinds(
     return tuple(replace(page, layers=count) for page, count in counts.items())
 
 
-def _state_pages(era: Era, draft_tokens: int, *, prefix_caching: bool | None) -> int:
+def _state_pages(release: VllmRelease, draft_tokens: int, *, prefix_caching: bool | None) -> int:
     # `MambaSpec.max_memory_usage_bytes`: one, one for each token guessed ahead, and one more for
     # prefix caching, whose mode is "align" for models with gated delta rules (`mamba_cache_mode`;
     # logs of 0.27 say so). It was off for models with recurrent layers unless asked for (pull
     # request 46778), and is on since 0.28 (50991). V0 kept states outside the paged cache.
-    if era.profiles_whole_prompts:
+    if release.profiles_whole_prompts:
         return 0
-    cached = era.caches_prefixes if prefix_caching is None else prefix_caching
+    cached = release.caches_prefixes if prefix_caching is None else prefix_caching
     return 1 + draft_tokens + int(cached)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from gpusizer.memory.engines.vllm.eras import Era
+from gpusizer.memory.engines.vllm.releases import VllmRelease
 from gpusizer.memory.kv_cache import key_and_value_bytes
 from gpusizer.model.architecture import Architecture
 from gpusizer.model.architecture.layer_kinds.parts import (
@@ -46,18 +46,20 @@ class PartPages:
 
     kv_dtype: str  # type of the cache
     ranks: int  # tensor-parallel GPUs
-    latent_form: str  # form in which this version keeps a latent (`Era.latent`)
+    latent_form: str  # form in which this version keeps a latent (`VllmRelease.latent`)
     sparse: bool  # some layer has an indexer, whose choice others may share
     head_bytes: int  # bytes of a latent that is expanded to heads, on one GPU
 
     @classmethod
-    def of(cls, arch: Architecture, kv_dtype: str, ranks: int, era: Era) -> PartPages:
+    def from_release(
+        cls, arch: Architecture, kv_dtype: str, ranks: int, release: VllmRelease
+    ) -> PartPages:
         """Return the pages of a model under one version."""
         head = -(-(arch.head_dim or 0) // _HEAD_STEP) * _HEAD_STEP
         heads = -(-(arch.attention_heads or 1) // ranks)
         head_bytes = int(heads * head * sum(key_and_value_bytes(kv_dtype)))
         sparse = any(run.layer.is_indexed for run in arch.layer_plan)
-        return cls(kv_dtype, ranks, era.latent, sparse, head_bytes)
+        return cls(kv_dtype, ranks, release.latent, sparse, head_bytes)
 
     def tokens(self, part: TokenPart) -> PageKind | None:
         """Return the page of whole heads of keys and values; None if their width is unknown."""

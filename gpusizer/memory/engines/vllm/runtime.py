@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpusizer.core.byte_ranges import Amount, fitted
 from gpusizer.core.units import GIB
 from gpusizer.memory.engines.base import Split
-from gpusizer.memory.engines.vllm.eras import Era
+from gpusizer.memory.engines.vllm.releases import VllmRelease
 from gpusizer.memory.engines.vllm.version_defaults import (
     A100_CLASS,
     BIG_CLASS,
@@ -21,15 +21,15 @@ _XPU_RUNTIME = (1.0 * GIB, 1.5 * GIB, 1.7 * GIB)
 _UNIFIED_HOST = (2.0 * GIB, 3.7 * GIB, 5.5 * GIB)
 
 
-def non_torch_bytes(split: Split, card: int, era: Era) -> float:
+def non_torch_bytes(split: Split, card: int, release: VllmRelease) -> float:
     """Return growth in bytes of memory outside PyTorch: the communicators' buffers."""
     if split.ranks == 1:
-        return era.alone if split.pipeline == 1 else era.alone * 0.3
+        return release.alone if split.pipeline == 1 else release.alone * 0.3
     # Buffers for NVLink (all-reduce in symmetric memory, `custom_all_reduce.py`) need peers; those
     # of NCCL's NVLS also need Hopper's switches (NCCL, NCCL_NVLS_ENABLE): two and four A100 under
     # 0.10 grew by 0.06 to 0.09 GiB, as if on PCIe.
-    switched = card >= (A100_CLASS if era.profiles_whole_prompts else BIG_CLASS)
-    return era.nvlink if switched and not (is_pcie(card) or is_xpu(card)) else era.pcie
+    switched = card >= (A100_CLASS if release.profiles_whole_prompts else BIG_CLASS)
+    return release.nvlink if switched and not (is_pcie(card) or is_xpu(card)) else release.pcie
 
 
 def beside_bytes(card: int) -> Amount:

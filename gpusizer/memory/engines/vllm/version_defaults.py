@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from gpusizer.core.units import GIB
 from gpusizer.memory.engines.base import Placement
-from gpusizer.memory.engines.vllm.eras import Era
+from gpusizer.memory.engines.vllm.releases import VllmRelease
 
 # An A100 of either size: a large card that keeps the defaults of small ones, with NVLink.
 A100_CLASS = 39 * GIB
@@ -90,19 +90,19 @@ class BatchLimits:
     samples: bool  # start-up measures the sampler (V0 with chunked prefill does not)
 
 
-def limits_of(placement: Placement, era: Era) -> BatchLimits:
+def limits_of(placement: Placement, release: VllmRelease) -> BatchLimits:
     """Return the requested limits of the scheduler, else this version's defaults on this card."""
     # Each data-parallel rank has a scheduler of its own, and its part of the users (docs.vllm.ai,
     # "Data Parallel Deployment").
     workload, users = placement.workload, placement.users_each
-    if era.profiles_whole_prompts:
+    if release.profiles_whole_prompts:
         sequences = workload.max_num_seqs or max(_V0_SEQUENCES, users)
         chunked = workload.context > _V0_CHUNKED_BEYOND
         tokens = _V0_CHUNK if chunked else max(_V0_CHUNK, workload.context)
         return BatchLimits(workload.max_num_batched_tokens or tokens, sequences, not chunked)
     card = placement.device_class - placement.device_class % GIB
     tokens = _STEP_TOKENS[card]
-    if card == HUGE_CLASS and era.since >= _HUGE_SINCE:
+    if card == HUGE_CLASS and release.since >= _HUGE_SINCE:
         tokens = _HUGE_STEP_TOKENS
     if placement.arch is not None and not placement.arch.generates:
         tokens = max(tokens, workload.context)
@@ -110,13 +110,13 @@ def limits_of(placement: Placement, era: Era) -> BatchLimits:
     return BatchLimits(workload.max_num_batched_tokens or tokens, sequences, True)
 
 
-def in_flight_tokens(placement: Placement, era: Era) -> int:
+def in_flight_tokens(placement: Placement, release: VllmRelease) -> int:
     """Return tokens beyond a sliding window that each sequence is charged for."""
-    tokens, stages = limits_of(placement, era).tokens, placement.split.pipeline
+    tokens, stages = limits_of(placement, release).tokens, placement.split.pipeline
     # A step's until pull request 47728, which keeps blocks until their batch is processed; then
     # those of every batch in flight: two under asynchronous scheduling, or one more than pipeline
     # stages under Model Runner V2 (`max_concurrent_batches`, vllm/config/vllm.py). For Gemma-4-31B
     # with 262,144 tokens and steps of 32,768 it is 70.79 GiB instead of 45.79 (issue 49878).
-    if not era.charges_in_flight:
+    if not release.charges_in_flight:
         return tokens
-    return tokens * (stages + 1 if era.runs_second(placement.profile) else max(2, stages))
+    return tokens * (stages + 1 if release.runs_second(placement.profile) else max(2, stages))

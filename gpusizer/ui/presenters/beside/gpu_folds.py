@@ -23,7 +23,7 @@ from gpusizer.ui.presenters.pieces.html import Html, bullets, el, fold, join
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.usecases.comparison import ComparedGpu, Comparison
 from gpusizer.usecases.published_runs import MEMORY, SPEEDS, PublishedRun, runs_on
-from gpusizer.usecases.quantizing import making_of
+from gpusizer.usecases.quantization_job import quantization_job
 
 SUGGESTED = 4
 """Number of suggestions for a GPU; the JSON has all."""
@@ -128,7 +128,7 @@ def launch_html(sized: Sized, words: Words) -> Html | None:
     if ranked.fit.verdict is Verdict.DOES_NOT_FIT:
         return None
     try:
-        command = launch_command(sized.profile, ranked.fit.way, sized.workload)
+        command = launch_command(sized.profile, ranked.fit.config, sized.workload)
     except GpusizerError:
         return None  # a name that the Hub cannot have, and so no command may contain
     if not command.text:
@@ -151,7 +151,7 @@ def launch_html(sized: Sized, words: Words) -> Html | None:
 def _quantizing(sized: Sized, words: Words) -> Html | None:
     """Write what making the quantization takes, and the commands; None for one that is stored."""
     fit = sized.ranked.fit
-    making = making_of(sized.profile, fit.estimate, fit.gpu)
+    making = quantization_job(sized.profile, fit.estimate, fit.gpu)
     if making is None:
         return None
     command = making.command

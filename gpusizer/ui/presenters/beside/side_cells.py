@@ -14,7 +14,7 @@ from gpusizer.fit.losses import quality_at
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
 from gpusizer.memory.draft import DraftEstimate
-from gpusizer.serving.served import Served, Spread
+from gpusizer.serving.served import LatencySummary, Served
 from gpusizer.speed import Rate, Speeds
 from gpusizer.speed.speculation import SpeculativeSpeeds
 from gpusizer.ui.presenters.beside.bars import capacity_bar
@@ -176,7 +176,7 @@ def _with_users(speeds: Speeds, served: Served | None, words: Words) -> _Lines:
                 yield name, _of_users(rate, words.rate(rate.likely), count, words)
 
 
-def _likely(spread: Spread) -> Rate:
+def _likely(spread: LatencySummary) -> Rate:
     return Rate(spread.low, spread.likely, spread.high)
 
 
@@ -184,7 +184,7 @@ def _seconds(wait: Rate, words: Words) -> str:
     return words("seconds", time=words.speed(wait.likely, 2))
 
 
-def _wait_of_users(waits: Spread, users: int, words: Words) -> Cell:
+def _wait_of_users(waits: LatencySummary, users: int, words: Words) -> Cell:
     """Write the mean wait, and the median where requests were simulated."""
     likely, median = _likely(waits), waits.p50
     cell = _of_users(likely, _seconds(likely, words), users, words)

@@ -1,4 +1,4 @@
-"""Standing: the criteria by which a way is preferred, in the order of `preference.py`."""
+"""PreferenceKey: the criteria by which a way is preferred, in the order of `preference.py`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from gpusizer.fit.audience import (
 from gpusizer.fit.compatibility import runnable
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.platforms import SERVER_BOARDS
+from gpusizer.fit.run_config import RunConfig
 from gpusizer.fit.study import QuantOption, ScopedCache, Study
 from gpusizer.fit.user_speed import user_speed
 from gpusizer.fit.verdict import Verdict
-from gpusizer.fit.way import Way
 from gpusizer.gpus.costs.power import is_card
 from gpusizer.memory.engines import Engine
 from gpusizer.memory.quants import Quant
@@ -37,7 +37,7 @@ _AT_HOME = frozenset({"consumer", "apple", "soc"})
 _ALIKE = LossWord.VERY_SMALL.rank
 
 
-class Standing(NamedTuple):
+class PreferenceKey(NamedTuple):
     """Sort key of a way, in order of weight; the least is the best."""
 
     memory: int  # 0 if all of it is on devices, else the place of the verdict
@@ -62,7 +62,7 @@ class Standing(NamedTuple):
         return not (self.verdict or self.beyond)
 
     @property
-    def stands(self) -> bool:
+    def meets_requirements(self) -> bool:
         """Whether it meets the demands, so that more boards cannot be better."""
         return self.holds and not (self.unusual or self.last_resort or self.precision)
 
@@ -70,7 +70,7 @@ class Standing(NamedTuple):
     def serves_well(self) -> bool:
         """Whether only speed could be better on the same boards."""
         wants = self.cramped or self.misplaced or self.unready
-        return self.stands and not wants and self.lossy <= _ALIKE
+        return self.meets_requirements and not wants and self.lossy <= _ALIKE
 
     @property
     def wants_nothing(self) -> bool:
@@ -78,37 +78,39 @@ class Standing(NamedTuple):
         return self.serves_well and not self.slow
 
 
-def standing(study: Study, way: Way, rival: Standing | None = None) -> Standing:
+def preference_key(
+    study: Study, config: RunConfig, rival: PreferenceKey | None = None
+) -> PreferenceKey:
     """Return the standing of a way; its speed is 0 if `rival` is better already."""
-    estimate, verdict = way.estimate, way.verdict
-    recipe = QuantOption(estimate.quant, estimate.native, estimate.engine, way.is_usual)
-    known = suits(study, way.machine, recipe)
+    estimate, verdict = config.estimate, config.verdict
+    recipe = QuantOption(estimate.quant, estimate.native, estimate.engine, config.is_usual)
+    known = suits(study, config.machine, recipe)
     on_gpu, runs = verdict.all_on_gpu, verdict is not Verdict.DOES_NOT_FIT
     rank = study.loss_rank(estimate) if runs else 0
     for_many = audience_of(study) == "many"
     until_speed = (
         0 if on_gpu else verdict.place,
-        rank if rank > study.demands.most_rank else 0,
+        rank if rank > study.requirements.most_rank else 0,
         verdict.place,
         known.unusual,
-        0 if runs else -way.headroom_bytes,
+        0 if runs else -config.headroom_bytes,
         *known.precision,
-        way.machine.boards,
-        verdict is Verdict.FITS and not has_room(way, for_many=for_many),
+        config.machine.boards,
+        verdict is Verdict.FITS and not has_room(config, for_many=for_many),
     )
     # A speed takes long to compute, so it is left out if earlier criteria decide.
     decided = not on_gpu or (rival is not None and until_speed > rival[: len(until_speed)])
-    return Standing(
+    return PreferenceKey(
         *until_speed,
-        0 if decided else _steps_below_comfort(study, way),
+        0 if decided else _steps_below_comfort(study, config),
         known.misplaced,
-        unreadiness(study, way),
-        estimate.quant.bits if way.in_part else max(rank, _ALIKE),
+        unreadiness(study, config),
+        estimate.quant.bits if config.in_part else max(rank, _ALIKE),
         estimate.quant.order,
     )
 
 
-def least_standing(study: Study, machine: Machine, option: QuantOption) -> tuple[float, ...]:
+def least_key(study: Study, machine: Machine, option: QuantOption) -> tuple[float, ...]:
     """Return the best standing that an option may have on a machine."""
     # It surely fits, with room, enough speed and no loss.
     known, boards = suits(study, machine, option), machine.boards
@@ -123,7 +125,7 @@ class _Precision(NamedTuple):
 
 
 class Suits(NamedTuple):
-    """Suitability of an option for a machine's boards and the audience, as in `Standing`."""
+    """Suitability of an option for a machine's boards and the audience, as in `PreferenceKey`."""
 
     unusual: bool
     precision: _Precision
@@ -158,9 +160,9 @@ def _kind_of(machine: Machine) -> tuple[object, ...]:
 _UNREADINESS: ScopedCache[tuple[str, bool, str], int] = ScopedCache()
 
 
-def unreadiness(study: Study, way: Way) -> int:
+def unreadiness(study: Study, config: RunConfig) -> int:
     """Return the distance of a way from running, 0 if one command starts it."""
-    estimate = way.estimate
+    estimate = config.estimate
     quant, native, engine = estimate.quant, estimate.native, estimate.engine
     return _UNREADINESS.get(
         study.workload_scope,
@@ -169,11 +171,11 @@ def unreadiness(study: Study, way: Way) -> int:
     )
 
 
-def suitability_of(study: Study, way: Way) -> Suitability:
+def suitability_of(study: Study, config: RunConfig) -> Suitability:
     """Return the suitability of a way for the study's audience."""
     for_many = audience_of(study) == "many"
-    to_be_made = for_many and unreadiness(study, way) > 0
-    return Suitability(not_offered(study, way.gpu, way.boards), for_many, to_be_made)
+    to_be_made = for_many and unreadiness(study, config) > 0
+    return Suitability(not_offered(study, config.gpu, config.boards), for_many, to_be_made)
 
 
 def _is_out_of_place(study: Study, machine: Machine, engine: Engine) -> bool:
@@ -186,10 +188,10 @@ def _is_out_of_place(study: Study, machine: Machine, engine: Engine) -> bool:
     return at_home if serves else is_module
 
 
-def has_room(way: Way, *, for_many: bool) -> bool:
+def has_room(config: RunConfig, *, for_many: bool) -> bool:
     """Whether a tenth of each device is left free."""
     # For many users an engine for servers leaves it itself.
-    return for_many or way.spare_share >= SPARE_SHARE
+    return for_many or config.spare_share >= SPARE_SHARE
 
 
 def _precision(study: Study, machine: Machine, quant: Quant, *, native: bool) -> _Precision:
@@ -212,11 +214,11 @@ def is_for_fewer(study: Study, engine: Engine) -> bool:
     return audience_of(study) == "many" and engine.abilities.speed_family != SERVING
 
 
-def beyond(study: Study, way: Way) -> bool:
+def beyond(study: Study, config: RunConfig) -> bool:
     """Whether a way loses more than `max_loss`."""
-    return study.loss_rank(way.estimate) > study.demands.most_rank
+    return study.loss_rank(config.estimate) > study.requirements.most_rank
 
 
-def _steps_below_comfort(study: Study, way: Way) -> int:
-    speed, enough = user_speed(study, way), study.demands.comfortable
+def _steps_below_comfort(study: Study, config: RunConfig) -> int:
+    speed, enough = user_speed(study, config), study.requirements.comfortable
     return 0 if speed is None or speed >= enough else ceil(log(enough / speed, _STEP))

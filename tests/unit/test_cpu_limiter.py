@@ -1,4 +1,4 @@
-"""WorkTurns: who computes, who reads, who gives way, and whose processor time it is."""
+"""CpuLimiter: who computes, who reads, who gives way, and whose processor time it is."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from functools import partial
 import pytest
 
 from gpusizer.core import time_budget
+from gpusizer.core.cpu_limiter import WAITING, CpuLimiter
 from gpusizer.core.errors import ServerBusy
 from gpusizer.core.time_budget import TimeBudget
-from gpusizer.core.work_turns import WAITING, WorkTurns
 from scrapers.cache.single_flight import SingleFlight
 from tests.clock import Clock
 from tests.visitors import PATIENCE_SECONDS, Crowd, crowd
@@ -27,7 +27,7 @@ class Processor(threading.local):
         return self.seconds
 
 
-class Turns(WorkTurns):
+class Turns(CpuLimiter):
     """Turns by clocks that a test sets."""
 
     def __init__(self, computing: int, reading: int = 1) -> None:
@@ -47,7 +47,7 @@ def visitors() -> Iterator[Crowd]:
 
 
 def test_a_reading_lets_others_compute(visitors: Crowd) -> None:
-    turns, is_reading, is_read = WorkTurns(1, 1), visitors.gate(), visitors.gate()
+    turns, is_reading, is_read = CpuLimiter(1, 1), visitors.gate(), visitors.gate()
 
     def read() -> str:
         with turns.computing():
@@ -67,7 +67,7 @@ def test_a_reading_lets_others_compute(visitors: Crowd) -> None:
     assert reading.result(PATIENCE_SECONDS) == "read"
 
 
-def most_at_once(turns: WorkTurns, visitors: Crowd, names: list[str | None]) -> int:
+def most_at_once(turns: CpuLimiter, visitors: Crowd, names: list[str | None]) -> int:
     """How many of these visitors' answers are worked on at the same time."""
     running, peaks = [], []
 
@@ -84,22 +84,22 @@ def most_at_once(turns: WorkTurns, visitors: Crowd, names: list[str | None]) -> 
 
 
 def test_so_many_compute_at_a_time(visitors: Crowd) -> None:
-    assert most_at_once(WorkTurns(2, 1), visitors, [None] * 24) == 2
-    assert most_at_once(WorkTurns(3, 1), visitors, [*"abcdefgh"] * 3) == 3
+    assert most_at_once(CpuLimiter(2, 1), visitors, [None] * 24) == 2
+    assert most_at_once(CpuLimiter(3, 1), visitors, [*"abcdefgh"] * 3) == 3
 
 
 def test_two_of_one_visitor_compute_at_a_time(visitors: Crowd) -> None:
-    assert most_at_once(WorkTurns(8, 1), visitors, ["a"] * 24) == 2
-    assert most_at_once(WorkTurns(8, 1), visitors, [*"ab"] * 12) == 4
+    assert most_at_once(CpuLimiter(8, 1), visitors, ["a"] * 24) == 2
+    assert most_at_once(CpuLimiter(8, 1), visitors, [*"ab"] * 12) == 4
 
 
-def hasty(computing: int, reading: int, waiting: int = WAITING) -> WorkTurns:
+def hasty(computing: int, reading: int, waiting: int = WAITING) -> CpuLimiter:
     """Turns of threads that wait for no place."""
-    return WorkTurns(computing, reading, waiting, patience_seconds=0.0)
+    return CpuLimiter(computing, reading, waiting, patience_seconds=0.0)
 
 
 def test_who_finds_no_place_to_read_waits_while_readings_end(visitors: Crowd) -> None:
-    turns = WorkTurns(4, reading=1, patience_seconds=PATIENCE_SECONDS)
+    turns = CpuLimiter(4, reading=1, patience_seconds=PATIENCE_SECONDS)
     begun, may_end = [visitors.gate() for _ in range(4)], [visitors.gate() for _ in range(4)]
 
     def read(number: int) -> int:
@@ -120,7 +120,7 @@ def test_more_readings_than_may_are_refused_and_give_back_what_they_held(
     visitors: Crowd, patience_seconds: float
 ) -> None:
     """At once, or once no reading has ended for as long as a thread has patience."""
-    turns = WorkTurns(2, reading=1, patience_seconds=patience_seconds)
+    turns = CpuLimiter(2, reading=1, patience_seconds=patience_seconds)
     is_reading, is_read = visitors.gate(), visitors.gate()
 
     def read() -> None:
@@ -140,7 +140,7 @@ def test_more_readings_than_may_are_refused_and_give_back_what_they_held(
 
 
 def test_a_failed_reading_takes_its_turn_back() -> None:
-    turns = WorkTurns(1, 1)
+    turns = CpuLimiter(1, 1)
     for _ in range(3):
         with pytest.raises(ValueError, match="wrong"), turns.computing(), turns.reading():
             raise ValueError("wrong")
@@ -165,7 +165,7 @@ def test_who_looks_into_a_cache_leaves_the_turn_and_takes_no_place(visitors: Cro
 class Flown:
     """A model whose reading ends when the test says so."""
 
-    def __init__(self, turns: WorkTurns, visitors: Crowd) -> None:
+    def __init__(self, turns: CpuLimiter, visitors: Crowd) -> None:
         self.turns = turns
         self.has_begun, self.may_land = visitors.gate(), visitors.gate()
         self.flights = SingleFlight[str, str](

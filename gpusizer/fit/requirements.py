@@ -1,4 +1,4 @@
-"""Demands: limits of loss, speed and load that a request sets for every way."""
+"""Requirements: limits of loss, speed and load that a request sets for every way."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ServingLoad:
 
 
 @dataclass(frozen=True, slots=True)
-class Demands:
+class Requirements:
     """Limits that a way has to meet, apart from memory.
 
     Attributes:
@@ -77,4 +77,4 @@ class Demands:
         return self.min_tok_s or COMFORTABLE_SPEED
 
 
-DEFAULT_DEMANDS = Demands()
+DEFAULT_REQUIREMENTS = Requirements()

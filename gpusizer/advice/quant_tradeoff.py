@@ -9,42 +9,42 @@ from gpusizer.core.units import significant
 from gpusizer.fit.division import board_counts
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.standing import SPARE_SHARE, beyond
+from gpusizer.fit.preference_key import SPARE_SHARE, beyond
+from gpusizer.fit.run_config import RunConfig
+from gpusizer.fit.run_configs import configs_of, options
 from gpusizer.fit.study import Study
 from gpusizer.fit.user_speed import user_speed
 from gpusizer.fit.verdict import Verdict
-from gpusizer.fit.way import Way
-from gpusizer.fit.ways import options, ways_of
 from gpusizer.memory.quants import Quant
 
 
-def weighed(study: Study, way: Way) -> tuple[Note, ...]:
+def weighed(study: Study, config: RunConfig) -> tuple[Note, ...]:
     """Return notes on the quantization trade-off, or () without one."""
     # `max_loss` is exceeded, or the most faithful quantization would have taken more. No note for
     # that one, and none if it is unusual on such devices.
-    loss = weighed_loss(study, way)
-    if not loss or beyond(study, way):
+    loss = weighed_loss(study, config)
+    if not loss or beyond(study, config):
         return loss
-    if not way.verdict.all_on_gpu or not way.machine.is_uniform:
+    if not config.verdict.all_on_gpu or not config.machine.is_uniform:
         return ()
-    bought = _bought(study, way, study.quants[0][0])
+    bought = _bought(study, config, study.quants[0][0])
     return () if bought is None else (*loss, bought)
 
 
-def weighed_loss(study: Study, way: Way) -> tuple[Note, ...]:
+def weighed_loss(study: Study, config: RunConfig) -> tuple[Note, ...]:
     """Return a note on the loss of the chosen quantization next to the most faithful one.
 
     If the loss exceeds `max_loss`, the notes say that; () if it is the most faithful or does not
     run.
     """
-    if not way.verdict.runs:
+    if not config.verdict.runs:
         return ()
-    if beyond(study, way):
-        return Note(f"beyond_{study.demands.max_loss}"), _nothing_less(study)
-    quant, faithful = way.estimate.quant, study.quants[0][0]
+    if beyond(study, config):
+        return Note(f"beyond_{study.requirements.max_loss}"), _nothing_less(study)
+    quant, faithful = config.estimate.quant, study.quants[0][0]
     if quant.slug == faithful.slug:
         return ()
-    word = quality_at(way.estimate).word
+    word = quality_at(config.estimate).word
     return (Note(f"weighed_{word}", quant=quant.name, before=faithful.name),)
 
 
@@ -58,30 +58,30 @@ def _nothing_less(study: Study) -> Note:
     return Note("beyond_stored_of", repo_id=profile.base_models[0])
 
 
-def weighed_alike(study: Study, ways: Sequence[Way]) -> tuple[Note, ...]:
+def shared_tradeoff(study: Study, configs: Sequence[RunConfig]) -> tuple[Note, ...]:
     """Return notes on the quantization that all fitting ways share, () without a common one."""
-    fitting = [way for way in ways if way.verdict.all_on_gpu]
-    shared = len({way.estimate.quant.slug for way in fitting}) == 1
+    fitting = [config for config in configs if config.verdict.all_on_gpu]
+    shared = len({config.estimate.quant.slug for config in fitting}) == 1
     return weighed_loss(study, fitting[0]) if shared else ()
 
 
-def _bought(study: Study, way: Way, faithful: Quant) -> Note | None:
+def _bought(study: Study, config: RunConfig, faithful: Quant) -> Note | None:
     # The gain over the most faithful way, the most important first.
     before = faithful.name
-    other = _usual(study, way.machine, faithful)
+    other = _usual(study, config.machine, faithful)
     if other is None:
-        counts = (n for n in board_counts(way.gpu) if n > way.boards)
-        machines = (Machine.of(way.gpu, boards) for boards in counts)
+        counts = (n for n in board_counts(config.gpu) if n > config.boards)
+        machines = (Machine.with_boards(config.gpu, boards) for boards in counts)
         larger = next((m.boards for m in machines if _usual(study, m, faithful)), None)
         if larger is None:
-            usual = options(study, way.machine, usual=True)
+            usual = options(study, config.machine, usual=True)
             runs = any(option.quant.slug == faithful.slug for option in usual)
             return Note("weighed_fit", before=before) if runs else None
-        return Note("weighed_boards", count=way.boards, before=larger, quant=before)
+        return Note("weighed_boards", count=config.boards, before=larger, quant=before)
     if other.verdict is Verdict.TIGHT or other.spare_share < SPARE_SHARE:
         return Note("weighed_room", before=before)
-    ours, theirs = user_speed(study, way), user_speed(study, other)
-    if not ours or not theirs or theirs >= min(ours, study.demands.comfortable):
+    ours, theirs = user_speed(study, config), user_speed(study, other)
+    if not ours or not theirs or theirs >= min(ours, study.requirements.comfortable):
         return None
     if study.workload.concurrency > 1:  # each user's speed depends on the prompts read in between
         return Note("weighed_share", before=before, percent=round(100 * (1 - theirs / ours)))
@@ -89,10 +89,10 @@ def _bought(study: Study, way: Way, faithful: Quant) -> Note | None:
     return Note("weighed_speed", before=before, **fields)
 
 
-def _usual(study: Study, machine: Machine, quant: Quant) -> Way | None:
+def _usual(study: Study, machine: Machine, quant: Quant) -> RunConfig | None:
     # None if the machine does not hold it in a usual way.
     for option in options(study, machine, usual=True):
         if option.quant.slug == quant.slug:
-            found = ways_of(study, machine, option, whole=True)
-            return next((way for way in found if way.verdict.all_on_gpu), None)
+            found = configs_of(study, machine, option, whole=True)
+            return next((config for config in found if config.verdict.all_on_gpu), None)
     return None

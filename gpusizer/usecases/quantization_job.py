@@ -29,7 +29,7 @@ _SAID_OF_GPU: Mapping[Verdict | None, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Making:
+class QuantizationJob:
     """What making a quantization takes on a GPU.
 
     Attributes:
@@ -87,18 +87,18 @@ class Making:
         return [Note(code, gpu=self.gpu.name, tool=self.made.tool)]
 
 
-def making_of(
+def quantization_job(
     profile: ModelProfile, estimate: MemoryEstimate, gpu: Gpu | None = None
-) -> Making | None:
+) -> QuantizationJob | None:
     """What making an estimate's quantization takes; None for one that the repository stores, and
     where `quantizing` knows no way."""
     made = None if estimate.native else quantizing(profile, estimate.quant)
     if made is None:
         return None
     try:
-        return Making(made, gpu, quantizing_command(profile, made))
+        return QuantizationJob(made, gpu, quantizing_command(profile, made))
     except InvalidRequest:
-        return Making(made, gpu, None)  # a name that the Hub cannot have
+        return QuantizationJob(made, gpu, None)  # a name that the Hub cannot have
 
 
 def _band(amount: Amount) -> dict[str, int]:

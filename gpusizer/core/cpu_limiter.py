@@ -1,4 +1,4 @@
-"""WorkTurns: bounds of threads that compute and of threads that wait for the Hub."""
+"""CpuLimiter: bounds of threads that compute and of threads that wait for the Hub."""
 
 # Python computes in one thread at a time, so more threads than processors make every answer slower
 # and none faster. A thread that waits for the Hub computes nothing and may take half a minute. Both
@@ -62,7 +62,7 @@ class _Turn:
     counted_until: float
 
 
-class WorkTurns:
+class CpuLimiter:
     """Bounds of threads that compute, read or wait for the Hub. Safe to share between threads."""
 
     # `clock` returns the time, `processor` the processor time of the calling thread, in seconds
@@ -79,7 +79,7 @@ class WorkTurns:
         self._processor = processor
         self._lock = threading.Lock()
         self._spent = SpentSeconds(clock)
-        self._line = FairLine(computing, OF_ONE_VISITOR, self._spent.of)
+        self._line = FairLine(computing, OF_ONE_VISITOR, self._spent.by_visitor)
         self._reading = _Places(reading, patience_seconds)
         self._waiting = _Places(waiting, patience_seconds)
         self._thread = threading.local()
@@ -141,7 +141,7 @@ class WorkTurns:
             turn.kept_until = self._clock() + _SLICE_SECONDS
             if visitor is None:
                 return
-            used = self._spent.of(visitor)
+            used = self._spent.by_visitor(visitor)
             if not self._line.has_lighter(visitor, used - _SLICE_SECONDS):
                 return
         self._give_back()
@@ -150,7 +150,7 @@ class WorkTurns:
     def spent(self, visitor: str) -> float:
         """Return the processor seconds that a visitor has used within the last minute."""
         with self._lock:
-            return self._spent.of(visitor)
+            return self._spent.by_visitor(visitor)
 
     def seconds_to_wait(self, visitor: str, most: float) -> float | None:
         """Return the seconds until a visitor has used less than `most`, or None if already."""
@@ -229,4 +229,4 @@ class _Places:
 
 
 # one for the process: pages and endpoints share its processors
-TURNS = WorkTurns(max(os.cpu_count() or 1, 2), READING)
+CPU_LIMITER = CpuLimiter(max(os.cpu_count() or 1, 2), READING)

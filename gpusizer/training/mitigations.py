@@ -16,7 +16,7 @@ _SHARDED_OVER = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
+class Mitigation:
     """One mitigation on top of those before it."""
 
     note: Note  # code of the change
@@ -30,20 +30,22 @@ class Rung:
 PlanChange = tuple[Note, dict[str, object]]
 
 
-def ladder(fitter: TrainingFitter, plan: TrainingPlan, device: int | None) -> tuple[Rung, ...]:
+def ladder(
+    fitter: TrainingFitter, plan: TrainingPlan, device: int | None
+) -> tuple[Mitigation, ...]:
     """Return every mitigation that saves and that the plan does not use yet, gentle ones first."""
-    current, rungs = plan, list[Rung]()
+    current, mitigations = plan, list[Mitigation]()
     # A mitigation that saves nothing because another moment of the step is the peak is tried again
     # after each later one.
-    while (rung := _next(fitter, plan, current, device)) is not None:
-        rungs.append(rung)
-        current = rung.plan
-    return tuple(rungs)
+    while (mitigation := _next(fitter, plan, current, device)) is not None:
+        mitigations.append(mitigation)
+        current = mitigation.plan
+    return tuple(mitigations)
 
 
 def _next(
     fitter: TrainingFitter, plan: TrainingPlan, current: TrainingPlan, device: int | None
-) -> Rung | None:
+) -> Mitigation | None:
     # The gentlest change that saves on top of `current`.
     start, before = (fitter.memory(other).needed.likely for other in (plan, current))
     for note, values in _changes(current):
@@ -53,7 +55,7 @@ def _next(
             continue
         alone = start - fitter.memory(_changed(fitter, plan, values)).needed.likely
         fits = None if device is None else total <= device
-        return Rung(note, alone, before - total, total, fits, after)
+        return Mitigation(note, alone, before - total, total, fits, after)
     return None
 
 
@@ -89,7 +91,7 @@ def _changes(plan: TrainingPlan) -> Iterator[PlanChange]:
 
 
 @dataclass(frozen=True, slots=True)
-class Most:
+class TrainingLimits:
     """Largest values that fit on the named GPUs with other settings unchanged; 0 for none."""
 
     sequence_length: int
@@ -97,7 +99,7 @@ class Most:
     lora_rank: int | None
 
 
-def most(fitter: TrainingFitter, fit: TrainingFit) -> Most:
+def most(fitter: TrainingFitter, fit: TrainingFit) -> TrainingLimits:
     """Return the longest sequence, biggest micro-batch and highest rank on the GPUs of a fit."""
     # `SPARING` counts too, if it may be taken by default.
     plans, device = (fit.plan, *fitter.spared(fit)), fit.room_bytes
@@ -106,7 +108,7 @@ def most(fitter: TrainingFitter, fit: TrainingFit) -> Most:
         changed = (plan.changed(**values) for plan in plans)
         return any(fitter.estimator.estimate(p).needed.likely <= device for p in changed)
 
-    return Most(
+    return TrainingLimits(
         sequence_length=largest_holding(lambda n: fits(sequence_length=n), _MOST_TOKENS),
         micro_batch=largest_holding(lambda n: fits(micro_batch=n), 1 << 16),
         lora_rank=largest_holding(lambda n: fits(lora_rank=n), 1 << 14)

@@ -1,4 +1,4 @@
-"""OwnCards: GPUs as their owners name them, with the memory that is really free, or described.
+"""UserGpus: GPUs as their owners name them, with the memory that is really free, or described.
 
 The catalogue itself knows listed names alone, so that what strangers write in model cards and logs
 describes no cards.
@@ -21,7 +21,7 @@ from gpusizer.gpus.gpu_cores import cores_sold, split_cores, taken_cores, with_c
 from gpusizer.gpus.macs import generation_named, macs_named
 from gpusizer.gpus.mig import mig_instance, split_profile
 from gpusizer.gpus.names import MAX_COUNT
-from gpusizer.gpus.own_memory import NOTHING_STATED, OwnMemory, split_memory, with_memory
+from gpusizer.gpus.own_memory import NOTHING_STATED, FreeMemory, split_memory, with_memory
 from gpusizer.gpus.sized_card import size_named, sized_card
 
 HERE = "here"
@@ -35,14 +35,14 @@ class FindsGpus(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class OwnCards:
+class UserGpus:
     """Finds GPUs that a request names.
 
     `memory` is what is free on each of them, unless a card's own text says otherwise.
     """
 
     catalogue: Catalogue
-    memory: OwnMemory = NOTHING_STATED
+    memory: FreeMemory = NOTHING_STATED
 
     def find(self, text: str) -> Gpu:
         """The GPU of the catalogue, or the card that the text describes ("custom:96GB@1800GB/s"),
@@ -102,7 +102,7 @@ class OwnCards:
 
 
 @lru_cache(maxsize=8)
-def with_used_memory(catalogue: Catalogue, memory: OwnMemory) -> Catalogue:
+def with_used_memory(catalogue: Catalogue, memory: FreeMemory) -> Catalogue:
     """The GPUs with so much of every device in use, as a desktop takes it whatever the card; those
     that have no more are left out.
 
@@ -113,7 +113,7 @@ def with_used_memory(catalogue: Catalogue, memory: OwnMemory) -> Catalogue:
     if not used:
         return catalogue
     holding = (gpu for gpu in catalogue.gpus if gpu.device_torch_memory_bytes > used)
-    return Catalogue(tuple(with_memory(gpu, OwnMemory(used_bytes=used)) for gpu in holding))
+    return Catalogue(tuple(with_memory(gpu, FreeMemory(used_bytes=used)) for gpu in holding))
 
 
 _MAX_ITEMS = 32

@@ -16,6 +16,7 @@ from gpusizer.fit.division import asked_split, other_splits
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.placement.arrangement import Arranged, arrange
 from gpusizer.fit.placement.device_shares import Load
+from gpusizer.fit.run_config import RunConfig, memory_of
 from gpusizer.fit.study import (
     EngineRecipe,
     QuantOption,
@@ -25,7 +26,6 @@ from gpusizer.fit.study import (
     device_classes_of,
 )
 from gpusizer.fit.verdict import Verdict
-from gpusizer.fit.way import Way, memory_of
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import ENGINES, Engine, Split
 from gpusizer.memory.estimate import MemoryEstimate
@@ -47,18 +47,18 @@ _ENGINES_ON: ScopedCache[tuple[object, ...], tuple[Engine, ...]] = ScopedCache()
 _OTHER_SPLITS: ScopedCache[tuple[str, Split], tuple[Split, ...]] = ScopedCache()
 
 
-def ways(
+def enumerate_configs(
     study: Study,
     machine: Machine,
     *,
     usual: bool,
     whole: bool = False,
-    passed_over: Callable[[QuantOption], bool] = lambda option: False,
-) -> Iterator[Way]:
+    is_dominated: Callable[[QuantOption], bool] = lambda option: False,
+) -> Iterator[RunConfig]:
     """Yield the usual ways to run the model on a machine, or all others.
 
     Ways are in the order of the table of quantizations. `whole` requires all of the model on the
-    devices; `passed_over` is called for each option in turn, to skip it. Yields nothing if no
+    devices; `is_dominated` is called for each option in turn, to skip it. Yields nothing if no
     engine runs the model on such devices or divides it over them.
     """
     memory = sum([gpu.device_memory_bytes for gpu in machine.gpus])
@@ -71,12 +71,12 @@ def ways(
     for option in options(study, machine, usual=usual):
         if whole and option.least_bytes > memory:
             continue
-        if passed_over(option):
+        if is_dominated(option):
             holds_nothing = False
             continue
-        for way in ways_of(study, machine, option, whole=whole):
+        for config in configs_of(study, machine, option, whole=whole):
             holds_nothing = False
-            yield way
+            yield config
     if alike is not None and holds_nothing:
         gpu = machine.gpu
         least = min(gpu.device_free_bytes, gpu.device_torch_memory_bytes)
@@ -138,7 +138,7 @@ def engines_on(study: Study, machine: Machine, quant: Quant) -> tuple[Engine, ..
 def _is_usual(study: Study, machine: Machine, quant: Quant, native: bool) -> bool:
     # FP4 is usual only on devices that multiply it.
     multiplied = quant.needs != "fp4" or all(has_units(quant, gpu) for gpu in machine.kinds)
-    taken = study.demands.takes(quant, study.profile) and multiplied
+    taken = study.requirements.takes(quant, study.profile) and multiplied
     return native or len(study.quants) == 1 or taken
 
 
@@ -151,12 +151,14 @@ def least_bytes(study: Study, quant: Quant, native: bool) -> float:
     return _SURELY_LOADED * (sizes.decoding + sizes.decoding_experts)
 
 
-def ways_of(
+def configs_of(
     study: Study, machine: Machine, option: QuantOption, *, whole: bool = False
-) -> Sequence[Way]:
+) -> Sequence[RunConfig]:
     """Return the ways of one option: on the GPUs alone, then with a part in system memory."""
     if not machine.is_uniform:
-        return [way for way in _arranged(study, machine, option) if not (whole and way.in_part)]
+        return [
+            config for config in _arranged(study, machine, option) if not (whole and config.in_part)
+        ]
     gpu, usual = machine.gpu, option.is_usual
     estimate = study.whole(option, len(machine.gpus), device_class_of(option.engine, gpu))
     if estimate is None:
@@ -178,7 +180,7 @@ def ways_of(
 
 def _otherwise_divided(
     study: Study, machine: Machine, estimate: MemoryEstimate, *, usual: bool
-) -> Sequence[Way]:
+) -> Sequence[RunConfig]:
     # Only ways that surely fit, since the engine's own division does not.
     if len(machine.gpus) < 2:
         return ()
@@ -188,13 +190,13 @@ def _otherwise_divided(
         (engine.slug, split),
         lambda: tuple(other_splits(engine, study.profile, study.workload, split)),
     )
-    ways = [judged(study, machine, study.again(estimate, s), usual=usual) for s in splits]
-    return [way for way in ways if way.verdict is Verdict.FITS]
+    configs = [judged(study, machine, study.reestimate(estimate, s), usual=usual) for s in splits]
+    return [config for config in configs if config.verdict is Verdict.FITS]
 
 
-def whole_way(
+def config_on_gpus(
     study: Study, machine: Machine, recipe: EngineRecipe, split: Split | None = None
-) -> Way | None:
+) -> RunConfig | None:
     """Return the model divided over a machine's equal devices, None if they cannot share it.
 
     `split` is the division; None for the requested one or the engine's default.
@@ -208,7 +210,9 @@ def whole_way(
     return None if estimate is None else judged(study, machine, estimate)
 
 
-def judged(study: Study, machine: Machine, estimate: MemoryEstimate, *, usual: bool = True) -> Way:
+def judged(
+    study: Study, machine: Machine, estimate: MemoryEstimate, *, usual: bool = True
+) -> RunConfig:
     """Return the way of an estimate on equal devices; each has to hold the fullest share."""
     gpu = machine.gpu
     memory = memory_of(estimate.engine, gpu)
@@ -223,7 +227,7 @@ def judged(study: Study, machine: Machine, estimate: MemoryEstimate, *, usual: b
             reasons = (Note("rig_needs_ram", ram_bytes=estimate.host_bytes),)
     verdict = Verdict.FITS if least >= 0 else Verdict.TIGHT if likely >= 0 else Verdict.DOES_NOT_FIT
     share = likely / memory if memory else 0.0
-    return Way(machine, estimate, verdict, likely, share, usual, None, reasons)
+    return RunConfig(machine, estimate, verdict, likely, share, usual, None, reasons)
 
 
 def keeps_part_in_memory(
@@ -236,7 +240,7 @@ def keeps_part_in_memory(
     return some_layers or (workload.cpu_moe and bool(arch and arch.experts))
 
 
-def not_supported(study: Study, machine: Machine) -> Way:
+def not_supported(study: Study, machine: Machine) -> RunConfig:
     """Return a way with the reasons why no engine runs the model on a machine.
 
     Its estimate is of the first quantization under its first engine.
@@ -247,10 +251,10 @@ def not_supported(study: Study, machine: Machine) -> Way:
     if machine.is_uniform:
         split = study.split(engine, len(machine.gpus)) or Split()
         device_class = device_class_of(engine, machine.gpu)
-        way = judged(study, machine, study.estimate(quant, native, engine, split, device_class))
-        return replace(way, verdict=Verdict.NOT_SUPPORTED, reasons=reasons)
+        config = judged(study, machine, study.estimate(quant, native, engine, split, device_class))
+        return replace(config, verdict=Verdict.NOT_SUPPORTED, reasons=reasons)
     estimate = study.estimate(quant, native, engine, Split())
-    return Way(machine, estimate, Verdict.NOT_SUPPORTED, 0, 0.0, reasons=reasons)
+    return RunConfig(machine, estimate, Verdict.NOT_SUPPORTED, 0, 0.0, reasons=reasons)
 
 
 def engines_of(study: Study, quant: Quant) -> tuple[Engine, ...]:
@@ -283,7 +287,7 @@ def _reasons(study: Study, machine: Machine) -> Iterator[Note]:
             yield Note("cannot_be_divided", engine=engine.name, devices=len(machine.gpus))
 
 
-def _in_part(study: Study, machine: Machine, on_gpus: Way) -> Iterator[Way]:
+def _in_part(study: Study, machine: Machine, on_gpus: RunConfig) -> Iterator[RunConfig]:
     estimate, profile = on_gpus.estimate, study.profile
     if machine.shares_memory:
         return
@@ -300,11 +304,11 @@ def _in_part(study: Study, machine: Machine, on_gpus: Way) -> Iterator[Way]:
     load = load_of(study, machine, estimate)
     arranged = arrange(load)
     if arranged.verdict.runs:
-        way = _arranged_way(machine, load, arranged, usual=on_gpus.is_usual)
-        yield replace(way, estimate=estimate, headroom_bytes=on_gpus.headroom_bytes)
+        config = _arranged_way(machine, load, arranged, usual=on_gpus.is_usual)
+        yield replace(config, estimate=estimate, headroom_bytes=on_gpus.headroom_bytes)
 
 
-def _in_turns(study: Study, machine: Machine, on_gpus: Way) -> Iterator[Way]:
+def _in_turns(study: Study, machine: Machine, on_gpus: RunConfig) -> Iterator[RunConfig]:
     whole, free = on_gpus.estimate, machine.free_ram_bytes
     if free is not None and whole.sizes.total > free:
         return
@@ -329,7 +333,7 @@ def turns(
     if study.profile.pipeline is None or "pipeline" not in whole.engine.abilities.kinds:
         return ()
     for mode in OFFLOADS[OFFLOADS.index(study.workload.cpu_offload) + 1 :]:
-        estimate = study.under(cpu_offload=mode).again(whole)
+        estimate = study.with_workload(cpu_offload=mode).reestimate(whole)
         verdict = judged(study, machine, estimate).verdict
         if verdict.all_on_gpu:
             fitting.append((mode, estimate))
@@ -338,16 +342,18 @@ def turns(
     return tuple(fitting)
 
 
-def _arranged(study: Study, machine: Machine, option: QuantOption) -> Iterator[Way]:
+def _arranged(study: Study, machine: Machine, option: QuantOption) -> Iterator[RunConfig]:
     if study.profile.architecture is not None:
         load = load_of(study, machine, option)
         yield _arranged_way(machine, load, arrange(load), usual=option.is_usual)
 
 
-def _arranged_way(machine: Machine, load: Load, arranged: Arranged, *, usual: bool) -> Way:
+def _arranged_way(machine: Machine, load: Load, arranged: Arranged, *, usual: bool) -> RunConfig:
     headroom, share = _headroom(machine, arranged)
     reasons = tuple(_about(machine, arranged))
-    return Way(machine, load.estimate, arranged.verdict, headroom, share, usual, arranged, reasons)
+    return RunConfig(
+        machine, load.estimate, arranged.verdict, headroom, share, usual, arranged, reasons
+    )
 
 
 def load_of(study: Study, machine: Machine, recipe: EngineRecipe) -> Load:

@@ -1,4 +1,4 @@
-"""Way: a quantization under an engine on a machine, how it is divided, and whether it fits."""
+"""RunConfig: a quantization under an engine on a machine, its division, and whether it fits."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from gpusizer.fit.placement.arrangement import Arranged
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import Engine, StartLimit
-from gpusizer.memory.estimate import CardRoom, MemoryEstimate
+from gpusizer.memory.estimate import MemoryEstimate, UsableMemory
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class RunConfig:
     """One way to run a model on a machine."""
 
     machine: Machine
@@ -63,7 +63,7 @@ def memory_of(engine: Engine, gpu: Gpu) -> int:
     return gpu.device_memory_bytes
 
 
-def room_on(gpu: Gpu, estimate: MemoryEstimate) -> CardRoom:
+def usable_memory(gpu: Gpu, estimate: MemoryEstimate) -> UsableMemory:
     """Return the memory an engine may allocate on each device, less what other programs use."""
     return estimate.room(memory_of(estimate.engine, gpu), gpu.free_bytes)
 
@@ -79,17 +79,17 @@ def pool_on(gpu: Gpu, estimate: MemoryEstimate) -> int:
     return estimate.pool_bytes(memory_of(estimate.engine, gpu), free_bytes=gpu.free_bytes)
 
 
-def start_limit_on(way: Way) -> StartLimit | None:
+def start_limit_on(config: RunConfig) -> StartLimit | None:
     """Return the limit of sequences with which the engine starts, None if layers are dealt out."""
-    if way.arranged is not None or not way.machine.gpus or not way.verdict.all_on_gpu:
+    if config.arranged is not None or not config.machine.gpus or not config.verdict.all_on_gpu:
         return None
-    estimate = way.estimate
-    return estimate.engine.start_limit(estimate.placement, pool_on(way.gpu, estimate))
+    estimate = config.estimate
+    return estimate.engine.start_limit(estimate.placement, pool_on(config.gpu, estimate))
 
 
-def start_notes(way: Way) -> tuple[Note, ...]:
+def start_notes(config: RunConfig) -> tuple[Note, ...]:
     """Return a note on the sequences with which an engine starts, if it may refuse the request."""
-    limit, engine = start_limit_on(way), way.estimate.engine
+    limit, engine = start_limit_on(config), config.estimate.engine
     if limit is None:
         return ()
     option = engine.abilities.sequences_option
@@ -97,11 +97,11 @@ def start_notes(way: Way) -> tuple[Note, ...]:
     return (Note("sequences_at_start", engine=engine.name, option=option, **told),)
 
 
-def statements_on(way: Way) -> tuple[Note, ...]:
+def statements_on(config: RunConfig) -> tuple[Note, ...]:
     """Return notes on user-supplied GPU facts and their effect on the engine's budget."""
-    estimate = way.estimate
-    room = room_on(way.gpu, estimate)
-    notes = [*way.gpu.statements]
+    estimate = config.estimate
+    room = usable_memory(config.gpu, estimate)
+    notes = [*config.gpu.statements]
     if room.refused_bytes:
         notes.append(
             Note(
@@ -120,4 +120,4 @@ def statements_on(way: Way) -> tuple[Note, ...]:
                 percent_default=significant(100 * estimate.utilization),
             )
         )
-    return (*notes, *start_notes(way))
+    return (*notes, *start_notes(config))

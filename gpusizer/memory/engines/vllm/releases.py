@@ -18,7 +18,7 @@ _LAST_V0 = (0, 11, 0)  # the first generation's scheduler was removed in 0.11
 
 
 @dataclass(frozen=True, slots=True)
-class Era:
+class VllmRelease:
     """Rules of a range of versions. Amounts are bytes of one GPU."""
 
     since: tuple[int, int, int]  # first version, as numbers
@@ -86,7 +86,7 @@ _CACHES_HONOURED = {
 
 def caches_honoured(version: str | None) -> tuple[str, ...]:
     """Return tools whose FP8 cache flag `--kv-cache-dtype auto` obeys at a version."""
-    if era_of(version).profiles_whole_prompts:
+    if vllm_release(version).profiles_whole_prompts:
         return ()
     number = _number_of(version)
     return tuple(
@@ -101,7 +101,7 @@ _FREE_MEMORY_CHECKED = (0, 9, 1)
 
 def checks_free_memory(version: str | None) -> bool:
     """Return whether start-up refuses a share of the total that exceeds free memory."""
-    if era_of(version).profiles_whole_prompts:
+    if vllm_release(version).profiles_whole_prompts:
         return False
     number = _number_of(version)
     return number is None or number >= _FREE_MEMORY_CHECKED
@@ -113,7 +113,7 @@ def _number_of(version: str | None) -> tuple[int, int, int] | None:
 
 
 @lru_cache(maxsize=64)
-def era_of(version: str | None) -> Era:
+def vllm_release(version: str | None) -> VllmRelease:
     """Return the rules of a version such as "0.8.5", "v0.19.0rc1", "V0" or "0.8.5 V0".
 
     A text without a version means the current one.
@@ -123,24 +123,24 @@ def era_of(version: str | None) -> Era:
     first_scheduler = re.search(r"\bV0\b(?!\.)", text) is not None
     # From 0.8 to 0.11 both schedulers existed; V1 is meant unless the text names "V0".
     if first_scheduler and (number is None or number <= _LAST_V0):
-        eras = [era for era in all_eras() if era.generation == "V0"]
+        releases = [release for release in all_releases() if release.generation == "V0"]
     else:
-        eras = list(all_eras())
+        releases = list(all_releases())
     if number is None:
-        return eras[-1]
-    return next((era for era in reversed(eras) if era.since <= number), eras[0])
+        return releases[-1]
+    return next((release for release in reversed(releases) if release.since <= number), releases[0])
 
 
 @cache
-def all_eras() -> tuple[Era, ...]:
+def all_releases() -> tuple[VllmRelease, ...]:
     """Return every row of the table, oldest first."""
     return read_table(DATA_DIR / "vllm_eras.csv", _era)
 
 
-def _era(row: TableRow) -> Era:
+def _era(row: TableRow) -> VllmRelease:
     major, minor, patch = map(int, row.text("since").split("."))
     return row.record(
-        Era,
+        VllmRelease,
         since=(major, minor, patch),
         graphs=row.one_of("graphs", ("decode", "piecewise", "both")),
         graphs_budgeted=row.one_of("graphs_budgeted", ("all", "none", "first")),
