@@ -78,7 +78,7 @@ class _Search:
         return too_much or _kind(option.engine, option.quant) in self.as_fast
 
     def consider(self, config: RunConfig) -> PreferenceKey:
-        """Take a way if it is better, and return the standing of the best."""
+        """Take a way if it is better, and return the key of the best."""
         other = preference_key(self.study, config, self.key)
         if self.key is None or other < self.key:
             self.best, self.key = config, other

@@ -81,7 +81,7 @@ class PreferenceKey(NamedTuple):
 def preference_key(
     study: Study, config: RunConfig, rival: PreferenceKey | None = None
 ) -> PreferenceKey:
-    """Return the standing of a way; its speed is 0 if `rival` is better already."""
+    """Return the preference key of a way; its speed is 0 if `rival` is better already."""
     estimate, verdict = config.estimate, config.verdict
     recipe = QuantOption(estimate.quant, estimate.native, estimate.engine, config.is_usual)
     known = suits(study, config.machine, recipe)

@@ -1,4 +1,4 @@
-"""Ways: every way to run a model on a machine.
+"""RunConfigs: every way to run a model on a machine.
 
 An engine divides the model over equal devices; llama.cpp deals whole layers out to unlike ones. The
 rest is in system memory: layers or routed experts under engines that run them there, components of
