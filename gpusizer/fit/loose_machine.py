@@ -25,7 +25,9 @@ _TABLE = toml_of(__file__)
 def _pattern(group: Mapping[str, Sequence[str]]) -> str:
     # Latin words alone, other characters anywhere.
     latin, han = "|".join(group["latin"]), "|".join(group["han"])
-    words = rf"(?<![^\W\u4e00-\u9fff])(?:{latin})(?![^\W\u4e00-\u9fff])"
+    # `-i`, because matching without case compiles a range of characters one by one (60 ms)
+    letter = r"(?-i:[^\W\u4e00-\u9fff])"
+    words = rf"(?<!{letter})(?:{latin})(?!{letter})"
     return f"(?:{words}|{han})" if han else words
 
 
