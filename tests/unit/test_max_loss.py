@@ -68,3 +68,17 @@ def weighed(**fields: Any) -> list[str]:
     asked: dict[str, Any] = {"model": MODEL, "card": False, **fields}
     said: Conclusion = size(SIZER, asked).conclusion
     return [note.code for note in said.weighed if note.code.startswith(("weighed_", "beyond_"))]
+
+
+@pytest.mark.parametrize(
+    ("model", "widths"),
+    [
+        ("openai/gpt-oss-20b", ["GGUF MXFP4_MOE", "MXFP4"]),
+        ("Qwen/Qwen3-8B", ["GGUF Q4_K_M", "GGUF Q8_0", "BF16 / FP16"]),
+    ],
+)
+def test_no_width_above_the_stored_weights_is_named(model: str, widths: list[str]) -> None:
+    said = size(SIZER, {"model": model}).conclusion.weighed
+    note = next(n for n in said if n.code.startswith("answer_memory_"))
+    assert [value for key, value in note.fields.items() if key.startswith("quant_")] == widths
+    assert note.code == f"answer_memory_{len(widths)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from gpusizer.advice.alternatives import is_priced_by_rent
@@ -177,7 +178,8 @@ def need(
 ) -> Conclusion:
     """Conclude the first place of a ranking, or that it is empty."""
     # `offered` are notes on a sibling of the model.
-    memory = (*memory_by_width(estimates), *planned(profile, workload))
+    chosen = places[0].fit.estimate if places else None
+    memory = (*memory_by_width(estimates, chosen), *planned(profile, workload))
     if not places:
         return Conclusion("need", (Note("answer_no_gpu", model=short_name(profile)),), memory)
     first = places[0]
@@ -207,15 +209,25 @@ def _order(first: Ranked) -> Iterator[Note]:
         yield Note("answer_order_by_picture")
 
 
-def memory_by_width(estimates: Sequence[MemoryEstimate]) -> Iterator[Note]:
-    """Yield the memory of the usual quantization of each width, the least first."""
-    shown: list[MemoryEstimate] = []
+def memory_by_width(
+    estimates: Sequence[MemoryEstimate], chosen: MemoryEstimate | None = None
+) -> Iterator[Note]:
+    """Yield the memory of the usual quantization of each width, the least first.
+
+    Of a checkpoint that is quantized no wider one is named, but `chosen`, if it is as narrow.
+    """
+    stored = max((e.quant.bits for e in estimates if e.native), default=math.inf)
+    named = [e for e in estimates if e.quant.bits <= stored]
+    is_added = chosen is not None and chosen.quant.bits <= stored < _WIDTHS[1][0]
+    shown = {chosen.quant.slug: chosen} if chosen is not None and is_added else {}
     for least, most in _WIDTHS:
-        of_width = [e for e in estimates if least <= e.quant.bits <= most]
+        of_width = [e for e in named if least <= e.quant.bits <= most]
         usual = [e for e in of_width if e.native or e.quant.recommended] or of_width
-        shown += [next((e for e in usual if e.native), usual[0])] if usual else []
+        if usual:
+            best = next((e for e in usual if e.native), usual[0])
+            shown[best.quant.slug] = best
     fields: dict[str, NoteValue] = {}
-    by_need = sorted(shown, key=lambda estimate: estimate.all_gpus.total.likely)
+    by_need = sorted(shown.values(), key=lambda estimate: estimate.all_gpus.total.likely)
     for letter, estimate in zip("abc", by_need, strict=False):
         fields[f"quant_{letter}"] = estimate.quant.name
         fields[f"{letter}_bytes"] = estimate.all_gpus.total.likely
