@@ -73,3 +73,11 @@ def test_a_ranking_of_a_recogniser_has_no_tokens_a_second() -> None:
     report = size(embedded_sizer(), {"model": WHISPER})
     assert all(place.decode is None and place.heard is not None for place in report.ranking)
     assert "tok/s" not in str(written(report)["answer"])
+
+
+def test_speech_recognition_is_advised_on_a_card_on_offer() -> None:
+    """A narrow band of tokens/s weighs nothing if its reader waits for no token."""
+    first = size(embedded_sizer(), {"model": WHISPER, "top": 1}).ranking[0]
+    assert not first.score.not_on_offer and first.score.evident
+    assert first.fit.gpu.segment == "consumer" and (first.costs.buy_usd or 9999) < 500
+    assert first.heard is not None and first.heard.low > 10  # times as fast as it is spoken
