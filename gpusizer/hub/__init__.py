@@ -1,1 +1,1 @@
-"""A repository as the Hub describes it: what a model ID names, and the facts of one commit."""
+"""Facts that the Hub states: parsed model IDs, and one repository at one commit."""

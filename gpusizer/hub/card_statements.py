@@ -1,6 +1,6 @@
-"""ModelCard: what the author of a model says about hardware, as statements with their lines.
+"""Statements of a model card about hardware, each with its lines.
 
-Amounts are in the author's own unit, GB as he writes it: cards do not tell 10^9 from 2^30 bytes.
+Amounts keep the author's unit: cards write GB for both 10^9 and 2^30 bytes.
 """
 
 from __future__ import annotations
@@ -20,18 +20,14 @@ Bound = Literal["minimum", "approximate", "sufficient", "recommended"]
 
 @dataclass(frozen=True, slots=True)
 class EngineCommand:
-    """The arguments of a command that starts an engine, as far as they bear on memory.
-
-    Attributes:
-        processes: of a launcher that starts one for each GPU.
-        has_dp_attention: data-parallel ranks lie inside the tensor-parallel ones (SGLang's
-            `--enable-dp-attention`), and take no GPUs of their own.
-    """
+    """Arguments of a command that starts an engine, as far as they affect memory."""
 
     tensor_parallel: int | None = None
     pipeline_parallel: int | None = None
     data_parallel: int | None = None
-    processes: int | None = None
+    processes: int | None = None  # of a launcher that starts one process for each GPU
+    # Data-parallel ranks lie inside the tensor-parallel ones (SGLang's `--enable-dp-attention`) and
+    # take no GPUs of their own.
     has_dp_attention: bool = False
     kv_dtype: str | None = None
     memory_utilization: float | None = None
@@ -45,7 +41,7 @@ class EngineCommand:
 
     @property
     def gpus(self) -> int | None:
-        """GPUs that it starts on; None where it does not say."""
+        """Number of GPUs that the command uses, or None if it names no degree."""
         degrees = [self.tensor_parallel, self.pipeline_parallel, self.processes]
         if not self.has_dp_attention:
             degrees.append(self.data_parallel)
@@ -55,82 +51,67 @@ class EngineCommand:
 
 @dataclass(frozen=True, slots=True)
 class ListedQuantization:
-    """One row of a table of quantized files or branches.
+    """One row of a table of quantized files or branches."""
 
-    Attributes:
-        branch: branch that holds it, where quantizations are branches.
-        size_gb: of the file.
-        ram_gb: system memory that the author says it takes with nothing on a GPU.
-    """
-
-    branch: str | None = None
+    branch: str | None = None  # branch that holds it, if each quantization has a branch
     group_size: int | None = None
-    size_gb: float | None = None
-    ram_gb: float | None = None
+    size_gb: float | None = None  # size of the file
+    ram_gb: float | None = None  # system memory that the author states for a run without a GPU
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCardStatement:
-    """One claim, with the line of the card that it stands on.
+    """One claim of a model card, with its line.
 
-    A sentence with several claims is several statements with one line and quote.
-
-    Attributes:
-        line: 1 is the first line of the file; `last_line` is where the text ends.
-        quote: its text, printable, cut at 200 characters.
-        is_requirement: the text itself says what running the model needs, or what suffices.
-        model: model that the claim names; None where it names none.
-        vram_gb: memory of all GPUs together; `vram_gb_high` ends a range.
-        vram_gb_per_gpu: memory of one GPU.
-        unified_memory_gb: memory of a machine that shares it between processor and GPU.
-        gpu: name as the author writes it; `gpus` are those that he names as alternatives.
-        count: GPUs.
-        quant: storage of weights in small letters ("bf16", "int4", "q4_k_m").
-        is_quantized: it holds for a quantized model, whatever the quantization.
-        with_offload: it holds with weights or layers that wait in system memory.
-        context: tokens of one sequence; `native_context` before an extension by `yarn_factor`.
-        engine: slug of the engine that it is about, also of one that is not sized here
-            ("fastdeploy").
-        file: name of a file of weights, without its folders.
+    A sentence with several claims yields several statements with one line and quote.
     """
 
     kind: Kind
-    line: int
+    line: int  # counted from 1; `last_line` is the line on which the text ends
     last_line: int
-    quote: str
+    quote: str  # text of the claim, printable, cut at 200 characters
+    # whether the text itself says what running the model needs or what suffices
     is_requirement: bool = False
     bound: Bound | None = None
-    model: str | None = None
-    vram_gb: float | None = None
+    model: str | None = None  # model that the claim names, or None
+    vram_gb: float | None = None  # memory of all GPUs together; `vram_gb_high` ends a range
     vram_gb_high: float | None = None
-    vram_gb_per_gpu: float | None = None
+    vram_gb_per_gpu: float | None = None  # memory of one GPU
+    # memory of a machine that shares it between processor and GPU
     unified_memory_gb: float | None = None
+    # name as the author writes it; `gpus` are alternatives that the author names
     gpu: str | None = None
     gpus: tuple[str, ...] = ()
-    count: int | None = None
-    quant: str | None = None
+    count: int | None = None  # number of GPUs
+    quant: str | None = None  # storage of weights in small letters ("bf16", "int4", "q4_k_m")
     bits: float | None = None
+    # whether the claim holds for a quantized model, whatever the quantization
     is_quantized: bool = False
-    with_offload: bool = False
+    with_offload: bool = False  # whether some weights or layers are in system memory
+    # tokens of one sequence; `native_context` before an extension by `yarn_factor`
     context: int | None = None
     native_context: int | None = None
     yarn_factor: float | None = None
+    # slug of the engine, which may be one that is not sized here ("fastdeploy")
     engine: str | None = None
-    file: str | None = None
+    file: str | None = None  # name of a file of weights, without its folders
     command: EngineCommand | None = None
     listed: ListedQuantization | None = None
 
     def to_json(self) -> dict[str, JsonValue]:
-        """A flat object: the arguments of a command and the row of a table stand beside the rest.
+        """Return a flat object without unset fields.
 
-        What the author does not say is left out.
+        Arguments of a command and the row of a table are keys of the same object.
         """
         parts = (self, self.command, self.listed)
         return {name: value for part in parts if part for name, value in _said(part)}
 
     @classmethod
     def from_json(cls, data: StoredObject) -> ModelCardStatement:
-        """Inverse of `to_json`. Raises KeyError or TypeError for anything else."""
+        """Return the statement of an object of `to_json`.
+
+        Raises KeyError or TypeError for other data.
+        """
         own = _fields_in(cls, data)
         own["gpus"] = tuple(own.get("gpus", ()))
         if data["kind"] == "command":
@@ -142,13 +123,11 @@ class ModelCardStatement:
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """The statements of one card, in the order of their lines, and the card's address.
-
-    `is_partial`: the card is beyond the limits of reading, and what follows its beginning unread.
-    """
+    """Statements of one card in the order of their lines, and the card's address."""
 
     url: str
     statements: tuple[ModelCardStatement, ...] = ()
+    # whether the card exceeds the limits, so that only its beginning was read
     is_partial: bool = False
 
     def to_json(self) -> JsonObject:
@@ -158,7 +137,7 @@ class ModelCard:
 
     @classmethod
     def from_json(cls, data: StoredObject) -> ModelCard:
-        """Inverse of `to_json`."""
+        """Return the card of an object of `to_json`."""
         statements = tuple(map(ModelCardStatement.from_json, data["statements"]))
         return cls(data["url"], statements, bool(data.get("is_partial")))
 
@@ -167,7 +146,6 @@ _Part = ModelCardStatement | EngineCommand | ListedQuantization
 
 
 def _said(part: _Part) -> list[tuple[str, JsonValue]]:
-    """The fields that differ from their defaults, by name."""
     pairs = []
     for field in fields(part):
         value = getattr(part, field.name)

@@ -1,4 +1,4 @@
-"""What the Hub's listings say: of a model, with how much it is used, and of its quantizations."""
+"""Entries of the Hub's listings: models by use, and quantizations of a model."""
 
 from __future__ import annotations
 
@@ -9,68 +9,49 @@ from datetime import date
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:
-    """One entry of the listing; what the Hub leaves out is None.
-
-    Attributes:
-        created: the day its repository was made on the Hub, which is 2022-03-02 for all older ones.
-        downloads: in the last 30 days, as the Hub counts them.
-        likes: hearts.
-        trending_score: the Hub's own measure of what is looked at now.
-        parameters: elements of its safetensors files by the Hub's count, in which packed 4-bit
-            weights count by their containers.
-        base_relation: "quantized", "finetune", "adapter", "merge".
-        base_models: what it was made of.
-    """
+    """One entry of the Hub's listing. A fact that the Hub leaves out has the value None."""
 
     repo_id: str
+    # day of the repository's creation; the Hub gives 2022-03-02 for all older ones
     created: date | None = None
-    downloads: int | None = None
+    downloads: int | None = None  # in the last 30 days, as the Hub counts them
     likes: int | None = None
-    trending_score: float | None = None
+    trending_score: float | None = None  # the Hub's measure of current interest
     pipeline_tag: str | None = None
+    # Elements of its safetensors files as the Hub counts them: packed 4-bit weights count by their
+    # containers.
     parameters: int | None = None
     license: str | None = None
     gated: bool = False
-    base_relation: str | None = None
-    base_models: tuple[str, ...] = ()
+    base_relation: str | None = None  # "quantized", "finetune", "adapter", "merge"
+    base_models: tuple[str, ...] = ()  # IDs of the models that it was made from
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The answer to one request for the models that are trending, the most trending first.
-
-    Attributes:
-        read_on: the day on which the Hub answered.
-    """
+    """Answer to one request for trending models, the most trending first."""
 
     models: tuple[ListedModel, ...]
-    read_on: date
+    read_on: date  # day of the answer
 
 
+# Requests the Hub's listing once. Raises HubUnreachable and HubRateLimited.
 ListTrending = Callable[[], Listing]
-"""Asks the Hub's listing, in one request; raises HubUnreachable and HubRateLimited."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuantizedRepo:
-    """A published quantization of a model, as the Hub's model tree lists it.
-
-    Attributes:
-        repo_id: its ID.
-        form: "gguf", "awq", "gptq", "fp8", …; "other" when nothing says it.
-        downloads: in the last 30 days, as the Hub counts them.
-        likes: hearts.
-        weight_bytes: bytes of its weight files, where they were asked for and are known. A
-            GGUF repository holds one model at many widths: the sum of all.
-    """
+    """A published quantization of a model, as the Hub's model tree lists it."""
 
     repo_id: str
-    form: str
-    downloads: int
+    form: str  # "gguf", "awq", "gptq", "fp8", …; "other" if unknown
+    downloads: int  # in the last 30 days, as the Hub counts them
     likes: int
+    # Sum of its weight files, if requested and known. A GGUF repository holds one model at several
+    # widths: the sum of all.
     weight_bytes: int | None = None
 
 
+# Returns quantized repositories of a base model by its ID, most downloaded first. The flag asks for
+# sizes, at one request for each repository. Raises ModelUnreadable.
 Lister = Callable[[str, bool], tuple[QuantizedRepo, ...]]
-"""From a base model's ID, and whether sizes are wanted (one request more for each), to the
-quantized repositories published for it, most downloaded first. Raises ModelUnreadable."""

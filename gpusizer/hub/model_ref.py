@@ -1,8 +1,8 @@
-"""ModelRef: which model of the Hub a pasted text means. Pure; never touches the network.
+"""Parser of pasted model IDs and URLs. Pure; never touches the network.
 
-A repository ID and an `hf://` URI are what huggingface_hub 1.x takes for one (`validate_repo_id`,
-`parse_hf_uri`). This module accepts what people paste besides (one-word IDs, mirrors, Ollama's
-tags, quotes, pages of the Hub's website) and gives each refusal a reason that can be translated.
+It reads repository IDs and `hf://` URIs as huggingface_hub 1.x does (`validate_repo_id`,
+`parse_hf_uri`), and also one-word IDs, mirrors, Ollama's tags, quotes and pages of the Hub's
+website. Each refusal has a reason that can be translated.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ MAX_REVISION_CHARS = 200
 MAX_FILE_CHARS = 400
 _MAX_ECHO_CHARS = 120
 
-DEFAULT_BRANCH = "main"
-"""What a reference without a revision means."""
+DEFAULT_BRANCH = "main"  # of a reference without a revision
 
 HUB_HOSTS = frozenset({"huggingface.co", "hf.co", "hf-mirror.com"})
 
@@ -36,7 +35,7 @@ _PART = re.compile(r"(?!.*(?:--|\.\.|\.git$))\b[A-Za-z0-9_.-]+\b", re.ASCII)
 _TAG = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 # git-check-ref-format: characters no branch or tag has.
 _NO_REVISION = re.compile(r"[\s~^:?*\[\\]|\.\.|@\{|^/|/$|//")
-# What follows "refs" in a revision with slashes: pull requests, conversions, branches and tags.
+# Words after "refs" in a revision with slashes: pull requests, conversions, branches and tags.
 _GIT_REFS = frozenset({"pr", "convert", "heads", "tags"})
 
 _OTHER_KINDS = {"datasets": "dataset", "spaces": "space"}
@@ -50,35 +49,27 @@ _FILE_ROUTES = frozenset({"blob", "resolve", "raw", "blame", "edit"})
 _REVISION_ROUTES = _FILE_ROUTES | {"tree", "commit", "commits"}
 _ROUTES = _REVISION_ROUTES | {"discussions", "settings", "community"}
 _WEIGHT_ENDINGS = (".gguf", ".safetensors")
+
+# Names the file whose header the Hub's website shows next to a model's page.
 _FILE_PARAMETER = "show_file_info"
-"""Names the file whose header the Hub's website shows beside a model's page."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRef:
-    """A model as somebody named it.
+    """Reference to a model, as a user wrote it."""
 
-    Attributes:
-        repo_id: `org/name`, or one word for the oldest models.
-        revision: branch, tag or commit; None for the default branch.
-        file: path of one file inside the repository, when the text named one.
-        tag: quantization asked for the way Ollama writes it (`org/name:Q4_K_M`).
-        reads_card: whether the model card is wanted too.
-    """
-
-    repo_id: str
-    revision: str | None = None
-    file: str | None = None
-    tag: str | None = None
-    reads_card: bool = field(default=True, repr=False)
+    repo_id: str  # `org/name`, or one word for the oldest models
+    revision: str | None = None  # branch, tag or commit; None for the default branch
+    file: str | None = None  # path of one file inside the repository, if the text names one
+    tag: str | None = None  # quantization in Ollama's notation (`org/name:Q4_K_M`)
+    reads_card: bool = field(default=True, repr=False)  # whether to read the model card too
 
 
-ParseRef = Callable[[str], ModelRef]
-"""Parses a pasted text to a ModelRef. Raises InvalidModelId."""
+ParseRef = Callable[[str], ModelRef]  # Parses a pasted text to a ModelRef. Raises InvalidModelId.
 
 
 def parse_model_ref(text: str) -> ModelRef:
-    """The model a pasted ID or URL means.
+    """Return the model that a pasted ID or URL names.
 
     >>> parse_model_ref("https://hf.co/org/name/blob/v2/sub/file.gguf?download=true")
     ModelRef(repo_id='org/name', revision='v2', file='sub/file.gguf', tag=None)
@@ -115,7 +106,7 @@ def parse_model_ref(text: str) -> ModelRef:
 
 
 def check_revision(revision: str) -> str:
-    """The revision itself, when a branch, tag or commit can have that name.
+    """Return `revision` if a branch, tag or commit can have that name.
 
     Raises InvalidRequest with reason "too_long" or "revision_characters".
     """
@@ -127,13 +118,13 @@ def check_revision(revision: str) -> str:
 
 
 def is_repo_id(text: str) -> bool:
-    """Whether the Hub could have a repository of that name."""
+    """Return whether the Hub could have a repository named `text`."""
     parts = text.split("/")
     return len(parts) <= 2 and all(_part_problem(part) is None for part in parts)
 
 
 def _path_of(text: str, stripped: str) -> tuple[str, str]:
-    """What follows the scheme and host, and the scheme: "hf", "https" or "" for a bare ID."""
+    # Returns the part after scheme and host, and the scheme: "hf", "https" or "" for a bare ID.
     match = _SCHEME.fullmatch(stripped)
     if match and match["scheme"].lower() == "hf":
         return match["rest"], "hf"
@@ -143,14 +134,14 @@ def _path_of(text: str, stripped: str) -> tuple[str, str]:
     host, _, path = address.partition("/")
     if host.lower().removesuffix(":443").removeprefix("www.") in HUB_HOSTS:
         return path, "https"
-    # Without a scheme two words are an ID even when the first looks like a host.
+    # Without a scheme two words are an ID even if the first looks like a host.
     if match or (_DOMAIN.fullmatch(host) and "/" in path):
         _refuse(text, "other_host")
     return address, ""
 
 
 def _ref_of(text: str, segments: Sequence[str], scheme: str) -> ModelRef:
-    """The reference that `[org/]name[@revision][:tag][/route/revision/path]` makes."""
+    # Reads `[org/]name[@revision][:tag][/route/revision/path]`.
     name_at = 0 if len(segments) == 1 or segments[1] in _ROUTES else 1
     *owner, last = segments[: name_at + 1]
     further_segments = segments[name_at + 1 :]
@@ -174,10 +165,8 @@ def _ref_of(text: str, segments: Sequence[str], scheme: str) -> ModelRef:
 def _inside_uri(
     text: str, revision: str, further: Sequence[str], scheme: str
 ) -> tuple[str, str | None]:
-    """Revision and file of `org/name[@revision][/file]`, the notation of huggingface_hub.
-
-    Without `hf://` only a file of weights may follow: other slashes are more often a mistake.
-    """
+    # Reads `org/name[@revision][/file]`, the notation of huggingface_hub. Without `hf://` only a
+    # file of weights may follow: other slashes are more often a mistake.
     if revision == "refs" and further[0] in _GIT_REFS:
         revision, further = "/".join((revision, *further[:2])), further[2:]
     path = "/".join(further)
@@ -187,7 +176,7 @@ def _inside_uri(
 
 
 def _route(text: str, segments: Sequence[str]) -> tuple[str, str | None]:
-    """Revision and file of what follows the name: `/blob/main/config.json`."""
+    # Reads the segments after the name: `/blob/main/config.json`.
     if len(segments) < 2 or segments[0] not in _REVISION_ROUTES:
         return "", None
     words = 3 if segments[1] == "refs" and len(segments) > 3 else 1
@@ -197,7 +186,7 @@ def _route(text: str, segments: Sequence[str]) -> tuple[str, str | None]:
 
 
 def _shown_file(text: str, query: str) -> str | None:
-    """The file of weights that a page of the Hub's website was showing, None for any other."""
+    # Returns the file of weights that a page of the Hub's website shows.
     try:
         file = parse_qs(query, max_num_fields=20).get(_FILE_PARAMETER, [""])[0]
     except ValueError:  # more fields than any page of the Hub has
@@ -209,7 +198,7 @@ def _shown_file(text: str, query: str) -> str | None:
 
 
 def _checked_file(text: str, path: Sequence[str]) -> str:
-    """The path of a file from its segments; one empty segment is no file."""
+    # One empty segment is no file.
     if list(path) == [""]:
         return ""
     if any(part in ("", ".", "..") for part in path):
@@ -221,7 +210,6 @@ def _checked_file(text: str, path: Sequence[str]) -> str:
 
 
 def _revision_problem(revision: str) -> str | None:
-    """Why no branch, tag or commit has this name, None when one could."""
     if len(revision) > MAX_REVISION_CHARS:
         return "too_long"
     if not revision or _NO_REVISION.search(revision) or not revision.isprintable():
@@ -230,7 +218,6 @@ def _revision_problem(revision: str) -> str | None:
 
 
 def _part_problem(part: str) -> str | None:
-    """Why this is no owner or repository name, None when it is one."""
     if len(part) > MAX_PART_CHARS:
         return "too_long"
     bare = re.split("[@:]", part, maxsplit=1)[0]
@@ -249,5 +236,4 @@ def _refuse(value: str, reason: str) -> NoReturn:
 
 
 def _shown(value: str) -> str:
-    """The value as an error may repeat it: short and printable."""
     return printable(value[:_MAX_ECHO_CHARS])

@@ -1,10 +1,10 @@
-"""The model that a pasted command, program, address or sentence names, as a text for `model_ref`.
+"""Finds the model that a pasted command, program, address or sentence names.
 
     ollama run qwen3:8b                       qwen3:8b, a name of Ollama
     docker run … --model Qwen/Qwen3-8B        Qwen/Qwen3-8B
     AutoModel.from_pretrained("org/name")     org/name
 
-A text that names none is left to who reads loose names.
+The result is a text for `model_ref`, or None.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from itertools import islice, pairwise
 from gpusizer.core.tables import toml_of
 from gpusizer.hub.model_ref import HUB_HOSTS, is_repo_id
 
-MAX_CHARS = 20_000
-"""Characters of a pasted text that are looked through."""
+MAX_CHARS = 20_000  # characters of a pasted text that are searched
 _MAX_TOKENS = 2_000
 _MAX_TOKEN_CHARS = 500
 
@@ -45,20 +44,16 @@ _NUMBERED = re.compile(r"[\d_-]")
 
 @dataclass(frozen=True, slots=True)
 class PastedModel:
-    """A model's name in a text.
+    """Name of a model found in a text."""
 
-    Attributes:
-        text: what `parse_model_ref` reads.
-        of_ollama: whether it is a name of Ollama's library, with its tag.
-    """
-
-    text: str
-    of_ollama: bool = False
+    text: str  # input of `parse_model_ref`
+    of_ollama: bool = False  # whether it is a name of Ollama's library, with its tag
 
 
 def pasted_model(text: str) -> PastedModel | None:
-    """The model that a text names beside other words; None for a text that is a name itself, for a
-    path of this machine and for a text without any.
+    """Return the model that a text names among other words, or None.
+
+    None also for a text that is itself a name, and for a path of this machine.
 
     >>> pasted_model("vllm serve Qwen/Qwen3-8B --max-model-len 8192")
     PastedModel(text='Qwen/Qwen3-8B', of_ollama=False)
@@ -82,7 +77,7 @@ def pasted_model(text: str) -> PastedModel | None:
 
 
 def _option(tokens: Sequence[str]) -> Iterator[PastedModel]:
-    """The values of options, variables and functions, with the file that another option names."""
+    # Yields values of options, variables and functions, with the file that another option names.
     file = next((after for word, after in _pairs(tokens) if word in _FILES), "")
     for word, after in _pairs(tokens):
         function = word.rpartition(".")[2]
@@ -92,7 +87,6 @@ def _option(tokens: Sequence[str]) -> Iterator[PastedModel]:
 
 
 def _program(tokens: Sequence[str]) -> Iterator[PastedModel]:
-    """The model after a program and its word."""
     for place, token in enumerate(tokens[:-1]):
         name = token.lower().rpartition("/")[2].removesuffix(".exe")
         words = _PROGRAMS.get(name.partition(".")[0] if name.startswith("mlx_lm") else name)
@@ -112,7 +106,6 @@ def _program(tokens: Sequence[str]) -> Iterator[PastedModel]:
 
 
 def _address(tokens: Sequence[str]) -> Iterator[PastedModel]:
-    """Addresses of the Hub and of Ollama's library."""
     for token in tokens:
         found = _of_ollama_address(token)
         if found:
@@ -122,7 +115,7 @@ def _address(tokens: Sequence[str]) -> Iterator[PastedModel]:
 
 
 def _id(tokens: Sequence[str]) -> Iterator[PastedModel]:
-    """Tokens that look like IDs; beside a container the first is its image."""
+    # Next to a container program the first ID is the image.
     ids = [
         token
         for token in tokens
@@ -145,19 +138,17 @@ def _of_ollama_address(token: str) -> PastedModel | None:
 
 
 def _of_ollama(name: str) -> Iterator[PastedModel]:
-    """A name of Ollama with its tag, "latest" where it has none."""
+    # Without a tag the name means "latest".
     if _OLLAMA_NAME.fullmatch(name):
         yield PastedModel(name if ":" in name else f"{name}:latest", of_ollama=True)
 
 
 def _pairs(tokens: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each token as the name of an option, with the one after it."""
     for token, after in pairwise(tokens):
         yield token.lstrip("-").replace("-", "_").lower(), after
 
 
 def _is_named(token: str) -> bool:
-    """Whether a token may name a model: an ID, an address, or one word that is no option."""
     if _host(token) in HUB_HOSTS or token.lower().startswith("hf://"):
         return True
     match = _ID.fullmatch(token)

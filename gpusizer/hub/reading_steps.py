@@ -1,4 +1,4 @@
-"""The steps of reading a repository, told to whoever waits for it."""
+"""Steps of reading a repository, reported while it is read."""
 
 from __future__ import annotations
 
@@ -14,39 +14,33 @@ StepName = Literal["files", "headers", "read"]
 
 @dataclass(frozen=True, slots=True)
 class ReadingStep:
-    """One step of reading a repository that no cache holds.
+    """One step of reading a repository that no cache holds."""
 
-    Attributes:
-        name: "files" once the list of files is known, "headers" for each weight file whose header
-            has been read, "read" once everything has been read.
-        count: files of the repository, or headers that have been read.
-        total: headers to read; 0 for the other steps.
-    """
-
+    # "files" after the list of files, "headers" after each header of a weight file, "read" at the
+    # end
     name: StepName
-    count: int = 0
-    total: int = 0
+    count: int = 0  # files of the repository, or headers read so far
+    total: int = 0  # headers to read; 0 for the other steps
 
 
-OnStep = Callable[[ReadingStep], None]
-"""Is told of a step; it may be called from any thread."""
+OnStep = Callable[[ReadingStep], None]  # Receives a step. It may be called from any thread.
 
 
 def ignore_step(step: ReadingStep) -> None:
-    """Take no notice of a step."""
+    """Ignore a step."""
 
 
 @runtime_checkable
 class WatchableFetch(Protocol):
-    """A fetcher that tells of its steps."""
+    """Source of snapshots that reports its steps."""
 
     def __call__(self, ref: ModelRef) -> RepoSnapshot:
         """Return the snapshot of a model. Raises ModelUnreadable."""
 
     def watched(self, on_step: OnStep) -> Fetch:
-        """Return a fetcher of the same snapshots that tells `on_step` of the steps of its reads."""
+        """Return a source of the same snapshots that calls `on_step` at each step of its reads."""
 
 
 def watched(fetch: Fetch, on_step: OnStep) -> Fetch:
-    """Return `fetch` telling `on_step` of its steps; unchanged if it tells of none."""
+    """Return `fetch` with its steps passed to `on_step`; unchanged if it reports none."""
     return fetch.watched(on_step) if isinstance(fetch, WatchableFetch) else fetch

@@ -1,4 +1,4 @@
-"""RepoSnapshot: the facts that the Hub states about one repository at one commit."""
+"""Snapshot of the facts that the Hub states about one repository at one commit."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class WeightFile:
-    """One file of weights. `size_bytes` is the whole file, header included; None if unknown."""
+    """One file of weights."""
 
     path: str
-    size_bytes: int | None
+    size_bytes: int | None  # whole file, header included; None if unknown
     tensor_count: int
 
     def to_json(self) -> list[JsonValue]:
@@ -37,31 +37,24 @@ class WeightFile:
 
 
 def _files(rows: Iterable[Sequence[Any]]) -> tuple[WeightFile, ...]:
-    """Inverse of `WeightFile.to_json` for several."""
     return tuple(WeightFile(*row) for row in rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One of several versions of the model, or a file beside it, known by its size alone.
+    """One of several versions of the model, or a file next to it, known by its size alone."""
 
-    Attributes:
-        name: quantization (`Q4_K_M`), or the file's stem where its name says none.
-        kind: a whole model, a projector for images or sound, or a small model that drafts.
-        files: its files in order; their tensors are not counted here.
-        size_bytes: of the files together, headers included; None where one is not known.
-        raw_pieces: the files are parts of one, to be joined with `cat` before anything loads it.
-    """
-
-    name: str
+    name: str  # quantization (`Q4_K_M`), or the file's stem if its name states none
+    # a whole model, a projector for images or sound, or a small model that drafts
     kind: VariantKind
-    files: tuple[WeightFile, ...]
-    size_bytes: int | None
+    files: tuple[WeightFile, ...]  # in order; their tensors are not counted here
+    size_bytes: int | None  # sum of the files, headers included; None if one is unknown
+    # The files are pieces of one file, to be joined with `cat` before loading.
     raw_pieces: bool = False
 
     @property
     def slug(self) -> str:
-        """How requests name it."""
+        """Name of the variant in requests."""
         return self.name.lower()
 
     def to_json(self) -> JsonObject:
@@ -78,17 +71,11 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Totals of weights whose tensors are not known: pickles and gated files.
+    """Totals of weights whose tensors are not known: pickles and gated files."""
 
-    Attributes:
-        parameters: by safetensors dtype name.
-        weight_bytes: bytes of the tensors, as near as the basis tells.
-        basis: the Hub's own count, a shard index's `total_size`, or the sizes of the files.
-    """
-
-    parameters: Mapping[str, int]
-    weight_bytes: int
-    basis: Basis
+    parameters: Mapping[str, int]  # by safetensors dtype name
+    weight_bytes: int  # of the tensors, as exact as `basis` allows
+    basis: Basis  # the Hub's own count, a shard index's `total_size`, or the sizes of the files
 
     def to_json(self) -> list[JsonValue]:
         return [dict(self.parameters), self.weight_bytes, self.basis]
@@ -96,22 +83,15 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """Weights that load together: the whole of a transformers repo, or one folder of a pipeline.
+    """Weights that load together: a whole transformers repository, or one folder of a pipeline."""
 
-    Attributes:
-        name: folder name, or "model" for the root of the repository.
-        config: parsed `config.json` of that folder, or None when there is none. Of a GGUF
-            file its metadata, without long texts and arrays.
-        files: weight files counted, in order of their paths.
-        tensors: groups of the tensors in those files, from their headers.
-        totals: what stands in for the tensors where no header was read.
-    """
-
-    name: str
+    name: str  # folder name, or "model" for the root of the repository
+    # Parsed `config.json` of that folder, or None. For a GGUF file its metadata, without long texts
+    # and arrays.
     config: Config | None
-    files: tuple[WeightFile, ...]
-    tensors: tuple[TensorGroup, ...]
-    totals: Totals | None = None
+    files: tuple[WeightFile, ...]  # counted weight files, in order of their paths
+    tensors: tuple[TensorGroup, ...]  # groups of the tensors in those files, from their headers
+    totals: Totals | None = None  # replaces `tensors` if no header was read
 
     def to_json(self) -> JsonObject:
         data = {
@@ -135,87 +115,71 @@ class Component:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepoFacts:
-    """What the Hub says of a repository.
+    """Facts that the Hub states about a repository."""
 
-    Attributes:
-        repo_id: canonical ID as the Hub spells it (after any rename); of files of this machine
-            their path.
-        sha: commit read; None when it is not known (some embedded snapshots).
-        base_relation: how it was made from its base models, as the Hub says it: "quantized",
-            "finetune", "adapter", "merge".
-        languages: of the model card, as language codes.
-    """
-
-    repo_id: str
-    sha: str | None
+    repo_id: str  # canonical ID after any rename; for files of this machine their path
+    sha: str | None  # commit that was read; None if unknown (some embedded snapshots)
     gated: bool = False
     license: str | None = None
     base_models: tuple[str, ...] = ()
     pipeline_tag: str | None = None
     library: str | None = None
+    # relation to its base models: "quantized", "finetune", "adapter", "merge"
     base_relation: str | None = None
-    languages: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()  # codes from the model card
 
     @property
     def facts(self) -> Arguments:
-        """These by name, for another object that has them."""
+        """These facts by name, as arguments for another object that has them."""
         return {item.name: getattr(self, item.name) for item in fields(RepoFacts)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepoSnapshot(RepoFacts):
-    """Facts about one repository at one commit, with a JSON round trip.
+    """Facts about one repository at one commit, with a JSON round trip."""
 
-    Attributes:
-        revision: branch, tag or commit that was asked for.
-        source: where this copy came from: the live Hub, the disk cache, the embedded set, or the
-            files of this machine.
-        retrieved_at: ISO 8601 time (or date) of reading.
-        format: how the counted weights are stored.
-        components: the weights.
-        extra_configs: other small JSON files that say how weights are stored, by file name
-            (`quantize_config.json`, `hf_quant_config.json`, `adapter_config.json`).
-        uncounted_files: weight files that repeat the counted ones in another format.
-        variants: quantizations of a GGUF repository, from its file list, and the projectors
-            and draft models beside them.
-        evidence: how an embedded snapshot was checked against the Hub ("lfs", "index", …).
-        card: what the author says about hardware; None where no model card was read.
-        notes: what the reader of any number must know about how these facts were read.
-    """
-
-    revision: str
-    source: Source
-    retrieved_at: str
-    format: Format
+    revision: str  # requested branch, tag or commit
+    source: Source  # the live Hub, the disk cache, the embedded set, or files of this machine
+    retrieved_at: str  # ISO 8601 time (or date) of reading
+    format: Format  # storage format of the counted weights
     components: tuple[Component, ...]
+    # other small JSON files that say how weights are stored, by file name (`quantize_config.json`,
+    # `hf_quant_config.json`, `adapter_config.json`)
     extra_configs: Mapping[str, Config] = field(default_factory=dict)
+    # weight files that repeat the counted ones in another format
     uncounted_files: tuple[WeightFile, ...] = ()
+    # Quantizations of a GGUF repository from its file list, with its projectors and draft models.
     variants: tuple[Variant, ...] = ()
+    # how an embedded snapshot was checked against the Hub ("lfs", "index", …)
     evidence: tuple[str, ...] = ()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Note, ...] = ()  # caveats on how these facts were read
+    # statements of the author about hardware; None if no model card was read
     card: ModelCard | None = None
 
     def __hash__(self) -> int:
-        """By its commit: what is remembered of snapshots compares the rest."""
+        """Hash the commit; caches of snapshots compare the rest."""
         return hash((self.repo_id, self.sha))
 
     def with_source(self, source: Source) -> RepoSnapshot:
-        """The same facts, marked as coming from `source`."""
+        """Return a copy with another `source`."""
         return replace(self, source=source)
 
     def with_notes(self, *notes: Note) -> RepoSnapshot:
-        """The same facts, and what else is to know about them."""
+        """Return a copy with `notes` appended."""
         return replace(self, notes=(*self.notes, *notes))
 
     def to_json(self) -> JsonObject:
-        """A JSON object; `from_json` gives back an equal snapshot."""
+        """Return a JSON object that `from_json` reads back to an equal snapshot."""
         data = {item.name: _plain(getattr(self, item.name)) for item in fields(self)}
         stated = {name: value for name, value in data.items() if value or name not in _LATER}
         return {"snapshot_version": SNAPSHOT_VERSION, **stated}
 
     @classmethod
     def from_json(cls, data: StoredObject) -> RepoSnapshot:
-        """Inverse of `to_json`. Raises ValueError for another version, KeyError for a gap."""
+        """Return the snapshot of an object of `to_json`.
+
+        Raises ValueError for another version and KeyError for a missing field.
+        """
         stored = dict(data)
         version = stored.pop("snapshot_version")
         if version != SNAPSHOT_VERSION:
@@ -226,8 +190,8 @@ class RepoSnapshot(RepoFacts):
         return cls(**{name: _READERS.get(name, _read)(value) for name, value in stored.items()})
 
 
+# Fields that are written only if set: older snapshots lack them.
 _LATER = frozenset({"base_relation", "languages", "notes", "card"})
-"""Fields that are written where they say something: snapshots of before have none."""
 
 
 def _plain(value: Any) -> JsonValue:
@@ -254,19 +218,19 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
+# Reads the repository of a model. Raises ModelUnreadable.
 Fetch = Callable[[ModelRef], RepoSnapshot]
-"""Reads the repository of a model; raises ModelUnreadable."""
 
 
 @runtime_checkable
 class KnowingFetch(Protocol):
-    """A source of snapshots that says which it knows already."""
+    """Source of snapshots that can tell whether it holds one already."""
 
     def __call__(self, ref: ModelRef) -> RepoSnapshot:
         """Return the snapshot of a model. Raises ModelUnreadable."""
 
     def known(self, ref: ModelRef) -> RepoSnapshot | None:
-        """Return what a call would return now, if it would not wait for the Hub; None otherwise."""
+        """Return the snapshot if it needs no request to the Hub, None otherwise."""
 
 
 def known(fetch: Fetch, ref: ModelRef) -> RepoSnapshot | None:

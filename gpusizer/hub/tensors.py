@@ -1,7 +1,7 @@
-"""Tensors kept as groups: every tensor of one shape and dtype under one name pattern.
+"""Groups of tensors that share a name pattern, a shape and a dtype.
 
-A 92,000-tensor repository has about a hundred groups, and nothing is lost:
-`TensorGroup.names()` gives back every name.
+A repository of 92,000 tensors has about a hundred groups, and no name is lost:
+`TensorGroup.names()` returns them all.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Indices = tuple[int, ...]
 
 
 def split_name(name: str) -> tuple[str, Indices]:
-    """The pattern of a name, with a placeholder for each path component that is a number, or an
-    expert's (`expert_17`: NLLB-MoE, Switch Transformers).
+    """Return the pattern of a name and the numbers that it replaces.
+
+    Each path component that is a number or an expert's (`expert_17`: NLLB-MoE, Switch Transformers)
+    becomes a placeholder. A name that could not be rebuilt is its own pattern, without indices: one
+    with a brace, a line end, a number with leading zeros ("007") or too many numbers.
 
     >>> split_name("model.layers.3.mlp.experts.17.up_proj.weight")
     ('model.layers.{}.mlp.experts.{}.up_proj.weight', (3, 17))
-
-    A name is its own pattern, without indices, where it could not be rebuilt from them: where it
-    has a brace or a line end, a number with leading zeros ("007"), or too many numbers.
     """
     components = name.split(".")
     indices = []
@@ -48,29 +48,22 @@ def split_name(name: str) -> tuple[str, Indices]:
     return ".".join(components), tuple(indices)
 
 
-RawTensor = tuple[str, str, tuple[int, ...]]
-"""One header entry: name, dtype, shape."""
-TensorLayout = tuple[str, tuple[int, ...]]
-"""Dtype and shape."""
+RawTensor = tuple[str, str, tuple[int, ...]]  # header entry: name, dtype, shape
+TensorLayout = tuple[str, tuple[int, ...]]  # dtype and shape
+
+# A header by columns, as it is scanned and grouped: names, and the layout of each.
 Entries = tuple[Sequence[str], Sequence[TensorLayout]]
-"""A header by columns, as it is scanned and grouped: names, and the layout of each."""
 
 
 @dataclass(frozen=True, slots=True)
 class TensorGroup:
-    """Tensors that share a name pattern, a dtype and a shape.
+    """Tensors that share a name pattern, a dtype and a shape."""
 
-    Attributes:
-        pattern: name with each number of `split_name` replaced by `{}`.
-        dtype: name in the safetensors format, or of a ggml type.
-        shape: shape of every tensor of the group; `()` for a scalar.
-        indices: for each placeholder, the numbers it takes. The group holds their
-            full product, so `count` tensors in all; empty when there is no placeholder.
-    """
-
-    pattern: str
-    dtype: str
-    shape: tuple[int, ...]
+    pattern: str  # name with each number of `split_name` replaced by `{}`
+    dtype: str  # safetensors name, or a ggml type
+    shape: tuple[int, ...]  # of each tensor; `()` for a scalar
+    # Numbers for each placeholder. The group holds their full product, `count` tensors in all;
+    # empty without a placeholder.
     indices: tuple[Indices, ...] = ()
 
     @property
@@ -89,7 +82,7 @@ class TensorGroup:
         return stored_bytes(self.dtype, math.prod(self.shape)) * self.count
 
     def names(self) -> Iterator[str]:
-        """Every tensor name of the group."""
+        """Yield each tensor name of the group."""
         if not self.indices:
             yield self.pattern
             return
@@ -99,21 +92,21 @@ class TensorGroup:
             yield pieces[0] + middle
 
     def to_json(self) -> list[JsonValue]:
-        """A short list: pattern, dtype, shape, index ranges."""
+        """Return a short list: pattern, dtype, shape, index ranges."""
         return [self.pattern, self.dtype, list(self.shape), [_to_ranges(i) for i in self.indices]]
 
     @classmethod
     def from_json(cls, data: Sequence[Any]) -> TensorGroup:
-        """Inverse of `to_json`."""
+        """Return the group of a list of `to_json`."""
         pattern, dtype, shape, ranges = data
         indices = tuple(_from_ranges(text) for text in ranges)
         return cls(pattern, dtype, tuple(shape), indices)
 
 
-Product = tuple[Indices, ...]
-"""The numbers that each placeholder takes: all combinations of them are meant."""
+Product = tuple[Indices, ...]  # numbers for each placeholder; all their combinations exist
+
+# Pattern, dtype, shape and number of placeholders; the last distinguishes a literal brace.
 _Key = tuple[str, str, tuple[int, ...], int]
-"""Pattern, dtype, shape and number of placeholders, which tells a literal brace from one."""
 
 
 def group_tensors(tensors: Iterable[RawTensor]) -> tuple[TensorGroup, ...]:
@@ -148,7 +141,7 @@ def merge_groups(parts: Iterable[Sequence[TensorGroup]]) -> tuple[TensorGroup, .
 
 
 def count_names(groups: Iterable[TensorGroup]) -> int:
-    """How many names the groups have, each once, whatever dtypes and shapes it comes with."""
+    """Return the number of distinct names of the groups, whatever their dtypes and shapes."""
     products: defaultdict[tuple[str, int], list[Product]] = defaultdict(list)
     for group in groups:
         products[group.pattern, len(group.indices)].append(group.indices)
@@ -168,7 +161,7 @@ def _grouped(products_by_key: Mapping[_Key, list[Product]]) -> tuple[TensorGroup
 
 
 def _factor(products: Sequence[Product]) -> list[Product]:
-    """The index tuples of some products as few full products, merging equal tails."""
+    # Merges index tuples with equal tails, so that few full products hold them all.
     depth = len(products[0])
     if depth == 0:
         return [()]
@@ -189,7 +182,7 @@ def _factor(products: Sequence[Product]) -> list[Product]:
 
 
 def _to_ranges(values: Indices) -> str:
-    """`(0, 1, 2, 5)` as `"0-2,5"`; values are sorted and unique."""
+    # (0, 1, 2, 5) becomes "0-2,5"; values are sorted and unique.
     parts: list[str] = []
     for _, run in itertools.groupby(enumerate(values), lambda pair: pair[1] - pair[0]):
         numbers = [value for _, value in run]
