@@ -1,4 +1,4 @@
-"""The GPU catalogue: facts about 300 accelerators and the names people call them."""
+"""Catalogue of 300 accelerators: their facts and the names that people use for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Catalogue: all known GPUs, searched by slugs, names and aliases."""
+"""Catalogue of all known GPUs, searched by slugs, names and aliases."""
 
 from __future__ import annotations
 
@@ -29,12 +29,9 @@ MAX_NAME_CHARS = 100
 MAX_SUGGESTIONS = 5
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)  # without `slots`: the indexes are cached properties
 class Catalogue:
-    """An ordered, read-only set of GPUs with unique slugs, names and aliases.
-
-    Without `slots`, because the indexes are cached properties.
-    """
+    """An ordered, read-only set of GPUs with unique slugs, names and aliases."""
 
     gpus: tuple[Gpu, ...]
 
@@ -47,11 +44,11 @@ class Catalogue:
                     raise ValueError(f"{text!r} names both {owner.slug} and {gpu.slug}")
 
     def find(self, text: str) -> Gpu:
-        """The GPU with this slug, name or alias, in any usual spelling.
+        """Return the GPU with this slug, name or alias, in any usual spelling.
 
-        Raises UnknownGpu with up to five names to suggest, and with a `reason` for what is known to
-        be no GPU of this catalogue. A product sold in several memory sizes needs its size, unless
-        the alias file names the default.
+        A product sold in several memory sizes needs its size, unless the alias file names a
+        default. Raises UnknownGpu with up to five suggestions, and a `reason` if the text is known
+        to name no GPU of this catalogue.
         """
         if len(text) > MAX_NAME_CHARS:
             raise UnknownGpu(value=text[:MAX_NAME_CHARS], suggestions=[])
@@ -61,7 +58,7 @@ class Catalogue:
         return gpu
 
     def unknown(self, text: str) -> UnknownGpu:
-        """That no GPU has this name, why not, and which are near."""
+        """Build the error for a name without a GPU, with a reason and near names."""
         chips = macs_named(text, self.gpus)
         if chips:
             sizes = {gpu.memory_marketing_gb for gpu in chips}
@@ -74,11 +71,11 @@ class Catalogue:
         return UnknownGpu(value=text, reason=reason, suggestions=near)
 
     def search(self, query: str) -> list[Gpu]:
-        """GPUs that a query names, the likeliest first. Empty: all of them.
+        """Return GPUs that a query names, the most likely first; all for an empty query.
 
-        First what `find` takes it for, or the sizes of the product that it names; then those with
-        every word of the query as whole words of their names, makers and generations; then those
-        with words that only begin so. In the order of the file within each.
+        First the match of `find` or the sizes of the named product; then GPUs with each word of the
+        query as a whole word of their names, makers and generations; then those with words that
+        begin so. Each group keeps the order of the file.
         """
         query = query[:MAX_NAME_CHARS]
         if not query.strip():
@@ -91,7 +88,7 @@ class Catalogue:
         return _distinct(gpus or self._with_words(telling_words(words)))
 
     def match(self, text: str) -> Gpu | None:
-        """The one GPU that a text names, None for several or none."""
+        """Return the one GPU that a text names, or None for several or no match."""
         exact = self._by_slug.get(text.strip().casefold())
         if exact is not None:
             return exact
@@ -105,8 +102,7 @@ class Catalogue:
         return chips[0] if len(chips) == 1 else None
 
     def sizes_of(self, text: str) -> tuple[Gpu, ...]:
-        """Every memory size of the product that a text names, that which it means first; none for
-        a text that names no product."""
+        """Return each memory size of the product that a text names, its match first; else ()."""
         meant = self.match(text)
         names = (text,) if meant is None else (text, meant.name)
         cores = [key.core for key in map(name_key, names) if key.core]
@@ -115,7 +111,7 @@ class Catalogue:
         return tuple(_distinct(likely if meant is None else (meant, *likely)))
 
     def _named(self, text: str) -> tuple[Gpu, ...]:
-        """The GPU that a text names; of a product without its size every size."""
+        # A product without its size yields each size.
         gpu = self.match(text)
         if gpu is not None:
             return (gpu,)
@@ -127,8 +123,8 @@ class Catalogue:
         return _of_makers(sizes, makers_named(text))
 
     def _with_words(self, words: Sequence[str], *, products: bool = True) -> list[Gpu]:
-        """GPUs that have every word: as whole words first, then as the beginnings of words, and
-        with `products` of those only that go on without further digits."""
+        # Whole words first, then beginnings of words; with `products` only beginnings without
+        # further digits.
         if not words:
             return []
         begin = SearchedNames.have_products if products else SearchedNames.have_beginnings
@@ -142,17 +138,17 @@ class Catalogue:
 
     @cached_property
     def _by_alias(self) -> dict[NameKey, tuple[Gpu, ...]]:
-        """Aliases as written; one without a size also stands for the size of its GPU."""
+        # Aliases as written; one without a size also names the size of its GPU.
         return _index(self.gpus, _alias_keys)
 
     @cached_property
     def _by_name(self) -> dict[NameKey, tuple[Gpu, ...]]:
-        """Names and slugs, with and without the size; modified cards only with it."""
+        # Names and slugs, with and without the size; modified cards only with it.
         return _index(self.gpus, _name_keys)
 
     @cached_property
     def _searched_names(self) -> tuple[SearchedNames, ...]:
-        """What each GPU is searched by, in the order of the file."""
+        # In the order of the file.
         return tuple(
             SearchedNames.from_names(
                 (gpu.slug, gpu.name, gpu.vendor, gpu.architecture, *gpu.aliases)
@@ -172,8 +168,10 @@ class Catalogue:
         )
 
     def suggestions(self, text: str) -> list[str]:
-        """Names of the sizes the text could mean, else those with all of its words, else the
-        closest ones of the makers that it names; five at most.
+        """Return at most five names that a text could mean.
+
+        These are the sizes of its product, else GPUs with all of its words, else the closest names
+        of its makers.
         """
         makers, key = makers_named(text), name_key(text)
         for reading in candidate_keys(text):
@@ -188,9 +186,7 @@ class Catalogue:
         return names[:MAX_SUGGESTIONS]
 
     def _near(self, key: NameKey, makers: frozenset[str]) -> list[str]:
-        """Names like a key, the nearest first, one of each product: what its alias means, else its
-        first size.
-        """
+        # One GPU of each product: the one its alias means, else its first size.
         cards: dict[str, list[Gpu]] = {}
         for gpu in _of_makers(self.gpus, makers):
             for core in {other.core for other in (*_alias_keys(gpu), *_name_keys(gpu))}:
@@ -202,17 +198,15 @@ class Catalogue:
 
 
 def load_catalogue(path: Path = DATA_DIR) -> Catalogue:
-    """The catalogue in `gpus.csv` and `gpu_aliases.csv` of a folder, with today's prices.
+    """Return the catalogue in `gpus.csv` and `gpu_aliases.csv` of a folder, with today's prices.
 
-    Reads these two files each time.
-
-    Raises ValueError naming the file, line and field of the first malformed cell.
+    Reads both files at each call. Raises ValueError with file, line and field of the first
+    malformed cell.
     """
     return Catalogue(with_prices(read_gpus(path / "gpus.csv", path / "gpu_aliases.csv")))
 
 
 def _distinct(gpus: Iterable[Gpu]) -> list[Gpu]:
-    """Each GPU once, where it comes first."""
     by_slug: dict[str, Gpu] = {}
     for gpu in gpus:
         by_slug.setdefault(gpu.slug, gpu)
@@ -220,7 +214,7 @@ def _distinct(gpus: Iterable[Gpu]) -> list[Gpu]:
 
 
 def _of_makers(gpus: Sequence[Gpu], makers: frozenset[str]) -> tuple[Gpu, ...]:
-    """Those of the makers that a text names; all where it names none."""
+    # A text without a maker leaves all.
     return tuple(gpu for gpu in gpus if not makers or gpu.vendor in makers)
 
 

@@ -1,7 +1,7 @@
-"""A card that the catalogue lacks, described by its owner: "custom:96GB@1800GB/s@200TFLOPS".
+"""Cards outside the catalogue, described by their owner: "custom:96GB@1800GB/s@200TFLOPS".
 
-After the memory come, each once and in any order, its bandwidth (GB/s), its dense 16-bit rate
-(TFLOPS), its price (USD), its power (W), its software stack and the narrow formats it computes in.
+After the memory, each once and in any order: bandwidth (GB/s), dense 16-bit rate (TFLOPS), price
+(USD), power (W), software stack and narrow formats that it computes in.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ _RATES: dict[str, tuple[re.Pattern[str], float, float, float]] = {
 
 
 def is_custom(text: str) -> bool:
-    """Whether a text describes a card instead of naming one."""
+    """Return whether a text describes a card instead of naming one."""
     return text.strip().casefold().startswith(PREFIX)
 
 
 def custom_card(text: str) -> Gpu:
-    """The card that a text describes. Raises InvalidRequest for any other form, and for figures
-    beyond belief.
+    """Return the card that a text describes.
+
+    Raises InvalidRequest for another form and for figures out of range.
     """
     parts = [part.strip() for part in text.strip()[len(PREFIX) :].split("@")]
     memory = _memory(parts[0], text)
@@ -119,7 +120,7 @@ def _gpu(
 def _statements(
     memory: int, figures: dict[str, float], stack: str | None, formats: tuple[str, ...]
 ) -> tuple[Note, ...]:
-    """What is computed from the description alone, and what it leaves unknown."""
+    # Assumptions made from the description alone, and what stays unknown.
     notes = [Note("custom_card", memory_bytes=memory, stack=stack or ASSUMED_STACK)]
     if stack is None:
         notes.append(Note("custom_card_stack", stack=ASSUMED_STACK))
@@ -137,7 +138,7 @@ def _statements(
 _CARD = {"segment": "custom", "form_factor": "PCIe"}
 _MAC = {"segment": "apple", "form_factor": "SoC"}
 _UNSAID = {"str": "", "bool": False}  # by a field's type; None for every other
-# What nobody said about such a card. It belongs to no vendor, so that no rule of a vendor applies.
+# Fields that a description leaves unset. No vendor, so that no rule of a vendor applies.
 _UNKNOWN: Arguments = {
     **{item.name: _UNSAID.get(str(item.type)) for item in fields(Gpu) if item.default is MISSING},
     "vendor": "custom",

@@ -1,4 +1,4 @@
-"""Gpu: what is known about one board, module or system-on-chip. Unknown is None, never zero."""
+"""Facts about one board, module or system-on-chip. Unknown values are None, never zero."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INTEGRATED = frozenset({"apple", "soc", "embedded"})
 
 
 class KernelClass(NamedTuple):
-    """GPUs of one class run the same engines and quantizations."""
+    """Properties that decide which engines and quantizations a GPU runs."""
 
     software: str
     vendor: str
@@ -31,7 +31,7 @@ class KernelClass(NamedTuple):
 
     @property
     def cuda(self) -> float | None:
-        """CUDA compute capability, None for other vendors."""
+        """CUDA compute capability, or None for other vendors."""
         if self.vendor != "NVIDIA":
             return None
         try:
@@ -42,24 +42,22 @@ class KernelClass(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars (per hour when `basis` is "rent"), with where and when they were seen.
+    """Price in US dollars (per hour if `basis` is "rent"), with source and date.
 
-    Attributes:
-        basis: "street" (of today's market, new or used), "launch" (vendor's first price),
-            "rent", "similar" (nobody's price of this board: the median of similar ones), "own" (the
-            reader's).
-        date: ISO date, month or bare year, as precise as the source; None for launch prices,
-            which belong to `Gpu.release_year`, and for the reader's own.
-        condition: "used" includes refurbished boards; "system" is a whole computer, new.
-        low_usd, high_usd: least and highest of the figures that `usd` stands on.
-        providers: whose figures these are; slugs of the similar boards where `basis` says so.
-        addresses: where the figures are published.
+    `basis` "similar" is the median of similar boards, as this one has none. `date` is as precise as
+    the source. `low_usd` and `high_usd` are the ends of the figures behind `usd`, `providers` their
+    sources and `addresses` their publications.
     """
 
     usd: float
+    # "street" (today's market, new or used), "launch" (the vendor's first price), "rent", "similar"
+    # (median of similar boards, as this one has no price), "own" (the user's)
     basis: PriceBasis
     source: str
+    # ISO date, month or year, as precise as the source; None for the user's price, and for launch
+    # prices, which have `Gpu.release_year`
     date: str | None
+    # "used" includes refurbished boards; "system" is a whole computer, new
     condition: Condition | None = None
     low_usd: float | None = None
     high_usd: float | None = None
@@ -71,34 +69,9 @@ class Price:
 class Gpu:
     """One row of `data/gpus.csv`. Amounts and rates are totals of the board.
 
-    Every rate is dense (no 2:4 sparsity) and, for floating point, accumulates in FP32; the
-    FP16-accumulate rate of GeForce cards is apart. Sources are named in `sources` and
-    explained in `data/SOURCES.md`.
-
-    Attributes:
-        memory_bytes: what the driver reports, or an estimate of it; see `memory_basis`.
-        memory_marketing_gb: the number on the box, in whichever unit the vendor meant.
-        memory_basis: "observed" on this product, derived by a "rule" from observed relatives,
-            "nominal": a deliberately low reading of the label, or "stated" by whoever asks.
-        memory_note: the evidence or the rule, in words.
-        torch_memory_bytes: what `torch.cuda.mem_get_info()` calls the total, which lacks what the
-            driver keeps for itself; None where it is `memory_bytes`. Its basis and note likewise.
-        int8_ops: 8-bit integer operations per second; on Pascal the dp4a rate.
-        pcie_bytes_per_second: nominal, both directions together.
-        interconnect: name of the fabric between boards other than PCIe, "" for none.
-        interconnect_bytes_per_second: everything one board can exchange, both directions.
-        interconnect_domain: most boards that one fabric joins; None when there is none or
-            its size is not known.
-        devices_per_board: devices the software sees; they do not share memory.
-        unified_memory: the CPU uses the same memory (or, on superchips, reaches it coherently).
-        street: today's price, None where none is known.
-        price_is_doubted: all figures behind `street` are contradicted or doubted. Orders by cost
-            put it last, and no recommendation goes by it.
-        similar: what similar boards cost where nothing is known of this one. It is shown, but
-            no order, sum or limit goes by it.
-        free_bytes: what other programs leave of one device, in bytes, as whoever asks states it;
-            None where nobody did.
-        statements: what was stated about this card, and what is assumed or unknown for it.
+    Rates are dense (no 2:4 sparsity) and, for floating point, accumulate in FP32; the
+    FP16-accumulate rate of GeForce cards is a field of its own. `sources` names entries of
+    `data/SOURCES.md`.
     """
 
     slug: str
@@ -108,10 +81,14 @@ class Gpu:
     architecture: str
     compute_capability: str
     release_year: int
-    memory_bytes: int
-    memory_marketing_gb: float
+    memory_bytes: int  # reported by the driver, or an estimate of it; see `memory_basis`
+    memory_marketing_gb: float  # number on the box, in the unit that the vendor meant
+    # "observed" on this product, by a "rule" from observed relatives, "nominal" (a deliberately low
+    # reading of the label), or "stated" by the user
     memory_basis: MemoryBasis
-    memory_note: str
+    memory_note: str  # evidence or rule, in words
+    # Total of `torch.cuda.mem_get_info()`, which lacks the driver's own part; None if equal to
+    # `memory_bytes`. Basis and note as above.
     torch_memory_bytes: int | None
     torch_memory_basis: MemoryBasis | None
     torch_memory_note: str
@@ -119,15 +96,15 @@ class Gpu:
     bandwidth_bytes_per_second: float | None
     bus_width_bits: int | None
     ecc: str
-    unified_memory: bool
-    devices_per_board: int
+    unified_memory: bool  # the CPU uses the same memory (or, on superchips, reaches it coherently)
+    devices_per_board: int  # devices that software sees; they do not share memory
     fp32_flops: float | None
     fp16_vector_flops: float | None
     fp16_tensor_flops: float | None
     fp16_tensor_fp16acc_flops: float | None
     bf16_flops: float | None
     tf32_flops: float | None
-    int8_ops: float | None
+    int8_ops: float | None  # 8-bit integer operations per second; on Pascal the dp4a rate
     fp8_flops: float | None
     fp4_flops: float | None
     shader_cores: int | None
@@ -139,12 +116,13 @@ class Gpu:
     slots: float | None
     pcie_generation: int | None
     pcie_lanes: int | None
-    pcie_bytes_per_second: float | None
+    pcie_bytes_per_second: float | None  # nominal, both directions together
     nvlink: bool
     nvlink_generation: int | None
     nvlink_bytes_per_second: float | None
-    interconnect: str
-    interconnect_bytes_per_second: float | None
+    interconnect: str  # name of the fabric between boards other than PCIe, or ""
+    interconnect_bytes_per_second: float | None  # all that one board can exchange, both directions
+    # most boards that one fabric joins; None without a fabric or if unknown
     interconnect_domain: int | None
     multi_gpu_note: str
     bf16_support: bool
@@ -161,29 +139,34 @@ class Gpu:
     sources: str
     notes: str
     aliases: tuple[str, ...] = ()
-    street: Price | None = None
+    street: Price | None = None  # today's price, or None if unknown
+    # All figures behind `street` are contradicted or doubted. Rankings by cost put it last, and no
+    # recommendation uses it.
     price_is_doubted: bool = False
+    # Price of similar boards, if this one has none. It is shown; no ranking, sum or limit uses it.
     similar: Price | None = None
+    # bytes of one device that other programs leave, if the user stated them
     free_bytes: int | None = None
+    # statements about this card, and what is assumed or unknown for it
     statements: tuple[Note, ...] = ()
 
     def __hash__(self) -> int:
-        """By the slug alone: what is remembered of cards is asked for thousands of times."""
+        """Hash the slug alone: caches look up cards thousands of times."""
         return hash(self.slug)
 
     @property
     def is_for_servers(self) -> bool:
-        """Whether it is sold for data centers, where boards are rented by the number."""
+        """Whether it is sold for data centers, where boards are rented by number."""
         return self.segment == "datacenter"
 
     @property
     def is_integrated(self) -> bool:
-        """Whether it is part of a system on a chip, whose memory is the system's."""
+        """Whether it is part of a system on a chip and uses the system's memory."""
         return self.segment in _INTEGRATED
 
     @cached_property
     def kernel_class(self) -> KernelClass:
-        """Its class by what kernels ask of it, which is NVIDIA's compute capability alone."""
+        """Properties that kernels depend on; of compute capabilities only NVIDIA's."""
         return KernelClass(
             self.software,
             self.vendor,
@@ -201,8 +184,7 @@ class Gpu:
 
     @property
     def device_free_bytes(self) -> int:
-        """Memory of one device in bytes that a model may use: all of it unless somebody said how
-        much is free."""
+        """Usable memory of one device in bytes: all of it unless `free_bytes` is set."""
         total = self.device_memory_bytes
         return total if self.free_bytes is None else min(total, self.free_bytes)
 
@@ -213,10 +195,10 @@ class Gpu:
 
     @cached_property
     def fp16_flops(self) -> float | None:
-        """Fastest dense 16-bit matrix rate with FP32 accumulation; None when none is known.
+        """Fastest dense 16-bit matrix rate with FP32 accumulation, or None if unknown.
 
-        Parts without matrix units, and those whose matrix rate is unpublished, run at the
-        better of their vector FP16 and FP32 rates (GP102 does FP16 at 1/64 of FP32).
+        Parts without matrix units, or without a published matrix rate, run at the better of their
+        vector FP16 and FP32 rates (GP102 does FP16 at 1/64 of FP32).
         """
         matrix = [rate for rate in (self.fp16_tensor_flops, self.bf16_flops) if rate is not None]
         vector = [rate for rate in (self.fp16_vector_flops, self.fp32_flops) if rate is not None]
@@ -224,7 +206,7 @@ class Gpu:
 
     @property
     def buy(self) -> Price | None:
-        """The street price where one is known, else the launch price; `basis` says which."""
+        """Street price, or the launch price without one; `basis` tells which."""
         return self.street or self.launch
 
     @property
@@ -232,5 +214,5 @@ class Gpu:
         return None if self.buy is None else self.buy.usd
 
     def fabric_joins(self, boards: int) -> bool:
-        """Whether `boards` boards are all joined by NVLink or a similar fabric."""
+        """Return whether NVLink or a similar fabric joins all of `boards` boards."""
         return bool(self.interconnect) and boards <= (self.interconnect_domain or boards)

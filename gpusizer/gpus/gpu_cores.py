@@ -1,4 +1,4 @@
-"""GPU cores of a chip that was sold with several: "M4 Pro 24GB (16 cores)"."""
+"""GPU cores of a chip that was sold with several numbers: "M4 Pro 24GB (16 cores)"."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CORES = re.compile(
 
 
 def split_cores(text: str) -> tuple[str, tuple[int, ...]]:
-    """Split a name into the rest and its numbers of cores, less those of CPU cores.
+    """Split a name into the rest and its numbers of cores, without CPU cores.
 
     >>> split_cores("M1 Max 10-core CPU 24-core GPU 32GB")
     ('M1 Max 32GB', (24,))
@@ -35,14 +35,14 @@ def split_cores(text: str) -> tuple[str, tuple[int, ...]]:
 
 
 def cores_sold(gpu: Gpu) -> tuple[int, ...]:
-    """Numbers of GPU cores that a chip was sold with at this memory, empty if unknown."""
+    """Return the numbers of GPU cores that a chip was sold with at this memory, () if unknown."""
     counts = _SOLD.get(gpu.slug) or _SOLD.get(gpu.slug.rpartition("-")[0])
     own = () if gpu.compute_units is None else (gpu.compute_units,)
     return own if counts is None else tuple(counts)
 
 
 def with_cores(gpu: Gpu, count: int) -> Gpu:
-    """Return the chip with `count` GPU cores: its rates follow them, its bandwidth does not.
+    """Return the chip with `count` GPU cores: its rates scale, its bandwidth does not.
 
     Raises InvalidRequest for a number that the chip was not sold with.
     """
@@ -69,7 +69,7 @@ def with_cores(gpu: Gpu, count: int) -> Gpu:
 
 
 def taken_cores(gpu: Gpu) -> Note | None:
-    """Note that the chip was sold with fewer cores, too; None if it was not."""
+    """Return a note that the chip was also sold with fewer cores, or None."""
     own = gpu.compute_units or 0
     fewer = [count for count in cores_sold(gpu) if count < own]
     return Note("cores_taken", gpu=gpu.name, cores=own, fewer=fewer[-1]) if fewer else None

@@ -1,4 +1,4 @@
-"""What a system can be set to lend a GPU of the memory that both share."""
+"""Limits to which a system can raise the GPU's part of shared memory."""
 
 from __future__ import annotations
 
@@ -16,26 +16,24 @@ _TENTHS = 10
 
 @dataclass(frozen=True, slots=True)
 class GpuLimit:
-    """A larger limit than the system has by default.
+    """A limit larger than the system's default."""
 
-    Attributes:
-        gigabytes: of 10^9 bytes, as a request states them.
-        setting: which system it is set on: "linux" (`ttm.pages_limit`) or "macos"
-            (`iogpu.wired_limit_mb`).
-    """
-
-    gigabytes: float
+    gigabytes: float  # in 10^9 bytes, as requests state them
+    # system that has the setting: "linux" (`ttm.pages_limit`) or "macos" (`iogpu.wired_limit_mb`)
     setting: str
 
     @property
     def limit_bytes(self) -> int:
-        """The same in bytes."""
+        """The limit in bytes."""
         return round(self.gigabytes * GB)
 
 
 def larger_limit(gpu: Gpu) -> GpuLimit | None:
-    """The limit that guides raise a GPU's to; None where its memory is its own, where no setting of
-    the system is known, and where the limit is as large already or was stated."""
+    """Return the limit to which guides raise a GPU's shared memory, or None.
+
+    None if the GPU has its own memory, if no setting of the system is known, and if the limit is
+    already as large or was stated.
+    """
     rule = _BY_STACK.get(gpu.software)
     if rule is None or not gpu.is_integrated or gpu.free_bytes is not None:
         return None

@@ -1,4 +1,4 @@
-"""Macs by what people call them: a computer with its memory, or a generation of chips.
+"""Macs by the names that people use: a computer with its memory, or a generation of chips.
 
 The catalogue's notes name the computers of a chip.
 """
@@ -16,6 +16,8 @@ _COMPUTER = re.compile(
     r"(?: (?:with )?(\d{1,4}) ?(?:gb|gib|g)?)?"
 )
 _COMPUTER_LAST = re.compile(rf"(\d{{1,4}}) ?(?:gb|gib|g) {_COMPUTER.pattern}")
+
+# Apple's computers, written without spaces, by their names; the last names any of them.
 _MODELS = {
     "macstudio": "Mac Studio",
     "macbookpro": "MacBook Pro",
@@ -25,17 +27,16 @@ _MODELS = {
     "imac": "iMac",
     "mac": "",
 }
-"""Computers of Apple, written without spaces -> their names; every one has the last."""
 _GENERATION = re.compile(r"(?:^| )m(\d)(?= )(?! (?:pro|max|ultra)\b)")
 _SIZE = re.compile(r"(?:^| )(\d{1,4}) ?(?:gb|gib|g)(?= |$)")
 _MAC = re.compile(r"\b(?:mac ?book|mac|imac|apple|m\d)\b")
 
 
 def macs_named(text: str, gpus: Iterable[Gpu]) -> tuple[Gpu, ...]:
-    """The chips with which a Mac of that name, and with so much memory where the text states it,
-    was sold, the newest first; none for a text that names a chip, or anything but a computer.
+    """Return the chips that a Mac of that name was sold with, the newest first.
 
-    The chips of a computer without its memory are those of every size.
+    A stated memory size limits them; without it chips of each size are returned. Empty for a text
+    that names a chip or no computer.
     """
     plain = _plain(text)
     last = _COMPUTER_LAST.fullmatch(plain)
@@ -54,8 +55,9 @@ def macs_named(text: str, gpus: Iterable[Gpu]) -> tuple[Gpu, ...]:
 
 
 def generation_named(text: str, gpus: Iterable[Gpu]) -> tuple[Gpu, ...]:
-    """The chips of a generation ("MacBook Pro M3 36GB") that have so much memory, the slowest
-    first; none for any other text.
+    """Return the chips of a generation with the stated memory, the slowest first.
+
+    A text such as "MacBook Pro M3 36GB" names one; other texts return ().
     """
     plain = _plain(text)
     generation, size = _GENERATION.search(f"{plain} "), _SIZE.search(plain)
@@ -72,7 +74,7 @@ def generation_named(text: str, gpus: Iterable[Gpu]) -> tuple[Gpu, ...]:
 
 
 def chip_names(chips: Iterable[Gpu]) -> list[str]:
-    """Names of chips without their memory, each once.
+    """Return the distinct names of chips without their memory.
 
     >>> chip_names(())
     []

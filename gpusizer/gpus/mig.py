@@ -1,7 +1,7 @@
 """Instances of NVIDIA's MIG as cards: "A100 80GB MIG 1g.10gb".
 
-An instance has its share of the card's memory, and with that of its bandwidth, and a share of its
-multiprocessors (`data/mig_profiles.csv`). Instances share no link with each other.
+An instance has a share of the card's memory and bandwidth, and a share of its multiprocessors
+(`data/mig_profiles.csv`). Instances share no link with each other.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ PROFILE = r"[1-7]g\.\d{1,3}gb"
 _NAMED = re.compile(
     rf"(?P<card>.*?\S)[ -]+(?:mig[ -]+)?(?P<profile>{PROFILE})(?:\+\w+(?:\.\w+)?)?", re.IGNORECASE
 )
+
+# Most bytes that an instance lacks of its share: of 5, 9.96 and 39.8 GiB `nvidia-smi mig -lgip`
+# lists 4.75, 9.75 and 39.50 (NVIDIA's MIG user guide; jbarrow.ai/field_notes/nvidia-mig).
 _KEPT_BYTES = 3 * GIB // 8
-"""Bytes that an instance lacks of its share at most: of 5, 9.96 and 39.8 GiB `nvidia-smi mig -lgip`
-lists 4.75, 9.75 and 39.50 (NVIDIA's MIG user guide; jbarrow.ai/field_notes/nvidia-mig)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class MigProfile:
 
 
 def split_profile(text: str) -> tuple[str, str]:
-    """A name without the profile of an instance, and that profile, "" for none.
+    """Return a name without the profile of an instance, and that profile or "".
 
     >>> split_profile("A100 80GB MIG 1g.10gb"), split_profile("A100 80GB")
     (('A100 80GB', '1g.10gb'), ('A100 80GB', ''))
@@ -47,19 +48,19 @@ def split_profile(text: str) -> tuple[str, str]:
 
 
 def profiles_of(gpu: Gpu) -> Mapping[str, MigProfile]:
-    """Profiles of a card by their names, empty for one without MIG."""
+    """Return the profiles of a card by name, empty for one without MIG."""
     return _profiles().get(gpu.slug, {})
 
 
 def instance_bytes(gpu: Gpu, profile: MigProfile) -> int:
-    """Memory of an instance in bytes."""
+    """Return the memory of an instance in bytes."""
     if profile.memory == 1:
         return gpu.device_memory_bytes
     return int(gpu.device_memory_bytes * profile.memory) - _KEPT_BYTES
 
 
 def mig_instance(gpu: Gpu, name: str) -> Gpu:
-    """The instance of a card as a card of its own.
+    """Return the instance of a card as a card of its own.
 
     Raises InvalidRequest for a profile that the card does not have.
     """

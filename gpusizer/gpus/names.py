@@ -1,4 +1,4 @@
-"""Names of GPUs as people type them, as keys that do not depend on spelling.
+"""Keys of typed GPU names that do not depend on spelling.
 
 >>> name_key("NVIDIA GeForce RTX 4090"), name_key("rtx4090 24G"), name_key("A100-SXM4-80GB")
 (NameKey(core='4090', memory_gb=None), NameKey(core='4090', memory_gb=24), \
@@ -33,26 +33,28 @@ _MAKERS = {
 _SERIES = re.compile(r"^(?:rtx|gtx|rx|arc)(?=[a-z]?\d)")
 
 
-_FEWEST_DIGITS = 3
-"""Digits from which on a number alone names a product."""
+_FEWEST_DIGITS = 3  # fewest digits with which a number alone names a product
 
 
 class NameKey(NamedTuple):
-    """`core` identifies the product; `memory_gb` the size on the label, where one was given."""
+    """`core` identifies the product; `memory_gb` is the size on the label, if given."""
 
     core: str
     memory_gb: int | None
 
 
 def name_key(text: str) -> NameKey:
-    """The key of a name, slug or alias. An unrecognisable text gives an empty core."""
+    """Return the key of a name, slug or alias; an unrecognisable text has an empty core."""
     words = _words(text)
     sizes = _MEMORY.findall(words)
     return NameKey(_core(_MEMORY.sub(" ", words)), int(sizes[-1]) if sizes else None)
 
 
 def candidate_keys(text: str) -> tuple[NameKey, ...]:
-    """Readings of a typed name, best first: "m3 max 128" may end in a size without its unit."""
+    """Return readings of a typed name, best first.
+
+    "m3 max 128" may end in a size without its unit.
+    """
     key = name_key(text)
     trailing = _TRAILING_MEMORY.search(_words(text))
     if key.memory_gb is not None or trailing is None:
@@ -62,7 +64,7 @@ def candidate_keys(text: str) -> tuple[NameKey, ...]:
 
 
 def makers_named(text: str) -> frozenset[str]:
-    """The makers whose words a name has; none for a number alone.
+    """Return the makers that a name mentions; empty for a number alone.
 
     >>> sorted(makers_named("GeForce RTX4090")), sorted(makers_named("rx 7700"))
     (['NVIDIA'], ['AMD'])
@@ -72,7 +74,7 @@ def makers_named(text: str) -> frozenset[str]:
 
 
 def search_words(text: str) -> list[str]:
-    """The words of a name or of a query, a size and its unit as one.
+    """Return the words of a name or query, a size and its unit as one word.
 
     >>> search_words("GeForce RTX-4090 (AD102), 24 GB")
     ['geforce', 'rtx', '4090', 'ad102', '24gb']
@@ -82,7 +84,7 @@ def search_words(text: str) -> list[str]:
 
 
 def telling_words(words: Sequence[str]) -> list[str]:
-    """Those of the words that tell GPUs from others.
+    """Return the words that distinguish GPUs from each other.
 
     >>> telling_words(["macbook", "pro", "m3"]), telling_words(["gtx", "edition"])
     (['apple', 'm3'], ['gtx'])
@@ -94,19 +96,14 @@ def telling_words(words: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class SearchedNames:
-    """The names of one GPU, for queries whose words may be written apart or together.
+    """The names of one GPU, for queries whose words may be written apart or together."""
 
-    Attributes:
-        whole: words, and words that stand side by side as one: "rtx", "4090", "rtx4090".
-        beginnings: each word with all that follow it in its name as one, after a space.
-    """
-
-    whole: frozenset[str]
-    beginnings: str
+    whole: frozenset[str]  # words, and adjacent words joined: "rtx", "4090", "rtx4090"
+    beginnings: str  # each word joined with all that follow it in its name, after a space
 
     @classmethod
     def from_names(cls, names: Iterable[str]) -> SearchedNames:
-        """Those of some names."""
+        """Return the searchable words of some names."""
         split = [search_words(name) for name in names]
         runs = (
             "".join(words[first:last])
@@ -118,16 +115,18 @@ class SearchedNames:
         return cls(frozenset(runs), "".join(f" {rest}" for rest in rests))
 
     def have_whole(self, words: Sequence[str]) -> bool:
-        """Whether every word is one of theirs."""
+        """Return whether each of `words` is a word of these names."""
         return all(word in self.whole for word in words)
 
     def have_beginnings(self, words: Sequence[str]) -> bool:
-        """Whether every word begins one of theirs."""
+        """Return whether each of `words` begins a word of these names."""
         return all(f" {word}" in self.beginnings for word in words)
 
     def have_products(self, words: Sequence[str]) -> bool:
-        """Whether every word begins one of theirs, and none goes on with further digits: a T4000 is
-        another product than a T400. A short number alone is a series: "rtx 40"."""
+        """Return whether each of `words` begins a word here without cutting a number.
+
+        A T4000 is another product than a T400. A short number alone is a series: "rtx 40".
+        """
         return self.have_beginnings(words) and all(
             (word.isdecimal() and len(word) < _FEWEST_DIGITS)
             or re.search(rf" {re.escape(word)}(?!\d)", self.beginnings)
@@ -157,7 +156,7 @@ _COUNT_LAST = re.compile(r"(.*\S)\s+[x×*]\s*(\d{1,5})\s*", re.IGNORECASE | re.D
 
 @dataclass(frozen=True, slots=True)
 class GpuRequest:
-    """A GPU's name as written, and how many boards; None to find the number that fits."""
+    """A GPU's name as written, and its number of boards; None to find the number that fits."""
 
     name: str
     count: int | None = None

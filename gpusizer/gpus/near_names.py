@@ -1,4 +1,4 @@
-"""Names of GPUs near to one that the catalogue does not have."""
+"""Catalogue names that resemble one that the catalogue lacks."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ from typing import NamedTuple
 
 from gpusizer.gpus.names import NameKey
 
-_LIKE = 0.5
-"""Least likeness of two names by difflib's ratio, where their letters before the number agree."""
-_ALIKE_LETTERS = 0.8
-"""Least likeness of names of which one has no number, or whose letters differ."""
+_LIKE = 0.5  # Least difflib ratio of two names whose letters before the number are equal.
+_ALIKE_LETTERS = 0.8  # least ratio of names if one has no number or the letters differ
 _FEWEST_DIGITS = 3
 _PARTS = re.compile(r"([^\W\d_]*)(\d*)(.*)")
 
 
 class _Parts(NamedTuple):
-    """A product's name: the letters before its number, the number, and the rest."""
+    """A product's name: letters before its number, the number, and the rest."""
 
     letters: str
     digits: str
@@ -26,13 +24,11 @@ class _Parts(NamedTuple):
 
 
 def near_cores(key: NameKey, sizes: Mapping[str, Iterable[float]]) -> list[str]:
-    """Cores of `sizes` (each with the sizes of its cards in GB) like that of a key.
+    """Return the cores of `sizes` (each with its cards' sizes in GB) that resemble `key`.
 
-    Those with its letters come first, then those with the nearest number, those spelt most alike,
-    and those with a size near the stated one.
-
-    Numbers count as alike only where the letters before them are the same ("H101" and "H100", not
-    "RTX 2050" and "H200"), or where the number itself is the same.
+    Cores with its letters come first, then those with the nearest number, those spelt most alike,
+    and those with a size near the stated one. Numbers count as alike only after equal letters
+    ("H101" and "H100", not "RTX 2050" and "H200"), or if the number itself is equal.
     """
     rated: list[tuple[bool, int, float, float, str]] = []
     wanted = _parts(key.core)
@@ -48,7 +44,7 @@ def near_cores(key: NameKey, sizes: Mapping[str, Iterable[float]]) -> list[str]:
 
 
 def _likeness(asked: str, wanted: _Parts, core: str) -> float | None:
-    """How alike two names are, None where they are names of unlike things."""
+    # None if the names are of unlike things.
     parts = _parts(core)
     same_number = wanted.digits == parts.digits and len(parts.digits) >= _FEWEST_DIGITS
     if wanted.digits and parts.digits and wanted.letters != parts.letters and not same_number:

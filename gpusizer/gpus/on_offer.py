@@ -1,9 +1,8 @@
-"""Whether somebody sells or rents out a GPU today, as far as dated prices tell, and whether the
-vendor's own software still runs it.
+"""Whether a GPU is sold or rented out today, and whether its vendor's software still runs it.
 
-`data/ended_support.csv` holds a row for each architecture that was left behind, with its source. A
-card whose support has ended still runs older builds, and llama.cpp built with an older toolkit; new
-releases of engines pass it by.
+`data/ended_support.csv` holds a row for each dropped architecture, with its source. A card without
+support still runs older builds, and llama.cpp built with an older toolkit, but not new releases of
+engines.
 """
 
 from __future__ import annotations
@@ -18,37 +17,39 @@ from gpusizer.gpus.costs.rental import rental_quote
 from gpusizer.gpus.gpu import Gpu, Price
 from gpusizer.gpus.purchase import is_old, last_day
 
+# A board counts as commonly rented if this many providers have a price of their own.
 FEWEST_PROVIDERS = 2
-"""Providers with a price of their own from which on a board counts as commonly rented out."""
-MOST_YEARS = 6
-"""Years from launch to the newest price within which a board that is no longer made counts as sold.
-A round figure: it keeps the RTX 3090 of 2020, which everybody buys used, and ends before Turing."""
 
+# Most years from launch to the newest price of a discontinued board that counts as sold. A round
+# figure: it keeps the RTX 3090 of 2020, which people buy used, and ends before Turing.
+MOST_YEARS = 6
+
+# Statuses of boards sold everywhere: neither announced, nor for some markets alone, nor rebuilt
+# after sale.
 _SOLD = frozenset({"current", "eol"})
-"""Statuses of boards that one can buy anywhere: neither announced, nor for some markets alone, nor
-rebuilt after sale."""
 
 
 def firm_price(gpu: Gpu, today: date) -> Price | None:
-    """Today's price to buy, None for one that is old, doubted, of launch or an estimate."""
+    """Return today's price to buy, or None if it is old, doubted, of launch or an estimate."""
     price = gpu.street
     return None if price is None or gpu.price_is_doubted or is_old(price.date, today) else price
 
 
 def is_sold(gpu: Gpu, today: date) -> bool:
-    """Whether boards with a price of the last year are for sale, new or not too old."""
+    """Return whether boards are for sale at a price of the last year, new or not too old."""
     return firm_price(gpu, today) is not None and gpu.status in _SOLD and not _is_too_old(gpu)
 
 
 def is_rented(gpu: Gpu) -> bool:
-    """Whether several providers rent the board out on demand at a price of their own."""
+    """Return whether several providers rent the board out on demand at a price of their own."""
     quote = rental_quote(gpu)
     return quote is not None and len(quote.providers) >= FEWEST_PROVIDERS
 
 
 def why_not_on_offer(gpu: Gpu, today: date) -> str:
-    """Why a board is neither sold nor commonly rented out today: "special" (not sold everywhere, or
-    rebuilt), "too_old" or "unpriced"; "" where it is.
+    """Return why a board is neither sold nor commonly rented out today, or "".
+
+    "special" (not sold everywhere, or rebuilt), "too_old" or "unpriced".
     """
     if is_sold(gpu, today) or is_rented(gpu):
         return ""
@@ -58,7 +59,7 @@ def why_not_on_offer(gpu: Gpu, today: date) -> str:
 
 
 def _is_too_old(gpu: Gpu) -> bool:
-    """Whether a board that is no longer made was launched too long before its newest price."""
+    # A discontinued board launched too long before its newest price.
     if gpu.status == "current" or gpu.street is None or gpu.street.date is None:
         return False
     return last_day(gpu.street.date).year - gpu.release_year > MOST_YEARS
@@ -66,28 +67,22 @@ def _is_too_old(gpu: Gpu) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class EndedSupport:
-    """The release of a software stack that no longer runs an architecture.
-
-    Attributes:
-        ended_with: the first release without it, such as "CUDA 13".
-        since: year and month of that release.
-        source: public address.
-    """
+    """The release of a software stack that dropped an architecture."""
 
     software: str
     architecture: str
-    ended_with: str
-    since: str
-    source: str
+    ended_with: str  # first release without it, such as "CUDA 13"
+    since: str  # year and month of that release
+    source: str  # public address
 
 
 def ended_support(gpu: Gpu) -> EndedSupport | None:
-    """The release that left this GPU's architecture behind, None while it is supported."""
+    """Return the release that dropped this GPU's architecture, or None if it is supported."""
     return _rows().get((gpu.software, gpu.architecture))
 
 
 def read_ended_support() -> tuple[EndedSupport, ...]:
-    """Every row. Raises MalformedTable for an unreadable cell."""
+    """Return all rows. Raises MalformedTable for an unreadable cell."""
     return tuple(read_table(DATA_DIR / "ended_support.csv", lambda row: row.record(EndedSupport)))
 
 

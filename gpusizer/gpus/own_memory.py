@@ -1,4 +1,4 @@
-"""Memory that is really free on somebody's card: "4090 (20.5 GB free)".
+"""Free memory that a user states for a card: "4090 (20.5 GB free)".
 
 Amounts are of one device, as `nvidia-smi` lists them; GB are 10^9 bytes, GiB 2^30, MiB 2^20.
 """
@@ -26,16 +26,14 @@ _ABOUT_MEMORY = re.compile(rf"\([^()]*(?:{_FREE}|{_USED})[^()]*\)", re.IGNORECAS
 
 @dataclass(frozen=True, slots=True)
 class FreeMemory:
-    """What somebody said about the memory of his card, in bytes of one device: what is free of it,
-    or what is in use already. One of the two is None.
-    """
+    """Free or used memory that a user states, in bytes of one device. The other is None."""
 
     free_bytes: int | None = None
     used_bytes: int | None = None
 
     @property
     def is_stated(self) -> bool:
-        """Whether anything was said; nothing in use says no more than the catalogue does."""
+        """Whether an amount is stated; `used_bytes` of 0 is the catalogue's own assumption."""
         return self.free_bytes is not None or bool(self.used_bytes)
 
 
@@ -43,7 +41,7 @@ NOTHING_STATED = FreeMemory()
 
 
 def split_memory(text: str) -> tuple[str, FreeMemory]:
-    """A name without the memory that stands in parentheses after it, and that memory.
+    """Return a name without the memory in parentheses after it, and that memory.
 
     >>> split_memory("4090 (20.5 GB free)")
     ('4090', OwnMemory(free_bytes=20500000000, used_bytes=None))
@@ -63,11 +61,11 @@ def split_memory(text: str) -> tuple[str, FreeMemory]:
 
 
 def with_memory(gpu: Gpu, memory: FreeMemory) -> Gpu:
-    """The card with that much of each device free, which its name and its statements then tell.
+    """Return the card with that much of each device free, stated in its name and notes.
 
-    Of a Mac, an APU or a module, whose GPU limit is a setting of the system (macOS:
-    `iogpu.wired_limit_mb`; Linux: `ttm.pages_limit`), a larger amount moves that limit.
-    Raises InvalidRequest for more than a device has.
+    A larger amount for a Mac, an APU or a module raises its GPU limit, a setting of the system
+    (macOS: `iogpu.wired_limit_mb`; Linux: `ttm.pages_limit`). Raises InvalidRequest for more than a
+    device has.
     """
     if not memory.is_stated:
         return gpu
@@ -114,8 +112,6 @@ def with_memory(gpu: Gpu, memory: FreeMemory) -> Gpu:
 
 
 def _most_bytes(gpu: Gpu) -> int:
-    """The most that one device can have free: all of its memory, and at least its label read in
-    binary, so that "24 GB free" of a 24 GB card is no error.
-    """
+    # At least the label read in binary, so that "24 GB free" of a 24 GB card is no error.
     label = round(gpu.memory_marketing_gb * GIB / gpu.devices_per_board)
     return max(gpu.device_memory_bytes, label)

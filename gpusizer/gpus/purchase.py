@@ -1,14 +1,14 @@
-"""Prices of boards today: a dated price of each, with its sources and spread.
+"""Prices of boards today: a dated price of each, with its sources and range.
 
 `data/purchase_prices.csv` holds rows that people edit, `data/generated/purchase_lists.csv` those
-that `python -m scripts.prices` writes from published lists; `data/purchase_labels.csv` says which
-board a label of such a list means and in which condition.
+that `python -m scripts.prices` writes from published lists; `data/purchase_labels.csv` maps a label
+of such a list to a board and its condition.
 
-A price is the median over its sources, each counted once with the median of its own figures, as
-rents are (`costs/rental.py`). Prices of 2026 rose within months (RTX 5090: $2,843 in July 2025,
-about $5,000 in September 2026), so only figures of the last 120 days before the newest count. Rows
-that are contradicted or doubted (`weak`) count only for boards of which nothing else is known, a
-price of launch included.
+A price is the median over its sources, each counted once with the median of its own figures, as for
+rents (`costs/rental.py`). Prices of 2026 rose within months (RTX 5090: $2,843 in July 2025, about
+$5,000 in September 2026), so only figures of the last 120 days before the newest count.
+Contradicted or doubted rows (`weak`) count only for boards without any other figure, a launch price
+included.
 """
 
 from __future__ import annotations
@@ -25,10 +25,8 @@ from gpusizer.core.paths import DATA_DIR, GENERATED_DIR
 from gpusizer.core.tables import TableRow, read_table
 from gpusizer.gpus.gpu import Condition, Gpu, Price
 
-WINDOW = timedelta(days=120)
-"""How far before the newest figure of a board an older one still counts."""
-YEAR = timedelta(days=365)
-"""A price dated earlier than this before today is said to be old."""
+WINDOW = timedelta(days=120)  # figures this much older than a board's newest still count
+YEAR = timedelta(days=365)  # a price older than this is called old
 
 _CONDITIONS: dict[str, Condition] = {
     "new": "new",
@@ -40,29 +38,21 @@ _CONDITIONS: dict[str, Condition] = {
 
 @dataclass(frozen=True, slots=True)
 class PurchaseOffer:
-    """One dated figure for one board, in US dollars.
+    """One dated figure for one board, in US dollars."""
 
-    Attributes:
-        condition: "used" includes refurbished boards; "system" is a whole computer, new.
-        date: ISO date, or year and month where the source gives no day.
-        weak: contradicted or doubted; counts only for a board that has nothing better.
-        provider: whose figure it is; a source counts once under this name.
-        source: public address.
-    """
-
-    condition: Condition
+    condition: Condition  # "used" includes refurbished boards; "system" is a whole computer, new
     usd: float
-    date: str
-    weak: bool
-    provider: str
-    source: str
+    date: str  # ISO date, or year and month if the source gives no day
+    weak: bool  # contradicted or doubted; counts only for a board without a better figure
+    provider: str  # source of the figure; each source counts once under this name
+    source: str  # public address
 
 
 def street_price(offers: Sequence[PurchaseOffer]) -> Price | None:
-    """Today's price of the board that these figures are of, None without any.
+    """Return today's price of the board with these figures, or None without any.
 
-    Weak figures count only where there is nothing else. The cheapest condition counts, of those
-    whose figures are as recent as the board's newest.
+    Weak figures count only without others. The cheapest condition counts among those with figures
+    as recent as the board's newest.
     """
     counted = [offer for offer in offers if not offer.weak] or offers
     by_condition: dict[Condition, list[PurchaseOffer]] = {}
@@ -79,9 +69,9 @@ def street_price(offers: Sequence[PurchaseOffer]) -> Price | None:
 
 @lru_cache(1024)
 def last_day(text: str) -> date:
-    """The last day that an ISO date, a month or a bare year may mean.
+    """Return the last day that an ISO date, a month or a year may mean.
 
-    Raises ValueError for anything else.
+    Raises ValueError for other texts.
 
     >>> last_day("2026-02").isoformat()
     '2026-02-28'
@@ -96,17 +86,17 @@ def last_day(text: str) -> date:
 
 
 def is_old(day: str | None, today: date) -> bool:
-    """Whether a price of that date is more than a year old; one without a date is not."""
+    """Return whether a price of that date is more than a year old; False without a date."""
     return day is not None and today - last_day(day) > YEAR
 
 
 def current_day() -> date:
-    """Today, by which prices are said to be old."""
+    """Return today's date in UTC, from which the age of prices is counted."""
     return datetime.now(UTC).date()
 
 
 def read_offers(prices_csv: Path) -> dict[str, list[PurchaseOffer]]:
-    """Edited rows by slug of the board. Raises MalformedTable for an unreadable cell."""
+    """Return edited rows by slug of the board. Raises MalformedTable for an unreadable cell."""
     offers: dict[str, list[PurchaseOffer]] = {}
     for slug, offer in read_table(prices_csv, lambda row: (row.text("slug"), _offer(row))):
         offers.setdefault(slug, []).append(offer)
@@ -114,7 +104,7 @@ def read_offers(prices_csv: Path) -> dict[str, list[PurchaseOffer]]:
 
 
 def read_listed_offers(lists_csv: Path, labels_csv: Path) -> dict[str, list[PurchaseOffer]]:
-    """Offers of published lists by slug of the board; excluded labels have no slug.
+    """Return offers of published lists by slug of the board, without excluded labels.
 
     Raises KeyError for a label that `labels_csv` lacks, MalformedTable for unreadable cells.
     """
@@ -131,7 +121,7 @@ def read_listed_offers(lists_csv: Path, labels_csv: Path) -> dict[str, list[Purc
 
 
 def read_boards(labels_csv: Path) -> dict[str, tuple[str, str]]:
-    """Label of a published list -> slug and condition, both "" for a label that is excluded."""
+    """Return slug and condition by label of a published list, both "" for an excluded label."""
     return dict(
         read_table(
             labels_csv,
@@ -141,7 +131,7 @@ def read_boards(labels_csv: Path) -> dict[str, tuple[str, str]]:
 
 
 def with_prices(gpus: Iterable[Gpu]) -> tuple[Gpu, ...]:
-    """GPUs with what they cost to buy, or an estimate where nothing is known of that."""
+    """Return GPUs with their price to buy, or an estimate if they have none."""
     priced = tuple(map(_priced, gpus))
     return tuple(
         replace(gpu, similar=similar_price(gpu, priced)) if gpu.buy is None else gpu
@@ -158,7 +148,7 @@ def _priced(gpu: Gpu) -> Gpu:
 
 @cache
 def _prices() -> dict[str, tuple[Price | None, bool]]:
-    """Slug of a board -> its street price, and whether all its figures are weak."""
+    # Street price by slug, and whether all its figures are weak.
     edited = read_offers(DATA_DIR / "purchase_prices.csv")
     listed = read_listed_offers(
         GENERATED_DIR / "purchase_lists.csv", DATA_DIR / "purchase_labels.csv"
@@ -179,7 +169,6 @@ def _recent(offers: Sequence[PurchaseOffer]) -> list[PurchaseOffer]:
 
 
 def _price(offers: Sequence[PurchaseOffer]) -> Price:
-    """The price that figures for one board in one condition amount to."""
     by_provider: dict[str, list[float]] = {}
     for offer in offers:
         by_provider.setdefault(offer.provider, []).append(offer.usd)
@@ -217,19 +206,17 @@ def _listed_offer(row: TableRow, condition: Condition) -> PurchaseOffer:
 _MEMORY_FACTOR = 2.01
 _BANDWIDTH_FACTOR = 1.5
 _YEARS = 2
-FEWEST = 3
-"""Similar boards that an estimate takes at least."""
+FEWEST = 3  # fewest similar boards for an estimate
 
 
 def similar_price(gpu: Gpu, priced: Iterable[Gpu]) -> Price | None:
-    """The median price of the boards among `priced` that are similar to this one.
+    """Return the median price of the boards among `priced` that are similar, or None.
 
-    Leaving out each board with a street price in turn, the median of the boards similar to it lies
-    within a factor of 1.3 of its own price for half of them and of 2.4 for nine of ten, and the
-    range holds its price for three of four (66 boards of November 2026). That is enough to tell
-    hundreds from thousands of dollars, and too little to order boards by.
-
-    None where fewer than `FEWEST` are. Doubted prices and those of launch count nowhere.
+    None if fewer than `FEWEST` are similar. Doubted prices and launch prices do not count. Leaving
+    out each board with a street price in turn, the median of the boards similar to it lies within a
+    factor of 1.3 of its own price for half of them and of 2.4 for nine of ten, and the range holds
+    its price for three of four (66 boards of November 2026). That distinguishes hundreds from
+    thousands of dollars, and is too rough to rank boards.
     """
     prices = {
         board.slug: board.street
@@ -251,9 +238,9 @@ def similar_price(gpu: Gpu, priced: Iterable[Gpu]) -> Price | None:
 
 
 def is_similar(gpu: Gpu, other: Gpu) -> bool:
-    """Whether another board of the vendor's segment is near in year, memory and bandwidth.
+    """Return whether another board of the vendor's segment is near in year, memory and bandwidth.
 
-    Boards modified after sale are similar to none: their price is that of the work.
+    Boards modified after sale resemble no other: their price is that of the work.
     """
     return (
         gpu.slug != other.slug

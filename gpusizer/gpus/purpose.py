@@ -1,9 +1,9 @@
-"""Classifies what a GPU is good for by comparing figures of its data sheet with thresholds.
+"""Classifies the use of a GPU by comparing figures of its data sheet with thresholds.
 
 No card is labelled by hand. Training multiplies large matrices, so it needs dense 16-bit
-throughput, memory for 16 bytes a parameter, and a fabric once it takes several boards.
-Generating reads all weights for every token, so it needs memory and bandwidth. The thresholds are
-set between cards that buying guides and users put on either side.
+throughput, memory for 16 bytes a parameter, and a fabric between several boards. Generating reads
+all weights for every token, so it needs memory and bandwidth. Each threshold lies between cards
+that buying guides and users put on either side.
 """
 
 from __future__ import annotations
@@ -16,28 +16,21 @@ from gpusizer.core.units import GB, GIB, TERA
 from gpusizer.gpus import Gpu
 
 _TABLES = toml_of(__file__)
+
+# levels that include the criteria of another
 _INCLUDED = {"training.workstation": "training.one_board"}
-"""Levels that take all of another as well."""
 TRAINING_LEVELS = ("several_boards", "workstation", "one_board", "none")
 INFERENCE_LEVELS = ("large", "general", "light", "none")
 
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """One figure against its threshold.
+    """One figure against its threshold."""
 
-    Attributes:
-        name: code of the figure; its reason is `note.purpose_<name>` in the texts.
-        level: which level it decides, as "training.several_boards".
-        value: in `unit`, None when the data sheet does not say.
-        needs: the least that counts.
-        met: None when the figure is unknown.
-    """
-
-    name: str
-    level: str
-    value: float | None
-    needs: float
+    name: str  # code of the figure; its reason is `note.purpose_<name>` in the texts
+    level: str  # level that it decides, as "training.several_boards"
+    value: float | None  # in `unit`, None if the data sheet lacks it
+    needs: float  # least value that counts
     unit: str
 
     @property
@@ -47,25 +40,21 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What a GPU is good for, and the criteria that say so.
+    """Uses of a GPU, and the criteria behind them."""
 
-    Attributes:
-        label: "training", "inference", "light_inference", "neither", or "unknown" where a
-            missing figure decides.
-        training: "several_boards" (large models over a fast fabric), "workstation" (small and
-            mid-size models on a bridged pair), "one_board" (fine-tuning on one board) or "none";
-            None when unknown.
-        inference: "large" (very large models or many users), "general", "light" (small models
-            or one user) or "none"; None when unknown.
-    """
-
+    # "training", "inference", "light_inference", "neither", or "unknown" if a missing figure
+    # decides
     label: str
+    # "several_boards" (large models over a fast fabric), "workstation" (small and mid-size models
+    # on a bridged pair), "one_board" (fine-tuning on one board) or "none"; None if unknown
     training: str | None
+    # "large" (very large models or many users), "general", "light" (small models or one user) or
+    # "none"; None if unknown
     inference: str | None
     criteria: tuple[Criterion, ...]
 
     def notes(self) -> tuple[Note, ...]:
-        """What it is good for, then what it lacks for more, as notes with sentences."""
+        """Return notes on its uses, then on what it lacks for more."""
         notes = [Note(f"purpose_{self.label}")]
         if self.label != "training" and self.training not in (None, "none"):
             notes.append(Note(f"purpose_also_{self.training}"))
@@ -79,7 +68,7 @@ class Purpose:
         return (*notes, *(_lack(criterion) for criterion in self._missing()))
 
     def _missing(self) -> list[Criterion]:
-        """Criteria not met that keep it from large training, or from any use at all."""
+        # Unmet criteria that keep it from large training, or from any use at all.
         wanted = "inference.light" if self.label == "neither" else "training.several_boards"
         return [
             criterion
@@ -89,7 +78,7 @@ class Purpose:
 
 
 def purpose_of(gpu: Gpu) -> Purpose:
-    """Classify one GPU."""
+    """Return the uses of one GPU."""
     criteria = _criteria(gpu)
     training = _highest(criteria, "training", TRAINING_LEVELS)
     inference = _highest(criteria, "inference", INFERENCE_LEVELS)
@@ -97,9 +86,9 @@ def purpose_of(gpu: Gpu) -> Purpose:
 
 
 def training_flops(gpu: Gpu) -> float | None:
-    """Dense 16-bit matrix operations per second with FP32 accumulation; 0 without matrix units.
+    """Return dense 16-bit matrix operations per second with FP32 accumulation.
 
-    None when there may be a rate that nobody published.
+    0 without matrix units, None if there may be an unpublished rate.
     """
     rate = max((r for r in (gpu.fp16_tensor_flops, gpu.bf16_flops) if r is not None), default=None)
     if rate is not None:
@@ -116,7 +105,7 @@ def _label(training: str | None, inference: str | None) -> str:
 
 
 def _highest(criteria: tuple[Criterion, ...], use: str, levels: tuple[str, ...]) -> str | None:
-    """The first level whose criteria are all met; None if an unknown figure could raise it."""
+    # An unknown figure that could raise the level makes it None.
     doubt = False
     for level in levels:
         taken = (f"{use}.{level}", _INCLUDED.get(f"{use}.{level}"))
@@ -136,11 +125,8 @@ def _criteria(gpu: Gpu) -> tuple[Criterion, ...]:
 
 
 def _figures(gpu: Gpu) -> dict[str, float | None]:
-    """The figures that count, in the units of the table; None for what is not published.
-
-    A fabric is 0 for PCIe alone. What is fast at 16 bits has matrix units for them or native BF16:
-    GP102 runs FP16 at 1/64 of FP32.
-    """
+    # In the units of the table; None if unpublished. A fabric is 0 for PCIe alone. Fast at 16 bits
+    # means matrix units or native BF16: GP102 runs FP16 at 1/64 of FP32.
     rate, bandwidth, link = (
         training_flops(gpu),
         gpu.bandwidth_bytes_per_second,

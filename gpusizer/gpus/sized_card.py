@@ -1,7 +1,7 @@
-"""A graphics card whose owner says no more than its memory: "12 GB".
+"""A graphics card known by its memory alone: "12 GB".
 
-It has the least memory that a driver shows of the catalogue's cards with that label, so that what
-fits it fits each of them. It has no bandwidth: its speed needs a name.
+It has the least memory that a driver shows for the catalogue's cards with that label, so a model
+that fits it fits each of them. It has no bandwidth: a speed needs a name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _EXAMPLES = 3
 
 
 def size_named(text: str) -> int | None:
-    """The GB that a text states where it states nothing else, None for any other text.
+    """Return the GB that a text states if it states nothing else, or None.
 
     >>> size_named("12 GB"), size_named("RTX 3060 12GB")
     (12, None)
@@ -31,7 +31,7 @@ def size_named(text: str) -> int | None:
 
 
 def sized_card(gigabytes: int, gpus: Iterable[Gpu]) -> Gpu:
-    """Some card with that number of GB on its label.
+    """Return a generic card with that number of GB on its label.
 
     Raises InvalidRequest for more than any card has.
     """

@@ -1,4 +1,4 @@
-"""Reads `data/gpus.csv` and `data/gpu_aliases.csv`; lists the columns of the file."""
+"""Reader of `data/gpus.csv` and `data/gpu_aliases.csv`, with the columns of the file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Columns = Mapping[str, tuple[str, Parse]]
 
 
 def read_gpus(gpus_csv: Path, aliases_csv: Path) -> tuple[Gpu, ...]:
-    """Every row in file order.
+    """Return all rows in file order.
 
     Raises MalformedTable, and ValueError for an alias of a GPU that is not in the table.
     """
@@ -39,7 +39,10 @@ def read_gpus(gpus_csv: Path, aliases_csv: Path) -> tuple[Gpu, ...]:
 
 
 def read_aliases(aliases_csv: Path) -> dict[str, str]:
-    """Alias -> slug, in file order. Raises MalformedTable for an empty or repeated alias."""
+    """Return slugs by alias, in file order.
+
+    Raises MalformedTable for an empty or repeated alias.
+    """
     aliases: dict[str, str] = {}
 
     def add(row: TableRow) -> None:
@@ -137,6 +140,7 @@ def _evidence(text: str) -> tuple[str, str]:
 _integer = _optional(lambda text: int(_number(text)))
 _giga, _tera = _optional(_times(GB)), _optional(_times(TERA))
 # Not derived from the dataclass: a new field must not change the published file by accident.
+# Columns of `data/gpus.csv`: the field of Gpu that each fills, and the parser of its cell.
 COLUMNS: Columns = {
     "name": ("name", _required),
     "vendor": ("vendor", _required),
@@ -195,5 +199,4 @@ COLUMNS: Columns = {
     "sources": ("sources", _required),
     "notes": ("notes", str),
 }
-"""Columns of `data/gpus.csv`: the field of Gpu that each fills, and what reads its cell."""
 _PRICE_COLUMNS = ("rent_source", "rent_date")

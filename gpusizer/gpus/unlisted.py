@@ -1,6 +1,4 @@
-"""Why something that people call a GPU is not in the catalogue: it is none, is not sold yet, or its
-figures are not published.
-"""
+"""Reasons why a named product is not in the catalogue: no GPU, not sold yet, or unpublished."""
 
 from __future__ import annotations
 
@@ -10,14 +8,12 @@ import unicodedata
 from gpusizer.core.tables import toml_of
 
 _WHY = {why: re.compile(rf"\b(?:{'|'.join(names)})\b") for why, names in toml_of(__file__).items()}
-REASONS = tuple(_WHY)
-"""Reasons of UnknownGpu, beside none."""
-GPUS = ("unreleased", "unpublished")
-"""Reasons of what is a GPU, so that others may stand in its place."""
+REASONS = tuple(_WHY)  # reasons of UnknownGpu, apart from ""
+GPUS = ("unreleased", "unpublished")  # Reasons for actual GPUs, for which others are suggested.
 
 
 def why_unlisted(text: str) -> str:
-    """The reason, one of `REASONS`, for a name of this list; "" for any other.
+    """Return the reason, one of `REASONS`, for a listed name; "" for others.
 
     >>> why_unlisted("Cerebras CS-3"), why_unlisted("RTX 5080 SUPER"), why_unlisted("RTX 4090")
     ('accelerator', 'unreleased', '')

@@ -1,7 +1,7 @@
-"""UserGpus: GPUs as their owners name them, with the memory that is really free, or described.
+"""GPUs as their owners name or describe them, with the memory that is really free.
 
-The catalogue itself knows listed names alone, so that what strangers write in model cards and logs
-describes no cards.
+The catalogue itself knows listed names alone, so that model cards and logs of strangers describe no
+cards.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ from gpusizer.gpus.names import MAX_COUNT
 from gpusizer.gpus.own_memory import NOTHING_STATED, FreeMemory, split_memory, with_memory
 from gpusizer.gpus.sized_card import size_named, sized_card
 
-HERE = "here"
-"""Names the machine that a command line runs on, which only the shell can look at."""
+HERE = "here"  # The machine that a command line runs on; only the shell can read it.
 
 
 class FindsGpus(Protocol):
-    """What finds a GPU by its name: the catalogue, or the reader's own cards."""
+    """Source of GPUs by name: the catalogue, or the user's own cards."""
 
     def find(self, text: str) -> Gpu: ...
 
@@ -38,19 +37,19 @@ class FindsGpus(Protocol):
 class UserGpus:
     """Finds GPUs that a request names.
 
-    `memory` is what is free on each of them, unless a card's own text says otherwise.
+    `memory` is free on each of them, unless a card's own text states another amount.
     """
 
     catalogue: Catalogue
     memory: FreeMemory = NOTHING_STATED
 
     def find(self, text: str) -> Gpu:
-        """The GPU of the catalogue, or the card that the text describes ("custom:96GB@1800GB/s"),
-        with its free memory ("4090 (20.5 GB free)"), and of a Mac with its GPU cores
-        ("M4 Pro 24GB (16 cores)").
+        """Return the GPU that `text` names, or the card that it describes.
 
-        Raises UnknownGpu as the catalogue does, and InvalidRequest for a description or memory in
-        another form, for more memory than a device has, and for cores that a chip never had.
+        The text may state a description ("custom:96GB@1800GB/s"), free memory ("4090 (20.5 GB
+        free)") and a Mac's GPU cores ("M4 Pro 24GB (16 cores)"). Raises UnknownGpu as the catalogue
+        does, and InvalidRequest for a description or memory in another form, for more memory than a
+        device has, and for cores that a chip never had.
         """
         if len(text) > MAX_NAME_CHARS:
             return self.catalogue.find(text)
@@ -61,7 +60,7 @@ class UserGpus:
         return with_memory(gpu, memory if memory.is_stated else self.memory)
 
     def _own(self, name: str) -> Gpu:
-        """Some card of a bare size, an instance of a card, or the GPU of that name."""
+        # A bare size means some card, a profile an instance of a card.
         size = size_named(name)
         if size is not None:
             return sized_card(size, self.catalogue.gpus)
@@ -69,9 +68,7 @@ class UserGpus:
         return mig_instance(self.catalogue.find(card), profile) if profile else self._listed(name)
 
     def _listed(self, name: str) -> Gpu:
-        """The GPU of the catalogue with the cores that its name states; of a chip sold with several
-        GPUs the largest one, and that it was taken.
-        """
+        # Of a chip sold with several GPUs the largest is taken, with a note.
         unnumbered, cores = split_cores(name)
         gpu = self._with_cores(unnumbered, cores[-1]) if cores else None
         if gpu is not None:
@@ -91,8 +88,7 @@ class UserGpus:
         return replace(gpu, statements=(*gpu.statements, *stated)) if stated else gpu
 
     def _with_cores(self, name: str, cores: int) -> Gpu | None:
-        """The chip of that name; of a computer sold with several chips the one with that number,
-        None for what is no chip."""
+        # Of a computer sold with several chips the one with that number; None for other texts.
         gpu = self.catalogue.match(name)
         if gpu is not None:
             return gpu if gpu.segment == "apple" else None
@@ -103,11 +99,10 @@ class UserGpus:
 
 @lru_cache(maxsize=8)
 def with_used_memory(catalogue: Catalogue, memory: FreeMemory) -> Catalogue:
-    """The GPUs with so much of every device in use, as a desktop takes it whatever the card; those
-    that have no more are left out.
+    """Return the catalogue with `used_bytes` of each device in use, without smaller GPUs.
 
-    What is free of one device says nothing of others: it leaves the catalogue as it is. Kept for
-    the next request that states the same.
+    Free memory of one device says nothing about others and leaves the catalogue unchanged. The
+    result is cached for further requests with the same memory.
     """
     used = memory.used_bytes
     if not used:
@@ -122,12 +117,12 @@ _MAX_GB = 100_000
 
 
 def saved_gpus(items: object, catalogue: Catalogue, most: int) -> tuple[str, ...]:
-    """Requests such as "2xrtx-4090-24gb" for up to `most` saved items, the primary one first.
+    """Return requests such as "2xrtx-4090-24gb" for up to `most` saved items, the primary first.
 
-    `items` is the Hub's `hardwareItems`, of OAuth user information and of a user's overview:
-    objects of `sku` ([type, maker, model]), `mem` (GB of one unit), `num` and, on one,
-    `isPrimary` (huggingface/hub-docs, docs/hub/hardware.md). The input is untrusted: items of
-    another form, and GPUs that the catalogue does not have with that memory, are left out.
+    `items` is the Hub's `hardwareItems`, in OAuth user information and a user's overview: objects
+    of `sku` ([type, maker, model]), `mem` (GB of one unit), `num` and, on one, `isPrimary`
+    (huggingface/hub-docs, docs/hub/hardware.md). The input is untrusted: items of another form, and
+    GPUs that the catalogue lacks with that memory, are left out.
     """
     if not isinstance(items, list):
         return ()
@@ -151,5 +146,5 @@ def _requests(items: Iterable[JsonObject], catalogue: Catalogue) -> Iterable[str
 
 
 def _is_from_one_to(number: object, most: int) -> TypeGuard[float]:
-    """Whether a value is a number from 1 to `most`; booleans are not numbers here."""
+    # Booleans are not numbers here.
     return isinstance(number, int | float) and not isinstance(number, bool) and 1 <= number <= most

@@ -1,4 +1,4 @@
-"""What a plan costs: boards bought or rented, electricity, and when buying pays off."""
+"""Costs of a plan: boards bought or rented, electricity, and when buying pays off."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""PlanCosts: money and power of some boards of one GPU, bought or rented.
+"""Money and power of some boards of one GPU, bought or rented.
 
     owned USD/h   = (boards + host) / hours until written off + kW x USD/kWh
     USD/1M tokens = USD/h / (tokens/s x 3600) x 1e6
     break-even    = (boards + host) / (rent per hour - kW x USD/kWh), in hours of work
 
-Break-even follows from prices of different dates; rent is paid for working hours only. A doubted
-price counts among the least costs only of boards without a rent; an estimate by similar
-boards counts nowhere.
+Break-even combines prices of different dates; rent is paid for working hours only. A doubted price
+counts among the lowest costs only for boards without a rent; an estimate from similar boards never
+counts.
 """
 
 from __future__ import annotations
@@ -23,35 +23,30 @@ from gpusizer.gpus.costs.power import is_card, plan_watts, power_supply_watts
 from gpusizer.gpus.costs.rental import RentalQuote, own_quote, rental_quote
 from gpusizer.gpus.purchase import current_day, is_old
 
+# Sequential read rate of an NVMe disk on four lanes of PCIe 4.0 (Samsung 980 PRO,
+# pugetsystems.com/parts/Hard-Drive/Samsung-980-Pro-2TB-Gen4-M-2-SSD-13831).
 NVME_GB_PER_S = 7.0
-"""Sequential reading of an NVMe disk on four lanes of PCIe 4.0 (Samsung 980 PRO,
-pugetsystems.com/parts/Hard-Drive/Samsung-980-Pro-2TB-Gen4-M-2-SSD-13831)."""
-ETHERNET_GBIT_PER_S = 1.0
-"""Gigabit Ethernet (IEEE 802.3ab)."""
+ETHERNET_GBIT_PER_S = 1.0  # Gigabit Ethernet (IEEE 802.3ab).
 _BITS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class LoadTimes:
-    """Minutes until `stored_bytes` of weights are read, at best: nothing else is counted.
+    """Minutes until `stored_bytes` of weights are read, at best.
 
-    The bytes are those of files in the quantization that runs. An engine that quantizes while it
-    loads reads the original files instead.
-
-    Attributes:
-        disk_minutes: from a local disk into memory, at each start.
-        download_minutes: from the Hub onto the disk, once for each machine.
+    The bytes are those of files in the quantization that runs. An engine that quantizes at load
+    time reads the original files instead.
     """
 
     provenance: ClassVar[Provenance] = Provenance.DERIVED
 
     stored_bytes: int
-    disk_minutes: float
-    download_minutes: float
+    disk_minutes: float  # from a local disk into memory, at each start
+    download_minutes: float  # from the Hub onto the disk, once for each machine
 
 
 def load_times(stored_bytes: int, disk_gb_per_s: float, network_gbit_per_s: float) -> LoadTimes:
-    """Minutes for weights of that size.
+    """Return the minutes to read weights from the disk and to download them.
 
     >>> load_times(35 * 10**9, 3.5, 1.0)
     LoadTimes(stored_bytes=35000000000, disk_minutes=0.167, download_minutes=4.67)
@@ -65,23 +60,17 @@ def load_times(stored_bytes: int, disk_gb_per_s: float, network_gbit_per_s: floa
     )
 
 
-DAYS_PER_MONTH = 365.25 / 12
-"""Days of an average month."""
+DAYS_PER_MONTH = 365.25 / 12  # in an average month
 
 
 @dataclass(frozen=True, slots=True)
 class CostAssumptions:
-    """What costs are computed with. The defaults are round figures that every answer states.
+    """Assumptions of cost estimates. Answers state these round defaults.
 
-    Attributes:
-        hours_per_day: hours of work a day, every day of the year. Idle hours cost nothing here.
-        usd_per_kwh: price of electricity.
-        amortisation_years: after which bought boards are worth nothing.
-        host_usd: price of the computers around the boards; 0 leaves them out.
-        gpu_usd, gpu_usd_per_hour: the reader's own prices of one board, to buy and to rent for an
-            hour, in place of those on record; None for these.
-        disk_gb_per_s, network_gbit_per_s: speeds at which weights are read from a disk and come
-            from the Hub (`load_times`).
+    Hours are those of every day of the year; idle hours cost nothing. Bought boards are worth
+    nothing after `amortisation_years`. A `host_usd` of 0 leaves out the host computers. `gpu_usd`
+    and `gpu_usd_per_hour` are the user's own prices of one board. Weights are read from disk and
+    downloaded at the last two rates.
     """
 
     hours_per_day: float = 8.0
@@ -95,7 +84,7 @@ class CostAssumptions:
 
     @property
     def has_own_prices(self) -> bool:
-        """Whether the reader named a price of the board."""
+        """Whether the user stated a price of the board."""
         return self.gpu_usd is not None or self.gpu_usd_per_hour is not None
 
     @property
@@ -110,7 +99,7 @@ class CostAssumptions:
 
     @property
     def without_own_prices(self) -> CostAssumptions:
-        """Assumptions for GPUs that the reader's own prices are not of."""
+        """Assumptions for GPUs other than the one that the user's prices refer to."""
         return replace(self, gpu_usd=None, gpu_usd_per_hour=None)
 
 
@@ -119,39 +108,23 @@ DEFAULT_ASSUMPTIONS = CostAssumptions()
 
 @dataclass(frozen=True, slots=True)
 class PlanCosts:
-    """Costs of `boards` boards together. Unknown is None.
-
-    Attributes:
-        buy_usd: price of the boards, from `buy` (one board, with its date, basis and source).
-        buy_is_doubted: all figures behind `buy` are contradicted or doubted.
-        similar: what similar boards cost, where nothing is known of this one.
-        today: the day by which a price is said to be old.
-        rent: prices of one board-hour.
-        tokens_per_second: what the plan generates for all its users, at the likely speed.
-        seconds_per_picture: likely, of a model that draws pictures or clips; None for others.
-        running_watts: boards at their rated power, and their hosts.
-        cards: whether the boards go into a slot of a computer that one builds.
-        power_supply_watts: size of supply, for such cards.
-        break_even_months: after which buying has cost less than renting; None when that never
-            happens or a price is unknown: `cheaper` tells them apart.
-        users: who keep the boards busy meanwhile, None where that is unknown.
-        cheaper: "own" when that is before the boards are written off, else "rent".
-    """
+    """Costs of `boards` boards together. Unknown values are None."""
 
     boards: int
-    buy: Price | None
+    buy: Price | None  # price of one board, with its date, basis and source
     buy_year: int
-    rent: RentalQuote | None
-    tokens_per_second: float | None
-    running_watts: float | None
-    cards: bool
-    power_supply_watts: int | None
+    rent: RentalQuote | None  # prices of one board-hour
+    tokens_per_second: float | None  # likely rate of the plan for all its users together
+    running_watts: float | None  # boards at their rated power, and their hosts
+    cards: bool  # whether the boards go into a slot of a self-built computer
+    power_supply_watts: int | None  # size of the supply, for such cards
     assumptions: CostAssumptions
-    buy_is_doubted: bool
-    similar: Price | None
-    today: date
+    buy_is_doubted: bool  # all figures behind `buy` are contradicted or doubted
+    similar: Price | None  # price of similar boards, if this one has none
+    today: date  # the day used to decide whether a price is old
+    # likely, for a model that draws pictures or clips; None for others
     seconds_per_picture: float | None = None
-    users: int | None = None
+    users: int | None = None  # number that keeps the boards busy, None if unknown
 
     @property
     def buy_usd(self) -> float | None:
@@ -159,14 +132,14 @@ class PlanCosts:
 
     @property
     def buy_as_of(self) -> str | None:
-        """Date of the price to buy; the year of a launch price; None for the reader's own."""
+        """Date of the price to buy; the year of a launch price; None for the user's own."""
         if self.buy is None or self.buy_is_own:
             return None
         return self.buy.date or str(self.buy_year)
 
     @property
     def buy_is_own(self) -> bool:
-        """Whether the price to buy is the reader's own."""
+        """Whether the price to buy is the user's own."""
         return self.buy is not None and self.buy.basis == "own"
 
     @property
@@ -176,31 +149,31 @@ class PlanCosts:
 
     @property
     def buy_low_usd(self) -> float | None:
-        """The least figure behind the price to buy, for all boards."""
+        """Lowest figure behind the price to buy, for all boards."""
         return None if self.buy is None else self.of_all(self.buy.low_usd)
 
     @property
     def buy_high_usd(self) -> float | None:
-        """The highest figure behind the price to buy, for all boards."""
+        """Highest figure behind the price to buy, for all boards."""
         return None if self.buy is None else self.of_all(self.buy.high_usd)
 
     @property
     def similar_usd(self) -> float | None:
-        """An estimate by similar boards, for all boards."""
+        """Estimate from similar boards, for all boards, in USD."""
         return None if self.similar is None else self.of_all(self.similar.usd)
 
     @property
     def similar_low_usd(self) -> float | None:
-        """The low end of that estimate."""
+        """Low end of the estimate from similar boards, for all boards, in USD."""
         return None if self.similar is None else self.of_all(self.similar.low_usd)
 
     @property
     def similar_high_usd(self) -> float | None:
-        """The high end of that estimate."""
+        """High end of the estimate from similar boards, for all boards, in USD."""
         return None if self.similar is None else self.of_all(self.similar.high_usd)
 
     def of_all(self, usd: float | None) -> float | None:
-        """The price of one board, times the boards."""
+        """Return a price of one board multiplied by the number of boards."""
         return None if usd is None else round(usd * self.boards, 2)
 
     @property
@@ -209,26 +182,26 @@ class PlanCosts:
         return self.rented("likely_usd")
 
     def rented(self, which: str) -> float | None:
-        """One of the quote's prices, for all boards."""
+        """Return the quote's price named `which`, for all boards."""
         usd = None if self.rent is None else getattr(self.rent, which)
         return None if usd is None else round(usd * self.boards, 4)
 
     @property
     def electricity_usd_per_hour(self) -> float | None:
-        """Electricity of one hour of work."""
+        """Electricity of one hour of work in USD."""
         if self.running_watts is None:
             return None
         return self.running_watts / 1000 * self.assumptions.usd_per_kwh
 
     @property
     def electricity_usd_per_month(self) -> float | None:
-        """Electricity of an average month of the assumed hours."""
+        """Electricity of an average month of the assumed hours in USD."""
         hourly = self.electricity_usd_per_hour
         return None if hourly is None else round(hourly * self.assumptions.hours_per_month, 2)
 
     @property
     def owned_usd_per_hour(self) -> float | None:
-        """Write-off and electricity of one hour of work."""
+        """Write-off and electricity of one hour of work in USD."""
         hourly = self.electricity_usd_per_hour
         if self.buy_usd is None or hourly is None:
             return None
@@ -237,34 +210,35 @@ class PlanCosts:
 
     @property
     def usd_per_million_tokens(self) -> float | None:
-        """USD for a million generated tokens on rented boards, None when unknown."""
+        """USD for a million generated tokens on rented boards, or None if unknown."""
         return self._per_million_tokens(self.rent_usd_per_hour)
 
     @property
     def usd_per_million_tokens_owned(self) -> float | None:
-        """USD for a million generated tokens on owned boards, None when unknown."""
+        """USD for a million generated tokens on owned boards, or None if unknown."""
         return self._per_million_tokens(self.owned_usd_per_hour)
 
     @property
     def break_even_hours(self) -> float | None:
-        """Hours of work after which buying has cost less; None when unknown or never."""
+        """Hours of work after which buying has cost less; None if unknown or never."""
         return self._hours_until_cheaper_than(self.rent_usd_per_hour)
 
     @property
     def break_even_months(self) -> float | None:
-        """Months of the assumed hours after which buying has cost less; None as for hours."""
+        """Months of assumed hours after which buying has cost less; None if unknown or never."""
         return self.months_until_cheaper_than(self.rent_usd_per_hour)
 
     def months_until_cheaper_than(self, rent_usd_per_hour: float | None) -> float | None:
-        """Months of work at the assumed hours after which buying has cost less than a rent, that of
-        other boards for instance; None when unknown or never.
+        """Return the months of assumed hours after which buying has cost less than a rent.
+
+        The rent may be that of other boards. None if unknown or never.
         """
         hours = self._hours_until_cheaper_than(rent_usd_per_hour)
         return None if hours is None else round(hours / self.assumptions.hours_per_month, 1)
 
     @property
     def cheaper(self) -> str | None:
-        """ "own" or "rent" over the time of the write-off, None when a price is unknown."""
+        """The cheaper of "own" and "rent" over the time of the write-off, or None if unknown."""
         if None in (self.buy_usd, self.rent_usd_per_hour, self.electricity_usd_per_hour):
             return None
         hours = self.break_even_hours
@@ -272,9 +246,9 @@ class PlanCosts:
 
     @property
     def lowest_usd_per_hour(self) -> float | None:
-        """USD for an hour of work: the lesser of the rented and the owned price, of those known.
+        """USD for an hour of work: the lower known price of renting and owning.
 
-        A doubted price to buy counts only where no rent is known.
+        A doubted price to buy counts only if no rent is known.
         """
         rented, owned = self.rent_usd_per_hour, self.owned_usd_per_hour
         if rented is None or owned is None:
@@ -283,21 +257,21 @@ class PlanCosts:
 
     @property
     def lowest_usd_per_million_tokens(self) -> float | None:
-        """USD for a million tokens: the lesser of the known rented and owned prices."""
+        """USD for a million tokens at the lower known price of renting and owning."""
         return self._per_million_tokens(self.lowest_usd_per_hour)
 
     @property
     def usd_per_thousand_pictures(self) -> float | None:
-        """USD for a thousand pictures or clips on rented boards, None when unknown."""
+        """USD for a thousand pictures or clips on rented boards, or None if unknown."""
         return self.of_thousand_pictures(self.rent_usd_per_hour)
 
     @property
     def lowest_usd_per_thousand_pictures(self) -> float | None:
-        """The lesser of the known rented and owned prices of them."""
+        """USD for a thousand pictures or clips at the lower known price."""
         return self.of_thousand_pictures(self.lowest_usd_per_hour)
 
     def of_thousand_pictures(self, usd_per_hour: float | None) -> float | None:
-        """USD for a thousand pictures or clips, by the USD for an hour."""
+        """Return USD for a thousand pictures or clips from the USD for an hour."""
         if usd_per_hour is None or self.seconds_per_picture is None:
             return None
         return significant(usd_per_hour * self.seconds_per_picture / SECONDS_PER_HOUR * 1000)
@@ -322,7 +296,7 @@ class PlanCosts:
         return significant(usd_per_hour / (self.tokens_per_second * SECONDS_PER_HOUR) * 1e6)
 
     def notes(self) -> tuple[Note, ...]:
-        """What the reader of these figures must know."""
+        """Return notes on age, basis and gaps of the prices."""
         notes = []
         if self.buy is not None and self.buy.basis == "launch":
             notes.append(Note("price_of_launch", year=self.buy_year))
@@ -351,11 +325,10 @@ def plan_costs(
     seconds_per_picture: float | None = None,
     users: int | None = None,
 ) -> PlanCosts:
-    """Costs of `boards` boards that together generate `tokens_per_second` (None: unknown), or a
-    picture in so many seconds.
+    """Return costs of `boards` boards that generate `tokens_per_second` together.
 
-    The reader's own prices stand in place of those on record. Prices are said to be old by `today`,
-    by default the current day.
+    A model that draws states `seconds_per_picture` instead. The user's prices replace recorded
+    ones. `today`, by default the current day, decides which prices are old.
     """
     own, own_rent = assumptions.gpu_usd, assumptions.gpu_usd_per_hour
     buy = gpu.buy if own is None else Price(own, "own", "own", None)
@@ -379,7 +352,6 @@ def plan_costs(
 
 
 def _similar_note(price: Price) -> Note:
-    """An estimate of one board."""
     low, high = price.low_usd or price.usd, price.high_usd or price.usd
     count = len(price.providers)
     return Note("price_of_similar", count=count, usd=price.usd, low_usd=low, high_usd=high)

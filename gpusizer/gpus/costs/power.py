@@ -1,4 +1,4 @@
-"""Watts of a plan: the boards, the computer around them, and the supply to buy.
+"""Power of a plan in watts: the boards, the computer around them, and the supply to buy.
 
 Boards count at their rated power: an upper bound, as decoding rarely reaches it.
 """
@@ -18,12 +18,13 @@ _SERVER_SHARE = 0.8
 # NVIDIA recommends supplies 380 to 450 W above the board's power (RTX 4090: 850 W for 450 W;
 # RTX 5090: 1000 W for 575 W). Four RTX 3090 at 300 W on 1600 W (T. Dettmers) is the same rule.
 _SUPPLY_HEADROOM_WATTS = 400.0
+
+# Common sizes of one supply; a larger need takes several.
 SUPPLY_WATTS = (450, 550, 650, 750, 850, 1000, 1200, 1600, 2000, 2200)
-"""Common sizes of one supply; beyond the last it takes several."""
 
 
 def host_watts(gpu: Gpu, boards: int) -> float | None:
-    """Watts of the computers that hold the boards, None when the boards' own are unknown."""
+    """Return the power of the computers that hold the boards, or None if the boards' is unknown."""
     if gpu.power_watts is None:
         return None
     if is_whole_computer(gpu):
@@ -34,7 +35,7 @@ def host_watts(gpu: Gpu, boards: int) -> float | None:
 
 
 def plan_watts(gpu: Gpu, boards: int) -> float | None:
-    """Watts of boards and hosts together, at the boards' rated power."""
+    """Return the rated power of boards and hosts together in watts."""
     host = host_watts(gpu, boards)
     if host is None or gpu.power_watts is None:
         return None
@@ -42,10 +43,10 @@ def plan_watts(gpu: Gpu, boards: int) -> float | None:
 
 
 def power_supply_watts(gpu: Gpu, boards: int) -> int | None:
-    """Smallest common supply for a computer with these cards.
+    """Return the smallest common supply in watts for a computer with these cards.
 
-    None for what comes with its own supply (servers, Macs, laptops), and where one supply is
-    not enough.
+    None for products with a supply of their own (servers, Macs, laptops), and if one supply is not
+    enough.
     """
     if gpu.power_watts is None or not is_card(gpu) or boards > BOARDS_PER_HOST:
         return None
@@ -54,10 +55,10 @@ def power_supply_watts(gpu: Gpu, boards: int) -> int | None:
 
 
 def is_card(gpu: Gpu) -> bool:
-    """Whether a board goes into a slot of a computer that one builds."""
+    """Return whether a board goes into a slot of a self-built computer."""
     return gpu.form_factor.startswith("PCIe")
 
 
 def is_whole_computer(gpu: Gpu) -> bool:
-    """Whether a chip is sold only as part of a computer."""
+    """Return whether a chip is sold only as part of a computer."""
     return gpu.is_integrated or gpu.form_factor == "laptop"

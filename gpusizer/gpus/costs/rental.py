@@ -1,8 +1,8 @@
-"""Rental prices of a board: what providers ask, and what is likely to be paid.
+"""Rental prices of a board: providers' offers and the likely price.
 
 Offers are rows of `data/generated/rental_prices.csv`, which `python -m scripts.prices` writes;
-`data/rental_labels.csv` says which boards a provider's label names. One label may name several
-boards ("H100 80GB": SXM or PCIe); then the quote of each counts it and is not exact.
+`data/rental_labels.csv` maps a provider's label to boards. If one label may name several boards
+("H100 80GB": SXM or PCIe), the quote of each counts it and is not exact.
 """
 
 from __future__ import annotations
@@ -20,56 +20,43 @@ from gpusizer.gpus import Gpu
 
 @dataclass(frozen=True, slots=True)
 class RentalOffer:
-    """One provider's price for an hour of one board.
-
-    Attributes:
-        spot: may be taken away at any time.
-        marketplace: the lowest offer of many private hosts, not a list price.
-        exact: whether the provider's label names this board and no other.
-        date: ISO date, or a bare year where the source gives no day.
-    """
+    """One provider's price for an hour of one board."""
 
     provider: str
     usd_per_hour: float
-    spot: bool
-    marketplace: bool
-    exact: bool
-    date: str
+    spot: bool  # the provider may take it away at any time
+    marketplace: bool  # the lowest offer of many private hosts, not a list price
+    exact: bool  # the provider's label names this board and no other
+    date: str  # ISO date, or a year if the source gives no day
     source: str
 
 
 @dataclass(frozen=True, slots=True)
 class RentalQuote:
-    """Prices of a board-hour in USD; None where no known provider offers it that way.
+    """Prices of a board-hour in USD; None if no known provider offers it that way.
 
-    Attributes:
-        likely_usd: median over the providers that sell on demand at a price of their own, each
-            counted once (with the median of its prices). Marketplaces and spot stay out.
-        low_usd, high_usd: lowest and highest of those prices.
-        spot_usd: lowest spot price outside marketplaces.
-        marketplace_usd: lowest on-demand offer of a marketplace: a floor, not a price to plan with.
-        providers: whose prices `likely_usd` stands on.
-        exact: no label among them could also mean another board.
-        as_of: date of the newest.
-        own: the reader's own price, which stands for all of them.
+    `likely_usd` is the median over providers that sell on demand at a price of their own, without
+    marketplaces and spot, `low_usd` and `high_usd` the ends of those prices. `exact`: none of their
+    labels could mean another board too. `own`: it is the user's own price.
     """
 
     likely_usd: float | None
     low_usd: float | None
     high_usd: float | None
-    spot_usd: float | None = None
+    spot_usd: float | None = None  # lowest spot price outside marketplaces
+    # lowest on-demand offer of a marketplace: a floor, not a price to plan with
     marketplace_usd: float | None = None
-    providers: tuple[str, ...] = ()
-    exact: bool = True
-    as_of: str | None = None
+    providers: tuple[str, ...] = ()  # providers counted in `likely_usd`
+    exact: bool = True  # no label among them could also mean another board
+    as_of: str | None = None  # newest date
     sources: tuple[str, ...] = ()
     own: bool = False
 
 
 def rental_quote(gpu: Gpu) -> RentalQuote | None:
-    """The quote for one board of this GPU, None if no provider is known.
+    """Return the quote for one board of this GPU, or None if no provider is known.
 
-    A board no provider of the table lists has the catalogue's own observation, if any.
+    A board that no provider of the table lists has the catalogue's own observation, if any.
     """
     listed = _quotes().get(gpu.slug)
     if listed is not None or gpu.rent is None:
@@ -80,13 +67,13 @@ def rental_quote(gpu: Gpu) -> RentalQuote | None:
 
 
 def rent_usd_per_hour(gpu: Gpu) -> float | None:
-    """The likely price of a board-hour in USD, None when unknown. Answers quote this figure."""
+    """Return the likely price of a board-hour in USD, or None if unknown. Answers quote it."""
     quote = rental_quote(gpu)
     return None if quote is None else quote.likely_usd
 
 
 def own_quote(usd_per_hour: float) -> RentalQuote:
-    """The reader's own price of a board-hour as the quote."""
+    """Return the user's own price of a board-hour as a quote."""
     return RentalQuote(usd_per_hour, usd_per_hour, usd_per_hour, own=True)
 
 
@@ -112,7 +99,7 @@ def quote_of(offers: Sequence[RentalOffer]) -> RentalQuote:
 
 
 def read_offers(prices_csv: Path, labels_csv: Path) -> dict[str, list[RentalOffer]]:
-    """Offers by slug of the board. Labels known to be unusable name no slug.
+    """Return offers by slug of the board, without those of unusable labels.
 
     Raises KeyError for a label that `labels_csv` lacks, MalformedTable for unreadable cells.
     """
@@ -131,7 +118,7 @@ def read_offers(prices_csv: Path, labels_csv: Path) -> dict[str, list[RentalOffe
 
 
 def read_labels(labels_csv: Path) -> dict[str, tuple[str, ...]]:
-    """Label -> slugs it may name; none for labels that are known to be wrong or unusable."""
+    """Return the slugs that each label may name; none for wrong or unusable labels."""
     return dict(read_table(labels_csv, lambda row: (row.text("label"), row.parts("slugs"))))
 
 

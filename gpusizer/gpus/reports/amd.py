@@ -33,12 +33,12 @@ _GPU = re.compile(r"\s*GPU:\s*(\d{1,3})\s*")
 
 @dataclass(frozen=True, slots=True)
 class RocmSmi:
-    """Reads `rocm-smi` with --showproductname and --showmeminfo."""
+    """Reader of `rocm-smi` with --showproductname and --showmeminfo."""
 
     program: str = "rocm-smi"
 
     def read(self, text: str) -> FoundMachine | None:
-        """Cards by their series, with the memory beside it."""
+        """Return cards by their series, with their memory."""
         is_short = "ROCm System Management Interface" in text or "ROCM-SMI" in text
         if not is_short and _TOTAL not in text.casefold() and "card series" not in text.casefold():
             return None
@@ -53,12 +53,12 @@ class RocmSmi:
 
 @dataclass(frozen=True, slots=True)
 class AmdTable:
-    """Reads the table that `amd-smi` prints without options."""
+    """Reader of the table that `amd-smi` prints without options."""
 
     program: str = "amd-smi"
 
     def read(self, text: str) -> FoundMachine | None:
-        """Cards of the table; the beginning of a long name is cut off in it."""
+        """Return the cards of the table, which cuts off the beginning of a long name."""
         if "AMD-SMI" not in text:
             return None
         rows = list(_ROW.finditer(text))[:MOST_CARDS]
@@ -74,12 +74,12 @@ class AmdTable:
 
 @dataclass(frozen=True, slots=True)
 class AmdSmi:
-    """Reads `amd-smi static` and `amd-smi metric`, one after the other too."""
+    """Reader of `amd-smi static` and `amd-smi metric`, also one after the other."""
 
     program: str = "amd-smi static"
 
     def read(self, text: str) -> FoundMachine | None:
-        """Cards by their market name, with the memory of either."""
+        """Return cards by their market name, with the memory of either program."""
         words = ("MARKET_NAME", "TOTAL_VRAM", "KFD_ID", "AMDSMI")
         if not any(word in text for word in words):
             return None
@@ -111,12 +111,12 @@ def _rocm_card(fields: Mapping[str, str]) -> FoundCard:
 
 
 def _plain_name(name: str) -> str:
-    """A name without the mark of a virtual function."""
+    # "VF" marks a virtual function.
     return name.strip().removesuffix(" VF")
 
 
 def _named(name: str, architecture: str, units: str) -> str:
-    """The name, or that of an architecture whose graphics the driver does not name."""
+    # Graphics that the driver does not name have the name of their architecture.
     if name.casefold() not in _UNNAMED:
         return _plain_name(name)
     units = units or _USUAL_UNITS.get(architecture, "")

@@ -26,12 +26,12 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class SystemProfiler:
-    """Reads SPHardwareDataType and SPDisplaysDataType, and the lines of `sysctl` for the same."""
+    """Reader of SPHardwareDataType and SPDisplaysDataType, and of `sysctl` lines for the same."""
 
     program: str = "system_profiler"
 
     def read(self, text: str) -> FoundMachine | None:
-        """The chip with the memory that CPU and GPU share; of an Intel Mac its cards."""
+        """Return the chip with the memory that CPU and GPU share; the cards of an Intel Mac."""
         folded = text.casefold()
         signs = ("chipset model", "hardware overview", "sppci_model", "chip_type", "hw.memsize")
         if not any(sign in folded for sign in signs):

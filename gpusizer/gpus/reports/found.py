@@ -1,4 +1,4 @@
-"""Facts that a report states, and what reads one."""
+"""Facts that a report states, and the interface of report readers."""
 
 from __future__ import annotations
 
@@ -57,33 +57,25 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
 
 @dataclass(frozen=True, slots=True)
 class FoundCard:
-    """One card that a report names.
+    """One card that a report names."""
 
-    Attributes:
-        name: as the report writes it, "" where it has none.
-        maker: "NVIDIA", "AMD", "Intel", "Apple" or "".
-        total_bytes: memory of the device, None where the report has none.
-        used_bytes: what of it is in use, None where the report has none.
-        mig: profile of a MIG instance, "?" where its memory alone is stated, "" for a whole card.
-        cores: GPU cores of a Mac's chip, None where the report has none.
-    """
-
-    name: str
-    maker: str = ""
-    total_bytes: int | None = None
-    used_bytes: int | None = None
+    name: str  # as the report writes it, or ""
+    maker: str = ""  # "NVIDIA", "AMD", "Intel", "Apple" or ""
+    total_bytes: int | None = None  # memory of the device, or None
+    used_bytes: int | None = None  # memory in use, or None
+    # profile of a MIG instance, "?" if only its memory is stated, "" for a whole card
     mig: str = ""
-    cores: int | None = None
+    cores: int | None = None  # GPU cores of a Mac's chip, or None
 
 
 @dataclass(frozen=True, slots=True)
 class FoundMachine:
-    """Facts of one report. `left_out` are names of what it lists and no engine here uses."""
+    """Facts of one report."""
 
     cards: tuple[FoundCard, ...] = ()
     ram_bytes: int | None = None
     driver: str = ""
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()  # names of listed devices that no engine here uses
     notes: tuple[Note, ...] = ()
 
 
@@ -92,16 +84,16 @@ class ReportFormat(Protocol):
 
     @property
     def program(self) -> str:
-        """The program, as people call it."""
+        """Name of the program, as people call it."""
         ...
 
     def read(self, text: str) -> FoundMachine | None:
-        """Facts of a text, None for one that this program did not print. Never raises."""
+        """Return the facts of a text, or None if this program did not print it. Never raises."""
         ...
 
 
 def cleaned(text: str) -> str:
-    """A text in bounds, without control characters, and with the lines that it had."""
+    """Return a text cut to the limits, without control characters, with its original lines."""
     plain = _ESCAPES.sub("", text[:MAX_CHARS]).strip()
     if "\n" not in plain:
         plain = _BEGINNINGS.sub("\n", plain)
@@ -113,7 +105,7 @@ def cleaned(text: str) -> str:
 
 
 def pairs(text: str) -> Iterator[tuple[str, str]]:
-    """Keys, in small letters, and values of lines such as "Product Name : Tesla T4"."""
+    """Yield keys, in small letters, and values of lines such as "Product Name : Tesla T4"."""
     for line in text.split("\n"):
         key, sign, value = line.partition(":")
         if sign:
@@ -121,8 +113,10 @@ def pairs(text: str) -> Iterator[tuple[str, str]]:
 
 
 def amount_bytes(text: str, unit: str = "") -> int | None:
-    """Bytes of the first amount in a text; `unit` is that of a bare number. None for no amount and
-    for one beyond belief. Programs write binary units, whatever they call them.
+    """Return the bytes of the first amount in a text, or None.
+
+    `unit` applies to a bare number. None also for an impossible amount. Programs write binary
+    units, whatever they call them.
 
     >>> amount_bytes("24564 MiB"), amount_bytes("62Gi"), amount_bytes("N/A")
     (25757220864, 66571993088, None)

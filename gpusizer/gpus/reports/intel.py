@@ -12,12 +12,12 @@ _FIELD = re.compile(r"(Device Name|Memory Physical Size|Driver Version)\s*:\s*([
 
 @dataclass(frozen=True, slots=True)
 class XpuSmi:
-    """Reads `xpu-smi discovery`, with -d or without."""
+    """Reader of `xpu-smi discovery`, with -d or without."""
 
     program: str = "xpu-smi"
 
     def read(self, text: str) -> FoundMachine | None:
-        """Cards by their device name."""
+        """Return cards by their device name."""
         if "Device Name" not in text or "Intel" not in text:
             return None
         cards: list[FoundCard] = []

@@ -23,12 +23,12 @@ _FEWEST_BYTES, _FEWEST_KIB, _FEWEST_MIB = 4_000_000_000, 500_000, 256
 
 @dataclass(frozen=True, slots=True)
 class Lspci:
-    """Reads `lspci`, whole or its lines of graphics. It knows no memory."""
+    """Reader of `lspci`, whole or its lines of graphics. It knows no memory."""
 
     program: str = "lspci"
 
     def read(self, text: str) -> FoundMachine | None:
-        """Cards by the name in brackets, as the PCI database has them."""
+        """Return cards by the name in brackets, which comes from the PCI database."""
         devices = _DEVICE.findall(text)[:MOST_CARDS]
         if not devices:
             return None
@@ -49,25 +49,26 @@ class Lspci:
 
 @dataclass(frozen=True, slots=True)
 class MemInfo:
-    """Reads `/proc/meminfo`."""
+    """Reader of `/proc/meminfo`."""
 
     program: str = "/proc/meminfo"
 
     def read(self, text: str) -> FoundMachine | None:
-        """System memory, without what the kernel keeps for itself."""
+        """Return system memory without the kernel's own part."""
         match = _MEM_TOTAL.search(text)
         return None if match is None else FoundMachine(ram_bytes=amount_bytes(match[1], "kib"))
 
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """Reads `free` in any unit."""
+    """Reader of `free` in any unit."""
 
     program: str = "free"
 
     def read(self, text: str) -> FoundMachine | None:
-        """System memory; the unit of a bare number follows from its size, as a machine has 256 MiB
-        to 4 TB.
+        """Return system memory.
+
+        The size of a bare number shows its unit, as a machine has 256 MiB to 4 TB.
         """
         match = _FREE.search(text)
         if match is None or not re.search(r"\bavailable\b|buff|Swap", text):

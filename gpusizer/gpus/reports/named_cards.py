@@ -1,4 +1,4 @@
-"""Cards of a report, found in the catalogue by name and memory."""
+"""Catalogue entries for the cards of a report, by name and memory."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from gpusizer.gpus.gpu_cores import cores_sold
 from gpusizer.gpus.mig import instance_bytes, profiles_of
 from gpusizer.gpus.reports.found import FoundCard
 
+# Largest relative difference between a driver's memory and the catalogue's: ECC takes a sixteenth,
+# carve-outs of firmware a little.
 _NEAR = 0.12
-"""Share by which the memory of a driver differs from the catalogue's at most: ECC takes a
-sixteenth, carve-outs of firmware a little."""
 _LEAST_CARD_BYTES = GIB
 _MARKS = re.compile(r"\((?:R|TM|C)\)|[®™]", re.IGNORECASE)
 _ALTERNATIVES = re.compile(r"\s*/\s*(?=(?:RTX|GTX|RX|\d|Radeon|GeForce|M\d))")
-# What engines here do not use: graphics of processors and servers, and displays that no card has.
+# Not used by engines here: graphics of processors and servers, and displays that no card has.
 _UNUSED = re.compile(
     r"u?hd graphics|iris|microsoft|basic (?:render|display)|aspeed|matrox|llvmpipe|virtual"
     r"|remote display|virtio|vmware|citrix|parsec|cirrus|radeon(?: vega \d+)? graphics$|raphael"
@@ -33,23 +33,17 @@ _STACKS = {"NVIDIA": "CUDA", "AMD": "ROCm", "Intel": "oneAPI"}
 
 @dataclass(frozen=True, slots=True)
 class ResolvedCard:
-    """A card by a name that the fields of a machine read, "" for one that is left out.
-
-    Attributes:
-        used_bytes: what of it is in use, None where the report has none.
-        shares_memory: its memory is the system's.
-        left_out: its name in the report, where it is left out.
-    """
+    """A card by a name that a request's machine fields accept, or "" for one that is left out."""
 
     name: str
-    used_bytes: int | None = None
-    shares_memory: bool = False
-    left_out: str = ""
+    used_bytes: int | None = None  # memory in use, or None
+    shares_memory: bool = False  # whether its memory is the system's
+    left_out: str = ""  # its name in the report, if it is left out
     notes: tuple[Note, ...] = ()
 
 
 def resolved(card: FoundCard, ram_bytes: int | None, catalogue: Catalogue) -> ResolvedCard:
-    """The card by its name in the catalogue; one that it lacks is described by its memory."""
+    """Return the card by its catalogue name; one that the catalogue lacks by its memory."""
     name = " ".join(_MARKS.sub(" ", card.name).split())[:MAX_NAME_CHARS]
     shown = printable(name)
     if card.maker == "Apple":
@@ -78,14 +72,14 @@ def resolved(card: FoundCard, ram_bytes: int | None, catalogue: Catalogue) -> Re
 
 
 def _named(name: str, catalogue: Catalogue) -> Sequence[Gpu]:
-    """The sizes of the product of that name; none where the name has several products."""
+    # A name of several products has none.
     if not name or name.endswith("...") or len(_ALTERNATIVES.split(name)) > 1:
         return ()
     return catalogue.sizes_of(name)
 
 
 def _chip(card: FoundCard, name: str, catalogue: Catalogue) -> ResolvedCard:
-    """An Apple chip, by its name and the memory of the computer."""
+    # By its name and the memory of the computer.
     sizes = [gpu for gpu in catalogue.sizes_of(name) if gpu.segment == "apple"]
     if card.total_bytes is None:
         near = ", ".join(gpu.name for gpu in sizes[:5])
@@ -109,7 +103,7 @@ def _integrated(
     ram_bytes: int | None,
     catalogue: Catalogue,
 ) -> ResolvedCard:
-    """Graphics that use the system's memory, where a driver often shows a small part."""
+    # Graphics that use the system's memory: a driver often shows a small part.
     most = max(ram_bytes or 0, card.total_bytes or 0)
     if not most:
         gpu = catalogue.match(shown) or sizes[0]
@@ -123,7 +117,7 @@ def _integrated(
 def _instance(
     card: FoundCard, shown: str, sizes: Sequence[Gpu], catalogue: Catalogue
 ) -> ResolvedCard:
-    """A MIG instance, by its profile, else by its memory."""
+    # By its profile, else by its memory.
     divided = [gpu for gpu in sizes if profiles_of(gpu)]
     parents = {
         gpu.slug: gpu for gpu in (catalogue.match(shown), *divided) if gpu and gpu in divided
@@ -158,8 +152,7 @@ def _is_near(gpu: Gpu, total_bytes: int | None) -> bool:
 
 
 def _apart(gpu: Gpu, total_bytes: int | None) -> float:
-    """Share by which a device's memory differs from an amount; 0 for no amount, which leaves the
-    first."""
+    # An unknown amount counts as 0, which leaves the first.
     if total_bytes is None:
         return 0.0
     label = gpu.memory_marketing_gb / gpu.devices_per_board

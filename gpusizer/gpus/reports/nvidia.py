@@ -1,7 +1,7 @@
 """Output of `nvidia-smi`: its table, `-q`, `-L` and `--query-gpu=… --format=csv`.
 
-Formats: NVIDIA's manual of nvidia-smi and its MIG user guide. The table and the list are found
-without their line ends, which a field of one line loses.
+Formats: NVIDIA's manual of nvidia-smi and its MIG user guide. The table and the list are parsed
+without their line ends, which a one-line field loses.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _BRAND = re.compile(r"\s*(?:NVIDIA|Tesla|Quadro|GeForce|RTX|GRID)\b", re.IGNOREC
 
 @dataclass(frozen=True, slots=True)
 class NvidiaTable:
-    """Reads the table that `nvidia-smi` prints without options."""
+    """Reader of the table that `nvidia-smi` prints without options."""
 
     program: str = "nvidia-smi"
 
     def read(self, text: str) -> FoundMachine | None:
-        """Cards of the table, with MIG instances in place of their cards."""
+        """Return the cards of the table, with MIG instances instead of their cards."""
         if "NVIDIA-SMI" not in text:
             return None
         rows = list(_ROW.finditer(text))[:MOST_CARDS]
@@ -68,12 +68,12 @@ class NvidiaTable:
 
 @dataclass(frozen=True, slots=True)
 class NvidiaList:
-    """Reads `nvidia-smi -L`."""
+    """Reader of `nvidia-smi -L`."""
 
     program: str = "nvidia-smi -L"
 
     def read(self, text: str) -> FoundMachine | None:
-        """Cards by name, with MIG instances in place of their cards."""
+        """Return cards by name, with MIG instances instead of their cards."""
         cards: dict[str, FoundCard] = {}
         instances: list[tuple[str, FoundCard]] = []
         for match in list(_LISTED.finditer(text))[: 8 * MOST_CARDS]:
@@ -87,12 +87,12 @@ class NvidiaList:
 
 @dataclass(frozen=True, slots=True)
 class NvidiaQuery:
-    """Reads `nvidia-smi -q`."""
+    """Reader of `nvidia-smi -q`."""
 
     program: str = "nvidia-smi -q"
 
     def read(self, text: str) -> FoundMachine | None:
-        """Cards by name, with the memory of the frame buffer."""
+        """Return cards by name, with the memory of the frame buffer."""
         if "Product Name" not in text or ("NVSMI" not in text and "FB Memory" not in text):
             return None
         names = [value for key, value in pairs(text) if key == "product name" and value]
@@ -122,12 +122,12 @@ class NvidiaQuery:
 
 @dataclass(frozen=True, slots=True)
 class NvidiaCsv:
-    """Reads `nvidia-smi --query-gpu=… --format=csv`, with its head or without it."""
+    """Reader of `nvidia-smi --query-gpu=… --format=csv`, with or without its head."""
 
     program: str = "nvidia-smi --query-gpu"
 
     def read(self, text: str) -> FoundMachine | None:
-        """Cards by the columns of the head; without one the largest amount is the memory."""
+        """Return cards by the columns of the head; without one the largest amount is the memory."""
         cards: list[FoundCard] = []
         columns: list[str] = []
         notes: list[Note] = []
@@ -155,7 +155,6 @@ class NvidiaCsv:
 
 
 def _memory(row: dict[str, str]) -> tuple[int | None, int | None]:
-    """Memory and what is used of it, from named columns."""
     total, used, free = (
         amount_bytes(row.get(f"memory.{name}", ""), "mib") for name in ("total", "used", "free")
     )
@@ -165,7 +164,7 @@ def _memory(row: dict[str, str]) -> tuple[int | None, int | None]:
 
 
 def _amounts(cells: list[str], name: str, notes: list[Note]) -> tuple[int | None, int | None]:
-    """Memory of a row without a head; which of two amounts is free is not said."""
+    # Without a head it is unknown which of two amounts is free.
     numbers = [cell for cell in cells if cell != name and re.fullmatch(r"\d{3,7}(?: MiB)?", cell)]
     amounts = [amount for cell in numbers if (amount := amount_bytes(cell, "mib"))]
     if len(amounts) > 1:
@@ -182,8 +181,7 @@ class _FrameBuffer:
 
 
 def _frame_buffers(text: str) -> Iterator[_FrameBuffer]:
-    """The sections "FB Memory Usage", each with the place of its card. Those of its instances come
-    first, one for each of them."""
+    # Sections "FB Memory Usage" with the place of their card; its instances come first.
     place, instances = -1, 0
     section: _FrameBuffer | None = None
     for line in text.split("\n"):
@@ -210,7 +208,7 @@ def _card(name: str, total_mib: int | None = None, used_mib: int | None = None) 
 def _with_instances(
     cards: dict[str, FoundCard], instances: list[tuple[str, FoundCard]]
 ) -> Iterator[FoundCard]:
-    """Cards in order; in place of one with instances these, under its name."""
+    # Instances replace their card, under its name.
     for index, card in cards.items():
         own = [instance for of, instance in instances if of == index]
         yield from (replace(instance, name=card.name) for instance in own) if own else (card,)

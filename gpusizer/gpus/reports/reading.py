@@ -1,4 +1,4 @@
-"""MachineReport: a machine as pasted reports describe it, in the words that every field reads."""
+"""Machines that pasted reports describe, in the words that request fields accept."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from gpusizer.gpus.reports.nvidia import NvidiaCsv, NvidiaList, NvidiaQuery, Nvi
 from gpusizer.gpus.reports.windows import DxDiag, PhysicalMemory, VideoController
 from gpusizer.gpus.table import read_gpus
 
+# Formats by how much they state of a card: if two list one maker's cards, the first counts.
 FORMATS: Sequence[ReportFormat] = (
     NvidiaTable(),
     NvidiaQuery(),
@@ -48,7 +49,6 @@ FORMATS: Sequence[ReportFormat] = (
     Free(),
     PhysicalMemory(),
 )
-"""Formats by how much they know of a card: where two name the same maker's, the first counts."""
 
 _SIGNS = re.compile(
     r"NVIDIA-SMI|Product Name|MiB|UUID|Card Series|VRAM|MARKET_NAME|KFD_ID|AMD-?SMI|ROCm"
@@ -58,38 +58,32 @@ _SIGNS = re.compile(
     r"|memory\.total",
     re.IGNORECASE,
 )
+
+# bytes in use on a card without any program: fewer are the driver's own
 _LEAST_USED_BYTES = 48 * MIB
-"""Bytes in use of a card without any program: less is the driver's own."""
 _MOST_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
 class MachineReport:
-    """A machine as reports describe it.
+    """A machine that reports describe."""
 
-    Attributes:
-        text: the machine, as `machine_words` reads it.
-        cards: devices in it.
-        programs: programs whose output was read.
-        notes: what was read and what was not.
-    """
-
-    text: str
-    cards: int
-    programs: tuple[str, ...]
-    notes: tuple[Note, ...]
+    text: str  # the machine, as `machine_words` reads it
+    cards: int  # number of devices in it
+    programs: tuple[str, ...]  # programs whose output was read
+    notes: tuple[Note, ...]  # notes on what was read and what was not
 
 
 def may_be_report(text: str) -> bool:
-    """Whether a text has a word of a report; most names of machines have none."""
+    """Return whether a text has a word of a report; most names of machines have none."""
     return _SIGNS.search(text[:MAX_CHARS]) is not None
 
 
 def read_reports(text: str, catalogue: Catalogue | None = None) -> MachineReport | None:
-    """The machine that a pasted text describes, None for a text that no program printed.
+    """Return the machine that a pasted text describes, or None if no program printed it.
 
-    `catalogue` is the one whose cards are meant, else that of `data/gpus.csv`.
-    Raises InvalidRequest for the output of a program without a card or an amount of memory.
+    Cards are looked up in `catalogue`, by default that of `data/gpus.csv`. Raises InvalidRequest
+    for output of a program without a card or an amount of memory.
     """
     if not may_be_report(text):
         return None
@@ -115,7 +109,7 @@ def read_reports(text: str, catalogue: Catalogue | None = None) -> MachineReport
 
 
 def _best_cards(read: Sequence[FoundMachine]) -> Iterable[FoundCard]:
-    """The cards of each maker from the report that tells most of them, the first of equal ones."""
+    # For each maker the report with the most detail, the first of equal ones.
     cards: dict[str, Sequence[FoundCard]] = {}
     for found in read:
         makers = dict.fromkeys(card.maker for card in found.cards)
@@ -128,7 +122,7 @@ def _best_cards(read: Sequence[FoundMachine]) -> Iterable[FoundCard]:
 
 
 def _told(cards: Sequence[FoundCard]) -> tuple[bool, bool, bool, bool]:
-    """How much reports say of cards: instances, whole names, memory, and what is used of it."""
+    # Detail of a report: instances, whole names, memory, memory in use.
     return (
         any(card.mig for card in cards),
         not any(card.name.endswith("...") for card in cards),
@@ -138,7 +132,7 @@ def _told(cards: Sequence[FoundCard]) -> tuple[bool, bool, bool, bool]:
 
 
 def _machine(cards: Sequence[ResolvedCard], ram_bytes: int | None) -> str:
-    """The machine in words: equal cards with their number, then memory that is not shared."""
+    # Equal cards with their number, then memory that is not shared.
     used = [card for card in cards if card.name]
     counts = Counter(map(_card_text, used))
     parts = [text if count == 1 else f"{count}x {text}" for text, count in counts.items()]
@@ -171,5 +165,5 @@ def _notes(read: Sequence[FoundMachine], cards: Sequence[ResolvedCard]) -> Itera
 
 @cache
 def _listed() -> Catalogue:
-    """The catalogue without prices, which no report asks about."""
+    # Without prices, which no report needs.
     return Catalogue(read_gpus(DATA_DIR / "gpus.csv", DATA_DIR / "gpu_aliases.csv"))

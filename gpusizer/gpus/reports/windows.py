@@ -1,7 +1,7 @@
 """Output of Windows: `Get-CimInstance` and `wmic` for cards and memory, `systeminfo`, DxDiag.
 
-Win32_VideoController.AdapterRAM is a number of 32 bits (learn.microsoft.com, its documentation):
-of a card with 4 GB and more it says nothing.
+Win32_VideoController.AdapterRAM is a 32-bit number (learn.microsoft.com, its documentation): for a
+card with 4 GB and more it states nothing.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _MAKERS = {"nvidia": "NVIDIA", "geforce": "NVIDIA", "quadro": "NVIDIA", "tesla":
 
 @dataclass(frozen=True, slots=True)
 class VideoController:
-    """Reads Win32_VideoController, from `Get-CimInstance` as list or table, and from `wmic`."""
+    """Reader of Win32_VideoController, from `Get-CimInstance` as list or table, and from `wmic`."""
 
     program: str = "Win32_VideoController"
 
     def read(self, text: str) -> FoundMachine | None:
-        """Cards by name, with their memory where the 32 bits hold it."""
+        """Return cards by name, with their memory if 32 bits hold it."""
         if "AdapterRAM" not in text and "Win32_VideoController" not in text:
             return None
         cards: list[FoundCard] = []
@@ -65,24 +65,24 @@ class VideoController:
 
 @dataclass(frozen=True, slots=True)
 class PhysicalMemory:
-    """Reads system memory of Win32_ComputerSystem and `systeminfo`."""
+    """Reader of system memory in Win32_ComputerSystem and `systeminfo`."""
 
     program: str = "Win32_ComputerSystem"
 
     def read(self, text: str) -> FoundMachine | None:
-        """System memory; a bare number counts bytes."""
+        """Return system memory; a bare number counts bytes."""
         match = _PHYSICAL.search(text)
         return None if match is None else FoundMachine(ram_bytes=amount_bytes(match[1]))
 
 
 @dataclass(frozen=True, slots=True)
 class DxDiag:
-    """Reads the lines of DxDiag."""
+    """Reader of the lines of DxDiag."""
 
     program: str = "DxDiag"
 
     def read(self, text: str) -> FoundMachine | None:
-        """Cards by name with their dedicated memory, and system memory."""
+        """Return cards by name with their dedicated memory, and system memory."""
         if not re.search(r"Card name\s*:|Dedicated Memory\s*:", text, re.IGNORECASE):
             return None
         cards: list[FoundCard] = []
