@@ -21,22 +21,18 @@ _PORTS = range(1, 65_536)
 
 @dataclass(frozen=True, slots=True)
 class Roots:
-    """What the composition supplies.
+    """Functions that the composition supplies."""
 
-    Attributes:
-        make_sizer: builds the Sizer that a command line asks for.
-        serve: serves the page at a host and port, None for the usual ones, until interrupted.
-    """
-
-    make_sizer: Callable[[argparse.Namespace], Sizer]
+    make_sizer: Callable[[argparse.Namespace], Sizer]  # builds the Sizer that a command line needs
+    # serves the page at a host and port, by default the usual ones, until interrupted
     serve: Callable[[str | None, int | None], None]
 
 
 def run(argv: Sequence[str], roots: Roots) -> int:
     """Answer one command line and return the exit code.
 
-    It is 0, 2 for bad input, 3 for a model that cannot be read, 1 for a bug, or what the command
-    returns: 4 with `--check` where the answer is no.
+    It is 0, 2 for bad input, 3 for a model that cannot be read, 1 for a bug, or the command's own:
+    4 with `--check` if the answer is no.
     """
     model: str | None = None
     try:
@@ -61,7 +57,7 @@ def run(argv: Sequence[str], roots: Roots) -> int:
 def _run_serve(
     serve: Callable[[str | None, int | None], None], arguments: argparse.Namespace
 ) -> None:
-    """Serve the page here. Raises InvalidRequest for no port, and without the extra `web`."""
+    # Raises InvalidRequest for an invalid port, and without the extra `web`.
     port = None if arguments.port is None else _port(arguments.port)
     try:
         serve(arguments.host, port)
@@ -78,7 +74,7 @@ def _port(text: str) -> int:
 
 
 def _parsed(argv: Sequence[str]) -> argparse.Namespace:
-    """Parse a command line; without a command, by the names of the commands alone."""
+    # Without a command the parser knows the names of the commands alone.
     if argv and argv[0] in COMMANDS:
         arguments: argparse.Namespace = part("cli.arguments").build_parser(argv).parse_args(argv)
         return arguments
@@ -91,5 +87,5 @@ def _fail(error: GpusizerError, argv: Sequence[str], model: str | None) -> int:
 
 
 def part(name: str) -> Any:
-    """The module of `gpusizer` with that name, imported now: what this command line needs."""
+    """Import the module of `gpusizer` with that name, so that each command loads only its own."""
     return import_module(f"gpusizer.{name}")

@@ -1,4 +1,4 @@
-"""The argument parser. It takes options, their help and their defaults from the request models."""
+"""Argument parser. Options, help and defaults come from the request models."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from gpusizer.usecases.requests.request_docs import (
 from gpusizer.usecases.requests.training_request import TrainingRequest
 
 _TABLES = toml_of(__file__)
+
+# Fields and options by command that `--help` lists: those that most people use. `--help-all` lists
+# all.
 USUAL: Mapping[str, Sequence[str]] = _TABLES["usual"]
-"""By the command, fields of its request and options of its own: those that `--help` tells of, what
-most people ask with. `--help-all` tells of all."""
 
 
 def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     """Build the parser of `python -m gpusizer`, with the subparser of every command.
 
-    When `argv` begins with a command, only that subparser is built: each has dozens of options.
+    If `argv` begins with a command, only that subparser is built: each has dozens of options.
     """
     parser = program_parser()
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -91,7 +92,6 @@ def option_help(field: FieldDescription) -> str:
 def _add_options(
     command: argparse.ArgumentParser, request: type[RequestModel], without: Collection[str] = ()
 ) -> None:
-    """Add options for the fields of a request, in argument groups, except those in `without`."""
     lists = [field.name for field in described_fields(request).values() if field.kind is tuple]
     words = {"query", "gpu"} & {*without}
     command.set_defaults(request=request, lists=set(lists) - {*without}, words=words)
@@ -110,8 +110,7 @@ def _add_options(
 def _add_help(
     command: argparse.ArgumentParser, usual: Collection[str], *, everything: bool
 ) -> None:
-    """Add `--details` and `--help-all`; without the latter, help tells of the usual options, and
-    last of it."""
+    # Without `--help-all`, help lists the usual options and, last, itself.
     command.add_argument("--details", action="store_true", help="every table and figure")
     command.add_argument("--help-all", action="help", help="this help with every option")
     if everything:
@@ -126,8 +125,7 @@ def _add_help(
 def _request(
     usage: str, request: type[RequestModel], positional: str, **shape: Any
 ) -> Callable[[argparse.ArgumentParser], None]:
-    """What adds the arguments of a command that answers a request."""
-
+    # Returns the function that adds the arguments of a command for a request.
     def add(command: argparse.ArgumentParser) -> None:
         command.usage = f"gpusizer {usage} [options]"
         meaning = described_fields(request)[positional].meaning
@@ -149,8 +147,7 @@ _REQUESTS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
 
 
 def _add_own(command: argparse.ArgumentParser, name: str) -> None:
-    """Add the options of a command that no request has, as the table says: by the title of their
-    group, "" for none."""
+    # Options outside of any request, as the table groups them; a group named "" has no title.
     command.usage = _TABLES["usage"].get(name, command.usage)
     for title, options in _TABLES["options"].get(name, {}).items():
         group = command.add_argument_group(title) if title else command

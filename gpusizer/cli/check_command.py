@@ -1,4 +1,4 @@
-"""The command `check` measures a speed on this machine and compares it with the prediction."""
+"""The command `check`: it measures a speed on this machine and compares it with the prediction."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def run_check(sizer: Sizer, arguments: argparse.Namespace) -> None:
 
 
 def check_text(checked: SpeedCheck) -> str:
-    """Write measured beside predicted, what to look at, and the row that contributes the run."""
+    """Write measured and predicted speeds, what may explain them, and the row to contribute."""
     named = f"{checked.engine}, {checked.model}, {checked.count} x {checked.gpu}"
     parts = [printable(named), table(_COMPARED, checked.compared)]
     if checked.when_less:
@@ -68,10 +68,7 @@ _COMPARED: Columns[ComparedSpeed] = {
 
 
 def _source(ref: ModelRef, weights: str | None) -> list[str]:
-    """The options that name the file: one on this machine, else one of a repository of GGUF.
-
-    Raises InvalidRequest for a model whose file is not named.
-    """
+    # A file of this machine, or one of a GGUF repository. Raises InvalidRequest if none is named.
     path = str(weights or getattr(ref, "path", ""))
     if path.endswith(".gguf"):
         return ["-m", path]
@@ -83,7 +80,7 @@ def _source(ref: ModelRef, weights: str | None) -> list[str]:
 
 
 def _output_of(program: str, options: list[str], timeout_seconds: int) -> str:
-    """What the program prints. Raises InvalidRequest where it is missing, fails or takes longer."""
+    # Raises InvalidRequest if the program is missing, fails or exceeds its time.
     path = shutil.which(program)
     if path is None:
         raise fail(PROGRAM, program, "no_such_program")
@@ -113,7 +110,7 @@ def _failed(program: str, why: str) -> InvalidRequest:
 
 
 def _bounded(name: str, text: str, low: int, high: int) -> int:
-    """A whole number within bounds. Raises InvalidRequest."""
+    # Raises InvalidRequest for other texts.
     try:
         number = _WHOLE.validate_python(text)
     except ValueError:

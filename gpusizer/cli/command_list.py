@@ -1,4 +1,4 @@
-"""The commands by name, and the parser that knows no more of them than that."""
+"""The commands by name, and a parser that knows only their names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpusizer.core.errors import InvalidRequest
 
 @dataclass(frozen=True, slots=True)
 class CommandEntry:
-    """What a command does in a few words, and the function of `gpusizer.cli` that does it."""
+    """Meaning of a command in a few words, and the function of `gpusizer.cli` that runs it."""
 
     meaning: str
     module: str = "commands"
@@ -44,15 +44,17 @@ COMMANDS = {
 
 
 class RaisingParser(argparse.ArgumentParser):
-    """An ArgumentParser that raises InvalidRequest instead of exiting, so that `--json` can answer
-    with an error object."""
+    """ArgumentParser that raises InvalidRequest instead of exiting.
+
+    `--json` can then answer with an error object.
+    """
 
     def error(self, message: str) -> NoReturn:
         raise InvalidRequest(field="command line", value="", reason=message)
 
 
 def program_parser() -> RaisingParser:
-    """The parser of the program without commands."""
+    """Build the parser of the program without commands."""
     meaning = "Which GPUs run a Hugging Face model, and why."
     parser = RaisingParser(prog="gpusizer", description=meaning)
     parser.add_argument("--version", action="version", version=f"gpusizer {__version__}")
@@ -60,7 +62,7 @@ def program_parser() -> RaisingParser:
 
 
 def listing_parser() -> RaisingParser:
-    """A parser that knows the commands' names: for `--help`, `--version` and a wrong command."""
+    """Build a parser of the commands' names, for `--help`, `--version` and a wrong command."""
     parser = program_parser()
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, entry in COMMANDS.items():

@@ -1,6 +1,6 @@
-"""The commands that answer a request: each prints one answer, as JSON or as text.
+"""Commands that answer a request: each prints one answer, as JSON or as text.
 
-With `--check` the exit code says whether what was asked for holds.
+With `--check` the exit code states whether the requirements hold.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ from gpusizer.usecases.use_cases import USE_CASES
 
 
 def run_request(sizer: Sizer, arguments: argparse.Namespace) -> int:
-    """Ask the use case of the command what the command line states; return the exit code."""
+    """Answer the command line with the command's use case and return the exit code."""
     fields = with_this_machine(request_fields(arguments), sizer.catalogue)
     answer: Any = USE_CASES[arguments.command].ask(sizer, fields)
     misses = find_misses(answer) if getattr(arguments, "check", False) else ()
-    with suppress(BrokenPipeError):  # who closed our pipe, as `head` does, still reads the code
+    with suppress(
+        BrokenPipeError
+    ):  # a reader that closed the pipe, as `head` does, still gets the code
         _print(answer, arguments)
     if not misses:
         return 0
@@ -38,7 +40,7 @@ def run_request(sizer: Sizer, arguments: argparse.Namespace) -> int:
 
 
 def _print(answer: Any, arguments: argparse.Namespace) -> None:
-    """Print an answer as the command line asks: JSON takes models that text does not."""
+    # Documents import models that a summary does not need.
     if any(getattr(arguments, name, False) for name in ("json", "details", "copies")):
         part("cli.documents").print_document(answer, arguments)
     else:

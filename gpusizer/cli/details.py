@@ -1,7 +1,6 @@
-"""The whole of an answer for a terminal: the contract's object by its own names, in tables and
-lines, with the sentences of its notes.
+"""Full answers for a terminal: all values of the contract by name, with the notes' sentences.
 
-docs/contract.md says what each name means.
+docs/contract.md explains each name.
 """
 
 from __future__ import annotations
@@ -17,13 +16,12 @@ from gpusizer.core.units import format_gib
 
 _UNSAID = frozenset({"answer", "schema_version", "code", "fields"})
 _NOTE = {"code", "message", "fields"}
-_CAVEATS = frozenset({"notes", "reasons", "caveats"})
-"""Lists of sentences that need no title."""
+_CAVEATS = frozenset({"notes", "reasons", "caveats"})  # lists of sentences that need no title
 _BYTES = "_bytes"
+
+# texts of several lines, all of them ours
 _SCRIPTS = frozenset({"command", "compose", "kubernetes"})
-"""Texts of several lines, all of them ours."""
-_MOST_LINES = 20
-"""Lines that are shown of such a text; JSON has all."""
+_MOST_LINES = 20  # lines shown of such a text; JSON has all
 
 _RANKED = (
     "rank",
@@ -52,6 +50,10 @@ _RANKED = (
     "price.rent_usd_per_hour",
     "price.as_of",
 )
+
+# Columns of a table by the name of its list, in order, named as in the contract. Columns without a
+# value are left out, as is a second one of the same name; other lists show all values that fit a
+# cell.
 _COLUMNS: Mapping[str, Sequence[str]] = {
     "estimates": (
         "quant",
@@ -139,15 +141,13 @@ _COLUMNS: Mapping[str, Sequence[str]] = {
         "notes",
     ),
 }
-"""By the name of a list: where the columns of its table stand in a row, by their names in the
-contract. Columns that no row has are left out, as is a second one of the same name; other lists
-have all values that fit a cell."""
+
+# Lists whose rows are shown one by one, as is a place on a GPU that the request names.
 _WHOLE = frozenset({"gpus"})
-"""Lists whose rows are told each by itself; so is a place on a GPU that the request names."""
 
 
 def details_text(document: Document, *, copies: bool = False) -> str:
-    """Write all of an answer; with `copies` the other repositories of a family below each model."""
+    """Write a full answer; with `copies` a family's other repositories below each model."""
     if copies:
         models = document["models"]
         document = {**document, "models": [row for it in models for row in (it, *it["copies"])]}
@@ -159,7 +159,7 @@ def details_text(document: Document, *, copies: bool = False) -> str:
 
 
 def _parts(document: Document) -> Iterator[list[str]]:
-    """Yield the lines of each part: first what stands alone, then objects and lists by name."""
+    # First values without parts, then objects and lists by name.
     alone = {name: value for name, value in document.items() if not _is_part(value)}
     if lines := list(_lines(alone, "")):
         yield lines
@@ -174,7 +174,7 @@ def _is_part(value: object) -> bool:
 
 
 def _lines(values: Document, margin: str) -> Iterator[str]:
-    """Yield a line for each value that is known, and the parts below their names."""
+    # A line for each known value, and the parts below their names.
     known = {name: value for name, value in values.items() if name not in _UNSAID}
     for name, value in known.items():
         if value is None or value in ("", [], {}):
@@ -216,7 +216,7 @@ def _named(name: str, value: Any, margin: str) -> Iterator[str]:
 def _table(
     rows: Sequence[Document], paths: Sequence[str] | None
 ) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """Return the headings and cells of rows."""
+    # Headings and cells.
     if paths is None:
         every = dict.fromkeys(name for row in rows for name in row if name not in _UNSAID)
         paths = [path for path in every if not any(_has_rows(row.get(path)) for row in rows)]
@@ -234,12 +234,12 @@ _NOTHING: tuple[object, ...] = (None, "", [], {})
 
 
 def _has_rows(value: object) -> bool:
-    """Whether a value takes more than a cell: an object, or a list of objects that are no notes."""
+    # An object, or a list of objects that are not notes, takes more than a cell.
     return _is_part(value) and not (isinstance(value, list) and "message" in value[0])
 
 
 def _at(row: Document, path: str) -> object:
-    """The value at a path of names; "" where the row has no such name."""
+    # "" if the row has no such name.
     value: object = row
     for name in path.split("."):
         value = value.get(name, "") if isinstance(value, dict) else value
@@ -263,7 +263,7 @@ def _is_band(value: object) -> TypeGuard[Document]:
 
 
 def _shown(name: str, value: object) -> str:
-    """Write one value: bytes in GiB, a likely number with its band, lists with commas."""
+    # Bytes in GiB, a likely number with its band, lists with commas.
     if _is_band(value):
         low, likely, high = (_shown(name, value[end]) for end in ("low", "likely", "high"))
         return f"{likely} ({low}-{high})"
@@ -281,7 +281,7 @@ def _shown(name: str, value: object) -> str:
 
 
 def _shell_lines(script: str) -> Iterator[str]:
-    """Yield the commands of a script; a line end inside quotes is a stranger's name."""
+    # A line end inside quotes belongs to a stranger's name.
     command = ""
     for line in script.split("\n"):
         command = f"{command}\n{line}" if command else line

@@ -1,4 +1,4 @@
-"""Answers of commands as JSON, and as the whole of it in tables and lines."""
+"""Answers of commands as JSON or with all details."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpusizer.text import say_note
 
 
 def print_document(record: object, arguments: argparse.Namespace) -> None:
-    """Print an answer as JSON, else its details; `copies` of models are a part of these."""
+    """Print an answer as JSON, or in full; `copies` of models belong to the full text."""
     document = ANSWERS[arguments.command].from_record(record, say_note).document()
     if arguments.json:
         print_json(document)

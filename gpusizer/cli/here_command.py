@@ -1,4 +1,4 @@
-"""The command `here`, and "here" in place of a machine: cards and memory that this machine has."""
+"""The command `here`, and "here" instead of a machine: GPUs and memory of this machine."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ Asking = Callable[[], tuple[AskedProgram, ...]]
 
 @dataclass(frozen=True, slots=True)
 class ThisMachine:
-    """The machine that a command runs on, and how it was found out."""
+    """The machine that a command runs on, and the programs that described it."""
 
     report: MachineReport
     asked: tuple[AskedProgram, ...]
 
     @property
     def outputs(self) -> str:
-        """The output of all programs, as it would be pasted."""
+        """Output of all programs, as a user would paste it."""
         return _outputs(self.asked)
 
 
 def run_here(sizer: Sizer, arguments: argparse.Namespace) -> None:
-    """Run `here`: look at this machine and print what it has."""
+    """Run `here`: read this machine and print what it has."""
     print_answer(arguments, find_machine(sizer.catalogue), here_answer, here_text)
 
 
 def find_machine(catalogue: Catalogue, ask: Asking = ask_this_machine) -> ThisMachine:
-    """Ask this machine what it has. Raises InvalidRequest where nothing tells."""
+    """Return the GPUs and memory of this machine. Raises InvalidRequest if no program lists any."""
     asked = ask()
     try:
         report = read_reports(_outputs(asked), catalogue)
@@ -64,10 +64,10 @@ def find_machine(catalogue: Catalogue, ask: Asking = ask_this_machine) -> ThisMa
 def with_this_machine(
     fields: Mapping[str, Any], catalogue: Catalogue, ask: Asking = ask_this_machine
 ) -> Mapping[str, Any]:
-    """The fields of a request with this machine in place of "here", which is printed on standard
-    error.
+    """Return request fields with this machine instead of "here".
 
-    Raises InvalidRequest where nothing tells what it has.
+    The machine is also printed on standard error. Raises InvalidRequest if no program lists any
+    part of it.
     """
     named = [name for name in _FIELDS if HERE in _parts(fields.get(name))]
     if not named:
@@ -78,7 +78,7 @@ def with_this_machine(
 
 
 def here_text(machine: ThisMachine) -> str:
-    """This machine for people: what it has, what was asked, and the notes."""
+    """Write this machine for people: its parts, the programs that ran, and the notes."""
     notes = [f"- {say_note(note)}" for note in machine.report.notes if note.code != "report_read"]
     if not machine.report.cards:
         notes.insert(0, "- No program named a GPU.")
@@ -87,7 +87,7 @@ def here_text(machine: ThisMachine) -> str:
 
 
 def _asked_text(asked: Iterable[AskedProgram]) -> str:
-    """Programs by what came of them; of one that was asked several times the best."""
+    # Programs by result; of several runs of one program the best.
     states: dict[str, State] = {}
     for item in asked:
         program = item.name.split()[0]
@@ -100,8 +100,8 @@ def _asked_text(asked: Iterable[AskedProgram]) -> str:
 
 
 def _filled(value: Any, machine: ThisMachine) -> Any:
-    """A field's value: the outputs themselves where it is "here" alone, so that the answer says
-    what was read of them, else the machine's words in the list."""
+    # A field that is "here" alone takes the outputs themselves, so that the answer shows what was
+    # read; a list takes the machine's words.
     parts = _parts(value)
     if len(parts) == 1 and isinstance(value, str):
         return machine.outputs

@@ -26,7 +26,7 @@ _EXITS = {True: 0, False: EXIT_ANSWER_IS_NO, None: EXIT_UNREADABLE}
 
 
 def run_lock(sizer: Sizer, arguments: argparse.Namespace) -> int:
-    """Run `lock MODEL`: write the lock, or return 4 if what the command line asks does not hold."""
+    """Run `lock MODEL`: write the lock, or return 4 if the requirements do not hold."""
     request = SizeRequest.from_fields(request_fields(arguments))
     lock, misses = make_lock(sizer, request, _today())
     if misses:
@@ -46,7 +46,7 @@ def run_lock(sizer: Sizer, arguments: argparse.Namespace) -> int:
 
 
 def run_check_lock(sizer: Sizer, arguments: argparse.Namespace) -> int:
-    """Run `check-lock [FILE]`: print what changed; return 0, 4 for a no, 3 if it cannot be told."""
+    """Run `check-lock [FILE]`: print the changes and return 0, 4 for a no, 3 if undecidable."""
     checked = check_lock(sizer, FitLock.from_text(_read(arguments.file)), _today())
     if arguments.badge:
         _write(Path(arguments.badge), json_text(badge_of(checked)) + "\n")
@@ -58,20 +58,23 @@ def run_check_lock(sizer: Sizer, arguments: argparse.Namespace) -> int:
 
 
 def text_of(checked: LockCheck) -> str:
-    """Write the verdict, why it is so, and what changed, a line each."""
+    """Write the verdict, its reasons and the changes, a line each."""
     reasons = [*checked.doubts, *checked.misses]
     lines = [_headline(checked), *map(say_note, reasons), *map(say_note, checked.changes)]
     return "\n".join(map(printable, lines))
 
 
 def markdown_of(checked: LockCheck) -> str:
-    """Write the same for a comment on a pull request; names are code, so that none is markup."""
+    """Write verdict, reasons and changes for a comment on a pull request.
+
+    Names are formatted as code, so that none is markup.
+    """
     found = [*checked.doubts, *checked.misses, *checked.changes]
     return "\n".join([f"**{_headline(checked)}**", "", *(f"- {_as_code(note)}" for note in found)])
 
 
 def badge_of(checked: LockCheck) -> dict[str, object]:
-    """Return an endpoint badge of shields.io, which says when the lock was last checked."""
+    """Return an endpoint badge of shields.io with the date of the last check."""
     place = checked.lock.place
     return {
         "schemaVersion": 1,
@@ -99,7 +102,7 @@ def _today() -> str:
 
 
 def _read(name: str) -> str:
-    """Return a file's text, or that of standard input for "-". Raises InvalidRequest."""
+    # "-" reads standard input. Raises InvalidRequest.
     try:
         if name == "-":
             content = sys.stdin.buffer.read(MAX_LOCK_BYTES + 1)

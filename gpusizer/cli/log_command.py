@@ -1,4 +1,4 @@
-"""The command `log` compares what an engine measured at start-up with the predictions."""
+"""The command `log`: it compares an engine's measurements at start-up with the predictions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COUNTS = frozenset({"max_concurrency", "kv_tokens", "kv_blocks"})
 
 
 def shown_amount(name: str, value: float) -> str:
-    """An amount as text: bytes in GiB, small numbers of bytes and counts as they are."""
+    """Write an amount: bytes in GiB, small numbers of bytes and counts unchanged."""
     if name in _COUNTS:
         return f"{value:,.2f}" if value % 1 else f"{value:,.0f}"
     return f"{value:,.0f} B" if abs(value) < GIB / 1000 else f"{value / GIB:,.3f} GiB"
@@ -59,7 +59,7 @@ def run_log(sizer: Sizer, arguments: argparse.Namespace) -> None:
 
 
 def _read(path: str) -> str:
-    """Read one character more than is parsed, so that the parser can tell that a log was cut."""
+    # One character more than is parsed, so that the parser can see that a log was cut.
     if path == "-":
         return sys.stdin.buffer.read(MAX_CHARS + 1).decode("utf-8", errors="replace")
     try:

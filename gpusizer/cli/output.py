@@ -1,4 +1,4 @@
-"""What every command prints with: one JSON document, or lines and tables of padded columns."""
+"""Output of commands: one JSON document, or lines and tables of padded columns."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ UNKNOWN = "unknown"
 _WITHOUT_ACCESS = (ModelNotFound, PrivateOrMissing, GatedModel)
 
 _Row = TypeVar("_Row")
-Columns = Mapping[str, Callable[[_Row], str]]
-"""Heading -> what writes the cell of a row."""
+Columns = Mapping[str, Callable[[_Row], str]]  # writer of a row's cell by heading
 
 
 class _Span(Protocol):
@@ -39,7 +38,7 @@ def print_answer(
     answer: Callable[[_Row, Translate], AnswerModel],
     write: Callable[[_Row], str],
 ) -> None:
-    """Print what a command found as JSON or as text, as the command line asks."""
+    """Print a result as JSON or as text, as the command line says."""
     if arguments.json:
         print_json(answer(record, say_note).document())
     else:
@@ -57,17 +56,17 @@ def print_text(text: str) -> None:
 
 
 def lines_text(lines: Iterable[str]) -> str:
-    """Lines of text: a line end that a stranger wrote begins none."""
+    """Join lines, each made printable: a line end inside one is replaced."""
     return "\n".join(map(printable, lines))
 
 
 def table(columns: Columns[_Row], rows: Iterable[_Row]) -> str:
-    """Rows as a table of these columns."""
+    """Write rows as a table of these columns."""
     return padded(tuple(columns), [[write(row) for write in columns.values()] for row in rows])
 
 
 def padded(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Rows of text under a head, with columns padded to their widest cell."""
+    """Write rows of text below a head, with columns padded to their widest cell."""
     cells = [[printable(cell) for cell in row] for row in (head, *rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
     return "\n".join(
@@ -77,32 +76,32 @@ def padded(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def boards_text(count: int, gpu: Gpu) -> str:
-    """So many boards of a GPU."""
+    """Write a number of boards of a GPU."""
     return f"{count} x {gpu.name}"
 
 
 def verdict_text(verdict: Verdict | None) -> str:
-    """A verdict in words."""
+    """Write a verdict in words."""
     return UNKNOWN if verdict is None else text(f"verdict.{verdict.value}", "en")
 
 
 def gib(amount_bytes: float | None, digits: int = 2, unknown: str = UNKNOWN) -> str:
-    """Bytes as a number of GiB."""
+    """Write bytes as a number of GiB."""
     return unknown if amount_bytes is None else f"{amount_bytes / GIB:.{digits}f}"
 
 
 def gib_span(band: _Span) -> str:
-    """The two ends of an amount in GiB."""
+    """Write the two ends of an amount in GiB."""
     return f"{gib(band.low, 1)}-{gib(band.high, 1)}"
 
 
 def number(value: float | None, form: str = ",.0f", of: float = 1) -> str:
-    """How many units of so much a value is: whole unless another form is asked for."""
+    """Write `value` in units of `of`, by default as a whole number."""
     return UNKNOWN if value is None else format(value / of, form)
 
 
 def span(band: _Span | None, form: str = "g") -> str:
-    """The two ends of a band."""
+    """Write the two ends of a band."""
     return UNKNOWN if band is None else f"{band.low:{form}}-{band.high:{form}}"
 
 

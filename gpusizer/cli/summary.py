@@ -1,4 +1,4 @@
-"""Answers in forty lines of a terminal: the conclusion, the rows that matter, what was assumed."""
+"""Answers in forty lines of a terminal: the conclusion, the main rows and the assumptions."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ MORE = "All of it: --details. For programs: --json. More options: --help-all."
 
 
 def loss_word(estimate: MemoryEstimate) -> str:
-    """Write the word alone: "small loss"."""
+    """Write the loss in words alone: "small loss"."""
     return say_note(quality_at(estimate).label)
 
 
 def loss_text(estimate: MemoryEstimate) -> str:
-    """Write the word with the band of the increase of perplexity: "small loss, 1-4 %"."""
+    """Write the loss in words with the band of the perplexity increase: "small loss, 1-4 %"."""
     percent = quality_at(estimate).percent
     return f"{loss_word(estimate)}, {span(percent)} %" if percent else loss_word(estimate)
 
 
 def price_cell(costs: PlanCosts) -> str:
-    """Say the price to buy, its spread, condition and date in the cell of a table."""
+    """Write the price to buy with its range, condition and date for a cell."""
     buy = costs.buy
     if buy is None:
         return UNKNOWN
@@ -69,7 +69,7 @@ def price_cell(costs: PlanCosts) -> str:
 
 
 def rent_cell(costs: PlanCosts) -> str:
-    """Say the likely rent of an hour, the range of the providers and the date."""
+    """Write the likely rent of an hour with the providers' range and the date."""
     usd, low, high = (costs.rented(f"{name}_usd") for name in ("likely", "low", "high"))
     if costs.rent is None or usd is None:
         return UNKNOWN
@@ -168,7 +168,7 @@ def size_summary(report: Report) -> str:
 
 
 def _makings(report: Report) -> Iterable[QuantizationJob]:
-    """The first few of unlike quantizations."""
+    # The first few with different quantizations.
     unlike = {making.made.quant.slug: making for making in reversed(report.makings)}
     return list(reversed(unlike.values()))[:_MAKINGS]
 
@@ -179,7 +179,10 @@ def _making_text(making: QuantizationJob) -> str:
 
 
 def usual_rows(report: Report) -> Sequence[EstimateRow]:
-    """The usual quantization of each width: stored, or under the engine of the first place."""
+    """Return the usual quantization of each width, at most six rows.
+
+    Stored files and the first rank's quantization come before others, its engine before others.
+    """
     rows = report.estimates
     if len(rows) <= _QUANTS:
         return rows
@@ -214,8 +217,7 @@ def compare_summary(comparison: Comparison) -> str:
 
 
 def _places_of(profile: ModelProfile) -> Columns[Ranked]:
-    """The columns of places; a model that writes no text has no tokens to count, and one that draws
-    nothing no pictures."""
+    # A model without text output has no tokens to count, one without pictures no time for them.
     without = {*([] if is_text(profile) else _OF_TEXT), *([] if profile.pipeline else _OF_PICTURES)}
     return {name: write for name, write in _PLACES.items() if name not in without}
 
@@ -228,7 +230,7 @@ def train_summary(report: TrainingReport) -> str:
 
 
 def models_summary(answer: ModelsFor) -> str:
-    """Write the first models; the others of each family are told with the details alone."""
+    """Write the first models; other models of their families are in the details."""
     rows = answer.rows[: 2 * _ROWS]
     columns = {**_MODELS}
     if answer.is_rig:
@@ -239,7 +241,7 @@ def models_summary(answer: ModelsFor) -> str:
 
 
 def _share(row: RunsOn) -> str:
-    """Say which part of open models scores below, on the first board that has the model."""
+    # Share of open models with a lower score, on the first board that lists the model.
     score = row.scored.measured.first if row.scored else None
     if score is None or score.share is None:
         return "not measured"
@@ -247,7 +249,7 @@ def _share(row: RunsOn) -> str:
 
 
 def listing_text(listing: GpuListing) -> str:
-    """Write the catalogue or a part of it, or why there is nothing of it."""
+    """Write the catalogue or a part of it, or why the part is empty."""
     return (
         table(_LISTED, listing.gpus) if listing.gpus else lines_text(map(say_note, listing.notes))
     )
@@ -261,6 +263,7 @@ def _joined(conclusion: Conclusion, tables: Iterable[str], notes: Sequence[Note]
     return "\n\n".join(filter(None, (said, *tables, lines_text(remarks), MORE)))
 
 
+# by command
 SUMMARIES: dict[str, Callable[..., str]] = {
     "size": size_summary,
     "gpus": listing_text,
@@ -268,4 +271,3 @@ SUMMARIES: dict[str, Callable[..., str]] = {
     "train": train_summary,
     "models-for": models_summary,
 }
-"""By the command."""

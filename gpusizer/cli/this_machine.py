@@ -1,4 +1,4 @@
-"""Programs that tell the cards and memory of this machine: the one place of the shell that asks.
+"""Programs that list this machine's GPUs and memory.
 
 Programs run without a shell, one after the other, each with a limit of time and of output.
 """
@@ -14,10 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-SECONDS = 10.0
-"""Seconds that a program may take."""
-MAX_BYTES = 100_000
-"""Bytes of a program's output that are read."""
+SECONDS = 10.0  # seconds that a program may take
+MAX_BYTES = 100_000  # bytes of a program's output that are read
 
 State = Literal["read", "missing", "failed", "timeout"]
 
@@ -44,19 +42,20 @@ _WINDOWS = (
         " Get-CimInstance Win32_ComputerSystem | Format-List TotalPhysicalMemory",
     ),
 )
+
+# Command lines by `sys.platform`; other systems use those of Linux.
 PROGRAMS: Mapping[str, Sequence[Sequence[str]]] = {
     "linux": _LINUX,
     "darwin": (("system_profiler", "SPHardwareDataType", "SPDisplaysDataType"),),
     "win32": _WINDOWS,
 }
-"""By `sys.platform`: command lines that are run; those of Linux anywhere else."""
 _MEMORY = "/proc/meminfo"
 _LIMIT = "/sys/fs/cgroup/memory.max"
 
 
 @dataclass(frozen=True, slots=True)
 class AskedProgram:
-    """A program or file that was asked, and what came of it."""
+    """A program that was run or a file that was read, and the result."""
 
     name: str
     state: State
@@ -72,7 +71,7 @@ def ask_this_machine() -> tuple[AskedProgram, ...]:
 
 
 def ask(command: Sequence[str], seconds: float = SECONDS) -> AskedProgram:
-    """Run one program. It is killed at the end of its time, and once it has written enough."""
+    """Run one program; kill it at the end of its time or after enough output."""
     name = " ".join(command[:2]) if command[0] != "powershell" else "Get-CimInstance"
     path = shutil.which(command[0])
     if path is None:
@@ -120,6 +119,6 @@ def _read(path: str, shape: Callable[[str], str]) -> AskedProgram:
 
 
 def _limit(text: str) -> str:
-    """A container's limit of memory as a line of /proc/meminfo, "" for none."""
+    # A container's memory limit as a line of /proc/meminfo, "" if it has none.
     limit = text.strip()
     return f"MemTotal: {int(limit) // 1024} kB\n" if limit.isdecimal() and len(limit) < 15 else ""
