@@ -1,1 +1,1 @@
-"""The questions people ask, each answered from the rooms below: requests in, reports out."""
+"""Use cases: requests in, reports out, computed by the rooms below."""

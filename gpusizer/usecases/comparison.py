@@ -1,4 +1,4 @@
-"""GPUs as answers list them, alone or side by side, and how one model runs on each."""
+"""GPUs as answers list them, alone or side by side, and the model's run on each."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from gpusizer.usecases.siblings import Sibling
 
 @dataclass(frozen=True, slots=True)
 class ComparedGpu:
-    """One GPU of a comparison, in the requested order; `ranked` if a model was named."""
+    """One GPU of a comparison, in the requested order."""
 
     gpu: Gpu
     count: int | None
-    ranked: Ranked | None
+    ranked: Ranked | None  # its entry if a model was named
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The answer to a compare request; `lost` is what was weighed for a quantization of all."""
+    """Answer to a compare request."""
 
     items: tuple[ComparedGpu, ...]
     profile: ModelProfile | None
     workload: Workload | None
     sibling: Sibling | None = None
-    lost: tuple[Note, ...] = ()
+    lost: tuple[Note, ...] = ()  # notes on the trade-off of one quantization for all
 
     @property
     def conclusion(self) -> Conclusion:
-        """Which of them, for the model where one is named; of one whether it fits."""
+        """The best of the GPUs, for the model if one is named; for one GPU whether it fits."""
         return with_doubts(self._concluded, self.profile)
 
     @property
@@ -63,14 +63,14 @@ def _boards(item: ComparedGpu) -> Boards:
 
 @dataclass(frozen=True, slots=True)
 class GpuListing:
-    """The catalogue, or a part of it; `notes` say why there is no GPU, and which are near."""
+    """The catalogue, or a part of it."""
 
     gpus: tuple[Gpu, ...]
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Note, ...] = ()  # why no GPU was found, and near names
 
 
 def nothing_found(query: str, catalogue: Catalogue) -> tuple[Note, ...]:
-    """That the catalogue has no GPU of that name, and the names nearest to it."""
+    """Return notes that the catalogue has no GPU of that name, with the nearest names."""
     query = query[:MAX_NAME_CHARS]
     unknown = catalogue.unknown(query)
     reason, near = unknown.fields.get("reason"), unknown.fields["suggestions"]

@@ -1,4 +1,4 @@
-"""The conclusion of a studied question, from what was found for it."""
+"""Conclusion of a studied question, from the places that were found for it."""
 
 from __future__ import annotations
 
@@ -17,25 +17,17 @@ from gpusizer.usecases.siblings import Sibling
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Places where a model runs, with what else is known of them.
+    """Places where a model runs, and further findings about them."""
 
-    Attributes:
-        ranking: the named GPUs as asked for, or those of the catalogue.
-        rig: the best way on the machine that the request describes, if it does.
-        serving_plan: replicas for a rate of requests, if the request states one.
-        sibling: a larger model that the best place holds, too.
-        notes: on the search itself.
-    """
-
-    ranking: Ranking
-    rig: Ranked | None
-    serving_plan: ServingPlan | None
-    sibling: Sibling | None
-    notes: tuple[Note, ...]
+    ranking: Ranking  # the named GPUs in the request's order, or those of the catalogue
+    rig: Ranked | None  # best run config on the machine that the request describes, if any
+    serving_plan: ServingPlan | None  # replicas for a rate of requests, if the request states one
+    sibling: Sibling | None  # a larger model that the best place also holds
+    notes: tuple[Note, ...]  # notes on the search itself
 
 
 def conclude(question: Question, found: Found) -> Conclusion:
-    """Answer the question that the request asks, with what of the model is not known."""
+    """Return the answer to the request's question, with what is unknown of the model."""
     return with_doubts(_concluded(question, found), question.profile)
 
 

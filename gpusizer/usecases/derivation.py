@@ -19,26 +19,19 @@ from gpusizer.usecases.report import EstimateRow
 
 @dataclass(frozen=True, slots=True)
 class DerivationStep:
-    """One line of a sum.
+    """One line of a sum."""
 
-    Attributes:
-        part: part of the memory that it belongs to, as in `Breakdown`.
-        rule: which formula, by the name that texts are found under.
-        formula: the formula with its numbers; "" where the rule is longer than a line.
-        amount: what it adds, with its band.
-        correction: bytes that the engine adds to (or, below zero, takes off) the lines before;
-            `amount` is then its size.
-    """
-
-    part: str
-    rule: str
-    formula: str
-    amount: Amount
+    part: str  # part of the memory, as in `Breakdown`
+    rule: str  # name of the formula, under which texts are found
+    formula: str  # the formula with its numbers; "" if the rule is longer than a line
+    amount: Amount  # summand with its band
+    # Bytes that the engine adds to the lines before, or takes off if negative; `amount` is then its
+    # size.
     correction: int = 0
 
 
 def derivation(row: EstimateRow) -> tuple[DerivationStep, ...]:
-    """The lines whose sum is `row.estimate.all_gpus`."""
+    """Return the lines whose sum is `row.estimate.all_gpus`."""
     memory, placed = row.estimate.all_gpus, row.estimate.placement
     weights = [*_weights(row, placed.profile), *_draft(row, "weights")]
     cache = [*_cache(placed.arch, placed.workload), *_draft(row, "kv_cache")]
@@ -53,9 +46,8 @@ def derivation(row: EstimateRow) -> tuple[DerivationStep, ...]:
 
 
 def _weights(row: EstimateRow, profile: ModelProfile) -> Iterator[DerivationStep]:
-    """Weights of the files, or of every tensor at the type that the quantization gives it; a
-    projector's file apart.
-    """
+    # Weights of the files, or of every tensor at its type in the quantization; a projector's file
+    # is a line of its own.
     size = row.estimate.sizes.total - row.projector_bytes
     if row.estimate.native and size == profile.weight_bytes and profile.weights_basis == HEADERS:
         exact = exactly(size, Provenance.EXACT)
@@ -71,14 +63,13 @@ def _weights(row: EstimateRow, profile: ModelProfile) -> Iterator[DerivationStep
 
 
 def _draft(row: EstimateRow, part: str) -> Iterator[DerivationStep]:
-    """What a draft model adds to the weights or the cache."""
     if row.estimate.draft is not None:
         amount = getattr(row.estimate.draft.all_gpus, part)
         yield DerivationStep(part, "draft", "", amount)
 
 
 def _cache(architecture: Architecture | None, workload: Workload) -> Iterator[DerivationStep]:
-    """One line for each part of the layers that cache alike."""
+    # One line for each part of the layers that cache alike.
     if architecture is None or not architecture.generates:
         return
     counts: dict[tuple[object, ...], tuple[Layer, int]] = {}
@@ -96,7 +87,7 @@ def _cache(architecture: Architecture | None, workload: Workload) -> Iterator[De
 
 
 def _formula(part: CachePart, count: int, workload: Workload) -> tuple[str, str]:
-    """The rule of a part of `count` layers, and it with numbers (`CachePart.amount`)."""
+    # The rule of a part of `count` layers, and its formula with numbers (`CachePart.amount`).
     widths = (*key_and_value_bytes(workload.kv_dtype), Fraction(STATE_BYTES))
     pairs = zip(part.elements, widths, strict=True)
     each = [f"{elements:,} × {_bytes(width)}" for elements, width in pairs if elements]
@@ -115,7 +106,7 @@ def _bytes(width: Fraction) -> str:
 
 
 def _closed(part: str, steps: list[DerivationStep], amount: Amount) -> list[DerivationStep]:
-    """The steps, and one for the engine's correction where their sum differs from its amount."""
+    # A last line states the engine's correction if the sum differs from its amount.
     correction_bytes = amount.likely - sum(step.amount.likely for step in steps)
     if not correction_bytes:
         return steps

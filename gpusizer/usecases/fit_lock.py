@@ -1,8 +1,8 @@
-"""FitLock: a fit that a build keeps true, as `gpusizer.lock` holds it.
+"""Fit that a build keeps true, as `gpusizer.lock` holds it.
 
-A lock states what was asked, which commit and files answered it, and the memory that was predicted,
-part by part. `check_lock` asks again and says what has changed since, and whether the model still
-holds at the high end of its memory.
+A lock states the request, the commit and files that answered it, and the predicted memory, part by
+part. `check_lock` asks again and states the changes since, and whether the model still fits at the
+high end of its memory.
 """
 
 from __future__ import annotations
@@ -30,10 +30,8 @@ from gpusizer.usecases.requests.request import SizeRequest
 from gpusizer.usecases.sizer import Sizer
 
 MAX_LOCK_BYTES = 1_000_000
-_GREW = 0.005
-"""Share by which a part of the memory has to grow before a check names it: less is rounding."""
-_NAMED_FILES = 20
-"""Changed files that a check names one by one."""
+_GREW = 0.005  # relative growth of a part of the memory that a check names: less is rounding
+_NAMED_FILES = 20  # changed files that a check names one by one
 
 _Text = Annotated[str, Field(max_length=1000)]
 _Bytes = Annotated[int, Field(ge=0)]
@@ -54,7 +52,7 @@ class LockedModel(_Locked):
 
     @classmethod
     def from_snapshot(cls, snapshot: RepoSnapshot) -> Self:
-        """Return what a snapshot states of its files and tensors."""
+        """Return a snapshot's files and the digest of its tensors."""
         components = snapshot.components
         files = {file.path: file.size_bytes for part in components for file in part.files}
         tensors = [[group.to_json() for group in part.tensors] for part in components]
@@ -65,7 +63,7 @@ class LockedModel(_Locked):
 
 
 class LockedPlace(_Locked):
-    """The way that was predicted: GPU, boards, engine, quantization, and the memory of a device."""
+    """The predicted run config: GPU, boards, engine, quantization, and the memory of a device."""
 
     gpu: _Text
     boards: Annotated[int, Field(ge=1)]
@@ -78,7 +76,7 @@ class LockedPlace(_Locked):
 
 
 class LockedBytes(_Locked):
-    """Bytes of one GPU: both ends of the band, and the likely value."""
+    """Bytes on one GPU: both ends of the band, and the likely value."""
 
     low: _Bytes
     likely: _Bytes
@@ -86,12 +84,12 @@ class LockedBytes(_Locked):
 
     @classmethod
     def from_amount(cls, amount: Amount) -> Self:
-        """Return the ends of an amount."""
+        """Return the ends and the likely value of an amount."""
         return cls(low=amount.low, likely=amount.likely, high=amount.high)
 
 
 class FitLock(_Locked):
-    """The content of `gpusizer.lock`. `made` is a date, `request` the fields as they were asked."""
+    """Content of `gpusizer.lock`. `made` is a date, `request` holds the fields as sent."""
 
     lock_version: Literal[1] = 1
     made: _Text
@@ -103,7 +101,7 @@ class FitLock(_Locked):
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Return the lock that a file holds. Raises InvalidRequest for any other text."""
+        """Return the lock in a file's text. Raises InvalidRequest for other texts."""
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
@@ -117,30 +115,24 @@ class FitLock(_Locked):
 
 @dataclass(frozen=True, slots=True)
 class LockCheck:
-    """A lock beside what is answered today.
-
-    Attributes:
-        changes: what differs, of the repository first, then of the place and its memory.
-        misses: why what was asked for no longer holds; empty if it does.
-        doubts: what of the model is not known, so that it cannot be told.
-    """
+    """A lock next to today's answer."""
 
     lock: FitLock
     now: FitLock
-    changes: tuple[Note, ...]
-    misses: Misses
-    doubts: tuple[Note, ...]
+    changes: tuple[Note, ...]  # changes of the repository first, then of the place and its memory
+    misses: Misses  # reasons why the requirements no longer hold; empty if they do
+    doubts: tuple[Note, ...]  # unknown facts of the model that make the check undecidable
 
     @property
     def holds(self) -> bool | None:
-        """Whether the high end still holds; None if it cannot be told."""
+        """Whether the high end still fits; None if undecidable."""
         return None if self.doubts else not self.misses
 
 
 def make_lock(sizer: Sizer, request: SizeRequest, made: str) -> tuple[FitLock, Misses]:
-    """Return the lock of a request that names one GPU, and why that does not hold today.
+    """Return the lock of a request for one GPU, and why it does not hold today.
 
-    Raises InvalidRequest for no GPU or several, and whatever the answer raises.
+    Raises InvalidRequest for no GPU or several, and the errors of the answer.
     """
     question = sizer.question(request)
     report = sizer.report(question)
@@ -148,7 +140,7 @@ def make_lock(sizer: Sizer, request: SizeRequest, made: str) -> tuple[FitLock, M
 
 
 def check_lock(sizer: Sizer, lock: FitLock, today: str) -> LockCheck:
-    """Ask a lock's request again and compare. Raises whatever the answer raises."""
+    """Repeat a lock's request and compare. Raises the errors of the answer."""
     question = sizer.question(SizeRequest.from_fields(lock.request))
     report = sizer.report(question)
     now = _lock_of(question, report, today)
@@ -163,7 +155,7 @@ def _lock_of(question: Question, report: Report, made: str) -> FitLock:
         raise fail("gpu", ", ".join(request.gpus), "lock_one_gpu")
     fit = report.ranking[0].fit
     place = _place(report.workload, fit)
-    # What was chosen is locked: a later release may prefer another quantization.
+    # The choice is locked: a later release may prefer another quantization.
     chosen = {"quant": [place.quant], "engine": place.engine}
     asked = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return FitLock.model_validate(

@@ -1,5 +1,4 @@
-"""Models by the names that people use: Ollama's, spoken ones, IDs without an owner, and what they
-paste around an ID."""
+"""Models by loose names: Ollama's, spoken ones, IDs without an owner or within pasted text."""
 
 from __future__ import annotations
 
@@ -23,13 +22,12 @@ _BITS = re.compile(r"\b(\d)[ -]?bits?$", re.IGNORECASE)
 
 
 def by_loose_names(parse: ParseRef) -> ParseRef:
-    """A `parse` that also reads loose names, and the first ID in what is pasted; IDs, addresses and
-    paths are read as before.
+    """Return a `parse` that also reads loose names and the first ID of a pasted text.
 
-    A name is looked up in `data/model_names.csv`, then among the models that come with gpusizer: it
-    means the one that is spelt with the same letters, or with these and a word for chat. What
-    several may mean is left to `near_models`, which lists them; an organisation is refused with its
-    models.
+    IDs, addresses and paths are read as before. A name is looked up in `data/model_names.csv`, then
+    among the models that come with gpusizer: it names the one with the same letters, or with these
+    and a word for chat. Ambiguous names are left to `near_models`, which lists candidates; an
+    organisation is refused with its models.
     """
 
     def parse_loosely(text: str) -> ModelRef:
@@ -47,7 +45,7 @@ def by_loose_names(parse: ParseRef) -> ParseRef:
 
 
 def meant_model(name: str) -> str | None:
-    """The ID of the model that a name without an owner means; None for none and for several."""
+    """Return the ID of the model that a name without an owner means, or None if not unique."""
     if not name or "/" in name or "\\" in name:
         return None
     listed = _listed().get(name.casefold())
@@ -60,13 +58,13 @@ def meant_model(name: str) -> str | None:
 
 
 def _chats_of(letters: str) -> list[str]:
-    """Models that are spelt with these letters and a word for chat."""
+    # Models with these letters and a word for chat.
     chats = {letters + word for word in _CHAT_WORDS}
     return [model.repo_id for model in known_models() if model.letters in chats]
 
 
 def _spoken(name: str) -> tuple[str | None, str | None]:
-    """The model that a name means, and the quantization that ends it where none has that name."""
+    # The model of a name, and a quantization at its end if no model has the whole name.
     meant = meant_model(name)
     if meant is not None:
         return meant, None
@@ -75,12 +73,10 @@ def _spoken(name: str) -> tuple[str | None, str | None]:
 
 
 def _of_ollama(name: str) -> tuple[str, str | None]:
-    """The model of the Hub that a name of Ollama's library is made of, and the quantization that it
-    states. A library's models are tuned for chat unless a name says otherwise.
-
-    Raises InvalidModelId with `reason` "ollama_user" for a model of somebody else than the library,
-    and "ollama_unknown" for one whose repository is not known.
-    """
+    # The Hub's model behind a name of Ollama's library, and its stated quantization. A library's
+    # models are tuned for chat unless a name says otherwise. Raises InvalidModelId with `reason`
+    # "ollama_user" for a model outside of the library, "ollama_unknown" if its repository is not
+    # known.
     bare, tag = _without_quant(name)
     library = bare.casefold().removeprefix("library/")
     if "/" in library:
@@ -95,13 +91,12 @@ def _of_ollama(name: str) -> tuple[str, str | None]:
 
 
 def _near(name: str) -> list[str]:
-    """Models that a name of Ollama may mean: of that size, else of that family."""
+    # Models of that size, else of that family.
     return near_models(name.replace(":", "-")) or near_models(name.partition(":")[0])
 
 
 def _parsed(parse: ParseRef, named: str) -> ModelRef:
-    """The reference that `parse` reads. The error of a name with a quantization suggests models
-    with it."""
+    # The error of a name with a quantization suggests models with it.
     try:
         return parse(named)
     except InvalidModelId as error:
@@ -113,8 +108,7 @@ def _parsed(parse: ParseRef, named: str) -> ModelRef:
 
 
 def _no_organisation(ref: ModelRef, text: str) -> ModelRef:
-    """The reference itself. Raises InvalidModelId with the models of an organisation where it names
-    one."""
+    # Raises InvalidModelId with the models of an organisation if `ref` names one.
     is_word = type(ref) is ModelRef and "/" not in ref.repo_id  # no folder of this machine
     own = models_of(ref.repo_id) if is_word else []
     if own:
@@ -124,7 +118,7 @@ def _no_organisation(ref: ModelRef, text: str) -> ModelRef:
 
 
 def _without_quant(text: str) -> tuple[str, str | None]:
-    """A name and the quantization that ends it, None where none does.
+    """Return a name and the quantization at its end, or None.
 
     >>> _without_quant("qwen3:32b-q4_K_M"), _without_quant("llama 3.1 8b 4-bit")
     (('qwen3:32b', 'q4_K_M'), ('llama 3.1 8b', 'q4'))

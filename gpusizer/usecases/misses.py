@@ -1,7 +1,7 @@
-"""Misses: why what a request asks for does not hold, for programs that go on only where it does.
+"""Misses: reasons why a request's requirements do not hold, for programs that depend on them.
 
-Memory is judged at the high end of every band; speeds, times and prices at their likely values, by
-which rankings and plans go. What is unknown does not hold.
+Memory is judged at the high end of every band; speeds, times and prices at their likely values, as
+in rankings and plans. An unknown value does not hold.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from gpusizer.usecases.requests.named_gpus import stated_boards
 from gpusizer.usecases.requests.request import SizeRequest
 from gpusizer.usecases.training_report import TrainingReport
 
-Misses = tuple[Note, ...]
-"""Why something does not hold, a sentence each; nothing where it does."""
+Misses = tuple[Note, ...]  # reasons, a sentence each; empty if all holds
 
 _BOUNDS = ("min_tok_s", "max_usd", "max_usd_per_hour", "max_watts")
+
+# fields with a lower bound; others have an upper one
 _AT_LEAST = frozenset({"min_tok_s", "concurrency", "requests_per_second"})
-"""Fields that ask for no less; others ask for no more."""
 _ROUNDING = 1e-9  # relative, of prices that are added up
 
 
 def find_misses(answer: Report | TrainingReport) -> Misses:
-    """Return why what the request asks for does not hold.
+    """Return why the request's requirements do not hold.
 
-    Every GPU and rig that the request names has to hold it, each in the best of the quantizations
-    asked for; if it names none, one place of the ranking or one row of the plan.
+    Each GPU and rig that the request names has to hold them, each with the best requested
+    quantization; without names, one place of the ranking or one row of the plan.
     """
     if isinstance(answer, TrainingReport):
         return _judge_training(answer)
@@ -63,17 +63,16 @@ def find_misses(answer: Report | TrainingReport) -> Misses:
 
 
 def _need_one(judged: Sequence[Misses], nothing: Sequence[Note]) -> Misses:
-    """Nothing where one of those listed holds, else why the first does not; `nothing` says that
-    none is listed."""
+    # Empty if one of those listed holds, else the reasons of the first; `nothing` explains an empty
+    # list.
     if not judged:
         return tuple(nothing[:1])
     return (Note("check_none"), *judged[0]) if all(judged) else ()
 
 
 def _judge_workload(report: Report) -> Iterator[Note]:
-    """Yield what the answer is not about, wherever the model runs: parts of the model that are not
-    known, a stated context beyond the model's, and a time to the first token without the rate that
-    it is of."""
+    # Limits of the answer wherever the model runs: unknown parts of the model, a stated context
+    # beyond the model's, and a time to the first token without a rate.
     yield from report.profile.doubts
     request, planned = report.request, report.workload.context
     asked = request.workload.context
@@ -85,8 +84,7 @@ def _judge_workload(report: Report) -> Iterator[Note]:
 
 
 def _judge_named(report: Report) -> Iterator[Misses]:
-    """Judge each GPU that the request names: by the plan where one is asked for, else by its
-    place. One board is meant where the request states no number."""
+    # By the plan if there is one, else by its place. One board if the request states no number.
     request, plan = report.request, report.serving_plan
     if not request.gpus:
         return
@@ -103,7 +101,7 @@ def _judge_named(report: Report) -> Iterator[Misses]:
 
 
 def _judge_replicas(report: Report, plan: ServingPlan, place: Ranked, boards: int | None) -> Misses:
-    """Judge the rows of a plan that are of one GPU, with so many boards where they are stated."""
+    # Rows of one GPU, with `boards` boards if stated.
     gpu = place.fit.gpu
     rows = [row for row in plan.rows if row.gpu == gpu and boards in (None, row.boards)]
     none = Note(
@@ -117,7 +115,7 @@ def _judge_replicas(report: Report, plan: ServingPlan, place: Ranked, boards: in
 
 
 def _judge_rig(report: Report) -> Iterator[Misses]:
-    """Judge the machine that the request describes, for which nothing is planned."""
+    # Nothing is planned for a described machine.
     if report.rig is None:
         return
     asked, rate = _asked_of(report.request), report.request.requests_per_second
@@ -157,7 +155,6 @@ def _judge_row(report: Report, row: Replicas) -> Misses:
 
 
 def _not_held(profile: ModelProfile, place: Ranked) -> Iterator[Note]:
-    """Yield why a machine does not surely hold the model."""
     about: dict[str, NoteValue] = {
         "model": short_name(profile),
         "gpus": machine_name(place.fit.machine),
@@ -173,12 +170,10 @@ def _not_held(profile: ModelProfile, place: Ranked) -> Iterator[Note]:
 
 
 def _asked_of(request: SizeRequest) -> dict[str, float]:
-    """The bounds that the request states, by their fields."""
     return {name: asked for name in _BOUNDS if (asked := getattr(request, name)) is not None}
 
 
 def _prices(costs: PlanCosts, watts: float | None) -> dict[str, float | None]:
-    """What boards cost and draw, by the fields that bound it."""
     return {
         "max_usd": costs.buy_usd,
         "max_usd_per_hour": costs.rent_usd_per_hour,
@@ -189,7 +184,7 @@ def _prices(costs: PlanCosts, watts: float | None) -> dict[str, float | None]:
 def _compare(
     gpus: str, asked: Mapping[str, float], found: Mapping[str, float | None]
 ) -> Iterator[Note]:
-    """Yield a note for each field whose figure is beyond what is asked, or unknown."""
+    # A note for each figure beyond its bound, or unknown.
     for field, bound in asked.items():
         figure = found.get(field)
         if figure is None:
@@ -199,15 +194,14 @@ def _compare(
 
 
 def _judge_loss(request: SizeRequest, gpus: str, estimate: MemoryEstimate) -> Iterator[Note]:
-    """Yield a note where a quantization loses more than the request states: its default is a wish,
-    from which the answer departs where nothing else fits."""
+    # The default is a wish: the answer exceeds it if nothing else fits.
     word = quality_at(estimate).advised_word
     if "max_loss" in request.model_fields_set and word.rank > LossWord(request.max_loss).rank:
         yield Note("check_loss", gpus=gpus, quant=estimate.quant.name, loss=word.value)
 
 
 def _judge_training(report: TrainingReport) -> Misses:
-    """Judge every GPU that a training names; if it names none, the GPUs of its ranking."""
+    # Each GPU that a training names, else the GPUs of its ranking.
     request = report.request
     if not request.gpus:
         places = [tuple(_judge_trained(report, place)) for place in report.ranking]
@@ -221,7 +215,7 @@ def _judge_training(report: TrainingReport) -> Misses:
 def _judge_trained(
     report: TrainingReport, place: RankedTraining, boards: int | None = None
 ) -> Iterator[Note]:
-    """Yield why one place does not hold a training; `boards` are the most that are meant."""
+    # `boards` is the most that the request allows.
     fit, gpus = place.fit, boards_name(place.fit.gpu, place.fit.count)
     about: dict[str, NoteValue] = {
         "model": short_name(report.profile),

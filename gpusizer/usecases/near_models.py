@@ -1,4 +1,4 @@
-"""Models with names like one that could not be read, and those of an organisation."""
+"""Models with names near one that could not be read, and those of an organisation."""
 
 from __future__ import annotations
 
@@ -26,23 +26,20 @@ MOST = 4
 _MOST_OF_OWNER = 8
 _INDEX = GENERATED_DIR / "models" / "index.json"
 _MOST_CHARS = 120
-_LIKE = 0.82
-"""Least likeness of two names by difflib's ratio: a letter or two of ten differ."""
+_LIKE = 0.82  # least difflib ratio of two names: a letter or two of ten differ
+
+# reasons why a model that is not stored cannot be had at all; others tell nothing of its name
 _OUT_OF_REACH = ("offline",)
-"""Why a model that is not stored cannot be had at all; other failures say nothing of its name."""
-_ALIKE = 2
-"""Kind of a name that is spelt alike, after those that begin so (0) and have all words (1)."""
+_ALIKE = 2  # kind of a name spelt alike, after those that begin so (0) and have all words (1)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([bmt])")
-_NEAR_SIZE = 1.5
-"""How many times larger or smaller a model of another family may be that takes a model's place."""
-_NO_FAMILY = frozenset(toml_of(__file__)["no_family"])
-"""Words of names that say how a model is stored or tuned."""
+_NEAR_SIZE = 1.5  # largest ratio of sizes at which a model of another family may replace a model
+_NO_FAMILY = frozenset(toml_of(__file__)["no_family"])  # words of names for storage or tuning
 _FOR_NAMES = (InvalidModelId, ModelNotFound, PrivateOrMissing, HubUnreachable)
 
 
 @contextmanager
 def suggesting_models() -> Iterator[None]:
-    """Add `suggestions` to errors about a model that is misspelt, missing or out of reach."""
+    """Add `suggestions` to errors about a model that is misspelt, missing or unreachable."""
     try:
         yield
     except _FOR_NAMES as error:
@@ -58,13 +55,13 @@ def suggesting_models() -> Iterator[None]:
 
 
 def suggested_models(error: GpusizerError) -> list[str]:
-    """The models that an error suggests."""
+    """Return the models that an error suggests."""
     near = error.fields.get("suggestions")
     return near if isinstance(error, _FOR_NAMES) and isinstance(near, list) else []
 
 
 def near_models(text: str) -> list[str]:
-    """IDs of known models that a text may mean, the likeliest first, at most four.
+    """Return IDs of known models that a text may mean, the most likely first, at most four.
 
     Owners do not count, nor do case and signs: "llama 3.1 8b" means names that begin so, "Qwen3-8"
     those with one letter more. Among equals the most downloaded comes first.
@@ -84,8 +81,9 @@ def near_models(text: str) -> list[str]:
 
 
 def models_alike(text: str) -> list[str]:
-    """IDs of known models that can take the place of one, by the words and the size in its name: of
-    its family with the nearest size, else of about its size; at most four.
+    """Return at most four IDs of known models that can replace one, by words and size of its name.
+
+    Models of its family with the nearest size come first, then others of about its size.
     """
     wanted = Spelling(text.strip()[:_MOST_CHARS])
     rated: list[tuple[bool, float, int, str]] = []
@@ -101,15 +99,15 @@ def models_alike(text: str) -> list[str]:
 
 
 def _sizes_apart(wanted: float | None, other: float | None) -> float:
-    """How many times larger one size is than the other, infinite where one is not known."""
+    # Ratio of the larger to the smaller, infinite if one is unknown.
     if not wanted or not other:
         return math.inf
     return max(wanted / other, other / wanted)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # without `slots`: words are cached
 class Spelling:
-    """What was typed, or an ID, as it is compared. Without `slots`, because words are cached."""
+    """A typed text or an ID, in comparable form."""
 
     repo_id: str
 
@@ -123,20 +121,22 @@ class Spelling:
         return "".join(self.words)
 
     def ends_within_number(self, other: Spelling) -> bool:
-        """Whether the other name, which begins so, goes on with a digit after one of its own: a
-        Llama 30B is no Llama 3."""
+        """Return whether `other`, which begins so, continues this name's last number.
+
+        A Llama 30B is no Llama 3.
+        """
         rest = other.letters[len(self.letters) :]
         return self.letters[-1:].isdecimal() and rest[:1].isdecimal() and "." not in self.letters
 
     @cached_property
     def family(self) -> frozenset[str]:
-        """Its words without digits, but for those that say how a model is tuned or packed."""
+        """Words without digits, except those for tuning or packing."""
         words = (re.sub(r"[\d.]+\w?$", "", word) for word in self.words)
         return frozenset(word for word in words if len(word) > 2 and word not in _NO_FAMILY)
 
     @cached_property
     def billions(self) -> float | None:
-        """Billions of parameters that the name states, None where it states none."""
+        """Billions of parameters that the name states, or None."""
         units = {"b": 1.0, "m": 0.001, "t": 1000.0}
         for word in self.words:
             match = _SIZE.fullmatch(word)
@@ -146,7 +146,7 @@ class Spelling:
 
 
 def models_of(owner: str) -> list[str]:
-    """IDs of the known models of an organisation, the most downloaded first, at most eight."""
+    """Return at most eight IDs of an organisation's known models, most downloaded first."""
     wanted = f"{owner}/".casefold()
     own = [m.repo_id for m in known_models() if m.repo_id.casefold().startswith(wanted)]
     own.sort(key=lambda repo_id: -_downloads().get(repo_id.casefold(), 0))
@@ -154,7 +154,7 @@ def models_of(owner: str) -> list[str]:
 
 
 def _unlike(wanted: Spelling, known: Spelling) -> tuple[float, ...]:
-    """Sort key of a known model, empty for one that is not meant."""
+    # Sort key of a known model, empty if it is not meant.
     downloads = -_downloads().get(known.repo_id.casefold(), 0)
     if known.letters.startswith(wanted.letters) and not wanted.ends_within_number(known):
         kind = 0
@@ -172,7 +172,7 @@ def _unlike(wanted: Spelling, known: Spelling) -> tuple[float, ...]:
 
 @cache
 def known_models() -> tuple[Spelling, ...]:
-    """The models that come with gpusizer."""
+    """Return the models that come with gpusizer."""
     if not _INDEX.is_file():
         return ()
     return tuple(map(Spelling, json.loads(_INDEX.read_text("utf-8"))["models"]))

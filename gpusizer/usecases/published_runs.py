@@ -1,8 +1,8 @@
 """Published measurements of exactly one model, card, quantization and engine.
 
-They are rows of `data/measurements`, whose README describes the fields. A run stands beside an
-estimate only where its source names the same model, card, number of cards, quantization and engine;
-its settings may differ from those of the request, and are shown with it.
+They are rows of `data/measurements`, whose README describes the fields. An estimate is shown with a
+run only if the source names the same model, card, number of cards, quantization and engine; its
+settings may differ from those of the request, and are shown with it.
 """
 
 from __future__ import annotations
@@ -23,23 +23,26 @@ from gpusizer.memory.engines import abilities_of
 from gpusizer.model.profile import ModelProfile
 
 FOLDER = DATA_DIR / "measurements"
+
+# measured speeds: of one user, of one prompt, of all users together
 SPEEDS = (
     "decode_tokens_per_second",
     "prefill_tokens_per_second",
     "serving_tokens_per_second",
 )
-"""Measured speeds: of one user, of one prompt, of all users together."""
-MEMORY = ("weights_bytes", "total_used_bytes")
-"""Measured bytes of one GPU."""
+MEMORY = ("weights_bytes", "total_used_bytes")  # measured bytes of one GPU
 
 Row = StoredObject
+
+# Model in small letters, quantization, slug of the card, number of cards, slug of the engine.
 Key = tuple[str, str, str, int, str]
-"""Model in small letters, quantization, slug of the card, number of cards, slug of the engine."""
 
 _FILES = ("throughput.jsonl", "serving.jsonl", "llama_cpp.jsonl")
 _FIRST_CONTACT = "first_contact.csv"
 _NAMES_THE_MODEL = ("id", "file_name")
 _NATIVE = "native"
+
+# settings of a run that an answer shows
 SETTINGS = (
     "engine_version",
     "backend",
@@ -49,29 +52,22 @@ SETTINGS = (
     "concurrency",
     "scenario",
 )
-"""Settings that an answer shows of a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedRun:
-    """One run that somebody else measured and published.
+    """One run that its source measured and published."""
 
-    Attributes:
-        measured: tokens per second, or bytes of one GPU, by the names of SPEEDS and MEMORY.
-        settings: what the source states of the run, by the names of `data/measurements/README.md`.
-        gpu: the card as the source writes it.
-        source_url, source: where it is published; whose measurement it is.
-        date: as precise as the source; "" where it states none.
-        used_in_fit: whether constants of the estimate may rest on it, so that it is no blind check;
-            None where that is not known.
-    """
-
+    # tokens per second, or bytes of one GPU, by the names of SPEEDS and MEMORY
     measured: Mapping[str, float]
+    # stated settings, by the names of `data/measurements/README.md`
     settings: Mapping[str, str | int]
-    gpu: str
-    source_url: str
-    source: str
-    date: str
+    gpu: str  # the card as the source writes it
+    source_url: str  # address of the publication
+    source: str  # author of the measurement
+    date: str  # as precise as the source, or ""
+    # Whether constants of the estimate may be fitted to it, so that it is no blind check; None if
+    # unknown.
     used_in_fit: bool | None
 
 
@@ -84,9 +80,9 @@ def runs_on(profile: ModelProfile, fit: Fit) -> tuple[PublishedRun, ...]:
 
 
 def find_runs(index: RunIndex, profile: ModelProfile, fit: Fit) -> tuple[PublishedRun, ...]:
-    """Return the runs of an index that are exactly of a fit.
+    """Return the runs of an index that match a fit exactly.
 
-    A quantized repository has the runs of the model that it was made from, in its quantization.
+    A quantized repository has the runs of its original in its quantization.
     """
     estimate = fit.estimate
     models = [profile.repo_id]
@@ -100,7 +96,7 @@ def find_runs(index: RunIndex, profile: ModelProfile, fit: Fit) -> tuple[Publish
 
 @cache
 def published_runs() -> RunIndex:
-    """Return the index over `data/measurements`, read once for a process."""
+    """Return the index over `data/measurements`, read once per process."""
     rows = (row for name in _FILES for row in _read(FOLDER / name))
     with (FOLDER / _FIRST_CONTACT).open(encoding="utf-8", newline="") as lines:
         unfitted = frozenset(line["id"] for line in csv.DictReader(lines))
@@ -108,9 +104,9 @@ def published_runs() -> RunIndex:
 
 
 def build_index(rows: Iterable[Row], catalogue: Catalogue, unfitted: frozenset[str]) -> RunIndex:
-    """Return runs by what they are of, the first of each configuration: speeds first, then newest.
+    """Return runs by configuration, one of each: speeds first, then the newest.
 
-    `unfitted` are the IDs of rows that constants are not fitted on.
+    `unfitted` are the IDs of rows that no constant is fitted to.
     """
     index: defaultdict[Key, list[PublishedRun]] = defaultdict(list)
     seen = set()
@@ -134,7 +130,7 @@ def _read(path: Path) -> Iterator[Row]:
 
 
 def _key(row: Row, card: Callable[[str], Gpu | None]) -> Key | None:
-    """Return what a run is of; None where the source leaves a part of it open."""
+    # None if the source leaves a part of the key open.
     gpu, count = _cards(row, card)
     quant = _quant(row)
     engine = row.get("engine") or row.get("program")
@@ -145,7 +141,7 @@ def _key(row: Row, card: Callable[[str], Gpu | None]) -> Key | None:
 
 
 def _cards(row: Row, card: Callable[[str], Gpu | None]) -> tuple[str, int]:
-    """Return the slug of the card and how many there are; "" for none or different ones."""
+    # "" for no card or different ones.
     if "gpu_slug" in row:
         return row["gpu_slug"], row["gpu_count"]
     names = row.get("gpus") or ([row["gpu"]] * row.get("gpu_count", 1) if "gpu" in row else [])
@@ -156,7 +152,7 @@ def _cards(row: Row, card: Callable[[str], Gpu | None]) -> tuple[str, int]:
 
 
 def _quant(row: Row) -> str | None:
-    """Return the slug of the quantization. Files of models released in MXFP4 are of one recipe."""
+    # Files of models released in MXFP4 have one recipe.
     quant: str | None = row.get("quant")
     if quant == "mxfp4":
         return "mxfp4_moe" if abilities_of(row.get("engine")).reads == "gguf" else _NATIVE
@@ -164,10 +160,10 @@ def _quant(row: Row) -> str | None:
 
 
 def _run(row: Row, unfitted: frozenset[str]) -> PublishedRun | None:
-    """Return a row as a run; None where it measured nothing that an answer shows."""
+    # None if the row measured nothing that an answer shows.
     kind = row["kind"]
     is_speed = kind == "throughput"
-    # Buffers alone are not what a card holds, and layers elsewhere make them another run.
+    # Buffers are only a part of a card's memory, and layers elsewhere make another run.
     is_whole = is_speed or kind == "serving" or row.get("offload") == "all"
     names = SPEEDS if is_speed else MEMORY
     measured = {name: row["measured"][name] for name in names if row["measured"].get(name)}

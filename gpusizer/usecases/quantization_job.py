@@ -1,5 +1,4 @@
-"""What making a quantization takes, as readers are told it: amounts, whether a GPU is enough, and
-the commands."""
+"""Effort of making a quantization: amounts, whether a GPU is enough, and the commands."""
 
 from __future__ import annotations
 
@@ -30,21 +29,18 @@ _SAID_OF_GPU: Mapping[Verdict | None, str] = {
 
 @dataclass(frozen=True, slots=True)
 class QuantizationJob:
-    """What making a quantization takes on a GPU.
-
-    Attributes:
-        gpu: one board of it is used, None where the request names none.
-        command: None where the tool cannot make it of these weights.
-    """
+    """Making of a quantization on a GPU."""
 
     made: Quantizing
-    gpu: Gpu | None
-    command: LaunchCommand | None
+    gpu: Gpu | None  # one board of it is used; None if the request names none
+    command: LaunchCommand | None  # None if the tool cannot make it from these weights
 
     @property
     def gpu_verdict(self) -> Verdict | None:
-        """Whether one board is enough; None where none is named or needed, and on stacks that the
-        tool is not documented on."""
+        """Whether one board is enough, or None.
+
+        None if no GPU is named or needed, and on stacks for which the tool has no documentation.
+        """
         need, gpu = self.made.gpu, self.gpu
         if need is None or gpu is None or gpu.software != _DOCUMENTED_ON:
             return None
@@ -55,7 +51,7 @@ class QuantizationJob:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """All of it in sentences."""
+        """All amounts in sentences."""
         made, calibration = self.made, self.made.calibration
         if made.ram is None:
             return made.notes
@@ -90,8 +86,10 @@ class QuantizationJob:
 def quantization_job(
     profile: ModelProfile, estimate: MemoryEstimate, gpu: Gpu | None = None
 ) -> QuantizationJob | None:
-    """What making an estimate's quantization takes; None for one that the repository stores, and
-    where `quantizing` knows no way."""
+    """Return the making of an estimate's quantization, or None.
+
+    None for one that the repository stores, and if `quantizing` knows no way.
+    """
     made = None if estimate.native else quantizing(profile, estimate.quant)
     if made is None:
         return None

@@ -1,4 +1,4 @@
-"""Report: everything gpusizer says about a request."""
+"""Report: the complete answer to a size request."""
 
 from __future__ import annotations
 
@@ -33,21 +33,22 @@ from gpusizer.usecases.siblings import Sibling
 
 @dataclass(frozen=True, slots=True)
 class EstimateRow:
-    """One quantization of the answer; `fit` when a GPU was named, `making` when the request names
-    the quantization and the repository does not store it."""
+    """One quantization of the answer."""
 
     estimate: MemoryEstimate
     parameters: int
     needs_original_weights: bool
-    fit: Fit | None
+    fit: Fit | None  # set if a GPU was named
+    # set if the request names the quantization and the repository does not store it
     making: QuantizationJob | None = None
     header_bytes: int = 0
     projector_bytes: int = 0
 
     @property
     def file_bytes(self) -> int:
-        """Bytes of the files: weights, and the vocabulary that a GGUF file holds as well; without
-        the projector where that is a file of its own.
+        """Bytes of the files: weights, and the vocabulary of a GGUF file.
+
+        A projector in a file of its own is left out.
         """
         return self.estimate.sizes.total - self.projector_bytes + self.header_bytes
 
@@ -59,26 +60,25 @@ class EstimateRow:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The answer to a size request; `alternatives` are to the first place of the ranking, `rig` is
-    the best way on the machine that the request describes, `conclusion` the headline of it all."""
+    """Answer to a size request."""
 
     request: SizeRequest
     profile: ModelProfile
     workload: Workload
     estimates: tuple[EstimateRow, ...]
     ranking: tuple[Ranked, ...]
-    conclusion: Conclusion
+    conclusion: Conclusion  # the headline
     notes: tuple[Note, ...] = ()
     quantized_repos: tuple[QuantizedRepo, ...] | None = None
-    rig: Ranked | None = None
+    rig: Ranked | None = None  # best run config on the machine that the request describes
     model_card: ModelCardAnswer | None = None
-    alternatives: tuple[Alternative, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()  # to the first place of the ranking
     serving_plan: ServingPlan | None = None
     sibling: Sibling | None = None
 
     @property
     def makings(self) -> tuple[QuantizationJob, ...]:
-        """What making the quantizations takes that a named GPU's place or the request names."""
+        """Makings of the quantizations that the places of named GPUs use or the request names."""
         named = [item.fit for item in self.ranking if item.largest is not None]
         found = [quantization_job(self.profile, fit.estimate, fit.gpu) for fit in named]
         if not named:
@@ -87,10 +87,10 @@ class Report:
 
 
 def estimate_rows(question: Question, places: Sequence[Ranked]) -> tuple[EstimateRow, ...]:
-    """One row for each quantization, most faithful first.
+    """Return one row for each quantization, most faithful first.
 
-    Where GPUs are named a row is the best way on the machine of the first of `places`; else its
-    memory on as many GPUs as the request asks for, under its usual engine.
+    If GPUs are named a row is the best run config on the machine of the first of `places`; else the
+    memory on the requested number of GPUs, under the usual engine.
     """
     study = question.study.with_quants(question.selection.shown)
     machine = places[0].fit.machine if places else None
@@ -108,8 +108,7 @@ def _fit(study: Study, machine: Machine, pair: QuantPair) -> Fit:
 
 
 def shown_estimates(question: Question) -> list[MemoryEstimate]:
-    """Return the memory at each quantization, on as many GPUs as the request asks for, under its
-    usual engine."""
+    """Return the memory at each quantization, on the requested GPUs and its usual engine."""
     devices = question.request.gpu_count or 1
     return [_unfitted(question.study, pair, devices) for pair in question.selection.shown]
 
@@ -138,10 +137,8 @@ def _row(
 
 
 def _gguf_files(estimate: MemoryEstimate, profile: ModelProfile) -> dict[str, int]:
-    """What GGUF files hold beside the tensors of the text, and apart from them.
-
-    A plain checkpoint is converted for the engines that read nothing else.
-    """
+    # Parts of GGUF files next to the tensors of the text, and apart from them. A plain checkpoint
+    # is converted for engines that read nothing else.
     reads_gguf = estimate.engine.abilities.reads == "gguf"
     if not isinstance(estimate.quant.layout, Gguf) and not reads_gguf:
         return {}
@@ -156,10 +153,10 @@ _ALIKE = 0.02  # of the published size: headers, scales and embeddings differ by
 
 
 def published_notes(repos: Sequence[QuantizedRepo], rows: Sequence[EstimateRow]) -> Iterator[Note]:
-    """A note for each converted quantization whose most downloaded repository weighs otherwise.
+    """Yield a note for each quantization whose most downloaded repository has another size.
 
     Publishers leave parts wide that a recipe by its name alone would narrow (attention in FP8 or 16
-    bits in most NVFP4 files), so the file that exists is told wherever the Hub's listing has its
+    bits in most NVFP4 files), so the note names the existing file if the Hub's listing has its
     size.
     """
     for row in rows:

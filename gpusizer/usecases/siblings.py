@@ -1,8 +1,8 @@
-"""Siblings: a larger model of the same series that the same memory holds in fewer bits.
+"""Siblings: a larger model of the same series that fits the same memory in fewer bits.
 
-It is offered where it surely fits on the same devices, as fast as is asked for or as one reads,
-with no more loss than may be lost, and where its size gains more than its bits lose
-(`quality.gains_more`). Models that come with gpusizer are looked at, no others.
+It is offered if it surely fits on the same devices, as fast as requested or as one reads, within
+the allowed loss, and if its size gains more than its bits lose (`quality.gains_more`). Only models
+that come with gpusizer are considered.
 """
 
 from __future__ import annotations
@@ -28,13 +28,12 @@ from gpusizer.usecases.models_for.model_library import ModelLibrary
 from gpusizer.usecases.requests.question import Question
 from gpusizer.usecases.requests.request_fields import ALL_QUANTS
 
-_SECONDS = 0.5
-"""Processor time for siblings, beside that of the answer."""
+_SECONDS = 0.5  # processor time for siblings, on top of the answer's
 
 
 @dataclass(frozen=True, slots=True)
 class Sibling:
-    """A larger sibling, and how it runs on the devices of the answer."""
+    """A larger sibling, and its run on the devices of the answer."""
 
     profile: ModelProfile
     place: Ranked
@@ -42,7 +41,7 @@ class Sibling:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """That it fits there, too, what it loses, and how fast it writes."""
+        """A sentence on its fit, its loss and its speed."""
         estimate = self.place.fit.estimate
         note = Note(
             "answer_sibling",
@@ -58,9 +57,9 @@ class Sibling:
 def larger_sibling(
     question: Question, place: Ranked, library: ModelLibrary | None
 ) -> Sibling | None:
-    """The largest sibling to offer beside a place of the answer, None where there is none.
+    """Return the largest sibling to offer with a place of the answer, or None.
 
-    None too where the request names quantizations or a draft model, which are about this model.
+    None also if the request names quantizations or a draft model, which are about this model.
     """
     is_open = ALL_QUANTS in question.wanted and question.profile.draft is None
     if library is None or not is_open or not place.fit.verdict.all_on_gpu:
@@ -73,7 +72,7 @@ def larger_sibling(
             found = _on_machine(question, profile, place.fit.machine, budget)
             if found is not None:
                 return found
-    except LimitsExceeded:  # nobody waits for an offer beside the answer
+    except LimitsExceeded:  # an offer is no reason to wait longer
         return None
     return None
 
@@ -81,7 +80,7 @@ def larger_sibling(
 def _on_machine(
     question: Question, profile: ModelProfile, machine: Machine, budget: TimeBudget
 ) -> Sibling | None:
-    """How a sibling runs on the machine, None where it is not to be offered there."""
+    # None if the sibling is not to be offered there.
     memory_bytes = sum(gpu.device_memory_bytes for gpu in machine.gpus)
     if profile.parameters * LEAST_BITS / 8 > memory_bytes:
         return None

@@ -55,17 +55,15 @@ from gpusizer.usecases.siblings import Sibling, larger_sibling
 
 _MOST_SHOWN_CHARS = 120
 _NO_NOTES: tuple[Note, ...] = ()
-_CARD_SECONDS = 0.5
-"""Processor time for the statements of a model card, beside that of the answer."""
+_CARD_SECONDS = 0.5  # processor time for the statements of a model card, on top of the answer's
 
 
 class Sizer:
     """Answers requests from a snapshot source and a GPU catalogue.
 
-    `quantized_repos` lists a model's published quantizations, for requests that ask; `library`
-    holds the models to choose from when a request names none; `parse` reads what was pasted, with
-    the loose names that people use;
-    `new_budget` gives each answer its time.
+    `quantized_repos` lists a model's published quantizations, for requests that ask for them;
+    `library` holds the models to choose from when a request names none; `parse` reads pasted
+    models, with the loose names that people use; `new_budget` gives each answer its time.
     """
 
     def __init__(
@@ -86,16 +84,16 @@ class Sizer:
         self.new_budget = new_budget
 
     def reading(self, fetch: Fetch) -> Sizer:
-        """A Sizer that reads another source of snapshots."""
+        """Return a Sizer that reads another source of snapshots."""
         return Sizer(
             fetch, self.catalogue, self.quantized_repos, self.library, self._parse, self.new_budget
         )
 
     def size(self, request: SizeRequest) -> Report:
-        """Profile, memory at every wanted quantization, and ranked GPUs.
+        """Return profile, memory at every wanted quantization, and ranked GPUs.
 
         Raises any GpusizerError: bad fields, unknown GPUs, unreadable repositories, and
-        LimitsExceeded where the answer takes too long.
+        LimitsExceeded if the answer takes too long.
         """
         return self.report(self.question(request))
 
@@ -114,7 +112,7 @@ class Sizer:
         return Question.from_request(request, ref, snapshot, profile, budget, about)
 
     def report(self, question: Question) -> Report:
-        """Everything that is said of a studied question. Raises as `size` does."""
+        """Return the complete answer to a studied question. Raises as `size` does."""
         request, found = question.request, self.found(question)
         published, problems = self._published(request, question.profile)
         rows = estimate_rows(question, found.ranking.places if request.gpus else ())
@@ -167,27 +165,27 @@ class Sizer:
 
     @suggesting_models()
     def profile(self, request: SizeRequest) -> ModelProfile:
-        """The profile of the requested model."""
+        """Return the profile of the requested model."""
         return self.profiled(self.fetch(self._ref(request)))
 
     def profiled(self, snapshot: RepoSnapshot) -> ModelProfile:
-        """The profile of a snapshot, made anew: here it is not known which models come again."""
+        """Build the profile of a snapshot, without a cache: no model is known to come again."""
         return build_profile(snapshot)
 
     def _ref(self, request: SizeRequest) -> ModelRef:
-        """What the requested model names."""
+        # Reads the model card only if requested.
         ref = request.ref(self.parse)
         return ref if request.card else replace(ref, reads_card=False)
 
     def places(
         self, question: Question, named: Sequence[NamedGpu], *, advised: bool = True
     ) -> Iterator[Ranked]:
-        """Yield the best way to run the model on each named GPU."""
+        """Yield the model's ranking entry on each named GPU."""
         for rank, gpu in enumerate(named, start=1):
             yield place_of(question.study, gpu, question.request, rank, advised=advised)
 
     def _ranked(self, question: Question) -> tuple[Ranking, tuple[Note, ...]]:
-        """The ranking of what passes the filters, and what the reader must know about these."""
+        # GPUs that pass the filters, with notes on these.
         request = question.request
         catalogue = narrowed(self.catalogue, request.filters.groups)
         catalogue = with_used_memory(catalogue, request.own_memory)
@@ -221,7 +219,6 @@ class Sizer:
         return ranking, tuple(notes)
 
     def _rig(self, question: Question) -> tuple[Ranked | None, tuple[Note, ...]]:
-        """The best way on the machine that the request describes, None where it describes none."""
         request, study = question.request, question.study
         if not request.rig:
             return None, ()
@@ -229,7 +226,7 @@ class Sizer:
         return describe(study, best_config(study, self.machine(request)), rank=1), notes
 
     def machine(self, request: SizeRequest) -> Machine:
-        """The machine that the request describes, with the memory and the disk that it states."""
+        """Return the machine that the request describes, with its stated memory and disk."""
         cards = UserGpus(self.catalogue, request.own_memory)
         words = parse_rig(request.rig, request.ram_bytes)
         return build_machine(
@@ -237,14 +234,12 @@ class Sizer:
         )
 
     def _sibling(self, question: Question, places: Sequence[Ranked]) -> Sibling | None:
-        """The larger sibling to offer on the best of these places; none where a load is asked
-        about."""
+        # None for a request with a load.
         if not places or question.request.kind == "load":
             return None
         return larger_sibling(question, best_of(places), self.library)
 
     def _card(self, question: Question) -> ModelCardAnswer | None:
-        """What the model card states, judged; None where it is not read."""
         card, request = question.snapshot.card, question.request
         if card is None or not request.card:
             return None
@@ -254,15 +249,13 @@ class Sizer:
     def _published(
         self, request: SizeRequest, profile: ModelProfile
     ) -> tuple[tuple[QuantizedRepo, ...] | None, tuple[Note, ...]]:
-        """The listing when asked for: the model's own, or its original's if it is a quantization.
-
-        A listing that fails leaves a note: the sizes are there all the same.
-        """
+        # The listing if requested: the model's own, or its original's for a quantization. A failed
+        # listing leaves a note: the sizes are valid without it.
         if not request.quantized_repos or self.quantized_repos is None:
             return None, ()
         derived = profile.base_relation == "quantized" and profile.base_models
         base = profile.base_models[0] if derived else profile.repo_id
-        if not is_repo_id(base):  # a folder of this machine, whose name is nobody else's business
+        if not is_repo_id(base):  # a folder of this machine, whose name is private
             return (), (Note("quantized_repos_not_listed", repo_id=base, reason="model_not_found"),)
         try:
             return self.quantized_repos(base, request.quantized_repos == "sizes"), ()
@@ -270,7 +263,7 @@ class Sizer:
             return (), (Note("quantized_repos_not_listed", repo_id=base, reason=error.code),)
 
     def gpus(self, request: ListingRequest) -> GpuListing:
-        """GPUs that `query` names and that pass the filters, one board each.
+        """Return GPUs that `query` names and that pass the filters, one board each.
 
         Raises InvalidRequest.
         """
@@ -286,17 +279,16 @@ class Sizer:
         return GpuListing(gpus, () if gpus else (Note("no_gpu_passes_filters"),))
 
     def compare(self, request: CompareRequest) -> Comparison:
-        """GPUs side by side (`gpus`: names, with a count or not), with `model` how it runs on each,
-        in one quantization for all.
+        """Return GPUs side by side, with `model` its run on each in one quantization for all.
 
-        Raises any GpusizerError.
+        `gpus` are names, with or without a count. Raises any GpusizerError.
         """
         if request.model:
             return self.compared(self.question(request), request.compared, alike=True)
         return self.listed(request.compared, request.own_memory)
 
     def listed(self, gpus: Sequence[str], memory: FreeMemory = NOTHING_STATED) -> Comparison:
-        """GPUs side by side without a model. Raises as `compare` does."""
+        """Return GPUs side by side without a model. Raises as `compare` does."""
         named = find_named(gpus, None, self.catalogue, memory)
         return Comparison(tuple(ComparedGpu(n.gpu, n.boards, None) for n in named), None, None)
 
@@ -308,8 +300,10 @@ class Sizer:
         alike: bool = False,
         advised: bool = True,
     ) -> Comparison:
-        """GPUs side by side, with the way that the ranking prefers on each, or, if `alike`, in one
-        quantization for all. Raises as `compare` does."""
+        """Return GPUs side by side, each with the run config that the ranking prefers.
+
+        With `alike` one quantization is used for all. Raises as `compare` does.
+        """
         asked, request = question.study, question.request
         named = find_named(gpus, None, self.catalogue, request.own_memory)
         if alike:
@@ -323,7 +317,7 @@ class Sizer:
     def _side_by_side(
         self, question: Question, named: Sequence[NamedGpu], asked: Study, *, advised: bool = True
     ) -> Comparison:
-        """`asked` is the study of all quantizations that there were to choose from."""
+        # `asked` is the study of all quantizations that could be chosen.
         places = list(self.places(question, named, advised=advised))
         items = (
             ComparedGpu(n.gpu, n.boards, place) for n, place in zip(named, places, strict=True)
@@ -334,9 +328,10 @@ class Sizer:
         return Comparison(tuple(items), question.profile, question.study.workload, sibling, lost)
 
     def models_for(self, request: ModelsRequest) -> ModelsFor:
-        """Which models run on a GPU (`gpu`) or a machine (`rig`): of the library, or of `models`.
+        """Return the models that run on a GPU (`gpu`) or a machine (`rig`).
 
-        Raises GpusizerErrors about the request; models that cannot be read are listed as such.
+        They come from the library or from `models`. Raises GpusizerErrors about the request;
+        unreadable models are listed as such.
         """
         budget = self.new_budget()
 
@@ -352,7 +347,7 @@ class Sizer:
 
 
 def _read_as(text: str, ref: ModelRef) -> tuple[Note, ...]:
-    """Which model a name without an owner, or a text around one, was taken for."""
+    # The model that a name without an owner, or a text around one, was taken for.
     is_plain = "/" in text and pasted_model(text) is None
     if is_plain or "/" not in ref.repo_id:
         return ()
@@ -361,7 +356,7 @@ def _read_as(text: str, ref: ModelRef) -> tuple[Note, ...]:
 
 
 def _stated_elsewhere(request: SizeRequest) -> Iterator[Note]:
-    """What becomes of fields that mean other requests than this one."""
+    # Fields that have no effect in this request.
     if request.gpus and request.filters:
         yield Note("filters_not_applied")
     if not request.gpus:

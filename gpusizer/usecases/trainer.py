@@ -1,4 +1,4 @@
-"""train: the use case that turns the fields of a request into a TrainingReport."""
+"""Use case of training: it turns the fields of a request into a TrainingReport."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from gpusizer.usecases.training_report import (
 
 
 def train(sizer: Sizer, request: TrainingRequest) -> TrainingReport:
-    """Memory, speed, price and ranked GPUs of one training.
+    """Return memory, speed, price and ranked GPUs of one training.
 
-    Raises any GpusizerError: bad fields, unknown GPUs, unreadable repositories, and
-    LimitsExceeded where the answer takes too long.
+    Raises any GpusizerError: bad fields, unknown GPUs, unreadable repositories, and LimitsExceeded
+    if the answer takes too long.
     """
     gpus = find_named(request.gpus, request.gpu_count, sizer.catalogue, request.own_memory)
     ranked = with_used_memory(sizer.catalogue, request.own_memory)
@@ -75,15 +75,13 @@ def train(sizer: Sizer, request: TrainingRequest) -> TrainingReport:
 
 
 def _unplaced(fitter: TrainingFitter, request: TrainingRequest) -> TrainingPlan:
-    """The plan without a named GPU: on the requested number, else on the fewest for its split."""
+    # On the requested number, else on the fewest for its split.
     plans = fitter.plans(request.gpu_count or fitter.plan.gpus) or fitter.plans(fitter.plan.gpus)
     return plans[0]  # a plan always divides its own number of GPUs
 
 
 def _consulted(fitter: TrainingFitter, gpu: Gpu, count: int | None) -> TrainingFit:
-    """The fit on the number of boards asked for, else on the fewest that hold it, else on one
-    machine.
-    """
+    # On the requested number of boards, else on the fewest that hold it, else on one machine.
     if count:
         fit = fitter.on(gpu, count)
         if fit is None:
@@ -98,7 +96,7 @@ def _consulted(fitter: TrainingFitter, gpu: Gpu, count: int | None) -> TrainingF
 def _estimates(
     fitter: TrainingFitter, plan: TrainingPlan, device_bytes: int | None
 ) -> tuple[TrainingEstimateRow, ...]:
-    """The requested method, then the others with the same settings; on the device asked for."""
+    # The requested method, then the others with the same settings, on the requested device.
     methods = [plan.method, *(method for method in METHODS if method != plan.method)]
     rows = []
     for method in methods:
@@ -117,12 +115,12 @@ def _estimates(
 
 
 def _by_method(plan: TrainingPlan, method: str) -> TrainingPlan:
-    """The plan by another method; how the weights are held belongs to the one asked for."""
+    # The width of frozen weights belongs to the requested method.
     return plan.changed(method=method, base=plan.base if method == plan.method else "auto")
 
 
 def bytes_per_parameter(estimator: TrainingEstimator, plan: TrainingPlan) -> BytesPerParameter:
-    """Static bytes of a trained parameter under this plan, and of a frozen one."""
+    """Return static bytes of a trained parameter and of a frozen one under this plan."""
     state = estimator.state(plan)
     trained = max(1, state.trainable)
     return BytesPerParameter(
@@ -137,7 +135,7 @@ def bytes_per_parameter(estimator: TrainingEstimator, plan: TrainingPlan) -> Byt
 def _placed(
     fitter: TrainingFitter, request: TrainingRequest, fits: list[TrainingFit]
 ) -> tuple[RankedTraining, ...]:
-    """The requested GPUs in their order, each with the largest sequence and batch that fit."""
+    # In the request's order, each with the largest sequence and batch that fit.
     return tuple(
         replace(
             _described(fitter, request, fit, rank),
@@ -150,10 +148,8 @@ def _placed(
 def _ranked(
     fitter: TrainingFitter, catalogue: Catalogue, request: TrainingRequest
 ) -> tuple[RankedTraining, ...]:
-    """Every GPU that holds it in its smallest number, best first; what surely fits leads.
-
-    Plans known to be slower than the request asks for are left out.
-    """
+    # Each GPU with its smallest number that holds the training, sure fits first. Plans known to be
+    # slower than requested are left out.
     roomy = request.rank_by == "recommended"
     items = []
     for gpu in catalogue.gpus:
@@ -174,7 +170,7 @@ def _ranked(
 def _cheapest(
     fitter: TrainingFitter, catalogue: Catalogue, request: TrainingRequest
 ) -> tuple[RankedTraining, ...]:
-    """For each method the run that costs least, where a price is known."""
+    # For each method the run with the lowest known cost.
     cheapest_first = request.model_copy(update={"rank_by": "cheapest"})
     cheapest = []
     for method in METHODS:
@@ -206,7 +202,7 @@ def _described(
 
 
 def _unnamed(request: TrainingRequest) -> tuple[Note, ...]:
-    """What became of memory that was stated of no GPU in particular, and beside GPUs."""
+    # Notes on memory that was stated without a GPU, and on system memory next to GPUs.
     if not request.gpus:
         return unnamed_notes(request.own_memory)
     beside = any(parse_kind(text).ram_bytes is not None for text in request.gpus)
@@ -216,7 +212,6 @@ def _unnamed(request: TrainingRequest) -> tuple[Note, ...]:
 def _notes(
     profile: ModelProfile, plan: TrainingPlan, estimates: Sequence[TrainingEstimateRow]
 ) -> tuple[Note, ...]:
-    """What the reader must know about this kind of model, this plan, and the methods beside it."""
     notes = []
     arch = profile.architecture
     if profile.format == "diffusers":
@@ -240,9 +235,8 @@ def _notes(
 def _lengths(
     fitter: TrainingFitter, plan: TrainingPlan, device_bytes: int | None
 ) -> tuple[Note, ...]:
-    """A note on the memory that PyTorch reserves where sequence lengths vary, if the plan allows
-    that; no more than the device has.
-    """
+    # A note on the memory that PyTorch reserves for varying lengths, if the plan allows that; no
+    # more than the device has.
     varied = fitter.memory(plan.changed(packed=False))
     if device_bytes is not None:
         varied = varied.on(device_bytes)

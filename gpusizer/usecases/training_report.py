@@ -1,4 +1,4 @@
-"""TrainingReport: what gpusizer says of a training, and its conclusion."""
+"""TrainingReport: the answer to a training request, and its conclusion."""
 
 from __future__ import annotations
 
@@ -46,31 +46,24 @@ class TrainingEstimateRow:
 
 @dataclass(frozen=True, slots=True)
 class TrainingReport:
-    """The answer to a training request.
-
-    Attributes:
-        plan: of the first estimate.
-        ladder: mitigations of it.
-        counts_open: no number of boards is stated, so that places have the fewest that hold it.
-        cheapest: for each method the GPUs on which the run costs least; empty where GPUs are
-            named.
-        alternatives: to the first place of the ranking; empty where GPUs are named.
-    """
+    """Answer to a training request."""
 
     request: TrainingRequest
     profile: ModelProfile
-    plan: TrainingPlan
+    plan: TrainingPlan  # of the first estimate
     estimates: tuple[TrainingEstimateRow, ...]
-    ladder: tuple[Mitigation, ...]
+    ladder: tuple[Mitigation, ...]  # mitigations of it
     ranking: tuple[RankedTraining, ...]
     notes: tuple[Note, ...] = ()
+    # for each method the GPUs with the lowest cost of the run; empty if GPUs are named
     cheapest: tuple[RankedTraining, ...] = ()
+    # to the first place of the ranking; empty if GPUs are named
     alternatives: tuple[TrainingAlternative, ...] = ()
-    counts_open: bool = False
+    counts_open: bool = False  # no number of boards is stated: places have the fewest that hold it
 
     @property
     def conclusion(self) -> Conclusion:
-        """What the training takes on the first place, or on the GPUs named."""
+        """Cost of the training on the first place, or on the named GPUs."""
         return _conclusion(self)
 
 
@@ -78,12 +71,12 @@ _METHODS = {"full": "Full", "lora": "LoRA", "qlora": "QLoRA", "dora": "DoRA"}
 
 
 def method_name(method: str) -> str:
-    """A method's name as people write it."""
+    """Return a method's name as people write it."""
     return _METHODS.get(method, method)
 
 
 def _conclusion(report: TrainingReport) -> Conclusion:
-    """The first place, or of the GPUs named the one that holds the training best."""
+    # The first place, or the named GPU that holds the training best.
     asked = next((row for row in report.estimates if row.asked), report.estimates[0])
     named, places = bool(report.request.gpus), report.ranking
     fields: dict[str, NoteValue] = {
@@ -114,8 +107,7 @@ def _conclusion(report: TrainingReport) -> Conclusion:
 
 
 def _savings(ladder: Sequence[Mitigation]) -> Iterator[Note]:
-    """The changes after which it fits, each on top of those before; nothing where they do not
-    suffice."""
+    # Changes after which it fits, each on top of those before; none if they do not suffice.
     steps = next((n for n, mitigation in enumerate(ladder, start=1) if mitigation.fits), 0)
     if steps:
         yield Note("answer_train_savings")
@@ -123,7 +115,6 @@ def _savings(ladder: Sequence[Mitigation]) -> Iterator[Note]:
 
 
 def _run(place: RankedTraining, tokens: int) -> Iterator[Note]:
-    """The hours of the run and their rent."""
     hours, usd = place.cost.hours, place.cost.usd
     if hours is None or place.rate is None:
         yield Note("answer_train_speed_unknown")
@@ -140,7 +131,7 @@ def _run(place: RankedTraining, tokens: int) -> Iterator[Note]:
 
 
 def _others(alternatives: Sequence[TrainingAlternative]) -> Iterator[Note]:
-    """A sentence for each alternative to the first place, with what it is the best at."""
+    # A sentence for each alternative to the first place, with its advantage.
     for alternative in alternatives:
         kind, place = alternative.kind, alternative.item
         hours = place.cost.hours

@@ -1,4 +1,4 @@
-"""Use cases by the names of their commands: what each is asked with, and what answers it."""
+"""Use cases by the names of their commands: the request model and the function that answers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from gpusizer.usecases.requests.training_request import TrainingRequest
 from gpusizer.usecases.sizer import Sizer
 from gpusizer.usecases.trainer import train
 
-Fields = Mapping[str, object]
-"""A request as a program or a person gives it, not yet checked."""
+Fields = Mapping[str, object]  # a request of a program or a person, not yet checked
 
 
 _Request = TypeVar("_Request", bound=RequestModel)
@@ -22,7 +21,7 @@ _Request = TypeVar("_Request", bound=RequestModel)
 
 @dataclass(frozen=True, slots=True)
 class UseCase(Generic[_Request]):
-    """The model of a request, and the function that answers a checked one."""
+    """Model of a request, and the function that answers a checked one."""
 
     request: type[_Request]
     answer: Callable[[Sizer, _Request], Any]
@@ -32,6 +31,7 @@ class UseCase(Generic[_Request]):
         return self.answer(sizer, self.request.from_fields(fields))
 
 
+# in the order of docs/contract.md
 USE_CASES: Mapping[str, UseCase[Any]] = {
     "size": UseCase(SizeRequest, Sizer.size),
     "train": UseCase(TrainingRequest, train),
@@ -39,4 +39,3 @@ USE_CASES: Mapping[str, UseCase[Any]] = {
     "models-for": UseCase(ModelsRequest, Sizer.models_for),
     "gpus": UseCase(ListingRequest, Sizer.gpus),
 }
-"""Every use case, in the order of docs/contract.md."""

@@ -1,1 +1,1 @@
-"""What the pictures show, as plain data: computed here, drawn elsewhere."""
+"""Data of the pictures: computed here, drawn elsewhere."""

@@ -1,4 +1,4 @@
-"""Memory in pictures: parts by quantization, totals along the context, what GPUs hold."""
+"""Memory in pictures: parts by quantization, totals along the context, capacity of GPUs."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from gpusizer.quality.quality import LossWord, Quality
 from gpusizer.usecases.figures.speeds import place_name
 from gpusizer.usecases.report import EstimateRow
 
+# slugs for 8 and 4 bits, best known first
 _LEVELS = (
     ("q8_0", "fp8", "int8", "mlx-8bit"),
     ("q4_k_m", "awq-int4-g128", "gptq-int4-g128", "nvfp4", "mxfp4", "mlx-4bit"),
 )
-"""Slugs that stand for 8 and 4 bits, best known first."""
 _EIGHTHS = 8
 _HALVINGS = 7  # below an eighth of the context, where windows and buffers bend a line
 _UNKNOWN_LONGEST = 4  # times the context asked for, where no model says its longest
 
 
 def few_levels(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
-    """The checkpoint as stored and the best known 8 and 4 bits narrower than it."""
+    """Return the checkpoint as stored and the best known narrower 8 and 4 bits."""
     chosen = [row for row in rows if row.estimate.native][:1]
     for slugs in _LEVELS:
         rows_by_slug = {
@@ -40,7 +40,7 @@ def few_levels(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
 
 
 def context_points(longest: int) -> tuple[int, ...]:
-    """Contexts at which a curve is computed: eighths, and halvings of the first of them.
+    """Return contexts at which a curve is computed: eighths, and halvings of the first eighth.
 
     >>> context_points(2048)
     (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 768, 1024, 1280, 1536, 1792, 2048)
@@ -51,9 +51,9 @@ def context_points(longest: int) -> tuple[int, ...]:
 
 
 def context_curves(study: Study, rows: Sequence[EstimateRow]) -> tuple[Curve, ...]:
-    """Return likely bytes in total of each row along the context, by its estimate at every point.
+    """Return likely total bytes of each row along the context, estimated at every point.
 
-    None for models without a context, such as pipelines that make pictures.
+    Empty for models without a context, such as pipelines that make pictures.
     """
     if not _has_context(study) or not rows:
         return ()
@@ -75,8 +75,8 @@ def context_curves(study: Study, rows: Sequence[EstimateRow]) -> tuple[Curve, ..
 def place_curves(places: Sequence[Ranked]) -> tuple[Curve, ...]:
     """Return bytes on each GPU of a place at the high end, for one user, along the context.
 
-    A curve ends at the longest context that surely fits, as tables have it. Places that do not hold
-    the whole model have none.
+    A curve ends at the longest context that surely fits, as in tables. Places that hold only a part
+    of the model have no curve.
     """
     return tuple(
         Curve(points, label, place.fit.estimate.quant.name)
@@ -103,7 +103,7 @@ def _has_context(study: Study) -> bool:
 
 
 def capacities(boards: Iterable[tuple[Gpu, int]]) -> tuple[Capacity, ...]:
-    """Return usable memory of GPUs, each with how many boards of it are meant."""
+    """Return usable memory of GPUs for their numbers of boards."""
     return tuple(
         Capacity(
             f"{count} × {gpu.name}" if count > 1 else gpu.name,
@@ -115,24 +115,19 @@ def capacities(boards: Iterable[tuple[Gpu, int]]) -> tuple[Capacity, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LossPoint:
-    """One quantization: its likely bytes over all GPUs used and what it loses.
-
-    Attributes:
-        detail: the engine.
-        knee: it is the smallest whose loss is still small.
-    """
+    """One quantization: its likely bytes over all GPUs, and its loss."""
 
     label: str
-    detail: str
+    detail: str  # the engine
     total_bytes: int
     quality: Quality
-    knee: bool = False
+    knee: bool = False  # whether it is the smallest with a small loss
 
 
 def loss_points(rows: Sequence[EstimateRow]) -> tuple[LossPoint, ...]:
-    """The quantizations that the weights can still get, none larger than these; least bytes first.
+    """Return quantizations that can still be made of the weights, smallest first.
 
-    Equal loss and fewer bytes are better, so that what is wider than the checkpoint only costs.
+    None is larger than the stored one: wider formats cost memory without any gain.
     """
     stored = [row.estimate.sizes.total for row in rows if row.estimate.native]
     points = [
@@ -153,7 +148,7 @@ def loss_points(rows: Sequence[EstimateRow]) -> tuple[LossPoint, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One place on a curve, in the units of its two axes."""
+    """One point of a curve, in the units of its two axes."""
 
     x: float
     y: float
@@ -161,11 +156,11 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Points from left to right under one name; `detail` is what runs, or how."""
+    """Points from left to right with one label."""
 
     points: tuple[Point, ...]
     label: str
-    detail: str = ""
+    detail: str = ""  # engine, quantization or run config
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Everything that the page plots about one answer."""
+"""Data of all plots of one answer."""
 
 from __future__ import annotations
 
@@ -24,20 +24,15 @@ from gpusizer.usecases.report import Report
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """Data of the plots: memory along the context or speed against users, and loss against memory.
+    """Data of the plots: memory along the context or speed by users, and loss by memory."""
 
-    Attributes:
-        context: tokens asked for; None for what draws.
-        curves: of the picked GPUs if they hold the model, else of quantizations.
-        of_places: whether the curves are of GPUs.
-        users: speeds of the picked GPUs where several users share one; drawn instead of `curves`.
-    """
-
-    context: int | None
+    context: int | None  # requested tokens; None for models that draw
     concurrency: int
+    # for the picked GPUs if they hold the model, else for quantizations
     curves: tuple[Curve, ...] = ()
-    of_places: bool = False
+    of_places: bool = False  # whether `curves` are for GPUs
     capacities: tuple[Capacity, ...] = ()
+    # speeds of the picked GPUs shared by several users; drawn instead of `curves`
     users: tuple[UserSpeed, ...] = ()
     losses: tuple[LossPoint, ...] = ()
 
@@ -50,7 +45,7 @@ def pictures_of(
 ) -> Pictures:
     """Return the data of a report's plots.
 
-    `boards` are the picked GPUs, `places` how the model runs on them.
+    `boards` are the picked GPUs, `places` the model's runs on them.
     """
     concurrency = report.workload.concurrency
     users = user_speeds(places) if concurrency > 1 else ()

@@ -1,4 +1,4 @@
-"""Speed of each user against the number of users, by the functions that tables show it by."""
+"""Speed per user by the number of users, from the functions that tables use."""
 
 from __future__ import annotations
 
@@ -12,32 +12,28 @@ from gpusizer.serving import load_of_users, served
 from gpusizer.speed import Rate
 
 _MOST_POINTS = 16
-_MOST_USERS = 256  # of a data-parallel rank; beyond, serving engines' own limits decide
+_MOST_USERS = 256  # per data-parallel rank; beyond it serving engines' own limits decide
 
 
 @dataclass(frozen=True, slots=True)
 class UserSpeed:
-    """Tokens/s of each user of one place, by how many share it.
-
-    Attributes:
-        rates: by the number of users, from one to the most that surely fit.
-        most_users: how many surely fit at once; None where a limit of the scheduler is less.
-    """
+    """Tokens/s per user of one place, by the number of users."""
 
     label: str
+    # by the number of users, from one to the most that surely fit
     rates: tuple[tuple[int, Rate], ...]
-    most_users: int | None
+    most_users: int | None  # users that surely fit at once; None if the scheduler's limit is lower
 
 
 def user_speeds(places: Sequence[Ranked]) -> tuple[UserSpeed, ...]:
-    """Return the speeds of every place that holds the whole model for two users or more."""
+    """Return the speeds of each place that holds the whole model for two or more users."""
     drawn = {place_name(place): place for place in places}
     found = (_user_speed(label, place) for label, place in drawn.items())
     return tuple(speed for speed in found if speed is not None and len(speed.rates) > 1)
 
 
 def place_name(place: Ranked) -> str:
-    """Write the boards of a place of one kind of GPU."""
+    """Return the boards of a place of one kind of GPU, in words."""
     fit = place.fit
     return f"{fit.count} × {fit.gpu.name}" if fit.count > 1 else fit.gpu.name
 
@@ -56,7 +52,7 @@ def _user_speed(label: str, place: Ranked) -> UserSpeed | None:
 
 
 def _rate(place: Ranked, users: int) -> Rate | None:
-    """Return the tokens/s of each of some users: that of the place, if it has so many."""
+    # The requested number of users has the place's own rate.
     study, fit = place.limits.study, place.fit
     if users == study.workload.concurrency:
         return place.user_rate

@@ -1,1 +1,1 @@
-"""What the author of a model says about hardware, beside what is computed."""
+"""Statements of a model card about hardware, compared with estimates."""

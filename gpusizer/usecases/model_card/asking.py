@@ -1,4 +1,4 @@
-"""Asking what an author states, through the request, workload and selection of every answer."""
+"""Requests in the terms of a model card's author, resolved as for every answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Asked:
 
     @property
     def workload(self) -> Workload:
-        """The workload as it was resolved."""
+        """The resolved workload."""
         return self.study.workload
 
     @property
@@ -43,16 +43,16 @@ class Asked:
         return self.study.engines(self.quant)[0]
 
     def estimate(self, gpus: int) -> MemoryEstimate | None:
-        """Memory on so many GPUs; None where the model cannot be divided by them."""
+        """Return the memory on `gpus` GPUs, or None if the model cannot be divided by them."""
         split = self.study.split(self.engine, gpus) if gpus > 1 else Split()
         if split is None:
             return None
         return self.study.estimate(self.quant, self.is_native, self.engine, split)
 
     def band_bytes(self, gpus: int, *, short: bool) -> tuple[int, int] | None:
-        """Low and high end of the memory of all GPUs; None where they cannot share the model.
+        """Return the ends of the memory of all GPUs, or None if they cannot share the model.
 
-        With `short` the low end is that of a short context: the author has named none.
+        With `short` the low end is that of a short context: the author names none.
         """
         estimate = self.estimate(gpus)
         if estimate is None:
@@ -64,28 +64,23 @@ class Asked:
         return (least.all_gpus.total.low if least else total.low), total.high
 
     def config(self, gpu: Gpu, boards: int) -> RunConfig:
-        """The best way to run it on so many boards."""
+        """Return the best run config on `boards` boards."""
         return best_config(self.study, Machine.with_boards(gpu, boards))
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What every statement of one card is asked with.
-
-    Attributes:
-        request: of the visitor; its context holds where the author names none.
-        budget: time for all statements together.
-    """
+    """Facts for the requests of all statements of one card."""
 
     profile: ModelProfile
     catalogue: Catalogue
-    request: SizeRequest
-    budget: TimeBudget
+    request: SizeRequest  # the visitor's; its context applies if the author names none
+    budget: TimeBudget  # time for all statements together
 
     def ask(self, statement: ModelCardStatement) -> Asked | None:
-        """The request that the author would have made; None where its quantization is unsaid.
+        """Return the author's request, or None if the quantization is not stated.
 
-        Raises a GpusizerError for what no request may ask.
+        Raises a GpusizerError for an invalid request.
         """
         if quant_of(statement, self.profile) is None:
             return None

@@ -1,4 +1,4 @@
-"""ModelCardAnswer: the statements of a model card, each beside what is computed."""
+"""Statements of a model card, each compared with an estimate."""
 
 from __future__ import annotations
 
@@ -18,26 +18,20 @@ from gpusizer.usecases.model_card.verdicts import (
 )
 from gpusizer.usecases.requests.request import AuthorTerms, SizeRequest
 
-_UNASKED = ("context", "sibling_table")
-"""Kinds that are compared without an estimate."""
+_UNASKED = ("context", "sibling_table")  # kinds that are compared without an estimate
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCardAnswer:
-    """The statements in the order of the card.
+    """The statements in the order of the card."""
 
-    Attributes:
-        url: address of the card, "" for one on this machine.
-        command: the one whose arguments can be taken over, None for none.
-    """
-
-    url: str
+    url: str  # address of the card, "" for one on this machine
     statements: tuple[JudgedStatement, ...]
-    command: ModelCardStatement | None
+    command: ModelCardStatement | None  # command whose arguments can be taken over, or None
 
 
 def answer_card(card: ModelCard, asking: Asking) -> ModelCardAnswer:
-    """Judge every statement, asking as many as an answer has time for, needs before commands."""
+    """Judge the statements, as many as an answer has time for, requirements before commands."""
     once = _distinct(card.statements)
     asked = [item for item in once if item.kind not in _UNASKED]
     asked.sort(key=lambda item: not item.is_requirement)
@@ -52,7 +46,7 @@ def answer_card(card: ModelCard, asking: Asking) -> ModelCardAnswer:
 
 
 def _distinct(statements: Sequence[ModelCardStatement]) -> list[ModelCardStatement]:
-    """Statements that say the same in several places, once."""
+    # Statements repeated in several places count once.
     first: dict[ModelCardStatement, ModelCardStatement] = {}
     for item in statements:
         first.setdefault(replace(item, line=0, last_line=0, quote=""), item)
@@ -62,7 +56,7 @@ def _distinct(statements: Sequence[ModelCardStatement]) -> list[ModelCardStateme
 def with_authors_terms(
     request: SizeRequest, card: ModelCard | None, profile: ModelProfile
 ) -> tuple[SizeRequest, Note]:
-    """The request with the arguments of the author's command, and a note on what was taken."""
+    """Return the request with the arguments of the author's command, and a note on them."""
     command = taken_command(card.statements, profile.repo_id) if card else None
     if command is None:
         return request, Note("card_no_command")

@@ -1,4 +1,4 @@
-"""A statement of a model card as the request that its author would have made."""
+"""Statements of a model card as requests in their author's terms."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from gpusizer.memory.kv_cache import ALIASES, BYTES_PER_ELEMENT
 from gpusizer.model.profile import ModelProfile
 from gpusizer.usecases.requests.request_fields import NATIVE_QUANT
 
+# arguments of a command that requests call the same
 _SETTINGS = (
     "tensor_parallel",
     "pipeline_parallel",
@@ -23,7 +24,6 @@ _SETTINGS = (
     "flash_attention",
     "draft_tokens",
 )
-"""Arguments of a command that requests call the same."""
 _WIDTHS = {16.0: "bf16", 8.0: "int8", 4.0: "int4", 32.0: "fp32"}
 _SIXTEEN_BITS = ("bf16", "fp16")
 _NEUTRAL = re.compile(r"instruct|chat|it|base|hf|gguf|awq|gptq|int4|int8|fp8|bf16|preview|v?\d+")
@@ -31,10 +31,10 @@ _WORDS = re.compile(r"[^a-z0-9.]+")
 
 
 def is_about(statement: ModelCardStatement, repo_id: str) -> bool:
-    """Whether a statement is about this repository, as far as it names a model.
+    """Return whether a statement is about this repository, as far as it names a model.
 
-    Every word of the name has to be one of the repository's, and what the repository has besides
-    may not tell another model: "GLM-4.5" is not GLM-4.5-Air. A folder of this machine has no name.
+    Each word of the name has to be one of the repository's, and the repository's other words may
+    not name another model: "GLM-4.5" is not GLM-4.5-Air. A folder of this machine has no name.
     """
     if statement.model is None or not is_repo_id(repo_id):
         return True
@@ -53,9 +53,9 @@ def _words(name: str) -> list[str]:
 
 
 def quant_of(statement: ModelCardStatement, profile: ModelProfile) -> str | None:
-    """The slug of a statement's quantization; None where it is quantized without a name.
+    """Return the slug of a statement's quantization, or None if it has no name.
 
-    What the checkpoint is stored in, and what is left unsaid, is "native".
+    The stored format of the checkpoint, and an unstated one, is "native".
     """
     named = statement.quant or _WIDTHS.get(statement.bits or 0.0)
     if named is None:
@@ -69,7 +69,7 @@ def quant_of(statement: ModelCardStatement, profile: ModelProfile) -> str | None
 
 
 def _stored_names(profile: ModelProfile) -> Sequence[str]:
-    """What authors call a stored quantization: its method or its width."""
+    # Authors call a stored quantization by its method or its width.
     stored = profile.quantization
     if stored is None:
         return ()
@@ -77,7 +77,7 @@ def _stored_names(profile: ModelProfile) -> Sequence[str]:
 
 
 def terms_of(statement: ModelCardStatement, profile: ModelProfile) -> Arguments:
-    """Request fields with the author's engine, quantization, context and arguments."""
+    """Return request fields with the author's engine, quantization, context and arguments."""
     terms: Arguments = {"context": statement.context, "engine": statement.engine}
     command = statement.command
     if command is not None:
@@ -94,8 +94,10 @@ def terms_of(statement: ModelCardStatement, profile: ModelProfile) -> Arguments:
 def taken_command(
     statements: Sequence[ModelCardStatement], repo_id: str
 ) -> ModelCardStatement | None:
-    """The author's command to take over: the first about this model that says how to divide it,
-    else the first."""
+    """Return the author's command to take over, or None.
+
+    The first about this model that states how to divide it, else the first.
+    """
     usable = [
         item
         for item in statements

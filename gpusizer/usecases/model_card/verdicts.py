@@ -1,4 +1,4 @@
-"""What the author says against what the same request needs here, statement by statement."""
+"""Verdicts on the author's statements: each against the need of an equal request here."""
 
 from __future__ import annotations
 
@@ -17,14 +17,12 @@ from gpusizer.usecases.model_card.asking import Asked, Asking
 from gpusizer.usecases.model_card.own_terms import is_about
 
 MOST_ASKED = 12
-_SAME_SIZE = 0.02
-"""Sizes in tables are rounded to two or three digits."""
-_SAME_CONTEXT = 0.05
-"""128k is 128,000 or 131,072 tokens."""
+_SAME_SIZE = 0.02  # sizes in tables are rounded to two or three digits
+_SAME_CONTEXT = 0.05  # 128k is 128,000 or 131,072 tokens
 
 
 class CardVerdict(StrEnum):
-    """How a statement compares with the numbers here."""
+    """Result of comparing a statement with an estimate."""
 
     AGREES = "agrees"
     NEEDS_MORE = "needs_more"
@@ -34,7 +32,7 @@ class CardVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JudgedStatement:
-    """A statement with its verdict and the reason for it."""
+    """A statement with its verdict and the reason."""
 
     statement: ModelCardStatement
     verdict: CardVerdict
@@ -42,7 +40,7 @@ class JudgedStatement:
 
 
 def judge(statement: ModelCardStatement, asking: Asking) -> JudgedStatement:
-    """Compare one statement. Whatever cannot be asked is not comparable, with the reason."""
+    """Compare one statement; one that cannot be asked is not comparable, with the reason."""
     try:
         verdict, reason = _compared(statement, asking)
     except GpusizerError as error:
@@ -51,7 +49,7 @@ def judge(statement: ModelCardStatement, asking: Asking) -> JudgedStatement:
 
 
 def judged_without_asking(statement: ModelCardStatement) -> JudgedStatement:
-    """A statement beyond the number that one answer asks."""
+    """Return the verdict on a statement beyond the number that one answer asks."""
     return JudgedStatement(statement, *_not_comparable("card_not_asked", count=MOST_ASKED))
 
 
@@ -87,7 +85,7 @@ def _compared(statement: ModelCardStatement, asking: Asking) -> Outcome:
 
 
 def _context(statement: ModelCardStatement, asking: Asking) -> Outcome:
-    """A stated length against the configuration's; an extension is not in the configuration."""
+    # A stated length against the configuration's; the configuration states no extension.
     configured = asking.profile.max_context
     if configured is None or statement.context is None:
         return _not_comparable("card_no_context")
@@ -98,7 +96,7 @@ def _context(statement: ModelCardStatement, asking: Asking) -> Outcome:
 
 
 def _file(statement: ModelCardStatement, listed: ListedQuantization, asking: Asking) -> Outcome:
-    """A file's size in a table against the file list's."""
+    # A file's size in a table against the file list's.
     slug = statement.quant
     sizes = [
         variant.size_bytes
@@ -119,7 +117,7 @@ def _file(statement: ModelCardStatement, listed: ListedQuantization, asking: Ask
 
 
 def _command(statement: ModelCardStatement, asked: Asked) -> Outcome:
-    """A number of GPUs without their name: it says what each would have to hold."""
+    # A number of GPUs without their name: the reason states the need of each.
     count = statement.count or 1
     estimate = asked.estimate(count)
     if estimate is None:
@@ -132,11 +130,9 @@ def _command(statement: ModelCardStatement, asked: Asked) -> Outcome:
 
 
 def _memory(statement: ModelCardStatement, asked: Asked) -> Outcome:
-    """An amount of memory against the band of all GPUs together.
-
-    Cards come in sizes, and what is recommended or suffices may be more than is needed: such
-    amounts agree up to twice the need. Authors' GB are 10^9 or 2^30 bytes; either may agree.
-    """
+    # An amount of memory against the band of all GPUs together. Cards come in sizes, and a
+    # recommended or sufficient amount may exceed the need: such amounts agree up to twice the need.
+    # Authors' GB are 10^9 or 2^30 bytes; either may agree.
     stated_gb = statement.vram_gb or statement.unified_memory_gb
     if stated_gb is None:
         return _command(statement, asked)
@@ -161,13 +157,13 @@ def _memory(statement: ModelCardStatement, asked: Asked) -> Outcome:
 
 
 def _is_ceiling(statement: ModelCardStatement) -> bool:
-    """Whether an amount is the size of hardware rather than of what the model takes."""
+    # Whether an amount is the size of hardware rather than the model's need.
     of_hardware = statement.vram_gb_per_gpu is not None or statement.vram_gb is None
     return of_hardware or statement.bound in ("recommended", "sufficient")
 
 
 def _gpus(statement: ModelCardStatement, asked: Asked, asking: Asking) -> Outcome:
-    """Named GPUs: whether so many hold the model, and whether half of them would do."""
+    # Named GPUs: whether that many hold the model, and whether half of them would.
     gpu = _found(statement, asking)
     if gpu is None:
         return _not_comparable("card_unknown_gpu", gpu=statement.gpu or "")
@@ -184,7 +180,7 @@ def _gpus(statement: ModelCardStatement, asked: Asked, asking: Asking) -> Outcom
 
 
 def _found(statement: ModelCardStatement, asking: Asking) -> Gpu | None:
-    """The GPU of the catalogue, of the memory that the author names where there are several."""
+    # The catalogue's GPU, with the memory that the author names if there are several sizes.
     memory = f" {statement.vram_gb_per_gpu:g}GB" if statement.vram_gb_per_gpu else ""
     for name in (f"{statement.gpu}{memory}", str(statement.gpu)):
         try:
@@ -195,7 +191,7 @@ def _found(statement: ModelCardStatement, asking: Asking) -> Gpu | None:
 
 
 def _fewest(gpu: Gpu, count: int, asked: Asked) -> int | None:
-    """The smallest half, quarter and so on of the GPUs that surely holds the model."""
+    # The smallest half, quarter and so on of the GPUs that surely holds the model.
     fewest = None
     while count % 2 == 0:
         count //= 2

@@ -1,1 +1,1 @@
-"""Which models a GPU or a machine runs."""
+"""Models that a GPU or a machine runs."""

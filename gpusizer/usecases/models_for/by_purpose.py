@@ -1,8 +1,8 @@
-"""The order of models for a purpose, by the board that leads for it.
+"""Order of models for a purpose, by the board that leads for it.
 
-What runs as fast as one reads comes before what is slower; in both, what the leading board
-measured, then what only the second board did, then what neither has. Within a board its order
-decides, and between ties speed as far as a reader feels it. What is unmeasured is ordered by
+Models as fast as one reads come before slower ones; in both groups, those that the leading board
+measured, then those that only the second board measured, then the rest. Within a board its order
+decides, and between ties speed as far as a reader notices it. Unmeasured models are ordered by
 classes of size, so that no small new model comes before one many times as large.
 """
 
@@ -34,6 +34,7 @@ from gpusizer.speed import Rate
 from gpusizer.usecases.models_for.families import name_of, unpacked_name
 from gpusizer.usecases.models_for.ordering import Family, Runs
 
+# kinds of models that serve a purpose
 TASKS_OF: Mapping[WorkPurpose, frozenset[Task]] = {
     **dict.fromkeys(("chat", "code", "agents"), frozenset({"text", "vision"})),
     "vision": frozenset({"vision"}),
@@ -41,36 +42,34 @@ TASKS_OF: Mapping[WorkPurpose, frozenset[Task]] = {
     "speech": frozenset({"speech"}),
     "pictures": frozenset({"image"}),
 }
-"""Kinds of models that serve a purpose."""
 
 _REAL_TIME = 1.0  # seconds of sound a second
 _STEP = 1.25
+
+# Parameters at which the next class begins: models for a phone, a laptop, a card, a strong card and
+# a server of several cards.
 _SIZE_CLASSES = (2e9, 6e9, 24e9, 70e9, 200e9)
-"""Parameters from which a model is of the next class: what a phone, a laptop, a card, a strong card
-and a server of several cards run."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # without `slots`: properties are cached
 class Scored:
-    """A model that runs, what boards say of it, and its speed. Without `slots`, for the cached
-    property.
-
-    Attributes:
-        measured: what the boards of the purpose say of it.
-    """
+    """A model that runs, its scores on boards, and its speed."""
 
     runs: Runs
-    measured: Measured
+    measured: Measured  # scores on the boards of the purpose
 
     @cached_property
     def picture_seconds(self) -> Rate | None:
-        """Seconds that a picture takes; None of other models, and where it is not known."""
+        """Seconds for a picture; None for other models, and if unknown."""
         return picture_seconds(self.runs.study, self.runs.config)
 
     @cached_property
     def pace(self) -> Rate | None:
-        """Of one user: tokens/s that are written, or read by an embedding model, seconds of sound a
-        second, or pictures a second; None where it is not known."""
+        """Rate for one user, or None if unknown.
+
+        Tokens/s written, or read by an embedding model; seconds of sound per second; pictures per
+        second.
+        """
         study, config = self.runs.study, self.runs.config
         if self.runs.task == "embedding":
             return read_rate(study, config)
@@ -83,21 +82,22 @@ class Scored:
 
     @property
     def likely(self) -> float:
-        """The likely pace, 0 where it is not known."""
+        """The likely pace, 0 if unknown."""
         return 0.0 if self.pace is None else self.pace.likely
 
     @property
     def step_of_speed(self) -> int:
-        """The pace in steps of a quarter, as far as more of it is worth quality: up to the comfort
-        of a reader."""
+        """Pace in steps of a quarter, up to the comfort of a reader: more adds no quality."""
         if not self.likely:
             return 0
         return math.floor(math.log(min(self.likely, COMFORTABLE_SPEED), _STEP))
 
     @property
     def runs_well(self) -> bool:
-        """Whether it is as fast as one reads or speaks; unknown speeds count where all of it is on
-        devices."""
+        """Whether it is as fast as one reads or speaks.
+
+        If the speed is unknown, whether all of it is on devices.
+        """
         verdict = self.runs.verdict
         if self.pace is None or self.runs.task in ("embedding", "image"):
             return verdict.all_on_gpu
@@ -106,7 +106,7 @@ class Scored:
 
     @property
     def is_sure(self) -> bool:
-        """Whether it surely fits, a part in system memory or not."""
+        """Whether it surely fits, even with a part in system memory."""
         return self.runs.verdict is not Verdict.TIGHT
 
     @property
@@ -115,13 +115,14 @@ class Scored:
         return not self.runs.config.estimate.native and self.measured.first is not None
 
 
-ScoredFamily = tuple[Family, Scored]
-"""A family, and what is said of its head."""
+ScoredFamily = tuple[Family, Scored]  # a family, with the scores of its head
 
 
 def credited(boards: ScoreBoards, purpose: WorkPurpose) -> Callable[[ModelProfile], Measured]:
-    """What the boards of a purpose say of a model by its own name; of a quantized copy by that of
-    the model it was made of, and never by a relative's."""
+    """Return the function that finds a model's scores by its own name.
+
+    A quantized copy has the scores of its original, never those of a relative.
+    """
     originals = {unpacked_name(model_id): model_id for model_id in boards.model_ids(purpose)}
 
     def of(profile: ModelProfile) -> Measured:
@@ -138,7 +139,7 @@ def credited(boards: ScoreBoards, purpose: WorkPurpose) -> Callable[[ModelProfil
 def ordered_for(
     families: Iterable[Family], measured: Callable[[ModelProfile], Measured], today: date
 ) -> Sequence[ScoredFamily]:
-    """Families in the order of a purpose, each with what is said of the member that heads it.
+    """Return families in the order of a purpose, each with the scores of its head.
 
     `families` come in the order of age and use, which is kept between equals.
     """
@@ -156,7 +157,7 @@ def _section(scored: Scored) -> tuple[bool, str, bool]:
 
 
 def _headed(family: Family, measured: Callable[[ModelProfile], Measured]) -> ScoredFamily:
-    """The family behind the member that runs best, is measured by the first board, and highest."""
+    # The head is the member that runs best, is measured by the first board, and scores highest.
     members = [Scored(runs, measured(runs.profile)) for runs in family.members]
 
     def place(scored: Scored) -> tuple[bool, int, bool, float]:
@@ -171,7 +172,7 @@ def _headed(family: Family, measured: Callable[[ModelProfile], Measured]) -> Sco
 
 
 def _of_section(pairs: Sequence[ScoredFamily], today: date) -> Sequence[ScoredFamily]:
-    """Families of one board by it, others by size, age and use."""
+    # Families of one board by its order, others by size, age and use.
     fastest_first = sorted(pairs, key=lambda pair: -pair[1].likely)
     measured = [(p, score) for p in fastest_first if (score := p[1].measured.first) is not None]
     ordered = in_order(measured, lambda item: item[1], lambda item: item[0][1].step_of_speed)
@@ -181,8 +182,11 @@ def _of_section(pairs: Sequence[ScoredFamily], today: date) -> Sequence[ScoredFa
 
 
 def unmeasured_place(family: Family, today: date) -> tuple[int, ...]:
-    """Sort key of a family that no board has: those that are pretrained only come last, else the
-    larger class of size first, then age and use, then size."""
+    """Return the sort key of a family that no board lists.
+
+    Models that are only pretrained come last; then the larger class of size first, then age and
+    use, then size.
+    """
     head, parameters = family.head, family.head.profile.parameters
     return (
         int(head.candidate.member.kind == "base" and head.task in ("text", "vision")),
@@ -193,7 +197,7 @@ def unmeasured_place(family: Family, today: date) -> tuple[int, ...]:
 
 
 def size_class(parameters: float) -> int:
-    """0 for the smallest models, one more from each bound on.
+    """Return the class of size: 0 for the smallest models, one more from each bound on.
 
     >>> size_class(0.8e9), size_class(4e9), size_class(14e9), size_class(32e9)
     (0, 1, 2, 3)

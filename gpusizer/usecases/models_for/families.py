@@ -1,20 +1,20 @@
-"""Families: which repositories are one model at one size.
+"""Families: the repositories of one model at one size.
 
-Two repositories are of one family and size where four facts agree:
+Two repositories are of one family and size if four facts agree:
 
-1. their stem, which is the name without its owner and without the words that say how it was
-   tuned (base, instruct, …), when (2507), or how it was packed (FP8, AWQ, …). A repository that its
-   card calls a quantization takes the name of the model that it was made of;
-2. number of layers and width, where both are known;
+1. their stem, which is the name without its owner and without the words for its tuning (base,
+instruct, …), its date (2507) or its packing (FP8, AWQ, …). A repository that its card calls a
+quantization takes the name of its original;
+2. number of layers and width, if both are known;
 3. parameters within 5 %, of a quantized copy within 25 %, because some packers store the tied
-   matrix of a small model a second time (Qwen2-1.5B-Instruct-AWQ: 15 % more);
-4. the type of their configuration, except of quantized copies, which may be written for another
-   class (unsloth/phi-4-bnb-4bit is a Llama).
+matrix of a small model a second time (Qwen2-1.5B-Instruct-AWQ: 15 % more);
+4. the type of their configuration, except for quantized copies, which may be written for another
+class (unsloth/phi-4-bnb-4bit is a Llama).
 
-What somebody tuned and gave a name of its own is a family of its own, whatever it was made of.
+A tuned model with a name of its own is a family of its own, whatever its original.
 
-A series is what one maker released together in several sizes, "qwen3" or "llama-3.1": the stem
-without its words of size.
+A series is one maker's release in several sizes, "qwen3" or "llama-3.1": the stem without its words
+of size.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from gpusizer.model.profile import ModelProfile
 
 Item = TypeVar("Item")
 Kind = Literal["instruct", "plain", "thinking", "base", "quantized"]
+
+# Kinds of members by name, the most used first: tuned to follow instructions, nothing stated, tuned
+# to think first, pretrained only, a copy in another quantization.
 KINDS: tuple[Kind, ...] = ("instruct", "plain", "thinking", "base", "quantized")
-"""What a member is by its name, those that most people run first: tuned to follow instructions,
-nothing said, tuned to think first, pretrained only, a copy in another quantization."""
 
 _TUNINGS: dict[str, Kind] = {
     **dict.fromkeys(("instruct", "it", "chat", "sft", "dpo", "rl"), "instruct"),
@@ -44,7 +45,7 @@ _PACKED = re.compile(
     )""",
     re.VERBOSE,
 )
-# Words that stand beside those above, and are no quantization by themselves.
+# Words next to those above that name no quantization by themselves.
 _FILLERS = frozenset({"dynamic", "unsloth", "hf", "transformers", "block", "bf16", "fp16"})
 _PREFIXES = frozenset({"meta"})
 # A month, a month and day (2507, 0414), a length in thousands of tokens, a release before 1.0.
@@ -59,21 +60,15 @@ _SAME_COPY = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """What a repository's name says.
+    """Facts in a repository's name."""
 
-    Attributes:
-        stem: the family and size, such as "qwen3-30b-a3b".
-        kind: how it was tuned, or that it is a quantized copy.
-        tuning: how it was tuned, of a quantized copy as well.
-    """
-
-    stem: str
-    kind: Kind
-    tuning: Kind
+    stem: str  # family and size, such as "qwen3-30b-a3b"
+    kind: Kind  # tuning, or "quantized" for a copy
+    tuning: Kind  # tuning, also of a quantized copy
 
     @property
     def series(self) -> str:
-        """What sizes of one release share; "" for a name that says no size.
+        """Part of the name that all sizes of one release share; "" if the name states no size.
 
         >>> read_name("Qwen/Qwen3-30B-A3B-FP8").series, read_name("microsoft/phi-4").series
         ('qwen3', '')
@@ -84,7 +79,7 @@ class Name:
 
 
 def read_name(repo_id: str) -> Name:
-    """Read the name of a repository.
+    """Return the facts in the name of a repository.
 
     >>> read_name("RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w4a16")
     Name(stem='llama-3.1-8b', kind='quantized', tuning='instruct')
@@ -110,8 +105,9 @@ def read_name(repo_id: str) -> Name:
 
 
 def unpacked_name(repo_id: str) -> str:
-    """A name without its owner and the words that say how it was packed: a quantized copy has that
-    of its original.
+    """Return a name without its owner and the words for its packing.
+
+    A quantized copy has the same name as its original.
 
     >>> unpacked_name("unsloth/Meta-Llama-3.1-8B-Instruct-bnb-4bit")
     'llama-3.1-8b-instruct'
@@ -126,14 +122,14 @@ def unpacked_name(repo_id: str) -> str:
 
 
 def _words_of(repo_id: str) -> list[str]:
-    """The words of a name without its owner, in lower case."""
+    # Without the owner, in lower case.
     name = repo_id.rpartition("/")[2][:_MAX_NAME_CHARS].casefold()
     name = re.sub(r"(?<=\d)_(?=\d)", ".", name)  # InternVL2_5, Qwen-1_8B
     return [word for word in re.split(r"[-_ ]+", name) if word]
 
 
 def name_of(profile: ModelProfile) -> Name:
-    """What the name of a model says; of a quantized copy that of the model it was made of."""
+    """Return the facts in the name of a model; for a quantized copy those of its original."""
     if profile.base_relation == "quantized" and profile.base_models:
         return replace(read_name(profile.base_models[0]), kind="quantized")
     return read_name(profile.repo_id)
@@ -141,23 +137,19 @@ def name_of(profile: ModelProfile) -> Name:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """The facts of one repository that its family follows from.
-
-    Attributes:
-        shape: number of layers, and width where it is known; None without an architecture.
-        model_type: of its configuration; None without one.
-    """
+    """Facts of one repository that decide its family."""
 
     repo_id: str
     stem: str
     kind: Kind
     parameters: int
+    # number of layers, and width if known; None without an architecture
     shape: tuple[int, int | None] | None
-    model_type: str | None
+    model_type: str | None  # of its configuration, or None
 
     @classmethod
     def from_profile(cls, profile: ModelProfile) -> Member:
-        """The facts of a profile."""
+        """Return the facts of a profile."""
         name = name_of(profile)
         stem, kind = name.stem, name.kind
         arch = profile.architecture
@@ -179,7 +171,7 @@ class Member:
         )
 
     def folds_under(self, head: Member) -> bool:
-        """Whether this is of the family and size of another member with the same stem."""
+        """Return whether this has the family and size of a member with the same stem."""
         if None not in (self.shape, head.shape) and self.shape != head.shape:
             return False
         copied = "quantized" in (self.kind, head.kind)
@@ -190,7 +182,7 @@ class Member:
 
 
 def fold(items: Iterable[Item], member_of: Callable[[Item], Member]) -> list[list[Item]]:
-    """Group items into families, in whatever order they come; the head of each stands first."""
+    """Return items grouped into families, in any order; the head of each comes first."""
     families: dict[str, list[list[Item]]] = {}
     for item in sorted(items, key=lambda item: member_of(item).place):
         member = member_of(item)

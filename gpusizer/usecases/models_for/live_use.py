@@ -1,5 +1,4 @@
-"""How old models are and how much they are used: embedded figures, and those of now by one listing
-of the Hub."""
+"""Age and use of models: embedded figures, and current ones from one listing of the Hub."""
 
 from __future__ import annotations
 
@@ -24,37 +23,29 @@ _NO_DAY = date.min
 
 @dataclass(frozen=True, slots=True)
 class UseNow:
-    """What the order goes by.
+    """Figures that decide the order."""
 
-    Attributes:
-        uses: figures by ID in lower case.
-        live: whether the Hub's listing of now is among them.
-        as_of: the day from which ages count: of the listing, else of the newest embedded figures;
-            None where there are none.
-        trending: the best place in the listing by stem.
-        newcomers: models that trend and are not stored, of no stored family.
-        notes: why the Hub's figures are missing although they were asked for.
-    """
-
-    uses: Uses
-    live: bool
+    uses: Uses  # figures by ID in lower case
+    live: bool  # whether they include the Hub's current listing
+    # Day from which ages count: of the listing, else of the newest embedded figures, or None.
     as_of: date | None
-    trending: dict[str, int] = field(default_factory=dict)
+    trending: dict[str, int] = field(default_factory=dict)  # best place in the listing by stem
+    # trending models that are not stored and of no stored family
     newcomers: tuple[ListedModel, ...] = ()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Note, ...] = ()  # why the Hub's figures are missing although requested
 
     @property
     def today(self) -> date:
-        """The day from which ages count; without any figures no model has an age."""
+        """Day from which ages count; without any figures no model has an age."""
         return self.as_of or _NO_DAY
 
 
 def use_now(
     uses: Uses, members: Iterable[Member], trending: ListTrending | None, *, live: bool
 ) -> UseNow:
-    """The embedded figures, or with `live` those that one request to the Hub adds.
+    """Return the embedded figures, or with `live` also those that one request to the Hub adds.
 
-    Where it fails (offline, rate limit, no answer) the embedded ones stand, with a note.
+    If it fails (offline, rate limit, no answer) the embedded ones stay, with a note.
     """
     embedded = UseNow(uses, live=False, as_of=latest_day(uses.values()))
     if not live:
@@ -80,7 +71,7 @@ def _why_not_live(error: ModelUnreadable, as_of: date | None) -> Note:
 
 
 def with_listing(uses: Uses, members: Iterable[Member], listing: Listing) -> UseNow:
-    """The figures with those of a listing in place of older ones, for stored repositories."""
+    """Return the figures with a listing's instead of older ones, for stored repositories."""
     stored = {member.repo_id.casefold(): member for member in members}
     stems = {member.stem for member in stored.values()}
     now: dict[str, ModelUse] = dict(uses)
@@ -100,14 +91,14 @@ def with_listing(uses: Uses, members: Iterable[Member], listing: Listing) -> Use
 
 
 def stem_of(listed: ListedModel) -> str:
-    """The stem of a listed model: of a quantization that of its original."""
+    """Return the stem of a listed model; for a quantization that of its original."""
     if listed.base_relation == "quantized" and listed.base_models:
         return read_name(listed.base_models[0]).stem
     return read_name(listed.repo_id).stem
 
 
 def newcomers_for(now: UseNow, task: str, licenses: Iterable[str]) -> tuple[ListedModel, ...]:
-    """The first NEWCOMERS that pass the filters of a request."""
+    """Return the first NEWCOMERS that pass the filters of a request."""
     wanted = set(licenses)
     passing = (
         listed
@@ -121,16 +112,18 @@ def newcomers_for(now: UseNow, task: str, licenses: Iterable[str]) -> tuple[List
 _FILE = "model_use.csv"
 COLUMNS = ("repo_id", "created", "downloads", "likes", "as_of", "source")
 
+# a model is recent below the first number of months, of last year below the second, else old
 MONTHS_OF_AGES = (12, 24)
-"""A model is recent below the first number of months, of last year below the second, else old."""
+
+# least downloads in 30 days of much used, used and little used models
 DOWNLOADS_OF_LEVELS = (1_000_000, 100_000, 10_000)
-"""Downloads in 30 days, at least: of much used, used and little used models."""
+
+# Likes that count as much: few people download large models, and many like them.
 LIKES_OF_LEVELS = (1_000, 300, 100)
-"""Likes that count as much. Large models are downloaded by few, and liked by many."""
-TRENDING = 50
-"""Models that trend most on the Hub, which count as much used."""
+TRENDING = 50  # the Hub's most trending models, which count as much used
 UNKNOWN_AGE = len(MONTHS_OF_AGES) + 1
 
+# order of the list, in the words of the answer and the help
 ORDER = (
     f"what fits, or makes {READING_SPEED:g} tok/s with a part in system memory; then tight,"
     " offload, from_disk; in each by age of the family on the Hub"
@@ -140,42 +133,35 @@ ORDER = (
     f" {' / '.join(f'{count:,}' for count in LIKES_OF_LEVELS)} likes); then parameters, the most"
     " first; then the newest"
 )
-"""How the list is ordered, in the words that the answer and the help carry."""
+
+# order of a list for a purpose
 ORDER_OF_PURPOSE = (
     f"what makes {READING_SPEED:g} tok/s, or is as fast as sound, before what does not; in both"
     " what the purpose's board measured, by the share of its open models below, ties by speed"
     f" up to {COMFORTABLE_SPEED:g} tok/s; then"
     " what a second board alone measured; then what is unmeasured, by classes of size and age"
 )
-"""The same of a list for a purpose."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelUse:
-    """How much one repository is used; what is not known is None.
+    """Use of one repository; unknown figures are None.
 
     Its levels are coarse on purpose. Counts of downloads differ by their publisher's tests and
     mirrors, and two models of one spring are equally new: within a level the larger comes first.
-
-    Attributes:
-        created: the day its repository was made on the Hub.
-        downloads: in the 30 days before `as_of`.
-        trending_score, trending_place: the Hub's measure of what is looked at now, and the place in
-            its listing by it, from 1; known of a live listing alone.
-        as_of: the day of these figures.
-        source: address that they were read from.
     """
 
-    created: date | None
-    downloads: int | None
+    created: date | None  # day of its repository's creation on the Hub
+    downloads: int | None  # in the 30 days before `as_of`
     likes: int | None
-    as_of: date | None
-    source: str
+    as_of: date | None  # day of these figures
+    source: str  # address that they were read from
+    # the Hub's measure of current interest, only in a live listing
     trending_score: float | None = None
-    trending_place: int | None = None
+    trending_place: int | None = None  # place in its listing by that measure, from 1
 
     def updated(self, listed: ListedModel, place: int, as_of: date, source: str) -> ModelUse:
-        """These figures, replaced by those that a live listing states."""
+        """Return these figures, replaced by those that a live listing states."""
         return ModelUse(
             created=listed.created or self.created,
             downloads=self.downloads if listed.downloads is None else listed.downloads,
@@ -188,8 +174,7 @@ class ModelUse:
 
 
 UNKNOWN_USE = ModelUse(None, None, None, None, "")
-Uses = Mapping[str, ModelUse]
-"""By ID of the repository, in lower case."""
+Uses = Mapping[str, ModelUse]  # by ID of the repository, in lower case
 
 
 def embedded_use(folder: Path = GENERATED_DIR) -> dict[str, ModelUse]:
@@ -204,18 +189,18 @@ def _use(row: TableRow) -> tuple[str, ModelUse]:
 
 
 def latest_day(uses: Iterable[ModelUse]) -> date | None:
-    """The day of the newest figures."""
+    """Return the day of the newest figures."""
     return max((use.as_of for use in uses if use.as_of is not None), default=None)
 
 
 def total(numbers: Iterable[int | None]) -> int | None:
-    """The sum of what is known, None where nothing is."""
+    """Return the sum of the known numbers, or None without any."""
     known = [number for number in numbers if number is not None]
     return sum(known) if known else None
 
 
 def age_level(created: date | None, today: date) -> int:
-    """0 for a recent model, 1 for one of last year, 2 for an old one, UNKNOWN_AGE without a date.
+    """Return 0 for a recent model, 1 for last year's, 2 for an old one, or UNKNOWN_AGE.
 
     >>> age_level(date(2026, 4, 15), date(2026, 10, 5))
     0
@@ -226,7 +211,7 @@ def age_level(created: date | None, today: date) -> int:
 
 
 def months_of(created: date | None, today: date) -> int:
-    """Whole months since a day, 0 for an unknown one."""
+    """Return whole months since a day, 0 for an unknown one."""
     if created is None:
         return 0
     months = (today.year - created.year) * 12 + today.month - created.month
@@ -234,7 +219,7 @@ def months_of(created: date | None, today: date) -> int:
 
 
 def use_level(downloads: int | None, likes: int | None, trending_place: int | None = None) -> int:
-    """0 for much used models, 3 for those that are hardly used or of which nothing is known.
+    """Return 0 for much used models, up to 3 for hardly used ones and those without figures.
 
     >>> use_level(416_888, 5_623)
     0

@@ -1,4 +1,4 @@
-"""ModelLibrary: the models that come with gpusizer, profiled once, and how much they are used."""
+"""Models that come with gpusizer, profiled once, and their use."""
 
 from __future__ import annotations
 
@@ -22,32 +22,28 @@ class Shelf(Protocol):
     """Stored snapshots by name; `gpusizer/composition/` supplies them."""
 
     def ids(self) -> Sequence[str]:
-        """Every model's ID."""
+        """Return every model's ID."""
 
     def get(self, repo_id: str) -> RepoSnapshot | None:
-        """The snapshot of a model, None where it is not stored."""
+        """Return the snapshot of a model, or None if it is not stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateModel:
-    """A model that may run.
-
-    Attributes:
-        core_parameters, core_bytes: parameters and stored bytes that every engine loads onto
-            GPUs: without input tables, which llama.cpp leaves on the host, and draft layers.
-        member: what its family follows from.
-        quants: those that its name asks for; empty for those of the request.
-    """
+    """A model that may run."""
 
     profile: ModelProfile
+    # Parameters and stored bytes that every engine loads onto GPUs: without input tables, which
+    # llama.cpp leaves on the host, and draft layers.
     core_parameters: int
     core_bytes: int
-    member: Member
+    member: Member  # facts that decide its family
+    # quantizations that its name asks for; empty for those of the request
     quants: tuple[str, ...] = ()
 
     @classmethod
     def from_profile(cls, profile: ModelProfile) -> CandidateModel:
-        """The candidate of a profile."""
+        """Return the candidate of a profile."""
         core = [
             group
             for group in profile.groups
@@ -63,8 +59,8 @@ class CandidateModel:
 class ModelLibrary:
     """Candidates of a shelf; they are profiled on first use and cached.
 
-    `read_use` reads the embedded figures of their use, `trending` asks the Hub for those of now;
-    without it no answer is live. `read_boards` reads what boards measured.
+    `read_use` reads the embedded figures of their use, `trending` requests the Hub's current ones;
+    without it no answer is live. `read_boards` reads the scores of boards.
     """
 
     def __init__(
@@ -82,12 +78,12 @@ class ModelLibrary:
 
     @cached_property
     def candidates(self) -> tuple[CandidateModel, ...]:
-        """Every model, the largest first."""
+        """All models, the largest first."""
         candidates = [CandidateModel.from_profile(self._profile(repo_id)) for repo_id in self._ids]
         return tuple(sorted(candidates, key=lambda candidate: -candidate.profile.parameters))
 
     def larger_siblings(self, profile: ModelProfile) -> Iterator[ModelProfile]:
-        """Models of the same series, tuning and task with more parameters, the largest first.
+        """Yield models of the same series, tuning and task with more parameters, largest first.
 
         Copies in another quantization are left out. Only models of the series are profiled.
         """
@@ -104,7 +100,7 @@ class ModelLibrary:
 
     @cached_property
     def _by_series(self) -> Mapping[tuple[str, str], Sequence[str]]:
-        """Originals by series and tuning, as their names have them."""
+        # Originals by series and tuning, as named.
         found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         for repo_id in self._ids:
             name = read_name(repo_id)
@@ -113,7 +109,6 @@ class ModelLibrary:
         return found
 
     def _profile(self, repo_id: str) -> ModelProfile:
-        """The profile of a stored model, read once."""
         if repo_id not in self._profiles:
             snapshot = self._shelf.get(repo_id) if self._shelf else None
             if snapshot is None:
@@ -123,10 +118,10 @@ class ModelLibrary:
 
     @cached_property
     def uses(self) -> Uses:
-        """How much repositories are used, as the embedded table says."""
+        """Use of repositories, from the embedded table."""
         return self._read_use()
 
     @cached_property
     def boards(self) -> ScoreBoards:
-        """What boards measured of models."""
+        """Scores of models on boards."""
         return self._read_boards()

@@ -1,4 +1,4 @@
-"""ModelsFor: the answer to what a card or a machine runs."""
+"""Answer to the question which models a card or a machine runs."""
 
 from __future__ import annotations
 
@@ -27,32 +27,21 @@ from gpusizer.usecases.models_for.ordering import Family, Runs
 
 @dataclass(frozen=True, slots=True)
 class ModelsFor:
-    """Models that run, best first.
-
-    Attributes:
-        is_rig: the machine was described as one, not as a GPU.
-        considered: how many models were looked at, after the filters.
-        families: all that run, in order; `rows` are the first of them.
-        unread: IDs that could not be read, and why.
-        now: the figures of use that the order goes by.
-        newcomers: models that trend on the Hub and are not stored.
-        boards: whose scores are shown of a purpose.
-        picked: of a purpose, up to three models with the reason for each.
-        notes: what the reader must know about the answer.
-    """
+    """Models that run, best first."""
 
     request: ModelsRequest
     machine: Machine
-    is_rig: bool
-    considered: int
-    families: tuple[Family, ...]
+    is_rig: bool  # the request describes a machine, not a GPU
+    considered: int  # number of models after the filters
+    families: tuple[Family, ...]  # all that run, in order; `rows` are the first of them
     rows: tuple[RunsOn, ...]
-    unread: tuple[tuple[str, GpusizerError], ...]
-    now: UseNow
-    newcomers: tuple[ListedModel, ...]
-    boards: ScoreBoards
+    unread: tuple[tuple[str, GpusizerError], ...]  # IDs that could not be read, and why
+    now: UseNow  # figures of use that decide the order
+    newcomers: tuple[ListedModel, ...]  # models that trend on the Hub and are not stored
+    boards: ScoreBoards  # boards whose scores are shown for a purpose
+    # for a purpose, up to three models with the reason for each
     picked: tuple[tuple[RunsOn, Note], ...]
-    notes: tuple[Note, ...]
+    notes: tuple[Note, ...]  # caveats on the answer
 
     @property
     def found(self) -> tuple[Runs, ...]:
@@ -61,7 +50,7 @@ class ModelsFor:
 
     @property
     def conclusion(self) -> Conclusion:
-        """How many models run, and the first of them, or those to pick from."""
+        """Number of models that run, and the first of them, or those to pick from."""
         picked = [why for _, why in self.picked]
         hardware, found = machine_name(self.machine), len(self.found)
         if self.is_rig and self.machine.gpus and self.machine.ram_bytes:
@@ -70,7 +59,7 @@ class ModelsFor:
 
     @property
     def by_task(self) -> dict[str, dict[str, int | str]]:
-        """For each task that something runs: models by verdict, and the best of them."""
+        """Models by verdict, and the best of them, for each task with a running model."""
         summary: dict[str, dict[str, int | str]] = {}
         for task in TASKS:
             of_task = [runs for runs in self.found if runs.task == task]
@@ -82,26 +71,21 @@ class ModelsFor:
 
 @dataclass(frozen=True, slots=True)
 class RunsOn:
-    """A family that runs, what fits beside its head, and how fast that is.
-
-    Attributes:
-        scored: what boards say of its head for a purpose, and its speed; None without one.
-        max_context: tokens of the longest sequence that surely fits.
-        most_users: sequences of this context that surely fit at once.
-    """
+    """A family that runs, what else fits next to its head, and its speed."""
 
     rank: int
     family: Family
     fit: Fit
     decode: Rate | None
     prefill: Rate | None
-    max_context: int | None
-    most_users: float | None
+    max_context: int | None  # tokens of the longest sequence that surely fits
+    most_users: float | None  # sequences of this context that surely fit at once
+    # scores of its head for a purpose, and its speed; None without a purpose
     scored: Scored | None = None
 
     @classmethod
     def from_family(cls, rank: int, family: Family, scored: Scored | None = None) -> RunsOn:
-        """The row of a family, with the figures that only shown rows have."""
+        """Return the row of a family, with the figures that only shown rows have."""
         study, config = family.head.study, family.head.config
         fit = Fit.from_config(study, config)
         rates, limits = (
@@ -112,24 +96,23 @@ class RunsOn:
 
     @property
     def runs(self) -> Runs:
-        """The model that stands for the family."""
+        """The head of the family."""
         return self.family.head
 
     @property
     def ram_bytes(self) -> int:
-        """Of the model in system memory."""
+        """Bytes of the model in system memory."""
         arranged = self.runs.config.arranged
         return arranged.host.total.likely if arranged else self.fit.estimate.host_bytes
 
     @property
     def spare_bytes(self) -> int | None:
-        """To spare on the fullest device; None where a part of the model is left to system memory,
-        and where it is not known."""
+        """Spare bytes on the fullest device, or None if a part is in system memory or unknown."""
         return self.fit.headroom_bytes if self.runs.verdict.all_on_gpu else None
 
     @property
     def used_bytes(self) -> int:
-        """Of the fullest device and of system memory together."""
+        """Bytes used on the fullest device and in system memory together."""
         return self.fit.config.fullest_gpu_bytes + self.ram_bytes
 
     @property
@@ -149,8 +132,10 @@ def models(
     picked: Sequence[Note] = (),
     work: str = "",
 ) -> Conclusion:
-    """The first rows of an answer, or what is `picked` for some `work`; `hardware` is what was
-    asked about."""
+    """Return the conclusion: the first rows, or the `picked` ones for some `work`.
+
+    `hardware` is the requested GPU or machine.
+    """
     first = rows[:_NAMED]
     fields: dict[str, NoteValue] = {"hardware": hardware, "found": found, "considered": considered}
     if not first:
@@ -165,7 +150,7 @@ def models(
 
 
 def _suggested(picked: Sequence[Note], fields: Mapping[str, NoteValue]) -> Note:
-    """The first of what is picked, and what is newer than the board that put it there."""
+    # The first pick, and one that is newer than the board behind it.
     model = picked[0].fields["model"]
     newer = next((why for why in picked if why.code in ("pick_new", "pick_newer")), None)
     if newer is None:
@@ -174,7 +159,6 @@ def _suggested(picked: Sequence[Note], fields: Mapping[str, NoteValue]) -> Note:
 
 
 def _row(row: RunsOn) -> Note:
-    """How one of them runs."""
     estimate = row.runs.config.estimate
     fields: dict[str, NoteValue] = {
         "model": short_name(row.runs.profile),

@@ -1,4 +1,4 @@
-"""ModelsRequest: a checked question about what a card or a machine runs."""
+"""ModelsRequest: a checked question about the models that a card or a machine runs."""
 
 from __future__ import annotations
 
@@ -47,12 +47,11 @@ def _once(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _read_licenses(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Identifiers of licences in lower case, each once."""
     return _once(tuple(text.lower() for text in texts))
 
 
 class ModelsRequest(QuantFields, GpuFields, RigFields, WorkloadFields, FilterFields, CostFields):
-    """A checked request: a GPU or a rig, and how the models would be used on it."""
+    """A checked request: a GPU or a rig, and the models' use on it."""
 
     heading: ClassVar[str] = "models"
 
@@ -100,27 +99,27 @@ class ModelsRequest(QuantFields, GpuFields, RigFields, WorkloadFields, FilterFie
 
     @property
     def work(self) -> WorkPurpose | None:
-        """What the models are for; None where nothing is said."""
+        """Purpose of the models, or None if not stated."""
         return next((purpose for purpose in PURPOSES if purpose == self.purpose), None)
 
     @property
     def gpu(self) -> str:
-        """The GPU asked about, with a count or not; "" where a rig is."""
+        """The requested GPU, with or without a count; "" for a rig."""
         return self.gpus[0] if self.gpus else ""
 
     @property
     def hardware(self) -> str:
-        """The rig or the GPU asked about, with the number of boards wherever it was stated."""
+        """The requested rig or GPU, with the number of boards if stated."""
         if self.rig or self.gpu_count is None or parse_gpu_request(self.gpu).count:
             return self.rig or self.gpu
         return f"{self.gpu_count}x {self.gpu}"
 
     @classmethod
     def of_machines(cls, fields: Mapping[str, object]) -> Self:
-        """A checked request. A `gpu` such as "3090 + 3060 + 64gb ram" is a rig; `licence` is
-        `license`.
+        """Return a checked request. A `gpu` such as "3090 + 3060 + 64gb ram" is a rig.
 
-        Raises InvalidRequest as every request does, and unless exactly one GPU or rig is named.
+        `licence` is read as `license`. Raises InvalidRequest for invalid fields, and unless exactly
+        one GPU or rig is named.
         """
         values = {name: value for name, value in fields.items() if not is_empty(value)}
         if "licence" in values:
@@ -139,9 +138,9 @@ class ModelsRequest(QuantFields, GpuFields, RigFields, WorkloadFields, FilterFie
         return request
 
 
+# As the Hub spells them (hub-docs, "Licenses"), and names that publishers give in `license_name`;
+# any other can be typed.
 LICENSES = (
     *("apache-2.0", "mit", "gemma", "llama2", "llama3.1", "llama3.2", "llama3.3"),
     *("modified-mit", "qwen", "cc-by-nc-4.0"),
 )
-"""As the Hub spells them (hub-docs, "Licenses"), and names that publishers give in `license_name`;
-any other can be typed."""

@@ -1,4 +1,4 @@
-"""Finds which models run on a machine, puts them into families, and the families into order."""
+"""Models that run on a machine, their families, and the order of these."""
 
 from __future__ import annotations
 
@@ -39,24 +39,18 @@ from gpusizer.usecases.requests.selection import select_quants
 
 @dataclass(frozen=True, slots=True)
 class FamilyUse:
-    """How new a family is and how much it is used, over the repositories of it that are stored.
+    """Age and use of a family, over its stored repositories."""
 
-    Attributes:
-        created: the day of its newest original; where only copies are stored, of the oldest one.
-        downloads, likes: of all together, as far as they are known.
-        trending_place: the best place in the Hub's listing of one of its names; None without one.
-    """
-
-    created: date | None
-    downloads: int | None
-    likes: int | None
-    trending_place: int | None
+    created: date | None  # day of its newest original; of the oldest copy if only copies are stored
+    downloads: int | None  # of all together, as far as known
+    likes: int | None  # of all together, as far as known
+    trending_place: int | None  # best place of one of its names in the Hub's listing, or None
 
     @classmethod
     def from_members(
         cls, members: Sequence[Member], uses: Uses, trending_place: int | None = None
     ) -> FamilyUse:
-        """Sum up the members."""
+        """Return the sums and dates of the members."""
         known = [(member, use_of(member.repo_id, uses)) for member in members]
         originals = [use.created for member, use in known if member.kind != "quantized"]
         copies = [use.created for member, use in known if member.kind == "quantized"]
@@ -71,7 +65,7 @@ class FamilyUse:
         )
 
     def place(self, today: date) -> tuple[int, int]:
-        """The levels of age and use, on the day of the figures."""
+        """Return the levels of age and use on the day of the figures."""
         return (
             age_level(self.created, today),
             use_level(self.downloads, self.likes, self.trending_place),
@@ -80,13 +74,9 @@ class FamilyUse:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A model at one size that runs: the repository to show, and its others that run as well.
+    """A model at one size that runs: the repository to show, and its others that also run."""
 
-    Attributes:
-        name: its stem, such as "qwen3-30b-a3b"; several families may have one.
-    """
-
-    name: str
+    name: str  # its stem, such as "qwen3-30b-a3b"; several families may share one
     head: Runs
     copies: tuple[Runs, ...]
     use: FamilyUse
@@ -98,7 +88,7 @@ class Family:
 
 
 def use_of(repo_id: str, uses: Uses) -> ModelUse:
-    """The figures of a repository, unknown ones where it has none."""
+    """Return the figures of a repository, UNKNOWN_USE if it has none."""
     return uses.get(repo_id.casefold(), UNKNOWN_USE)
 
 
@@ -109,9 +99,9 @@ def families_in_order(
     *,
     folded: bool,
 ) -> tuple[Family, ...]:
-    """The families of the models that run, best first (`ORDER`).
+    """Return the families of the models that run, best first (`ORDER`).
 
-    `candidates` are all models that were looked at: what does not run counts for the use of its
+    `candidates` are all considered models: one that does not run still counts for the use of its
     family. Without `folded` each repository is a family of its own.
     """
     # By identity: two revisions of one repository may have been named.
@@ -134,7 +124,7 @@ def families_in_order(
 
 
 def place_of(family: Family, today: date) -> tuple[int, ...]:
-    """Sort key of a family by `ORDER`; ties keep the order of `fold`, which is fixed."""
+    """Return the sort key of a family by `ORDER`; ties keep the fixed order of `fold`."""
     created = family.use.created
     return (
         _level(family.head),
@@ -145,8 +135,7 @@ def place_of(family: Family, today: date) -> tuple[int, ...]:
 
 
 def _level(runs: Runs) -> int:
-    """Place of the verdict; a part in system memory is as good as none where the likely speed is
-    one at which people read."""
+    # A part in system memory is no worse at a likely speed at which people read.
     if runs.verdict is Verdict.OFFLOAD:
         rate = one_user_rate(runs.study, runs.config)
         if rate is not None and rate.likely >= READING_SPEED:
@@ -155,16 +144,15 @@ def _level(runs: Runs) -> int:
 
 
 def _head_place(runs: Runs, uses: Uses) -> tuple[int, int, int, str]:
-    """Sort key in a family: best verdict, most usual kind, most downloads, name."""
+    # Best verdict, most usual kind, most downloads, name.
     member = runs.candidate.member
     downloads = use_of(member.repo_id, uses).downloads or 0
     kind = KINDS.index(member.kind)
     return (runs.verdict.place, kind, -downloads, member.repo_id.casefold())
 
 
+# on the GPU, just so, with experts or with layers in system memory, on the CPU alone, from disk
 How = Literal["gpu", "tight", "experts", "part", "cpu", "disk"]
-"""On the GPU, just so, with experts or with layers in system memory, on the CPU alone, from the
-disk."""
 _SURELY_LOADED = (
     0.97  # share of the nominal weights: layouts round, and engines leave out small tensors
 )
@@ -172,7 +160,7 @@ _SURELY_LOADED = (
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """A model that runs on a machine, and how."""
+    """A model that runs on a machine, and its run config."""
 
     candidate: CandidateModel
     task: Task
@@ -181,17 +169,17 @@ class Runs:
 
     @property
     def profile(self) -> ModelProfile:
-        """The model."""
+        """Profile of the model."""
         return self.study.profile
 
     @property
     def verdict(self) -> Verdict:
-        """Where its weights are."""
+        """Verdict by the location of its weights."""
         return self.config.verdict
 
     @property
     def how(self) -> How:
-        """What it runs on, by where its weights are."""
+        """Kind of run by the location of its weights."""
         if self.verdict is Verdict.FROM_DISK:
             return "disk"
         if self.verdict.all_on_gpu:
@@ -203,7 +191,7 @@ class Runs:
 
     @property
     def most_tokens_per_second(self) -> float | None:
-        """What reading from the disk allows at most; None where nothing is read from there."""
+        """Upper limit of the speed when reading from the disk, or None without such reading."""
         arranged = self.config.arranged
         if arranged is None or arranged.disk is None:
             return None
@@ -216,12 +204,12 @@ def running_on(
     request: ModelsRequest,
     budget: TimeBudget,
 ) -> Iterator[Runs]:
-    """Models that run on a machine, each by the way that every other answer prefers; layers in
-    system memory only where its size is known.
+    """Yield models that run on a machine, each by the run config that all answers prefer.
 
-    Quantizations whose weights alone exceed the memory are skipped before any estimate. What fits
-    no memory and llama.cpp reads from the disk for each token is left out unless asked for,
-    because nearly every model runs that way. All models share the time of one answer.
+    Layers may be in system memory only if its size is known. Quantizations whose weights alone
+    exceed the memory are skipped before any estimate. Models that fit no memory, so that llama.cpp
+    reads them from the disk for each token, are left out unless requested, because nearly every
+    model runs that way. All models share the time of one answer.
     """
     memory = sum(gpu.device_free_bytes for gpu in machine.gpus) + (machine.free_ram_bytes or 0)
     reads_disk = request.from_disk and machine.ram_bytes is not None
@@ -239,11 +227,8 @@ def running_on(
 def _study(
     candidate: CandidateModel, memory: float, request: ModelsRequest, budget: TimeBudget
 ) -> Study | None:
-    """The study of the quantizations whose weights are below `memory` bytes, None where there are
-    none.
-
-    None too where the model's limit is below a context that was asked for.
-    """
+    # Quantizations with weights below `memory` bytes, or None without any. None also for a model
+    # whose limit is below a requested context.
     profile, requested = candidate.profile, request.workload
     try:
         workload, _ = resolve_workload(requested, profile)
@@ -259,7 +244,7 @@ def _study(
 
 
 def _least_bytes(candidate: CandidateModel, quant: Quant, native: bool) -> float:
-    """A lower bound of the bytes of weights on GPUs, from the nominal bits of a quantization."""
+    # A lower bound of the bytes of weights on GPUs, from the nominal bits of a quantization.
     if native:
         return candidate.core_bytes * _SURELY_LOADED
     return candidate.core_parameters * quant.bits / 8 * _SURELY_LOADED

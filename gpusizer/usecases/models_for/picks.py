@@ -1,6 +1,8 @@
-"""Three models to pick from, each with a reason: the best that runs well, one that is much faster
-and nearly as good, and one that is newer than the board, has a longer context or takes less
-memory."""
+"""Three models to pick from, each with a reason.
+
+The best that runs well, one that is much faster and nearly as good, and one that is newer than the
+board, has a longer context or takes less memory.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,7 @@ from gpusizer.quality.boards import FAR_APART, BoardScore, Group
 from gpusizer.usecases.models_for.by_purpose import Scored
 
 MOST_PICKS = 3
-_LOOKED_AT = 16
-"""Models of the first board from which picks are taken."""
+_LOOKED_AT = 16  # models of the first board from which picks are taken
 _TWICE, _CLEARLY_FASTER = 2, 1.25  # the second is a step of speed that one notices
 _CLEARLY_LONGER = 2
 _CLEARLY_SMALLER = 0.5
@@ -25,24 +26,20 @@ _CLEARLY_SMALLER = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Pickable:
-    """A model that may be picked.
-
-    Attributes:
-        max_context: tokens of the longest sequence that surely fits; None where it is not known.
-        used_bytes: of the fullest device and of system memory together.
-        created: the day on which its family came to the Hub.
-    """
+    """A model that may be picked."""
 
     scored: Scored
-    max_context: int | None
-    used_bytes: int
-    created: date | None
+    max_context: int | None  # tokens of the longest sequence that surely fits, or None if unknown
+    used_bytes: int  # on the fullest device and in system memory together
+    created: date | None  # day on which its family came to the Hub
 
 
 def worth_picking(scored: Sequence[Scored]) -> list[int]:
-    """Places of those that may be picked, in their order: what surely runs well and is of the first
-    board, nearly as high there as the best; and the first that this board lacks and is read with
-    comfort."""
+    """Return the indices of models worth picking, in their order.
+
+    These surely run well, and score on the first board nearly as high as the best. The first model
+    of each further group is added if it is as fast as a reader wants.
+    """
     well = [at for at, one in enumerate(scored) if one.runs_well and one.is_sure]
     groups = dict.fromkeys(scored[at].measured.group for at in well)
     of_group = [[at for at in well if scored[at].measured.group == group] for group in groups]
@@ -56,8 +53,7 @@ def worth_picking(scored: Sequence[Scored]) -> list[int]:
 
 
 def _is_near(scored: Scored, best: Scored) -> bool:
-    """Whether a model scores nearly as high as another of its group; of what is unmeasured every
-    one does."""
+    # Unmeasured models count as near.
     first, other = scored.measured.first, best.measured.first
     if first is None or other is None or first.share is None or other.share is None:
         return True
@@ -65,7 +61,7 @@ def _is_near(scored: Scored, best: Scored) -> bool:
 
 
 def picks(models: Sequence[Pickable]) -> list[tuple[Pickable, Note]]:
-    """At most MOST_PICKS of models that are worth picking, the first of them first."""
+    """Return at most MOST_PICKS of models worth picking, the first of them first."""
     chosen: list[tuple[Pickable, Note]] = []
     if models:
         chosen.append((models[0], _why_first(models[0].scored)))
@@ -76,7 +72,6 @@ def picks(models: Sequence[Pickable]) -> list[tuple[Pickable, Note]]:
 
 
 def _named(why: Note, model: Pickable) -> Note:
-    """The reason with the model's name."""
     return Note(why.code, model=short_name(model.scored.runs.profile), **why.fields)
 
 
@@ -95,7 +90,7 @@ def _percent(score: BoardScore) -> int:
 
 
 def _others(first: Pickable, models: Sequence[Pickable]) -> Iterator[tuple[Pickable, Note]]:
-    """Yield what is worth more than the first in one respect, the most telling one first."""
+    # Models that beat the first in one respect, the most telling one first.
     group = first.scored.measured.group
     alike = [model for model in models if model.scored.measured.group == group]
     for faster in (_TWICE, _CLEARLY_FASTER):
@@ -120,7 +115,7 @@ def _why_fast(scored: Scored, first: Scored) -> Note:
 
 
 def _known(group: Group) -> str:
-    """Whether the models of a group are known to be good."""
+    # Whether the models of a group are known to be good.
     return "unmeasured" if group == "unmeasured" else "good"
 
 
@@ -130,7 +125,7 @@ def _is_newer(model: Pickable, first: Pickable) -> bool:
 
 
 def _roomier(first: Pickable, alike: Sequence[Pickable]) -> Iterator[tuple[Pickable, Note]]:
-    """Yield what has a much longer context, and what takes much less memory."""
+    # Models with a much longer context, or with much less memory.
     known = _known(first.scored.measured.group)
     longest = max(alike, key=lambda model: model.max_context or 0)
     if first.max_context and (longest.max_context or 0) >= _CLEARLY_LONGER * first.max_context:

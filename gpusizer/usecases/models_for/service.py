@@ -1,4 +1,4 @@
-"""models_for: the use case that answers which models a GPU or a machine runs."""
+"""Use case of the question which models a GPU or a machine runs."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from gpusizer.usecases.models_for.ordering import (
 from gpusizer.usecases.models_for.picks import Pickable, picks, worth_picking
 from gpusizer.usecases.requests.selection import asked_quants
 
+# Reads the profile of a model, and the reference in its text. Raises ModelUnreadable and
+# InvalidModelId.
 ReadProfile = Callable[[str], tuple[ModelProfile, ModelRef]]
-"""The profile of a model, and what its text names; raises ModelUnreadable and InvalidModelId."""
 
 _RUN_BY_PEOPLE: frozenset[Task] = frozenset({"text", "vision", "image"})
-_MOST_MONTHS = 36
-"""On the Hub: models of before are run for what was built on them."""
+_MOST_MONTHS = 36  # on the Hub: older models mostly run for work that was built on them
 
 Unread = tuple[tuple[str, GpusizerError], ...]
 
@@ -51,10 +51,10 @@ def models_for(
     read: ReadProfile,
     budget: TimeBudget,
 ) -> ModelsFor:
-    """The models that run on the GPU or rig asked about, of the library or of those named.
+    """Return the models that run on the requested GPU or rig, of the library or by name.
 
-    Raises UnknownGpu, UnknownEngine and InvalidRequest, and LimitsExceeded once the budget is
-    spent; a model that cannot be read is listed and passed over.
+    Raises UnknownGpu, UnknownEngine and InvalidRequest, and LimitsExceeded at the end of the
+    budget. An unreadable model is listed and skipped.
     """
     if request.workload.engine is not None:
         find_engine(request.workload.engine)
@@ -111,7 +111,7 @@ def models_for(
 def _picked(
     families: Sequence[Family], scored: Sequence[Scored], rows: Sequence[RunsOn]
 ) -> tuple[tuple[RunsOn, Note], ...]:
-    """The models to pick from, each with the reason, whether or not their rows are shown."""
+    # With reasons, whether or not their rows are shown.
     places = worth_picking(scored)
     found = [
         rows[at] if at < len(rows) else RunsOn.from_family(at + 1, families[at], scored[at])
@@ -126,7 +126,7 @@ def _picked(
 
 
 def _about_boards(purpose: WorkPurpose | None, boards: ScoreBoards) -> tuple[Note, ...]:
-    """Whose scores an answer shows, of which day and under which terms."""
+    # Source, day and terms of the shown scores.
     if purpose is None:
         return ()
     shown = [boards.board(of.get(purpose)) for of in (LEADING, SECOND, MAKERS)]
@@ -144,7 +144,7 @@ def _about_boards(purpose: WorkPurpose | None, boards: ScoreBoards) -> tuple[Not
 
 
 def _where(request: ModelsRequest, catalogue: Catalogue) -> tuple[Machine, bool]:
-    """The machine asked about, and whether it was described as one rather than as a GPU."""
+    # The machine, and whether it was described as one rather than as a GPU.
     cards = UserGpus(catalogue, request.own_memory)
     if request.rig or request.ram_bytes:
         words = parse_rig(request.hardware, request.ram_bytes)
@@ -156,7 +156,7 @@ def _where(request: ModelsRequest, catalogue: Catalogue) -> tuple[Machine, bool]
 
 
 def _disk(request: ModelsRequest, machine: Machine) -> tuple[Note, ...]:
-    """What the answer makes of models that no memory of the machine holds."""
+    # Notes on models that no memory of the machine holds.
     known = machine.ram_bytes is not None and not machine.shares_memory
     if request.from_disk:
         return () if known else (Note("from_disk_needs_ram"),)
@@ -166,7 +166,7 @@ def _disk(request: ModelsRequest, machine: Machine) -> tuple[Note, ...]:
 def _candidates(
     request: ModelsRequest, library: ModelLibrary, read: ReadProfile, budget: TimeBudget
 ) -> tuple[Sequence[CandidateModel], Unread]:
-    """The requested models, else all of the library, filtered by the requested task."""
+    # The requested models, else all of the library, filtered by the requested task.
     requested_models: list[CandidateModel] = []
     unread: list[tuple[str, GpusizerError]] = []
     for model in request.models:
@@ -190,8 +190,8 @@ def _candidates(
 def _people_run(
     candidates: Sequence[CandidateModel], request: ModelsRequest, now: UseNow
 ) -> tuple[Sequence[CandidateModel], tuple[Note, ...]]:
-    """The candidates that people run at home: those that write text or make pictures, of the last
-    years; and how many others are left out. What is asked for by name or task is never."""
+    # Models that people run at home: recent ones that write text or make pictures, and a note on
+    # the others. Models requested by name or task are always kept.
     asked_for = request.work is not None and not TASKS_OF[request.work] <= _RUN_BY_PEOPLE
     if request.models or request.task or asked_for or request.work == "pictures":
         return candidates, ()
@@ -209,8 +209,7 @@ def _people_run(
 def _licensed(
     candidates: Sequence[CandidateModel], licenses: Sequence[str]
 ) -> tuple[Sequence[CandidateModel], tuple[Note, ...]]:
-    """The candidates under one of these licences; how many were left out without one, and which of
-    the licences no candidate has."""
+    # Notes state how many were left out without a licence, and licences that no candidate has.
     if not licenses:
         return candidates, ()
     named = [

@@ -1,1 +1,1 @@
-"""Requests: a pydantic model each, and what their fields resolve to for a model."""
+"""Requests: a pydantic model each, and the resolution of their fields for a model."""

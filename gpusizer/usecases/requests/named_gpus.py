@@ -1,4 +1,4 @@
-"""Machines that a request names, and the best way to run a model on each."""
+"""Machines that a request names, and the best run config of a model on each."""
 
 from __future__ import annotations
 
@@ -33,19 +33,18 @@ from gpusizer.usecases.requests.selection import every_quant
 
 @dataclass(frozen=True, slots=True)
 class NamedGpu:
-    """A GPU, the boards that the request asks for (None leaves their number open), and the system
-    memory that stands beside its name, in bytes (None: what the request states of all).
-    """
+    """A GPU with the requested boards and system memory."""
 
     gpu: Gpu
-    boards: int | None
+    boards: int | None  # None leaves the number open
+    # stated with its name; None for the amount that the request states for all
     ram_bytes: int | None = None
 
 
 def find_named(
     texts: Sequence[str], count: int | None, catalogue: Catalogue, memory: FreeMemory
 ) -> list[NamedGpu]:
-    """GPUs by name; what is written with a name wins over what is stated of all.
+    """Return GPUs by name; facts written with a name override those stated for all.
 
     Raises UnknownGpu, and InvalidRequest for a machine with cards of several kinds.
     """
@@ -57,20 +56,22 @@ def find_named(
 
 
 def stated_boards(kind: KindWords, count: int | None) -> int | None:
-    """Boards that a name states, else those that the request states of all; None where their
-    number is open. A machine that is named with its memory has one card unless it says more."""
+    """Return the boards that a name states, else those stated for all, or None if open.
+
+    A machine that is named with its memory has one card unless its name states more.
+    """
     return kind.boards or count or (None if kind.ram_bytes is None else 1)
 
 
 def best_on_named(study: Study, named: NamedGpu, request: SizeRequest) -> RunConfig:
-    """The best way to run the model on a named GPU, in the machine that the request states.
+    """Return the best run config on a named GPU, in the machine of the request.
 
-    If the number of boards is not stated, they are the fewest that run it; of cards for servers
-    and workstations, which one has by the number, the fewest that hold it without system memory;
-    for many users fewer, if they can take turns. A machine whose memory is stated, or what is free
-    of its card, has one.
+    An open number of boards becomes the fewest that run the model; for cards of servers and
+    workstations, which come in numbers, the fewest that hold it without system memory; for many
+    users fewer, if they can take turns. A machine with a stated memory, or stated free memory of
+    its card, has one.
 
-    Raises InvalidRequest where the requested parallelism does not divide the model over them.
+    Raises InvalidRequest if the requested parallelism does not divide the model over them.
     """
     gpu, boards = named.gpu, named.boards or asked_boards(study.workload, named.gpu)
     ram_bytes = request.ram_bytes if named.ram_bytes is None else named.ram_bytes
@@ -105,7 +106,10 @@ def best_on_named(study: Study, named: NamedGpu, request: SizeRequest) -> RunCon
 def place_of(
     study: Study, named: NamedGpu, request: SizeRequest, rank: int, *, advised: bool = True
 ) -> Ranked:
-    """The ranking entry of a named GPU; `advised` adds what more fits there and what would help."""
+    """Return the ranking entry of a named GPU.
+
+    `advised` adds what else fits there, and changes that would help.
+    """
     config = best_on_named(study, named, request)
     own = study_of(study, config)
     place = _named_place(own, config, rank, request)
@@ -121,8 +125,11 @@ def place_of(
 def more_boards(
     study: Study, named: Sequence[NamedGpu], places: Sequence[Ranked], request: SizeRequest
 ) -> tuple[Alternative, ...]:
-    """For many users of one GPU for servers whose number is open: the boards that serve all at
-    once where the place serves them in turns, and the fastest that one server takes."""
+    """Return the boards to suggest for many users of one server GPU with an open number.
+
+    These are the boards that serve all at once if the place serves them in turns, and the fastest
+    number that one server takes.
+    """
     if audience_of(study) != "many" or len(places) != 1:
         return ()
     gpu, first = named[0].gpu, places[0]
@@ -142,7 +149,7 @@ def more_boards(
 
 
 def _named_place(study: Study, config: RunConfig, rank: int, request: SizeRequest) -> Ranked:
-    """The ranking entry of a way on a GPU that the request names, which no rule keeps back then."""
+    # No rule keeps back a GPU that the request names.
     return replace(
         describe(study, config, rank),
         assumptions=request.assumptions,
@@ -152,10 +159,10 @@ def _named_place(study: Study, config: RunConfig, rank: int, request: SizeReques
 
 
 def with_advice(study: Study, place: Ranked, boards: int | None = None) -> Ranked:
-    """The entry with its capacity limits, what would help, and ways to divide the model.
+    """Return the entry with capacity limits, helpful changes, and ways to divide the model.
 
-    Any quantization may be suggested; ways to divide keep to those asked for, on `boards` where so
-    many were asked for.
+    Any quantization may be suggested; ways to divide keep to the requested ones, and to `boards` if
+    stated.
     """
     config = place.fit.config
     quants = every_quant(study.profile, study.workload.engine, also=study.quants)

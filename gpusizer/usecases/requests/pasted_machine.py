@@ -1,4 +1,4 @@
-"""Machines that requests state by what programs print about them."""
+"""Machines that requests state by pasted output of programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FIELDS = ("gpu", "gpus", "rig")
 def read_machine_fields(
     fields: Mapping[str, object],
 ) -> tuple[Mapping[str, object], tuple[Note, ...]]:
-    """The fields of a request with machines in words in place of reports, and what was read.
+    """Return request fields with machines in words instead of reports, and notes on the reading.
 
     Raises InvalidRequest for a report that names no machine.
     """
@@ -33,14 +33,14 @@ def read_machine_fields(
 
 
 def machine_in_words(text: str) -> str:
-    """The machine that a program's output describes; any other text as it is.
+    """Return the machine that a program's output describes; other texts unchanged.
 
     A form shows it, so that an address holds neither serial numbers nor names of programs.
     """
     try:
         report = read_reports(text)
     except InvalidRequest:
-        return text  # the answer says what is wrong with it
+        return text  # the answer states the error
     return text if report is None else report.text
 
 

@@ -1,5 +1,4 @@
-"""Question: a request about one model, studied once for everything that is said of it; and the
-serving plan of one."""
+"""Question: a request about one model, studied once for all parts of the answer."""
 
 from __future__ import annotations
 
@@ -26,22 +25,14 @@ from gpusizer.usecases.requests.selection import QuantSelection, asked_quants, s
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A request, and the study of its model.
-
-    Attributes:
-        study: the model and the resolved workload, with the quantizations that a ranking may pick.
-        selection: these, and those that the answer lists.
-        wanted: the quantizations asked for, or that all may be taken.
-        snapshot: what the model's repository holds.
-        notes: what the reader must know of the workload and of the terms that were taken over.
-    """
+    """A request, and the study of its model."""
 
     request: SizeRequest
-    snapshot: RepoSnapshot
-    study: Study
-    selection: QuantSelection
-    wanted: tuple[str, ...]
-    notes: tuple[Note, ...] = ()
+    snapshot: RepoSnapshot  # content of the model's repository
+    study: Study  # model and resolved workload, with the quantizations that a ranking may pick
+    selection: QuantSelection  # these, and those that the answer lists
+    wanted: tuple[str, ...]  # requested quantizations, or that all may be taken
+    notes: tuple[Note, ...] = ()  # notes on the workload and on terms that were taken over
 
     @classmethod
     def from_request(
@@ -53,9 +44,9 @@ class Question:
         budget: TimeBudget,
         about: tuple[Note, ...] = (),
     ) -> Question:
-        """Resolve the workload and select the quantizations of a request.
+        """Return the question with resolved workload and selected quantizations.
 
-        `ref` is what the request's model names. Raises UnknownQuant, UnknownEngine and
+        `ref` is the reference in the request's model. Raises UnknownQuant, UnknownEngine and
         InvalidRequest.
         """
         wanted = asked_quants(request.quants, ref, profile)
@@ -63,29 +54,30 @@ class Question:
         return cls(request, snapshot, study, selection, wanted, (*about, *notes))
 
     def of_another(self, profile: ModelProfile, budget: TimeBudget) -> Study:
-        """The study of another model under the same request. Raises InvalidRequest where that
-        model cannot do what is asked for.
+        """Return the study of another model under this request.
+
+        Raises InvalidRequest if that model cannot do what is requested.
         """
         return _studied(self.request, self.wanted, profile, budget)[0]
 
     @property
     def profile(self) -> ModelProfile:
-        """The model."""
+        """Profile of the model."""
         return self.study.profile
 
     def with_quants(self, pairs: Sequence[QuantPair]) -> Question:
-        """The same question about some of the quantizations."""
+        """Return the question limited to some of the quantizations."""
         return replace(self, study=self.study.with_quants(pairs))
 
     def asking(self, request: SizeRequest) -> Question:
-        """The same model and workload, asked about with another request's GPUs, order and costs."""
+        """Return the question with another request's GPUs, order and costs."""
         return replace(self, request=request)
 
 
 def _studied(
     request: SizeRequest, wanted: tuple[str, ...], profile: ModelProfile, budget: TimeBudget
 ) -> tuple[Study, QuantSelection, tuple[Note, ...]]:
-    """The study of a model as a request asks, its quantizations, and notes about the workload."""
+    # The study, the selected quantizations, and notes on the workload.
     workload, notes = resolve_workload(request.workload, profile)
     load = request.load_within(workload)
     requirements = replace(request.requirements(wanted, request.min_tok_s), load=load)
@@ -99,11 +91,10 @@ def _studied(
 def serving_plan(
     question: Question, catalogue: Catalogue, named: Sequence[NamedGpu]
 ) -> ServingPlan | None:
-    """Replicas that meet the request's target, None where it has none.
+    """Return replicas that meet the request's target, or None without a target.
 
-    GPUs that the request names are planned with alone, at the number of boards that it fixes for
-    each, and at the reader's own prices; else those that pass the filters. Lengths left open share
-    out a context that the model has. Raises InvalidRequest.
+    Named GPUs are planned alone, at the stated number of boards and the user's own prices; else all
+    that pass the filters. Open lengths share a context that the model has. Raises InvalidRequest.
     """
     request, profile = question.request, question.profile
     longest = profile.max_context

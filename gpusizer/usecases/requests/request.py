@@ -32,7 +32,7 @@ LISTINGS = ("list", "sizes")
 
 
 class AnswerFields(RequestModel):
-    """What the answer about one model is made of."""
+    """Parts of the answer about one model."""
 
     heading: ClassVar[str] = "answer"
 
@@ -55,7 +55,7 @@ class AnswerFields(RequestModel):
 
 
 class ModelCardFields(RequestModel):
-    """What is made of the model card."""
+    """Use of the model card."""
 
     heading: ClassVar[str] = "model card"
 
@@ -85,17 +85,16 @@ class SizeRequest(
 
     @property
     def kind(self) -> Kind:
-        """A load where users or requests a second are stated, else a fit where GPUs or a machine
-        are named, else a need."""
+        """Kind of question: "load" for several users or a rate, "fit" for GPUs, else "need"."""
         if self.requests_per_second is not None or self.concurrency > 1:
             return "load"
         return "fit" if self.gpus or self.rig else "need"
 
     @classmethod
     def of_machines(cls, fields: Mapping[str, object]) -> Self:
-        """A checked request; one `gpu` such as "3090 + 3060 + 64 GB RAM" is a rig.
+        """Return a checked request; one `gpu` such as "3090 + 3060 + 64 GB RAM" is a rig.
 
-        Raises InvalidRequest as every request does.
+        Raises InvalidRequest for invalid fields.
         """
         gpu = fields.get("gpu")
         if isinstance(gpu, str) and is_empty(fields.get("rig")):
@@ -106,9 +105,11 @@ class SizeRequest(
 
     @property
     def workload(self) -> Workload:
-        """Of several users whose prompts and answers have stated lengths, each needs room for
-        these alone, unless the request names another context than the usual one. (Forms and
-        endpoints send that as if it were stated.)
+        """The workload with the stated lengths as context for several users.
+
+        Each user then needs memory for the stated prompt and answer alone, unless the request names
+        another context than the default. (Forms and endpoints send the default as if it were
+        stated.)
         """
         workload, tokens = super().workload, self.tokens_of_a_request
         if tokens is None or workload.concurrency < 2 or self.context != DEFAULT_CONTEXT:
@@ -117,7 +118,7 @@ class SizeRequest(
 
 
 class AuthorTerms(QuantFields, WorkloadFields):
-    """The fields of a size request that a model card states."""
+    """Fields of a size request that a model card states."""
 
 
 def _not_empty(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -127,9 +128,9 @@ def _not_empty(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class CompareRequest(SizeRequest):
-    """A checked request to put GPUs side by side, and to size a model on each where it names one.
+    """A checked request to put GPUs side by side, and to size a model on each if it names one.
 
-    A size request with GPUs is one too; what says which GPUs to rank is not used.
+    A size request with GPUs is one too; fields that choose GPUs to rank are unused.
     """
 
     heading: ClassVar[str] = "GPUs"

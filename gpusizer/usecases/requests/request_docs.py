@@ -1,4 +1,4 @@
-"""The fields of a request, as every kind of documentation tells of them."""
+"""Descriptions of a request's fields, for every kind of documentation."""
 
 from __future__ import annotations
 
@@ -17,39 +17,29 @@ _LONGEST_UNIT = 40
 
 @dataclass(frozen=True, slots=True)
 class FieldDescription:
-    """One field of a request.
+    """One field of a request."""
 
-    Attributes:
-        name: as requests write it.
-        kind: Python type of its value: int, float, bool, str, or tuple for a list of texts.
-        unit: what stands for a value, such as "TOKENS".
-        required: whether a request must have it.
-        default: None where there is none, or where it depends on the model or the engine.
-        low, high: bounds of a number.
-        choices: all that it may be; empty where there is no such list.
-        meaning: a phrase without a full stop.
-    """
-
-    name: str
-    kind: type
-    unit: str
+    name: str  # as requests write it
+    kind: type  # Python type of its value: int, float, bool, str, or tuple for a list of texts
+    unit: str  # placeholder of a value, such as "TOKENS"
     required: bool
+    # None without one, or if it depends on the model or the engine
     default: str | int | float | tuple[str, ...] | None
-    low: float | None
+    low: float | None  # bounds of a number
     high: float | None
-    choices: tuple[str, ...]
-    meaning: str
+    choices: tuple[str, ...]  # all allowed values; empty without such a list
+    meaning: str  # a phrase without a full stop
 
     @property
     def bounds_text(self) -> str:
-        """The bounds of a number: "1 to 1,024"; "" where there are none."""
+        """Bounds of a number, as "1 to 1,024", or ""."""
         if self.low is None or self.high is None:
             return ""
         return f"{_number_text(self.low)} to {_number_text(self.high)}"
 
     @property
     def default_text(self) -> str:
-        """The default as a request writes it; "" where there is none to tell."""
+        """Default as a request writes it, or ""."""
         if isinstance(self.default, bool):
             return str(self.default).lower()
         if isinstance(self.default, tuple):
@@ -66,7 +56,7 @@ class FieldDescription:
 
 @cache
 def described_groups(model: type[RequestModel]) -> dict[str, tuple[FieldDescription, ...]]:
-    """Heading -> the fields below it; a request's own fields come before those it shares."""
+    """Return the fields by heading; a request's own fields come before shared ones."""
     groups: dict[str, tuple[FieldDescription, ...]] = {}
     for group, names in _names_by_class(model):
         fields = [_described(model.model_fields[name], name) for name in names]
@@ -78,7 +68,7 @@ def described_groups(model: type[RequestModel]) -> dict[str, tuple[FieldDescript
 
 @cache
 def described_fields(model: type[RequestModel]) -> dict[str, FieldDescription]:
-    """Every field of a request by its name."""
+    """Return every field of a request by its name."""
     groups = described_groups(model).values()
     return {field.name: field for fields in groups for field in fields}
 
@@ -86,7 +76,7 @@ def described_fields(model: type[RequestModel]) -> dict[str, FieldDescription]:
 def _names_by_class(
     model: type[RequestModel],
 ) -> Iterator[tuple[type[RequestModel], list[str]]]:
-    """Classes with the names of their fields; one that is declared again is the newest's."""
+    # A field that is declared again belongs to the newest class.
     left = set(model.model_fields)
     for group in model.__mro__:
         if issubclass(group, RequestModel):
@@ -115,13 +105,13 @@ def _described(info: FieldInfo, name: str) -> FieldDescription:
 
 
 def _marks(info: FieldInfo) -> list[object]:
-    """What annotates the type of a field, the outermost first; also where None may be."""
+    # Annotations of a field's type, the outermost first; also if None is allowed.
     nested = getattr(without_none(info.annotation), "__metadata__", ())
     return [*reversed(info.metadata), *reversed(nested)]
 
 
 def _number_text(number: float) -> str:
-    """A number as people write it: 10,000,000 and 0.15.
+    """Write a number as people do: 10,000,000 and 0.15.
 
     >>> _number_text(10_000_000), _number_text(1e9), _number_text(0.15)
     ('10,000,000', '1,000,000,000', '0.15')

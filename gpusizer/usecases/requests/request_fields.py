@@ -1,6 +1,6 @@
-"""Groups of fields that several requests share, and the values that the arithmetic takes from them.
+"""Groups of fields that several requests share, and the values computed from them.
 
-Type, default, bounds, choices and meaning of a field stand here alone.
+Type, default, bounds, choices and meaning of a field are defined here alone.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _split_machines(value: object) -> object:
 
 
 def model_in_words(text: str) -> str:
-    """Return a model as it was typed; of a long paste the model that it names."""
+    """Return a model as typed; for a long pasted text the model that it names."""
     named = pasted_model(text) if len(text) > MAX_TEXT_CHARS else None
     if named is None:
         return text
@@ -73,17 +73,17 @@ def _read_model(value: object) -> str:
     return read_text(model_in_words(value) if isinstance(value, str) else value)
 
 
+# a list of machines, or text with commas; memory alone belongs to the machine before it
 Machines = Annotated[Texts, BeforeValidator(_split_machines)]
-"""A list of machines, or text with commas; memory alone belongs to the one before it."""
 
 
 def read_underscores(value: object) -> str:
-    """A name whose words may be joined by hyphens too."""
+    """Return a name with hyphens read as underscores."""
     return read_text(value).replace("-", "_")
 
 
 class OwnMemoryFields(RequestModel):
-    """What is free on the named GPUs."""
+    """Free memory of the named GPUs."""
 
     heading: ClassVar[str] = "memory of the named GPUs"
 
@@ -104,7 +104,7 @@ class OwnMemoryFields(RequestModel):
 
     @property
     def own_memory(self) -> FreeMemory:
-        """What is free on the named GPUs. Raises InvalidRequest where it is said in both ways."""
+        """Free memory of the named GPUs. Raises InvalidRequest if it is stated in both ways."""
         if self.used_gb is not None and self.usable_gb is not None:
             raise fail("used_gb", self.used_gb, "used_or_usable")
         free, used = (
@@ -114,8 +114,10 @@ class OwnMemoryFields(RequestModel):
 
 
 def unnamed_notes(memory: FreeMemory, *, has_ram: bool = False) -> tuple[Note, ...]:
-    """What becomes of memory that was stated where no GPU is named: what is in use counts on every
-    device of a ranking; what is free, or beside the GPUs, is that of one machine.
+    """Return notes on memory that was stated without a GPU.
+
+    Memory in use counts on every device of a ranking; free memory and system memory apply to one
+    machine.
     """
     notes = []
     if memory.used_bytes:
@@ -126,7 +128,7 @@ def unnamed_notes(memory: FreeMemory, *, has_ram: bool = False) -> tuple[Note, .
 
 
 class DiskFields(RequestModel):
-    """What the machine's disk does."""
+    """Speed of the machine's disk."""
 
     heading: ClassVar[str] = "disk"
 
@@ -141,7 +143,7 @@ class DiskFields(RequestModel):
 
 
 class OwnMachineFields(DiskFields):
-    """What the machine around the named GPUs has."""
+    """Facts of the machine around the named GPUs."""
 
     heading: ClassVar[str] = "machine of the named GPUs"
 
@@ -164,22 +166,22 @@ class OwnMachineFields(DiskFields):
 
     @property
     def ram_bytes(self) -> int | None:
-        """System memory in bytes, None where the field does not state it."""
+        """System memory in bytes, or None if not stated."""
         return None if self.ram_gb is None else round(self.ram_gb * GIB)
 
     @property
     def ram_bytes_per_second(self) -> float | None:
-        """Bandwidth of system memory, None where the field does not state it."""
+        """Bandwidth of system memory, or None if not stated."""
         return None if self.ram_gb_per_s is None else self.ram_gb_per_s * GB
 
     @property
     def disk_bytes_per_second(self) -> float:
-        """The disk's speed as a rig takes it."""
+        """Read rate of the disk in bytes per second."""
         return self.disk_gb_per_s * GB
 
 
 class ModelFields(RequestModel):
-    """Which files of the Hub are meant."""
+    """Model and files of the Hub."""
 
     heading: ClassVar[str] = "model"
 
@@ -192,7 +194,7 @@ class ModelFields(RequestModel):
     )
 
     def ref(self, parse: ParseRef) -> ModelRef:
-        """What the model names; `parse` reads what was pasted. Raises InvalidRequest."""
+        """Return the reference that `parse` reads in the model. Raises InvalidRequest."""
         ref = parse(self.model)
         if self.revision:
             ref = replace(ref, revision=check_revision(self.revision))
@@ -200,7 +202,7 @@ class ModelFields(RequestModel):
 
 
 class GpuFields(OwnMemoryFields):
-    """GPUs to look at, and how many rows to answer with."""
+    """GPUs to look at, and the number of rows to answer with."""
 
     heading: ClassVar[str] = "GPUs"
     _about_machine: tuple[Note, ...] = PrivateAttr(())
@@ -228,9 +230,9 @@ class GpuFields(OwnMemoryFields):
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, object]) -> Self:
-        """A checked request; what programs print about a machine is read as that machine.
+        """Return a checked request; pasted output of programs is read as a machine.
 
-        Raises InvalidRequest as every request does.
+        Raises InvalidRequest for invalid fields.
         """
         read, notes = read_machine_fields(fields)
         request = cls.of_machines(read)
@@ -239,17 +241,17 @@ class GpuFields(OwnMemoryFields):
 
     @classmethod
     def of_machines(cls, fields: Mapping[str, object]) -> Self:
-        """A checked request whose machines are stated in words."""
+        """Return a checked request whose machines are stated in words."""
         return super().from_fields(fields)
 
     @property
     def about_machine(self) -> tuple[Note, ...]:
-        """What was read of a machine, where a program's output states it."""
+        """Notes on a machine that was read from a program's output."""
         return self._about_machine
 
 
 class QuantFields(RequestModel):
-    """How weights are stored."""
+    """Storage format of weights."""
 
     heading: ClassVar[str] = "quantization"
 
@@ -266,8 +268,10 @@ class QuantFields(RequestModel):
     )
 
     def requirements(self, wanted: Sequence[str], min_tok_s: float | None = None) -> Requirements:
-        """What is asked of a way; `wanted` are the quantizations to answer for, and what is named
-        is obeyed."""
+        """Return the requirements on a run config.
+
+        `wanted` are the quantizations to answer for; named ones are always allowed.
+        """
         most = LossWord(self.max_loss) if ALL_QUANTS in wanted else NO_LIMIT
         return Requirements(most, min_tok_s)
 
@@ -283,7 +287,7 @@ class RigFields(OwnMachineFields):
 
 
 class FilterFields(RequestModel):
-    """Which GPUs and plans a ranking may consider."""
+    """GPUs and plans that a ranking may consider."""
 
     heading: ClassVar[str] = "filters"
 
@@ -317,12 +321,12 @@ class FilterFields(RequestModel):
 
     @property
     def filters(self) -> GpuFilter:
-        """The fields as rankings take them."""
+        """The fields as a filter of rankings."""
         return GpuFilter(**{field.name: getattr(self, field.name) for field in fields(GpuFilter)})
 
 
 class CostFields(DiskFields):
-    """What costs are computed with."""
+    """Assumptions of costs."""
 
     heading: ClassVar[str] = "costs"
 
@@ -365,6 +369,6 @@ class CostFields(DiskFields):
 
     @property
     def assumptions(self) -> CostAssumptions:
-        """The fields as costs take them."""
+        """The fields as assumptions of costs."""
         names = [field.name for field in fields(CostAssumptions)]
         return CostAssumptions(**{name: getattr(self, name) for name in names})

@@ -1,5 +1,4 @@
-"""Resolves a workload within the limits of the model and the engine, with notes on each change; and
-reads the second model of a request, which guesses tokens."""
+"""Resolves a workload within the limits of model and engine, and reads a draft model."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ from gpusizer.usecases.requests.selection import refuse_tag
 
 
 def _options_of(runs: Callable[[Abilities], bool]) -> Arguments:
-    """Options of the engines of a kind, with their defaults."""
+    # With their defaults.
     able = (engine.abilities for engine in ENGINES.values() if runs(engine.abilities))
     return {name: getattr(Workload(), name) for abilities in able for name in abilities.options}
 
@@ -47,10 +46,10 @@ _WHOLE_BYTES = (1, 2, 4)  # cache types without blocks and scales
 def resolve_workload(
     workload: Workload, profile: ModelProfile
 ) -> tuple[Workload, tuple[Note, ...]]:
-    """The workload that is sized, and notes on how it differs from the one requested.
+    """Return the sized workload, and notes on its differences from the requested one.
 
     Raises UnknownEngine, and InvalidRequest for a context that the engine refuses, and for degrees
-    of parallelism that together take more GPUs than one may ask for.
+    of parallelism that together take more GPUs than a request may name.
     """
     if workload.engine is not None:
         engine = find_engine(workload.engine)
@@ -82,7 +81,6 @@ def resolve_workload(
 
 
 def _refuse_too_many(workload: Workload) -> None:
-    """Raise InvalidRequest where the degrees take more GPUs than a request may name."""
     split = asked_split(workload)
     if split is not None and split.gpus > MAX_COUNT:
         field = "pipeline_parallel" if split.pipeline > 1 else "tensor_parallel"
@@ -90,7 +88,6 @@ def _refuse_too_many(workload: Workload) -> None:
 
 
 def _refuse_impossible(engine: Engine, workload: Workload, profile: ModelProfile) -> None:
-    """Raise InvalidRequest for what the requested engine cannot do whatever it runs on."""
     support = Support.between(engine, profile, workload)
     if not support.kind:
         raise InvalidRequest(field="engine", value=engine.slug, reason="not_its_models")
@@ -115,10 +112,8 @@ def _refuse_impossible(engine: Engine, workload: Workload, profile: ModelProfile
 
 
 def _within(workload: Workload, profile: ModelProfile) -> tuple[Workload, tuple[Note, ...]]:
-    """The workload at a context that the engine starts with, and what it makes of a longer one.
-
-    A default that the request does not name is cut everywhere.
-    """
+    # A default that the request does not name is cut everywhere; a requested context only if the
+    # engine does not allocate it.
     asked, longest = workload.context, _longest(workload, profile)
     if longest is None or asked <= longest:
         return workload, ()
@@ -137,8 +132,7 @@ def _within(workload: Workload, profile: ModelProfile) -> tuple[Workload, tuple[
 
 
 def _longest(workload: Workload, profile: ModelProfile) -> int | None:
-    """Tokens that the model is made for; what its configuration stretches them to, where the
-    engine does."""
+    # The configuration's scaling counts if the engine applies it.
     longest, arch = profile.max_context, profile.architecture
     if longest is None or arch is None or not abilities_of(workload.engine).stretches_context:
         return longest
@@ -146,10 +140,8 @@ def _longest(workload: Workload, profile: ModelProfile) -> int | None:
 
 
 def _unsupported_options(workload: Workload) -> list[str]:
-    """Options that were set but that the engine's estimate does not depend on.
-
-    Without an engine in particular only those count that no engine of checkpoints has.
-    """
+    # Options without an effect on the engine's estimate. Without a named engine only those that no
+    # engine of checkpoints has.
     heard = set(abilities_of(workload.engine).options if workload.engine else _OF_GGUF)
     if workload.draft_model:
         heard.add("draft_tokens")
@@ -158,7 +150,7 @@ def _unsupported_options(workload: Workload) -> list[str]:
 
 
 def _useless_for(profile: ModelProfile, workload: Workload) -> Arguments:
-    """Fields of pipelines that were set but that this model does not have, with their defaults."""
+    # Pipeline fields that were set but that this model lacks, with their defaults.
     pipeline = profile.pipeline
     supported = {*_OF_PIPELINES} if pipeline else set()
     if pipeline and not (
@@ -173,7 +165,7 @@ def _useless_for(profile: ModelProfile, workload: Workload) -> Arguments:
 
 
 def _on_canvas(workload: Workload, profile: ModelProfile) -> Workload:
-    """The workload with the pipeline's own size where the request names none."""
+    # The pipeline's own size if the request names none.
     if profile.pipeline is None:
         return workload
     canvas = canvas_of(profile.pipeline, workload)
@@ -181,9 +173,9 @@ def _on_canvas(workload: Workload, profile: ModelProfile) -> Workload:
 
 
 _MOST_NAME_CHARS = 120
+
+# Tokens guessed ahead by default: llama.cpp's --spec-draft-n-max (tools/server/README.md).
 USUAL_TOKENS = 3
-"""Tokens guessed ahead where nothing says how many: llama.cpp's --spec-draft-n-max
-(tools/server/README.md)."""
 
 
 def read_draft(
@@ -193,7 +185,7 @@ def read_draft(
     parse: ParseRef,
     budget: TimeBudget,
 ) -> ModelProfile:
-    """The profile with the draft model of the request, read with the same rights and limits.
+    """Return the profile with the request's draft model, read with the same rights and limits.
 
     Raises ModelUnreadable about the second repository.
     """
@@ -211,11 +203,11 @@ def read_draft(
 def as_authors_draft(
     request: SizeRequest, profile: ModelProfile, fetch: Fetch, budget: TimeBudget
 ) -> tuple[SizeRequest, ModelProfile, tuple[Note, ...]]:
-    """The author's request, and the profile with the draft model of his command.
+    """Return the author's request, and the profile with the draft model of the author's command.
 
     A draft model that cannot be read, such as a folder of the author's machine, is left out with a
-    note: the visitor has not asked for it by name. A card names repositories of the Hub alone,
-    never a folder of the machine that reads it.
+    note: the visitor did not name it. A card names repositories of the Hub alone, never a folder of
+    the machine that reads it.
     """
     if request.draft_model == (profile.draft.profile.repo_id if profile.draft else ""):
         return request, profile, ()
@@ -228,7 +220,7 @@ def as_authors_draft(
 
 
 def resolve_draft(workload: Workload, profile: ModelProfile) -> tuple[Workload, tuple[Note, ...]]:
-    """The workload with the tokens that the draft guesses, and what the reader must know."""
+    """Return the workload with the number of guessed tokens, and notes on the draft."""
     draft = profile.draft
     if draft is None:
         if workload.draft_tokens and guesses_itself(profile):
@@ -254,13 +246,12 @@ def resolve_draft(workload: Workload, profile: ModelProfile) -> tuple[Workload, 
 
 
 def _without_a_rate(workload: Workload) -> Iterator[Note]:
-    """What speeds are about where nobody says how many guesses are accepted."""
+    # Speeds ignore speculation if `acceptance_rate` is unset.
     if workload.acceptance_rate is None:
         yield Note("acceptance_not_stated")
 
 
 def _notes(profile: ModelProfile, draft: DraftModel, able: Iterable[Engine]) -> Iterator[Note]:
-    """What the reader must know of a draft that these engines run."""
     if draft.profile.format != "gguf" and any(e.abilities.reads == "gguf" for e in able):
         yield Note("draft_converted")
     own, other = profile.architecture, draft.profile.architecture

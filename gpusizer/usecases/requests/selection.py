@@ -1,4 +1,4 @@
-"""Selection: which quantizations an answer shows, and which a ranking may pick."""
+"""Selection of the quantizations that an answer shows, and that a ranking may pick."""
 
 from __future__ import annotations
 
@@ -23,22 +23,16 @@ from gpusizer.usecases.requests.request_fields import ALL_QUANTS, NATIVE_QUANT
 
 @dataclass(frozen=True, slots=True)
 class QuantSelection:
-    """Quantizations, each with whether it is the checkpoint as stored.
+    """Quantizations, each with whether it is the checkpoint as stored."""
 
-    Attributes:
-        shown: rows of the answer, from most to least faithful.
-        rankable: those a ranking may pick.
-        native: what the checkpoint is stored in; of a GGUF repository the file that was read.
-    """
-
-    shown: tuple[tuple[Quant, bool], ...]
-    rankable: tuple[tuple[Quant, bool], ...]
-    native: Quant
+    shown: tuple[tuple[Quant, bool], ...]  # rows of the answer, from most to least faithful
+    rankable: tuple[tuple[Quant, bool], ...]  # those that a ranking may pick
+    native: Quant  # stored format of the checkpoint; for a GGUF repository the file that was read
 
     def cached_as(self, kv_dtype: str) -> QuantSelection:
-        """Those that some engine runs with a type of KV cache.
+        """Return the quantizations that an engine supports with `kv_dtype`.
 
-        Raises InvalidRequest where no engine of any of them has the type.
+        Raises InvalidRequest if no engine of any of them has the type.
         """
 
         def has_engine(pair: tuple[Quant, bool]) -> bool:
@@ -56,11 +50,11 @@ def select_quants(
     engine: str | None = None,
     requirements: Requirements = DEFAULT_REQUIREMENTS,
 ) -> QuantSelection:
-    """The quantizations a request asks for: slugs, "native" or "all" (those that the engine runs,
-    of which a ranking may pick what the demands take).
+    """Return the requested quantizations: slugs, "native" or "all".
 
-    "all" of a GGUF repository are its own files. Raises UnknownQuant, and InvalidRequest for
-    one that the engine does not run.
+    "all" are those that the engine runs; a ranking may pick from these what the demands allow.
+    "all" of a GGUF repository are its own files. Raises UnknownQuant, and InvalidRequest for one
+    that the engine does not run.
     """
     own = variant_quants(profile)
     if own:
@@ -107,7 +101,7 @@ def _of_files(
 def every_quant(
     profile: ModelProfile, engine: str | None, also: Sequence[tuple[Quant, bool]]
 ) -> tuple[tuple[Quant, bool], ...]:
-    """Every quantization that the engine runs, and those in `also`, most faithful first."""
+    """Return all quantizations that the engine runs, and those in `also`, most faithful first."""
     pairs = {quant.slug: (quant, native) for quant, native in also}
     for quant, native in select_quants((ALL_QUANTS,), profile, engine).shown:
         pairs.setdefault(quant.slug, (quant, native))
@@ -121,16 +115,13 @@ def _paired(quants: Sequence[Quant], native: Quant) -> tuple[tuple[Quant, bool],
 def _worth_ranking(
     quant: Quant, native: Quant, profile: ModelProfile, requirements: Requirements
 ) -> bool:
-    """Whether a ranking may pick it: what the demands take; of a quantized checkpoint nothing wider
-    than it.
-    """
+    # A quantized checkpoint is never ranked in a wider format.
     if profile.quantization is None:
         return requirements.takes(quant, profile)
     return quant is native or (requirements.takes(quant, profile) and quant.order > native.order)
 
 
 def _runs(quant: Quant, engine: str | None, profile: ModelProfile) -> bool:
-    """Whether the quantization applies to this model and runs under the requested engine."""
     if quant.moe_only and not (profile.architecture and profile.architecture.experts):
         return False
     if not exllama_runs(quant, profile):
@@ -149,18 +140,15 @@ def _refuse_mismatch(quants: Sequence[Quant], engine: str | None) -> None:
             )
 
 
-_LATEST = "latest"
-"""Ollama's tag for whatever is usual: it names no quantization."""
+_LATEST = "latest"  # Ollama's tag for the usual file: it names no quantization.
 
 
 def asked_quants(stated: tuple[str, ...], ref: ModelRef, profile: ModelProfile) -> tuple[str, ...]:
-    """Quantizations to answer for: those stated, else the one that the model's name carries.
+    """Return quantizations to answer for: those stated, else the one in the model's name.
 
-    Of a GGUF repository the file or tag that was named is what was read, from which others that are
-    stated are computed; of any other a tag names a row of the table: "org/name:Q4_K_M" is sized in
-    Q4_K_M.
-
-    Raises UnknownQuant for a tag that names none, and InvalidRequest where `stated` names others.
+    For a GGUF repository the named file or tag is read, and other stated ones are computed from it;
+    elsewhere a tag names a row of the table: "org/name:Q4_K_M" is sized in Q4_K_M. Raises
+    UnknownQuant for an unknown tag, and InvalidRequest if `stated` names others.
     """
     if profile.format == "gguf":
         named = ref.file or ref.tag
@@ -175,20 +163,20 @@ def asked_quants(stated: tuple[str, ...], ref: ModelRef, profile: ModelProfile) 
 
 
 def refuse_tag(ref: ModelRef, profile: ModelProfile) -> None:
-    """Raise InvalidRequest for a tag where no quantization is asked for; one of a GGUF repository
-    names the file that was read.
+    """Raise InvalidRequest for a tag where no quantization can be requested.
+
+    The tag of a GGUF repository names the file that was read and is allowed.
     """
     if named_tag(ref) and profile.format != "gguf":
         raise fail("model", f"{ref.repo_id}:{ref.tag}", "tag_not_read", tag=ref.tag or "")
 
 
 def named_tag(ref: ModelRef) -> str:
-    """The quantization behind the colon, "" for none."""
+    """Return the quantization after the colon, or ""."""
     return "" if (ref.tag or _LATEST).lower() == _LATEST else ref.tag or ""
 
 
 def _agree(stated: Sequence[str], tag: str, slug: str) -> bool:
-    """Whether what is stated is what the tag says, or leaves it open."""
     words = {text.strip().lower() for text in stated}
     words |= {aliases().get(word, word) for word in words}
     return ALL_QUANTS in words or tag.lower() in words or slug in words

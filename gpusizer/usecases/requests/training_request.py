@@ -50,7 +50,7 @@ _PRECISION_SIGNS: Sequence[tuple[str, str]] = _TABLES["precision_signs"]
 
 
 def _read_precision(value: object) -> str:
-    """What a precision or a sentence about one means: "bf16 compute, fp32 params" is "mixed"."""
+    # A sentence may state it: "bf16 compute, fp32 params" is "mixed".
     text = read_text(value).lower()
     if text not in PRECISIONS:
         meant = (precision for sign, precision in _PRECISION_SIGNS if sign in text)
@@ -59,7 +59,7 @@ def _read_precision(value: object) -> str:
 
 
 class RunFields(RequestModel):
-    """How the model is trained."""
+    """Method and settings of the training."""
 
     heading: ClassVar[str] = "training"
 
@@ -101,7 +101,7 @@ class RunFields(RequestModel):
 
 
 class AdapterFields(RequestModel):
-    """Adapters and what lies frozen beside them."""
+    """Adapters and the frozen weights next to them."""
 
     heading: ClassVar[str] = "adapters"
 
@@ -118,7 +118,7 @@ class AdapterFields(RequestModel):
 
 
 class MemoryFields(RequestModel):
-    """What saves memory."""
+    """Options that save memory."""
 
     heading: ClassVar[str] = "memory"
 
@@ -152,7 +152,7 @@ class MemoryFields(RequestModel):
 
 
 class ShardingFields(RequestModel):
-    """What is divided over GPUs."""
+    """Division over GPUs."""
 
     heading: ClassVar[str] = "sharding"
 
@@ -167,7 +167,7 @@ class ShardingFields(RequestModel):
 
 
 class RolloutFields(RequestModel):
-    """An engine that writes the samples of reinforcement learning on the same GPUs."""
+    """Engine that writes the samples of reinforcement learning on the same GPUs."""
 
     heading: ClassVar[str] = "reinforcement learning"
 
@@ -176,7 +176,7 @@ class RolloutFields(RequestModel):
         ge=0.01,
         le=0.99,
         description="share of each GPU that a rollout engine reserves beside the training, as"
-        " TRL's vllm_gpu_memory_utilization; without it there is none, or one on GPUs of its own",
+        " TRL's vllm_gpu_memory_utilization; without it no such engine, or one on other GPUs",
     )
     rollout_sleeps: Flag = Field(
         False, description="that engine gives its memory back while weights are updated"
@@ -184,15 +184,14 @@ class RolloutFields(RequestModel):
 
 
 class PlanFields(RunFields, AdapterFields, MemoryFields, ShardingFields, RolloutFields):
-    """Everything that a TrainingPlan holds but the number of GPUs."""
+    """All fields of a TrainingPlan except the number of GPUs."""
 
 
-PLAN_FIELDS = tuple(PlanFields.model_fields)
-"""Fields of a plan."""
+PLAN_FIELDS = tuple(PlanFields.model_fields)  # fields of a plan
 
 
 class RankingFields(RequestModel):
-    """What is ranked how, and the work that is timed and priced."""
+    """Order of the ranking, and the work that is timed and priced."""
 
     heading: ClassVar[str] = "time and price"
 
@@ -220,9 +219,9 @@ class TrainingRequest(ModelFields, GpuFields, RankingFields, PlanFields):
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, object]) -> Self:
-        """A checked request; "galore" is full training with the optimizer of that name.
+        """Return a checked request; "galore" is full training with the optimizer of that name.
 
-        Raises InvalidRequest as every request does, and where the plan cannot be.
+        Raises InvalidRequest for invalid fields and impossible plans.
         """
         if str(fields.get("method", "")).strip().lower() == "galore":
             named = fields.get("optimizer")
@@ -233,8 +232,9 @@ class TrainingRequest(ModelFields, GpuFields, RankingFields, PlanFields):
 
     @property
     def given(self) -> tuple[str, ...]:
-        """Names of plan fields that were given, bounds of lengths being one of the sequence length:
-        what was not is free to be chosen.
+        """Names of plan fields that were given; all others are free to be chosen.
+
+        Bounds in `lengths` count as a given sequence length.
         """
         named = set(self.model_fields_set)
         if bounds_of(self.lengths):
@@ -243,7 +243,7 @@ class TrainingRequest(ModelFields, GpuFields, RankingFields, PlanFields):
 
     @property
     def plan(self) -> TrainingPlan:
-        """The settings that were given, with defaults for the others. Raises InvalidRequest."""
+        """The given settings, with defaults for the others. Raises InvalidRequest."""
         gpus = self.gpu_count or 1
         settings = {name: getattr(self, name) for name in PLAN_FIELDS}
         stated = {name: value for name, value in settings.items() if value is not None}
@@ -257,9 +257,7 @@ class TrainingRequest(ModelFields, GpuFields, RankingFields, PlanFields):
         return plan.changed(optimizer=optimizer.slug, framework=framework.slug)
 
     def _with_lengths(self, plan: TrainingPlan) -> TrainingPlan:
-        """The plan for the lengths that were given. Raises InvalidRequest where `packed` denies
-        them.
-        """
+        # Raises InvalidRequest if `packed` contradicts the lengths.
         if not self.lengths:
             return plan
         cap = self.sequence_length if "sequence_length" in self.model_fields_set else None

@@ -1,4 +1,4 @@
-"""Groups of request fields that fill a Workload: what is asked of the model, and how it is run."""
+"""Groups of request fields that fill a Workload: the model's use, and its engine."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ _MONTH = re.compile(r"20\d\d-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?")
 
 
 def _read_cache_types(text: str) -> str:
-    """One type, or those of keys and values: "q8_0/f16"."""
+    # One type, or those of keys and values: "q8_0/f16".
     keys, *values = text.split("/", 1)
     return "/".join(map(_CACHE_TYPE.read, (keys, *values)))
 
 
 def _read_month(text: str) -> str:
-    """A month or a day in the order of ISO 8601, which sorts as text."""
+    # In the order of ISO 8601, which sorts as text.
     if not _MONTH.fullmatch(text):
         raise Refused("not_a_month", text)
     return text
@@ -61,7 +61,7 @@ _Month = Annotated[Text, AfterValidator(_read_month)]
 
 
 class UseFields(RequestModel):
-    """What the model is asked to do."""
+    """Work of the model."""
 
     heading: ClassVar[str] = "workload"
 
@@ -109,7 +109,7 @@ class SpeculationFields(RequestModel):
 
 
 class EngineFields(RequestModel):
-    """How a serving engine is started."""
+    """Start options of a serving engine."""
 
     heading: ClassVar[str] = "engine"
 
@@ -212,20 +212,20 @@ class DiffusersFields(RequestModel):
 
 
 class WorkloadFields(UseFields, SpeculationFields, EngineFields, LlamaCppFields, DiffusersFields):
-    """Everything that a Workload holds."""
+    """All fields of a Workload."""
 
     @property
     def workload(self) -> Workload:
-        """The fields as the estimators take them."""
+        """The fields as estimators take them."""
         return Workload(**{field.name: getattr(self, field.name) for field in fields(Workload)})
 
 
+# Fields of a request's tokens, which several users may state without a rate.
 LENGTHS = frozenset(("prompt_tokens", "answer_tokens", "shared_prefix_tokens"))
-"""Fields of a request's tokens, which several users have without a rate, too."""
 
 
 class TargetFields(RequestModel):
-    """What all replicas together are to serve."""
+    """Load that all replicas together serve."""
 
     heading: ClassVar[str] = "serving target"
 
@@ -233,7 +233,7 @@ class TargetFields(RequestModel):
         None,
         ge=0.001,
         le=1e6,
-        description="plan the cheapest GPUs that answer so many requests a second",
+        description="requests a second for which to plan the cheapest GPUs",
     )
     prompt_tokens: Tokens | None = Field(
         None,
@@ -279,10 +279,10 @@ class TargetFields(RequestModel):
     )
 
     def target_within(self, context: int) -> ServingTarget | None:
-        """The target, None where no rate is asked for; `context` is shared out where a length of
-        prompts or answers is open.
+        """Return the target, or None without a rate.
 
-        Raises InvalidRequest where one length takes all of the context.
+        Open lengths of prompts or answers share `context`. Raises InvalidRequest if one length
+        takes all of the context.
         """
         if self.requests_per_second is None:
             return None
@@ -299,8 +299,11 @@ class TargetFields(RequestModel):
         )
 
     def load_within(self, workload: Workload) -> ServingLoad | None:
-        """What one replica is asked for: all of the rate, or the workload's users with requests of
-        the stated lengths; None where neither is stated. Raises as `target_within` does."""
+        """Return the load of one replica, or None if neither rate nor lengths are stated.
+
+        The load is all of the rate, or the workload's users with requests of the stated lengths.
+        Raises as `target_within` does.
+        """
         rate, users = self.requests_per_second, workload.concurrency
         if rate is None and (users < 2 or not self._names_lengths):
             return None
@@ -310,13 +313,13 @@ class TargetFields(RequestModel):
         return ServingLoad(users if rate is None else None, asked, prompt, answer, shared)
 
     def lacks_a_load(self, users: int) -> bool:
-        """Whether lengths or a time are named of requests that nobody asks for."""
+        """Return whether request lengths or `ttft_ms` are set without a rate or several users."""
         lengths = self._names_lengths and users < 2
         return self.requests_per_second is None and (lengths or self.ttft_ms is not None)
 
     @property
     def tokens_of_a_request(self) -> int | None:
-        """Tokens of a prompt and its answer, None where one of them is not stated."""
+        """Tokens of a prompt and its answer, or None if one of them is not stated."""
         if self.prompt_tokens is None or self.answer_tokens is None:
             return None
         return self.prompt_tokens + self.answer_tokens
@@ -326,7 +329,7 @@ class TargetFields(RequestModel):
         return self.prompt_tokens is not None or self.answer_tokens is not None
 
     def _shared_of(self, prompt: int) -> int:
-        """Raises InvalidRequest where all of the prompt is shared."""
+        # Raises InvalidRequest if all of the prompt is shared.
         if self.shared_prefix_tokens >= prompt:
             raise fail("shared_prefix_tokens", self.shared_prefix_tokens, "takes_the_prompt")
         return self.shared_prefix_tokens
@@ -340,7 +343,6 @@ class TargetFields(RequestModel):
 
 
 def _rest(field: str, tokens: int, context: int) -> int:
-    """Tokens of the context that one length leaves to the other."""
     if tokens >= context:
         raise fail(field, tokens, "takes_the_context", context=context)
     return context - tokens
