@@ -1,1 +1,1 @@
-"""Answers as programs read them: a pydantic model for each object, with what its fields mean."""
+"""Answers as programs read them: a pydantic model for each object, with meanings of its fields."""

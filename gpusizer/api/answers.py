@@ -1,4 +1,4 @@
-"""Every answer by the name of its question."""
+"""All answers by the name of their question."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from gpusizer.core.messages import Translate
 
 @dataclass(frozen=True, slots=True)
 class AnswerForm:
-    """The model of an answer, and the function that makes it of a use case's record."""
+    """Model of an answer, and the function that makes it from a use case's record."""
 
     model: type[AnswerModel]
     from_record: Callable[[Any, Translate], AnswerModel]
 
 
+# by the question's name, in the order of docs/contract.md
 ANSWERS: Mapping[str, AnswerForm] = {
     "size": AnswerForm(SizeAnswer, size_answer),
     "train": AnswerForm(TrainAnswer, train_answer),
@@ -29,4 +30,3 @@ ANSWERS: Mapping[str, AnswerForm] = {
     "models-for": AnswerForm(ModelsAnswer, models_answer),
     "gpus": AnswerForm(GpusAnswer, gpus_answer),
 }
-"""By the question's name, in the order of docs/contract.md."""

@@ -1,8 +1,8 @@
-"""AnswerModel: what the models of answers share, and the values that stand in many of them.
+"""Base of the models of answers, and the values that several of them share.
 
-A model is made from the attributes of a record of ours: a field reads the attribute of its name,
-or the one at its path (`at`), and converts what it finds there (`derived`). JSON, OpenAPI,
-docs/contract.md and the short answers of tools follow from the models.
+A model is made from the attributes of one of our records: a field reads the attribute of its name,
+or the one at its path (`at`), and converts the value (`derived`). JSON, OpenAPI, docs/contract.md
+and the short answers of tools follow from the models.
 """
 
 from __future__ import annotations
@@ -35,14 +35,13 @@ from gpusizer.model.profile import ModelProfile
 from gpusizer.usecases.models_for.live_use import Uses
 
 SCHEMA_VERSION = 1
-Document = dict[str, Any]
-"""An object of an answer as plain values."""
+Document = dict[str, Any]  # an object of an answer as plain values
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerContext:
-    """Facts that an object of an answer takes from the whole of it; `say` writes its sentences."""
+    """Facts of the whole answer for its objects; `say` writes their sentences."""
 
     say: Translate
     profile: ModelProfile | None = None
@@ -52,10 +51,11 @@ class AnswerContext:
 
 
 class AnswerModel(BaseModel):
-    """An object of an answer. It is read from a record of ours with an `AnswerContext`, and without
-    one from JSON that it wrote (`from_json`).
+    """An object of an answer.
 
-    A field that its record has no attribute for stays unset, and out of JSON (`document`).
+    It is read from one of our records with an `AnswerContext`, and without one from JSON that it
+    wrote (`from_json`). A field without an attribute in its record stays unset, and out of JSON
+    (`document`).
     """
 
     model_config = ConfigDict(
@@ -66,12 +66,12 @@ class AnswerModel(BaseModel):
 
     @classmethod
     def from_record(cls, record: object, context: AnswerContext) -> Self:
-        """Make the object from a record of ours."""
+        """Return the object of one of our records."""
         return cls.model_validate(record, context=context)
 
     @classmethod
     def from_json(cls, document: object) -> Self:
-        """Make the object from plain values, as JSON has them. Raises ValidationError."""
+        """Return the object of plain values, as JSON has them. Raises ValidationError."""
         return cls.model_validate(document, by_name=True, by_alias=False)
 
     def document(self) -> Document:
@@ -87,7 +87,7 @@ class AnswerModel(BaseModel):
 
 
 class DerivedModel(AnswerModel):
-    """An object that is not read from one record alone."""
+    """An object that is read from more than one record."""
 
     @classmethod
     def _read_from(cls, record: Any, context: AnswerContext) -> object:
@@ -101,7 +101,7 @@ class DerivedModel(AnswerModel):
 
 
 class Beside:
-    """A record with `more` attributes, which win over its own."""
+    """A record with `more` attributes, which replace its own."""
 
     def __init__(self, record: object, **more: object) -> None:
         self.__dict__.update(more)
@@ -112,10 +112,9 @@ class Beside:
 
 
 def at(path: str, meaning: str | None = None, *, or_at: str = "", **known: Any) -> Any:
-    """Return a field that is read at a path of attributes, such as "fit.gpu.slug", or at another
-    where that leads through None.
+    """Return a field that is read at a path of attributes, such as "fit.gpu.slug".
 
-    With `or_at` "fit" the field is None where `fit` is.
+    If that path leads through None, `or_at` is read: with "fit" the field is None if `fit` is.
     """
     first = AliasPath(*path.split("."))
     other = or_at and AliasPath(*or_at.split("."))
@@ -124,12 +123,12 @@ def at(path: str, meaning: str | None = None, *, or_at: str = "", **known: Any) 
 
 
 def left_out(meaning: str | None = None) -> Any:
-    """Return a field that some records do not have."""
+    """Return a field that some records lack."""
     return Field(default=None, description=meaning)
 
 
 def derived(make: Callable[[Any, AnswerContext], object]) -> BeforeValidator:
-    """Return a validator that makes a field's value from the attribute that it is read from."""
+    """Return a validator that makes a field's value from the attribute it is read from."""
 
     def convert(value: object, info: ValidationInfo) -> object:
         return value if info.context is None else make(value, info.context)
@@ -156,18 +155,19 @@ def _digits(value: float | None, _: AnswerContext) -> float | None:
     return None if value is None else round(value, 4)
 
 
+# a field that JSON leaves out if its value is None
 Stated = Annotated[_T | None, Field(default=None, exclude_if=_is_none), _NeverNull()]
-"""A field that JSON leaves out where it is None."""
-Digits = Annotated[float, derived(_digits)]
-"""A figure to four digits behind the point."""
-Rounded = Annotated[float | None, derived(_digits)]
-"""A figure to four digits behind the point, where it is known."""
+Digits = Annotated[float, derived(_digits)]  # a figure rounded to four decimals
+Rounded = Annotated[float | None, derived(_digits)]  # a figure rounded to four decimals, or None
+
+# a figure as our record has it: 18 stays 18
 Number = Annotated[int | float, WithJsonSchema({"type": "number"})]
-"""A figure as our record has it: 18 stays 18."""
+
+# a text, None instead of an empty one
 OrNull = Annotated[str | None, derived(lambda text, _: text or None)]
-"""A text, None where our record has an empty one."""
+
+# the sentence of a note
 Sentence = Annotated[str, derived(lambda note, context: context.say(note))]
-"""The sentence of a note."""
 
 
 def joined(notes: Iterable[Note], context: AnswerContext, between: str = "; ") -> str:
@@ -175,10 +175,9 @@ def joined(notes: Iterable[Note], context: AnswerContext, between: str = "; ") -
     return between.join(map(context.say, notes))
 
 
+# texts, an empty list instead of None
 OrEmpty = Annotated[list[str], derived(lambda texts, _: texts or ())]
-"""Texts, none where our record has None."""
-Clauses = Annotated[str, derived(joined)]
-"""Notes as one line of text."""
+Clauses = Annotated[str, derived(joined)]  # notes as one line of text
 VerdictWord = Literal["fits", "tight", "offload", "from_disk", "does_not_fit", "not_supported"]
 
 
@@ -193,22 +192,21 @@ class NoteInfo(AnswerModel):
 
 
 def said(note: Note, context: AnswerContext) -> dict[str, object]:
-    """Return what a `NoteInfo` is read from."""
+    """Return the source of a `NoteInfo`."""
     facts = {"fields": note.fields} if note.fields else {}
     return {"code": note.code, "message": context.say(note), **facts}
 
 
 def all_said(notes: Iterable[Note], context: AnswerContext) -> list[dict[str, object]]:
-    """Return what `Notes` are read from."""
+    """Return the sources of `Notes`."""
     return [said(note, context) for note in notes]
 
 
-Notes = Annotated[list[NoteInfo], derived(all_said)]
-"""Caveats or reasons."""
+Notes = Annotated[list[NoteInfo], derived(all_said)]  # caveats or reasons
 
 
 class ConclusionInfo(AnswerModel):
-    """The conclusion, with which page, shell, Markdown and tools begin too."""
+    """The conclusion, with which page, shell, Markdown and tools also begin."""
 
     sentence: Annotated[str, derived(lambda said, context: told(said, context.say))] = at(
         "said", "the conclusion"

@@ -1,4 +1,4 @@
-"""The answers about GPUs: side by side (`compare`), and the catalogue (`gpus`)."""
+"""Answers about GPUs: side by side (`compare`), and the catalogue (`gpus`)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class GpusAnswer(AnswerModel):
     schema_version: int
     count: int
     gpus: list[GpuInfo] = Field(description="the likeliest first where a query was asked")
-    notes: Notes = Field(description="why there is none, with names that are near")
+    notes: Notes = Field(description="why no GPU was found, with near names")
 
 
 def compare_answer(comparison: Comparison, say: Translate) -> CompareAnswer:

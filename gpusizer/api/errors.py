@@ -9,7 +9,7 @@ from gpusizer.core.errors import GpusizerError
 
 
 class ErrorInfo(AnswerModel):
-    """Why there is no answer; an error of a request also has `field`, `value` and `reason`."""
+    """Reason for a missing answer; an error of a request also has `field`, `value` and `reason`."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -18,7 +18,7 @@ class ErrorInfo(AnswerModel):
 
 
 class ErrorAnswer(AnswerModel):
-    """The answer to a question that has none."""
+    """Answer to a question that failed."""
 
     schema_version: int
     error: ErrorInfo = Field(description="its code, the sentence and its figures")

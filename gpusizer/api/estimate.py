@@ -1,4 +1,4 @@
-"""The memory of a quantization as answers carry it, and what making one takes."""
+"""Memory of a quantization in answers, and the effort of making one."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class AmountsInfo(DerivedModel):
 
 
 class DraftInfo(AmountsInfo):
-    """What of an estimate's amounts is the draft model's."""
+    """Part of an estimate's amounts that belongs to the draft model."""
 
     quant: str
     native: bool
@@ -79,7 +79,7 @@ class DraftInfo(AmountsInfo):
 
 
 class CapacityInfo(AnswerModel):
-    """What the cache holds beside the buffers of this request, as vLLM logs it."""
+    """Capacity of the cache next to the buffers of this request, as vLLM logs it."""
 
     kv_cache_pool_bytes: int | None = at("kv_pool_bytes", "on each GPU")
     kv_cache_pool_tokens: int | None = at("kv_pool_tokens")
@@ -99,7 +99,7 @@ class EstimateInfo(AmountsInfo):
     )
     engine: str
     engine_version: str
-    kv_dtype: str = Field(description="what auto stands for, where checkpoint or weights decide it")
+    kv_dtype: str = Field(description="type behind auto, if checkpoint or weights decide it")
     kv_cache_bytes_per_token: int = Field(
         description="of this type, context and users, over all GPUs"
     )
@@ -162,8 +162,11 @@ class EstimateInfo(AmountsInfo):
 
 
 class QuantizingInfo(DerivedModel):
-    """What making a quantization of a repository takes. All amounts are null, and `notes` say why,
-    where the tool wants wider weights than these (docs/method.md)."""
+    """Effort of making a quantization of a repository.
+
+    All amounts are null if the tool needs wider weights than these, and `notes` give the reason
+    (docs/method.md).
+    """
 
     method: str
     tool: str
@@ -217,7 +220,7 @@ class QuantizingInfo(DerivedModel):
 
 
 def ends(name: str, amount: Amount | None) -> dict[str, int | None]:
-    """Return the likely bytes of an amount and both ends of its band, None for none."""
+    """Return the likely bytes of an amount and both ends of its band, or None for each."""
     return {
         f"{name}_bytes": None if amount is None else amount.likely,
         f"{name}_low_bytes": None if amount is None else amount.low,

@@ -17,6 +17,7 @@ from gpusizer.speed import Rate
 Cell = str | int | float | bool | None
 _Row = TypeVar("_Row")
 
+# Writers of cells by the name of a column. Totals are over all GPUs used.
 ESTIMATE_COLUMNS: Mapping[str, Callable[[EstimateInfo], Cell]] = {
     "quant": lambda row: row.quant,
     "engine": lambda row: row.engine,
@@ -32,7 +33,8 @@ ESTIMATE_COLUMNS: Mapping[str, Callable[[EstimateInfo], Cell]] = {
     "quality": lambda row: row.quality.word,
     "perplexity_increase": lambda row: _likely(row.quality.perplexity_increase),
 }
-"""Name of a column -> what writes its cell. Totals are over all GPUs used."""
+
+# Writers of the cells of a place in the ranking, by the name of a column.
 RANKING_COLUMNS: Mapping[str, Callable[[RankedGpu], Cell]] = {
     "rank": lambda place: place.rank,
     "gpu": lambda place: place.gpu_name,
@@ -55,7 +57,6 @@ RANKING_COLUMNS: Mapping[str, Callable[[RankedGpu], Cell]] = {
     "quality": lambda place: place.quality.word,
     "perplexity_increase": lambda place: _likely(place.quality.perplexity_increase),
 }
-"""Name of a column -> what writes its cell of a place in the ranking."""
 
 # Spreadsheets take a cell that begins so for a formula, and run it.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -72,7 +73,7 @@ def estimates_csv(answer: SizeAnswer) -> str:
 
 
 def inert(cell: Cell) -> Cell:
-    """The cell as no spreadsheet would run it, and no reader be deceived by it.
+    """Return the cell in a form that no spreadsheet runs and that shows hidden characters.
 
     >>> inert("=HYPERLINK(1)"), inert(-5)
     ("'=HYPERLINK(1)", -5)

@@ -1,4 +1,4 @@
-"""A GPU as answers carry it: its facts, what it is good for, and what it costs."""
+"""A GPU in answers: its facts, its uses and its costs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class CriterionInfo(AnswerModel):
 
 
 class PurposeInfo(AnswerModel):
-    """What a GPU is good for, and the criteria that say so."""
+    """Uses of a GPU, and the criteria behind them."""
 
     label: str
     training: str | None

@@ -1,4 +1,4 @@
-"""The answers to `log` and `check`: what a run measured, beside the prediction for it."""
+"""Answers to `log` and `check`: measurements of a run next to their predictions."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class ComparedAmountInfo(AnswerModel):
 
 
 class LogComparisonInfo(AnswerModel):
-    """A run, its prediction, and how far apart they are."""
+    """A run, its prediction, and the difference between them."""
 
     request: LogRequestInfo
     prediction: PredictionInfo
@@ -132,7 +132,7 @@ class ComparedSpeedInfo(AnswerModel):
 
 
 class SpeedCheckAnswer(AnswerModel):
-    """The answer to `check`: what llama-bench measured, beside what was predicted."""
+    """Answer to `check`: speeds that llama-bench measured next to the predicted ones."""
 
     schema_version: int
     engine: str

@@ -1,4 +1,4 @@
-"""The statements of a model card as answers carry them, each beside what is computed."""
+"""Statements of a model card in answers, each next to an estimate."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from gpusizer.api.base import (
 from gpusizer.hub.card_statements import Bound, Kind
 from gpusizer.usecases.model_card.verdicts import CardVerdict, JudgedStatement
 
+# fields that are null if the author does not state them
 _ALWAYS = (
     *("vram_gb", "gpu", "count", "engine", "tensor_parallel", "context", "kv_dtype", "quant"),
     "is_requirement",
 )
-"""Fields that are null where the author does not say them."""
 
 
 class StatementInfo(DerivedModel):
-    """A claim of a model card (docs/model_cards.md). What the author does not say is null, and left
-    out beyond the first fields."""
+    """A claim of a model card (docs/model_cards.md).
+
+    The first fields are null if the author does not state them; later ones are left out.
+    """
 
     kind: Kind
     text: str

@@ -1,4 +1,4 @@
-"""A model as answers carry it: what the Hub says of it, its weights and its architecture."""
+"""A model in answers: facts from the Hub, its weights and its architecture."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class VariantInfo(AnswerModel):
 
 
 class StoredQuantizationInfo(AnswerModel):
-    """How a checkpoint is quantized."""
+    """Quantization of a checkpoint."""
 
     method: str
     bits: int | None
@@ -51,7 +51,7 @@ class StoredQuantizationInfo(AnswerModel):
 
 
 class LayerInfo(DerivedModel):
-    """Equal layers that a token meets one after another, by what each keeps of a sequence."""
+    """Equal layers in sequence, by the parts of a sequence that each keeps."""
 
     attention: LayerWord
     count: int
@@ -81,7 +81,7 @@ class LayerInfo(DerivedModel):
 
 
 class ArchitectureInfo(AnswerModel):
-    """The language model. A field is null where neither configuration nor tensors state it."""
+    """The language model. A field is null if neither configuration nor tensors state it."""
 
     model_type: str
     layers: int

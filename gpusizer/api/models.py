@@ -1,4 +1,4 @@
-"""The answer to `models-for`: which models run on a card or a machine."""
+"""Answer to `models-for`: the models that run on a card or a machine."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from gpusizer.usecases.models_for.ordering import How, Runs, use_of
 
 
 class RepositoryInfo(DerivedModel):
-    """A repository that runs on what was asked about, and how much it is used."""
+    """A repository that runs on the requested hardware, and its use."""
 
     repo_id: str = at("profile.repo_id")
     pipeline_tag: str | None = at("profile.pipeline_tag")
@@ -88,7 +88,7 @@ class FamilyInfo(AnswerModel):
 
 
 class BoardScoreInfo(AnswerModel):
-    """What a model reaches on a board."""
+    """Score of a model on a board."""
 
     board: str = at("board.board")
     score: float
@@ -99,7 +99,7 @@ class BoardScoreInfo(AnswerModel):
 
 
 class ScoresInfo(AnswerModel):
-    """What the boards of a purpose say of a model; boards are never averaged."""
+    """Scores of a model on the boards of a purpose; boards are never averaged."""
 
     group: Group = at("measured.group", "the first board that has it")
     runs_well: bool = Field(description="as fast as one reads or speaks")
@@ -166,12 +166,12 @@ class ListedFamilyInfo(RepositoryInfo):
         )
 
 
+# fields for the speed of models that write no text
 _PACES: Mapping[Task, str] = {
     "embedding": "read_tokens_per_second",
     "speech": "audio_seconds_per_second",
     "image": "picture_seconds",
 }
-"""The field of how fast a model is that writes no text."""
 
 
 def _pace(scored: Scored | None) -> dict[str, Rate | None]:
@@ -197,7 +197,7 @@ class BoardInfo(AnswerModel):
 
 
 class PickInfo(DerivedModel):
-    """A model to pick, and why."""
+    """A model to pick, with the reason."""
 
     repo_id: str
     reason: NoteInfo
@@ -209,7 +209,7 @@ class PickInfo(DerivedModel):
 
 
 class WorkPurposeInfo(AnswerModel):
-    """The boards of a purpose, null where there is none, and models to pick from."""
+    """Boards of a purpose, null if it has none, and models to pick from."""
 
     name: WorkPurpose
     leading: BoardInfo | None = Field(description="by which models are ordered")
@@ -219,7 +219,7 @@ class WorkPurposeInfo(AnswerModel):
 
 
 class UseInfo(DerivedModel):
-    """The figures of use that the order goes by."""
+    """Figures of use that decide the order."""
 
     live: bool = Field(description="the Hub's listing of now is among them")
     as_of: date | None
@@ -231,7 +231,7 @@ class UseInfo(DerivedModel):
 
 
 class TrendingInfo(AnswerModel):
-    """A model that trends on the Hub and is not stored: its ID is to be sized."""
+    """A model that trends on the Hub and is not stored: its ID has yet to be sized."""
 
     repo_id: str
     pipeline_tag: str | None
@@ -261,8 +261,11 @@ class UnreadInfo(DerivedModel):
 
 
 class ModelsAnswer(DerivedModel):
-    """The answer to `models-for`. A model runs as docs/recommendation.md prefers; models
-    whose limit is below a context that was asked for are left out."""
+    """Answer to `models-for`.
+
+    A model runs in the way that docs/recommendation.md prefers; models whose limit is below a
+    requested context are left out.
+    """
 
     answer: ConclusionInfo = at("conclusion")
     schema_version: int

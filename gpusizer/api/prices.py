@@ -1,4 +1,4 @@
-"""Prices as answers carry them: of one board, of all boards of a place, and the assumptions."""
+"""Prices in answers: of one board, of all boards of a place, and the assumptions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gpusizer.gpus.gpu import Condition, PriceBasis
 
 
 class LoadingInfo(AnswerModel):
-    """Minutes that weights take from a disk and over a network."""
+    """Minutes to read weights from a disk and over a network."""
 
     stored_bytes: int
     disk_minutes: float = Field(description="from the disk into memory, at each start")
@@ -50,7 +50,7 @@ class BoughtInfo(AnswerModel):
 
 
 class PlacePriceInfo(BoughtInfo):
-    """Prices of all boards together; null where no known source has one."""
+    """Prices of all boards together; null if no known source has one."""
 
     rent_low_usd_per_hour: Annotated[float | None, derived(lambda rented, _: rented("low_usd"))] = (
         at("rented")

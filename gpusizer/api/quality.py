@@ -1,4 +1,4 @@
-"""The loss of a quantization, as answers carry it."""
+"""Loss of a quantization in answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LossLabel = Literal["none", "very_small", "small", "noticeable", "large", "broke
 
 
 class QualitySourceInfo(AnswerModel):
-    """Where a loss is measured or fitted."""
+    """Source of a measured or fitted loss."""
 
     name: str = Field(description="its publisher")
     url: OrNull
@@ -36,8 +36,7 @@ def _rounded(band: Increase | None, _: AnswerContext) -> Increase | None:
 
 
 class QualityInfo(AnswerModel):
-    """What a quantization and the type of its cache lose against the weights as released
-    (docs/quality.md)."""
+    """Loss of a quantization and its cache type against the released weights (docs/quality.md)."""
 
     word: LossLabel = Field(description="limits at 0.5, 2, 5, 15 and 50 % of `perplexity_increase`")
     basis: Literal["native", "measured", "measured_model", "estimated", "class"] = Field(
@@ -62,5 +61,5 @@ class QualityInfo(AnswerModel):
     ] = Field(description="share of tokens whose first choice changes; null for pictures")
 
 
+# the loss at a memory estimate
 QualityOf = Annotated[QualityInfo, derived(lambda estimate, _: quality_at(estimate))]
-"""The loss at a memory estimate."""

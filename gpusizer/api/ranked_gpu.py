@@ -1,4 +1,4 @@
-"""A place in a ranking as answers carry it: how a model runs on boards of a GPU, and its costs."""
+"""A place in a ranking in answers: the model's run on boards of a GPU, and its costs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ConditionsInfo(AnswerModel):
 
 
 class ScoreInfo(ConditionsInfo):
-    """What a recommendation goes by (docs/recommendation.md)."""
+    """Conditions and figures behind a recommendation (docs/recommendation.md)."""
 
     min_tok_s: float = at("enough", "tokens/s that each user should see")
     usd_per_hour: Rounded
@@ -82,8 +82,10 @@ class SpeedBasisInfo(AnswerModel):
 
 
 class ServedInfo(AnswerModel):
-    """What several users get together, by the model of a server: output is
-    users x answer / (first token + (answer - 1) x each token)."""
+    """Speeds of several users together, by the model of a server.
+
+    Output is users x answer / (first token + (answer - 1) x each token).
+    """
 
     users: float
     admitted_users: int = Field(description="at once")
@@ -184,7 +186,7 @@ class PublishedRunInfo(DerivedModel):
 
 
 class LargestInfo(AnswerModel):
-    """The most that surely fits when one setting changes and the others stay as requested."""
+    """Largest values that surely fit if one setting changes and the others stay as requested."""
 
     users: int
     context: int
@@ -195,7 +197,7 @@ class LargestInfo(AnswerModel):
 
 
 class SuggestionInfo(NoteInfo, DerivedModel):
-    """A change that makes it fit, or helps (`enough` is false) where no single one does."""
+    """A change that makes it fit, or helps (`enough` is false) if no single one does."""
 
     change: dict[str, NoteValue | bool] = Field(description="request fields that make it")
     saving_bytes: int
@@ -209,7 +211,7 @@ class SuggestionInfo(NoteInfo, DerivedModel):
 
 
 class RunPlanInfo(AnswerModel):
-    """A way to run a model on boards of one GPU; null where there is none."""
+    """A way to run a model on boards of one GPU; null if there is no such way."""
 
     kind: PlanKind
     nodes: int
@@ -301,7 +303,7 @@ class RankedGpu(DerivedModel):
 
 
 def place_source(place: Ranked, **more: object) -> Beside:
-    """Return what a place in a ranking is read from."""
+    """Return the source of a place in a ranking."""
     price: object = place.costs
     if place.drawn is not None:
         price = Beside(price, of_pictures=place.costs.usd_per_thousand_pictures)
@@ -310,7 +312,7 @@ def place_source(place: Ranked, **more: object) -> Beside:
 
 
 class MeasuredGpu(RankedGpu):
-    """A place in a ranking, with what it can be checked by."""
+    """A place in a ranking, with measurements to check it by."""
 
     measured: list[PublishedRunInfo] = Field(description="published runs of exactly this")
     benchmark: BenchmarkInfo | None = left_out(

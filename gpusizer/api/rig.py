@@ -1,4 +1,4 @@
-"""A machine as answers carry it, what each of its devices holds, and a larger model for it."""
+"""A machine in answers, the contents of each of its devices, and a larger model for it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _machine(machine: Machine) -> dict[str, object]:
 
 
 class HeldInfo(DerivedModel):
-    """What a device or the system memory of a machine holds. Memory is never pooled."""
+    """Contents of a device or the system memory of a machine. Memory is never pooled."""
 
     layers: Stated[int]
     output: Stated[bool] = Field(description="the output lies there, too")
@@ -88,7 +88,7 @@ class RamInfo(HeldInfo):
 
 
 class DiskInfo(AnswerModel):
-    """What a token reads from the disk at least."""
+    """Least amount that a token reads from the disk."""
 
     resident_bytes: int = Field(description="system memory that is left for pages of the file")
     missing_bytes: int = Field(description="weights in no memory")
@@ -151,7 +151,6 @@ class RigInfo(MachineInfo):
 
 
 def _devices(config: RunConfig) -> Iterator[dict[str, object]]:
-    """Yield the share of each device."""
     for number, gpu in enumerate(config.machine.gpus):
         yield {**_device(gpu), **_share(config, number, gpu)}
 
@@ -182,7 +181,6 @@ def _device(gpu: Gpu) -> dict[str, object]:
 
 
 def _ram(config: RunConfig) -> dict[str, object] | None:
-    """Return what system memory holds."""
     machine, arranged = config.machine, config.arranged
     if machine.shares_memory:
         return None

@@ -1,4 +1,4 @@
-"""A serving plan as answers carry it: replicas for a rate of requests, and how to start them."""
+"""A serving plan in answers: replicas for a rate of requests, and commands that start them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gpusizer.serving.serving_rows import TokenPrices
 
 
 class TargetInfo(AnswerModel):
-    """What is asked of all replicas together, as the request's fields of these names."""
+    """Load of all replicas together, named as the request's fields."""
 
     requests_per_second: float
     prompt_tokens: int
@@ -46,7 +46,7 @@ class BoardsInfo(AnswerModel):
 
 
 class FirstTokenInfo(AnswerModel):
-    """Seconds to the first token: the mean, and within which the percentile has it."""
+    """Seconds to the first token: the mean, and the value at the percentile."""
 
     low: float
     likely: float
@@ -122,7 +122,7 @@ class ApiPriceInfo(AnswerModel):
 
 
 class OwnServersInfo(AnswerModel):
-    """Servers of one's own beside an API."""
+    """Servers of one's own compared with an API."""
 
     usd_per_month: float = Field(description="of all replicas, day and night")
     wins_from_requests_per_second: float | None = Field(
@@ -143,7 +143,7 @@ class ApiInfo(AnswerModel):
 
 
 class DeployInfo(DerivedModel):
-    """How to start the replicas of the first row."""
+    """Commands and files that start the replicas of the first row."""
 
     command: OrNull = Field(description="of one replica")
     compose: OrNull = Field(description="a Compose file of all")

@@ -1,4 +1,4 @@
-"""The answers to `here` and `check-lock`, which the shell alone has."""
+"""Answers to `here` and `check-lock`, which only the shell has."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpusizer.usecases.fit_lock import LockCheck
 
 
 class AskedProgramInfo(AnswerModel):
-    """A program that was asked about this machine."""
+    """A program that was run to describe this machine."""
 
     name: str
     state: str = Field(description="read, missing, failed or timeout")
@@ -43,7 +43,7 @@ class LockCheckAnswer(AnswerModel):
 
 
 def here_answer(machine: object, say: Translate) -> HereAnswer:
-    """Return the answer of a machine that was looked at; `say` writes its sentences."""
+    """Return the answer about this machine; `say` writes its sentences."""
     return HereAnswer.from_record(machine, AnswerContext(say))
 
 

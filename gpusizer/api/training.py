@@ -1,4 +1,4 @@
-"""The answer to `train`: the memory of fine-tuning, what would save some, and ranked GPUs."""
+"""Answer to `train`: the memory of fine-tuning, ways to save some, and ranked GPUs."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.ranking import RankedTraining
 from gpusizer.usecases.training_report import TrainingReport
 
+# amounts that add up to the memory of a GPU
 PARTS = (
     *("weights", "gradients", "optimizer", "activations", "logits", "buffers"),
     *("reserve", "context"),
 )
-"""Amounts that add up to what a GPU holds."""
 
 
 class BytesPerParameterInfo(AnswerModel):
@@ -157,7 +157,7 @@ class RungInfo(NoteInfo, DerivedModel):
 
 
 class TrainingScoreInfo(ConditionsInfo):
-    """What a recommendation to train goes by (docs/recommendation.md)."""
+    """Conditions and figures behind a recommendation to train (docs/recommendation.md)."""
 
     min_tok_s: Annotated[float, derived(lambda rate, _: significant(rate))] = at("enough")
     trains: bool | None = Field(description="multiplies 16-bit matrices in hardware, in BF16")

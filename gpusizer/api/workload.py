@@ -1,4 +1,4 @@
-"""The request as answers repeat it, with every default made visible."""
+"""The request as answers repeat it, with every default visible."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpusizer.quality.boards import WorkPurpose
 
 
 class WorkloadInfo(AnswerModel):
-    """A run. A field means what the request's field of its name does."""
+    """A run. Each field has the meaning of the request's field of that name."""
 
     context: int
     concurrency: int
@@ -64,7 +64,7 @@ class FiltersInfo(AnswerModel):
 
 
 class SizeWorkloadInfo(WorkloadInfo):
-    """The request of `size`. It is read from a workload beside its request."""
+    """The request of `size`, read from a workload and its request."""
 
     model: str = at("request.model")
     revision: str
@@ -81,7 +81,7 @@ class SizeWorkloadInfo(WorkloadInfo):
 
 
 class ModelsWorkloadInfo(WorkloadInfo):
-    """The request of `models-for`. It is read from a workload beside its request."""
+    """The request of `models-for`, read from a workload and its request."""
 
     quant: list[str] = at("request.quants")
     max_loss: str = at("request.max_loss")
@@ -94,8 +94,10 @@ class ModelsWorkloadInfo(WorkloadInfo):
 
 
 class TrainWorkloadInfo(AnswerModel):
-    """The request of `train`, of which a field means what the request's field of its name does. It
-    is read from a plan beside its request."""
+    """The request of `train`, read from a plan and its request.
+
+    Each field has the meaning of the request's field of that name.
+    """
 
     task: Literal["train"]
     model: str = at("request.model")
