@@ -15,20 +15,20 @@ from gpusizer.text.notation import NOTATIONS as NOTATIONS
 
 
 def text(key: str, language: Language, **fields: object) -> str:
-    """The sentence under `key`, with its fields filled in. Raises KeyError for an unknown key."""
+    """Return the sentence under `key` with its fields filled in. Raises KeyError if unknown."""
     return sentences(language)[key].format(**_formatted(fields, language))
 
 
 def say_note(note: Note, language: Language = "en") -> str:
-    """The sentence of a caveat or reason."""
+    """Return the sentence of a caveat or reason."""
     return text(f"note.{note.code}", language, **note.fields)
 
 
 def say_error(error: GpusizerError, language: Language = "en") -> str:
-    """The sentence of an error, with near names where the error suggests some.
+    """Return the sentence of an error, with near names if the error suggests some.
 
-    An error with one particular reason may have a sentence of its own under
-    `error.<code>.<reason>`, one of a particular field under `error.<code>.field_<field>`.
+    An error with one particular reason may have its own sentence under `error.<code>.<reason>`, one
+    of a particular field under `error.<code>.field_<field>`.
     """
     fields = {"value": "", "reason": "", "suggestions": "", **error.fields}
     fields["reason"] = _reason_words(error.code, fields, language)
@@ -44,18 +44,15 @@ def say_error(error: GpusizerError, language: Language = "en") -> str:
 
 
 def _reason_words(code: str, fields: Mapping[str, object], language: Language) -> str:
-    """The words of an error's reason: those for this error, those for any, or the reason itself."""
+    # Words for this error's reason, else words for the reason in any error, else the reason itself.
     reason, words = str(fields["reason"]), sentences(language)
     clause = words.get(f"reason.{code}.{reason}") or words.get(f"reason.{reason}")
     return reason if clause is None else clause.format(**_formatted(fields, language))
 
 
 def _formatted(fields: Mapping[str, object], language: Language) -> dict[str, object]:
-    """What fills a sentence: numbers in the language's notation, lists with commas, codes and
-    durations in words.
-
-    Texts may be a stranger's, of which only printable characters are shown.
-    """
+    # Numbers in the language's notation, lists with commas, codes and durations in words. Texts may
+    # be a stranger's: only their printable characters are shown.
     notation = NOTATIONS[language]
     formatted: dict[str, object] = {}
     for name, value in fields.items():
@@ -76,24 +73,23 @@ def _formatted(fields: Mapping[str, object], language: Language) -> dict[str, ob
 
 
 def _duration(hours: float, language: Language) -> str:
-    """A duration in hours, in minutes where it is less than one."""
     if hours >= 1:
         return text("note.hours", language, number=significant(hours))
     return text("note.minutes", language, number=significant(hours * 60))
 
 
 def _unit(name: str) -> str:
-    """The unit that a field's name ends in, the name itself where it ends in none."""
     if name.endswith("_bytes"):
         return "bytes"
     return "usd" if name.endswith("_usd") else name
 
 
+# prefix of the words of a code, by the name of the field
 _WORDED = {"loss": "note.loss_", "tuning": "note.tuning_", "how": "note.how_", "work": "note.work_"}
-"""By the name of the field: codes have words of their own."""
+
+# format of an amount with its unit, by the name of the field
 _WITH_UNIT: Mapping[str, Callable[[float], str]] = {
     "bytes": format_gib,
     "parameters": format_count,
     "usd": format_usd,
 }
-"""By the name of the field: amounts get their unit, counts their suffix."""

@@ -1,4 +1,4 @@
-"""The languages, and the file that holds the words of each."""
+"""Languages, and the file with the words of each."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ LANGUAGES: tuple[Language, ...] = get_args(Language)
 
 @cache
 def sentences(language: Language) -> Mapping[str, str]:
-    """Every sentence of a language by its key, read from its file on first use."""
+    """Return every sentence of a language by key, read from its file on first use."""
     return read_sentences(file_of(language))
 
 
 def file_of(language: Language) -> Path:
-    """The TOML file with the words of a language."""
+    """Return the TOML file with the words of a language."""
     return Path(__file__).with_name(f"{language}.toml")
 
 
 def read_sentences(file: Path) -> Mapping[str, str]:
-    """The sentences of a file by their keys.
+    """Return the sentences of a file by key.
 
-    Its sections group them for people; a key is unique in the whole file. Raises ValueError
-    for a file that is not TOML, a key in two sections, or a value that is not text.
+    Its sections group them for people; a key is unique in the whole file. Raises ValueError for a
+    file that is not TOML, a key in two sections, or a value that is not text.
     """
     by_key: dict[str, str] = {}
     for section in tomllib.loads(file.read_text(encoding="utf-8")).values():

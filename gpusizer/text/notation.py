@@ -1,4 +1,4 @@
-"""Notation: how a language writes numbers and dollars, by Unicode CLDR through Babel."""
+"""Notation of numbers and dollars in each language, by Unicode CLDR through Babel."""
 
 from __future__ import annotations
 
@@ -16,27 +16,21 @@ from gpusizer.text.languages import Language
 
 @dataclass(frozen=True, slots=True)
 class Notation:
-    """How one language writes numbers.
+    """Notation of numbers in one language."""
 
-    Attributes:
-        locale: name of the locale whose marks stand between thousands and before decimals.
-        usual_dollar: what stands before dollars, where readers expect another sign than the
-            locale's.
-    """
-
-    locale: str
-    usual_dollar: str = ""
+    locale: str  # locale whose marks separate thousands and decimals
+    usual_dollar: str = ""  # sign of dollars that readers expect instead of the locale's
 
     @property
     def dollar(self) -> str:
-        """What stands before an amount of dollars."""
+        """Sign of dollars, as written before an amount."""
         return self.usual_dollar or _dollar(self.locale)
 
     def write(self, formatted: str) -> str:
-        """A number that Python formatted, with its unit, in the marks of this language.
+        """Return a number that Python formatted, with its unit, in this language's marks.
 
-        Python has rounded it, so that every language, the shell and JSON give the same digits:
-        Babel would round 2.675 up, of which the double is a little less.
+        Python has rounded it, so that every language, the shell and JSON give equal digits: Babel
+        would round 2.675 up, although the double is a little smaller.
 
         >>> NOTATIONS["pt"].write("1,234.5 GiB")
         '1.234,5 GiB'
@@ -46,7 +40,7 @@ class Notation:
         return _MARKED_NUMBER.sub(lambda match: _localized(match[0], self.locale), formatted)
 
     def number(self, value: object) -> object:
-        """The value, to be filled into a sentence: a number gets the marks of this language.
+        """Return a value for a sentence: a number gets this language's marks.
 
         >>> "{n:,.1f} {name}".format(n=NOTATIONS["pt"].number(2048.5), name="v1.2")
         '2.048,5 v1.2'
@@ -60,15 +54,17 @@ class Notation:
 
 
 class _Number:
-    """A number whose format specification stands in the sentence that it is filled into."""
+    """A number whose format specification is in the sentence."""
 
     def __init__(self, value: object, notation: Notation) -> None:
         self._value = value
         self._notation = notation
 
     def __format__(self, specification: str) -> str:
-        """The formatted number, with the word for one or several where the sentence has both; "g"
-        never makes an exponent of it, as people do not read 1e+06."""
+        """Return the formatted number, with its noun in singular or plural if both are given.
+
+        "g" never gives an exponent, as people do not read 1e+06.
+        """
         specification, *nouns = specification.split("|")
         formatted = format(self._value, specification)
         if "e" in formatted:
@@ -77,15 +73,15 @@ class _Number:
         return f"{written} {nouns[formatted != '1']}" if nouns else written
 
 
-_AS_PYTHON = "en_US"
-"""The locale whose marks Python writes."""
+_AS_PYTHON = "en_US"  # locale with the marks of Python
+
+# a number with marks, as Python writes it: thousands, decimals, or both
 _MARKED_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+", re.ASCII)
-"""A number with marks, as Python writes it: thousands apart, decimals, or both."""
 
 
 @lru_cache(maxsize=4096)
 def _localized(digits: str, locale: str) -> str:
-    """A number in the marks of a locale, with as many decimals as it has already."""
+    # Keeps the number of decimals.
     whole, _, decimals = digits.partition(".")
     pattern = _pattern("#,##0" if "," in whole else "0", len(decimals))
     with localcontext(prec=len(digits)):  # Babel quantizes, which refuses more than 28 digits
@@ -99,15 +95,15 @@ def _pattern(whole: str, decimals: int) -> NumberPattern:
 
 @cache
 def _dollar(locale: str) -> str:
-    """The sign of US dollars, with the space that the locale puts after it."""
+    # With the space that the locale puts after it.
     before: str = Locale.parse(locale).currency_formats["standard"].prefix[0]
     return before.replace("¤", get_currency_symbol("USD", locale))
 
 
+# by language
 NOTATIONS: Mapping[Language, Notation] = {
     "en": Notation("en_US"),
     # Chinese readers know prices of hardware with a bare sign; CLDR would write US$.
     "zh": Notation("zh_CN", usual_dollar="$"),
     "pt": Notation("pt_BR"),
 }
-"""By language."""
