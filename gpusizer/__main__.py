@@ -1,4 +1,4 @@
-"""The program `gpusizer`. What a command needs is loaded when one is asked for."""
+"""The program `gpusizer`. Modules of a command are imported once it is used."""
 
 from __future__ import annotations
 
@@ -16,14 +16,12 @@ from gpusizer.core.proxies import without_proxies
 from gpusizer.core.settings import Settings, serving_port
 
 EXIT_INTERRUPTED = 130
-_OWN = "here"
-"""The command that asks this machine alone."""
-_READING = ("batch", "log", "check")
-"""Commands whose input may name a checkpoint of this machine."""
+_OWN = "here"  # command that reads only this machine
+_READING = ("batch", "log", "check")  # commands whose input may name a checkpoint of this machine
 
 
 def main(argv: Sequence[str]) -> int:
-    """Answer one command line; the exit code is that of `gpusizer.cli.run`."""
+    """Answer one command line and return the exit code of `gpusizer.cli.run`."""
     log_printably()
     print_everywhere()
     code = run(argv, Roots(_make_sizer, _serve))
@@ -36,7 +34,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def command() -> int:
-    """Answer the command line of this process: the program `gpusizer` of an installed package."""
+    """Answer this process' command line: the program `gpusizer` of an installed package."""
     try:
         return main(sys.argv[1:])
     except KeyboardInterrupt:
@@ -44,7 +42,7 @@ def command() -> int:
 
 
 def _serve(host: str | None, port: int | None) -> None:
-    """Serve the page until SIGTERM or SIGINT. Raises InvalidRequest for an impossible setting."""
+    # Until SIGTERM or SIGINT. Raises InvalidRequest for an impossible setting.
     # A container ends its first process with SIGTERM, which the kernel keeps from one without a
     # handler; a shell starts background processes with SIGINT ignored.
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -60,7 +58,7 @@ def _serve(host: str | None, port: int | None) -> None:
 
 
 def _make_sizer(arguments: argparse.Namespace) -> Any:
-    """The Sizer for a command line. Raises InvalidRequest for a setting that cannot be used."""
+    # Raises InvalidRequest for a setting that cannot be used.
     settings = Settings.from_environment(os.environ)
     if arguments.offline:
         settings = replace(settings, offline=True)
@@ -69,10 +67,8 @@ def _make_sizer(arguments: argparse.Namespace) -> Any:
 
 
 def _reads(arguments: argparse.Namespace, settings: Settings) -> bool:
-    """Whether a command line may read more than what is stored: the Hub, or this machine's disk.
-
-    What reads these costs more processor time to import than an answer from what is stored.
-    """
+    # Modules that read the Hub or this machine's disk take more processor time to import than an
+    # answer from stored models.
     if arguments.command == _OWN:
         return False
     if not settings.offline or settings.cache_url or arguments.command in _READING:

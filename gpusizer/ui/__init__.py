@@ -21,6 +21,7 @@ from gpusizer.ui.server.unread_answers import UnreadAnswers
 from gpusizer.ui.server.work_pool import WorkPool
 from gpusizer.usecases.sizer import Sizer
 
+# Popular models of this autumn (`data/generated/model_use.csv`), of every size.
 FAMOUS = (
     "Qwen/Qwen3.5-9B",
     "Qwen/Qwen3.6-35B-A3B",
@@ -35,7 +36,6 @@ FAMOUS = (
     "microsoft/phi-4",
     "black-forest-labs/FLUX.1-dev",
 )
-"""Models that are asked for much this autumn (`data/generated/model_use.csv`), of every size."""
 _EXAMPLES = 8
 
 
@@ -46,20 +46,13 @@ class Application:
     Gradio sends a description of every component of a Blocks to each new session, and every call
     over HTTP opens a session. With separate Blocks a call does not describe the pages, nor a page
     those in other languages.
-
-    Attributes:
-        pages: the page of each language.
-        endpoints: the public endpoints, and the page at `/endpoints` that documents them.
-        answers: what the endpoints answer, and the same questions over plain HTTP.
-        monitor: what the operator is told.
-        unread: what Gradio keeps of all of them until it is read.
     """
 
-    pages: Mapping[Language, gr.Blocks]
-    endpoints: gr.Blocks
-    answers: Answers
-    monitor: Monitor
-    unread: UnreadAnswers
+    pages: Mapping[Language, gr.Blocks]  # page of each language
+    endpoints: gr.Blocks  # public endpoints, and the page at `/endpoints` that documents them
+    answers: Answers  # answers of the endpoints, also over plain HTTP
+    monitor: Monitor  # metrics and health for the operator
+    unread: UnreadAnswers  # messages that Gradio keeps until they are read
 
 
 def build_application(
@@ -73,7 +66,7 @@ def build_application(
 ) -> Application:
     """Build every Blocks; with `sign_in` each has a login button (for Spaces with OAuth).
 
-    `stored` returns the embedded snapshot of the example that the first page shows.
+    `stored` returns the embedded snapshot of the example on the first page.
     """
     examples = choose_examples(embedded_ids)
     sample = sample_answer(sizer, examples[0], stored) if examples else None
@@ -107,13 +100,13 @@ def _build_endpoints(
 
 
 def _without_icon(button: gr.LoginButton) -> gr.LoginButton:
-    """Take its icon away: a file of Gradio's, whose path on the server would be its address."""
+    # Its icon is a file of Gradio's, whose path on the server would be its address.
     button.icon = None
     return button
 
 
 def choose_examples(embedded_ids: Sequence[str]) -> list[str]:
-    """Choose famous models among the embedded ones; if none is there, the first embedded ones."""
+    """Return famous models among the embedded ones, or the first embedded ones without any."""
     embedded = set(embedded_ids)
     famous = [model for model in FAMOUS if model in embedded]
     return (famous or sorted(embedded_ids))[:_EXAMPLES]

@@ -1,12 +1,12 @@
-"""Serving: Gradio's server with the endpoints at its root and the pages beside them.
+"""Gradio's server with the endpoints at its root and the pages next to them.
 
 /, /zh, /pt          the pages; `lang` in an address leads to one of these
 /en/, /zh/, /pt/     below these, events and files of the pages
 /gradio_api/         the public endpoints over HTTP and for gradio_client; MCP
 /endpoints           Gradio's own description of the endpoints
-/v1/                 the same questions over plain HTTP, without a session, and badges
+/v1/                 questions over plain HTTP, without a session, and badges
 /llms.txt, /healthz  for programs
-/metrics             for Prometheus, where the settings say so
+/metrics             for Prometheus, if the settings enable it
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ from gpusizer.ui.server.tools import JsonTools
 from gpusizer.ui.server.visitor_limits import VisitorLimits
 from gpusizer.ui.server.work_pool import PLACES
 
+# Cache-Control of the stylesheet, whose address contains a hash of its content
 _FOREVER = "public, max-age=31536000, immutable"
-"""Cache-Control of the stylesheet, whose address contains a hash of its content."""
 _MOVED_PERMANENTLY = 301
 _FONTS = (
     "system-ui",
@@ -82,14 +82,15 @@ _FONTS = (
     "sans-serif",
 )
 _MONO = ("ui-monospace", "SF Mono", "Menlo", "Consolas", "Liberation Mono", "monospace")
-_KEEP_ALIVE_SECONDS = 75
-"""How long an idle connection is kept. uvicorn closes it after five, and a request that is sent in
-that moment is lost; nginx and browsers keep theirs for a minute and close them first."""
-_SESSIONS = PLACES
-"""Sessions that Gradio keeps of each page and of the endpoints: as many as it answers at once.
 
-A call over HTTP is a session, too. It has no state: what a visitor asked is in the browser, and a
-session that is gone is made again."""
+# Lifetime of an idle connection. uvicorn closes it after five seconds, and a request that is sent
+# in that moment is lost; nginx and browsers keep theirs for a minute and close them first.
+_KEEP_ALIVE_SECONDS = 75
+
+# Sessions that Gradio keeps of each page and of the endpoints: as many as it answers at once. A
+# call over HTTP is a session, too. It has no state: the question is in the browser, and a dropped
+# session is made again.
+_SESSIONS = PLACES
 
 
 def page_options() -> dict[str, Any]:
@@ -160,7 +161,7 @@ def launch(application: Application, counter: QuestionCounter | None = None, **o
 
 
 def drain(application: Application, seconds: float) -> None:
-    """Take no more requests, and wait that long at most for the answers under way."""
+    """Take no more requests, and wait at most `seconds` for the answers under way."""
     server = getattr(application.endpoints, "server", None)  # missing before `launch` has made it
     if server is not None:
         for blocks in (application.endpoints, *application.pages.values()):
@@ -170,7 +171,7 @@ def drain(application: Application, seconds: float) -> None:
 
 
 def _doors(application: Application, counter: QuestionCounter | None) -> list[Middleware]:
-    """Return what requests pass inside of Gradio's own middleware, the outermost first."""
+    # Middleware inside of Gradio's own, the outermost first.
     settings, pool = application.monitor.settings, application.answers.pool
     blocks = {str(language): page for language, page in application.pages.items()}
     blocks[ENDPOINTS] = application.endpoints
@@ -187,11 +188,8 @@ def _doors(application: Application, counter: QuestionCounter | None) -> list[Mi
 
 
 def _before_gradio(app: ASGIApp, application: Application) -> ASGIApp:
-    """Put the doors before an application that have to be outside of Gradio's own middleware.
-
-    Gradio adds its own before any that it is given: what reads cookies, and what lets other origins
-    read answers.
-    """
+    # Doors outside of Gradio's own middleware, which it adds before any that it is given: the one
+    # that reads cookies, and the one that lets other origins read answers.
     settings = application.monitor.settings
     app = ForeignSites(app, settings.space_hosts)
     app = AnswerHeaders(OwnAddress(app, settings))
@@ -205,7 +203,7 @@ class PagePath:
     leaves that path in its requests; many proxies remove it.
 
     Gradio 6.31 looks for the page within its Blocks that `page` of the query names, and fails for
-    any other (`main` in gradio/routes.py); of a parameter that is repeated it takes the last.
+    any other (`main` in gradio/routes.py); of a repeated parameter it takes the last.
     """
 
     def __init__(self, page: ASGIApp) -> None:
@@ -220,7 +218,7 @@ class PagePath:
 
 
 class AskedLanguage:
-    """ASGI middleware that leads from a page to the one in the language that `lang` names.
+    """ASGI middleware that redirects from a page to the one in the language of `lang`.
 
     The target is relative, as the links of the header are: a proxy may serve us below a path.
     """
@@ -230,7 +228,7 @@ class AskedLanguage:
         self._language = language
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Redirect a request that asks for another language, without `lang`; pass on any other."""
+        """Redirect a request for another language, without `lang`; pass on any other."""
         stated = scope["query_string"].decode("latin-1").split("&")
         named = [text for text in stated if text.startswith("lang=")]
         word = named[-1].removeprefix("lang=").lower().partition("-")[0] if named else ""
@@ -243,12 +241,9 @@ class AskedLanguage:
 
 
 def _page_routes(pages: FastAPI, blocks: gr.Blocks, language: Language) -> list[Route]:
-    """Mount the page of a language on `pages`; return routes to it, its events and its files.
-
-    In the browser's address, Gradio's script reads the part after the mount's path as the name of
-    a page within the Blocks. So `/zh` is mounted at `/zh`, and the English page, whose address is
-    `/`, at `/en`.
-    """
+    # In the browser's address, Gradio's script reads the part after the mount's path as the name of
+    # a page within the Blocks. So `/zh` is mounted at `/zh`, and the English page, whose address is
+    # `/`, at `/en`.
     mount_path, page_path = f"/{language}", PAGE_PATHS[language]
     blocks.state_session_capacity = _SESSIONS
     # Behind a reverse proxy that serves us below a path, Gradio's root_path holds that path.
@@ -263,7 +258,7 @@ def _page_routes(pages: FastAPI, blocks: gr.Blocks, language: Language) -> list[
     keep_less(app, blocks)
 
     def redirect(request: Request) -> RedirectResponse:
-        """The same question at the address without a slash."""
+        # to the address without a slash
         question = f"?{request.url.query}" if request.url.query else ""
         return RedirectResponse(page_path + question, _MOVED_PERMANENTLY)
 
@@ -289,7 +284,7 @@ def _file_routes(endpoints: gr.Blocks) -> list[Route]:
 
 
 def _program_routes(application: Application) -> list[BaseRoute]:
-    """The questions over plain HTTP, health, and metrics where the settings say so."""
+    # Metrics only if the settings enable them.
     answers, monitor = application.answers, application.monitor
     api = http_api(answers, PUBLIC, monitor.metrics)
     badge = Route(BADGE_PATH, badge_route(answers, monitor.metrics))
@@ -306,8 +301,7 @@ def _program_routes(application: Application) -> list[BaseRoute]:
 
 
 def _watch(application: Application) -> None:
-    """Let the metrics count the sessions of each page and of the endpoints, and what is unread."""
-
+    # Sessions of each page and of the endpoints, and unread answers.
     def watch(name: str, blocks: gr.Blocks) -> None:
         # Gradio makes the holder of sessions when it launches.
         application.monitor.metrics.watch_sessions(

@@ -1,1 +1,1 @@
-"""The server: routes beside Gradio's, limits, health, and what is logged and counted."""
+"""The server: routes next to Gradio's, limits, health, logs and metrics."""

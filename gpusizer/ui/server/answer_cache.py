@@ -1,5 +1,7 @@
-"""Answers: what programs ask, answered with the rights of the caller, whichever way they ask; the
-JSON of public answers is compressed, kept and shared by all callers."""
+"""Answers to programs' questions, computed with the rights of the caller.
+
+The JSON of public answers is compressed, cached and shared by all callers.
+"""
 
 from __future__ import annotations
 
@@ -25,51 +27,49 @@ from gpusizer.ui.server.work_pool import WorkPool
 from gpusizer.usecases.sizer import Sizer
 from gpusizer.usecases.use_cases import USE_CASES, Fields
 
+# Returns a fetcher that reads with the rights of a visitor's Hub token.
 ForVisitor = Callable[[str], Fetch]
-"""Takes a visitor's Hub token and returns a fetcher that reads with that visitor's rights."""
 
+# Memory of the answers in the cache; one takes 2,000 to 60,000 bytes, compressed.
 _MAX_BYTES = 16_000_000
-"""Memory of the answers in the cache; one takes 2,000 to 60,000 bytes, compressed."""
+
+# measured bytes of an entry next to its answer: keys, versions and Python's objects
 _ENTRY_BYTES = 1_500
-"""What an entry takes beside its answer: keys, versions and Python's objects, as measured."""
-_LEVEL = 6
-"""Compression of an answer: a millisecond for 80 kB, a tenth of which is left."""
+_LEVEL = 6  # compression of an answer: a millisecond for 80 kB, to a tenth of the size
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The JSON of an answer, and who may keep it.
+    """JSON of an answer, and whether it is public."""
 
-    Attributes:
-        packed: its text in UTF-8, compressed by gzip.
-        version: the same for two answers that say the same: a hash of the request, of what it
-            was answered from, and of gpusizer's code and data.
-        is_public: every repository was read anonymously and is not gated, so that any cache
-            may keep the answer for some minutes.
-    """
-
-    packed: bytes
+    packed: bytes  # text in UTF-8, compressed by gzip
+    # Hash of the request, its sources, and gpusizer's code and data: equal for equal answers.
     version: str
+    # Every repository was read anonymously and is not gated, so that any cache may keep the answer
+    # for some minutes.
     is_public: bool
 
     @property
     def text(self) -> bytes:
-        """The JSON text in UTF-8."""
+        """JSON text in UTF-8."""
         return gzip.decompress(self.packed)
 
     @property
     def etag(self) -> str:
-        """The entity tag: weak, so that it is the same for the answer compressed and not."""
+        """Entity tag: weak, so that compressed and plain answers share it."""
         return f'W/"{self.version[:32]}"'
 
     def json(self) -> Document:
-        """A copy of the answer."""
+        """Return a copy of the answer."""
         answer: Document = json.loads(self.text)
         return answer
 
 
 def answer_for_one(sizer: Sizer, question: str, fields: Fields, language: Language) -> Answer:
-    """Answer for the visitor with whose rights `sizer` reads. Raises any GpusizerError."""
+    """Return the answer for the visitor with whose rights `sizer` reads.
+
+    Raises any GpusizerError.
+    """
     text = _text(sizer, question, USE_CASES[question].request.from_fields(fields), language)
     return Answer(gzip.compress(text, _LEVEL), sha256(text).hexdigest(), is_public=False)
 
@@ -77,11 +77,11 @@ def answer_for_one(sizer: Sizer, question: str, fields: Fields, language: Langua
 class AnswerCache:
     """A least-recently-used cache in front of the Sizer's use cases.
 
-    Every repository that an answer was read from is fetched for each request, so that a new
-    commit, a gate or a failure shows at once; only what follows from it is taken from the cache.
-    Answers that read more from the Hub (listings of quantized or trending repositories), or that
-    had to leave a model out, are not kept. Requests with a visitor's token must not use this
-    cache, because all callers share it. `on_lookup` is told "hit", "miss" or "uncacheable".
+    Every repository that an answer was read from is fetched for each request, so that a new commit,
+    a gate or a failure shows at once; only results computed from it are cached. Answers that read
+    more from the Hub (listings of quantized or trending repositories), or that had to leave a model
+    out, are not cached. Requests with a visitor's token must not use this cache, because all
+    callers share it. `on_lookup` receives "hit", "miss" or "uncacheable".
     """
 
     def __init__(
@@ -97,16 +97,16 @@ class AnswerCache:
 
     @property
     def answers(self) -> int:
-        """How many answers are kept."""
+        """Number of cached answers."""
         return len(self._entries)
 
     @property
     def size_bytes(self) -> int:
-        """The memory that the answers take, compressed."""
+        """Memory of the compressed answers in bytes."""
         return int(self._entries.currsize)
 
     def answer(self, question: str, fields: Fields, language: Language = "en") -> Answer:
-        """Answer a question anonymously. Raises any GpusizerError, as the Sizer does."""
+        """Return the answer to an anonymous question. Raises as the Sizer does."""
         request = USE_CASES[question].request.from_fields(fields)
         key, entry = self._find(question, request, language)
         reads = _Reads(self._sizer.fetch)
@@ -127,8 +127,10 @@ class AnswerCache:
         return answer
 
     def known(self, question: str, fields: Fields, language: Language = "en") -> Answer | None:
-        """Return the answer if it is kept and its repositories are known to be what they were; None
-        if something would have to be read or worked out. Raises InvalidRequest."""
+        """Return the cached answer if its repositories are known to be unchanged.
+
+        None if something would have to be read or computed. Raises InvalidRequest.
+        """
         request = USE_CASES[question].request.from_fields(fields)
         _, entry = self._find(question, request, language)
         if entry is None:
@@ -155,7 +157,7 @@ class AnswerCache:
 
 
 class Answers:
-    """Answers public questions: from the cache that all callers share, or for one visitor alone."""
+    """Answers public questions: from the shared cache, or for one visitor alone."""
 
     def __init__(
         self,
@@ -164,7 +166,7 @@ class Answers:
         cache: AnswerCache,
         pool: WorkPool | None = None,
     ) -> None:
-        """Work in places of `pool`, by default one of its own."""
+        """Answer in places of `pool`, by default one of its own."""
         self._sizer = sizer
         self._for_visitor = for_visitor
         self.cache = cache
@@ -178,10 +180,10 @@ class Answers:
         token: str | None,
         language: Language = "en",
     ) -> Answer:
-        """Answer as `ask` does, for the visitor of this key.
+        """Return the answer of `ask` for the visitor with this key.
 
-        What the cache knows neither waits for the visitor's other questions nor takes a turn.
-        Raises also what `refusal` of the pool says.
+        A cached answer neither waits for the visitor's other questions nor takes a turn. Raises
+        also the errors of the pool's `refusal`.
         """
         if token is None:
             known_answer = await self.pool.briefly(
@@ -194,7 +196,7 @@ class Answers:
     def ask(
         self, question: str, fields: Fields, token: str | None, language: Language = "en"
     ) -> Answer:
-        """Answer a question, named as its command is. Raises any GpusizerError.
+        """Return the answer to a question, named as its command. Raises any GpusizerError.
 
         An answer that was read with a visitor's token is never cached.
         """
@@ -205,8 +207,7 @@ class Answers:
             return answer_for_one(sizer, question, fields, language)
 
 
-_Readings = Mapping[ModelRef, tuple[str, str]]
-"""What stands for each repository that was read: the version of its facts, and when."""
+_Readings = Mapping[ModelRef, tuple[str, str]]  # version and time of reading of each repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +221,7 @@ def _size_of(entry: _Entry) -> int:
 
 
 class _Reads:
-    """Reads the repositories of one answer, each once, and remembers what they were."""
+    """Reads the repositories of one answer, each once, and keeps the results."""
 
     def __init__(self, fetch: Fetch) -> None:
         self._fetch = fetch
@@ -239,7 +240,7 @@ class _Reads:
         return result
 
     def find_again(self, readings: _Readings) -> bool:
-        """Whether every repository of an earlier answer is what it was."""
+        """Return whether every repository of an earlier answer is unchanged."""
         for ref, reading in readings.items():
             try:
                 snapshot = self(ref)
@@ -275,11 +276,9 @@ def _reading_of(snapshot: RepoSnapshot) -> tuple[str, str]:
 
 
 def _version_of(snapshot: RepoSnapshot) -> str:
-    """What changes when a snapshot's facts do, whenever they were read.
-
-    A commit says it, but not of an adapter, whose base model has commits of its own, and not of a
-    gated repository, whose tensors may be those of another one.
-    """
+    # Changes with a snapshot's facts, whenever they were read. A commit identifies them, except for
+    # an adapter, whose base model has commits of its own, and a gated repository, whose tensors may
+    # come from another one.
     if snapshot.sha is not None and snapshot.format != "adapter" and not snapshot.gated:
         notes = ",".join(note.code for note in snapshot.notes)
         return f"{snapshot.repo_id} {snapshot.sha} {snapshot.source} {notes}"
@@ -288,6 +287,5 @@ def _version_of(snapshot: RepoSnapshot) -> str:
 
 
 def _text(sizer: Sizer, question: str, request: RequestModel, language: Language) -> bytes:
-    """The answer's JSON text."""
     record = USE_CASES[question].answer(sizer, request)
     return ANSWERS[question].from_record(record, lambda note: say_note(note, language)).json_bytes()

@@ -1,8 +1,7 @@
-"""`/v1/badge?model=…&gpu=…`: what shields.io draws as a badge for model cards, cached as the other
-answers below `/v1` are.
+"""Badges of shields.io for model cards at `/v1/badge?model=…&gpu=…`.
 
-It is always read anonymously: a token that a caller sends is not looked at, so that no private
-repository has a badge.
+They are cached as other answers below `/v1`, and always read anonymously: a caller's token is
+ignored, so that no private repository has a badge.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def _response(answer: Answer, headers: Headers, language: Language) -> Response:
 
 
 def _error_response(error: GpusizerError, language: Language, _: str | None) -> Response:
-    """Build an uncached badge of the error. shields.io reads answers of status 200 alone."""
+    # Uncached. shields.io reads answers of status 200 alone.
     return _json(error_badge(error, language), error_headers(error, language))
 
 

@@ -15,10 +15,10 @@ from gpusizer.core.request_model import RequestModel
 from gpusizer.usecases.requests.request_docs import FieldDescription, described_fields
 from gpusizer.usecases.use_cases import USE_CASES
 
+# Returns an answer from the request's fields, a visitor's token and the HTTP request.
 Call = Callable[
     [Mapping[str, object], gr.OAuthToken | None, gr.Request | None], Awaitable[Document]
 ]
-"""Takes the request's fields, a visitor's token and the HTTP request, and returns an answer."""
 
 _FAILURES = (
     'Failures come back as {"error": {"code", "message", ...}}. Sizes are integers of bytes.'
@@ -28,25 +28,16 @@ _JSON_LISTS = ("gpus", "models")  # other lists are one text with commas
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One public endpoint.
+    """One public endpoint."""
 
-    Attributes:
-        name: Gradio's `api_name`.
-        command: the command of the shell that answers the same, and the path over plain HTTP.
-        summary: one sentence that says what it answers.
-        parameters: names of the most used fields, which have a parameter of their own, in order.
-        needed: the parameters that a call must give.
-        example: an example of `options`, as JSON.
-        reads_hub: whether the answer may depend on a visitor's rights on the Hub.
-    """
-
-    name: str
-    command: str
-    summary: str
+    name: str  # Gradio's `api_name`
+    command: str  # the shell's command with the same answer, and the path over plain HTTP
+    summary: str  # one sentence about the answer
+    # names of the most used fields, each with its own parameter, in order
     parameters: tuple[str, ...]
-    needed: tuple[str, ...]
-    example: str
-    reads_hub: bool = True
+    needed: tuple[str, ...]  # parameters that a call must give
+    example: str  # example of `options`, as JSON
+    reads_hub: bool = True  # whether the answer may depend on a visitor's rights on the Hub
 
     @property
     def request(self) -> type[RequestModel]:
@@ -61,10 +52,10 @@ class Endpoint:
 
     @property
     def signature(self) -> inspect.Signature:
-        """The parameters with types and defaults, from which Gradio derives its schema.
+        """Parameters with types and defaults, from which Gradio derives its schema.
 
-        Callers do not see `token` and `request`: Gradio fills in the token of the visitor who
-        calls, and the HTTP request.
+        Callers do not see `token` and `request`: Gradio fills in the token of the calling visitor
+        and the HTTP request.
         """
         parameters = [
             _parameter(field.name, _type_of(field), self._default_of(field))
@@ -78,7 +69,7 @@ class Endpoint:
 
     @property
     def docstring(self) -> str:
-        """The text that Gradio's API page, the Model Context Protocol and `/llms.txt` show."""
+        """Text that Gradio's API page, the Model Context Protocol and `/llms.txt` show."""
         other_names = [
             name for name in described_fields(self.request) if name not in self.parameters
         ]
@@ -139,7 +130,7 @@ class Endpoint:
 
 
 def _zero_is_none(field: FieldDescription) -> bool:
-    """Whether 0 stands for None in a number: Gradio's API has no integer that may be null."""
+    # 0 means None: Gradio's API has no integer that may be null.
     return field.kind is int and field.default is None
 
 
@@ -156,7 +147,7 @@ def _parameter(name: str, kind: object, default: object) -> inspect.Parameter:
 
 
 def _help(field: FieldDescription) -> str:
-    """Write meaning, choices and bounds on one line; Gradio reads no further lines."""
+    # On one line; Gradio reads no further lines.
     bounds = f"{field.bounds_text}; 0 for none" if _zero_is_none(field) else field.bounds_text
     details = "; ".join(filter(None, (field.choices_text, bounds)))
     meaning = f"{field.meaning[0].upper()}{field.meaning[1:]}"

@@ -1,4 +1,4 @@
-"""The public endpoints take JSON and return the contract's JSON, error objects for failures."""
+"""Public endpoints: they take JSON and return the contract's JSON, error objects for failures."""
 
 from __future__ import annotations
 
@@ -79,8 +79,9 @@ MODELS_FOR_GPU = Endpoint(
     needed=("gpu",),
     example=f'{{"engine": "{LLAMA_CPP.slug}"}}',
 )
+
+# in the order of the documentation
 PUBLIC = (SIZE_MODEL, TRAIN_MODEL, LIST_GPUS, COMPARE_GPUS, MODELS_FOR_GPU)
-"""All endpoints, in the order of the documentation."""
 
 
 def with_rights(sizer: Sizer, for_visitor: ForVisitor, token: gr.OAuthToken | None) -> Sizer:
@@ -128,5 +129,4 @@ def function_of(
 
 
 def _explained(error: GpusizerError, model: object) -> Document:
-    """Return the error object of a failure."""
     return error_document(error, say_error(error), model[:200] if isinstance(model, str) else None)

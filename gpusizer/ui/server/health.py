@@ -1,5 +1,4 @@
-"""What a running application tells its operator: metrics, and the health of this process and of the
-Hub that `/healthz` says."""
+"""Metrics and health of a running application for its operator, as `/healthz` shows them."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ _FIRST_SERVER_ERROR = 500
 
 
 class HubState:
-    """How the last request to the Hub ended. Safe to share between threads."""
+    """Result of the last request to the Hub. Thread-safe."""
 
     def __init__(self, *, offline: bool, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -27,12 +26,12 @@ class HubState:
         self._last: tuple[str, float] | None = None
 
     def hub_call(self, kind: str, status: int | None) -> None:
-        """Take note of a request; its CDN says nothing about the Hub."""
+        """Record a request; one to its CDN tells nothing about the Hub."""
         if kind != "cdn":
             self._last = (_state_of(status), self._clock())
 
     def to_json(self) -> Document:
-        """The state: not_asked, offline, reached, limited or unreachable, and since when."""
+        """Return the state and its age: not_asked, offline, reached, limited or unreachable."""
         if self._last is None:
             return {"state": self._idle_state, "seconds_ago": None}
         state, moment = self._last
@@ -40,10 +39,9 @@ class HubState:
 
 
 class Monitor:
-    """The metrics and the state of the Hub, by the settings of the process.
+    """Metrics and the state of the Hub, by the settings of the process.
 
-    `shared_is_reachable` asks the cache that several processes share; it returns None where there
-    is none.
+    `shared_is_reachable` asks the cache that several processes share; it returns None without one.
     """
 
     def __init__(
@@ -55,15 +53,15 @@ class Monitor:
         self.hub = HubState(offline=settings.offline)
 
     def hub_call(self, kind: str, status: int | None) -> None:
-        """Take note of a request to the Hub: its kind and the status of its answer."""
+        """Record a request to the Hub: its kind and the status of its answer."""
         self.metrics.hub_call(kind, status)
         self.hub.hub_call(kind, status)
 
 
 def health_json(cache: AnswerCache, monitor: Monitor) -> Document:
-    """The health of a process that answers requests; it names no path and no address.
+    """Return the health of a process that answers requests; it names no path and no address.
 
-    It is ready without the cache that several processes share, as it answers without.
+    A process is ready without the shared cache, as it answers without it.
     """
     settings = monitor.settings
     return {
@@ -87,14 +85,14 @@ def _state_of(status: int | None) -> str:
 
 
 def _shared_state(is_reachable: bool | None) -> str:
-    """Whether the cache that several processes share answers: "off", "reached" or "away"."""
+    # Shared by several processes: "off", "reached" or "away".
     if is_reachable is None:
         return "off"
     return "reached" if is_reachable else "away"
 
 
 def _disk_state(folder: Path | None) -> str:
-    """Whether the cache on disk can be used: "off", "writable" or "not_writable"."""
+    # "off", "writable" or "not_writable".
     if folder is None:
         return "off"
     parents = (folder, *folder.parents)

@@ -1,4 +1,4 @@
-"""The questions over plain HTTP: `GET /v1/size?model=…`, without a session, for caches to keep."""
+"""Questions over plain HTTP: `GET /v1/size?model=…`, without a session, cacheable."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ from gpusizer.ui.server.metrics import Metrics
 from gpusizer.usecases.requests.request_docs import described_fields
 
 PATH = "/v1"
-DOCS_PATH, OPENAPI_PATH = f"{PATH}/docs", f"{PATH}/openapi.json"
-"""Where the questions are described, for people and for programs."""
 
+# descriptions of the questions, for people and for programs
+DOCS_PATH, OPENAPI_PATH = f"{PATH}/docs", f"{PATH}/openapi.json"
+
+# As long as gpusizer itself trusts the commit of a branch; for a minute more a cache may send an
+# answer while it asks for the next one.
 PUBLIC_CACHE = "public, max-age=300, stale-while-revalidate=60"
-"""As long as the Hub is not asked again which commit a branch means; for a minute more a cache may
-send an answer while it asks for the next one."""
 PRIVATE_CACHE = "private, no-store"
 _VARY = "Accept-Encoding, Authorization"
 _BEARER = "bearer "
@@ -49,8 +50,8 @@ _DESCRIPTION = (
     " parameters. `ETag` names commit, request and data: `If-None-Match` costs a 304."
 )
 
+# types without an empty value, as the schema says, and the reason of the refusal
 _NEVER_EMPTY = {int: "not_an_integer", float: "not_a_number", bool: "not_a_boolean"}
-"""Types that have no empty value, as the schema says, and the reason of the refusal."""
 
 _log = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ Respond = Callable[[Request], Awaitable[Response]]
 
 
 class DescribedApi(FastAPI):
-    """An application whose description has the forms of answers; it is written once."""
+    """Application whose description has the schemas of answers; it is written once."""
 
     def openapi(self) -> Document:
         described = super().openapi()
@@ -98,10 +99,10 @@ def http_api(answers: Answers, endpoints: tuple[Endpoint, ...], metrics: Metrics
     return api
 
 
-QueryFields = dict[str, str | list[str]]
-"""A query's fields, as texts; those that are repeated are lists."""
+QueryFields = dict[str, str | list[str]]  # fields of a query as texts; repeated ones are lists
+
+# Answers a visitor's question by its fields, for the owner of a token, in a language.
 Ask = Callable[[str | None, QueryFields, str | None, Language], Awaitable[Answer]]
-"""Answers a visitor's question by its fields, for the owner of a token, in a language."""
 Refuse = Callable[[GpusizerError, Language, str | None], Response]
 
 
@@ -122,7 +123,7 @@ def responder(
     show: Callable[[Answer, Headers, Language], Response],
     refuse: Refuse,
 ) -> Respond:
-    """Return the function of a route that answers a question and is counted as a `way` to ask."""
+    """Return the function of a route that answers a question, counted as a `way` to ask."""
 
     async def respond(request: Request) -> Response:
         model: str | None = None
@@ -145,11 +146,9 @@ def responder(
 
 
 def _read_fields(endpoint: Endpoint, request: Request) -> QueryFields:
-    """The query's fields: a list that is repeated is one of Python's, what is needed is there.
-
-    Raises InvalidRequest for another field that is repeated, and for a number, flag or choice
-    without a value: `max_watts=` is a mistake here, while a form's empty field means none.
-    """
+    # A repeated list becomes a list of Python's, and needed fields are present. Raises
+    # InvalidRequest for another repeated field, and for a number, flag or choice without a value:
+    # `max_watts=` is a mistake here, while a form's empty field is unset.
     stated: dict[str, list[str]] = {}
     for name, value in request.query_params.multi_items():
         stated.setdefault(name, []).append(value)
@@ -171,15 +170,14 @@ def _read_fields(endpoint: Endpoint, request: Request) -> QueryFields:
 
 
 def _error_response(error: GpusizerError, language: Language, repo_id: str | None) -> Response:
-    """The error object with its status; nobody keeps it."""
+    # Not cacheable.
     shown_id = None if repo_id is None else repo_id[:200]
     body = json_bytes(error_document(error, say_error(error, language), shown_id))
     return Response(body, status_of(error), error_headers(error, language), _JSON)
 
 
 def _response(answer: Answer, headers: Headers, _: Language) -> Response:
-    """The answer, compressed for a caller who can read that."""
-
+    # Compressed if the caller can read that.
     def whole(kept: Mapping[str, str]) -> Response:
         if "gzip" in headers.get("accept-encoding", ""):
             encoded = {**kept, "content-encoding": "gzip"}
@@ -195,8 +193,10 @@ def cached(
     more: Mapping[str, str],
     whole: Callable[[Mapping[str, str]], Response],
 ) -> Response:
-    """The `whole` response with headers that say who may keep it, and `more`; its 304 for a caller
-    who has it."""
+    """Return the `whole` response with caching headers and `more`, or a 304.
+
+    The 304 answers a caller that already has this version.
+    """
     if not answer.is_public:
         return whole({**more, "cache-control": PRIVATE_CACHE})
     kept = {**more, "cache-control": PUBLIC_CACHE, "etag": answer.etag}
@@ -206,22 +206,22 @@ def cached(
 
 
 def is_known(etag: str, if_none_match: str) -> bool:
-    """Whether a list of entity tags names this one, by the weak comparison of RFC 9110, 8.8.3.2."""
+    """Return whether a list of entity tags names this one.
+
+    The comparison is the weak one of RFC 9110, 8.8.3.2.
+    """
     tags = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
     return "*" in tags or etag.removeprefix("W/") in tags
 
 
 def _token(headers: Headers) -> str | None:
-    """The Hub token that a visitor sends as `Authorization: Bearer hf_…`.
-
-    Raises InvalidRequest for what cannot be one.
-    """
+    # The Hub token in `Authorization: Bearer hf_…`. Raises InvalidRequest for an impossible one.
     value = headers.get("authorization", "")
     return check_token(value[len(_BEARER) :].strip()) if value.lower().startswith(_BEARER) else None
 
 
 def _read_language(value: object) -> Language:
-    """The language of an answer's sentences. Raises InvalidRequest for one that has none."""
+    # Raises InvalidRequest for a language without sentences.
     asked = LANGUAGES[0] if value is None else value
     language = next((name for name in LANGUAGES if name == asked), None)
     if language is None:
@@ -232,7 +232,7 @@ def _read_language(value: object) -> Language:
 def _no_such_route(
     endpoints: tuple[Endpoint, ...],
 ) -> Callable[[Request, Exception], Awaitable[Response]]:
-    """Answer a wrong path or method with an error object that names the right ones."""
+    # The error object names the right paths.
     paths = ", ".join(f"{PATH}/{endpoint.command}" for endpoint in endpoints)
 
     async def refuse(request: Request, error: Exception) -> Response:

@@ -1,4 +1,4 @@
-"""The description of the questions over plain HTTP: for OpenAPI, and as a page that loads nothing.
+"""Descriptions of the questions over plain HTTP: for OpenAPI, and as a page that loads nothing.
 
 Both come from the request models, as all documentation of fields does.
 """
@@ -46,21 +46,21 @@ _STYLE = (
 
 
 def operation(endpoint: Endpoint) -> Document:
-    """What OpenAPI says of one question beside its summary: fields and responses."""
+    """Return OpenAPI's description of one question: fields and responses."""
     fields = (*_fields(endpoint), _LANGUAGE)
     parameters = [_parameter(field, endpoint) for field in fields]
     return {"parameters": parameters, "responses": _responses(ANSWERS[endpoint.command].model)}
 
 
 def components() -> Document:
-    """OpenAPI's components: the forms of all answers, and of the error object."""
+    """Return OpenAPI's components: the schemas of all answers, and of the error object."""
     schemas = answer_schemas(_SCHEMAS)
     schemas[ErrorInfo.__name__]["properties"]["code"]["enum"] = list(STATUSES)
     return schemas
 
 
 def docs_page(path: str, endpoints: tuple[Endpoint, ...], description: str) -> str:
-    """The page of all questions with every field, as HTML without scripts."""
+    """Return the page of all questions with every field, as HTML without scripts."""
     body = el(
         "body",
         el("h1", "gpusizer"),
@@ -86,7 +86,7 @@ def _fields(endpoint: Endpoint) -> Iterator[FieldDescription]:
 
 
 def _is_required(field: FieldDescription, endpoint: Endpoint) -> bool:
-    """Whether a question cannot do without it; a machine may stand for the GPU of `models-for`."""
+    # `models-for` accepts a machine instead of a GPU.
     return field.name in endpoint.needed and field.name != "gpu"
 
 

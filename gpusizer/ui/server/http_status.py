@@ -1,4 +1,4 @@
-"""The HTTP status, headers and language of each error, with how long a caller should wait."""
+"""HTTP status, headers and language of each error, with the time to wait."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from gpusizer.core.errors import GpusizerError
 from gpusizer.text import LANGUAGES, Language
 
 LANGUAGE_FIELD = "lang"
-NOT_KEPT = "no-store"
-"""Cache-Control of what nobody keeps."""
+NOT_KEPT = "no-store"  # Cache-Control of uncacheable answers
+
+# errors by status
 CODES: Mapping[HTTPStatus, Sequence[str]] = {
     HTTPStatus.BAD_REQUEST: (
         "invalid_request",
@@ -42,34 +43,34 @@ CODES: Mapping[HTTPStatus, Sequence[str]] = {
     HTTPStatus.SERVICE_UNAVAILABLE: ("hub_unreachable", "server_busy", "sign_in_failed"),
     HTTPStatus.INTERNAL_SERVER_ERROR: ("internal",),
 }
-"""Errors by the status that they have."""
+
+# by the error's code
 STATUSES: Mapping[str, HTTPStatus] = {
     code: status for status, codes in CODES.items() for code in codes
 }
-"""By the error's code."""
 
+# Default waiting times. The Hub's windows have 5 minutes.
 RETRY_AFTER_SECONDS: Mapping[int, int] = {
     HTTPStatus.TOO_MANY_REQUESTS: 60,
     HTTPStatus.SERVICE_UNAVAILABLE: 5,
 }
-"""What is asked of a caller where nothing better is known. The Hub's windows have 5 minutes."""
 _LONGEST_SECONDS = 3600
 
 
 def status_of(error: GpusizerError) -> HTTPStatus:
-    """The HTTP status of an error."""
+    """Return the HTTP status of an error."""
     return STATUSES[error.code]
 
 
 def error_headers(error: GpusizerError, language: Language) -> dict[str, str]:
-    """The headers of an error's answer, whose sentence is in a language: nobody keeps it."""
+    """Return the headers of an error in a language, which make it uncacheable."""
     headers = {"cache-control": NOT_KEPT, "content-language": language}
     seconds = retry_after_seconds(error)
     return headers if seconds is None else {**headers, "retry-after": str(seconds)}
 
 
 def retry_after_seconds(error: GpusizerError) -> int | None:
-    """Whole seconds to wait before asking again; None where waiting does not help."""
+    """Return whole seconds to wait before asking again, or None if waiting does not help."""
     usual = RETRY_AFTER_SECONDS.get(status_of(error))
     if usual is None:
         return None
@@ -80,7 +81,7 @@ def retry_after_seconds(error: GpusizerError) -> int | None:
 
 
 def language_of(request: Request) -> Language:
-    """The language of the query's field, else of `Accept-Language`, else the first we have."""
+    """Return the language of the query's field, else of `Accept-Language`, else the first."""
     accepted = request.headers.get("accept-language", "").split(",")
     tags = [request.query_params.get(LANGUAGE_FIELD, ""), *sorted(accepted, key=_unwanted)]
     primary = (tag.partition(";")[0].strip().lower().partition("-")[0] for tag in tags)
@@ -89,7 +90,7 @@ def language_of(request: Request) -> Language:
 
 
 def _unwanted(tag: str) -> float:
-    """How little a language of `Accept-Language` is wanted, by its weight `;q=`."""
+    # Negative weight `;q=` of a language, so that wanted ones sort first.
     weight = tag.partition("q=")[2].strip()
     try:
         return -float(weight) if weight else -1.0

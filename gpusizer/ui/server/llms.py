@@ -1,4 +1,4 @@
-"""llms.txt tells programs what gpusizer is and how to call it."""
+"""llms.txt: for programs, what gpusizer is and how to call it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Metrics: counters and times for Prometheus. Labels are words of ours, never a caller's.
 
-A model's ID, an address or a token would be both private and without bounds.
+A model's ID, an address or a token would be private and without bounds.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from prometheus_client import (
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.tables import toml_of
 
+# Bounds of the histograms: a 304 answer takes a millisecond, a cold model up to its timeout.
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-"""Bounds of the histograms: a 304 answer takes a millisecond, a cold model up to its timeout."""
 
 
 class Metrics:
-    """What an operator sees of a running process; memory is `process_resident_memory_bytes`."""
+    """Metrics of a running process; its memory is `process_resident_memory_bytes`."""
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
@@ -73,13 +73,13 @@ class Metrics:
         self._kept["hub_calls"].labels(kind, str(status or "none")).inc()
 
     def watch_sessions(self, page: str, count: Callable[[], int]) -> None:
-        """Ask `count` for the sessions of a page whenever metrics are read."""
+        """Let `count` state the sessions of a page whenever metrics are read."""
         self._kept["sessions"].labels(page).set_function(count)
 
     def watch_unread(self, size_bytes: Callable[[], int]) -> None:
-        """Ask `size_bytes` for the memory of unread answers whenever metrics are read."""
+        """Let `size_bytes` state the memory of unread answers whenever metrics are read."""
         self._kept["unread_answer_bytes"].set_function(size_bytes)
 
     def text(self) -> bytes:
-        """All of it in Prometheus's text format."""
+        """Return all metrics in Prometheus's text format."""
         return generate_latest(self._registry)

@@ -16,8 +16,7 @@ from gpusizer.ui.server.http_api import DOCS_PATH, OPENAPI_PATH, PATH
 from gpusizer.ui.server.metrics import Metrics
 from gpusizer.usecases.use_cases import USE_CASES
 
-LOGGER = "gpusizer.requests"
-"""Name of the logger that every request is told to, at INFO."""
+LOGGER = "gpusizer.requests"  # logger of every request, at INFO
 
 _log = logging.getLogger(LOGGER)
 
@@ -38,14 +37,14 @@ _FAILED = 500
 
 
 class Observation:
-    """ASGI middleware that tells the metrics and the log of each request when it has ended."""
+    """ASGI middleware that records each finished request in the metrics and the log."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and take note of its status."""
+        """Pass a request on and record its status."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -70,7 +69,7 @@ class Observation:
 
 
 def route_of(path: str) -> str:
-    """The route of a path, one of few names: a path may hold what a caller wrote.
+    """Return the route of a path, one of few names: a path may hold a caller's text.
 
     >>> route_of("/v1/size"), route_of("/gradio_api/call/size_model/7f"), route_of("/org/name")
     ('/v1/size', '/gradio_api/call/', 'other')

@@ -11,16 +11,16 @@ from limits import RateLimitItemPerMinute
 from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
 
-_MOST_WINDOWS = 8_192
-"""Windows that are kept, of the visitors of two minutes; one takes about 1 kB."""
+_MOST_WINDOWS = 8_192  # windows of the visitors of two minutes; one takes about 1 kB
+
+# Digits of a visitor's key in use past that: visitors with equal beginnings share one of 4,096.
 _SHARED_DIGITS = 3
-"""Of a visitor's key where there are more: visitors whose keys begin alike share one of 4,096."""
 
 
 class QuestionCounter:
     """Counts questions of visitors in this process.
 
-    A window slides: of the minute before the present one, the share counts that is less than a
+    A window slides: the minute before the present one counts with the share that is less than a
     minute ago (`SlidingWindowCounterRateLimiter` of the library `limits`). The owner of a large
     network may be any number of visitors: past `most_windows` they share. Used by one event loop.
     """
@@ -40,18 +40,18 @@ class QuestionCounter:
 
     @property
     def windows(self) -> int:
-        """How many windows are kept."""
+        """Number of windows."""
         return len(self._windows.storage)
 
     async def seconds_to_wait(self, visitor: str) -> int | None:
-        """Count a question; return None if it is to be answered, else seconds to wait."""
+        """Count a question; return None if it may be answered, else seconds to wait."""
         key = key_of(visitor)
         if self.windows >= self._most_windows:
             key = key[:_SHARED_DIGITS]
         return await self._hit(self._own, key)
 
     async def close(self) -> None:
-        """Close connections; there are none."""
+        """Do nothing: there are no connections to close."""
 
     async def _hit(self, limiter: SlidingWindowCounterRateLimiter, key: str) -> int | None:
         if await limiter.hit(self._item, key):
@@ -61,5 +61,5 @@ class QuestionCounter:
 
 
 def key_of(visitor: str) -> str:
-    """Return a digest of a visitor's name, so that no store holds who asked."""
+    """Return a digest of a visitor's name, so that no store holds identities."""
     return sha256(visitor.encode(errors="replace")).hexdigest()[:32]

@@ -1,5 +1,4 @@
-"""Listeners get an answer or a GpusizerError as a value, never as an exception; while they wait,
-they show the steps of reading a model."""
+"""Results of listeners as values, and the steps of reading a model that they show meanwhile."""
 
 from __future__ import annotations
 
@@ -20,8 +19,7 @@ from gpusizer.ui.server.work_pool import held_by
 
 Answer = TypeVar("Answer")
 
-RANKED = 60
-"""Rows of a ranking or list that the page shows."""
+RANKED = 60  # rows of a ranking or list on the page
 
 _log = logging.getLogger(__name__)
 
@@ -42,12 +40,12 @@ def attempt(answer: Callable[[], Answer]) -> Answer | GpusizerError:
 
 
 class Reading(Generic[Answer]):
-    """Runs `answer`, which tells of its steps, in a thread of its own.
+    """Runs `answer`, which reports its steps, in a thread of its own.
 
-    Iterating starts it and yields the last step of each name, in order, whenever one is told of;
-    it ends with the answer. A listener that is stopped earlier leaves the thread behind: Gradio
-    stops it in the event loop, which may not wait. The thread holds its visitor's place, so that
-    a visitor who has left counts until it ends.
+    Iterating starts it and yields the last step of each name, in order, at every report; it ends
+    with the answer. A listener that is stopped earlier leaves the thread behind: Gradio stops it in
+    the event loop, which may not wait. The thread holds its visitor's place, so that a visitor who
+    has left counts until it ends.
     """
 
     def __init__(self, answer: Callable[[OnStep], Answer]) -> None:
@@ -69,7 +67,7 @@ class Reading(Generic[Answer]):
 
     @property
     def result(self) -> Answer:
-        """The answer, once the iteration has ended; raises what `answer` raised."""
+        """The answer, once the iteration has ended; raises the error of `answer`."""
         return self._future.result()
 
 

@@ -17,12 +17,9 @@ from redis.asyncio import ConnectionPool
 
 from gpusizer.ui.server.question_counter import QuestionCounter, key_of
 
-_KEYS = "gpusizer:questions"
-"""Prefix of the names of keys in the Redis."""
-_REDIS_SECONDS = 0.5
-"""How long the Redis may take to connect or to answer."""
-_REST_SECONDS = 5.0
-"""How long a Redis that failed is left alone."""
+_KEYS = "gpusizer:questions"  # prefix of the names of keys in the Redis
+_REDIS_SECONDS = 0.5  # longest time for the Redis to connect or to answer
+_REST_SECONDS = 5.0  # time without requests to a Redis that failed
 
 _log = logging.getLogger(__name__)
 

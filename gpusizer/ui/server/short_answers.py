@@ -1,7 +1,7 @@
-"""Short forms of the contract's answers, for agents that read every character they are sent.
+"""Short forms of the contract's answers, for agents that read every character.
 
-Fields keep the names and units of the contract (docs/contract.md); a line of text stands for each
-quantization and each way to train.
+Fields keep the names and units of the contract (docs/contract.md); quantizations and methods of
+training are a line of text each.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from gpusizer.api.size import SizeAnswer
 from gpusizer.api.training import TrainAnswer, TrainingEstimateInfo, TrainingGpu
 from gpusizer.core.printable import json_text
 
+# in a short answer's JSON: some 4,000 tokens; Claude Code refuses 25,000 tokens at once
 MAX_CHARACTERS = 12_000
-"""Of a short answer's JSON: some 4,000 tokens. Claude Code refuses 25,000 tokens at once."""
 _MOST_CAVEATS = 12
 _LONGEST_TEXT = 400
 _GB = 10**9
@@ -59,21 +59,16 @@ _LISTED_MODEL = (
 
 @dataclass(frozen=True, slots=True)
 class ShortForm:
-    """How the answer to one question is shortened.
+    """Short form of the answer to one question."""
 
-    Attributes:
-        rows: the contract's list whose first entries are shown.
-        top: how many of them, unless a caller says otherwise.
-        shorten: from an answer with so many rows to its short form.
-    """
-
-    rows: str
-    top: int
+    rows: str  # the contract's list whose first entries are shown
+    top: int  # number of entries unless a caller states another
+    # returns the short form of an answer whose rows are already cut
     shorten: Callable[[Any], Document]
 
 
 def shortened(question: str, document: Document, top: int | None = None) -> Document:
-    """Return the short form, of at most MAX_CHARACTERS; `top` rows, or fewer to be so short."""
+    """Return the short form of at most MAX_CHARACTERS, with `top` rows or fewer to fit."""
     form, answer = SHORT_FORMS[question], ANSWERS[question].model.from_json(document)
     rows: Sequence[object] = getattr(answer, form.rows)
     shown = min(len(rows), max(top or form.top, 1))
@@ -86,7 +81,7 @@ def shortened(question: str, document: Document, top: int | None = None) -> Docu
 
 
 def first_rows(question: str, document: Document, top: int | None) -> Document:
-    """Return the whole answer with its first `top` rows, all of them without `top`."""
+    """Return the whole answer with its first `top` rows, or all without `top`."""
     rows = SHORT_FORMS[question].rows
     if top is None or top < 1:
         return document
@@ -150,10 +145,11 @@ def _models_for(answer: ModelsAnswer) -> Document:
 
 
 def _scored(model: ListedFamilyInfo) -> Document:
-    """What boards say of a model, where the question names a purpose."""
+    # Only if the question names a purpose.
     return {} if model.scores is None else {"scores": model.scores.document()}
 
 
+# by the question's name
 SHORT_FORMS: Mapping[str, ShortForm] = {
     "size": ShortForm("ranking", 5, _size),
     "train": ShortForm("ranking", 5, _train),
@@ -161,7 +157,6 @@ SHORT_FORMS: Mapping[str, ShortForm] = {
     "models-for": ShortForm("models", 10, _models_for),
     "gpus": ShortForm("gpus", 10, _list),
 }
-"""By the question's name."""
 
 
 def _head(answer: SizeAnswer | TrainAnswer | CompareAnswer) -> Document:
@@ -175,7 +170,7 @@ def _head(answer: SizeAnswer | TrainAnswer | CompareAnswer) -> Document:
 
 
 def _answer(answer: ConclusionInfo) -> Document:
-    """The conclusion, what was weighed as sentences."""
+    # The trade-offs as sentences.
     return answer.document() | {"weighed": [_cut(note.message) for note in answer.weighed]}
 
 
@@ -206,7 +201,7 @@ def _card(card: GpuInfo) -> Document:
 
 
 def _telling(estimates: Iterable[EstimateInfo], used: set[str]) -> list[EstimateInfo]:
-    """The rows that an answer leads to: native, used by a place, or the first of so many bits."""
+    # Native, used by a place, or the first at each bit width.
     widths: set[int] = set()
     telling = []
     for row in estimates:
@@ -243,7 +238,7 @@ def _gigabytes(row: EstimateInfo | TrainingEstimateInfo) -> str:
 def _caveats(
     model: ModelInfo | None, notes: Iterable[NoteInfo], places: Sequence[RankedGpu] = ()
 ) -> list[str]:
-    """What must be known beside the numbers: of the model, the answer and the first place."""
+    # Of the model, the answer and the first place.
     said = [*(model.caveats if model else ()), *notes]
     for place in places[:1]:
         said += [*place.price.caveats, *place.quality.caveats]
@@ -251,7 +246,7 @@ def _caveats(
 
 
 def _chosen(part: AnswerModel, names: Iterable[str]) -> Document:
-    """The fields of these names that have a value, texts cut to a length."""
+    # Texts are cut.
     chosen = part.model_dump(mode="json", include=set(names), exclude_unset=True)
     return {
         name: _cut(value) if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""The endpoints as tools of the Model Context Protocol: short answers as JSON, whole on request."""
+"""Endpoints as tools of the Model Context Protocol: short answers as JSON, whole on request."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COMMANDS = {endpoint.name: endpoint.command for endpoint in PUBLIC}
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """What a tool's caller asked for besides the question: whole answers, and how many rows."""
+    """Settings of a tool's call: whole answers, and the number of rows."""
 
     command: str
     details: bool
@@ -40,13 +40,12 @@ class ToolFailure(Exception):
 
 
 class JsonTools(GradioMCPServer):
-    """Gradio's MCP server with short answers in JSON, failures marked, names without prefixes, and
-    the version of gpusizer.
+    """Gradio's MCP server with short JSON answers, marked failures and unprefixed names.
 
     Gradio 6.31 writes `str(result)` as the text of a tool's result (`postprocess_output_data` in
-    gradio/mcp.py), which of a dict is Python's notation; begins names with that of a Space;
-    offers the listener of a login button, `_check_login_status`, as a tool; and states no version,
-    for which the library mcp puts its own.
+    gradio/mcp.py), which for a dict is Python's notation; begins names with that of a Space; offers
+    the listener of a login button, `_check_login_status`, as a tool; and states no version, for
+    which the library mcp puts its own.
     """
 
     def __init__(self, blocks: gr.Blocks) -> None:
@@ -55,13 +54,13 @@ class JsonTools(GradioMCPServer):
         self._call: ContextVar[_Call] = ContextVar("call")
 
     def create_mcp_server(self) -> Server[Any, Any]:
-        """Make the server, with gpusizer's version beside its name, the title of the Blocks."""
+        """Return the server with gpusizer's version; its name is the title of the Blocks."""
         server: Server[Any, Any] = super().create_mcp_server()
         server.version = __version__
         return server
 
     def get_tool_to_endpoint(self) -> dict[str, str]:
-        """The public endpoints by their own names, on a Space, too."""
+        """Return the public endpoints by their own names, also on a Space."""
         self.tool_prefix = ""
         named = super().get_tool_to_endpoint()
         return {name: endpoint for name, endpoint in named.items() if name in _COMMANDS}
@@ -69,15 +68,15 @@ class JsonTools(GradioMCPServer):
     def get_input_schema(
         self, tool_name: str, parameters: dict[str, str] | None = None
     ) -> tuple[Document, list[list[str | int]]]:
-        """The endpoint's fields, and those of the short form."""
+        """Return the schema of the endpoint's fields and of those of the short form."""
         schema, positions = super().get_input_schema(tool_name, parameters)
         return {**schema, "properties": schema["properties"] | _more(tool_name)}, positions
 
     def _prepare_tool_call_args(
         self, name: str, arguments: Document
     ) -> tuple[str, list[object], dict[str, str], BlockFunction]:
-        """Take the fields of the short form out of a call, remember them until its result, and have
-        the endpoint's function called without the queue."""
+        # Takes the fields of the short form out of a call, keeps them until its result, and has the
+        # endpoint's function called without the queue.
         fields = dict(arguments)
         top = fields.get("top")
         if name in _COMMANDS:
@@ -95,7 +94,10 @@ class JsonTools(GradioMCPServer):
     def postprocess_output_data(
         self, data: Iterable[Document], root_url: str
     ) -> list[TextContent | ImageContent]:
-        """One JSON text for each output; an endpoint has one, an object. Raises ToolFailure."""
+        """Return one JSON text for each output; an endpoint has one, an object.
+
+        Raises ToolFailure for an error.
+        """
         return [TextContent(type="text", text=self._text(output)) for output in data]
 
     def _text(self, output: Document) -> str:
@@ -108,11 +110,8 @@ class JsonTools(GradioMCPServer):
 
 
 def _log_no_messages() -> None:
-    """Keep messages of callers out of the log.
-
-    The library mcp (1.30) logs those that it cannot read, up to 8 kB each with all they hold: below
-    its own name, and in mcp/shared/session.py as the root.
-    """
+    # The library mcp (1.30) logs messages that it cannot read, up to 8 kB each with all their
+    # content: below its own name, and in mcp/shared/session.py as the root.
     logging.getLogger(mcp.__name__).setLevel(logging.ERROR)
     logging.getLogger().addFilter(_is_no_message)
 
@@ -122,12 +121,12 @@ def _is_no_message(record: logging.LogRecord) -> bool:
 
 
 def _asks_top(name: str) -> bool:
-    """Whether the request itself has a number of rows."""
+    # Whether the request itself has a number of rows.
     return any(name == endpoint.name and "top" in endpoint.parameters for endpoint in PUBLIC)
 
 
 def _more(name: str) -> Document:
-    """The schema of the fields that only a tool has."""
+    # Fields that only a tool has.
     form = SHORT_FORMS[_COMMANDS[name]]
     return {
         "details": {

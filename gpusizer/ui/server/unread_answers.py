@@ -1,5 +1,4 @@
-"""UnreadAnswers: bounds what is kept for readers who have not come yet, in a Mailbox for each of
-Gradio's sessions."""
+"""UnreadAnswers: limits on messages that wait for readers, in a Mailbox for each session."""
 
 from __future__ import annotations
 
@@ -13,23 +12,22 @@ from typing import Any
 
 from gradio.server_messages import EventMessage, ProcessCompletedMessage, ProcessGeneratingMessage
 
+# time after which a session without a reader is dropped; pages and clients read while they wait
 UNREAD_SECONDS = 60.0
-"""How long a session is kept that does not read. Pages and clients read while they wait."""
+
+# memory of all unread messages: 100 answers of a page, 350 of an endpoint, compressed
 _MAX_BYTES = 8_000_000
-"""Memory of all unread messages: 100 answers of a page, 350 of an endpoint, packed."""
-_MOST_SESSIONS = 1_024
-"""Sessions with messages or without; one takes about 2 kB beside its messages."""
+_MOST_SESSIONS = 1_024  # sessions with or without messages; one takes about 2 kB without messages
 _SWEEP_SECONDS = 5.0
+
+# Compression of a message: 2 ms for 300 kB of JSON, to an eighth. As Python's objects it takes
+# three times its JSON.
 _LEVEL = 1
-"""Compression of a message: 2 ms for 300 kB of JSON, an eighth of which is left. As Python's
-objects these take three times their JSON."""
-_MESSAGE_BYTES = 1_000
-"""What a message takes beside its packed output."""
+_MESSAGE_BYTES = 1_000  # memory of a message without its compressed output
 
 
 class Mailbox(asyncio.Queue[Any]):
-    """The messages of a session in the order of their arrival; those that come before their reader
-    are kept packed.
+    """Messages of a session in order of arrival, compressed unless a reader waits.
 
     `forget` drops the session. Used by one event loop.
     """
@@ -76,7 +74,7 @@ class Mailbox(asyncio.Queue[Any]):
 
 
 class _Entry:
-    """A message, whose output is packed unless a reader waits for it already."""
+    """A message, whose output is compressed unless a reader already waits."""
 
     def __init__(self, message: EventMessage, *, is_packed: bool) -> None:
         self._message = message
@@ -89,7 +87,7 @@ class _Entry:
         self.size_bytes = _MESSAGE_BYTES + len(self._output or b"")
 
     def message(self) -> EventMessage:
-        """The message as it was put in."""
+        """Return the original message."""
         if self._output is None:
             return self._message
         output = json.loads(zlib.decompress(self._output))
@@ -97,10 +95,10 @@ class _Entry:
 
 
 class UnreadAnswers:
-    """Keeps the mailboxes of all queues of a process within bounds of bytes, number and time.
+    """Keeps the mailboxes of all queues of a process within limits of bytes, number and time.
 
-    The mailbox whose reader came least recently is forgotten first, and none whose reader waits.
-    Used by one event loop.
+    The mailbox with the oldest read is dropped first, and none with a waiting reader. Used by one
+    event loop.
     """
 
     def __init__(
@@ -120,7 +118,7 @@ class UnreadAnswers:
 
     @property
     def sessions(self) -> int:
-        """How many mailboxes are kept."""
+        """Number of mailboxes."""
         return len(self._read_at)
 
     def open(self, forget: Callable[[], None]) -> Mailbox:
@@ -135,18 +133,18 @@ class UnreadAnswers:
         return mailbox
 
     def close(self, mailbox: Mailbox) -> None:
-        """Keep a mailbox no longer."""
+        """Drop a mailbox."""
         if self._read_at.pop(mailbox, None) is not None:
             self.size_bytes -= mailbox.size_bytes
 
     def read(self, mailbox: Mailbox) -> None:
-        """Take note that a mailbox has a reader, or has nothing to read."""
+        """Record that a mailbox has a reader, or has nothing to read."""
         if mailbox in self._read_at:
             self._read_at[mailbox] = self._clock()
             self._read_at.move_to_end(mailbox)
 
     def weigh(self, mailbox: Mailbox, size_bytes: int) -> None:
-        """Take note of bytes that came into a mailbox, or that were read."""
+        """Record bytes that were added to a mailbox, or read if negative."""
         mailbox.size_bytes += size_bytes
         if mailbox not in self._read_at:
             return
@@ -155,7 +153,7 @@ class UnreadAnswers:
             next(box for box in self._read_at if box.size_bytes).forget()
 
     def sweep(self) -> None:
-        """Forget what was left unread for too long."""
+        """Drop mailboxes that were unread for too long."""
         latest = self._clock() - self._seconds
         for mailbox in [box for box, read_at in self._read_at.items() if read_at <= latest]:
             mailbox.forget()

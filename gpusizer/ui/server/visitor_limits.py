@@ -1,4 +1,4 @@
-"""VisitorLimits: says who asks, and refuses the questions of a visitor past the limits."""
+"""VisitorLimits: middleware that identifies visitors and refuses questions past the limits."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _log = logging.getLogger(__name__)
 
 
 class VisitorLimits:
-    """ASGI middleware that writes down who asks, and refuses a visitor's questions with 429 past
-    the limits: of questions and of processor time in a minute, and of questions under way.
+    """ASGI middleware that records the visitor and refuses questions past the limits with 429.
 
-    Questions are requests below /v1, and the calls of Gradio's endpoints and pages, which are its
-    POST requests. Files, streams of answers, health and metrics are none.
+    Limits hold for questions and processor time in a minute, and for questions under way. Questions
+    are requests below /v1, and the calls of Gradio's endpoints and pages, which are its POST
+    requests, but not files, streams of answers, health and metrics.
     """
 
     def __init__(
@@ -41,8 +41,7 @@ class VisitorLimits:
         counter: QuestionCounter | None = None,
         turns: CpuLimiter = CPU_LIMITER,
     ) -> None:
-        """`pool` and `turns` are those that answer; count with `counter`, by default one of this
-        process with the limit of the settings."""
+        """Use the `pool` and `turns` that answer; `counter` defaults to one of this process."""
         self._app = app
         self._settings = settings
         self._pool = pool
@@ -52,7 +51,7 @@ class VisitorLimits:
         self._has_told = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, unless its visitor has asked too much."""
+        """Pass a request on, unless its visitor is past the limits."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             if self._counter:
@@ -71,7 +70,7 @@ class VisitorLimits:
         await self._app(scope, receive, send)
 
     async def _refusal(self, visitor: str | None) -> GpusizerError | None:
-        """Why a question is refused; None, and the question counts, if it is not."""
+        # None if the question is allowed, which then counts.
         key = None if visitor is None else key_of(visitor)
         error = self._pool.refusal(key) if self._pool else None
         if error is not None or visitor is None or key is None:
@@ -90,7 +89,7 @@ class VisitorLimits:
         return TooManyRequests(allowed=self._counter.per_minute, retry_after_seconds=seconds)
 
     def _tell_of_proxy(self, scope: Scope) -> None:
-        """Tell the operator, once, of a proxy that the settings do not name."""
+        # Once, if the settings do not name the proxy.
         if self._settings.trusted_proxies or self._has_told:
             return
         if not self._settings.tells_visitors_apart or FORWARDED_FOR not in Headers(scope=scope):
@@ -103,7 +102,7 @@ class VisitorLimits:
 
 
 def is_question(scope: Scope) -> bool:
-    """Whether answering a request takes more than sending a file."""
+    """Return whether a request needs more work than sending a file."""
     if scope["type"] != "http":
         return False
     path = scope["path"]
@@ -113,7 +112,7 @@ def is_question(scope: Scope) -> bool:
 
 
 def refusal(scope: Scope, error: GpusizerError) -> Response:
-    """The error object; Gradio's own clients show its `detail`."""
+    """Return the error object; Gradio's own clients show its `detail`."""
     page = (name for name in LANGUAGES if scope["path"].startswith(f"/{name}/"))
     language = next(page, None) or language_of(Request(scope))
     message = say_error(error, language)

@@ -1,4 +1,4 @@
-"""Who asks: a signed-in user, else an address, for the limit of questions by one visitor."""
+"""Visitor of a request for the limits: a signed-in user, else an address."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from starlette.types import Scope
 
 FORWARDED_FOR = "x-forwarded-for"
 _MAX_FORWARDED_CHARS = 2_000
+
+# bits of an IPv6 address that name a network: its 2^64 addresses usually are one customer's (RFC
+# 6177)
 _IPV6_PREFIX = 64
-"""Bits of an IPv6 address that name a network: its 2^64 addresses usually are one customer's
-(RFC 6177)."""
 _UNKNOWN = "unknown"
 
 
 def visitor_of(scope: Scope, trusted_proxies: int) -> str:
-    """The visitor of a request: "user …" by a signed session, else "address …"."""
+    """Return the visitor of a request: "user …" by a signed session, else "address …"."""
     user = _signed_in_user(scope)
     if user is not None:
         return f"user {user}"
@@ -24,7 +25,7 @@ def visitor_of(scope: Scope, trusted_proxies: int) -> str:
 
 
 def network_of(address: str) -> str:
-    """An IPv4 address as it is, of an IPv6 address its /64; "unknown" for anything else.
+    """Return an IPv4 address, the /64 network of an IPv6 address, or "unknown".
 
     >>> network_of("203.0.113.7:5000"), network_of("[2001:db8:1:2:3::4]:443")
     ('203.0.113.7', '2001:db8:1:2::/64')
@@ -42,10 +43,8 @@ def network_of(address: str) -> str:
 
 
 def _signed_in_user(scope: Scope) -> str | None:
-    """The Hub's name for the user of a session, whose cookie is signed with the Space's secret.
-
-    A token proves nothing before the Hub has seen it, so that it names nobody here.
-    """
+    # The Hub's name for the user of a session, whose cookie is signed with the Space's secret. A
+    # token proves nothing before the Hub has seen it, so it identifies no user here.
     session = scope.get("session")
     info = session.get("oauth_info") if isinstance(session, dict) else None
     user_info = info.get("userinfo") if isinstance(info, dict) else None
@@ -54,11 +53,9 @@ def _signed_in_user(scope: Scope) -> str | None:
 
 
 def _address_of(scope: Scope, trusted_proxies: int) -> str:
-    """The address that the outermost trusted proxy saw, else that of the connection.
-
-    Each proxy adds the address it was called from to the right of X-Forwarded-For. What stands
-    left of the entries of our own proxies was written by the caller and proves nothing.
-    """
+    # The address that the outermost trusted proxy saw, else that of the connection. Each proxy adds
+    # the address of its caller to the right of X-Forwarded-For. Entries left of our own proxies'
+    # were written by the caller and prove nothing.
     client = scope.get("client")
     peer = client[0] if client else ""
     if not trusted_proxies:
@@ -70,7 +67,7 @@ def _address_of(scope: Scope, trusted_proxies: int) -> str:
 
 
 def _parse(address: str) -> IPv4Address | IPv6Address | None:
-    """An address with or without a port or a zone."""
+    # With or without a port or a zone.
     if address.startswith("["):
         address = address[1:].partition("]")[0]
     elif address.count(":") == 1:

@@ -1,8 +1,8 @@
-"""WorkPool: threads for work that would keep the event loop from everybody else.
+"""WorkPool: threads for work that would block the event loop.
 
-A question waits without a thread until one of the places is free. Of one visitor few
-are worked on at the same time, so that a line of one visitor's questions holds neither the threads
-nor the turns of others (core/cpu_limiter.py).
+A question waits without a thread until one of the places is free. Few questions of one visitor run
+at a time, so that one visitor's queue holds neither the threads nor the turns of others
+(core/work_turns.py).
 """
 
 from __future__ import annotations
@@ -25,26 +25,24 @@ from gpusizer.core.fair_line import FairLine, Ticket
 
 Result = TypeVar("Result")
 
+# Questions that run at a time, through every door: more than compute, since most of them may be
+# waiting for the Hub. Pages work in Gradio's 40 threads, which leaves some for files and health.
 PLACES = 32
-"""Questions that are worked on at the same time, through every door: more than compute, since most
-of them may be waiting for the Hub. Pages work in Gradio's 40 threads, which leaves some for files
-and health."""
-WAITING = 256
-"""Questions that may wait for a place; more are refused."""
-_WAITING_OF_ONE = 32
-"""Those of one visitor."""
-_BRIEF = 8
-"""Threads for what takes milliseconds, beside those of the places."""
+WAITING = 256  # questions that may wait for a place; more are refused
+_WAITING_OF_ONE = 32  # waiting questions of one visitor
+_BRIEF = 8  # threads for work of milliseconds, apart from the places
+
+# An answer takes a fraction of a second; after two a queue of waiting requests has moved on.
 _BUSY_SECONDS = 2
-"""An answer takes a fraction of a second; after two a line of waiting requests has moved on."""
+
+# A visitor's own queue moves on with each answer, which takes up to four seconds.
 _OWN_LINE_SECONDS = 5
-"""A visitor's own line moves on as his questions are answered: by up to four seconds of each."""
 
 
 class WorkPool:
     """Runs `threads` functions at a time, and lets `waiting` more wait. Used by one event loop.
 
-    `used` says how much of the processor a visitor has used; who has used the least is next.
+    `used` returns a visitor's processor time; the visitor with the least is next.
     """
 
     def __init__(
@@ -62,8 +60,7 @@ class WorkPool:
         self._under_way: Counter[str | None] = Counter()
 
     def refusal(self, visitor: str | None) -> GpusizerError | None:
-        """Return why a question of a visitor may not even wait: ServerBusy or TooManyRequests; None
-        if it may."""
+        """Return why a visitor's question may not wait: ServerBusy, TooManyRequests or None."""
         if visitor is not None and self._under_way[visitor] >= self._most_of_one:
             return TooManyRequests(
                 allowed=self._most_of_one, reason="under_way", retry_after_seconds=_OWN_LINE_SECONDS
@@ -74,7 +71,7 @@ class WorkPool:
 
     @asynccontextmanager
     async def place(self, visitor: str | None) -> AsyncIterator[None]:
-        """Wait for a place and hold it, until also what `held_by` names has ended."""
+        """Wait for a place and hold it until also the futures of `held_by` have ended."""
         loop = asyncio.get_running_loop()
         admitted: asyncio.Future[None] = loop.create_future()
 
@@ -103,9 +100,9 @@ class WorkPool:
         self._line.leave(ticket)
 
     async def run(self, visitor: str | None, work: Callable[[], Result]) -> Result:
-        """Return what `work` returns from a thread that has a place.
+        """Return the result of `work` from a thread with a place.
 
-        Raises what it raises, and what `refusal` says.
+        Raises its errors and those of `refusal`.
         """
         refusal = self.refusal(visitor)
         if refusal is not None:
@@ -117,13 +114,15 @@ class WorkPool:
             return await asyncio.shield(thread)
 
     async def briefly(self, work: Callable[[], Result]) -> Result:
-        """Return what `work` returns from a thread without a place: it takes milliseconds, and
-        waits for nothing."""
+        """Return the result of `work` from a thread without a place.
+
+        It must take milliseconds and wait for nothing.
+        """
         return await to_thread.run_sync(work, limiter=self._brief)
 
 
 class _Place:
-    """One place of a pool, which `end` gives back once each of those that hold it has ended."""
+    """One place of a pool, which `end` gives back once each of its holders has ended."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, end: Callable[[], None]) -> None:
         self._loop = loop
@@ -132,19 +131,19 @@ class _Place:
         self._holders = 1
 
     def hold(self, work: Future[Any] | asyncio.Future[Any]) -> None:
-        """Hold the place until a future is done. Any thread may call this."""
+        """Hold the place until a future is done. Thread-safe."""
         with self._lock:
             self._holders += 1
         work.add_done_callback(self._done)
 
     def _done(self, work: Future[Any] | asyncio.Future[Any]) -> None:
         if not work.cancelled():
-            work.exception()  # asyncio would tell of one that was never looked at
+            work.exception()  # asyncio would log one that was never read
         with suppress(RuntimeError):  # the event loop has ended
             self._loop.call_soon_threadsafe(self.end_one)
 
     def end_one(self) -> None:
-        """End what one of the holders does. The event loop calls this."""
+        """End one holder. The event loop calls this."""
         with self._lock:
             self._holders -= 1
             is_last = self._holders == 0
@@ -156,7 +155,7 @@ _PLACE: ContextVar[_Place | None] = ContextVar("place", default=None)
 
 
 def held_by(work: Future[Any] | asyncio.Future[Any]) -> None:
-    """Hold the place of what runs now, if it has one, until a future is done as well."""
+    """Hold the place of the current work, if it has one, until a future is done as well."""
     place = _PLACE.get()
     if place is not None:
         place.hold(work)

@@ -1,1 +1,1 @@
-"""Doors: middleware that every request passes before Gradio, and what it refuses there."""
+"""Doors: middleware that every request passes before Gradio, and its refusals."""

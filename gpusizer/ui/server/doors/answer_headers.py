@@ -1,4 +1,4 @@
-"""AnswerHeaders: what browsers and caches are told of every answer."""
+"""AnswerHeaders: headers of every answer for browsers and caches."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _ANY = "any"
+
+# headers by media type for answers that lack them; "any" for all
 _HEADERS: Mapping[str, Mapping[str, str]] = {
-    # Addresses of pages name models, which may be private: other sites are told none.
+    # Addresses of pages name models, which may be private: other sites receive none.
     _ANY: {"x-content-type-options": "nosniff", "referrer-policy": "same-origin"},
     # docs/embedding.md lets every site show pages in a frame. Gradio's pages have scripts inside
     # and evaluate listeners' own, so that scripts are not restricted.
@@ -23,7 +25,6 @@ _HEADERS: Mapping[str, Mapping[str, str]] = {
     "application/json": {"cache-control": "no-cache"},
     "text/event-stream": {"cache-control": "no-store"},
 }
-"""Headers of answers that have none of the same name, by media type; of "any" for all."""
 
 
 class AnswerHeaders:
@@ -33,7 +34,7 @@ class AnswerHeaders:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
+        """Pass a request on and add headers to its answer."""
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":

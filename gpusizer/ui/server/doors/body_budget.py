@@ -1,4 +1,4 @@
-"""BodyBudget: how many bytes of requests' bodies this process holds, in all and of one visitor."""
+"""BodyBudget: limit of the bytes of request bodies in this process, in all and by visitor."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Callable
 
 ALL_BYTES = 32_000_000
-VISITORS_BYTES = 16_000_000
-"""Two of the longest logs."""
+VISITORS_BYTES = 16_000_000  # two of the longest logs
 
 
 class BodyBudget:
     """Counts bytes of bodies that are being received or answered. Used by one event loop.
 
-    `held_bytes` are those that wait elsewhere for their answer.
+    `held_bytes` returns the bytes of bodies that wait elsewhere for their answer.
     """
 
     def __init__(self, held_bytes: Callable[[], int] = lambda: 0) -> None:
@@ -21,7 +20,7 @@ class BodyBudget:
         self._by_visitor = Counter[str]()
 
     def take(self, visitor: str, size: int) -> bool:
-        """Count `size` bytes more of a visitor's; False, and count none, if they are too many."""
+        """Count `size` more bytes of a visitor; return False without counting if too many."""
         if self._by_visitor[visitor] + size > VISITORS_BYTES:
             return False
         if self._by_visitor.total() + self._held_bytes() + size > ALL_BYTES:
@@ -30,7 +29,7 @@ class BodyBudget:
         return True
 
     def give_back(self, visitor: str, size: int) -> None:
-        """Count `size` bytes less of a visitor's."""
+        """Count `size` fewer bytes of a visitor."""
         self._by_visitor[visitor] -= size
         if self._by_visitor[visitor] <= 0:
             del self._by_visitor[visitor]

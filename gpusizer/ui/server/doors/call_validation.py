@@ -1,9 +1,9 @@
-"""Calls over HTTP that Gradio could not take get an error object, in place of "Internal Server
-Error" and a traceback in the log.
+"""Checks of calls over HTTP, so that Gradio receives only calls that it can take.
 
-Gradio 6.31 looks functions up by whatever number or name it is given, writes what it could not read
-into its answer and, of a token, into the log (gradio/routes.py), and lists the values of a call
-with too few in the log (`validate_inputs` in gradio/blocks.py).
+Others get an error object instead of "Internal Server Error" and a traceback in the log. Gradio
+6.31 looks functions up by any given number or name, writes unreadable input into its answer and, of
+a token, into the log (gradio/routes.py), and lists the values of a call with too few in the log
+(`validate_inputs` in gradio/blocks.py).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from gpusizer.core.loose_values import JsonObject, list_in
 from gpusizer.core.tokens import check_token
 from gpusizer.core.validation import fail
 
-TOKEN = "oauth_token"
-"""A field that Gradio removes from a call's body before it calls an endpoint."""
+TOKEN = "oauth_token"  # field that Gradio removes from a call's body before it calls an endpoint
 _BY_NAMES = "call/v2/"
-_MAX_NAME_CHARS = 128
-"""Of sessions and events: clients draw some 10 to 40 characters at random."""
+_MAX_NAME_CHARS = 128  # of sessions and events: clients draw some 10 to 40 characters at random
+
+# type of a body's field, and the reason to refuse another
 _KINDS: Mapping[str, tuple[type, str]] = {
     "session_hash": (str, "not_text"),
     "event_id": (str, "not_text"),
@@ -32,14 +32,14 @@ _KINDS: Mapping[str, tuple[type, str]] = {
     "data": (list, "not_a_list"),
     "simple_format": (bool, "not_a_boolean"),
 }
-"""By field of a body: its type, and the reason to refuse another."""
+
+# fields that a body needs, by route
 _NEEDED: Mapping[str, Sequence[str]] = {
     "queue/join": ("session_hash", "fn_index", "data"),
     "call": ("data",),
     "cancel": ("session_hash", "fn_index", "event_id"),
     "reset": ("event_id",),
 }
-"""By route, which fields a body has to have."""
 
 
 class _PythonType(TypedDict):
@@ -47,7 +47,7 @@ class _PythonType(TypedDict):
 
 
 class Parameter(TypedDict):
-    """What is read here of a parameter as `Blocks.get_api_info` describes it."""
+    """Fields of a parameter in `Blocks.get_api_info` that are read here."""
 
     parameter_name: str
     parameter_has_default: bool
@@ -55,22 +55,16 @@ class Parameter(TypedDict):
     python_type: _PythonType
 
 
-Endpoints = Mapping[str, Sequence[Parameter]]
-"""The parameters of each endpoint by its name."""
+Endpoints = Mapping[str, Sequence[Parameter]]  # parameters of each endpoint by name
 
 
 @dataclass(frozen=True, slots=True)
 class Functions:
-    """What a page lets its callers call.
+    """Functions of a page that callers may call."""
 
-    Attributes:
-        endpoints: the parameters of what is documented.
-        names: the number of each function by its name.
-        inputs: by the number of a function, how many values a call may have.
-    """
-
-    endpoints: Endpoints
-    names: Mapping[str, int]
+    endpoints: Endpoints  # parameters of documented functions
+    names: Mapping[str, int]  # number of each function by name
+    # allowed numbers of values in a call, by the number of a function
     inputs: Mapping[int, frozenset[int]]
 
 
@@ -91,10 +85,10 @@ def functions_of(blocks: gr.Blocks) -> Functions:
 
 
 def check_call(route: str, body: JsonObject, functions: Functions) -> None:
-    """Raises InvalidRequest for a field that is missing or of another type, and for a function that
-    is not there. A route that is no call is not checked.
+    """Raise InvalidRequest for an invalid field or an unknown function.
 
-    No value is in the error, since any may be a token: only a function's name or number.
+    A route that is no call is not checked. The error holds no value, since any may be a token: only
+    a function's name or number.
     """
     check_token(body.get(TOKEN), TOKEN)
     kind, _, name = route.partition("/")
@@ -115,7 +109,7 @@ def check_call(route: str, body: JsonObject, functions: Functions) -> None:
 
 
 def _check_names(name: str, body: JsonObject, endpoints: Endpoints) -> None:
-    """Raises InvalidRequest for the first unknown or missing name in a call."""
+    # Raises InvalidRequest for the first unknown or missing name in a call.
     if name not in endpoints:
         raise _no_such("endpoint", name, endpoints)
     parameters = {str(parameter["parameter_name"]): parameter for parameter in endpoints[name]}

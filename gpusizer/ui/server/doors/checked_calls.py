@@ -1,4 +1,4 @@
-"""CheckedCalls: Gradio and its MCP server are handed whole calls of a form that they can take."""
+"""CheckedCalls: middleware that lets only well-formed calls reach Gradio and its MCP server."""
 
 from __future__ import annotations
 
@@ -21,13 +21,11 @@ from gpusizer.ui.server.doors.refusals import page_language, refused
 from gpusizer.ui.server.doors.request_limits import MAX_BODY_BYTES
 
 _MCP = "mcp"
-_NO_JSON = -32700
-"""Code of JSON-RPC 2.0 for what cannot be read."""
+_NO_JSON = -32700  # code of JSON-RPC 2.0 for unreadable input
 
 
 class CheckedCalls:
-    """ASGI middleware that reads the body of a POST to Gradio, refuses what is wrong with it, and
-    passes the request on with the same body.
+    """ASGI middleware that reads the body of a POST to Gradio, checks it and passes it on.
 
     `takes_logs` are the listeners whose body may be larger than that of a question.
     """
@@ -40,7 +38,7 @@ class CheckedCalls:
         self._functions = {page: functions_of(blocks) for page, blocks in pages.items()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, unless its body cannot be taken."""
+        """Pass a request on, unless its body is refused."""
         path = gradio_path(scope["path"]) if scope["type"] == "http" else None
         if path is None or scope["method"] != "POST":
             await self._app(scope, receive, send)
@@ -56,8 +54,8 @@ class CheckedCalls:
         await self._app({**scope, BODY_BYTES: len(body)}, replaying(body, receive), send)
 
     def _check(self, path: GradioPath, headers: Headers, body: bytes) -> None:
-        """Raises InvalidRequest for a body of another form than its route takes, RequestTooLarge
-        for a large one that is no log."""
+        # Raises InvalidRequest for a body of another form, RequestTooLarge for a large one without
+        # a log.
         value = read_json(body)
         if path.route.partition("/")[0] == _MCP:
             return
@@ -74,15 +72,14 @@ class CheckedCalls:
 
 
 def held_bytes(pages: Mapping[str, gr.Blocks]) -> int:
-    """Return the bytes that calls without an answer yet hold: their bodies, and as much again for
-    what was read from these."""
+    """Return the bytes of unanswered calls: bodies, and as much for parsed values."""
     queues = [blocks._queue for blocks in pages.values()]
     events = [event for queue in queues for event in queue.event_ids_to_events.values()]
     return 2 * sum(int(event.request.scope.get(BODY_BYTES, 0)) for event in events)
 
 
 def _refusal(scope: Scope, path: GradioPath, error: GpusizerError) -> JSONResponse:
-    """The error object; for a client of MCP as the error of JSON-RPC."""
+    # The error object; for a client of MCP as the error of JSON-RPC.
     status = HTTPStatus.UNPROCESSABLE_ENTITY if isinstance(error, InvalidRequest) else None
     if path.route.partition("/")[0] != _MCP:
         return refused(scope, error, status)

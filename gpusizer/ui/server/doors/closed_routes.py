@@ -1,5 +1,4 @@
-"""Closed routes: public ones of Gradio that nothing here uses, answered as if they did
-not exist.
+"""Closed routes: public ones of Gradio that nothing here uses, answered as unknown.
 
 Gradio (6.31, gradio/routes.py) serves them for every Blocks, whatever its components are.
 """
@@ -14,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gpusizer.text import LANGUAGES
 
+# beginnings of routes below `/gradio_api/`
 CLOSED = (
     "api/",  # calls without the queue, which every listener of ours waits in
     "component_server",  # calls methods of components; ours have none
@@ -34,7 +34,6 @@ CLOSED = (
     "upload_progress",
     "vibe-",
 )
-"""Beginnings of routes below `/gradio_api/`."""
 _PATTERN = re.compile(
     rf"/gradio_api/(?:{'|'.join(map(re.escape, CLOSED))})|(?:^|/)(?:deep_link|monitoring)(?:/|$)"
     # Visitors of every page sign in and out at the root.
@@ -43,7 +42,7 @@ _PATTERN = re.compile(
 
 
 def is_closed(path: str) -> bool:
-    """Whether a path is one of these routes, of any page and below any prefix of a proxy.
+    """Return whether a path is one of these routes, of any page and below any proxy's prefix.
 
     >>> is_closed("/gradio_api/upload"), is_closed("/zh/monitoring/summary"), is_closed("/zh")
     (True, True, False)

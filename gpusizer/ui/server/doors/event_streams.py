@@ -1,4 +1,4 @@
-"""Streams of events: those of unknown sessions and events do not begin.
+"""KnownStreams: middleware that refuses event streams of unknown sessions and events.
 
 Gradio 6.31 begins to answer with 200, then finds nothing under that name and raises an error, whose
 traceback of 6 kB is logged (`sse_stream` in gradio/routes.py).
@@ -22,14 +22,14 @@ _EVENT = re.compile(r"call/(?:v2/)?[^/]+/(?P<event>[^/]+)")
 
 
 class KnownStreams:
-    """ASGI middleware that answers 404 for streams which would be told nothing."""
+    """ASGI middleware that answers 404 for streams that would stay empty."""
 
     def __init__(self, app: ASGIApp, pages: Mapping[str, gr.Blocks]) -> None:
         self._app = app
         self._pages = pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, unless it asks for a stream of a name that the page does not know."""
+        """Pass a request on, unless it asks for a stream with an unknown name."""
         if self._is_unknown(scope):
             await refused(scope, UnknownEvent())(scope, receive, send)
             return

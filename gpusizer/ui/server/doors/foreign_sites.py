@@ -1,8 +1,8 @@
-"""ForeignSites: scripts of other sites ask anonymously, in any visitor's browser.
+"""ForeignSites: middleware that makes scripts of other sites anonymous in a visitor's browser.
 
 On a public host Gradio (6.31, CustomCORSMiddleware) lets every origin read answers with
 credentials, and the cookie of its sign-in is sent across sites (`SameSite=None`), because Spaces
-are shown in a frame. A page elsewhere could so read with the rights of its visitors.
+are shown in a frame. Another site's page could otherwise read with its visitors' rights.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+# values of `Sec-Fetch-Site` for our own pages, and for a visitor's direct action
 _OWN_SITES = frozenset({"same-origin", "none"})
-"""Values of `Sec-Fetch-Site` of our own pages, and of what a visitor does in the browser itself."""
 _NAVIGATION = "navigate"
 _READING = frozenset({"GET", "HEAD"})
 _CREDENTIALS = "access-control-allow-credentials"
 
 
 class ForeignSites:
-    """ASGI middleware that drops the cookies of requests which scripts of other sites send, and
-    lets no site read answers with credentials.
+    """ASGI middleware that drops cookies of requests from scripts of other sites.
 
-    It has to be outside of Gradio's own middleware, which reads the cookie into a session.
+    It also lets no site read answers with credentials. It has to be outside of Gradio's own
+    middleware, which reads the cookie into a session.
     """
 
     def __init__(self, app: ASGIApp, own_hosts: Sequence[str] = ()) -> None:
-        """`own_hosts` are names of this server beside the one that a request asks."""
+        """Keep the names of this server; `own_hosts` are further ones."""
         self._app = app
         self._own_hosts = frozenset(own_hosts)
 
@@ -50,13 +50,10 @@ class ForeignSites:
         await self._app(scope, receive, without_credentials)
 
     def _is_foreign_script(self, scope: Scope) -> bool:
-        """Whether a script of another site sends a request, or a form of one.
-
-        Browsers say so in `Sec-Fetch-Site` and `Sec-Fetch-Mode`, which scripts cannot set
-        (https://www.w3.org/TR/fetch-metadata/), older ones in `Origin`. A request that has neither
-        is a program's. Navigation keeps its cookies: a frame is opened and a sign-in returns across
-        sites.
-        """
+        # A script or form of another site: browsers mark it in `Sec-Fetch-Site` and
+        # `Sec-Fetch-Mode`, which scripts cannot set (https://www.w3.org/TR/fetch-metadata/), older
+        # ones in `Origin`. A request without either is a program's. Navigation keeps its cookies: a
+        # frame is opened and a sign-in returns across sites.
         headers = Headers(scope=scope)
         site = headers.get("sec-fetch-site")
         if site is not None:

@@ -1,4 +1,4 @@
-"""Paths of Gradio's routes: of which page, and which route of it."""
+"""Paths of Gradio's routes: the page and the route within it."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ from gpusizer.text import LANGUAGES
 
 _PATTERN = re.compile(rf"(?:/(?P<page>{'|'.join(LANGUAGES)}))?/gradio_api/(?P<route>.+)")
 
-ENDPOINTS = ""
-"""The page of a route at the root, where the endpoints are."""
+ENDPOINTS = ""  # page of a route at the root, with the endpoints
 
 
 class GradioPath(NamedTuple):
-    """A route by its page, the code of a language or ENDPOINTS, and its path below `/gradio_api/`,
-    without a slash at its end."""
+    """A route of Gradio."""
 
-    page: str
-    route: str
+    page: str  # code of a language, or ENDPOINTS
+    route: str  # path below `/gradio_api/`, without a final slash
 
 
 def gradio_path(path: str) -> GradioPath | None:
-    """Return which of Gradio's routes a path is, below any prefix of a proxy; None for another.
+    """Return the page and route of a path, below any proxy's prefix, or None.
 
     >>> gradio_path("/gradio_api/queue/join"), gradio_path("/below/zh/gradio_api/call/x/")
     (GradioPath(page='', route='queue/join'), GradioPath(page='zh', route='call/x'))

@@ -1,7 +1,7 @@
-"""A request's body: read as a whole, checked to be JSON that everything behind can take, replayed.
+"""A request's body: read as a whole, checked to be usable JSON, and replayed.
 
-Python's `json`, which Gradio and the library mcp read with, takes `NaN` and endless numbers, which
-it then cannot write into an answer, and nests as deeply as its stack allows.
+Python's `json`, which Gradio and the library mcp read with, accepts `NaN` and endless numbers,
+which it then cannot write into an answer, and nests as deeply as its stack allows.
 """
 
 from __future__ import annotations
@@ -12,19 +12,15 @@ from starlette.types import Message, Receive
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.loose_values import JsonValue
 
-_MAX_DEPTH = 32
-"""Levels of lists and objects: a call has three, a request of MCP five."""
-_MAX_VALUES = 20_000
-"""Values in all: a call has some fifty."""
-_MAX_NUMBER = 2**63
-"""No field takes a larger one, and readers of JSON differ about those."""
+_MAX_DEPTH = 32  # levels of lists and objects: a call has three, a request of MCP five
+_MAX_VALUES = 20_000  # values in all: a call has some fifty
+_MAX_NUMBER = 2**63  # no field takes a larger one, and readers of JSON differ about those
 
-BODY_BYTES = "gpusizer.body_bytes"
-"""Key of a request's scope: how large its body is."""
+BODY_BYTES = "gpusizer.body_bytes"  # key of a request's scope for the size of its body
 
 
 async def whole_body(receive: Receive) -> bytes | None:
-    """Return all of a body; None if the caller leaves, or is refused, before its end."""
+    """Return all of a body, or None if the caller leaves or is refused before its end."""
     parts = []
     while True:
         message = await receive()
@@ -36,7 +32,7 @@ async def whole_body(receive: Receive) -> bytes | None:
 
 
 def replaying(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that gives this body, then what `receive` gives."""
+    """Return a `receive` that gives this body, then messages of `receive`."""
     first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:
@@ -46,7 +42,7 @@ def replaying(body: bytes, receive: Receive) -> Receive:
 
 
 def read_json(body: bytes) -> JsonValue:
-    """Return the value of a body. Raises InvalidRequest, with nothing of the body in it."""
+    """Return the value of a body. Raises InvalidRequest without any content of the body."""
     try:
         value: JsonValue = from_json(body, allow_inf_nan=False, cache_strings=False)
     except ValueError as error:
@@ -57,8 +53,8 @@ def read_json(body: bytes) -> JsonValue:
 
 
 def _check(value: JsonValue) -> None:
-    """Raises InvalidRequest for too many values or levels, and for numbers that JSON's readers
-    differ about."""
+    # Raises InvalidRequest for too many values or levels, and for numbers that JSON's readers
+    # differ about.
     level, count = [value], 0
     for _ in range(_MAX_DEPTH + 1):
         count += len(level)

@@ -1,4 +1,4 @@
-"""OpenStreams: bounds how many connections wait for answers, and for how long."""
+"""OpenStreams: limits on the number and the duration of connections that wait for answers."""
 
 from __future__ import annotations
 
@@ -14,22 +14,21 @@ from gpusizer.ui.server.doors.gradio_paths import gradio_path
 from gpusizer.ui.server.doors.refusals import refused
 from gpusizer.ui.server.visitors import visitor_of
 
-_MOST = 512
-"""Streams at a time; one takes 20 to 50 kB."""
-_MOST_OF_ONE = 32
-"""Streams of one visitor; a page has one while it waits."""
+_MOST = 512  # streams at a time; one takes 20 to 50 kB
+_MOST_OF_ONE = 32  # streams of one visitor; a page has one while it waits
+
+# A longer stream is ended. Answers take a minute at most, and clients of MCP reconnect.
 _LONGEST_SECONDS = 900.0
-"""After which a stream is ended. Answers take a minute at most, and clients of MCP come again."""
 _RETRY_AFTER_SECONDS = 5
 _MCP = re.compile(r"mcp(?:/|$)")
 _READ = re.compile(r"queue/data$|heartbeat/|call/")
 
 
 class OpenStreams:
-    """ASGI middleware that refuses streams past the bounds, with 503, and ends those that last.
+    """ASGI middleware that refuses streams past the limits with 503, and ends long ones.
 
-    Streams are the messages of a session or an event, heartbeats and all of MCP. Where the settings
-    set no limit of questions, one visitor may have all of them.
+    Streams are the messages of a session or an event, heartbeats and all of MCP. If the settings
+    have no limit of questions, one visitor may have all of them.
     """
 
     def __init__(
@@ -48,7 +47,7 @@ class OpenStreams:
         self._open: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on; of streams as many as may be open."""
+        """Pass a request on, unless it is a stream past the limits."""
         if not is_stream(scope):
             await self._app(scope, receive, send)
             return
@@ -62,7 +61,7 @@ class OpenStreams:
         try:
             await self._stream(scope, receive, send)
         finally:
-            self._open -= Counter([visitor])  # which leaves out who has none
+            self._open -= Counter([visitor])  # drops visitors without streams
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_started = False
@@ -85,7 +84,7 @@ class OpenStreams:
 
 
 def is_stream(scope: Scope) -> bool:
-    """Whether a request may wait on its connection for what is yet to come.
+    """Return whether a request may keep its connection open for later messages.
 
     >>> is_stream({"type": "http", "method": "GET", "path": "/zh/gradio_api/queue/data"})
     True

@@ -1,6 +1,6 @@
-"""OwnAddress: the address at which this server is reached, by headers that it can believe.
+"""OwnAddress: middleware that keeps only trustworthy headers about this server's address.
 
-Gradio 6.31 writes it into pages, and their script asks there (`get_root_url` in
+Gradio 6.31 writes the address into pages, and their script calls it (`get_root_url` in
 gradio/route_utils.py).
 """
 
@@ -14,20 +14,19 @@ from gpusizer.ui.presenters.pieces.frame import ENDPOINTS_PATH
 from gpusizer.ui.server.doors.gradio_paths import ENDPOINTS, GradioPath, gradio_path
 
 _HOST, _FORWARDED_HOST = "host", "x-forwarded-host"
-_NEVER = "x-gradio-server"
-"""Set by a server of Node before Gradio, which is not used."""
+_NEVER = "x-gradio-server"  # set by a server of Node before Gradio, which is not used
 _DESCRIPTION = GradioPath(ENDPOINTS, "info")
 _OF_PAGE = f"&page={ENDPOINTS_PATH}".encode()
 
 
 class OwnAddress:
-    """ASGI middleware that lets pages be told no other address than this server's.
+    """ASGI middleware that gives pages no address other than this server's.
 
-    Without trusted proxies `X-Forwarded-Host` is dropped. On a Space the Hub says which hosts are
-    its own: any other name is replaced by the first of these.
+    Without trusted proxies `X-Forwarded-Host` is dropped. On a Space the Hub states its hosts: any
+    other name is replaced by the first of these.
 
-    Gradio keeps the description of all endpoints that it gives first, with the address at which it
-    was asked in it. That of a page is made for each request, and all endpoints are on one.
+    Gradio caches its first description of all endpoints, with the address of that request in it.
+    The description of a page is made for each request, and all endpoints are on one page.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
@@ -36,7 +35,7 @@ class OwnAddress:
         self._hosts = settings.space_hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on with headers that can be believed."""
+        """Pass a request on with trustworthy headers."""
         if scope["type"] in ("http", "websocket"):
             scope = {**scope, "headers": self._believed(scope)}
             if gradio_path(scope["path"]) == _DESCRIPTION:
@@ -55,7 +54,7 @@ class OwnAddress:
         return [(_HOST.encode(), host), *(pair for pair in kept if pair[0] != _HOST.encode())]
 
     def _space_host(self, headers: Headers) -> str:
-        """The host that the visitor sees, one of the Space's."""
+        # The host that the visitor sees, one of the Space's.
         forwarded = headers.get(_FORWARDED_HOST, "").partition(",")[0].strip()
         named = (name for name in (forwarded, headers.get(_HOST, "")) if name in self._hosts)
         return next(named, self._hosts[0])

@@ -1,4 +1,4 @@
-"""The answer to a request that is refused before Gradio sees it."""
+"""Answer to a request that is refused before Gradio sees it."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ def refused(
 
 
 def page_language(scope: Scope) -> Language:
-    """The language of the page that a request is about, else the one that its caller accepts."""
+    """Return the language of the requested page, else the one that the caller accepts."""
     page = (name for name in LANGUAGES if scope["path"].startswith(f"/{name}/"))
     return next(page, None) or language_of(Request(scope))

@@ -1,5 +1,4 @@
-"""RequestLimits: how long an address and how large a body a request may have, how long that may
-take to arrive, and how many bytes of bodies there may be at a time."""
+"""RequestLimits: limits on the length of addresses, and on size, time and total of bodies."""
 
 from __future__ import annotations
 
@@ -21,20 +20,19 @@ from gpusizer.ui.server.visitors import visitor_of
 
 MAX_QUERY_BYTES = 8_192
 MAX_BODY_BYTES = 256_000
-MAX_LOG_BYTES = 8_000_000
-"""Of a start-up log the page reads 2 MiB of characters, of which UTF-8 and JSON can make more."""
+MAX_LOG_BYTES = 8_000_000  # a start-up log of 2 MiB of characters, which UTF-8 and JSON can enlarge
 BODY_SECONDS = 20.0
+
+# least rate of a body that takes longer, 0.5 Mbit/s: a log has 145 seconds in all
 _BYTES_PER_SECOND = 64_000
-"""What a body that takes longer has to arrive with, 0.5 Mbit/s: a log has 145 seconds in all."""
 _JOIN = "queue/join"
 
 
 class RequestLimits:
-    """ASGI middleware that refuses what is too large, too slow or too much at a time, and says when
-    to come again.
+    """ASGI middleware that refuses requests that are too large, too slow or too many.
 
-    Whatever answers 429 or 503 without `Retry-After`, such as Gradio's queue when it is full,
-    gets that header.
+    An answer of 429 or 503 without `Retry-After`, such as that of Gradio's full queue, gets that
+    header.
     """
 
     def __init__(
@@ -43,7 +41,7 @@ class RequestLimits:
         settings: Settings,
         held_bytes: Callable[[], int] = lambda: 0,
     ) -> None:
-        """`held_bytes` are those of bodies whose requests have ended before their answers."""
+        """Keep the limits; `held_bytes` counts bodies whose requests ended before their answers."""
         self._app = app
         self._trusted_proxies = settings.trusted_proxies
         self._budget = BodyBudget(held_bytes)
@@ -76,14 +74,14 @@ class RequestLimits:
 
 
 def _most_bytes(scope: Scope) -> int:
-    """How large a body may be: a page's listeners are asked at one address, and one takes a log."""
+    # A page's listeners share one address, and one of them takes a log.
     path = gradio_path(scope["path"])
     takes_log = path is not None and path.page != ENDPOINTS and path.route == _JOIN
     return MAX_LOG_BYTES if takes_log else MAX_BODY_BYTES
 
 
 class _BoundedBody:
-    """Receives a body within the limits; past one the answer of the application is held back."""
+    """Receives a body within the limits; past one the application's answer is held back."""
 
     def __init__(
         self, receive: Receive, send: Send, most_bytes: int, budget: BodyBudget, visitor: str
@@ -105,12 +103,12 @@ class _BoundedBody:
         return RequestTooLarge(limit="body", allowed=self._most_bytes)
 
     def is_announced_too_large(self, headers: Headers) -> bool:
-        """Whether the request says itself that its body is larger than the limit."""
+        """Return whether the request states a body larger than the limit."""
         length = headers.get("content-length", "")
         return length.isdecimal() and (len(length) > 15 or int(length) > self._most_bytes)
 
     async def receive(self) -> Message:
-        """The next part of the body; the application sees a caller who left once it is refused."""
+        """Return the next part of the body; after a refusal the application sees a disconnect."""
         if self.refusal is None:
             message = await self._next()
             if message is not None and message["type"] == "http.request":
@@ -121,7 +119,7 @@ class _BoundedBody:
         return {"type": "http.disconnect"}
 
     async def _next(self) -> Message | None:
-        """The next message; None, and a refusal, if a part of the body does not come in time."""
+        # None, with a refusal, if a part of the body does not come in time.
         if self._is_whole:
             return await self._receive()
         seconds = BODY_SECONDS + self._received_bytes / _BYTES_PER_SECOND
@@ -131,7 +129,7 @@ class _BoundedBody:
         return None
 
     def _count(self, size: int) -> GpusizerError | None:
-        """The error of a body with `size` bytes more, None for one within the limits."""
+        # The error of a body with `size` more bytes, or None within the limits.
         if self._received_bytes + size > self._most_bytes:
             return self.too_large
         if size and not self._budget.take(self._visitor, size):
@@ -142,7 +140,7 @@ class _BoundedBody:
         return None
 
     def give_back(self) -> None:
-        """Count the body's bytes no longer."""
+        """Stop counting the body's bytes."""
         self._budget.give_back(self._visitor, self._received_bytes)
         self._received_bytes = 0
 

@@ -1,7 +1,7 @@
-"""SignIn: signing in at the Hub, where a visitor declines, the Hub fails, or an address is made up.
+"""SignIn: middleware for failed sign-ins at the Hub.
 
-For each of these Gradio 6.31 and authlib raise an error, whose traceback of 6 kB is logged
-(`_add_oauth_routes` in gradio/oauth.py).
+If a visitor declines, the Hub fails or an address is made up, Gradio 6.31 and authlib raise an
+error, whose traceback of 6 kB is logged (`_add_oauth_routes` in gradio/oauth.py).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _log = logging.getLogger(__name__)
 
 
 class SignIn:
-    """ASGI middleware that answers for what goes wrong while a visitor signs in."""
+    """ASGI middleware that answers failed sign-ins."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on; one of a visitor who has declined leads back to the page."""
+        """Pass a request on; after a declined sign-in redirect to the page."""
         if scope["type"] != "http" or scope["path"] not in _PATHS:
             await self._app(scope, receive, send)
             return
@@ -57,14 +57,14 @@ class SignIn:
         try:
             await self._app(scope, receive, noting)
         except Exception as error:
-            # Its text may hold what the Hub and the visitor told each other.
+            # Its text may hold secrets of the Hub and the visitor.
             _log.warning("signing in failed: %s", type(error).__name__)
             if not is_answered:
                 await refused(scope, SignInFailed())(scope, receive, send)
 
 
 def _target(query: QueryParams) -> str:
-    """The page where a visitor began to sign in."""
+    # The page on which a visitor began to sign in.
     try:
         path = urlsplit(query.get("_target_url", "")).path
     except ValueError:

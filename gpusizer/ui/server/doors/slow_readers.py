@@ -1,4 +1,4 @@
-"""SlowReaders: bounds what is held for connections that take their answers slowly or not at all."""
+"""SlowReaders: limit of the memory for connections that read answers slowly or not at all."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gpusizer.ui.server.unread_answers import UNREAD_SECONDS
 
-_MAX_BYTES = 8_000_000
-"""Memory of what all connections have still to take; past it the slowest is closed."""
-_PIECE_BYTES = 32_768
-"""What is handed on at a time. uvicorn 0.54 takes 64 kB of it before it waits for them to go."""
+_MAX_BYTES = 8_000_000  # memory for unsent parts of all connections; past it the slowest is closed
+_PIECE_BYTES = 32_768  # bytes handed on at a time; uvicorn 0.54 buffers 64 kB before it waits
+
+# bytes that uvicorn holds for a connection that reads nothing
 _CONNECTION_BYTES = 65_536 + _PIECE_BYTES
-"""What uvicorn holds of a connection that takes nothing."""
+
+# Time for a connection to take a part of an answer before that is compressed; none if the part
+# exceeds the limit.
 _GRACE_SECONDS = 0.5
-"""Time in which a connection may take a part of an answer before that is packed; none where the
-part has no room."""
 _LEVEL = 1
 
 
 class SlowReaders:
-    """ASGI middleware that takes answers off the application's hands and sends them as they go.
+    """ASGI middleware that buffers answers and sends them at the connection's pace.
 
-    Without it Gradio's streams hold an answer, its text and its bytes while a connection takes
+    Without it Gradio's streams hold an answer, its text and its bytes while a connection reads
     nothing, and uvicorn the bytes of a plain answer. Used by one event loop.
     """
 
@@ -38,7 +38,7 @@ class SlowReaders:
         self.size_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on; return when its answer has gone, or its connection is to be closed."""
+        """Pass a request on; return once its answer is sent or its connection is to be closed."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -54,11 +54,11 @@ class SlowReaders:
             self.hold(outbox, 0)
 
     def has_room(self, size_bytes: int) -> bool:
-        """Whether so much more may be held."""
+        """Return whether `size_bytes` more may be held."""
         return self.size_bytes + size_bytes <= self._max_bytes
 
     def hold(self, outbox: _Outbox, size_bytes: int) -> None:
-        """Take note of what an outbox holds now; those that have held for longest go first."""
+        """Record the bytes that an outbox holds now; the longest holders are dropped first."""
         self.size_bytes += size_bytes - self._held.get(outbox, 0)
         if size_bytes:
             self._held[outbox] = size_bytes
@@ -71,7 +71,7 @@ class SlowReaders:
 
 
 class _Outbox:
-    """The parts of an answer that a connection has still to take, in order."""
+    """Unsent parts of an answer for a connection, in order."""
 
     def __init__(self, readers: SlowReaders, send: Send) -> None:
         self.is_dropped = False
@@ -82,7 +82,7 @@ class _Outbox:
         self._sending: asyncio.Task[None] | None = None
 
     async def send(self, message: Message) -> None:
-        """Send a part; return when the connection has taken it, or when it is packed."""
+        """Send a part; return once the connection has taken it, or it is compressed."""
         if not self._parts and len(message.get("body", b"")) <= _PIECE_BYTES:
             await self._send(message)
             return
@@ -103,18 +103,18 @@ class _Outbox:
             self._weigh()
 
     async def sent(self) -> None:
-        """Wait until all parts have gone."""
+        """Wait until all parts are sent."""
         if self._sending is not None:
             await self._sending
 
     def drop(self) -> None:
-        """End the request: its connection takes too little."""
+        """End the request: its connection reads too little."""
         self.is_dropped = True
         if self._request is not None:
             self._request.cancel()
 
     def close(self) -> None:
-        """Send no more."""
+        """Stop sending."""
         if self._sending is not None:
             self._sending.cancel()
 
@@ -132,7 +132,7 @@ class _Outbox:
 
 
 class _Part:
-    """A message of an application; a body goes in pieces, and what is left of it can be packed."""
+    """A message of an application; its body is sent in pieces, and the rest can be compressed."""
 
     def __init__(self, message: Message) -> None:
         self._message = {**message, "body": b""}
@@ -143,18 +143,18 @@ class _Part:
 
     @property
     def size_bytes(self) -> int:
-        """Memory of what is left."""
+        """Memory of the rest in bytes."""
         return len(self._body) + len(self._packed)
 
     def pack(self) -> None:
-        """Pack what is left."""
+        """Compress the rest."""
         if self._unpacker is None:
             self._packed = zlib.compress(self._body[self._sent_bytes :], _LEVEL)
             self._unpacker = zlib.decompressobj()
             self._body = b""
 
     def pieces(self) -> Iterator[Message]:
-        """The messages to send in its place, each made when it is asked for."""
+        """Yield the messages to send instead, each made on demand."""
         is_last = False
         while not is_last:
             piece, is_last = self._next()
@@ -172,9 +172,9 @@ class _Part:
 
 
 def close_unread(listeners: Iterable[socket.socket]) -> None:
-    """Have the system close connections whose other end takes nothing for UNREAD_SECONDS.
+    """Let the system close connections whose other end reads nothing for UNREAD_SECONDS.
 
-    Only Linux can. A connection takes the option from the socket that listens (tcp(7)).
+    Only Linux can. A connection inherits the option from the listening socket (tcp(7)).
     """
     option = getattr(socket, "TCP_USER_TIMEOUT", None)
     for listener in listeners:
