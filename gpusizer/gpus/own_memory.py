@@ -44,7 +44,7 @@ def split_memory(text: str) -> tuple[str, FreeMemory]:
     """Return a name without the memory in parentheses after it, and that memory.
 
     >>> split_memory("4090 (20.5 GB free)")
-    ('4090', OwnMemory(free_bytes=20500000000, used_bytes=None))
+    ('4090', FreeMemory(free_bytes=20500000000, used_bytes=None))
 
     Raises InvalidRequest for parentheses that speak of free or used memory in another form.
     """

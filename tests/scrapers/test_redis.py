@@ -238,7 +238,7 @@ def test_what_another_process_has_read_needs_no_place_of_those_who_read(
     settings = shared_settings(hub, redis_url)
     Fetcher(settings, access=open_access(settings))(REF)
     full = CpuLimiter(computing=1, reading=0)
-    monkeypatch.setattr(fetcher, "TURNS", full)
+    monkeypatch.setattr(fetcher, "CPU_LIMITER", full)
     fetch = Fetcher(settings, access=open_access(settings))
     with full.computing():
         assert fetch(REF).repo_id == "org/name"

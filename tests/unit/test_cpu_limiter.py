@@ -250,7 +250,7 @@ def test_processor_time_is_its_visitors(visitors: Crowd) -> None:
 
 def test_budgets_of_answers_give_way(visitors: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
     turns, done, begun = Turns(1), visitors.gate(), visitors.gate()
-    monkeypatch.setattr(time_budget, "TURNS", turns)
+    monkeypatch.setattr(time_budget, "CPU_LIMITER", turns)
 
     def answer() -> None:
         budget = TimeBudget(1.0, lambda: 0.0)

@@ -186,7 +186,7 @@ async def test_what_is_known_waits_for_no_place_and_no_turn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Not even behind the visitor's own questions, which have all turns; other questions wait."""
-    monkeypatch.setattr(answer_cache, "TURNS", CpuLimiter(2, 1))
+    monkeypatch.setattr(answer_cache, "CPU_LIMITER", CpuLimiter(2, 1))
 
     async with working() as work:
         answers = answers_of(WorkPool(threads=2, waiting=8, used=nothing_used), work)

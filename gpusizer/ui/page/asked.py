@@ -87,7 +87,7 @@ def wishes_of(text: str) -> tuple[PageEvent, ...]:
     """Read what `scripts/asking.js` wrote; what it does not write is left out.
 
     >>> wishes_of('[["pick", "4090"], ["run", "x"], 3]')
-    (Wish(kind='pick', value='4090'),)
+    (PageEvent(kind='pick', value='4090'),)
     """
     try:
         items = json.loads(text or "[]")
