@@ -43,7 +43,7 @@ from gpusizer.serving.serving_rows import (
     Replicas,
     ServingPlan,
     TokenPrices,
-    place_of,
+    plan_key,
 )
 from gpusizer.speed import ModelFacts, is_measured
 
@@ -148,7 +148,7 @@ def _rows(
     # request allows count as left out
     rows: list[Replicas] = []
     waiting = [
-        (*_place_of(option, target, assumptions), number, False, option)
+        (*_plan_key(option, target, assumptions), number, False, option)
         for number, option in enumerate(search.best.values())
     ]
     heapify(waiting)
@@ -163,7 +163,7 @@ def _rows(
             search.slow.add(slug)
             del search.best[slug]
         else:
-            place = _place_of(known, target, assumptions)
+            place = _plan_key(known, target, assumptions)
             heappush(waiting, (*place, number, True, known))
     return rows
 
@@ -345,13 +345,13 @@ def _row(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -
             (target.prompt_tokens, target.answer_tokens),
             pace.prompts,
         ),
-        place=_place_of(option, target, assumptions),
+        place=_plan_key(option, target, assumptions),
     )
 
 
-def _place_of(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -> Place:
+def _plan_key(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -> Place:
     costs = _costs(option, target, assumptions)
-    return place_of(option.config, option.total_boards, costs, option.doubts)
+    return plan_key(option.config, option.total_boards, costs, option.doubts)
 
 
 def _costs(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -> PlanCosts:

@@ -110,7 +110,7 @@ class Replicas:
     user_tokens_per_second: float
     costs: PlanCosts
     tokens: TokenPrices | None
-    # sort key of plans (`place_of`)
+    # sort key of plans (`plan_key`)
     place: Place
 
     @property
@@ -192,7 +192,7 @@ def _added_up(notes: Sequence[Note]) -> Note:
     return Note(notes[0].code, **{**notes[0].fields, **counted})
 
 
-def place_of(config: RunConfig, boards: int, costs: PlanCosts, doubts: Doubts) -> Place:
+def plan_key(config: RunConfig, boards: int, costs: PlanCosts, doubts: Doubts) -> Place:
     """Return the sort key of a way, least for the best; `boards` are those of all replicas."""
     gpu = config.gpu
     cost, _ = firm_usd_per_hour(gpu, costs)

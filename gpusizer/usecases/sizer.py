@@ -45,7 +45,7 @@ from gpusizer.usecases.requests.named_gpus import (
     best_on_named,
     find_named,
     more_boards,
-    place_of,
+    ranked_on_named,
 )
 from gpusizer.usecases.requests.question import Question, serving_plan
 from gpusizer.usecases.requests.request import CompareRequest, ListingRequest, SizeRequest
@@ -182,7 +182,7 @@ class Sizer:
     ) -> Iterator[Ranked]:
         """Yield the model's ranking entry on each named GPU."""
         for rank, gpu in enumerate(named, start=1):
-            yield place_of(question.study, gpu, question.request, rank, advised=advised)
+            yield ranked_on_named(question.study, gpu, question.request, rank, advised=advised)
 
     def _ranked(self, question: Question) -> tuple[Ranking, tuple[Note, ...]]:
         # GPUs that pass the filters, with notes on these.

@@ -32,7 +32,7 @@ from gpusizer.usecases.loose_names import by_loose_names, meant_model
 from gpusizer.usecases.models_for.live_use import months_of
 from gpusizer.usecases.models_for.model_library import CandidateModel, ModelLibrary
 from gpusizer.usecases.models_for.models_answer import ModelsFor
-from gpusizer.usecases.models_for.ordering import _least_bytes, place_of
+from gpusizer.usecases.models_for.ordering import _least_bytes, family_key
 from gpusizer.usecases.near_models import (
     known_models,
     models_alike,
@@ -87,7 +87,7 @@ def test_order_and_counts() -> None:
     """Every family has a row, in order, and every model that runs is in one of them."""
     answer = ask(gpu="4090", top=0)
     assert len(answer.rows) == len(answer.families) < len(answer.found)
-    places = [place_of(family, answer.now.today) for family in answer.families]
+    places = [family_key(family, answer.now.today) for family in answer.families]
     assert all(before <= after for before, after in pairwise(places))
     data = written(answer)
     listed = [m["repo_id"] for row in data["models"] for m in (row, *row["copies"])]

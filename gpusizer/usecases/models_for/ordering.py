@@ -120,10 +120,10 @@ def families_in_order(
                 [item.member for item in group], now.uses, now.trending.get(stem)
             )
             families.append(Family(stem, head, tuple(copies), use))
-    return tuple(sorted(families, key=lambda family: place_of(family, now.today)))
+    return tuple(sorted(families, key=lambda family: family_key(family, now.today)))
 
 
-def place_of(family: Family, today: date) -> tuple[int, ...]:
+def family_key(family: Family, today: date) -> tuple[int, ...]:
     """Return the sort key of a family by `ORDER`; ties keep the fixed order of `fold`."""
     created = family.use.created
     return (

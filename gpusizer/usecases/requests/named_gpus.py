@@ -103,7 +103,7 @@ def best_on_named(study: Study, named: NamedGpu, request: SizeRequest) -> RunCon
     return on_these_boards(study, machine) or config
 
 
-def place_of(
+def ranked_on_named(
     study: Study, named: NamedGpu, request: SizeRequest, rank: int, *, advised: bool = True
 ) -> Ranked:
     """Return the ranking entry of a named GPU.
