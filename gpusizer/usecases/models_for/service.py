@@ -74,16 +74,8 @@ def models_for(
     running = list(running_on(candidates, machine, request, budget))
     folded = request.fold and not request.models
     families = families_in_order(running, candidates, now, folded=folded)
-    scored: Sequence[Scored] = ()
-    if request.work is not None:
-        by_purpose = ordered_for(families, credited(boards, request.work), now.today)
-        families = tuple(family for family, _ in by_purpose)
-        scored = [of_head for _, of_head in by_purpose]
-    shown = families[: request.top or None]
-    rows = tuple(
-        RunsOn.from_family(rank, family, of_head)
-        for rank, (family, of_head) in enumerate(zip_longest(shown, scored[: len(shown)]), start=1)
-    )
+    families, scored = _by_purpose(families, request, boards, now)
+    rows = _rows(families[: request.top or None], scored)
     return ModelsFor(
         request=request,
         machine=machine,
@@ -106,6 +98,21 @@ def models_for(
             *_disk(request, machine),
         ),
     )
+
+
+def _by_purpose(
+    families: tuple[Family, ...], request: ModelsRequest, boards: ScoreBoards, now: UseNow
+) -> tuple[tuple[Family, ...], Sequence[Scored]]:
+    # With the scores of their heads, () if no purpose is requested.
+    if request.work is None:
+        return families, ()
+    found = ordered_for(families, credited(boards, request.work), now.today)
+    return tuple(family for family, _ in found), [scored for _, scored in found]
+
+
+def _rows(shown: Sequence[Family], scored: Sequence[Scored]) -> tuple[RunsOn, ...]:
+    pairs = zip_longest(shown, scored[: len(shown)])
+    return tuple(RunsOn.from_family(rank, *pair) for rank, pair in enumerate(pairs, start=1))
 
 
 def _picked(
