@@ -14,7 +14,10 @@ from gpusizer.serving.api_prices import (
     compare_with_apis,
 )
 from gpusizer.serving.replicas import ServingTarget
+from gpusizer.ui.presenters.charts.month import month_plot
+from gpusizer.usecases.figures.monthly_costs import monthly_costs
 from gpusizer.usecases.requests.request import SizeRequest
+from tests.pages import ENGLISH
 from tests.sizers import embedded_sizer
 
 LOAD = ServingTarget(2.0, prompt_tokens=1000, answer_tokens=300, ttft_seconds=None)
@@ -88,3 +91,34 @@ def test_every_price_on_record_is_plausible_and_dated() -> None:
         assert price.date[:3] == "202", price
     keys = {(price.model_id, price.provider) for price in rows}
     assert len(keys) == len(rows)
+
+
+def test_a_month_is_drawn_along_the_rate_of_requests() -> None:
+    report = embedded_sizer().size(
+        SizeRequest.from_fields(
+            {"model": MODEL, "requests_per_second": 2, "prompt_tokens": 1000, "answer_tokens": 300}
+        )
+    )
+    plan, costs = report.serving_plan, monthly_costs(report.serving_plan)
+    assert plan is not None and plan.api is not None and plan.api.owned is not None
+    assert costs is not None and costs.owned is not None
+    first, last, replicas = costs.rates[0], costs.rates[-1], plan.rows[0].replicas
+    assert (first, last) == (pytest.approx(0.02), pytest.approx(20))
+    # An API costs by the request; servers are whole: ten times the load takes ten times as many.
+    assert costs.api_median[-1] == pytest.approx(10 * plan.api.median_usd_per_month)
+    assert costs.owned[0] == pytest.approx(plan.api.owned.usd_per_month / replicas)
+    assert costs.owned[-1] == pytest.approx(10 * plan.api.owned.usd_per_month)
+    plot = month_plot(costs, ENGLISH)
+    assert f"{len(plan.api.prices)} providers" in plot.above
+    assert plot.below.count('<th scope="row"') == 11
+
+
+def test_nothing_is_drawn_without_a_price_or_a_server() -> None:
+    report = embedded_sizer().size(
+        SizeRequest.from_fields({"model": MODEL, "requests_per_second": 2})
+    )
+    plan = report.serving_plan
+    assert plan is not None and monthly_costs(plan) is not None
+    assert monthly_costs(None) is None
+    assert monthly_costs(replace(plan, api=None)) is None
+    assert monthly_costs(replace(plan, rows=())) is None

@@ -18,6 +18,7 @@ from gpusizer.usecases.figures.memory import (
     loss_points,
     place_curves,
 )
+from gpusizer.usecases.figures.monthly_costs import MonthlyCosts, monthly_costs
 from gpusizer.usecases.figures.speeds import UserSpeed, user_speeds
 from gpusizer.usecases.report import Report
 
@@ -35,6 +36,7 @@ class Pictures:
     # speeds of the picked GPUs shared by several users; drawn instead of `curves`
     users: tuple[UserSpeed, ...] = ()
     losses: tuple[LossPoint, ...] = ()
+    month: MonthlyCosts | None = None  # of a rate of requests, if a provider's price is known
 
 
 def pictures_of(
@@ -59,4 +61,5 @@ def pictures_of(
         capacities=capacities(boards),
         users=users,
         losses=loss_points(report.estimates),
+        month=monthly_costs(report.serving_plan),
     )

@@ -68,7 +68,7 @@ def context_plot(pictures: Pictures, words: Words) -> Plot | None:
         end, label = curve.points[-1], curve.label
         if pictures.of_places:
             label = words("pictures.full", gpu=label, most=words.whole(end.x))
-        ends.append(_End(label, end.x, end.y / GIB))
+        ends.append(End(label, end.x, end.y / GIB))
     layers: list[Json] = []
     for at_bytes, label in named_capacities(levels, words).items():
         # A curve of a GPU has its name already, at the end that comes near.
@@ -80,7 +80,7 @@ def context_plot(pictures: Pictures, words: Words) -> Plot | None:
     for curve, colour in zip(curves, _colours(curves), strict=True):
         places = [(point.x, point.y / GIB) for point in curve.points]
         layers += [line(places, colour), dots(places, _said(curve, words), colour, 30)]
-    layers += _names(ends, _colours(ends), x, y, offset=_GAP if pictures.of_places else -_RISE)
+    layers += end_names(ends, _colours(ends), x, y, offset=_GAP if pictures.of_places else -_RISE)
     users = 1 if pictures.of_places else pictures.concurrency
     lead = words(
         f"pictures.context.{key}", at_once=words.at_once(users), context=words.whole(context)
@@ -125,8 +125,8 @@ def users_plot(speeds: Sequence[UserSpeed], asked: int, words: Words) -> Plot:
         end = speed.label
         if speed.most_users:
             end = words("pictures.full", gpu=end, most=words.whole(speed.most_users))
-        ends.append(_End(end, *places[-1]))
-    layers += _names(ends, _colours(ends), x, y, offset=_GAP)
+        ends.append(End(end, *places[-1]))
+    layers += end_names(ends, _colours(ends), x, y, offset=_GAP)
     lead = words("pictures.users.lead")
     columns = _columns(
         x.title,
@@ -143,7 +143,7 @@ def users_plot(speeds: Sequence[UserSpeed], asked: int, words: Words) -> Plot:
 
 
 @dataclass(frozen=True, slots=True)
-class _End:
+class End:
     """The end of a line, and the name written beside it."""
 
     label: str
@@ -151,8 +151,8 @@ class _End:
     y: float
 
 
-def _names(
-    ends: Sequence[_End], colours: Sequence[str], x: Axis, y: Axis, *, offset: int
+def end_names(
+    ends: Sequence[End], colours: Sequence[str], x: Axis, y: Axis, *, offset: int
 ) -> Iterator[Json]:
     """Write each line's name beside its end; where there is no room to the right, to the left and
     `offset` pixels lower. Names are moved apart from each other."""

@@ -18,7 +18,7 @@ Json = dict[str, object]
 """An object of a specification."""
 Place = tuple[float, float]
 """A place in the units of the two axes."""
-PLOTS = ("along", "loss")
+PLOTS = ("along", "loss", "month")
 """The plots of an answer, in the order of the page."""
 COLOURS = ("#6366f1", "#0d9488", "#d97706", "#db2777", "#0284c7", "#a855f7", "#65a30d")
 """Colours of series, in order. Their contrast is at least 3 to 1 on the light and the dark page."""
