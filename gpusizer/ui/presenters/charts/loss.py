@@ -35,6 +35,7 @@ _LEAST, _MOST = 0.001, 2.0
 """Shares of perplexity between which points are placed: what loses nothing is at the lower end."""
 _HIGH = 9  # pixels from the middle of a name to its edge
 _WORD = 120  # pixels that a word of a loss takes at most
+_LINE = 15  # pixels of a line of text
 _BESIDE = 8  # pixels between a point and its name
 
 
@@ -50,9 +51,12 @@ def loss_plot(
     y = _losses(points, words)
     places = {point: (point.total_bytes / GIB, share_of(point.quality)) for point in points}
     layers = [*_bounds(x, y, words)]
-    for at_bytes, label in named_capacities(capacities, words).items():
-        if at_bytes / GIB <= x.last:
-            layers += [upright(at_bytes / GIB, y), _beside_upright(label, at_bytes / GIB, x, y)]
+    named = named_capacities(capacities, words).items()
+    within = [(at_bytes / GIB, label) for at_bytes, label in named if at_bytes / GIB <= x.last]
+    for line, (at, names) in enumerate(within):
+        # names of many cards give way to their memory
+        label = names if text_width(names) <= NARROW else words.amount(round(at * GIB))
+        layers += [upright(at, y), _beside_upright(label, at, x, y, line)]
     for colour, knees in ((COLOURS[0], False), (COLOURS[3], True)):
         some = [point for point in points if point.knee is knees]
         said = [_said(point, words) for point in some]
@@ -107,16 +111,16 @@ def _bounds(x: Axis, y: Axis, words: Words) -> Iterator[Json]:
         yield name(said, (x.last, high), "right", dy=9, is_small=True)
 
 
-def _beside_upright(text: str, at: float, x: Axis, y: Axis) -> Json:
-    """Write a card's name over the top of its line, on a side that has the room, or over the
-    plot."""
+def _beside_upright(text: str, at: float, x: Axis, y: Axis, line: int) -> Json:
+    # A card's name is over the top of its line, on a side that has the room, or over the plot; each
+    # name has a line of text of its own.
     width, middle = text_width(text), x.share(at) * NARROW
     place, align = (x.first, y.last), "left"
     if middle + width < NARROW:
         place = (at, y.last)
     elif width < middle:
         place, align = (at, y.last), "right"
-    return name(text, place, align, dy=-9, is_small=True)
+    return name(text, place, align, dy=-9 - _LINE * line, is_small=True)
 
 
 def _names(
