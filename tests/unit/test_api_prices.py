@@ -6,6 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from gpusizer.gpus import load_catalogue
+from gpusizer.gpus.costs import CostAssumptions, plan_costs
+from gpusizer.serving import api_prices as api_prices_module
 from gpusizer.serving.api_prices import (
     HOURS_PER_MONTH,
     ApiPrice,
@@ -122,3 +125,44 @@ def test_nothing_is_drawn_without_a_price_or_a_server() -> None:
     assert monthly_costs(None) is None
     assert monthly_costs(replace(plan, api=None)) is None
     assert monthly_costs(replace(plan, rows=())) is None
+
+
+def of_a_month(requests: float, prompt: int, answer: int) -> ServingTarget:
+    rate = requests / (3600 * HOURS_PER_MONTH)
+    return ServingTarget(rate, prompt_tokens=prompt, answer_tokens=answer, ttft_seconds=None)
+
+
+@pytest.mark.parametrize(
+    ("load", "usd_in", "usd_out", "usd_per_month"),
+    [
+        # 60 and 40 million tokens: https://kickllm.com/blog/self-hosted-vs-api.html
+        (of_a_month(100_000, 600, 400), 0.59, 0.79, 67),
+        # 300 and 100 million: https://gpubrazil.com/en/blog/token-economics-self-hosted-gpu.html
+        (of_a_month(100_000, 3000, 1000), 3, 15, 2_400),
+        # ten million calls: https://claudecodeguides.com/claude-cost-open-source-llm-cost-floor/
+        (of_a_month(10_000_000, 1000, 200), 1, 5, 20_000),
+    ],
+)
+def test_published_sums_are_met(
+    load: ServingTarget,
+    usd_in: float,
+    usd_out: float,
+    usd_per_month: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = replace(PRICE, usd_per_million_input=usd_in, usd_per_million_output=usd_out)
+    monkeypatch.setattr(api_prices_module, "api_prices", lambda: {"org/model": (asked,)})
+    # Two A100 at 3 USD an hour, day and night: 4,380 USD (https://kickllm.com, as above).
+    card, paid = load_catalogue().find("A100 SXM 80GB"), CostAssumptions(gpu_usd_per_hour=3)
+    rented = plan_costs(card, 2, 100.0, paid)
+    compared = compare_with_apis("org/model", load, rented, 1)
+    assert compared is not None and compared.rented is not None
+    assert compared.median_usd_per_month == pytest.approx(usd_per_month, rel=0.01)
+    assert compared.rented.usd_per_month == pytest.approx(4_380, rel=0.01)
+    # The month in which both cost the same, as every one of these pages works it out.
+    even = compared.rented.wins_from_requests_per_second
+    is_enough = usd_per_month >= 4_380
+    assert (even is not None) is is_enough
+    if even is not None:
+        share = 4_380 / usd_per_month
+        assert even == pytest.approx(share * load.requests_per_second, rel=0.01)
