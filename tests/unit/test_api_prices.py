@@ -106,7 +106,7 @@ def test_a_month_is_drawn_along_the_rate_of_requests() -> None:
     assert plan is not None and plan.api is not None and plan.api.owned is not None
     assert costs is not None and costs.owned is not None
     first, last, replicas = costs.rates[0], costs.rates[-1], plan.rows[0].replicas
-    assert (first, last) == (pytest.approx(0.02), pytest.approx(20))
+    assert first == pytest.approx(0.02) and last == pytest.approx(20)
     # An API costs by the request; servers are whole: ten times the load takes ten times as many.
     assert costs.api_median[-1] == pytest.approx(10 * plan.api.median_usd_per_month)
     assert costs.owned[0] == pytest.approx(plan.api.owned.usd_per_month / replicas)
