@@ -1,1 +1,1 @@
-"""The page: its state, its forms, what its listeners do, and the tabs that it is built of."""
+"""The page: its state, its forms, its listeners, and its tabs."""

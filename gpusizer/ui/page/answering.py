@@ -1,4 +1,4 @@
-"""The page's questions: one study of a model, asked for a report, its tiers, cards and pictures."""
+"""Answers to the page's questions: report, bit widths, cards and pictures of one study."""
 
 from __future__ import annotations
 
@@ -30,27 +30,25 @@ from gpusizer.usecases.requests.question import Question
 from gpusizer.usecases.requests.request import SizeRequest
 from gpusizer.usecases.sizer import Sizer
 
+# Returns the embedded snapshot of a model without a request to the Hub, or None.
 Stored = Callable[[str], RepoSnapshot | None]
-"""Returns the embedded snapshot of a model, without a request to the Hub; None where it is not
-embedded."""
 
+# Name of a bit width, its usual quantizations, and the bits of its checkpoints (above, up to).
 _TIERS = (
     ("16", ("bf16",), 9.0, 64.0),
     ("8", ("q8_0", "fp8", "int8", "mlx-8bit"), 5.5, 9.0),
     ("4", ("q4_k_m", "awq-int4-g128", "gptq-int4-g128", "nvfp4", "mxfp4", "mlx-4bit"), 0.0, 5.5),
 )
-"""Name of a tier, quantizations that people mean by it, and range of bits of its checkpoints."""
 
 
-_KEPT_REPORTS = 8
-"""Reports that a process keeps; one of all GPUs takes about 2 MB."""
+_KEPT_REPORTS = 8  # reports kept by a process; one of all GPUs takes about 2 MB
 
 
 class Reports:
     """The last reports about models, shared by the visitors of a process.
 
-    Every question reads its repository first. A report is taken from here only where that gave the
-    same snapshot; what is read with a visitor's token comes to reports of its own.
+    Every question reads its repository first. A kept report is used only for an equal snapshot;
+    models read with a visitor's token have reports of their own.
     """
 
     def __init__(self) -> None:
@@ -58,7 +56,7 @@ class Reports:
         self._lock = threading.Lock()
 
     def report(self, sizer: Sizer, question: Question) -> Report:
-        """The report of a studied question. Raises any GpusizerError."""
+        """Return the report of a studied question. Raises any GpusizerError."""
         with self._lock:
             snapshot, report = self._kept.get(question.request, (None, None))
         if report is None or snapshot != question.snapshot:
@@ -69,7 +67,7 @@ class Reports:
 
 
 def first_of(report: Report, top: int) -> Report:
-    """Return the report with the first `top` GPUs of its ranking, as a request for these has it."""
+    """Return the report with the first `top` GPUs of its ranking, as for a request of these."""
     if not report.request.top:
         request = report.request.model_copy(update={"top": top})
         report = replace(report, request=request, ranking=report.ranking[:top])
@@ -82,16 +80,18 @@ def remembering(sizer: Sizer) -> Sizer:
 
 
 def question_of(sizer: Sizer, state: PageState) -> Question:
-    """Study the question of a page; its ranking has all GPUs, but no more than the plan for a load
-    shows: each of its rows is simulated. Raises any GpusizerError."""
+    """Study the question of a page. Raises any GpusizerError.
+
+    Its ranking has all GPUs; the plan for a load has only the rows that are shown, as each is
+    simulated.
+    """
     request = state.about_every_gpu
     top = 0 if request.requests_per_second is None else PLAN_ROWS
     return sizer.question(request.model_copy(update={"top": top}))
 
 
 def report_of(sizer: Sizer, state: PageState, reports: Reports | None = None) -> Report:
-    """Return the one report of a page, of which the visitor's files are made too. Raises any
-    GpusizerError."""
+    """Return the page's report, which the visitor's files also use. Raises any GpusizerError."""
     return (reports or Reports()).report(sizer, question_of(sizer, state))
 
 
@@ -104,9 +104,9 @@ def answer(sizer: Sizer, state: PageState, reports: Reports | None = None) -> Pa
 
 
 def sample_answer(sizer: Sizer, model: str, stored: Stored) -> PageAnswer | None:
-    """Answer for an embedded model with the usual settings; None if it is not embedded.
+    """Return the answer for an embedded model with default settings, or None if not embedded.
 
-    The page is built before anyone has asked, so that nothing is requested from the Hub.
+    The page is built before the first question, so that nothing is requested from the Hub.
     """
     snapshot = stored(model)
     if snapshot is None:
@@ -119,9 +119,9 @@ def sample_answer(sizer: Sizer, model: str, stored: Stored) -> PageAnswer | None
 def _own(
     sizer: Sizer, state: PageState, question: Question
 ) -> tuple[Conclusion | GpusizerError | None, Found | None]:
-    """Conclude of the visitor's machine as of a request that names it, else of the GPUs that were
-    picked, with what was found there; None where there are neither, or a pick cannot be had so,
-    which is said beside it."""
+    # The conclusion for the visitor's machine, as for a request that names it, else for the picked
+    # GPUs, with the found places. None without either, or if a pick cannot have the stated memory,
+    # which its card says.
     if not state.machines and not state.own_gpus:
         return None, None
     try:
@@ -137,14 +137,14 @@ def _own(
 
 
 def _cards(sizer: Sizer, state: PageState) -> tuple[Capacity, ...]:
-    """Return what the visitor's machine and picks hold, without machines of several kinds."""
+    # Machines with GPUs of several kinds are left out.
     boards = []
     for place in dict.fromkeys((*state.machines, *state.own_gpus)):
         try:
             kind = parse_kind(place)
             boards.append((UserGpus(sizer.catalogue).find(kind.name), kind.boards or 1))
         except GpusizerError:
-            continue  # said beside it
+            continue  # its card says so
     return capacities(boards)
 
 
@@ -160,8 +160,7 @@ def pictures(sizer: Sizer, state: PageState, reports: Reports | None = None) -> 
 
 
 def _picked(sizer: Sizer, state: PageState, question: Question) -> Sequence[ComparedGpu]:
-    """Compare the picked GPUs with the model, or without it where one of them cannot run it.
-    Pictures show no advice."""
+    # Without the model if one of the GPUs cannot run it. Pictures show no advice.
     try:
         compared = compare(sizer, state, question, advised=False)
     except InvalidRequest:
@@ -177,10 +176,10 @@ def compare(
     plans: Plans = "best",
     advised: bool = True,
 ) -> Comparison | None:
-    """Compare the visitor's machine and the picked GPUs; None without. Raises any GpusizerError.
+    """Compare the visitor's machine and the picked GPUs, or return None without any.
 
-    `question` is the page's own, where it has been studied; `advised` has each place say what more
-    fits there and what would help.
+    `question` is the page's own, if studied already; `advised` adds what else fits on each and
+    changes that would help. Raises any GpusizerError.
     """
     if not state.places:
         return None
@@ -216,7 +215,7 @@ def _belongs(row: EstimateRow, slugs: Sequence[str], bits_above: float, up_to: f
 
 
 def _one_file(rows: list[EstimateRow], bits: int, read_slug: str) -> list[EstimateRow]:
-    """Keep one of several GGUF files: the nearest to `bits`; among equals the one that was read."""
+    # One of several GGUF files: the nearest to `bits`; among equals the one that was read.
     files = [row for row in rows if row.estimate.native]
     if len(files) < 2:
         return rows

@@ -1,4 +1,4 @@
-"""What a listener of a tab's form is told, by name, and what it returns."""
+"""Input and output of a tab's listeners, by names of components."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ import gradio as gr
 
 from gpusizer.ui.presenters.pieces.html import Html
 
+# Values of some of a tab's components by name; the others stay unchanged.
 Shown = dict[str, object]
-"""Values for some of a tab's components, by their names; the others stay as they are."""
 
-START: Shown = {"start": ""}
-"""What a tab shows before the first question."""
+START: Shown = {"start": ""}  # values of a tab before the first question
 
 
 class ComparisonUpdate(TypedDict):
@@ -34,57 +33,45 @@ _KINDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class PageEvent:
-    """One thing that the visitor did beside the fields.
+    """One action of the visitor outside of the fields."""
 
-    Attributes:
-        kind: "load", an address is answered; "ask", it is insisted on an answer; "model", an
-            example is chosen; "pick" and "drop", a GPU; "rank", an order; "plans", one
-            quantization for all GPUs or the best of each; "take", a file; "alone", for one
-            user; "later", nothing: the
-            page asks again once the call before this one is answered.
-        value: the address' query string, the model, the GPU, the order, the plans, the kind of
-            file.
-    """
-
+    # "load": an address is opened; "ask": an answer is demanded; "model": an example is chosen;
+    # "pick" and "drop": a GPU; "rank": an order; "plans": one quantization for all GPUs or the best
+    # of each; "take": a file; "alone": for one user; "later": no action, the page asks again after
+    # the call before this one
     kind: str
-    value: str
+    value: str  # query string, model, GPU, order, plans or kind of file
 
 
 @dataclass(frozen=True, slots=True)
 class FormCall:
-    """The question of a tab, as its form and the visitor state it.
+    """Question of a tab, as its form and the visitor state it."""
 
-    Attributes:
-        fields: values of the form's fields by name, with those of the visitor's own machine.
-        query: the question that the tab has answered last, as a query string.
-        wishes: what the visitor did beside the fields since the last call, in order.
-        token: the rights of a visitor who is signed in.
-        profile: their profile.
-    """
-
+    # values of the form's fields by name, with those of the visitor's own machine
     fields: Mapping[str, object]
-    query: str = ""
+    query: str = ""  # question that the tab answered last, as a query string
+    # actions of the visitor outside of the fields since the last call, in order
     wishes: tuple[PageEvent, ...] = ()
-    token: gr.OAuthToken | None = None
-    profile: gr.OAuthProfile | None = None
+    token: gr.OAuthToken | None = None  # rights of a signed-in visitor
+    profile: gr.OAuthProfile | None = None  # profile of a signed-in visitor
 
     def last(self, kind: str) -> str | None:
-        """Return the last wish of a kind, None where there is none."""
+        """Return the last value of a kind, or None."""
         return next((wish.value for wish in reversed(self.wishes) if wish.kind == kind), None)
 
     @property
     def forces_answer(self) -> bool:
-        """Whether an answer is due even to the question that was answered last."""
+        """Whether to answer even a question that was answered last."""
         return self.last("ask") is not None or self.last("load") is not None
 
     @property
     def about_gpus(self) -> Iterator[PageEvent]:
-        """The GPUs that are picked and dropped, in order."""
+        """Picks and drops of GPUs, in order."""
         return (wish for wish in self.wishes if wish.kind in ("pick", "drop"))
 
 
 def wishes_of(text: str) -> tuple[PageEvent, ...]:
-    """Read what `scripts/asking.js` wrote; what it does not write is left out.
+    """Return the actions that `scripts/asking.js` wrote, without unknown ones.
 
     >>> wishes_of('[["pick", "4090"], ["run", "x"], 3]')
     (PageEvent(kind='pick', value='4090'),)

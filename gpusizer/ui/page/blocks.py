@@ -74,10 +74,10 @@ def _tab(name: str, words: Words) -> gr.Tab:
 
 
 def build_endpoints_page(sign_in: gr.LoginButton | None = None) -> None:
-    """Build the page with examples of calls above Gradio's own API documentation, in English only.
+    """Build the page with examples of calls above Gradio's own API documentation, in English.
 
     With a login button, Gradio reads the visitor's session and finds the token for calls from a
-    browser that is signed in.
+    signed-in browser.
     """
     words = Words(LANGUAGES[0])
     Navbar(visible=False)
@@ -88,16 +88,13 @@ def build_endpoints_page(sign_in: gr.LoginButton | None = None) -> None:
 
 
 def sign_in_button(words: Words) -> gr.LoginButton:
-    """Make the login button of one page; outside of a Blocks, so that it has no listeners yet."""
+    """Build the login button of one page, outside of a Blocks, so that it has no listeners yet."""
     return gr.LoginButton(words("sign_in"), elem_id="gs-sign-in", size="sm", scale=0)
 
 
 def _show(button: gr.LoginButton, path: str) -> None:
-    """Show the login button; after signing in, the Hub redirects the visitor to `path`.
-
-    By default Gradio redirects to the button's page within its Blocks, which is not the address of
-    a language's page.
-    """
+    # After signing in, the Hub redirects the visitor to `path`. By default Gradio redirects to the
+    # button's page within its Blocks, which is not the address of a language's page.
     button.render()  # type: ignore[no-untyped-call]
     page, button.page = button.page, path.lstrip("/")
     button.activate()  # type: ignore[no-untyped-call]

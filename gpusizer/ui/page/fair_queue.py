@@ -1,5 +1,4 @@
-"""FairQueue: Gradio's queue of a page, whose calls wait for a place of the pool that all doors
-share."""
+"""FairQueue: Gradio's queue of a page, whose calls wait for a place of the shared pool."""
 
 from __future__ import annotations
 
@@ -12,11 +11,12 @@ from gradio.queueing import Event, Queue
 from gpusizer.ui.server.asker import asker_of
 from gpusizer.ui.server.work_pool import PLACES, WAITING, WorkPool
 
+# calls that leave Gradio's line, which is one for all visitors, to wait in the pool's
 _UNDER_WAY = PLACES + WAITING
-"""Calls that leave Gradio's line, which is one for all visitors, to wait in the pool's."""
+
+# Interval at which a free queue looks for calls. Gradio 6.31 looks each millisecond
+# (gradio/queueing.py), which takes each of the four queues 2 % of a core at rest.
 _SECONDS_BETWEEN_LOOKS = 0.01
-"""After which a free queue looks for calls again. Gradio 6.31 looks each millisecond
-(gradio/queueing.py), which takes each of the four queues 2 % of a core at rest."""
 
 
 class FairQueue(Queue):
@@ -39,7 +39,7 @@ class FairQueue(Queue):
         self._calls: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
-        """Begin to take up calls: `launch` has set as many as there are threads."""
+        """Begin to take calls; `launch` has set the limit to the number of threads."""
         self.max_thread_count = _UNDER_WAY
         super().start()  # type: ignore[no-untyped-call]
 

@@ -1,4 +1,4 @@
-"""The listeners of a page for sizing and comparing: they take its state and return markup."""
+"""Listeners of a page for sizing and comparing: they take its state and return markup."""
 
 from __future__ import annotations
 
@@ -61,13 +61,14 @@ from gpusizer.usecases.requests.question import Question
 from gpusizer.usecases.sizer import Sizer
 
 _TABS = (*FORMS, "know")
+
+# Parts of tabs that were tabs of their own, by name in an address, with their tab.
 PARTS = {"catalogue": "compare", "log": "know"}
-"""By its name in an address: a part of a tab, which was a tab of its own, and that tab."""
 _MAX_CHARS = 300
 
 
 class Handlers(TabHandlers):
-    """The listeners of the page in one language."""
+    """Listeners of the page in one language."""
 
     def __init__(
         self,
@@ -85,27 +86,27 @@ class Handlers(TabHandlers):
         self.questions = Questions(sizer, for_visitor, self.words)
 
     def _reports_of(self, token: gr.OAuthToken | None) -> Reports:
-        """Return the reports that visitors share; of what is read with a token none is kept."""
+        # Shared by visitors; reports read with a token are not kept.
         return self._reports if token is None else Reports()
 
     def _saved(self, profile: gr.OAuthProfile | None) -> tuple[str, ...] | None:
-        """Return the GPUs in a visitor's Hub profile; None, which means defaults, without any."""
+        # GPUs in a visitor's Hub profile; None means the defaults.
         items = None if profile is None else profile.get("hardwareItems")
         return saved_gpus(items, self._sizer.catalogue, MAX_PICKS) or None
 
     @property
     def sample(self) -> Html | None:
-        """The example of an answer, None where no model is embedded."""
+        """Markup of an example answer, or None if no model is embedded."""
         return None if self._sample is None else sample_html(self._sample, self.words)
 
     def gpu_names(self) -> str:
-        """Return the names that the field for adding a GPU suggests."""
+        """Return the suggested names for the field that adds a GPU."""
         return gpu_names_html([gpu.name for gpu in self._sizer.catalogue.gpus])
 
     def load(self, search: str, moved: str) -> Shown:
-        """Open the tab that an address names, fill its fields, and have it answered.
+        """Open the tab that an address names, fill its fields, and let it be answered.
 
-        `search` is the address' query string; `moved` is "" when the page opens and something else
+        `search` is the address' query string; `moved` is "" when the page opens, and otherwise set
         when the visitor goes back or forward to the address.
         """
         query = search.removeprefix("?")
@@ -135,7 +136,7 @@ class Handlers(TabHandlers):
     def ask(self, asked: FormCall) -> Iterator[Shown]:
         """Answer the question in the form; other orders and GPUs change their parts of an answer.
 
-        GPUs that are picked stay as long as the model stays.
+        Picked GPUs stay until the model changes.
         """
         if asked.last("alone") is not None:
             asked = replace(asked, fields={**asked.fields, **dict.fromkeys(SEVERAL)})
@@ -150,7 +151,7 @@ class Handlers(TabHandlers):
             yield self._changed(before, state, asked)
 
     def _question(self, before: PageState, asked: FormCall) -> PageState:
-        """Return the question of the size tab without the GPUs that are picked just now."""
+        # The question of the size tab without the GPUs picked in this call.
         address, example = asked.last("load"), asked.last("model")
         state = before
         if address is not None:
@@ -170,7 +171,7 @@ class Handlers(TabHandlers):
         return replace(state, rank_by=asked.last("rank") or state.rank_by)
 
     def _changed(self, before: PageState, state: PageState, asked: FormCall) -> Shown:
-        """Return the parts of an answer that another order and other GPUs change."""
+        # Only the parts of an answer that another order and other GPUs change.
         sizer, shown = remembering(self._of(asked.token)), Shown()
         if state.rank_by != before.rank_by:
             shown |= self._ranked(sizer, state, self._reports_of(asked.token))
@@ -185,13 +186,13 @@ class Handlers(TabHandlers):
 
     @property
     def no_cards(self) -> str:
-        """The comparison's markup before a GPU is picked."""
+        """Markup of the comparison before a GPU is picked."""
         return self._no_cards(concluded=True)
 
     def compare_for(self, asked: FormCall) -> Iterator[Shown]:
         """Compare the picked GPUs with a model, or without one.
 
-        Where a model is read, yields the status "reading" and its steps first.
+        If a model is read, the status "reading" and its steps come first.
         """
         before, address = PageState.from_query(asked.query), asked.last("load")
         state = before.stating(asked.fields)
@@ -210,7 +211,7 @@ class Handlers(TabHandlers):
             yield shown
 
     def _compared(self, before: PageState, state: PageState, asked: FormCall) -> Iterator[Shown]:
-        """Yield the comparison of a state after the visitor's picks, nothing for the one before."""
+        # The comparison after the visitor's picks; no values for an unchanged question.
         if state == before and not asked.wishes:
             yield {}
         elif not (state.model and (state.places or any(asked.about_gpus))):
@@ -228,7 +229,7 @@ class Handlers(TabHandlers):
         return {**self._repicked(reader, state, asked, concluded=True)}
 
     def _ranked(self, sizer: Sizer, state: PageState, reports: Reports) -> Shown:
-        """Rank by another policy, and name its first place in the headline."""
+        # Another policy ranks, and its first place is named in the headline.
         result = attempt(lambda: answer(sizer, state, reports))
         if isinstance(result, GpusizerError):
             panel, hidden = error_html(result, (), self.words), gr.update(visible=False)
@@ -237,7 +238,7 @@ class Handlers(TabHandlers):
         return {**shown, "query": state.query}
 
     def draw(self, query: str, token: gr.OAuthToken | None = None) -> Shown:
-        """Draw the pictures of a query; return it, as "drawn", with them."""
+        """Draw the pictures of a query and return them, with the query as "drawn"."""
         state, sizer = PageState.from_query(query), remembering(self._of(token))
         reports = self._reports_of(token)
         result = attempt(lambda: pictures(sizer, state, reports))
@@ -247,7 +248,7 @@ class Handlers(TabHandlers):
         return {"drawn": query, **pictures_shown(drawn, self.words)}
 
     def share(self, query: str, wishes: str, token: gr.OAuthToken | None = None) -> str:
-        """Return the page's answer as files for the browser to save, those that were asked for."""
+        """Return the requested files of the page's answer for the browser to save."""
         state = PageState.from_query(query)
         kinds = dict.fromkeys(wish.value for wish in wishes_of(wishes) if wish.kind == "take")
         sizer, reports = self._of(token), self._reports_of(token)
@@ -258,7 +259,7 @@ class Handlers(TabHandlers):
         return json.dumps([file for file in files if file is not None])
 
     def _show(self, state: PageState, asked: FormCall) -> Iterator[Shown]:
-        """Yield the status "reading" and its steps, then the answer or the error."""
+        # First the status "reading" and its steps, then the answer or the error.
         example = asked.last("model") is not None
         reports = self._reports_of(asked.token)
         reading = Reading(partial(_read_and_answer, self._of(asked.token), state, reports))
@@ -287,11 +288,9 @@ class Handlers(TabHandlers):
         }
 
     def _first(self, result: PageAnswer, state: PageState) -> Shown:
-        """Return the answer and the views below it that its first place changes: the memory, with
-        what that place loses, and the facts with what the author says.
-
-        Whoever names GPUs sees these first.
-        """
+        # The answer and the views below it that depend on its first place: the memory with that
+        # place's loss, and the facts with the author's statements. If GPUs are named, they are the
+        # first view.
         profile, card = result.report.profile, result.report.model_card
         terms = terms_of(card.command, profile) if card and card.command else {}
         as_author = question_href(state.as_author(terms).query, self.words.language)
@@ -304,8 +303,8 @@ class Handlers(TabHandlers):
         return {"answer": answer, "memory": memory, "facts": facts}
 
     def _ranking(self, report: Report) -> Shown:
-        """Return the ranking's heading and its grid, or the plan for a rate of requests alone:
-        the ranking is of what one replica does."""
+        # The ranking's heading and its grid; for a rate of requests the plan alone, as a ranking
+        # shows one replica.
         if report.serving_plan is not None:
             plan = serving_plan_html(report, self.words)
             return {"ranking": plan, "ranked": gr.update(visible=False)}
@@ -322,13 +321,10 @@ class Handlers(TabHandlers):
         *,
         concluded: bool = False,
     ) -> ComparisonUpdate:
-        """Return the GPUs of a state after the visitor's picks, side by side, and the question with
-        them.
-
-        Without a place for a pick, or where a GPU is unknown, also a message. The tab of the
-        comparison has its conclusion above them, and one quantization for all unless the visitor
-        wants the best of each; beside a ranking each has the plan of the ranking.
-        """
+        # The GPUs after the visitor's picks, side by side, and the question with them. A message
+        # tells of a full comparison or an unknown GPU. The tab of the comparison has its conclusion
+        # above them, and one quantization for all unless the visitor wants the best of each; next
+        # to a ranking each has the plan of the ranking.
         after, message = before, ""
         for wish in asked.about_gpus:
             value = wish.value[:_MAX_CHARS]
@@ -365,8 +361,7 @@ class Handlers(TabHandlers):
         *,
         concluded: bool,
     ) -> Html:
-        """Return GPUs side by side with messages: the given one, and which GPUs are counted
-        whole."""
+        # A further message names GPUs that are counted whole.
         if comparison is None:
             return self._no_cards(state.model, message, concluded=concluded)
         *_, refusals = on_possible_gpus(state.request, state.places, self._sizer.catalogue)
@@ -383,7 +378,7 @@ class Handlers(TabHandlers):
         )
 
     def _no_cards(self, model: str = "", message: str = "", *, concluded: bool) -> Html:
-        """Return the empty comparison, with examples for a model."""
+        # With examples for a model.
         examples = links_html(comparisons(model), self.words)
         return side_by_side_html(None, (), message, self.words, examples, concluded=concluded)
 
@@ -391,6 +386,6 @@ class Handlers(TabHandlers):
 def _read_and_answer(
     sizer: Sizer, state: PageState, reports: Reports, on_step: OnStep
 ) -> tuple[Sizer, PageAnswer | GpusizerError]:
-    """Return a Sizer that has read the state's model, and its answer or error."""
+    # A Sizer that has read the state's model, and its answer or error.
     reader = remembering(sizer.reading(watched(sizer.fetch, on_step)))
     return reader, attempt(lambda: answer(reader, state, reports))

@@ -1,4 +1,4 @@
-"""Fields of forms about machines: those of the visitor's own, and GPUs typed to compare."""
+"""Form fields about machines: those of the visitor's own, and GPUs typed to compare."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ _MAX_CHARS = 300
 
 
 def own_fields(state: PageState) -> Shown:
-    """Return for each tab its fields about the visitor's own machine, and its fold with them, open
-    where one is set."""
+    """Return fields about the visitor's machine in each tab, and its fold, open if one is set."""
     shown: Shown = {}
     for tab, form in FORMS.items():
         if not state.stated.keys().isdisjoint(form.machine):
@@ -27,7 +26,7 @@ def own_fields(state: PageState) -> Shown:
 
 
 def typed_gpus(asked: FormCall, before: PageState) -> Iterator[PageEvent]:
-    """Yield what the field of GPUs to compare adds to those before, and what it no longer has."""
+    """Yield picks and drops for the changes in the field of GPUs to compare."""
     text = asked.fields.get("gpus")
     if text is None:  # a field that has not been shown yet
         return

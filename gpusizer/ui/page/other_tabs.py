@@ -1,4 +1,4 @@
-"""The listeners of the other tabs: training, models for a GPU, a pasted log, the catalogue."""
+"""Listeners of the other tabs: training, models for a GPU, a pasted log, the catalogue."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from gpusizer.usecases.training_report import TrainingReport
 
 
 class TabHandlers:
-    """What the listeners of a page in one language stand on."""
+    """Base of the listeners of a page in one language."""
 
     def __init__(self, sizer: Sizer, for_visitor: ForVisitor, words: Words) -> None:
         self.words = words
@@ -41,15 +41,15 @@ class TabHandlers:
         self._for_visitor = for_visitor
 
     def _of(self, token: gr.OAuthToken | None) -> Sizer:
-        """Return a Sizer that reads with the rights of a signed-in visitor, else anonymously."""
+        # With the rights of a signed-in visitor, else anonymously.
         return with_rights(self._sizer, self._for_visitor, token)
 
 
 class Questions(TabHandlers):
-    """The listeners of the tabs with one form or none."""
+    """Listeners of the tabs with one form or none."""
 
     def catalogue(self, query: object = "") -> Shown:
-        """The GPUs that a query names in a table, all of them without one; what is above it."""
+        """Return the GPUs that a query names as a table, all without one, and the text above it."""
         named = str(query or "").strip()  # a field that has not been shown yet has None
         listing = attempt(lambda: self._sizer.gpus(ListingRequest.from_fields({"query": named})))
         if isinstance(listing, GpusizerError):
@@ -62,8 +62,10 @@ class Questions(TabHandlers):
         return _listed(above, gr.update(value=rows, visible=True))
 
     def train(self, asked: FormCall) -> Iterator[Shown]:
-        """Yield what is told while the model is read, then memory, time and price of fine-tuning,
-        and the query string."""
+        """Yield the status while the model is read, then the answer about fine-tuning.
+
+        It has memory, time and price, and the query string.
+        """
         texts, query = _asked(FORMS["train"], asked)
         model = texts.get("model", "")
         if (idle := _idle(asked, model, query)) is not None:
@@ -89,8 +91,7 @@ class Questions(TabHandlers):
         return attempt(lambda: train(watching, TrainingRequest.from_fields(fields)))
 
     def models_for(self, asked: FormCall) -> Iterator[Shown]:
-        """Yield what is done meanwhile, then the models that a card or a machine runs, their
-        copies, and the query string."""
+        """Yield the status, then the models that a card or a machine runs, and the query string."""
         texts, query = _asked(FORMS["reverse"], asked)
         if (idle := _idle(asked, texts.get("gpu", ""), query)) is not None:
             yield idle
@@ -113,7 +114,7 @@ class Questions(TabHandlers):
     def check_log(
         self, text: str, model: object, gpu: object, token: gr.OAuthToken | None = None
     ) -> str:
-        """Compare a pasted log with the prediction for its run."""
+        """Return the comparison of a pasted log with the prediction for its run."""
         result = attempt(lambda: check(self._of(token), text, str(model), gpu=str(gpu)))
         if isinstance(result, GpusizerError):
             return error_html(result, (), self.words)
@@ -121,21 +122,20 @@ class Questions(TabHandlers):
 
 
 def _asked(form: Form, asked: FormCall) -> tuple[dict[str, str], str]:
-    """Return what is stated: by an address that is opened, or by the form; and its query string."""
+    # Texts and query string of an opened address, or of the form.
     address = asked.last("load")
     texts = form.texts(asked.fields) if address is None else form.read(address)
     return texts, query_of(texts)
 
 
 def _idle(asked: FormCall, subject: str, query: str) -> Shown | None:
-    """Return what is shown where no answer is due, None where one is: for another question, or
-    where the visitor insists."""
+    # Values if no answer is due; None for a new question, or if the visitor demands an answer.
     if not subject and asked.last("ask") is None:
         return START if asked.query and asked.last("load") is not None else {}
     return {} if query == asked.query and not asked.forces_answer else None
 
 
 def _listed(above: str, table: object = None) -> Shown:
-    """Return values for the catalogue's heading and table, which is absent without rows."""
+    # A table without rows is hidden.
     grid = gr.update(visible=False) if table is None else table
     return {"catalogue.heading": above, "catalogue.table": grid}

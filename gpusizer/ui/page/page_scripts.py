@@ -1,4 +1,4 @@
-"""The page's JavaScript: files of `scripts/`, and what the page tells them."""
+"""The page's JavaScript: files of `scripts/`, and the values that the page gives them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from gpusizer.ui.page.forms import FORMS, OWN_FIELDS
 from gpusizer.ui.presenters.badge import ORIGIN as BADGE_ORIGIN
 from gpusizer.ui.presenters.pieces.frame import ORIGIN
 
-TAB_ID = "gs-tab-"
-"""Prefix of the id of a tab's element, before the tab's name."""
-STORED_MACHINE = "gs-own-machine"
-"""Key of the browser's storage."""
+TAB_ID = "gs-tab-"  # prefix of the id of a tab's element, before the tab's name
+STORED_MACHINE = "gs-own-machine"  # key of the browser's storage
 
 STYLE = Path(__file__).with_name("style.css")
 _FOLDER = STYLE.with_name("scripts")
@@ -36,14 +34,16 @@ def script_text(*names: str) -> str:
 
 
 def call(function: str, *arguments: str) -> str:
-    """Return the script of a listener that calls a function with these arguments, and last with
-    the listener's values."""
+    """Return the script of a listener that calls a function.
+
+    It passes these arguments, and last the listener's values.
+    """
     passed = [*map(json.dumps, arguments), "values"]
     return f"(...values) => {function}({', '.join(passed)})"
 
 
 def wishing(tab: str, *names: str) -> str:
-    """Return the scripts of a component whose `wish` keeps a wish and asks in a tab."""
+    """Return the scripts of a component whose `wish` keeps an action and asks in a tab."""
     return f"const wish = gsAsking.asker({json.dumps(tab)}, trigger);\n{script_text(*names)}"
 
 
@@ -52,15 +52,18 @@ def search_label(grid_id: str, label: str) -> str:
     return f"({script_text('search_label').strip()})({json.dumps(grid_id)}, {json.dumps(label)});\n"
 
 
+# part of the document's head, which runs before the page is visible
 HEAD = (
     f"<script>window.gsPage = {json.dumps(_PAGE)};\n"
     f"{script_text('embedding', 'own_machine', 'asking', 'address')}</script>"
 )
-"""Part of the document's head, which runs before the page is seen."""
+
+# writes the page's own origin into code examples, and listens to their copy buttons
 COPY = script_text("copy", "tell", "copy_code")
-"""Writes the page's own origin into code examples, and listens to their copy buttons."""
+
+# Scripts of GPUs side by side: remove one, add one by name, choose their quantizations, copy a
+# command.
 CARDS = ("tell", "copy_code", "own_address", "cards", "own_cards")
-"""Scripts of GPUs side by side: remove one, add one by its name, choose their quantizations, copy a
-command."""
+
+# scripts of an answer: its examples, its share buttons, and those that show a view below it
 ANSWER = ("try", "tell", "share", "views")
-"""Scripts of an answer: its examples, its share buttons, and those that show a view below it."""

@@ -27,11 +27,11 @@ _BESIDE = ("rank_by", "filled", "plans", "tab", "as_card")
 
 @dataclass(frozen=True, slots=True)
 class PageState:
-    """A question about one model as typed, of which `request` is the checked form.
+    """A question about one model as typed; `request` is its checked form.
 
-    `stated` are the texts of the other fields of the form that are not as usual. `gpus` are the
-    places of the comparison; the page itself has filled the first `filled` of them. `plans` says
-    whether these have one quantization or each its best.
+    `stated` holds the texts of the form's other fields that differ from their defaults. `gpus` are
+    the places of the comparison; the page itself has filled the first `filled` of them. `plans`
+    tells whether these have one quantization or each its best.
 
     >>> PageState.from_query("model=a/b&context=4096&gpus=4090,2x3090")
     PageState(model='a/b', stated={'context': '4096'}, gpus=('4090', '2x3090'), \
@@ -49,7 +49,7 @@ rank_by='recommended', filled='', plans='', tab='', as_card='')
 
     @classmethod
     def from_query(cls, query: str) -> PageState:
-        """Read the state from a query string; unknown names are ignored."""
+        """Return the state of a query string; unknown names are ignored."""
         address = dict(parse_qsl(query[:_MAX_QUERY_CHARS].lstrip("?"), keep_blank_values=True))
         beside: dict[str, Any] = {name: address[name] for name in _BESIDE if address.get(name)}
         if "gpus" in address:
@@ -63,7 +63,7 @@ rank_by='recommended', filled='', plans='', tab='', as_card='')
         return replace(self, model=stated.pop("model", ""), stated=stated)
 
     def stating(self, values: Mapping[str, object]) -> PageState:
-        """Return the question with the values of some fields of a form; empty ones are usual."""
+        """Return the question with the values of some fields of a form; empty ones are defaults."""
         return self.showing(_FORM.texts({**self.texts, **values}))
 
     @property
@@ -73,12 +73,12 @@ rank_by='recommended', filled='', plans='', tab='', as_card='')
 
     @property
     def places(self) -> tuple[str, ...]:
-        """What stands side by side: the visitor's own machine, then the GPUs."""
+        """Places to compare: the visitor's own machine, then the GPUs."""
         return tuple(dict.fromkeys((*self.machines, *(self.gpus or ()))))
 
     @property
     def texts(self) -> dict[str, str]:
-        """The form's texts, with the model."""
+        """Texts of the form, with the model."""
         return {"model": self.model, **self.stated}
 
     @property
@@ -87,7 +87,7 @@ rank_by='recommended', filled='', plans='', tab='', as_card='')
         return _FORM.values(self.texts)
 
     def shows(self, values: Mapping[str, object]) -> bool:
-        """Whether a form with these values shows this question."""
+        """Return whether a form with these values shows this question."""
         form = self.form
         return all(
             number_text(value).strip() == number_text(form[name]) for name, value in values.items()
@@ -100,7 +100,7 @@ rank_by='recommended', filled='', plans='', tab='', as_card='')
 
     @property
     def query(self) -> str:
-        """The query string: the model, and all else but the tab that is not as usual."""
+        """Query string: the model, and all values but the tab that differ from their defaults."""
         usual = PageState()
         beside = {name: getattr(self, name) for name in _BESIDE if name != "tab"}
         stated = {name: text for name, text in beside.items() if text != getattr(usual, name)}
@@ -110,7 +110,7 @@ rank_by='recommended', filled='', plans='', tab='', as_card='')
 
     @property
     def request(self) -> SizeRequest:
-        """The question with the visitor's machine, checked, without the GPUs to compare.
+        """The checked question with the visitor's machine, without the GPUs to compare.
 
         Raises InvalidRequest.
         """
@@ -119,8 +119,7 @@ rank_by='recommended', filled='', plans='', tab='', as_card='')
 
     @property
     def about_every_gpu(self) -> SizeRequest:
-        """The request without the visitor's machine and what counts for named GPUs alone: their
-        free memory, the memory around them and their own prices.
+        """The request without fields for named GPUs: machine, free memory, own prices.
 
         Raises InvalidRequest for any other field.
         """
@@ -137,24 +136,25 @@ rank_by='recommended', filled='', plans='', tab='', as_card='')
         return replace(self.stating(taken), as_card="true")
 
     def picking(self, gpus: Iterable[str]) -> PageState:
-        """Return the same question with other GPUs to compare."""
+        """Return the question with other GPUs to compare."""
         return replace(self, gpus=tuple(dict.fromkeys(gpus)), filled="")
 
     def filling(self, gpus: Iterable[str]) -> PageState:
-        """Return the same question with GPUs that the page chooses."""
+        """Return the question with GPUs that the page chooses."""
         filled = self.picking(gpus)
         return replace(filled, filled=_count(len(filled.gpus or ())))
 
     @property
     def own_gpus(self) -> tuple[str, ...]:
-        """The GPUs that the visitor has picked."""
+        """GPUs that the visitor has picked."""
         return (self.gpus or ())[self._filled :]
 
     def with_gpu(self, gpu: str, places: int) -> PageState | None:
-        """Add a GPU in one of so many places, None where the visitor has picked so many.
+        """Return the question with a further GPU, or None if the visitor has picked `places`
+        already.
 
-        One that the page chose gives way: of those that it chose first, the oldest, and at last
-        the first choice of the answer, which is what a visitor compares with.
+        One that the page chose is replaced: the oldest of these, and last the first choice of the
+        answer, which is the one that visitors compare with.
         """
         chosen = [other for other in (self.gpus or ())[: self._filled] if other != gpu]
         picked = [*(other for other in self.own_gpus if other != gpu), gpu]
@@ -167,7 +167,7 @@ rank_by='recommended', filled='', plans='', tab='', as_card='')
         return replace(self, gpus=(*chosen, *picked), filled=_count(len(chosen)))
 
     def without_gpu(self, gpu: str) -> PageState:
-        """Remove a GPU."""
+        """Return the question without a GPU."""
         chosen = [other for other in (self.gpus or ())[: self._filled] if other != gpu]
         picked = [other for other in self.own_gpus if other != gpu]
         return replace(self, gpus=(*chosen, *picked), filled=_count(len(chosen)))
@@ -179,8 +179,7 @@ rank_by='recommended', filled='', plans='', tab='', as_card='')
 
 @lru_cache(_KEPT_REQUESTS)
 def _checked(fields: tuple[tuple[str, str], ...]) -> SizeRequest:
-    """The request that these fields state. The calls of a page state the same ones: its answer, its
-    places, its pictures and its files."""
+    # The calls of a page state the same fields: its answer, its places, its pictures, its files.
     return SizeRequest.from_fields(dict(fields))
 
 

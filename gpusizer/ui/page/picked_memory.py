@@ -1,4 +1,4 @@
-"""The memory that a visitor states of all picked GPUs, on those of them that can have it."""
+"""Memory that a visitor states for all picked GPUs, applied to those that can have it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _STATED_NOWHERE = dict.fromkeys(OwnMemoryFields.model_fields)
 def on_possible_gpus(
     request: SizeRequest, gpus: Sequence[str], catalogue: Catalogue
 ) -> tuple[SizeRequest, tuple[str, ...], tuple[GpusizerError, ...]]:
-    """Return the request and these GPUs with the stated memory written to each, and what those that
-    cannot have it are refused for: they are counted whole.
+    """Return the request, the GPUs with the stated memory, and the errors of those without it.
 
-    A desktop with 20 GB free is compared with a card of 12 GB too. Where all GPUs can have it, or
-    none is stated, nothing changes. Raises InvalidRequest where it is stated in two ways.
+    GPUs that cannot have the stated memory are counted whole: a desktop with 20 GB free is also
+    compared with a card of 12 GB. If all GPUs can have it, or none is stated, nothing changes.
+    Raises InvalidRequest if it is stated in two ways.
     """
     memory = request.own_memory
     refusals = {
@@ -37,7 +37,7 @@ def on_possible_gpus(
 
 
 def _refusal(pick: str, catalogue: Catalogue, memory: FreeMemory) -> InvalidRequest | None:
-    """Return the error of a GPU that has less memory than is stated; None for any other GPU."""
+    # The error of a GPU with less memory than stated.
     if not memory.is_stated or split_memory(pick)[1].is_stated:
         return None
     try:
@@ -50,7 +50,7 @@ def _refusal(pick: str, catalogue: Catalogue, memory: FreeMemory) -> InvalidRequ
 
 
 def _with(pick: str, memory: FreeMemory) -> str:
-    """Write the memory after the GPU's name, unless the visitor has written some there."""
+    # Unless the visitor has written some after the GPU's name.
     if split_memory(pick)[1].is_stated:
         return pick
     kind = parse_kind(pick)

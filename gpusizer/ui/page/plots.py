@@ -15,8 +15,7 @@ from gpusizer.usecases.figures.pictures import Pictures
 
 
 def pictures_shown(pictures: Pictures | None, words: Words) -> Shown:
-    """Return values for the column of each of `PLOTS`, the markup above it, the plot, the markup
-    below."""
+    """Return values for the column of each of `PLOTS`: markup above, plot, markup below."""
     plots_by_name = {} if pictures is None else plots(pictures, words)
     shown: Shown = {}
     for name in PLOTS:

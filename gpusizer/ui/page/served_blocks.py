@@ -1,4 +1,4 @@
-"""ServedBlocks: a Blocks whose queue keeps no more than what is bounded."""
+"""ServedBlocks: a Blocks whose queue keeps bounded data alone."""
 
 from __future__ import annotations
 
@@ -16,42 +16,41 @@ from gpusizer.ui.page.fair_queue import FairQueue
 from gpusizer.ui.server.unread_answers import Mailbox, UnreadAnswers
 from gpusizer.ui.server.work_pool import PLACES, WorkPool
 
-_MAX_UNREAD = PLACES
-"""Answers that a session has to read before it may ask again."""
+_MAX_UNREAD = PLACES  # answers that a session has to read before it may ask again
 
+# Whether a call was taken; its event or the error; and the reason.
 Pushed = tuple[
     bool,
     str | list[dict[str, Any]],
     Literal["success", "error", "queue_full", "validator_error"],
 ]
-"""Whether a call was taken; its event or what is wrong; and why."""
 
 
 class ServedBlocks(gr.Blocks):
-    """Blocks with a queue of ours, that make no FastAPI application when it is made.
+    """Blocks with our own queue, which create no FastAPI application.
 
-    Gradio 6.31 makes one in each `queue()` (gradio/blocks.py), which its constructor calls, 0.07
-    seconds each; the one that serves is made by `launch` or `mount_gradio_app` anyway.
+    Gradio 6.31 creates one in each `queue()` (gradio/blocks.py), which its constructor calls, 0.07
+    seconds each; `launch` or `mount_gradio_app` creates the one that serves anyway.
     """
 
     def __init__(self, unread: UnreadAnswers, title: str, pool: WorkPool | None = None) -> None:
-        """With a `pool`, listeners work in places of it."""
+        """Let listeners work in places of `pool`, if given."""
         self._unread = unread
         self._pool = pool
         super().__init__(title=title)
 
     def queue(self, *_: object, **__: object) -> Self:
-        """Make the queue, with our numbers; Gradio's constructor calls this."""
-        # As on a Space: calls beside the queue would wait for a thread, as many as come.
+        """Create the queue with our limits; Gradio's constructor calls this."""
+        # As on a Space: calls outside of the queue would wait for a thread, without a limit.
         self.api_open = False
         self._queue = ServedQueue(self, self._unread, self._pool)
         return self
 
 
 class ServedQueue(FairQueue):
-    """Gradio's queue, whose sessions are within the bounds of `unread`.
+    """Gradio's queue, whose sessions are within the limits of `unread`.
 
-    Gradio 6.31 keeps the messages of 2,000 sessions in each queue, as many as come, until they are
+    Gradio 6.31 keeps the messages of 2,000 sessions in each queue, without a limit, until they are
     read, and the names of sessions and events for as long as it runs. Its routes read and write
     both by `pending_messages_per_session`, `pending_event_ids_session` and `event_ids_to_events`
     (gradio/routes.py), which are not documented.
@@ -82,7 +81,7 @@ class ServedQueue(FairQueue):
         return self._unread.open(partial(self.forget, session))
 
     def forget(self, session: str) -> None:
-        """Drop a session with its messages: its calls end unanswered, who reads it gets 404."""
+        """Drop a session with its messages: its calls end unanswered, and its reader gets 404."""
         mailbox = self._mailboxes.pop(session, None)
         if isinstance(mailbox, Mailbox):
             self._unread.close(mailbox)
@@ -92,12 +91,12 @@ class ServedQueue(FairQueue):
                 event.alive = False
 
     def compute_analytics_summary(self, records: object) -> dict[str, dict[str, Any]]:
-        """Sum up nothing: only the monitoring page, which is closed, would show it."""
+        """Return no summary: only the monitoring page, which is closed, would show it."""
         return self.cached_event_analytics_summary
 
 
 class _Mailboxes(dict[str, asyncio.Queue[EventMessage]]):
-    """The mailboxes of a queue by the names of their sessions."""
+    """Mailboxes of a queue by the names of their sessions."""
 
     def __init__(
         self, open_mailbox: Callable[[str], Mailbox], forget: Callable[[str], None]
@@ -107,17 +106,16 @@ class _Mailboxes(dict[str, asyncio.Queue[EventMessage]]):
         self._forget = forget
 
     def __setitem__(self, session: str, _: asyncio.Queue[EventMessage]) -> None:
-        """Add a session, with a mailbox in place of the queue that Gradio has made for it."""
+        """Add a session, with a mailbox instead of the queue that Gradio made for it."""
         super().__setitem__(session, self._open(session))
 
     def __delitem__(self, session: str) -> None:
-        """Drop a session, whose reader has left; it may have been forgotten before."""
+        """Drop a session, whose reader has left; it may have been dropped before."""
         self._forget(session)
 
 
 class _EventIds(dict[str, set[str]]):
-    """The events of each session that are not answered yet; none of one that is forgotten, whose
-    reader may still be at it."""
+    """Unanswered events of each session; empty for a dropped one, which may still be read."""
 
     def __missing__(self, session: str) -> set[str]:
         return set()

@@ -1,4 +1,4 @@
-"""Sessions: what Gradio keeps of a page's visitor, without what he asked and was answered."""
+"""Sessions: Gradio's state of a page's visitor, without questions and answers."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from gradio.state_holder import SessionState, StateHolder
 
 
 class Sessions(StateHolder):
-    """Gradio's sessions, of which none describes its components.
+    """Gradio's sessions without descriptions of components.
 
     Gradio 6.31 makes for each session a description of every component (gradio/state_holder.py),
-    0.03 seconds and 0.3 MB for a page, and writes into it all that is asked and answered, a pasted
-    log and a thousand GPUs, too. It reads them for saved sessions alone, whose routes are closed.
+    0.03 seconds and 0.3 MB for a page, and writes all questions and answers into it, a pasted log
+    and a thousand GPUs, too. It reads them for saved sessions alone, whose routes are closed.
     """
 
     def __getitem__(self, session_id: str) -> SessionState:
-        """Return a session; one that is new or gone is made."""
+        """Return a session; a new or dropped one is created."""
         if session_id not in self.session_data:
             self.session_data[session_id] = _Session(self.blocks)
         return super().__getitem__(session_id)
 
 
 def keep_less(app: App, blocks: gr.Blocks) -> None:
-    """Let an application of Gradio's, which serves `blocks`, have such sessions."""
+    """Give a Gradio application that serves `blocks` such sessions."""
     app.state_holder = Sessions()  # type: ignore[no-untyped-call]
     app.state_holder.set_blocks(blocks)
 
@@ -39,7 +39,7 @@ class _Session(SessionState):
 
 
 class _Undescribed(dict[int, Any]):
-    """Takes every description, and keeps none."""
+    """Accepts every description, and keeps none."""
 
     def __contains__(self, _: object) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""The tabs whose answer is one part: models for a machine, and fine-tuning."""
+"""Tabs whose answer is one part: models for a machine, and fine-tuning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tab that compares GPUs side by side, with a model or without, above all GPUs there are."""
+"""Tab that compares GPUs side by side, with or without a model, above the catalogue."""
 
 from __future__ import annotations
 
@@ -34,12 +34,9 @@ def build(
 def _catalogue_fold(
     questions: Questions, listeners: Listeners
 ) -> tuple[gr.HTML, Mapping[str, Part]]:
-    """Build the fold; return its heading, whose event `input` picks a GPU, and by name the fold,
-    the heading and the table.
-
-    The field above the table asks `Sizer.gpus`, so that the page finds what the shell finds;
-    the search of Gradio's own table would look for letters inside of words.
-    """
+    # The heading's event `input` picks a GPU. The field above the table asks `Sizer.gpus`, so that
+    # page and shell find equal GPUs; the search of Gradio's own table would look for letters inside
+    # of words.
     words = questions.words
     fold = part_fold("catalogue", words)
     with fold:

@@ -1,5 +1,4 @@
-"""The tab "How we know": a pasted log against the predictions, methods, their limits, the API, and
-the document of errors against measurements."""
+"""Tab "How we know": a pasted log against predictions, methods, limits, the API, and errors."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ def build(questions: Questions, listeners: Listeners) -> gr.Accordion:
 def accuracy_markdown() -> str:
     """Return the document of errors, which is in English, below the page's own heading.
 
-    Links to other files of the repository, which the page has not, are plain text.
+    Links to other files of the repository, which the page lacks, become plain text.
     """
     text = (DOCS_DIR / "accuracy.md").read_text("utf-8")
     shown = _RELATIVE_LINK.sub(r"\1", _HEADING.sub("#", text))
@@ -39,7 +38,7 @@ def accuracy_markdown() -> str:
 
 
 def _log_fold(questions: Questions, listeners: Listeners) -> gr.Accordion:
-    """Build the fold. Its fields are never written into the address: a log may be private."""
+    # Its fields are never written into the address: a log may be private.
     words = questions.words
     fold = part_fold("log", words)
     with fold:

@@ -1,4 +1,4 @@
-"""The pictures of an answer, in an accordion; they are drawn when a visitor first unfolds it."""
+"""Pictures of an answer, in an accordion; they are drawn when a visitor first unfolds it."""
 
 from __future__ import annotations
 
@@ -17,17 +17,11 @@ _WIDTH = 480  # pixels; in a narrower column plots stand below each other
 
 @dataclass(frozen=True, slots=True)
 class PicturesPart:
-    """The accordion with the pictures.
+    """The accordion with the pictures."""
 
-    Attributes:
-        folded: the accordion.
-        drawn: the query whose pictures are drawn, "" before the accordion is first unfolded.
-        parts: by name, what the pictures fill.
-    """
-
-    folded: gr.Accordion
-    drawn: gr.Textbox
-    parts: Mapping[str, Part]
+    folded: gr.Accordion  # the accordion
+    drawn: gr.Textbox  # query whose pictures are drawn, "" before the accordion is first unfolded
+    parts: Mapping[str, Part]  # components filled by the pictures, by name
 
     def follow(self, query: gr.Textbox, handlers: Handlers, listeners: Listeners) -> None:
         """Draw the pictures when the accordion is unfolded, and from then on for every query."""
@@ -60,10 +54,8 @@ def build(words: Words) -> PicturesPart:
 
 
 def _figure(name: str) -> dict[str, Part]:
-    """Build the components of one of `PLOTS`, which are invisible until there is data.
-
-    Gradio's script fetches Vega when the first plot becomes visible.
-    """
+    # Invisible until there is data: Gradio's script fetches Vega when the first plot becomes
+    # visible.
     with gr.Column(visible=False, min_width=_WIDTH, elem_id=f"gs-{name}-picture") as column:
         above = html("", f"gs-{name}-above")
         plot = gr.Plot(

@@ -1,4 +1,4 @@
-"""The tab that sizes a model: form, answer, cards, memory, pictures, ranking."""
+"""Tab that sizes a model: form, answer, cards, memory, pictures, ranking."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def build(
 
     form = build_form("size", words, choices_below)
     welcome = welcome_html(handlers.sample, words)
-    # What an answer consists of, in the order of the page from top to bottom.
+    # Parts of an answer, in the order of the page from top to bottom.
     search = search_label("gs-ranking-grid", words("search"))
     status = html("", "gs-status")
     answer = html(welcome, "gs-answer-block", wishing("size", *ANSWER))
@@ -64,21 +64,21 @@ def build(
 
 
 def _purposes(words: Words) -> Html:
-    """Write for whom a model is to run: the visitor, several users, or to be fine-tuned."""
+    # Purposes of a model: for the visitor, for several users, or to be fine-tuned.
     named, label = {name: words(f"purpose.{name}") for name in _PURPOSES}, words("purpose.label")
     group = choices("purpose", named, label, pressed=None)
     return el("div", el("span", label), group, class_="gs-purpose")
 
 
 def _start(welcome: str) -> Shown:
-    """Return what the components of an answer show before the first question."""
+    # Values of an answer's components before the first question.
     hidden = gr.update(visible=False)
     texts = dict.fromkeys(("status", "cards", "memory", "facts", "ranking", "query"), "")
     return {**texts, "answer": welcome, "pictures": hidden, "ranked": hidden}
 
 
 def _share(handlers: Handlers, answer: gr.HTML, query: gr.Textbox, listeners: Listeners) -> None:
-    """Save files of the answer whose buttons are clicked."""
+    # Buttons of an answer save files.
     wishes, files = query_box("gs-share-wishes"), query_box("gs-download")
     take = call("gsAsking.take", "share")
     taken = answer.take(handlers.share, [query, wishes], files, js=take, **listeners("share"))

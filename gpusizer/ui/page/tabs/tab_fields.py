@@ -25,17 +25,16 @@ _NUMBER_WIDTH = 150  # pixels, at least
 _STEPS = {"acceptance_rate": 0.05}
 _NAME = gr.InputHTMLAttributes(autocorrect="off", autocapitalize="off", spellcheck=False)
 
+# Labels of menu choices that differ from the request's value.
 _CHOICES: Mapping[str, Callable[[str, Words], str]] = {
     "engine": lambda slug, words: ENGINES[slug].name,
     "max_loss": lambda word, words: words.note(Note(f"loss_{word}")),
     "method": lambda method, words: method_name(method),
 }
-"""By menu: what a choice says, where it is not what a request writes."""
 
+# output of a listener: a field, markup or a table; a fold or a column, which opens
 Part = Component | BlockContext
-"""What a listener fills: a field, markup or a table; a fold or a column, which opens."""
-Field = gr.Textbox | gr.Number | gr.Checkbox | gr.Dropdown | gr.Radio
-"""What a visitor fills in."""
+Field = gr.Textbox | gr.Number | gr.Checkbox | gr.Dropdown | gr.Radio  # input of a visitor
 _Row = TypeVar("_Row")
 
 
@@ -47,7 +46,7 @@ class QuietOptions(TypedDict):
 
 
 class ListenerOptions(QuietOptions):
-    """Those of one that calls the Sizer."""
+    """Options of a listener that calls the Sizer."""
 
     show_progress: Literal["hidden"]
     trigger_mode: Literal["always_last"]
@@ -57,7 +56,7 @@ class ListenerOptions(QuietOptions):
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """Makes the options of one page's listeners, named so that none is a public endpoint."""
+    """Options of one page's listeners, named so that none is a public endpoint."""
 
     language: Language
 
@@ -85,11 +84,10 @@ def html(value: str, elem_id: str, script: str = "") -> gr.HTML:
 def grid(
     columns: Sequence[Column[_Row]], words: Words, elem_id: str, label: str, *, search: bool = True
 ) -> gr.Dataframe:
-    """A table to sort and, with `search`, to search; absent until it is given rows.
+    """Build a table to sort and, with `search`, to search; hidden until it has rows.
 
-    Its first column is pinned.
-
-    Gradio's script fetches the code of tables when the first one becomes visible.
+    Its first column is pinned. Gradio's script fetches the code of tables when the first one
+    becomes visible.
     """
     return gr.Dataframe(
         headers=headers(columns, words),
@@ -117,15 +115,15 @@ def part_fold(name: str, words: Words) -> gr.Accordion:
 
 
 def query_box(elem_id: str) -> gr.Textbox:
-    """Build a textbox that holds the state of a tab as a query string and is never shown.
+    """Build a hidden textbox that holds the state of a tab as a query string.
 
-    Gradio builds no element for it, but sends its value and tells its listeners of changes.
+    Gradio builds no element for it, but sends its value and notifies its listeners of changes.
     """
     return gr.Textbox("", visible=False, elem_id=elem_id, label="query")
 
 
 def prefix(tab: str) -> str:
-    """Return what the ids of a tab's elements begin with."""
+    """Return the prefix of the ids of a tab's elements."""
     return "gs" if tab == "size" else f"gs-{tab}"
 
 
@@ -138,7 +136,7 @@ def go_button(tab: str, words: Words) -> gr.Button:
 
 
 class _Told(TypedDict):
-    """What every kind of field is told."""
+    """Options of every kind of field."""
 
     label: str
     info: str | None
@@ -149,8 +147,8 @@ def field(tab: str, name: str, words: Words) -> Field:
     """Build a field of a tab's form, of the kind and with the default that its request states.
 
     Gradio's script shows 0 for None when it builds a number, which happens when a fold or a tab
-    first opens, and sends that 0 with every question. It leaves "" empty and sends it as it is, so
-    that a number has no `precision` or bounds, which cannot take it: the request checks those.
+    first opens, and sends that 0 with every question. It leaves "" empty and sends it unchanged, so
+    a number has no `precision` or bounds, which cannot take it: the request checks those.
     """
     form = FORMS[tab]
     kind, default = form.kind(name), described_fields(form.request)[name].default
@@ -172,13 +170,12 @@ def field(tab: str, name: str, words: Words) -> Field:
         return gr.Checkbox(value is True, **options)
     if kind is not str:
         step = _STEPS.get(name, 1)
-        # "" stands for nothing, which Gradio's types leave out.
+        # "" means no value, which Gradio's types leave out.
         return gr.Number(value, step=step, min_width=_NUMBER_WIDTH, **options)  # type: ignore[arg-type]
     hint = words.optional(f"field.{name}.placeholder")
     return gr.Textbox(str(value), placeholder=hint, max_lines=1, html_attributes=_NAME, **options)
 
 
 def _choice(name: str, choice: str, words: Words) -> str:
-    """Write one choice of a menu."""
     said = words.optional(f"field.{name}.{choice or 'all'}")
     return said or (_CHOICES[name](choice, words) if name in _CHOICES else choice)

@@ -24,29 +24,21 @@ from gpusizer.ui.page.tabs.tab_fields import (
 from gpusizer.ui.presenters.pieces.html import el
 from gpusizer.ui.presenters.pieces.words import Words
 
+# Answers a form; yields values for the waiting time, then the final ones.
 Handler = Callable[[FormCall], Iterator[Shown]]
-"""Answers a form; yields what is shown meanwhile and in the end."""
 
 _TYPED = (gr.Textbox, gr.Number)
 
 
 @dataclass(frozen=True, slots=True)
 class TabForm:
-    """The components of a tab by name.
-
-    Attributes:
-        tab: the tab's name.
-        fields: what the visitor fills in, by the names of the request's fields.
-        go: the button that asks.
-        machine: the fold with the visitor's own machine.
-        again: a hidden text, a change of which has the form answered.
-    """
+    """Components of a tab by name."""
 
     tab: str
-    fields: Mapping[str, Field]
-    go: gr.Button
-    machine: gr.Accordion
-    again: gr.Textbox
+    fields: Mapping[str, Field]  # inputs of the visitor, by the names of the request's fields
+    go: gr.Button  # button that asks
+    machine: gr.Accordion  # fold with the visitor's own machine
+    again: gr.Textbox  # hidden text; a change of it has the form answered
 
     def answer_by(
         self,
@@ -58,11 +50,13 @@ class TabForm:
         wishing: Sequence[gr.HTML],
         listeners: Listeners,
     ) -> None:
-        """Answer by `handler`: at the button, at Enter, at a choice, when a field is left, at the
-        event `input` of the components `wishing`, and when the tab `opened` opens after one of its
-        fields has changed in another tab.
+        """Answer by `handler` at each event that asks.
 
-        An answer fills in `shown` and `query`, by the name "query": the question that was answered.
+        These are the button, Enter, a choice, leaving a field, the event `input` of the components
+        `wishing`, and the opening of the tab `opened` after one of its fields has changed in
+        another tab.
+
+        An answer fills `shown` and `query`, by the name "query": the question that was answered.
         Before the first question these show `start`.
         """
         tab, asked = self.tab, list(self.fields.values())
@@ -70,7 +64,7 @@ class TabForm:
 
         def show(values: Shown) -> dict[Part, object]:
             by_name = start if values is START else values
-            # Gradio takes an empty dict for a value, not for nothing to show.
+            # Gradio reads an empty dict as a value, not as an absence of values.
             nothing: dict[Part, object] = {query: gr.skip()}
             return {parts[name]: value for name, value in by_name.items()} or nothing
 
@@ -104,14 +98,16 @@ class TabForm:
 
     @property
     def filled(self) -> dict[str, Part]:
-        """The components that an address fills, by the tab's name and their own."""
+        """Components that an address fills, by the tab's name and their own."""
         parts: dict[str, Part] = {**self.fields, "machine": self.machine, "again": self.again}
         return {f"{self.tab}.{name}": part for name, part in parts.items()}
 
 
 def build_form(tab: str, words: Words, between: Callable[[], None] = lambda: None) -> TabForm:
-    """Build the fields of a tab in the order of its form; `between` builds what stands below the
-    first ones."""
+    """Build the fields of a tab in the order of its form.
+
+    `between` builds the components below the first ones.
+    """
     form = FORMS[tab]
 
     def row(names: Sequence[str]) -> dict[str, Field]:
@@ -141,14 +137,13 @@ def _fold(elem_id: str, title: str) -> gr.Accordion:
 
 
 def keep_same(forms: Sequence[TabForm], listeners: Listeners) -> None:
-    """Write what is typed of the machine in one tab into the same fields of the others, and
-    remember it."""
+    """Copy the machine's fields of one tab into those of the others, and remember them."""
     for form in forms:
         own = FORMS[form.tab].own
         others = [other for other in forms if other is not form]
         shared = [o.fields[name] for o in others for name in FORMS[o.tab].own if name in own]
         numbers = [form.fields[name].input for name in FORMS[form.tab].machine]
-        # Gradio tells of no `input` of a text that a listener in the browser alone hears.
+        # Gradio reports no `input` of a text to a listener that runs in the browser alone.
         named = form.fields.get("gpu")
         texts = [named.blur, named.submit] if isinstance(named, gr.Textbox) else []
         gr.on(
@@ -166,7 +161,7 @@ def listener(
 ) -> Callable[..., Iterator[object]]:
     """Return a listener that calls `handler` with the values of the fields `names`.
 
-    Gradio fills in who asks, then passes the question before, a mark, the wishes, and the values.
+    Gradio passes the visitor, the previous question, a mark, the actions, and the values.
     """
 
     def listen(
