@@ -119,7 +119,7 @@ def _wrong(outcome: str, runs: int, verdict: str, names: tuple[str, ...]) -> str
 
 
 def _cells(key: Key, columns: Columns) -> dict[str, object]:
-    """A row of the table: counts, and errors in percent of the measured value."""
+    # Counts, and errors in percent of the measured value.
     rows, left_out, contact = columns.all_rows, columns.left_out, columns.contact
     rival = rows.hf_mem
     shares = {
@@ -141,7 +141,7 @@ def _cells(key: Key, columns: Columns) -> dict[str, object]:
 
 
 def _named_lines(errors: Mapping[Key, Columns]) -> Iterator[str]:
-    """Yield hf-mem's errors with an explicit cache type, where they differ."""
+    # hf-mem's errors with an explicit cache type, if they differ.
     for (engine, component), columns in errors.items():
         rival = columns.all_rows.hf_mem
         if rival is None or rival.named_is_alike:

@@ -18,77 +18,54 @@ FILE = GENERATED_DIR / "accuracy.json"
 
 @dataclass(frozen=True, slots=True)
 class ErrorRow:
-    """Errors of one component under one engine, as shares of the measured value.
-
-    Attributes:
-        engine, component: what was measured.
-        n: rows, one per repeated configuration.
-        median, mean, p95: of absolute errors.
-        bias: mean of signed errors.
-        mean_gib: mean absolute error in GiB, None for what is not memory.
-        left_out: errors of each row without what its own source alone supports.
-        first_contact: errors of rows when they arrived, None where none is known.
-        naive_mean: mean error of the naive calculator, None where it predicts nothing.
-        hf_mem: hf-mem's errors, None where it predicts nothing.
-        worst: the signed error furthest off, and where that measurement is published.
-    """
+    """Errors of one component under one engine, as shares of the measured value."""
 
     engine: str
     component: str
-    n: int
-    median: float
+    n: int  # rows, one per repeated configuration
+    median: float  # of absolute errors, like `mean` and `p95`
     mean: float
-    bias: float
+    bias: float  # mean of signed errors
     p95: float
-    mean_gib: float | None
-    left_out: Shared
-    first_contact: Shared | None
-    naive_mean: float | None
-    hf_mem: RivalSummary | None
-    worst: float
-    worst_url: str
+    mean_gib: float | None  # mean absolute error in GiB, None unless it is memory
+    left_out: Shared  # errors of each row without the constants of its own source
+    first_contact: Shared | None  # errors of rows when they arrived, or None if unknown
+    naive_mean: float | None  # mean error of the naive calculator, or None without a prediction
+    hf_mem: RivalSummary | None  # hf-mem's errors, or None without a prediction
+    worst: float  # largest signed error
+    worst_url: str  # publication of that measurement
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorRow:
-    """What an author says of a model, with the verdict of an answer and its reason.
-
-    Attributes:
-        claim: in figures, such as "4 × H100, bf16".
-        verdict: a CardVerdict's value.
-        source_url: where the author says it.
-    """
+    """An author's statement about a model, with an answer's verdict and reason."""
 
     model: str
-    claim: str
-    verdict: str
+    claim: str  # in figures, such as "4 × H100, bf16"
+    verdict: str  # value of a CardVerdict
     reason: Note
-    source_url: str
+    source_url: str  # address of the statement
 
 
 @dataclass(frozen=True, slots=True)
 class QualityErrors:
-    """Errors of the losses that quantizations are expected to have, without the source of a row.
+    """Errors of expected losses of quantizations, without the source of a row."""
 
-    Attributes:
-        n: published ratios of perplexities.
-        median_factor, p80_factor: between measured and likely increase, of half and 80 % of them.
-        in_band, word_exact, word_near: shares for which the band holds, the word is the measured
-            one, and it is that or the next.
-    """
-
-    n: int
-    median_factor: float
-    p80_factor: float
-    in_band: float
-    word_exact: float
-    word_near: float
+    n: int  # published ratios of perplexities
+    median_factor: float  # between measured and likely increase, for half of them
+    p80_factor: float  # the same for 80 % of them
+    in_band: float  # share within the band
+    word_exact: float  # share with the measured word
+    word_near: float  # share with that word or the next
 
 
 @dataclass(frozen=True, slots=True)
 class SpeedsLeftOut:
-    """Median and mean errors of a component of speeds, as shares, without each row's source, its
-    card, or its generation of cards; every source weighs the same."""
+    """Median and mean errors of a component of speeds, as shares, with a part left out.
+
+    Left out are each row's source, its card, or its generation of cards; every source weighs the
+    same.
+    """
 
     component: str
     n: int
@@ -99,42 +76,31 @@ class SpeedsLeftOut:
 
 @dataclass(frozen=True, slots=True)
 class AccuracyTable:
-    """Errors by section: "memory", "training" and "speed", and runs with something that no request
-    can state, "apart".
+    """Errors by section: "memory", "training", "speed", and "apart" for unstatable runs."""
 
-    Attributes:
-        as_of: date of the last change.
-        measured, predicted: published rows, and those compared with an answer.
-        out_of_memory, said_fits: runs that ran out of memory, and those said to fit.
-        ran, said_not: runs that ran, and those said not to fit.
-        hf_mem: release of hf-mem that was asked.
-        authors: claims of model cards with their verdicts.
-        quality: errors of what quantizations lose; None where the file has none.
-        speeds_left_out: what is left of speeds' errors without source, card and generation.
-    """
-
-    as_of: str
-    measured: int
-    predicted: int
-    out_of_memory: int
-    said_fits: int
-    ran: int
-    said_not: int
-    hf_mem: str
+    as_of: str  # date of the last change
+    measured: int  # published rows
+    predicted: int  # rows compared with an answer
+    out_of_memory: int  # runs that ran out of memory
+    said_fits: int  # those of them with the verdict that they fit
+    ran: int  # runs that ran
+    said_not: int  # those of them with the verdict that they do not fit
+    hf_mem: str  # release of hf-mem
     sections: Mapping[str, tuple[ErrorRow, ...]]
-    authors: tuple[AuthorRow, ...] = ()
-    quality: QualityErrors | None = None
+    authors: tuple[AuthorRow, ...] = ()  # claims of model cards with their verdicts
+    quality: QualityErrors | None = None  # errors of expected losses, or None if the file has none
+    # errors of speeds without source, card and generation
     speeds_left_out: tuple[SpeedsLeftOut, ...] = ()
 
 
 @cache
 def load_accuracy() -> AccuracyTable:
-    """The published table."""
+    """Return the published table."""
     return accuracy_from_json(json.loads(FILE.read_text("utf-8")))
 
 
 def accuracy_from_json(data: StoredObject) -> AccuracyTable:
-    """The table in `data/generated/accuracy.json`. Raises KeyError for a gap."""
+    """Return the table in `data/generated/accuracy.json`. Raises KeyError for a missing field."""
     return AccuracyTable(
         as_of=data["as_of"],
         measured=sum(rows for rows, _ in data["rows"].values()),
@@ -166,7 +132,7 @@ def _row(data: StoredObject) -> ErrorRow:
 
 
 def rival_text(errors: RivalSummary | None, *, named: bool = False) -> str:
-    """Mean error, and rows answered of those asked about; or with the cache type `named`.
+    """Write the mean error, and answered rows of all; or with the cache type `named`.
 
     >>> rival_text(RivalSummary(122, 121, 0.0153, 0.0045, 121, 0.0153))
     '1.5% (121/122)'

@@ -35,20 +35,19 @@ class Counts:
         return self.first / self.rows, self.of_three / self.rows, self.sensible / self.rows
 
 
-Groups = Mapping[str, Counts]
-"""Counts by the title of a use, and of all rows."""
+Groups = Mapping[str, Counts]  # counts by the title of a use, and of all rows
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Counts, and the day on which they were last other ones."""
+    """Counts, and the day of their last change."""
 
     as_of: str
     groups: Groups
 
 
 def title_of(wanted: Recommendation) -> str:
-    """Title of the group in which a recommendation is counted."""
+    """Return the title of the group in which a recommendation is counted."""
     title = _TITLES[wanted.use]
     if wanted.use not in _DIVIDED["uses"]:
         return title
@@ -66,7 +65,7 @@ def titles() -> Iterator[str]:
 
 
 def read(path: Path = FILE) -> Agreement:
-    """Return what was last published."""
+    """Return the published counts."""
     stored = json.loads(path.read_text("utf-8"))
     groups = {title: Counts(**counts) for title, counts in stored["groups"].items()}
     return Agreement(stored["as_of"], groups)

@@ -1,15 +1,14 @@
-"""What PyTorch's caching allocator keeps when every training step has another length.
+"""Simulates PyTorch's caching allocator when every training step has another length.
 
     python -m bench.allocator
 
-Steps of a decoder with checkpoints are played by the allocator's rules (c10/cuda/
-CUDACachingAllocator.cpp of PyTorch 2.1): the smallest free block that is large enough, split where
-more than the smallest piece is left, else a new segment; neighbours are joined once both are free;
-nothing goes back to the device before it is full, and then segments without a live block do
-(release_cached_blocks). Lengths are log-normal as in ms-swift's benchmark (docs/source_en/LLM/
-Benchmark.md: 3234.4 ± 2547.5 tokens, at least 91), where longer ones than the cap are left out, as
-ms-swift does; or even between two bounds. Printed are the constants of
-`gpusizer/training/lengths.py`.
+Steps of a decoder with checkpoints follow the allocator's rules (c10/cuda/CUDACachingAllocator.cpp
+of PyTorch 2.1): the smallest free block that is large enough, split if more than the smallest piece
+is left, else a new segment; neighbours are joined once both are free; segments return to the device
+only when it is full, and then all without a live block (release_cached_blocks). Lengths are
+log-normal as in ms-swift's benchmark (docs/source_en/LLM/Benchmark.md: 3234.4 ± 2547.5 tokens, at
+least 91), without those beyond the cap, as in ms-swift; or even between two bounds. It prints the
+constants of `gpusizer/training/lengths.py`.
 """
 
 from __future__ import annotations
@@ -45,11 +44,11 @@ class Block:
 
 
 class OutOfMemory(Exception):
-    """A segment that the device cannot hold, after all that is free went back to it."""
+    """A segment does not fit the device, even after all free segments were returned."""
 
 
 class CachingAllocator:
-    """Bytes in use, their peak, and bytes that segments have taken from a device of `capacity`."""
+    """Allocator with bytes in use, their peak, and bytes reserved on a device of `capacity`."""
 
     def __init__(self, capacity: float = math.inf) -> None:
         self.capacity = capacity
@@ -76,7 +75,7 @@ class CachingAllocator:
         return block
 
     def give(self, *blocks: Block) -> None:
-        """Take blocks back; each joins its neighbours that are free."""
+        """Take blocks back; each joins its free neighbours."""
         for block in blocks:
             self.allocated -= block.size
             block.free = True
@@ -102,7 +101,7 @@ class CachingAllocator:
         return Block(self._segments * _SEGMENT_SPAN, taken, small)
 
     def _release(self) -> None:
-        """Give segments without a live block back to the device."""
+        # Segments without a live block return to the device.
         for small, pool in self._free.items():
             whole = [entry for entry in pool if not (entry[2].before or entry[2].after)]
             self.reserved -= sum(size for size, _, _ in whole)
@@ -126,21 +125,18 @@ class CachingAllocator:
 
 @dataclass(frozen=True, slots=True)
 class Decoder:
-    """Widths of a decoder: of the residual stream, keys of a layer, the gated MLP, the vocabulary.
-
-    `raises_logits`: its code makes FP32 logits, of which there is a shifted copy.
-    """
+    """Widths of a decoder: residual stream, keys of a layer, gated MLP, vocabulary."""
 
     hidden: int
     keys: int
     inner: int
     layers: int
     vocabulary: int
-    raises_logits: bool
+    raises_logits: bool  # its code makes FP32 logits and keeps a shifted copy of them
 
 
 def step(pool: CachingAllocator, model: Decoder, tokens: int) -> None:
-    """Play the forward and the backward pass of one sequence beside frozen 16-bit weights."""
+    """Run the forward and the backward pass of one sequence next to frozen 16-bit weights."""
     checkpoints = [pool.take(2 * model.hidden * tokens)]
     for _ in range(model.layers):
         output, kept = _layer(pool, model, tokens)
@@ -160,8 +156,7 @@ def step(pool: CachingAllocator, model: Decoder, tokens: int) -> None:
 
 
 def _layer(pool: CachingAllocator, model: Decoder, tokens: int) -> tuple[Block, list[Block]]:
-    """The output of one layer, and what its backward pass needs."""
-
+    # The output of one layer, and the blocks that its backward pass needs.
     def take(*widths: int) -> list[Block]:
         return [pool.take(width * tokens) for width in widths]
 
@@ -182,7 +177,7 @@ def _layer(pool: CachingAllocator, model: Decoder, tokens: int) -> tuple[Block, 
 
 
 def _backwards(pool: CachingAllocator, model: Decoder, tokens: int) -> Block:
-    """The gradient of a layer's input; gradients within the layer come and go."""
+    # The gradient of a layer's input; gradients within the layer come and go.
     hidden, keys, inner = (2 * width * tokens for width in (model.hidden, model.keys, model.inner))
     product, act, up, gate = (pool.take(inner) for _ in range(4))
     pool.give(product, act)
@@ -199,7 +194,7 @@ def _backwards(pool: CachingAllocator, model: Decoder, tokens: int) -> Block:
 
 
 def _loss(pool: CachingAllocator, model: Decoder, tokens: int) -> Block:
-    """The 16-bit gradient of the logits, after the loss and its backward pass."""
+    # The 16-bit gradient of the logits, after the loss and its backward pass.
     entries = tokens * model.vocabulary
     logits = pool.take(2 * entries)
     if model.raises_logits:
@@ -234,26 +229,21 @@ def lengths(cap: int, chance: random.Random) -> Iterator[int]:
 
 
 def between(low: int, high: int, chance: random.Random) -> Iterator[int]:
-    """Yield lengths of `low` to `high` tokens, each as likely as another."""
+    """Yield lengths of `low` to `high` tokens, evenly distributed."""
     while True:
         yield chance.randint(low, high)
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """Bytes beyond the peak in use, as shares of that peak.
+    """Bytes beyond the peak in use, as shares of that peak."""
 
-    Attributes:
-        held: in segments on a device with room for all.
-        stays: what the smallest device has that the steps run on.
-    """
-
-    held: float
-    stays: float
+    held: float  # in segments on a device with room for all
+    stays: float  # on the smallest device that the steps run on
 
 
 def left_by(model: Decoder, tokens: Sequence[int]) -> Left:
-    """Return the blocks that steps of these lengths leave behind."""
+    """Return the bytes beyond the peak that steps of these lengths leave."""
     pool = played(model, tokens)
     few, enough = pool.peak, pool.reserved
     while enough - few > _FOUND_WITHIN * pool.peak:
@@ -268,7 +258,7 @@ def left_by(model: Decoder, tokens: Sequence[int]) -> Left:
 
 
 def played(model: Decoder, tokens: Sequence[int], capacity: float = math.inf) -> CachingAllocator:
-    """The allocator after steps of these lengths. Raises OutOfMemory."""
+    """Return the allocator after steps of these lengths. Raises OutOfMemory."""
     pool = CachingAllocator(capacity)
     for length in tokens:
         step(pool, model, length)
@@ -284,8 +274,11 @@ MODELS = {
 
 
 def main() -> None:
-    """Print for each model and cap what lengths leave, what stays, and what share that is beyond
-    what equal lengths do: of two orders of log-normal lengths, then of even ones."""
+    """Print for each model and cap what lengths leave, compared with equal lengths.
+
+    Lines are of two orders of log-normal lengths, then of even ones: held, remaining, and the share
+    of the excess that remains.
+    """
     for name, model in MODELS.items():
         for cap in (512, 2048, 8192):
             equal = left_by(model, [cap] * _STEPS_OF_EQUALS)

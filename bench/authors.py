@@ -1,8 +1,8 @@
-"""How often authors say more or less than is needed: claims with a source, judged as in answers.
+"""Frequency of authors' claims above or below the need: claims with a source, judged as in answers.
 
-`data/card_claims.jsonl` has one claim a line: the model, where its author says it, and what he says
-as a statement of a model card has it (docs/model_cards.md). Models are those with a snapshot.
-`python -m bench.accuracy --write-docs` publishes the verdicts.
+`data/card_claims.jsonl` has one claim a line: the model, the address of the claim, and the claim as
+a statement of a model card (docs/model_cards.md). Models are those with a snapshot. `python -m
+bench.accuracy --write-docs` publishes the verdicts.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from gpusizer.usecases.model_card.verdicts import judge
 from gpusizer.usecases.requests.request import SizeRequest
 
 CLAIMS = DATA_DIR / "card_claims.jsonl"
+
+# a claim keeps its facts, not the author's sentence
 _FACTS = {"line": 0, "last_line": 0, "quote": "", "is_requirement": True}
-"""Of a claim only its facts are kept, not the author's sentence."""
 
 
 def author_rows() -> list[dict[str, Any]]:
-    """Every claim with its verdict and the reason, as `accuracy.json` holds them."""
+    """Return every claim with its verdict and the reason, as `accuracy.json` holds them."""
     catalogue = load_catalogue()
     rows = []
     for claim in _claims():
@@ -53,7 +54,7 @@ def _claims() -> Iterator[dict[str, Any]]:
 
 
 def claim_text(statement: ModelCardStatement) -> str:
-    """A claim in figures, which need no language: "4 × H100, bf16"."""
+    """Write a claim in figures, which need no language: "4 × H100, bf16"."""
     parts = []
     if statement.gpu is not None:
         parts.append(f"{statement.count or 1} × {statement.gpu}")

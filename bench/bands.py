@@ -1,10 +1,10 @@
-"""Writes `data/generated/bands.csv`: the spread of measured around predicted values.
+"""Writes `data/generated/bands.csv`: measured values relative to predicted ones.
 
     python -m bench.bands [--write]
 
-One row per component and family of versions of vLLM: the 5th and 95th percentile of measured
-less answered, as a share of the answer or in GiB. Left out are runs under circumstances that
-no request can state (adapters, a trainer or other tenants beside the engine).
+One row per component and family of versions of vLLM: the 5th and 95th percentile of measured less
+answered, as a share of the answer or in GiB. Left out are runs under circumstances that no request
+can state (adapters, a trainer or other tenants next to the engine).
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from gpusizer.memory.engines.bands import ANY, TABLE
 from gpusizer.memory.engines.vllm.releases import vllm_release
 
 UNITS = {"weights": "share", "activations": "gib", "non_torch": "gib", "graphs": "share"}
-FEWEST = 8
-"""Fewest measurements for which a family of versions gets a row of its own."""
+FEWEST = 8  # fewest measurements for a row of a family of versions
 
 _TAIL = 0.05
 _NOISY_GRAPHS = ((0, 10, 0), (0, 18, 0))  # versions that printed a difference of free memory
@@ -59,10 +58,6 @@ def table(rows: Iterable[Row]) -> str:
 
 
 def _residuals(rows: Iterable[Row]) -> Iterator[tuple[str, str, float]]:
-    """Yield family of versions, component, and (measured - predicted) in the component's unit.
-
-    Only vLLM's rows that a request can state are used; repeats of a configuration count once.
-    """
     counted_keys = set()
     for row in rows:
         if row["kind"] != "serving" or row["engine"] != "vllm":
@@ -82,19 +77,14 @@ def _residuals(rows: Iterable[Row]) -> Iterator[tuple[str, str, float]]:
 
 
 def _is_unnamed_amd_card(row: Row) -> bool:
-    """Whether a run was on AMD's hardware that no request can name: without a card CUDA is assumed.
-
-    HIP's libraries lie beside the weights, which is no error of the formula for CUDA.
-    """
+    # Without a card an answer assumes CUDA: HIP's libraries next to the weights are no error of
+    # that formula.
     return row.get("gpu", "").startswith("AMD") and gpu_of(row) is None
 
 
 def _is_uninformative(row: Row, component: str) -> bool:
-    """Whether a measured amount cannot test the formula.
-
-    Graphs of some versions were printed with noise, and in others either of two samplers may have
-    run and no source says which.
-    """
+    # Graphs of some versions were printed with noise, and in others either of two samplers may have
+    # run without a source that names it.
     release = vllm_release(start_up_logs.fields_of(row)["engine_version"])
     if component == "graphs":
         return _NOISY_GRAPHS[0] <= release.since < _NOISY_GRAPHS[1]

@@ -6,23 +6,22 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-Errors = Mapping[str, Mapping[str, float]]
-"""By name, `n`, the number of measured rows, and their `error`."""
+Errors = Mapping[str, Mapping[str, float]]  # number of measured rows `n` and their `error`, by name
 
 FILE = Path(__file__).parent / "accuracy_baseline.json"
 _ROUNDING = 1e-3
 
 
 def read(path: Path = FILE) -> dict[str, dict[str, float]]:
-    """The errors in the file; none before the first update."""
+    """Return the errors in the file, empty before the first update."""
     held: dict[str, dict[str, float]] = json.loads(path.read_text("utf-8")) if path.exists() else {}
     return held
 
 
 def raised(errors: Errors, path: Path = FILE, *, with_more_rows: bool = True) -> list[str]:
-    """A line for each error that grew, and each name that is missing or has fewer rows.
+    """Return a line for each error that grew, and each name that is missing or has fewer rows.
 
-    `with_more_rows` False leaves out names that are measured on more rows than in the file: these
+    With `with_more_rows` False, names measured on more rows than in the file are left out: these
     errors are not comparable, and an update may replace them.
     """
     problems = []

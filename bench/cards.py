@@ -1,12 +1,12 @@
-"""How well model cards are read: statements with the right reading, against `read_card`.
+"""Accuracy of reading model cards: statements with the right reading, against `read_card`.
 
     python -m bench.cards --rows FILE [--wrong]
 
-FILE has one JSON object a line: `text`, `context_before` (what stands above it in the card),
+FILE has one JSON object a line: `text`, `context_before` (the text above it in the card),
 `repo_id`, `kind`, and `expected` with the fields of the right reading. A row becomes a small card
-of its context and its text. It is read rightly when the statements that reach into the text are
-requirements or not, as expected, and carry every expected field. A row whose text is about
-training, a measurement or something else must give no requirement.
+of its context and its text. It is read correctly if the statements that reach into the text are
+requirements or not, as expected, and have every expected field. A row whose text is about training,
+a measurement or another subject must give no requirement.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ from scrapers.readme.model_card import read_card
 Row = Mapping[str, Any]
 
 HARDWARE = ("min_vram", "recommended_vram", "gpus")
+
+# kinds whose rows have statements; every other kind is a negative
 STATED = (*HARDWARE, "command", "context", "sibling_table")
-"""Kinds whose rows have statements; every other kind is a negative."""
+
+# expected fields that are compared, with their names in a statement if these differ
 FIELDS = {
     **dict.fromkeys(("vram_gb", "vram_gb_high", "count", "gpu", "quant", "bits", "engine")),
     **dict.fromkeys(("tensor_parallel", "pipeline_parallel", "data_parallel", "kv_dtype")),
@@ -45,12 +48,11 @@ FIELDS = {
     "quantized": "is_quantized",
     "offload": "with_offload",
 }
-"""Expected fields that are compared, with their names in a statement where these differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One row as it was read, and what is wrong with that, "" for nothing."""
+    """One row as it was read, and its fault or ""."""
 
     row: Row
     statements: tuple[ModelCardStatement, ...]
@@ -58,7 +60,7 @@ class Reading:
 
     @property
     def is_false_requirement(self) -> bool:
-        """Whether a row without a need of its own was taken for one."""
+        """Whether a row without a requirement was read as one."""
         stated = any(item.is_requirement for item in self.statements)
         return stated and not self.row["expected"]["is_requirement"]
 
@@ -85,10 +87,10 @@ def read_row(row: Row) -> Reading:
 
 
 def small_card(row: Row) -> tuple[str, int]:
-    """The card of a row's context and text, and the line that its text starts on.
+    """Return the card of a row's context and text, and the first line of its text.
 
-    A fence without a language is the end of a block that the context leaves out; a head of a
-    table without the line below it gets that line.
+    A fence without a language ends a block that the context leaves out; a head of a table without
+    the line below it gets that line.
     """
     context = row["context_before"]
     above = "" if context.strip() == "```" else context
@@ -99,7 +101,7 @@ def small_card(row: Row) -> tuple[str, int]:
 
 
 def fault_of(row: Row, statements: Sequence[ModelCardStatement]) -> str:
-    """What is wrong with the statements of a row, "" for nothing."""
+    """Return the fault of a row's statements, or ""."""
     expected, kind = row["expected"], row["kind"]
     needs = [item for item in statements if item.is_requirement]
     if not expected["is_requirement"] and needs:
@@ -120,7 +122,6 @@ def fault_of(row: Row, statements: Sequence[ModelCardStatement]) -> str:
 
 
 def _differing(claim: Mapping[str, Any], statement: ModelCardStatement, row: Row) -> list[str]:
-    """The expected fields that a statement does not have."""
     values = statement.to_json()
     return [
         f"{name}={values.get(FIELDS[name] or name)!r}"
@@ -148,7 +149,7 @@ def _is_same(name: str, wanted: Any, values: Mapping[str, Any], row: Row) -> boo
 
 
 def _near(got: int, wanted: int) -> bool:
-    """128k is 128,000 or 131,072 tokens: cards mean either."""
+    # 128k is 128,000 or 131,072 tokens: cards mean either.
     return abs(got - wanted) <= 0.05 * wanted
 
 
@@ -157,7 +158,7 @@ def _key(text: str | None) -> str:
 
 
 def table(readings: Sequence[Reading]) -> str:
-    """Rows read rightly, by kind and by language, and what was wrongly taken for a need."""
+    """Return rows read correctly, by kind and by language, and the false requirements."""
     named = [
         (name, not item.fault)
         for item in readings

@@ -1,4 +1,4 @@
-"""An emulated Hub in a process of its own, which takes no processor time from who asks it."""
+"""An emulated Hub in a process of its own, which takes no processor time from its clients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.hub_emulator.server import HubEmulator
 
 
 class Hub:
-    """Controls the emulated Hub: its addresses, and what it can be told."""
+    """Control of the emulated Hub: its addresses and settings."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
@@ -22,7 +22,7 @@ class Hub:
         self.endpoint, self.cdn_endpoint = pipe.recv()
 
     def reset(self, latency_seconds: float = 0.0) -> None:
-        """Count from zero, with so much latency of every request."""
+        """Count from zero, with this latency of every request."""
         self._tell("reset", latency_seconds)
 
     def fail(self, *faults: Fault) -> None:
@@ -30,7 +30,7 @@ class Hub:
         self._tell("fail", faults)
 
     def requests(self) -> int:
-        """How often it was asked since the last `reset`, those to the CDN among them."""
+        """Return the number of requests since the last `reset`, including those to the CDN."""
         return self._tell("count", None)
 
     def _tell(self, word: str, about: object) -> int:
@@ -54,7 +54,7 @@ def hub_process(build: Callable[[], Sequence[FakeRepo]]) -> Iterator[Hub]:
 
 
 def _serve(pipe: Connection, build: Callable[[], Sequence[FakeRepo]]) -> None:
-    """Serve until killed, and do what the other end of the pipe says."""
+    # Until killed, by commands from the other end of the pipe.
     with HubEmulator(build()) as hub:
         pipe.send((hub.endpoint, hub.cdn_endpoint))
         while True:

@@ -17,36 +17,23 @@ from gpusizer.core.units import GIB
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The measured and the predicted number of one component of one row.
+    """The measured and the predicted number of one component of one row."""
 
-    Attributes:
-        engine: engine or program measured.
-        component: what was measured, such as "weights".
-        variant: part of the component's rows that also gets statistics of its own, "" for none.
-        row_id, dup_group, source_group, source_url: fields of the row.
-        measured, predicted: in bytes, or a plain number for concurrencies.
-        naive: the same by parameters times nominal bytes and the usual cache formula; None
-            where such a calculator has nothing to say.
-        in_bytes: whether the numbers are bytes.
-        rival: the same by hf-mem; None where hf-mem has no such number.
-        apart: whether something ran that no request can state; such rows have their own section.
-        low, high: ends of the printed band, None where the answer prints none.
-    """
-
-    engine: str
-    component: str
-    variant: str
-    row_id: str
+    engine: str  # engine or program of the run
+    component: str  # measured part, such as "weights"
+    variant: str  # part of the component's rows that also gets statistics of its own, or ""
+    row_id: str  # field of the row, like the next three
     dup_group: str
     source_group: str
     source_url: str
-    measured: float
+    measured: float  # in bytes, or a plain number for concurrencies
     predicted: float
+    # prediction by parameters times nominal bytes and the usual cache formula, or None
     naive: float | None
-    in_bytes: bool = True
-    rival: Rival | None = None
-    apart: bool = False
-    low: float | None = None
+    in_bytes: bool = True  # whether the numbers are bytes
+    rival: Rival | None = None  # prediction by hf-mem, or None
+    apart: bool = False  # whether no request can state the run; such rows have their own section
+    low: float | None = None  # ends of the printed band, or None
     high: float | None = None
 
     @classmethod
@@ -65,7 +52,7 @@ class Comparison:
         apart: bool = False,
         band: Sequence[float | None] = (None, None),
     ) -> Comparison:
-        """The comparison of a row, whose fields say where it is from."""
+        """Return the comparison of a row, whose fields state its source."""
         group, sources = row.get("dup_group", row["id"]), (row["source_group"], row["source_url"])
         about = (engine, component, variant, row["id"], group, *sources)
         return cls(*about, measured, predicted, naive, in_bytes, rival, apart, *band)
@@ -78,8 +65,8 @@ def frame_of(comparisons: Iterable[Comparison]) -> pd.DataFrame:
     """Build a frame with a line per comparison: its fields and its errors.
 
     Added are `unit` (GiB in bytes, or 1), `relative` (error as a share of the measured value),
-    `in_band` (1 where the measured value lies in the printed band, NaN without one) and
-    `hf_mem_asked`, `hf_mem`, `hf_mem_named` (hf-mem's numbers, NaN where it gave none).
+    `in_band` (1 if the measured value lies in the printed band, NaN without one) and
+    `hf_mem_asked`, `hf_mem`, `hf_mem_named` (hf-mem's numbers, NaN without one).
     """
     rows = [[getattr(comparison, name) for name in _COLUMNS] for comparison in comparisons]
     frame = pd.DataFrame(rows, columns=_COLUMNS)
@@ -103,19 +90,13 @@ def one_per_group(frame: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class RivalSummary:
-    """hf-mem's errors on the rows for which it was run.
+    """hf-mem's errors on the rows for which it was run."""
 
-    Attributes:
-        asked, answered: number of rows, and of those with a number for the row's own settings.
-        mean, median: of the absolute relative error, over the answered rows.
-        named_answered, named_mean: the same with an explicit cache type.
-    """
-
-    asked: int
-    answered: int
-    mean: float | None
+    asked: int  # number of rows
+    answered: int  # rows with a number for the row's own settings
+    mean: float | None  # of the absolute relative error over answered rows, like `median`
     median: float | None
-    named_answered: int
+    named_answered: int  # with an explicit cache type, like `named_mean`
     named_mean: float | None
 
     @property
@@ -126,25 +107,16 @@ class RivalSummary:
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Errors of all rows of a component: shares of the measured value, amounts in GiB.
+    """Errors of all rows of a component: shares of the measured value, amounts in GiB."""
 
-    Attributes:
-        n: number of rows, one per `dup_group`.
-        median, mean, p95: of the absolute relative error.
-        bias: mean of the signed relative error.
-        mean_amount: mean absolute error in GiB, None for numbers that are not bytes.
-        naive_mean: the naive calculator's mean, None without one.
-        hf_mem: hf-mem's errors, None where it was not run.
-    """
-
-    n: int
-    median: float
+    n: int  # number of rows, one per `dup_group`
+    median: float  # of the absolute relative error, like `mean` and `p95`
     mean: float
-    bias: float
+    bias: float  # mean of the signed relative error
     p95: float
-    mean_amount: float | None
-    naive_mean: float | None
-    hf_mem: RivalSummary | None
+    mean_amount: float | None  # mean absolute error in GiB, None for numbers that are not bytes
+    naive_mean: float | None  # the naive calculator's mean, None without one
+    hf_mem: RivalSummary | None  # hf-mem's errors, None where it was not run
 
 
 def summarize(rows: pd.DataFrame) -> Errors:
@@ -166,22 +138,15 @@ def summarize(rows: pd.DataFrame) -> Errors:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Errors in which every source has the same weight, whatever its number of rows.
-
-    Attributes:
-        n, sources: number of rows, and of their sources.
-        median, mean, p95: of the absolute relative error.
-        bias: mean of the signed relative error.
-        in_band: share of rows inside the printed band, None without a printed band.
-    """
+    """Errors in which every source has the same weight, whatever its number of rows."""
 
     n: int
     sources: int
-    median: float
+    median: float  # of the absolute relative error, like `mean` and `p95`
     mean: float
     p95: float
-    bias: float
-    in_band: float | None
+    bias: float  # mean of the signed relative error
+    in_band: float | None  # share of rows inside the printed band, None without a printed band
 
 
 def shared(errors: pd.Series, sources: pd.Series, in_band: pd.Series) -> Shared:
@@ -212,7 +177,7 @@ def shared(errors: pd.Series, sources: pd.Series, in_band: pd.Series) -> Shared:
 
 
 def weighted_rank(values: ArrayLike, weights: ArrayLike, share: float) -> float:
-    """Return the smallest value whose weight, with that of all below, is at least this share.
+    """Return the smallest value that, with all below, has at least this share of the weight.
 
     >>> weighted_rank([3.0, 1.0, 2.0], [0.5, 0.25, 0.25], 0.5)
     2.0
@@ -243,7 +208,7 @@ def summarize_rival(rows: pd.DataFrame) -> RivalSummary | None:
 
 
 def relative_errors(measured: pd.Series, predicted: pd.Series) -> pd.Series:
-    """Return signed errors as shares of the measured value; of a measured 0, 0 or else 1."""
+    """Return signed errors as shares of the measured value; for a measured 0, 0 or else 1."""
     error = predicted - measured
     return (error / measured).where(measured != 0, (error != 0).astype(float))
 

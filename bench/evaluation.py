@@ -31,6 +31,7 @@ from bench.speed_cases import read_cases
 from bench.speed_scores import Scores, score
 from bench.speed_tables import constants_without
 
+# function that compares a row, by its kind; rows of other kinds have no comparisons
 PREDICTORS: dict[str, Callable[[Row], Iterator[Comparison]]] = {
     "serving": start_up_logs.compare,
     "llama_cpp": llama_cpp.compare,
@@ -41,8 +42,8 @@ PREDICTORS: dict[str, Callable[[Row], Iterator[Comparison]]] = {
     "quality": quality.compare,
     "serving_load": served_answers.compare,
 }
-"""Kind of row -> function that compares it. Rows of other kinds have no comparisons."""
 
+# every component in the order of the tables
 COMPONENTS = (
     "weights",
     "weights_on_gpus",
@@ -79,12 +80,10 @@ COMPONENTS = (
     "served_each",
     "served_first",
 )
-"""Every component in the order of the tables."""
 
 MEMORY, TRAINING, SPEED, APART = "memory", "training", "speed", "apart"
 
-Key = tuple[str, str]
-"""Engine and component."""
+Key = tuple[str, str]  # engine and component
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,19 +118,15 @@ class Verdicts:
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Errors of a set of rows.
+    """Errors of a set of rows."""
 
-    Attributes:
-        coverage: kind of row -> (rows read, rows with at least one comparison).
-        comparisons: as `errors.frame_of` lays them out, one per component and repeated
-            configuration; `left_out` is the relative error without the row's source, and
-            `left_out_in_band` whether the measurement lies in the band then.
-        sections: memory, training and speed -> errors per engine and component; "apart" are runs
-            with something that no request can state.
-    """
-
-    coverage: dict[str, tuple[int, int]]
+    coverage: dict[str, tuple[int, int]]  # by kind: (rows read, rows with at least one comparison)
+    # as `errors.frame_of` lays them out, one per component and repeated configuration; `left_out`
+    # is the relative error without the row's source, and `left_out_in_band` whether the measurement
+    # lies in the band then
     comparisons: pd.DataFrame
+    # memory, training and speed: errors per engine and component; "apart" are runs that no request
+    # can state
     sections: dict[str, dict[Key, Columns]]
     verdicts: Verdicts
 
@@ -163,7 +158,6 @@ def compared(row: Row) -> list[Comparison]:
 
 
 def _with_left_out(comparisons: pd.DataFrame, rows: Sequence[Row]) -> pd.DataFrame:
-    """Add the errors of predictions without each row's source, where that changes a constant."""
     by_id = {row["id"]: row for row in rows}
     timed = {row["source_group"] for row in rows if row["kind"] == "throughput"}
     parts = []
@@ -197,7 +191,6 @@ def speed_scores() -> Scores:
 
 
 def _parts(comparisons: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield comparisons of memory, training and speed, and of runs that no request can state."""
     is_apart = comparisons["apart"].astype(bool)
     for name in (TRAINING, SPEED):
         yield name, comparisons[~is_apart & (comparisons["engine"] == name)]

@@ -1,8 +1,8 @@
-"""The errors that rows had when they were added, before any constant was changed for them.
+"""Errors of rows when they were added, before any constant was changed for them.
 
 `python -m scripts.add_measurements` predicts every new row before it is added, and appends the
-errors to `data/measurements/first_contact.csv`. A line is never edited. Rows that are older than
-the file have no line, because their first predictions were not recorded.
+errors to `data/measurements/first_contact.csv`. A line is never edited. Rows older than the file
+have no line, because their first predictions were not recorded.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from bench.measurements import FOLDER, Row
 
 FILE = FOLDER / "first_contact.csv"
 COLUMNS = ("id", "quantity", "error", "in_band", "source_group", "arrived")
-NO_ANSWER = "no_answer"
-"""Value of `quantity` for a row with nothing to compare."""
+NO_ANSWER = "no_answer"  # value of `quantity` for a row with nothing to compare
 
 _DIGITS = 5
 

@@ -79,7 +79,7 @@ def size(fields: Fields) -> Answer | None:
 
 
 def report(fields: Fields) -> Report | None:
-    """Return the report before it becomes JSON, with what its speeds are computed from."""
+    """Return the report before it becomes JSON, with the inputs of its speeds."""
     try:
         return _sizer().size(SizeRequest.from_fields(json.loads(_request_json(fields))))
     except GpusizerError:
@@ -102,7 +102,6 @@ def separate_answers(condition: str) -> Iterator[None]:
 
 
 def _request_json(fields: Fields) -> str:
-    """Return the request as JSON, without fields that are not set."""
     return json.dumps({name: v for name, v in fields.items() if v not in (None, "")})
 
 
@@ -162,7 +161,7 @@ class AnsweredRow:
 
     @property
     def profile(self) -> ModelProfile:
-        """The model's profile, for the kind of row and the naive calculator."""
+        """Profile of the model, for the kind of row and the naive calculator."""
         return load_profile(self.row["profile"])
 
     @cached_property

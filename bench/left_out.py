@@ -33,21 +33,15 @@ _V = TypeVar("_V")
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """One constant, and the sources of the runs on which it rests.
+    """One constant, and the sources of its runs."""
 
-    Attributes:
-        table, row: name of its file, and the first column of its row; for publishers their
-            publisher, models, recipes and tensor.
-        constant: field of the row's dataclass; "" for the whole rule.
-        sources: groups of sources.
-        without: its value without these sources, as text.
-    """
-
+    # `table`, `row`: name of its file, and the first column of its row; for publishers their
+    # publisher, models, recipes and tensor
     table: str
     row: str
-    constant: str
-    sources: frozenset[str]
-    without: str
+    constant: str  # field of the row's dataclass; "" for the whole rule
+    sources: frozenset[str]  # groups of sources
+    without: str  # its value without these sources, as text
 
     def falls_with(self, source: str) -> bool:
         """Whether `source` is the only source of the constant."""

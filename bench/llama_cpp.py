@@ -13,8 +13,7 @@ from bench.measurements import Row, load_profile
 from gpusizer.core.errors import UnknownQuant
 from gpusizer.memory.quants import find_quant
 
-FILES = "gguf"
-"""Value of `engine` for rows about files, where nothing ran."""
+FILES = "gguf"  # value of `engine` for rows about files, without a run
 
 _ENGINES = {"ollama": "ollama"}  # everything else is llama.cpp to gpusizer
 _LABELS = {"MXFP4": "mxfp4_moe", "F16": "gguf-f16", "BF16": "gguf-f16", "F32": "gguf-f32"}
@@ -135,10 +134,6 @@ def on_gpus(amounts: Mapping[str, int]) -> dict[str, int]:
 
 
 def _weights(run: Run) -> Iterator[Comparison]:
-    """Compare the sum of all buffers, and of those on GPUs if these have every layer.
-
-    If the buffers exceed the file, something is held twice; only its copy on GPUs is counted there.
-    """
     measured = run.row["measured"]
     if not run.names_quant:
         return
@@ -153,7 +148,7 @@ def _weights(run: Run) -> Iterator[Comparison]:
 
 
 def _cache(run: Run) -> Iterator[Comparison]:
-    """Compare cache and recurrent states of all devices; of GPUs if they have only some layers."""
+    # Cache and recurrent states of all devices; of GPUs if they have only some layers.
     measured, row = run.row["measured"], run.row
     kv = measured.get("kv_bytes")
     if not kv:
@@ -180,7 +175,7 @@ def _attention(run: Run) -> str:
 
 
 def _compute(run: Run) -> Iterator[Comparison]:
-    """Compare the largest compute buffer of any GPU; of any device if no layer is on a GPU."""
+    # The largest compute buffer of any GPU; of any device if no layer is on a GPU.
     buffers = run.row["measured"].get("compute_by_device", {})
     cards = {} if run.row.get("offload") == "none" else on_gpus(buffers)
     if not buffers or run.row.get("legacy"):
@@ -207,10 +202,8 @@ def _placement(run: Run) -> str:
 
 
 def _process(run: Run) -> Iterator[Comparison]:
-    """Compare the whole memory of a process on its GPUs, if these have all layers.
-
-    Under Vulkan the counter of an APU includes what the answer places in system memory.
-    """
+    # Only if the GPUs have all layers. Under Vulkan the counter of an APU includes the part that
+    # the answer places in system memory.
     measured = run.row["measured"].get("total_used_bytes")
     if not measured or not run.names_quant or run.row.get("offload") != "all":
         return

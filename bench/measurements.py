@@ -14,6 +14,8 @@ from gpusizer.model.profile import ModelProfile, build_profile
 from scrapers.cache.stored import EmbeddedSnapshots
 
 FOLDER = DATA_DIR / "measurements"
+
+# table of each kind of row
 FILES = {
     "serving": "serving.jsonl",
     "llama_cpp": "llama_cpp.jsonl",
@@ -25,24 +27,21 @@ FILES = {
     "throughput": "throughput.jsonl",
     "training": "training.jsonl",
 }
-"""The table of each kind of row."""
+
+# kinds whose rows name the model for the request
 PROFILED = frozenset(FILES) - {"gguf_size", "pipeline", "quantizing", "quality"}
-"""Kinds whose rows name the model that answers are asked for."""
 TABLES = tuple(FOLDER / FILES[kind] for kind in ("serving", "llama_cpp", "gguf_size", "pipeline"))
 
-TRAINING = FOLDER / "training.jsonl"
-"""File of the peaks of training runs, in bytes."""
+TRAINING = FOLDER / "training.jsonl"  # peaks of training runs, in bytes
 
-SPEEDS = FOLDER / "throughput.jsonl"
-"""File of measured speeds, in tokens per second."""
+SPEEDS = FOLDER / "throughput.jsonl"  # measured speeds, in tokens per second
 
-SERVING_LOAD = FOLDER / "serving_load.jsonl"
-"""File of servers under load, which `bench.serving` reads."""
+SERVING_LOAD = FOLDER / "serving_load.jsonl"  # servers under load, which `bench.serving` reads
 
 ALL_TABLES = (*TABLES, TRAINING, SPEEDS)
 
+# embedded models of gpusizer, and models that only measurements need
 SNAPSHOT_FOLDERS = (SNAPSHOTS_DIR, GENERATED_DIR / "measured_models")
-"""The embedded models of gpusizer, and models that only measurements need."""
 
 Row = Mapping[str, Any]
 

@@ -2,12 +2,12 @@
 
     python -m bench.mutants [--only 7 12]
 
-In a copy of the working tree each slip is made and taken back. tests/unit runs there until a test
+Each slip is made in a copy of the working tree and undone. tests/unit runs there until a test
 fails: first the file that the slip names, then those that import the changed module, then those
 that import one of its importers, and so on. A slip is "killed" by the first test that fails,
-"survived" where none does, "stale" where its text does not stand in its file exactly once, and
-"unclear" where that test fails without a slip, too. The exit status is 1 where fewer than 95 % of
-the slips are killed, or a slip is stale.
+"survived" without such a test, "stale" if its text is not in its file exactly once, and "unclear"
+if that test also fails without a slip. The exit status is 1 if fewer than 95 % of the slips are
+killed, or a slip is stale.
 """
 
 from __future__ import annotations
@@ -40,12 +40,9 @@ _PYTEST = ("-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", "-W", "ignore")
 
 @dataclass(frozen=True, slots=True)
 class Slip:
-    """A fault that a developer might write: `before` in `file` becomes `after`.
+    """A fault that a developer might write: `before` in `file` becomes `after`."""
 
-    `first` is the file of tests/unit that is likely to notice.
-    """
-
-    first: str
+    first: str  # the file of tests/unit that is likely to notice
     kind: str
     file: str
     before: str
@@ -54,18 +51,21 @@ class Slip:
 
     @property
     def first_file(self) -> str:
-        """Path of that file in the tree."""
+        """Path of `first` in the tree."""
         return f"{UNIT}/{self.first}.py"
 
     def stands_in(self, root: Path) -> bool:
-        """Whether its text stands in its file exactly once."""
+        """Return whether `before` is in its file exactly once."""
         path = root / self.file
         return path.is_file() and path.read_text(encoding="utf-8").count(self.before) == 1
 
     @contextmanager
     def made(self, root: Path) -> Iterator[None]:
-        """The slip in its file, and taken back. Python would trust what it compiled of a file of
-        the same size that was written in the same second."""
+        """Make the slip in its file, and undo it.
+
+        The compiled file is removed: Python would trust one for a source of the same size, written
+        in the same second.
+        """
         path = root / self.file
         text = path.read_text(encoding="utf-8")
 
@@ -82,14 +82,14 @@ class Slip:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a slip: `test` is the one that killed it."""
+    """Result of a slip, and the test that killed it."""
 
     state: str
     test: str = ""
 
 
 def slips() -> tuple[Slip, ...]:
-    """All of them, in the order of their table."""
+    """Return all slips in the order of their table."""
     return tuple(Slip(**row) for row in toml_of(__file__)["slip"])
 
 
@@ -105,7 +105,7 @@ def probe(slip: Slip, tree: Path) -> Outcome:
 
 
 def failures(tree: Path, tests: Sequence[str], *options: str) -> list[str]:
-    """Those of the tests that fail in a tree; where they do not end, the first."""
+    """Return the tests that fail in a tree, or the first one if they do not end."""
     command = [sys.executable, "-m", "pytest", *_PYTEST, *options, *tests]
     keeps = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}  # what is compiled once is read again
     told = {"capture_output": True, "text": True}
@@ -120,8 +120,10 @@ def failures(tree: Path, tests: Sequence[str], *options: str) -> list[str]:
 
 
 def nearest_tests(slip: Slip, tree: Path) -> Iterator[list[str]]:
-    """Yield the files of unit tests in batches: the first, then by how many imports lie between
-    them and the changed file. A table counts as the module of its name.
+    """Yield the files of unit tests in batches.
+
+    The first file comes first, then files by the number of imports between them and the changed
+    file. A table counts as the module of its name.
     """
     yield [slip.first_file]
     importers = _importers(tree)
@@ -139,7 +141,7 @@ def nearest_tests(slip: Slip, tree: Path) -> Iterator[list[str]]:
 
 
 def _importers(tree: Path) -> dict[str, set[str]]:
-    """The files that import each file of a tree."""
+    # By the file that they import.
     importers: dict[str, set[str]] = {}
     for path in (p for top in ("gpusizer", "scrapers", "bench", "tests") for p in tree.glob(top)):
         for user in path.rglob("*.py"):
@@ -151,7 +153,6 @@ def _importers(tree: Path) -> dict[str, set[str]]:
 
 
 def _imported(text: str) -> Iterator[str]:
-    """Yield dotted names that may be modules."""
     for package, names, module in _IMPORT.findall(text):
         yield package or module
         for name in re.findall(r"[\w]+", names) if package else ():
@@ -159,8 +160,10 @@ def _imported(text: str) -> Iterator[str]:
 
 
 def probe_all(numbered: Iterable[tuple[int, Slip]], root: Path) -> list[Outcome]:
-    """Probe slips in a copy of a tree, print what became of each, then run the tests that killed
-    them without one."""
+    """Probe slips in a copy of a tree and print their results.
+
+    Then the tests that killed them run without a slip.
+    """
     outcomes = []
     with TemporaryDirectory() as folder:
         tree = copytree(root, Path(folder) / "tree", ignore=_NOT_COPIED)
@@ -176,7 +179,7 @@ def probe_all(numbered: Iterable[tuple[int, Slip]], root: Path) -> list[Outcome]
 
 
 def main() -> None:
-    """Probe the slips that are asked for and print their counts."""
+    """Probe the requested slips and print their counts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", type=int, nargs="+", default=[], help="numbers of slips")
     asked = parser.parse_args()

@@ -1,5 +1,7 @@
-"""How far times of pictures are from published runs, each source left out in its turn: run with
-`python -m bench.pictures`."""
+"""Errors of predicted times of pictures, with each source left out in turn.
+
+python -m bench.pictures
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from gpusizer.fit.picture_time import PictureRun, is_fast, picture_runs, picture
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """A run, and its seconds by the runs of other sources."""
+    """A run, and its predicted seconds by the runs of other sources."""
 
     run: PictureRun
     low: float
@@ -21,7 +23,7 @@ class Predicted:
 
     @property
     def error(self) -> float:
-        """Share by which the likely time is off."""
+        """Relative error of the likely time."""
         return abs(self.likely / self.run.seconds - 1)
 
     @property
@@ -31,7 +33,7 @@ class Predicted:
 
 
 def predictions() -> list[Predicted]:
-    """Every run whose kind other sources have run."""
+    """Return predictions of every run whose kind other sources have run."""
     found = []
     for run in picture_runs():
         others = [other for other in picture_runs() if other.source != run.source]
@@ -44,7 +46,7 @@ def predictions() -> list[Predicted]:
 
 
 def main() -> None:
-    """Print errors by kind: of runs as PyTorch does them, and the share of all runs in the band."""
+    """Print errors by kind: of plain PyTorch runs, and the share of all runs in the band."""
     every = predictions()
     for kind in sorted({p.run.kind for p in every}):
         of_kind = [p for p in every if p.run.kind == kind]

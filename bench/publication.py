@@ -68,8 +68,11 @@ def published(accuracy: Accuracy, as_of: str) -> dict[str, Any]:
 
 @cache
 def quality_errors() -> dict[str, float | int]:
-    """Return the errors of expected losses with the source of each row left out: a factor between
-    increases of perplexity in the median and of 80 % of rows, and how often band and word hold."""
+    """Return errors of expected losses with the source of each row left out.
+
+    These are a factor between increases of perplexity, at the median and for 80 % of rows, and how
+    often band and word hold.
+    """
     rows = [row for row in read_rows() if row["id"] not in not_fitted_on()]
     errors = quality.errors_of(quality.score(rows, "source", quality.bands_only()))
     return {
@@ -87,7 +90,7 @@ def _of_section(comparisons: pd.DataFrame, section: str) -> pd.DataFrame:
 
 
 def _rows(errors: Mapping[Key, Columns], comparisons: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return a row per engine and component; engines with the most comparisons come first."""
+    # Engines with the most comparisons come first.
     rows = []
     for (engine, component), columns in errors.items():
         of_both = (comparisons["engine"] == engine) & (comparisons["component"] == component)
@@ -131,7 +134,7 @@ def _share(value: float | None) -> float | None:
 
 
 def _worst(comparisons: pd.DataFrame) -> dict[str, Any]:
-    """Return the comparison with the largest error; of several the last by the row's ID."""
+    # Of several equal ones the last by the row's ID.
     sizes = comparisons.assign(size=comparisons["relative"].abs())
     furthest = sizes.sort_values(["size", "row_id"]).iloc[-1]
     return {"relative": _share(furthest["relative"]), "source_url": furthest["source_url"]}
@@ -149,7 +152,7 @@ def publish(accuracy: Accuracy, path: Path = FILE) -> AccuracyTable:
 
 
 def _pretty(data: Mapping[str, Any]) -> str:
-    """Write one row of a section per line, so that its diff is easy to read."""
+    # One row of a section per line, so that its diff is easy to read.
     sections = ",\n".join(
         f"  {json.dumps(name)}: [\n" + ",\n".join(f"   {json.dumps(row)}" for row in rows) + "\n  ]"
         for name, rows in data["sections"].items()
@@ -182,7 +185,7 @@ def document(table: AccuracyTable) -> str:
 
 
 def _left_out_rows(rows: Sequence[SpeedsLeftOut]) -> list[str]:
-    """Median and mean errors with the source, the card or the generation of each row left out."""
+    # Median and mean errors with the source, the card or the generation of each row left out.
     heads = (
         "component",
         "n",
@@ -209,7 +212,7 @@ def _quality_line(errors: QualityErrors) -> str:
 
 
 def _authors(rows: Sequence[AuthorRow]) -> list[str]:
-    """The claims of authors, with how often they say more or less than is needed."""
+    # With the counts of claims above and below the need.
     counts = Counter(row.verdict for row in rows)
     cells = (
         (row.model, row.claim, row.verdict.replace("_", " "), say_note(row.reason), row.source_url)
@@ -243,7 +246,6 @@ def headline(table: AccuracyTable) -> str:
 
 
 def _more_of_hf_mem(rows: tuple[ErrorRow, ...]) -> list[str]:
-    """Return the medians of hf-mem's errors, and its errors with an explicit cache type."""
     rivals = [(f"{row.engine} {row.component}", row.hf_mem) for row in rows if row.hf_mem]
     medians = [f"{name} {percent_text(errors.median)}" for name, errors in rivals]
     named_means = [

@@ -1,16 +1,16 @@
-"""Compares expected losses of quantizations with published ones; fits the constants behind.
+"""Compares expected losses of quantizations with published ones, and fits the constants.
 
     python -m bench.quality [--worst N] [--write]
 
 Every ratio of perplexities of `data/measurements/quality.jsonl` is predicted twice, without its
 whole source and without its whole model (every relative of it by name), each time with constants
-fitted on the remaining rows. Errors are factors between increases of perplexity, both at least
-0.3 %; a word is right where measurement and prediction have the same. `--write` writes the
-constants and bands that gpusizer uses.
+fitted on the remaining rows. Errors are factors between increases of perplexity, both at least 0.3
+%; a word is right if measurement and prediction agree in it. `--write` writes the constants and
+bands that gpusizer uses.
 
-The fit is linear in the logarithm of the loss, with a level and a slope of each model beside the
-constants (ridge), each source as heavy as the square root of its rows, and less weight for
-outliers. Where no perplexity of a format is published, benchmarks stand in: a share s of the score
+The fit is linear in the logarithm of the loss, with a level and a slope of each model in addition
+to the constants (ridge), each source as heavy as the square root of its rows, and less weight for
+outliers. If no perplexity of a format is published, benchmarks replace it: a share s of the score
 above chance that is lost counts as a loss of s / 0.65 (22 files of Llama-3-8B), one number for each
 source and width.
 """
@@ -46,9 +46,10 @@ from gpusizer.quality.prediction import BASES, NATIVE, PredictedLoss, predict
 from gpusizer.quality.quality import word_of
 from gpusizer.quality.relation import FLOOR, GGUF_FAMILIES, TABLE, Constants, LossCase
 
+# weights that hold a model's own level and slope, and the level of its series, at zero
 LEVEL_RIDGE, SLOPE_RIDGE, SERIES_RIDGE = 0.3, 4.0, 6.0
-"""Weights that hold a model's own level and slope, and the level of its series, at zero."""
 
+# expected value and weight of constants; 4.3 and 0.5 are those of single models
 _PRIORS = {
     "bits": (4.3, 0.05),
     "bits_squared": (0.0, 0.3),
@@ -57,7 +58,6 @@ _PRIORS = {
     "recent": (0.0, 1.0),
     "no_matrix": (0.0, 0.3),
 }
-"""Expected value and weight of constants; 4.3 and 0.5 are those of single models."""
 _LEVEL, _PRIOR_WEIGHT = -3.75, 0.3
 _OUTLIER, _ROUNDS = 0.3, 12
 _CHANCE = {"mmlu": 25, "ceval": 25, "cmmlu": 25, "gpqa": 25, "arc_challenge": 25, "hellaswag": 25}
@@ -72,7 +72,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One row and what was predicted without `left_out` ("source" or "model")."""
+    """One row and its prediction without `left_out` ("source" or "model")."""
 
     left_out: str
     one: MeasuredLoss
@@ -111,7 +111,7 @@ def table(constants: Constants) -> str:
 
 
 def compare(row: Row) -> Iterator[Comparison]:
-    """Compare the increase of perplexity of a row with what is expected of its model and file."""
+    """Compare the increase of perplexity of a row with the expected one."""
     for one in losses([row]):
         maker = row.get("maker", "").casefold()
         expected = predict(one.case, published(), [kin_of(row["repo"])], maker)
@@ -159,7 +159,7 @@ def fit(rows: Iterable[Row]) -> dict[str, float]:
 def _solve(
     matrix: Floats, targets: Floats, weights: Floats, priors: Floats, ridge: Floats
 ) -> Floats:
-    """Return the robust ridge solution; values and targets below the floor say nothing."""
+    # Robust ridge; values and targets below the floor have no weight.
     solution, floor = priors.copy(), log(FLOOR)
     for _ in range(_ROUNDS):
         values = matrix @ solution
@@ -174,7 +174,7 @@ def _solve(
 
 
 def benchmark_losses(rows: Iterable[Row]) -> Iterator[tuple[LossCase, float]]:
-    """Yield the loss that a source's benchmarks of a family and width amount to."""
+    """Yield the loss behind a source's benchmarks of a family and width."""
     shares: dict[tuple[str, str, float], list[tuple[Row, float]]] = defaultdict(list)
     for row in rows:
         chance = next((c for name, c in _CHANCE.items() if row["metric"].startswith(name)), 0)
@@ -227,7 +227,7 @@ def bands_of(scored: Iterable[Scored]) -> dict[str, float]:
 
 
 def _ratio(each: Scored) -> float:
-    """Measured over predicted increase, both at least the floor."""
+    # Both at least the floor.
     return increase_of(each.one.log) / increase_of(max(each.predicted.logged, log(FLOOR)))
 
 

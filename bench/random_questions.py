@@ -1,12 +1,12 @@
-"""Asks `/v1` random questions, in this process, and shows what it cannot answer.
+"""Asks `/v1` random questions, in this process, and prints the failures.
 
     python -m bench.random_questions [--count 50000] [--seed 1]
 
 Every field of every question is drawn by the request's own schema: values within its bounds, the
-bounds, what lies just beyond them, names that people use, and nonsense. An answer is wrong where
-its status is 500, its JSON has NaN or infinity, or its form is another than the contract's. One of
-each kind is printed with its query; the exit status is 1 where there is one. The embedded models
-are asked about, no network is.
+bounds, values just beyond them, names that people use, and nonsense. An answer is wrong if its
+status is 500, its JSON has NaN or infinity, or its form differs from the contract. One of each kind
+is printed with its query; the exit status is 1 if there is one. The embedded models are used,
+without a network.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from gpusizer.usecases.requests.request_docs import FieldDescription, described_
 from gpusizer.usecases.use_cases import USE_CASES
 from tests.answers.forms import check_answer, check_error
 
+# questions with their frequency; one about all models takes longest
 COMMANDS = {"size": 6, "compare": 2, "train": 3, "models-for": 1, "gpus": 1}
-"""Questions, and how often each is asked; one about all models takes longest."""
 NONSENSE = (
     *("", " ", "0", "-1", "-0", "1e309", "-1e309", "nan", "inf", "1e-320", "1e15", "0x10", "1_0"),
     *("٣", "９", "½", "1,5", "1.", "true", "null", "None", "[]", "{}", ",", ",,,", "+", "x", "2x"),
@@ -57,24 +57,24 @@ _LOGGER = logging.getLogger("gpusizer")
 
 
 class Wrong(Exception):
-    """An answer that nobody should get; the text says of which kind."""
+    """A wrong answer; the text names its kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question as an address asks it."""
+    """A question in the form of an address."""
 
     command: str
     fields: tuple[tuple[str, str], ...]
 
     @property
     def path(self) -> str:
-        """Below `/v1`."""
+        """Address below `/v1`."""
         return f"/{self.command}?{urlencode(self.fields)}"
 
 
 def questions(seed: int) -> Iterator[Question]:
-    """Random questions without an end, the same ones for the same seed."""
+    """Yield random questions without end, equal for equal seeds."""
     dice = random.Random(seed)
     while True:
         (command,) = dice.choices([*COMMANDS], COMMANDS.values())
@@ -90,6 +90,7 @@ def questions(seed: int) -> Iterator[Question]:
         yield Question(command, tuple(pairs))
 
 
+# frequency of these fields in questions; others are drawn evenly
 _MAIN: Mapping[str, float] = {
     **dict.fromkeys(("model", "gpus"), 0.97),
     "gpu": 0.85,
@@ -98,11 +99,10 @@ _MAIN: Mapping[str, float] = {
     **dict.fromkeys(("requests_per_second", "prompt_tokens", "answer_tokens"), 0.25),
     **dict.fromkeys(("gpu_count", "ttft_ms"), 0.15),
 }
-"""How often a question names these fields; others are drawn evenly."""
 
 
 def _value(field: FieldDescription, dice: random.Random) -> str:
-    """A value of a field as an address writes it."""
+    # As an address writes it.
     if dice.random() < 0.015:
         return dice.choice(NONSENSE)
     if field.choices:
@@ -118,7 +118,7 @@ def _value(field: FieldDescription, dice: random.Random) -> str:
 
 
 def _number(field: FieldDescription, dice: random.Random) -> str:
-    """A number: a bound, one just beyond it, a round one, or any of any magnitude."""
+    # A bound, one just beyond it, a round number, or one of any magnitude.
     low, high = field.low, field.high
     assert low is not None and high is not None
     step = 1 if field.kind is int else 1e-6 * max(1.0, high)
@@ -136,16 +136,17 @@ def _number(field: FieldDescription, dice: random.Random) -> str:
 
 
 Draw = Callable[[random.Random], str]
+
+# further parts of a card's description, one of each
 _CARD = (
     *(("@100GB/s", "@1GB/s", "@50000GB/s"), ("@200TFLOPS", "@0.1TFLOPS"), ("@350W", "@1W")),
     *(("@5000USD",), ("@CUDA", "@ROCm", "@Metal"), ("@fp8",)),
 )
-"""What a description of a card states beside its memory, one of each."""
 
 
 @cache
 def _words() -> Mapping[str, Draw]:
-    """What people write in the fields of text, by their names."""
+    # Texts that people write in fields, by their names.
     models = sorted(model.repo_id for model in known_models())
     slugs = [gpu.slug for gpu in load_catalogue().gpus]
     quants = ["all", "native", *(quant.slug for quant in all_quants())]
@@ -194,7 +195,7 @@ def _words() -> Mapping[str, Draw]:
 
 
 class Asked:
-    """`/v1` in this process, offline, over the embedded models."""
+    """Interface to `/v1` in this process, offline, over the embedded models."""
 
     def __init__(self) -> None:
         self._client = TestClient(http_api(offline_answers(), PUBLIC, Metrics()))
@@ -202,11 +203,11 @@ class Asked:
         _LOGGER.addHandler(self._logged)
 
     def close(self) -> None:
-        """Listen to the log no longer."""
+        """Remove the handler from the log."""
         _LOGGER.removeHandler(self._logged)
 
     def status_of(self, question: Question) -> int:
-        """The status of an answer. Raises Wrong."""
+        """Return the status of an answer. Raises Wrong."""
         del self._logged.failures[:]
         try:
             answer = self._client.get(question.path)
@@ -231,7 +232,7 @@ class _Logged(logging.Handler):
 
 
 def check(command: str, status: int, body: bytes) -> None:
-    """Raise Wrong for a failure of ours, and for a body that is not the contract's."""
+    """Raise Wrong for a failure of ours, and for a body that breaks the contract."""
     if status == 500:
         raise Wrong("status 500")
     try:
@@ -245,7 +246,7 @@ def check(command: str, status: int, body: bytes) -> None:
 
 
 def _place_of(error: BaseException) -> str:
-    """Where an exception was raised, the same for all that were raised there."""
+    # Equal for all exceptions raised at one place.
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -254,7 +255,7 @@ def _place_of(error: BaseException) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Ask so many questions; return 1 where an answer is wrong."""
+    """Ask `count` questions; return 1 if an answer is wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--count", type=int, default=50_000)
     parser.add_argument("--seed", type=int, default=1)

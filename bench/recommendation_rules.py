@@ -1,4 +1,4 @@
-"""Rules that no sensible suggestion breaks, by the guides and recipes that were read.
+"""Rules that no sensible suggestion breaks, by published guides and recipes.
 
 A rule is a function that says whether a suggestion breaks it. `recommendation_rules.toml` holds the
 cards, engines and sizes that rules name.
@@ -33,23 +33,18 @@ _FEW_BITS, _SMALL_GB, _PAIRED_GB, _MOST_AT_HOME, _WHOLE_SERVER = 3, 16, 12, 4, 8
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A suggestion, the recommendation beside which it is made, and facts of its model.
-
-    Attributes:
-        parameters: of the model, 0 where the answer does not say.
-        published_in: method of the checkpoint's quantization, "" for 16 bits.
-    """
+    """A suggestion, its recommendation, and facts of its model."""
 
     wanted: Recommendation
     suggestion: Suggestion
-    parameters: float
-    published_in: str
+    parameters: float  # of the model, 0 if the answer lacks them
+    published_in: str  # method of the checkpoint's quantization, "" for 16 bits
 
     @classmethod
     def from_suggestion(
         cls, wanted: Recommendation, item: Suggestion, answer: Mapping[str, Any]
     ) -> Advice:
-        """The advice of a suggestion of an answer."""
+        """Return the advice of a suggestion of an answer."""
         model = answer.get("model") or {}
         method = (model.get("quantization") or {}).get("method") or ""
         return cls(wanted, item, model.get("parameters") or 0, method)
@@ -70,37 +65,37 @@ class Advice:
         return self.wanted.use == MANY
 
     def is_in(self, classes: str) -> bool:
-        """Whether the card is of one of these classes."""
+        """Return whether the card is of one of these classes."""
         return self.suggestion.card_class in _CLASSES[classes]
 
     def begins(self, names: str) -> bool:
-        """Whether the card's slug begins with one of these."""
+        """Return whether the card's slug begins with one of these."""
         return self.suggestion.gpu.startswith(_BEGINS[names])
 
     def runs_by(self, engines: str) -> bool:
-        """Whether one of these engines runs it."""
+        """Return whether one of these engines runs it."""
         return self.suggestion.engine in _ENGINES[engines]
 
     def is_published_in(self, *methods: str) -> bool:
-        """Whether the checkpoint is quantized by one of these methods."""
+        """Return whether the checkpoint is quantized by one of these methods."""
         return any(method in self.published_in for method in methods)
 
     def is_at_most(self, size: str) -> bool:
-        """Whether the model is at most of this size; one of unknown size is not."""
+        """Return whether the model is at most of this size; False for an unknown size."""
         return 0 < self.parameters <= _SIZES[size]
 
     def is_at_least(self, size: str) -> bool:
-        """Whether the model is at least of this size; one of unknown size is not."""
+        """Return whether the model is at least of this size; False for an unknown size."""
         return self.parameters >= _SIZES[size]
 
 
 def takes_gguf_on_a_server(advice: Advice) -> bool:
-    """llama.cpp or ExLlama on a server's module, or for many users on any card."""
+    """Reject llama.cpp or ExLlama on a server's module, or for many users on any card."""
     return advice.runs_by("local") and (advice.is_for_many or advice.is_in("server_modules"))
 
 
 def requantizes_a_native_format(advice: Advice) -> bool:
-    """Another format than the few bits that a checkpoint is published in, where these run."""
+    """Reject another format than the few bits of a published checkpoint that run there."""
     if advice.wanted.tunes:
         return False
     if advice.is_published_in("mxfp4"):
@@ -110,12 +105,12 @@ def requantizes_a_native_format(advice: Advice) -> bool:
 
 
 def takes_a_server_for_a_small_model(advice: Advice) -> bool:
-    """A server's module for one user of a model of up to 40B."""
+    """Reject a server's module for one user of a model of up to 40B."""
     return advice.is_for_one and advice.is_at_most("small") and advice.is_in("server_modules")
 
 
 def is_fastest_in_16_bits(advice: Advice) -> bool:
-    """16 bits as the fastest, on a card that computes in 8 or 4."""
+    """Reject 16 bits as the fastest, on a card that computes in 8 or 4."""
     is_fastest = advice.suggestion.kind == "fastest"
     asked_first = advice.is_first and advice.wanted.wants_speed
     has_units = advice.is_in("compute_in_8_bits") and not advice.begins("of_ampere")
@@ -125,7 +120,7 @@ def is_fastest_in_16_bits(advice: Advice) -> bool:
 
 
 def begins_with_another_make(advice: Advice) -> bool:
-    """Intel at the head of an open question; for pictures and training all but NVIDIA."""
+    """Reject Intel at the head of an open question; for pictures and training all but NVIDIA."""
     if advice.wanted.names_card or not advice.is_first:
         return False
     if advice.wanted.tunes or advice.wanted.use == PICTURE:
@@ -134,7 +129,7 @@ def begins_with_another_make(advice: Advice) -> bool:
 
 
 def takes_a_pack_of_small_cards(advice: Advice) -> bool:
-    """Several cards under 16 GB where one holds the model, and over four cards for one user.
+    """Reject several cards under 16 GB if one holds the model, and over four cards for one user.
 
     Two GeForce of 12 GB may be the cheapest.
     """
@@ -148,20 +143,23 @@ def takes_a_pack_of_small_cards(advice: Advice) -> bool:
 
 
 def takes_few_bits(advice: Advice) -> bool:
-    """Three bits or fewer for a model under 100B."""
+    """Reject three bits or fewer for a model under 100B."""
     is_small = 0 < advice.parameters < _SIZES["large"]
     return not advice.wanted.tunes and is_small and advice.suggestion.bits <= _FEW_BITS
 
 
 def serves_with_a_desktop(advice: Advice) -> bool:
-    """For many users a Mac, unified memory, an Arc or Radeon for games; a GeForce for over 40B."""
+    """Reject desktops for many users.
+
+    These are a Mac, unified memory, an Arc or Radeon for games; a GeForce for over 40B.
+    """
     is_large = advice.parameters > _SIZES["small"]
     is_desktop = advice.begins("no_server") or (is_large and advice.is_in("gaming"))
     return advice.is_for_many and is_desktop
 
 
 def divides_oddly(advice: Advice) -> bool:
-    """Boards that are no power of two; for over 200B eight and more that share PCIe."""
+    """Reject boards that are no power of two; for over 200B eight and more that share PCIe."""
     count = advice.suggestion.count
     if not advice.is_for_many:
         return False
@@ -173,7 +171,7 @@ def divides_oddly(advice: Advice) -> bool:
 
 
 def serves_4_bits_where_8_are_computed(advice: Advice) -> bool:
-    """Weights of INT4 for many users on a card with FP8 units, where not published so."""
+    """Reject INT4 weights for many users on a card with FP8 units, unless published so."""
     is_int4 = not advice.suggestion.precision.isdisjoint({"gptq", "awq"})
     is_native = advice.is_published_in("gptq", "awq", "compressed", "int4")
     has_units = advice.is_in("serve_in_8_bits") and not advice.begins("of_ampere")
@@ -181,7 +179,7 @@ def serves_4_bits_where_8_are_computed(advice: Advice) -> bool:
 
 
 def trains_without_links(advice: Advice) -> bool:
-    """All weights of 7B and more trained over more than two cards without NVLink or its like."""
+    """Reject full training of 7B and more over more than two cards without NVLink or similar."""
     trains_all = advice.wanted.constraint.get("method") == "full"
     item = advice.suggestion
     is_large = advice.is_at_least("worth_a_card")
@@ -189,7 +187,7 @@ def trains_without_links(advice: Advice) -> bool:
 
 
 def takes_a_weak_card(advice: Advice) -> bool:
-    """A16, A2, T4, V100, Tesla, MI50 to MI100 and older ones for 7B and more."""
+    """Reject A16, A2, T4, V100, Tesla, MI50 to MI100 and older ones for 7B and more."""
     return advice.is_at_least("worth_a_card") and bool(_WEAK.search(advice.suggestion.gpu))
 
 
@@ -211,5 +209,5 @@ RULES: tuple[Rule, ...] = (
 
 
 def broken(advice: Advice) -> tuple[str, ...]:
-    """Names of the rules that a suggestion breaks."""
+    """Return the names of the rules that a suggestion breaks."""
     return tuple(rule.__name__ for rule in RULES if rule(advice))

@@ -1,10 +1,10 @@
-"""Asks whether answers agree with published recommendations.
+"""Compares answers with published recommendations.
 
     python -m bench.recommendations [--rows FILE] [--only TEXT] [--misses]
     python -m bench.recommendations --write-docs
 
 Every row of `data/measurements/recommendations.jsonl`, or of a file in that form, is asked once, in
-this process and offline, as a reader of its source would ask. Counted is how often the first row of
+this process and offline, as a reader of its source would ask. It counts how often the first row of
 the answer is a set-up that the source accepts, how often one of the first three cards or of the
 alternatives is, and how often no suggestion breaks a rule (`bench/recommendation_rules.py`).
 `--only` asks rows with TEXT in their id or use, `--misses` prints the rows that miss, and
@@ -37,21 +37,15 @@ _CARDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How an answer compares with a recommendation.
-
-    Attributes:
-        said: the answer's first sentence, or the code of its error.
-        headline: the first row that fits, None without one.
-        others: rows with the first three distinct cards, and the alternatives beside.
-        missed: parts in which the headline differs from the nearest set-up.
-        broken: rules that the headline or an alternative breaks, with its kind.
-    """
+    """Comparison of an answer with a recommendation."""
 
     wanted: Recommendation
-    said: str
-    headline: Suggestion | None = None
+    said: str  # the answer's first sentence, or the code of its error
+    headline: Suggestion | None = None  # first row that fits, or None
+    # rows with the first three distinct cards, and the alternatives
     others: tuple[Suggestion, ...] = ()
-    missed: tuple[str, ...] = ()
+    missed: tuple[str, ...] = ()  # parts in which the headline differs from the nearest set-up
+    # rules that the headline or an alternative breaks, with its kind
     broken: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -61,12 +55,12 @@ class Judgement:
 
     @property
     def of_three(self) -> bool:
-        """Whether one of the first three cards or of the alternatives is."""
+        """Whether one of the first three cards or of the alternatives is one of the set-ups."""
         return any(not self.wanted.missed_by(item) for item in self.others)
 
     @property
     def sensible(self) -> bool:
-        """Whether there is a suggestion, and none breaks a rule."""
+        """Whether there is a suggestion, and all keep the rules."""
         return self.headline is not None and not self.broken
 
 
@@ -146,7 +140,7 @@ def groups_of(judgements: Sequence[Judgement]) -> dict[str, agreement.Counts]:
 
 
 def table(judgements: Sequence[Judgement]) -> str:
-    """The counts and their shares in percent, then which parts miss and which rules are broken."""
+    """Write the counts and their shares in percent, then missed parts and broken rules."""
     frame = pd.DataFrame(
         {
             title: [counts.rows, *(f"{share:.0%}" for share in counts.shares)]
@@ -161,7 +155,7 @@ def table(judgements: Sequence[Judgement]) -> str:
 
 
 def _miss_lines(judgements: Sequence[Judgement]) -> Iterator[str]:
-    """Yield the rows whose headline is none of the set-ups or that break a rule."""
+    # Rows whose headline is no set-up or that break a rule.
     for item in judgements:
         if item.first and item.sensible:
             continue

@@ -1,4 +1,4 @@
-"""Published recommendations: how a reader asks, and whether a suggestion is one of their set-ups.
+"""Published recommendations: the reader's question, and whether a suggestion is accepted.
 
 `data/measurements/README.md` describes the rows; `recommended_setups.toml` holds their words.
 """
@@ -43,7 +43,7 @@ class CardClass:
 
 @cache
 def card_classes() -> Mapping[str, CardClass]:
-    """Classes of cards by their names."""
+    """Return classes of cards by name."""
     return records_by(CLASSES, "name", CardClass)
 
 
@@ -54,29 +54,23 @@ def _class_of_card() -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A way that an answer suggests.
+    """A run config that an answer suggests."""
 
-    Attributes:
-        kind: "headline", a kind of alternative such as "fastest", or "" for a row of the ranking.
-        gpu, count: slug of the card, number of boards.
-        quant, engine: slugs, "" where a training has none.
-    """
-
-    kind: str
-    gpu: str
-    count: int
-    quant: str = ""
-    engine: str = ""
+    kind: str  # "headline", a kind of alternative such as "fastest", or "" for a row of the ranking
+    gpu: str  # slug of the card
+    count: int  # number of boards
+    quant: str = ""  # slug, "" if a training has none
+    engine: str = ""  # slug, "" if a training has none
 
     @classmethod
     def from_row(cls, kind: str, item: Mapping[str, Any]) -> Suggestion:
-        """The suggestion of a row of the ranking or of an alternative."""
+        """Return the suggestion of a row of the ranking or of an alternative."""
         quant, engine = item.get("quant") or "", item.get("engine") or ""
         return cls(kind, item["gpu"], item["count"], quant, engine)
 
     @property
     def card_class(self) -> str:
-        """Name of the card's class, "" for none."""
+        """Name of the card's class, or ""."""
         return _class_of_card().get(self.gpu, "")
 
     @property
@@ -87,7 +81,7 @@ class Suggestion:
 
     @property
     def precision(self) -> frozenset[str]:
-        """Words of recommendations for the quantization; its slug where there are none."""
+        """Words of recommendations for the quantization, or its slug."""
         for pattern, words in _PRECISIONS:
             if match := pattern.match(self.quant.lower()):
                 return frozenset(match.expand(word) for word in words)
@@ -95,29 +89,24 @@ class Suggestion:
 
     @property
     def bits(self) -> int:
-        """Nominal bits of a weight, 16 for a slug that names none."""
+        """Nominal bits of a weight, 16 for a slug without them."""
         numbers = re.findall(r"\d+", " ".join(sorted(self.precision)))
         return int(numbers[0]) if numbers else 16
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """A set-up that a source accepts.
+    """A set-up that a source accepts."""
 
-    Attributes:
-        classes: names of classes of cards, or `mac:N` for Apple chips of at least N GB.
-        boards: the fewest and the most of them.
-        precision, engine: words of `recommended_setups.toml`, or "any".
-    """
-
+    # names of classes of cards, or `mac:N` for Apple chips of at least N GB
     classes: tuple[str, ...]
-    boards: tuple[int, int]
-    precision: tuple[str, ...]
-    engine: tuple[str, ...]
+    boards: tuple[int, int]  # the fewest and the most of them
+    precision: tuple[str, ...]  # words of `recommended_setups.toml`, or "any"
+    engine: tuple[str, ...]  # words of `recommended_setups.toml`, or "any"
 
     @classmethod
     def from_option(cls, option: Mapping[str, Any]) -> Setup:
-        """The set-up of an entry of `recommended`."""
+        """Return the set-up of an entry of `recommended`."""
         low, high = option["boards"]
         texts = (tuple(option[name]) for name in ("classes", "precision", "engine"))
         classes, precision, engine = texts
@@ -133,7 +122,10 @@ class Setup:
         return f"{boards} of {classes}; precision {precision}; engine {engine}"
 
     def missed_by(self, item: Suggestion, *, tunes: bool) -> tuple[str, ...]:
-        """Parts (`PARTS`) in which a suggestion differs; precision and engine of no training."""
+        """Return the parts (`PARTS`) in which a suggestion differs.
+
+        Precision and engine do not count for a training.
+        """
         low, high = self.boards
         met = (
             any(_is_in_class(item, name) for name in self.classes),
@@ -152,25 +144,18 @@ def _is_in_class(item: Suggestion, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """A published recommendation.
+    """A published recommendation."""
 
-    Attributes:
-        id, source_url, use: of the row.
-        model: the model that is asked about: the row's, or one of its shape.
-        constraint: what the source presumes, such as a card or a budget.
-        setups: the set-ups that the source accepts.
-    """
-
-    id: str
+    id: str  # field of the row, like the next two
     source_url: str
     use: str
-    model: str
-    constraint: Mapping[str, Any]
-    setups: tuple[Setup, ...]
+    model: str  # the row's model, or one of its shape
+    constraint: Mapping[str, Any]  # the source's conditions, such as a card or a budget
+    setups: tuple[Setup, ...]  # set-ups that the source accepts
 
     @classmethod
     def from_row(cls, row: Row) -> Recommendation:
-        """The recommendation of a row."""
+        """Return the recommendation of a row."""
         model = row.get("asked_as", row["model"])
         setups = tuple(map(Setup.from_option, row["recommended"]))
         constraint = row.get("constraint", {})
@@ -178,12 +163,12 @@ class Recommendation:
 
     @property
     def names_card(self) -> bool:
-        """Whether the source speaks of one card, and not of which to take."""
+        """Whether the source is about one card, and not about the choice of one."""
         return "gpu" in self.constraint
 
     @property
     def wants_speed(self) -> bool:
-        """Whether the source goes by the least latency."""
+        """Whether the source prefers the least latency."""
         return "latency" in self.constraint
 
     @property
@@ -192,7 +177,7 @@ class Recommendation:
         return self.use == TUNE
 
     def question(self) -> tuple[str, dict[str, str]]:
-        """The command and the fields with which a reader of the source asks."""
+        """Return the command and the fields of a reader's question."""
         fields: dict[str, str] = {"model": self.model}
         if self.use == MANY:
             users = _FEW_USERS if self.wants_speed else self.constraint.get("users", _USERS)
@@ -207,11 +192,11 @@ class Recommendation:
         return "train" if self.tunes else "size", fields
 
     def missed_by(self, item: Suggestion) -> tuple[str, ...]:
-        """Parts in which a suggestion differs from the nearest set-up, none where it is one."""
+        """Return the parts in which a suggestion differs from the nearest set-up."""
         missed = (setup.missed_by(item, tunes=self.tunes) for setup in self.setups)
         return min(missed, key=lambda parts: (len(parts), "card" in parts))
 
 
 def read_recommendations(path: Path = FILE) -> tuple[Recommendation, ...]:
-    """Recommendations of a file of rows. Raises ValueError for malformed JSON."""
+    """Return the recommendations of a file of rows. Raises ValueError for malformed JSON."""
     return tuple(map(Recommendation.from_row, load([path])))

@@ -1,10 +1,10 @@
 """Numbers of other calculators for the measured models: a naive formula, and hf-mem.
 
-The naive calculator takes parameters times nominal bytes; 2 x layers x KV heads x head width x
-2 bytes for the cache, on every layer; and 20% on top for everything else. hf-mem's answers are
-read from `data/generated/hf_mem.csv`, which `python -m bench.hf_mem` writes. hf-mem is run
-with the settings of a row, as gpusizer is; if the cache type is `auto`, it is also run with the
-type that `auto` stands for.
+The naive calculator takes parameters times nominal bytes; 2 x layers x KV heads x head width x 2
+bytes for the cache, on every layer; and 20% on top for everything else. hf-mem's answers are read
+from `data/generated/hf_mem.csv`, which `python -m bench.hf_mem` writes. hf-mem is run with the
+settings of a row, as gpusizer is; if the cache type is `auto`, it is also run with the type that
+`auto` means.
 """
 
 from __future__ import annotations
@@ -62,18 +62,12 @@ _SIXTEEN_BITS = {"f16", "bf16"}
 
 @dataclass(frozen=True, slots=True, order=True)
 class Question:
-    """The settings of one run of hf-mem: for weights only, or with a cache of whole sequences.
+    """The settings of one run of hf-mem: for weights only, or with a cache of whole sequences."""
 
-    Attributes:
-        model: ID of the repository.
-        context, sequences, kv_cache_dtype: tokens, sequences and type of the cache; 0, 0 and ""
-            for the weights only.
-    """
-
-    model: str
-    context: int = 0
-    sequences: int = 0
-    kv_cache_dtype: str = ""
+    model: str  # ID of the repository
+    context: int = 0  # tokens of the cache, 0 for the weights only
+    sequences: int = 0  # 0 for the weights only
+    kv_cache_dtype: str = ""  # "" for the weights only
 
     @property
     def options(self) -> list[str]:
@@ -87,7 +81,7 @@ class Question:
 
     @property
     def named(self) -> Question:
-        """The same question with the type that `auto` stands for in the measured engines."""
+        """The question with the type that `auto` means in the measured engines."""
         return replace(self, kv_cache_dtype=NAMED) if self.kv_cache_dtype == AUTO else self
 
 
@@ -107,19 +101,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """hf-mem's number for one measured component.
+    """hf-mem's number for one measured component."""
 
-    Attributes:
-        question: hf-mem's run with the row's own settings.
-        asked: whether the file has an answer to it.
-        value: the number, None where hf-mem gave none.
-        named: the number with an explicit cache type.
-    """
-
-    question: Question
-    asked: bool
-    value: float | None
-    named: float | None
+    question: Question  # hf-mem's run with the row's own settings
+    asked: bool  # whether the file has an answer to it
+    value: float | None  # the number, or None
+    named: float | None  # number with an explicit cache type, or None
 
     @property
     def questions(self) -> tuple[Question, ...]:

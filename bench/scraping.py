@@ -1,4 +1,4 @@
-"""Measures how long reading a model takes beside hf-mem.
+"""Measures the time of reading a model, compared with hf-mem.
 
     python -m bench.scraping --hf-mem ENV/bin/python [--runs N]
 
@@ -27,6 +27,7 @@ ONE_SHARD = "synth/llama-1shard"
 MANY_SHARDS = "synth/moe-671B-163shard"
 
 # hf-mem has a fixed URL of the Hub: this program replaces it in hf-mem's own process.
+# program for hf-mem's interpreter; its arguments are an endpoint and hf-mem's options
 HF_MEM = """
 import sys, httpx2
 endpoint, *options = sys.argv[1:]
@@ -39,17 +40,16 @@ sys.argv = ["hf-mem", *options]
 from hf_mem.cli import main
 main()
 """
-"""Program for hf-mem's interpreter; its arguments are an endpoint and hf-mem's options."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One model for both commands; `least_ratio` is how much faster gpusizer has to be."""
+    """One model for both commands."""
 
     title: str
     model: str
     latency_seconds: float
-    least_ratio: float
+    least_ratio: float  # least speed of gpusizer relative to hf-mem
 
 
 COMPARISONS = (

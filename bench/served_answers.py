@@ -1,4 +1,4 @@
-"""Published runs of servers under load beside the public answers to the requests they stand for."""
+"""Published runs of servers under load, compared with the public answers to their requests."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from gpusizer.serving.constants import EACH, FIRST, RATE
 
 ENGINE = "speed"
 QUANTITIES = (RATE, EACH, FIRST)
+
+# Days up to which engines used other schedulers, and a release of then: vLLM up to 0.8.0,
+# TensorRT-LLM in 2024 (`data/serving_schedulers.csv`).
 _GENERATIONS = {
     "vllm": (("2025-03-18", "0.7.3"),),
     "tensorrt-llm": (("2025", "0.15.0"),),
 }
-"""Days up to which engines scheduled otherwise than today, and a release of then: vLLM up to 0.8.0,
-TensorRT-LLM in 2024 (`data/serving_schedulers.csv`)."""
 _TODAY = "9999"
 _STALLED = 3.0
 
 
 def fields_of(row: Row) -> dict[str, Any]:
-    """The row's settings as fields of a request about one replica."""
+    """Return the row's settings as fields of a request about one replica."""
     replicas = row.get("replicas", 1)
     gpu = catalogue().find(row["gpu_slug"])
     users = row.get("concurrency")
@@ -48,13 +49,13 @@ def fields_of(row: Row) -> dict[str, Any]:
 
 
 def quant_of(row: Row) -> str:
-    """The format by its name in a request; checkpoints released in MXFP4 are as stored."""
+    """Return the format by its name in a request; checkpoints released in MXFP4 are as stored."""
     slug = str(row["quant"])
     return "native" if slug == "mxfp4" and row["profile"].startswith("openai/") else slug
 
 
 def version_of(row: Row) -> str | None:
-    """The engine's release, of which a date alone says no more than its generation."""
+    """Return the engine's release; a date alone gives its generation."""
     stated: str | None = row.get("engine_version")
     if stated is not None and not stated.startswith("NIM"):  # whose numbers are its own
         return stated
@@ -63,20 +64,20 @@ def version_of(row: Row) -> str | None:
 
 
 def prompt_of(row: Row) -> int:
-    """Tokens of a prompt, on average; 1 where a run had none to speak of."""
+    """Return mean tokens of a prompt; 1 for a run without prompts."""
     return max(1, round(row.get("prompt_tokens", 1)))
 
 
 def answer_of(row: Row) -> int:
-    """Tokens of an answer, on average."""
+    """Return mean tokens of an answer."""
     return max(1, round(row["answer_tokens"]))
 
 
 def first_token_of(row: Row) -> float | None:
-    """Mean seconds to the first token; the median where `is_median`.
+    """Return the mean time to the first token in seconds, the median if `is_median`.
 
-    None where prompts were cached, or repeated to a server that keeps prefixes: how much of them
-    was read again nobody says.
+    None if prompts were cached, or repeated to a server that keeps prefixes: the share that was
+    read again is unknown.
     """
     measured = row["measured"]
     value: float | None = measured.get("ttft_p50_seconds" if is_median(row) else "ttft_seconds")
@@ -85,16 +86,19 @@ def first_token_of(row: Row) -> float | None:
 
 
 def is_median(row: Row) -> bool:
-    """Whether a run's first tokens are compared by their median: where its source prints no mean,
-    or one that a few stalls of an engine which was not warm made, beyond three medians."""
+    """Return whether a run's first tokens are compared by their median.
+
+    True if its source prints no mean, or a mean beyond three medians, which a few stalls of a cold
+    engine cause.
+    """
     mean, median = (row["measured"].get(name) for name in ("ttft_seconds", "ttft_p50_seconds"))
     return median is not None and (mean is None or mean > _STALLED * median)
 
 
 def each_token_of(row: Row) -> float | None:
-    """Mean seconds of each further token, the likest that the source prints.
+    """Return the mean time of each further token in seconds, the best one printed.
 
-    None where half of the gaps are nought: then a gap is one of pieces of a token's text.
+    None if half of the gaps are zero: then a gap is one between pieces of a token's text.
     """
     measured = row["measured"]
     names = ("tpot_seconds", "itl_seconds", "tpot_p50_seconds", "itl_p50_seconds")
@@ -104,7 +108,7 @@ def each_token_of(row: Row) -> float | None:
 
 
 def compare(row: Row) -> Iterator[Comparison]:
-    """Rate, time of each token and first token, where the row and the answer have them."""
+    """Compare rate, time of each token and first token, if the row and the answer have them."""
     if row.get("flags") or not row.get("concurrency"):
         return
     report = size(fields_of(row))
@@ -134,7 +138,7 @@ def compare(row: Row) -> Iterator[Comparison]:
 
 
 def _shown(place: Answer) -> Mapping[str, dict[str, float] | None]:
-    """The speeds under load of one place of a ranking; one user's are those of a user alone."""
+    # Speeds under load of one place of a ranking; one user has the speeds of a user alone.
     served = place.get("served")
     if served is not None:
         return {

@@ -4,7 +4,7 @@
 
 For every run of `data/measurements/serving_load.jsonl` that a request can state it prints errors of
 output tokens per second, of the time of each token and of the first token, by source, each source
-with the same weight: with the source left out (what counts), the same as a reader can ask it, who
+with the same weight: with the source left out (the main figure), with the request of a reader, who
 states users and lengths but no client, with the constants fitted on all runs, and of a plain
 roofline (data-sheet rates, no host, no latency of links). `--write` writes the constants and bands
 that gpusizer uses.
@@ -125,7 +125,7 @@ Bands = Mapping[tuple[str, str], tuple[float, float, int]]
 
 
 def _residuals(columns: Columns, quantity: str) -> Iterator[tuple[str, str, float]]:
-    """Yield regime, source and measured over the public answer, with the source left out."""
+    # Measured over the public answer, with the source left out.
     for case, predicted in zip(columns.cases, columns.asked, strict=True):
         if quantity in case.measured and quantity in predicted:
             server = Server.from_facts(case.facts, columns.factors)
@@ -134,7 +134,7 @@ def _residuals(columns: Columns, quantity: str) -> Iterator[tuple[str, str, floa
 
 
 def band_rows(columns: Columns) -> Bands:
-    """Measured over predicted: the narrowest range of each regime that holds most runs."""
+    """Return measured over predicted: each regime's narrowest range that holds most runs."""
     bands: dict[tuple[str, str], tuple[float, float, int]] = {}
     for quantity in QUANTITIES:
         rows = list(_residuals(columns, quantity))
@@ -151,8 +151,10 @@ def band_rows(columns: Columns) -> Bands:
 
 
 def narrowest(members: Mapping[str, Sequence[float]]) -> tuple[float, float]:
-    """The narrowest range of ratios that holds enough of the weight; a source weighs as the root of
-    its runs, so that one run is no end. Equal tails would reach to wherever the slowest runs lie.
+    """Return the narrowest range of ratios that holds enough of the weight.
+
+    A source weighs as the root of its runs, so that one run is no end. Equal tails would extend to
+    the slowest runs.
     """
     pairs = sorted((math.log(x), len(v) ** -0.5) for v in members.values() for x in v)
     values = np.array([value for value, _ in pairs])
@@ -164,7 +166,7 @@ def narrowest(members: Mapping[str, Sequence[float]]) -> tuple[float, float]:
 
 
 def _hits(columns: Columns, quantity: str, bands: Bands) -> tuple[float, float]:
-    """Share of runs in their band, sources alike, and the median of high over low."""
+    # Sources have equal weight; the second number is the median of high over low.
     inside: dict[str, list[bool]] = defaultdict(list)
     widths = []
     for regime, source, ratio in _residuals(columns, quantity):
@@ -175,7 +177,7 @@ def _hits(columns: Columns, quantity: str, bands: Bands) -> tuple[float, float]:
 
 
 def write_tables(columns: Columns) -> None:
-    """Write constants with how many runs and sources they stand on, and bands."""
+    """Write constants with the numbers of their runs and sources, and bands."""
     runs: dict[tuple[str, str], set[int]] = defaultdict(set)
     for i, case in enumerate(columns.cases):
         for key in keys_of(case):
@@ -205,7 +207,7 @@ def _write(path: Path, head: Sequence[str], rows: Sequence[Sequence[object]]) ->
 
 
 def main() -> None:
-    """Print the tables, and write the constants where asked to."""
+    """Print the tables, and write the constants if requested."""
     parser = argparse.ArgumentParser(prog="python -m bench.serving")
     parser.add_argument("--worst", type=int, default=3, help="worst runs shown of each quantity")
     parser.add_argument("--write", action="store_true", help="write constants and bands")

@@ -1,9 +1,9 @@
-"""Runs whose requests are all sent at the start: how such a run goes until its last answer ends.
+"""Runs whose requests are all sent at the start, followed until the last answer ends.
 
-Nobody follows those who leave, so that the batch empties: a run of answers that differ in length
-ends with the longest ones, a few at a time, and its tokens per second are far fewer than those of
-a server that is kept full. Times of each token are means over requests, to which short answers,
-given while prompts are still read, count as much as long ones.
+No new request replaces a finished one, so that the batch empties: a run of answers of different
+lengths ends with the longest ones, a few at a time, and its tokens per second are far fewer than
+those of a full server. Times of each token are means over requests, in which short answers, given
+while prompts are still read, count as much as long ones.
 """
 
 from __future__ import annotations
@@ -15,37 +15,31 @@ from functools import cache
 
 from gpusizer.serving.server import Server
 
-_GROUPS = 40
-"""A run is followed as so many groups at most, whose requests have one length and go together."""
+_GROUPS = 40  # most groups of a run; requests of a group have one length and run together
+
+# Tokens of the shortest answer that vLLM's and SGLang's clients take from ShareGPT
+# (`is_valid_sequence` of vllm/benchmarks/datasets.py, `sample_sharegpt_requests` of
+# sglang/bench_serving.py).
 _SHORTEST = 4.0
-"""Tokens of the shortest answer that vLLM's and SGLang's clients take from ShareGPT
-(`is_valid_sequence` of vllm/benchmarks/datasets.py, `sample_sharegpt_requests` of
-sglang/bench_serving.py)."""
-_LONGEST_IN_ALL = 2048.0
-"""Tokens of the longest prompt and answer together that both clients take."""
+_LONGEST_IN_ALL = 2048.0  # tokens of the longest prompt and answer together that both clients take
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _HALVINGS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """A run of requests that were sent at once.
+    """A run of requests that were sent at once."""
 
-    Attributes:
-        rate: answer tokens per second until the last answer ends.
-        gap, ttft: mean seconds over requests of each further token, and of the first.
-    """
-
-    rate: float
-    gap: float
-    ttft: float
+    rate: float  # answer tokens per second until the last answer ends
+    gap: float  # mean seconds over requests of each further token
+    ttft: float  # mean seconds over requests to the first token
 
 
 def burst(server: Server, requests: float, spread: bool, longest: float | None = None) -> Burst:
-    """So many requests on one rank of a server, all sent at once.
+    """Return the run of `requests` on one rank of a server, all sent at once.
 
-    `spread`: whether answers differ in length; their mean is the server's. `longest`: tokens at
-    which the client ends an answer, where the source says so.
+    `spread` lets answers differ in length around the server's mean; `longest` is the number of
+    tokens at which the client ends an answer, if the source states it.
     """
     count = max(1, min(_GROUPS, round(requests)))
     size = requests / count
@@ -58,14 +52,16 @@ def burst(server: Server, requests: float, spread: bool, longest: float | None =
 
 
 def longest_answer(server: Server) -> float:
-    """Tokens of the longest answer that clients take of texts."""
+    """Return tokens of the longest answer that clients take from texts."""
     return max(4.0 * server.answer, _LONGEST_IN_ALL - server.prompt)
 
 
 @cache
 def answers_of_mean(mean: float, count: int, longest: float) -> tuple[float, ...]:
-    """Answers of that mean: quantiles of an exponential distribution that ends at the longest, in
-    an order without a trend."""
+    """Return answers of that mean in an order without a trend.
+
+    They are quantiles of an exponential distribution that ends at `longest`.
+    """
     places = [-math.log(1 - (i + 0.5) / count) for i in range(count)]
     if mean >= longest:
         return (mean,) * count
@@ -79,7 +75,7 @@ def answers_of_mean(mean: float, count: int, longest: float) -> tuple[float, ...
 
 
 class _Run:
-    """The groups of a burst, admitted in their order; `steps` counts those with decodes."""
+    """Groups of a burst, admitted in order; `steps` counts steps with decodes."""
 
     def __init__(self, server: Server, size: float, answers: tuple[float, ...]) -> None:
         self.server, self.size, self.answers = server, size, answers
@@ -88,7 +84,7 @@ class _Run:
         self.seconds: dict[float, float] = {}
 
     def go(self) -> None:
-        """Read each group as soon as there is room, and decode until the last one is through."""
+        """Read each group as soon as it is admitted, and decode until the last one is done."""
         most = max(float(self.server.most), self.size)
         for answer in self.answers:
             while self.decoding + self.size > most:
@@ -99,7 +95,7 @@ class _Run:
         self.now += self.server.request
 
     def _read(self, answer: float) -> None:
-        """Steps full of a group's prompts, beside what decodes where the engine mixes them."""
+        # Steps full of a group's prompts, with running decodes if the engine mixes them.
         mixed = self.server.scheduler.order == "mixed"
         decodes = self.decoding if mixed else 0.0
         space = max(1.0, self.server.scheduler.step_tokens - decodes)
@@ -116,7 +112,7 @@ class _Run:
         self._finish()
 
     def _decode(self) -> None:
-        """Steps up to the next end of an answer."""
+        # Steps up to the next end of an answer.
         if self.decoding not in self.seconds:
             self.seconds[self.decoding] = self.server.step(self.decoding)
         self.now += (self.running[0][0] - self.steps) * self.seconds[self.decoding]

@@ -1,4 +1,4 @@
-"""Published runs of servers, ready to be predicted: the facts of the same requests' answers."""
+"""Published runs of servers, with the facts behind the answers to their requests."""
 
 from __future__ import annotations
 
@@ -39,36 +39,35 @@ from gpusizer.speed.work import ModelFacts, Work
 _AT_ONCE = frozenset({"all_at_once", "offline"})
 _STATIC = "static_batch"
 _DECODE_ONLY = "decode_only"
+
+# a server at the rates of data sheets, whose host and links take no time
 ROOFLINE = Constants(1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0)
-"""A server at the rates of data sheets, whose host and links take no time of their own."""
 _SIMULATED = frozenset({"closed_loop", "random"})
 _FEW_ROUNDS = 2.0  # up to which the median of a run is of its start
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A run and the server that it ran on.
-
-    Attributes:
-        measured: of one replica, by quantity; only what the source prints.
-        users: of one rank of a replica; None under random arrivals.
-        rate: requests per second of one rank, under those.
-    """
+    """A run and its server."""
 
     row: Row
     facts: ServerFacts
+    # of one replica, by quantity; only figures that the source prints
     measured: Mapping[str, float]
-    users: float | None
-    rate: float | None
+    users: float | None  # of one rank of a replica; None under random arrivals
+    rate: float | None  # requests per second of one rank under random arrivals, else None
 
     @property
     def source(self) -> str:
-        """Whose run it is."""
+        """Source of the run."""
         return str(self.row["source_group"])
 
     def predicted(self, factors: Mapping[Key, float] | None = None) -> dict[str, float]:
-        """Output tokens per second of the replica, mean seconds of each token, and mean or median
-        seconds of the first, as they were measured, of the client's requests one by one."""
+        """Return rate, time of each token and time to the first token of the simulated client.
+
+        These are output tokens per second of the replica and mean seconds; the first token has its
+        mean or median, as measured.
+        """
         server = Server.from_facts(self.facts, factors)
         if self.row["arrival"] not in _SIMULATED or server.most < 1:
             return self.on(server)
@@ -84,7 +83,7 @@ class Case:
         return {RATE: rate, EACH: mean(sample.each), FIRST: self._first_of(sample)}
 
     def _made_per_second(self) -> float | None:
-        """Requests per second that the client makes of one rank, where it waits between them."""
+        # Requests per second that the client sends to one rank, if it waits between them.
         stated = self.row.get("requests_per_second")
         return stated and stated / self.row.get("replicas", 1) / self.facts.ranks
 
@@ -92,10 +91,10 @@ class Case:
         return percentile(sample.ttft, 0.5) if is_median(self.row) else mean(sample.ttft)
 
     def on(self, server: Server) -> dict[str, float]:
-        """The same by means of a steady state, on a server with other constants.
+        """Return these figures by a steady state, on a server with other constants.
 
-        Batches that wait for each other are given to an engine by a program beside it, without a
-        server's door.
+        Batches that wait for each other reach an engine from a program next to it, without a
+        server's overhead.
         """
         ranks = self.facts.ranks
         if self.row["arrival"] == _STATIC:
@@ -119,8 +118,10 @@ class Case:
         return {RATE: rate, EACH: state.gap, FIRST: state.ttft}
 
     def asked(self, factors: Mapping[Key, float]) -> dict[str, float]:
-        """The same as a reader can ask: of users, or of a rate, whatever the client did with them
-        (`serving/served.py`)."""
+        """Return these figures for a reader's request, which states users or a rate but no client.
+
+        The answers use the same model (`serving/served.py`).
+        """
         server = Server.from_facts(self.facts, factors)
         if server.most < 1:
             return {}
@@ -141,10 +142,10 @@ class Case:
         return found
 
     def is_possible(self) -> bool:
-        """Whether a server at the rates of data sheets could keep up with the run.
+        """Return whether a server at the rates of data sheets could keep up with the run.
 
-        One that could not did other work than it states: its prompts came from a cache, its experts
-        were not chosen by text, or figures were mistaken.
+        Otherwise it did other work than it states: its prompts came from a cache, its experts were
+        not chosen by text, or figures were mistaken.
         """
         first, each = self.measured.get(FIRST), self.measured.get(EACH)
         rate, answer = self.measured.get(RATE), self.facts.answer
@@ -155,16 +156,16 @@ class Case:
         return self.rate is not None or rate is None or most is None or rate <= most
 
     def _of_a_shared_prompt(self, server: Server) -> float:
-        """Seconds of a step in which all answers follow one prompt, whose cache lies in the pool
-        once and is read once (cascade attention, `_compute_cascade_attn_prefix_len` of
-        vllm/v1/worker/gpu_model_runner.py)."""
+        # Seconds of a step in which all answers follow one prompt, whose cache is in the pool once
+        # and is read once (cascade attention, `_compute_cascade_attn_prefix_len` of
+        # vllm/v1/worker/gpu_model_runner.py).
         users, half = self.users or 1.0, server.answer / 2
         own = server.cache * half / (server.prompt + half)
         alone = replace(server, cache=own)
         return alone.step(users) + server.cache - own
 
     def _of_a_short_run(self, state: Steady, answer: int) -> float:
-        """Output tokens per second of so many requests at random times, the last answer awaited."""
+        # Output tokens per second of requests at random times, up to the end of the last answer.
         requests, rate = self.row.get("requests"), self.rate or 0.0
         if not requests:
             return rate * answer
@@ -172,7 +173,7 @@ class Case:
         return float(requests * answer / (requests / rate + last))
 
     def state(self, server: Server) -> Steady | None:
-        """The server's steady state under the run's load; None where it cannot bear it."""
+        """Return the server's steady state under the run's load, or None if it is overloaded."""
         if self.rate is not None:
             return random_arrivals(server, self.rate)
         users = self.users or 1.0
@@ -186,7 +187,7 @@ class Case:
 
 
 def read_cases(rows: Iterable[Row] | None = None) -> list[Case]:
-    """Runs that a request can state, on cards that hold the model, no faster than data sheets."""
+    """Return runs that a request can state, on cards that hold the model, within data sheets."""
     found = (_case(row) for row in (load((SERVING_LOAD,)) if rows is None else rows))
     return [case for case in found if case is not None and case.is_possible()]
 

@@ -21,11 +21,11 @@ _MOST_LENGTHS = 400
 
 @dataclass(frozen=True, slots=True)
 class _Protocol:
-    """A row of the table; `range_ratio` is None where lengths follow texts."""
+    """A row of the table."""
 
     start: str
     rounds: float | None
-    range_ratio: float | None
+    range_ratio: float | None  # None if lengths follow texts
 
 
 @cache
@@ -40,8 +40,10 @@ def _read(row: TableRow) -> tuple[tuple[str, str], _Protocol]:
 
 
 def client_of(row: Row, server: Server, users: float | None, replicas: int) -> Client | None:
-    """Return the requests of a run's client to one replica or rank, whose users these are; None if
-    their start is unknown."""
+    """Return the requests of a run's client to one replica or rank with these users.
+
+    None if their start is unknown.
+    """
     protocol = _protocols().get((row["source_group"], row["arrival"]))
     if protocol is None or not protocol.start:
         return None
@@ -59,7 +61,7 @@ def client_of(row: Row, server: Server, users: float | None, replicas: int) -> C
 def _lengths(
     row: Row, server: Server, ratio: float | None, count: int
 ) -> tuple[tuple[float, float], ...]:
-    """Prompts and answers over their means."""
+    # Prompts and answers over their means.
     if row["lengths"] == "fixed":
         return ()
     if ratio is not None:
@@ -71,6 +73,6 @@ def _lengths(
 
 @cache
 def _even(ratio: float, count: int) -> tuple[tuple[float, float], ...]:
-    """Lengths drawn evenly between a share of the longest and it."""
+    # Lengths drawn evenly between a share of the longest and the longest.
     random, least, most = Random(_SEED), 2 * ratio / (1 + ratio), 2 / (1 + ratio)
     return tuple((random.uniform(least, most), random.uniform(least, most)) for _ in range(count))

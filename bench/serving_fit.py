@@ -2,9 +2,9 @@
 
 A constant is a product of factors by class (`gpusizer/serving/constants.py`). All factors are
 fitted together: the sum of atan |log(predicted / measured)| over rates, times of each token and
-first tokens, every source with the same weight whatever its number of runs, plus how far each
-factor is from its prior, so that a class with few runs stays near its kin. The arc tangent is the
-error itself where that is small, and ends where something that no request states has made a run
+first tokens, every source with the same weight whatever its number of runs, plus the distance of
+each factor from its prior, so that a class with few runs stays near its relatives. The arc tangent
+is the error itself if that is small, and is bounded for a run that an unstated cause has made
 several times as slow. Each round makes the model linear in the logarithms of the factors and solves
 a weighted least-squares problem (Gauss-Newton, with weights that turn squares into that sum).
 """
@@ -28,6 +28,7 @@ from gpusizer.speed.classes import ROOT
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Factors = dict[Key, float]
 
+# start of the fit, and its result without runs
 PRIORS: dict[str, float] = {
     "reading": 0.75,
     "experts": 0.7,
@@ -43,25 +44,27 @@ PRIORS: dict[str, float] = {
     "request_seconds": 4e-3,
     "launch_seconds": 1e-3,
 }
-"""Where the fit starts, and what it stays near without runs."""
+
+# Standard deviation of the logarithm of a constant, of a class's factor, and of the factor of a
+# generation of engines, whose schedulers were rewritten.
 ROOT_SPREAD, CLASS_SPREAD, GENERATION_SPREAD = 0.7, 0.2, 0.5
-"""Standard deviation of the logarithm of a constant, of a class's factor, and of that of a
-generation of engines, whose schedulers were written anew."""
 _LINKS = ("pcie", "pcie_peer", "nodes")
+
+# Factors with a better or worse known prior: NCCL's all-reduce of large messages has three quarters
+# of NVLink's rate (github.com/NVIDIA/nccl-tests: 370 of 450 GB/s on H100, issue 212; 200 and 208 of
+# 300 on A100, issues 149 and 178), while slots, bridges between sockets and copies through memory
+# leave PCIe anything. The latency of small ones differs likewise: engines send them through kernels
+# of their own if NVLink joins all cards or there are but two, and through NCCL elsewhere
+# (`should_custom_ar` of vllm/distributed/device_communicators/custom_all_reduce.py).
 _SPREADS = {
     ("traffic", ROOT): 0.1,
     **{("traffic", link): 0.7 for link in _LINKS},
     **{("reduce_seconds", link): 0.7 for link in ("fabric", *_LINKS)},
     **{("launch_seconds", kind): 0.5 for kind in ("dense", "experts")},
 }
-"""Those that are known better or worse: NCCL's all-reduce of large messages has three quarters of
-NVLink's rate (github.com/NVIDIA/nccl-tests: 370 of 450 GB/s on H100, issue 212; 200 and 208 of 300
-on A100, issues 149 and 178), while slots, bridges between sockets and copies through memory leave
-PCIe anything. The latency of small ones differs likewise: engines send them through kernels of
-their own where NVLink joins all cards or there are but two, and through NCCL elsewhere
-(`should_custom_ar` of vllm/distributed/device_communicators/custom_all_reduce.py)."""
+
+# first tokens count less: the client's start moves them more than any constant
 _IMPORTANCE = {RATE: 1.0, EACH: 1.0, FIRST: 0.5}
-"""First tokens count less: how clients begin moves them more than any constant does."""
 _PRIOR_WEIGHT = 0.05  # of all factors, in sources
 _STEP = 0.02
 _SMALL = 0.08
@@ -70,7 +73,7 @@ _CLIP = 1.0
 
 @dataclass
 class Problem:
-    """Cases, the factors to fit, and whose runs each factor has."""
+    """Cases, the factors to fit, and the sources of each factor's runs."""
 
     cases: Sequence[Case]
     keys: list[Key]
@@ -78,7 +81,7 @@ class Problem:
 
     @classmethod
     def from_cases(cls, cases: Sequence[Case]) -> Problem:
-        """Factors of every class that a case belongs to."""
+        """Return the problem with factors of every class that a case belongs to."""
         sources: dict[Key, set[str]] = defaultdict(set)
         for case in cases:
             for key in keys_of(case):
@@ -87,17 +90,20 @@ class Problem:
         return cls(cases, keys, sources)
 
     def factors(self, theta: Array, without: str | None = None) -> Factors:
-        """The factors that others may use: those of two sources. What one source alone has of its
-        own is fitted, so that it pulls no constant that it shares, and stays with it."""
+        """Return the factors that others may use: those of two sources.
+
+        A factor of one source alone is fitted too, so that the source distorts no shared constant,
+        but stays with it.
+        """
         every = factors_of(self, theta)
         return {k: v for k, v in every.items() if len(self.sources[k] - {without}) > 1}
 
     def start(self) -> Array:
-        """Logarithms of the factors before the fit."""
+        """Return logarithms of the factors before the fit."""
         return np.array([math.log(PRIORS[n]) if c == ROOT else 0.0 for n, c in self.keys])
 
     def spreads(self) -> Array:
-        """Standard deviations of the priors."""
+        """Return standard deviations of the priors."""
         return np.array([_spread(key) for key in self.keys])
 
 
@@ -110,17 +116,17 @@ def _spread(key: Key) -> float:
 
 
 def keys_of(case: Case) -> list[Key]:
-    """The factors that a case's constants are made of."""
+    """Return the factors of a case's constants."""
     return [(name, each) for name, classes in classes_of(case.facts).items() for each in classes]
 
 
 def factors_of(problem: Problem, theta: Array) -> Factors:
-    """The factors behind their logarithms."""
+    """Return the factors of their logarithms."""
     return {key: math.exp(value) for key, value in zip(problem.keys, theta, strict=True)}
 
 
 def residuals(case: Case, factors: Mapping[Key, float]) -> dict[str, float]:
-    """log(predicted / measured) of what the case measured."""
+    """Return log(predicted / measured) of each quantity that the case measured."""
     predicted = case.predicted(factors)
     return {
         name: math.log(predicted[name] / value)
@@ -130,7 +136,7 @@ def residuals(case: Case, factors: Mapping[Key, float]) -> dict[str, float]:
 
 
 def quick_residuals(case: Case, factors: Mapping[Key, float]) -> dict[str, float]:
-    """The same by means of steady states, whose slopes are those of the simulation, nearly."""
+    """Return these residuals by steady states, whose slopes are nearly those of the simulation."""
     predicted = case.on(Server.from_facts(case.facts, factors))
     return {
         name: math.log(predicted[name] / value)
@@ -141,7 +147,7 @@ def quick_residuals(case: Case, factors: Mapping[Key, float]) -> dict[str, float
 
 @dataclass
 class Linear:
-    """The model around a point: residuals and slopes, with the source and quantity of each."""
+    """Model around a point: residuals and slopes, with the source and quantity of each."""
 
     values: Array
     slopes: Array
@@ -150,7 +156,7 @@ class Linear:
 
 
 def linearize(problem: Problem, theta: Array) -> Linear:
-    """Residuals of every case at a point, and their differences for each factor it depends on."""
+    """Return residuals of every case at a point, and their differences for each of its factors."""
     place = {key: i for i, key in enumerate(problem.keys)}
     values, slopes, sources, quantities = [], [], [], []
     factors = factors_of(problem, theta)
@@ -178,7 +184,7 @@ def linearize(problem: Problem, theta: Array) -> Linear:
 def solve(
     problem: Problem, theta: Array, linear: Linear, without: str | None, rounds: int = 8
 ) -> Array:
-    """The next point: the least weighted error of the linear model, and of the priors."""
+    """Return the next point: the least weighted error of the linear model, and of the priors."""
     start, spreads = problem.start(), problem.spreads()
     base = np.array([_IMPORTANCE[q] for q in linear.quantities])
     counts = Counter(zip(linear.sources, linear.quantities, strict=True))
@@ -197,7 +203,7 @@ def solve(
 
 
 def fit(problem: Problem, rounds: int = 6) -> Array:
-    """The point after some rounds from the priors."""
+    """Return the point after some rounds from the priors."""
     theta = problem.start()
     for _ in range(rounds):
         theta = solve(problem, theta, linearize(problem, theta), None)
@@ -205,20 +211,20 @@ def fit(problem: Problem, rounds: int = 6) -> Array:
 
 
 def left_out(problem: Problem, theta: Array, linear: Linear, source: str) -> Array:
-    """The point without a source: two rounds from the point with it."""
+    """Return the point without a source: two rounds from the point with it."""
     there = solve(problem, theta, linear, source)
     return solve(problem, there, linearize(problem, there), source)
 
 
 def medians(errors: Mapping[str, Sequence[float]]) -> float:
-    """Median of sources' medians of absolute errors."""
+    """Return the median of sources' medians of absolute errors."""
     return float(np.median([np.median(np.abs(v)) for v in errors.values()]))
 
 
 def by_source(
     cases: Sequence[Case], predictions: Sequence[Mapping[str, float]], quantity: str
 ) -> dict[str, list[float]]:
-    """Relative errors of a quantity by source."""
+    """Return relative errors of a quantity by source."""
     errors: dict[str, list[float]] = defaultdict(list)
     for case, predicted in zip(cases, predictions, strict=True):
         if quantity in case.measured and quantity in predicted:

@@ -1,4 +1,4 @@
-"""Measured speeds beside the public answers to the requests they stand for."""
+"""Measured speeds, compared with the public answers to their requests."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ from gpusizer.speed.classes import decode_classes
 from gpusizer.speed.tables import DECODE, PREFILL, SERVING
 from gpusizer.speed.work import PROMPT_SHARE
 
-ENGINE = "speed"
-"""Stands for the engine in tables: answers name one rate for each quantity."""
+ENGINE = "speed"  # replaces the engine in tables: answers name one rate for each quantity
 
-OFFLINE = "offline"
-"""Scenario of an unbounded load."""
+OFFLINE = "offline"  # scenario of an unbounded load
 
 _LLAMA_CPP = ("llama.cpp", "ollama")
 _MEMORY = {
@@ -29,8 +27,10 @@ _MEMORY = {
     "intel": "intel",
 }
 _BUILD = re.compile(r"\bb(?:uild )?(\d{4,5})\b")
-_DYNAMIC = re.compile(r"-UD-(I?Q\w+?)(?:-\d|$)")
-"""Unsloth's mix in a file's name."""
+_DYNAMIC = re.compile(r"-UD-(I?Q\w+?)(?:-\d|$)")  # Unsloth's mix in a file's name
+
+# Builds of the days that sources name: b2780 is of 1 May 2024, and a README of 13 May prints its
+# runs.
 _BUILDS = {
     "2023-10": "b1400",
     "reference build 8e672ef (2023-11), newer chips on newer builds": "b1500",
@@ -41,15 +41,14 @@ _BUILDS = {
     "Aug 2025": "b6200",
     "2025-10-15": "b6765",
 }
-"""Builds of the days that sources name: b2780 is of 1 May 2024, and a README of 13 May prints its
-runs."""
+
+# releases of vLLM by the months that sources name
 _RELEASES = {
     "2023-10": "0.2.1",
     "2023-11": "0.2.2",
     "2023-12": "0.2.6",
     "2024-04/05": "0.4.1",
 }
-"""Releases of vLLM of the months that sources name."""
 _BACKENDS = {
     "cuda": "cuda",
     "rocm": "rocm",
@@ -65,12 +64,12 @@ _SERVED = "serving_tokens_per_second"
 
 
 def fields_of(row: Row, quantity: str = DECODE) -> dict[str, Any]:
-    """The row's settings as fields of a request about one quantity.
+    """Return the row's settings as fields of a request about one quantity.
 
-    An answer's speed of decoding is the one at the request's context: what was in the cache while
-    tokens were generated. Its speed of prompts is that of the prompt it states, a share of the
-    context. For totals a sequence is prompt and answer together. What a source says of one stands
-    in where it does not say the other.
+    An answer's decode speed is that at the request's context: the content of the cache during
+    generation. Its speed of prompts is that of the prompt it states, a share of the context. For
+    totals a sequence is prompt and answer together. A source's figure for one replaces an unstated
+    one for the other.
     """
     prompt = row.get("prompt_tokens", 0)
     lengths = prompt + row.get("generated_tokens", 0)
@@ -96,13 +95,13 @@ def fields_of(row: Row, quantity: str = DECODE) -> dict[str, Any]:
 
 
 def _gpu(row: Row) -> str:
-    """The card, of a chip sold with several numbers of GPU cores with its own."""
+    # A chip sold with several numbers of GPU cores has its own.
     gpu, cores = catalogue().find(row["gpu_slug"]), row.get("gpu_cores")
     return f"{gpu.slug} ({cores} cores)" if cores in cores_sold(gpu) else gpu.slug
 
 
 def _version(row: Row) -> str | None:
-    """llama.cpp's versions are builds; what a source writes of months is not one."""
+    # llama.cpp's versions are builds; months of a source are none.
     text = row.get("engine_version")
     if text is None:
         return None
@@ -113,15 +112,14 @@ def _version(row: Row) -> str | None:
 
 
 def _backend(row: Row) -> str | None:
-    """The backend by its name in a request; the first word of what a source writes."""
+    # The first word of the source's text.
     written = row.get("backend", "").lower()
     named = (name for word, name in _BACKENDS.items() if written.startswith(word))
     return next(named, None) if row["engine"] in _LLAMA_CPP else None
 
 
 def _quant(row: Row) -> str | None:
-    """The format by its name in a request: files of models released in MXFP4 are of that recipe,
-    checkpoints are as stored."""
+    # Files of models released in MXFP4 are of that recipe, checkpoints are as stored.
     slug: str | None = row.get("quant")
     dynamic = _DYNAMIC.search(row["repo"])
     if dynamic:
@@ -132,20 +130,20 @@ def _quant(row: Row) -> str | None:
 
 
 def answer_to(row: Row, quantity: str = DECODE) -> Answer | None:
-    """The ranking's entry for the row's card; None for what no request can ask."""
+    """Return the ranking's entry for the row's card, or None if no request can state it."""
     report = size(fields_of(row, quantity)) if is_asked(row) else None
     return None if report is None else report["ranking"][0]
 
 
 def is_asked(row: Row) -> bool:
-    """Whether the row states its format, its lengths and how its cards share the model."""
+    """Return whether the row states its format, its lengths and the division over its cards."""
     fields = fields_of(row)
     unstated = row["gpu_count"] > 1 and row.get("split") not in ("tensor", "layer")
     return bool(fields["quant"] and fields["context"] and not unstated)
 
 
 def compare(row: Row) -> Iterator[Comparison]:
-    """Every speed that the row measured and that the answer shows."""
+    """Compare every speed that the row measured and that the answer shows."""
     measured, alone = row["measured"], row.get("concurrency", 1) == 1
     total = _SERVED if row.get("scenario") == OFFLINE else _TOTAL
     shown = {
@@ -173,13 +171,13 @@ def compare(row: Row) -> Iterator[Comparison]:
 
 
 def component_of(row: Row, quantity: str) -> str:
-    """The name under which errors of a row's quantity are summed up."""
+    """Return the name under which errors of a row's quantity are summed up."""
     return f"{DECODE}_{_kind(row)}" if quantity == DECODE else quantity
 
 
 def _kind(row: Row) -> str:
-    """Which errors of decoding go together: by experts, division and kind of memory. Eager runs of
-    transformers, which wait for the host, are apart."""
+    # Groups of decode errors: by experts, division and kind of memory. Eager runs of transformers,
+    # which wait for the host, are apart.
     arch = load_profile(row["profile"]).architecture
     if row["engine"] == "transformers":
         return "eager"

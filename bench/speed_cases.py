@@ -1,5 +1,6 @@
-"""Measured speeds as the runs that constants are fitted on: the work and the card that the answers
-to the same requests reckon with (`bench/speed_answers.py`).
+"""Measured speeds as the runs that constants are fitted on.
+
+Each has the work and the card of the answers to its requests (`bench/speed_answers.py`).
 """
 
 from __future__ import annotations
@@ -22,30 +23,23 @@ from gpusizer.speed.tables import DECODE, PREFILL, SERVING
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A row, ready to be predicted.
-
-    Attributes:
-        work: of decoding, with what was in the cache.
-        prompt_work: of reading the prompt.
-        total: answered tokens per second of all users with the constants in use: at full load, or
-            of those the row states.
-        source: whose measurement it is.
-        fitted: whether constants are fitted on it: not on rows of first contact that leave backend,
-            build and context unsaid. Bands count every row.
-        concurrency: users, where a row has several and says how many.
-    """
+    """A row, ready to be predicted."""
 
     row: Row
-    work: Work
-    prompt_work: Work
+    work: Work  # of decoding, with the content of the cache
+    prompt_work: Work  # of reading the prompt
     gpu: Gpu
+    # Answered tokens per second of all users with the constants in use: at full load, or of those
+    # the row states.
     total: float | None
-    source: str
+    source: str  # author of the measurement
+    # Whether constants are fitted on it: not on rows of first contact that leave backend, build and
+    # context unstated. Bands count every row.
     fitted: bool
-    concurrency: int
+    concurrency: int  # stated users
 
     def measured(self, quantity: str) -> float | None:
-        """Tokens per second of "decode", "prefill" or "serving"."""
+        """Return tokens per second of "decode", "prefill" or "serving"."""
         value: float | None = self.row["measured"].get(f"{quantity}_tokens_per_second")
         return value
 
@@ -61,14 +55,14 @@ class Case:
 
     @property
     def split(self) -> str:
-        """ "one" GPU, or how several share the model: "layer", "tensor"."""
+        """Division of the model: "one" GPU, or "layer" or "tensor" over several."""
         if self.work.tensor > 1:
             return "tensor"
         return "layer" if self.work.pipeline > 1 else "one"
 
 
 def read_cases(rows: Iterable[Row] | None = None) -> list[Case]:
-    """Rows that an answer with speeds can be asked for, repeats of a configuration once.
+    """Return rows with an answer about speeds, repeats of a configuration once.
 
     Without `rows` those of `data/measurements`.
     """
@@ -86,13 +80,15 @@ def _cases(rows: Iterable[Row]) -> Iterator[Case]:
 
 
 def states_how_it_ran(row: Row) -> bool:
-    """Whether the source says with what in its cache a run decoded: strangers' runs of unstated
-    settings tell what to expect of those, and not what a card does."""
+    """Return whether the source states the content of the cache during decoding.
+
+    Runs with unstated settings show what to expect of such runs, and not what a card does.
+    """
     return "context" in row
 
 
 def _case(row: Row) -> Case | None:
-    """None for what no request can ask, and for what does not run on the card."""
+    # None if no request can state it, or if it does not run on the card.
     decoding, prompt, sequence = (_asked(row, name) for name in (DECODE, PREFILL, SERVING))
     if decoding is None or prompt is None or sequence is None:
         return None
@@ -111,8 +107,8 @@ def _case(row: Row) -> Case | None:
 
 
 def _asked(row: Row, quantity: str) -> tuple[Work, Ranked] | None:
-    """The work behind the answer, and its place in the ranking; None where the answer is about a
-    shorter context."""
+    # The work behind the answer, and its place in the ranking; None if the answer is about a
+    # shorter context.
     fields = fields_of(row, quantity)
     report = front_door.report(fields) if is_asked(row) else None
     if report is None or report.ranking[0].speeds is None:

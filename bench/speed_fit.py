@@ -1,11 +1,11 @@
 """Fits the constants of `gpusizer.speed` on measured runs, class within class.
 
 A class is fitted on its own rows with the wider class's constants as a prior, so that one odd card
-does not make a class, and a class of one format stays near its kin. In decoding a source weighs the
-root of its rows, in reading prompts, where sources differ more than cards, all weigh the same; how
-many runs and sources a class or a format wants to have constants of its own is a `Support`. The
-constants of decoding are fitted on dense models; what a layer with routed experts takes more is
-fitted on mixtures afterwards, in times of a layer: it is launches too.
+does not make a class, and a class of one format stays near its relatives. In decoding a source
+weighs the root of its rows; in reading prompts, where sources differ more than cards, all weigh the
+same. The runs and sources that a class or a format needs for its own constants are a `Support`. The
+constants of decoding are fitted on dense models; the additional time of a layer with routed experts
+is fitted on mixtures afterwards, in times of a layer: it is launches too.
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ from gpusizer.speed.tables import ANY_FORMAT, Pace, Throughput
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-PRIOR_SOURCES = 0.3
-"""What the wider class weighs, in sources."""
+PRIOR_SOURCES = 0.3  # weight of the wider class, in sources
 FEWEST_SOURCES = 2
 MOE_SHARES = tuple(0.1 * 1.1**i for i in range(26))
 ROUTING_SHARES = tuple(0.02 * 1.2**i for i in range(40))
 
+# No memory is read faster than this share of its nominal bandwidth: refresh, turning from writing
+# to reading, and pages that are opened take the rest.
 _MOST_EFFICIENT = 0.92
-"""No memory is read faster than this share of its nominal bandwidth: refresh, turning from writing
-to reading, and pages that are opened take the rest."""
 _EFFICIENCIES = np.geomspace(0.1, _MOST_EFFICIENT, 20)
 _SECONDS = np.geomspace(5e-6, 3e-3, 26)
 _UTILIZATIONS = np.geomspace(0.01, 1.6, 54)
@@ -43,24 +42,19 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Runs that constants of their own want, of FEWEST_SOURCES.
+    """Runs needed for separate constants, of FEWEST_SOURCES."""
 
-    Attributes:
-        runs: of a generation or tier of cards, where a kind of memory or a segment wants the
-            sources alone.
-        format_runs: of one format on it.
-    """
-
+    # of a generation or tier of cards; a kind of memory or a segment needs the sources alone
     runs: int
-    format_runs: int
+    format_runs: int  # of one format on it
 
     def suffices(
         self, rows: Sequence[Sample], left: Sequence[Sample], name: str, weight_format: str
     ) -> bool:
-        """Whether the rows of a class and format are enough, `left` of them fitted on.
+        """Return whether the rows of a class and format are enough, with `left` to fit on.
 
-        A generation that several sources measured stays one while the fit leaves a source out,
-        and so do its constants, by those that are left.
+        A generation that several sources measured stays one while the fit leaves a source out, and
+        so do its constants, by the remaining ones.
         """
         if weight_format != ANY_FORMAT:
             return _sources(left) >= FEWEST_SOURCES and len(left) >= self.format_runs
@@ -69,25 +63,25 @@ class Support:
         return _sources(rows) >= FEWEST_SOURCES and len(left) >= self.runs
 
 
+# generations read memory in their own ways: two runs of one tell more than all of another
 DECODING = Support(runs=2, format_runs=6)
-"""Generations read memory in ways of their own: two runs tell more of one than all of another."""
 PROMPTS = Support(runs=10, format_runs=10)
 
 
 def _column(rows: Sequence[Sample], name: str) -> Array:
-    """A field of all rows, beside the two axes of a grid of constants."""
+    # Shaped for the two axes of a grid of constants.
     return np.array([getattr(row, name) for row in rows], float)[:, None, None]
 
 
 def _weights(rows: Sequence[Sample], power: float) -> Array:
-    """What each row weighs, its source's rows to the power of -`power`: one half leaves a source
-    the root of its rows, one the same weight as any other."""
+    # An exponent of one half leaves a source the root of its rows, one gives all sources equal
+    # weight.
     counts = Counter(row.case.source for row in rows)
     return np.array([counts[row.case.source] ** -power for row in rows])[:, None, None]
 
 
 def fit_pace(rows: Sequence[Sample], prior: Pace | None) -> Pace:
-    """Constants with the least mean absolute log error, drawn to the prior."""
+    """Return constants with the least mean absolute log error, drawn to the prior."""
     varying, other, fixed, measured, launched = (
         _column(rows, name) for name in ("varying", "other", "fixed", "measured", "launched")
     )
@@ -110,7 +104,7 @@ def fit_pace(rows: Sequence[Sample], prior: Pace | None) -> Pace:
 
 
 def fit_throughput(rows: Sequence[Sample], prior: Throughput | None) -> Throughput:
-    """Likewise for the share of the peak."""
+    """Return the share of the peak with the least mean absolute log error, drawn to the prior."""
     varying, other, fixed, measured = (
         _column(rows, name)[:, 0] for name in ("varying", "other", "fixed", "measured")
     )
@@ -126,23 +120,26 @@ def fit_throughput(rows: Sequence[Sample], prior: Throughput | None) -> Throughp
 
 
 def prompt_seconds(sample: Sample, utilization: float, moe_share: float = 1.0) -> float:
-    """Seconds per prompt token."""
+    """Return seconds per prompt token."""
     share = moe_share if sample.case.work.is_moe else 1.0
     return (sample.varying / share + sample.other) / utilization + sample.fixed
 
 
 def step_seconds(sample: Sample, pace: Pace, share: float = 1.0) -> float:
-    """Seconds per token of one user, with a share of what a layer with routed experts takes."""
+    """Return seconds per token of one user.
+
+    `share` scales the additional time of a layer with routed experts.
+    """
     reading, layers = sample.varying / pace.efficiency, sample.other * pace.seconds_per_layer
     layers += sample.expert_layers * (share * pace.seconds_per_expert_layer)
     return (max(reading, layers) if sample.launched else reading + layers) + sample.fixed
 
 
 def fit_routing_share(rows: Sequence[tuple[Sample, Pace]], prior: float | None) -> float:
-    """What a layer with routed experts takes more, in times of a layer; 0 with none to go by.
+    """Return the additional time of a layer with routed experts, in times of a layer.
 
-    `rows` come with the constants of dense models on their GPUs, a layer's time of any format as
-    what routing takes.
+    0 without any rows. `rows` come with the constants of dense models on their GPUs, a layer's time
+    of any format as the time of routing.
     """
     if not rows:
         return prior or 0.0
@@ -160,12 +157,12 @@ def fit_routing_share(rows: Sequence[tuple[Sample, Pace]], prior: float | None) 
 
 
 def routed(pace: Pace, share: float) -> Pace:
-    """Constants with a share of what they have for a layer with routed experts."""
+    """Return constants with a share of their time for a layer with routed experts."""
     return replace(pace, seconds_per_expert_layer=share * pace.seconds_per_expert_layer)
 
 
 def fit_moe_share(rows: Sequence[tuple[Sample, float]]) -> float:
-    """What mixtures of experts leave of the rate of dense models; 0.5 with none to go by.
+    """Return the share of dense models' rate that mixtures of experts reach; 0.5 without rows.
 
     `rows` come with the share of the peak that dense models reach on their GPUs.
     """
@@ -179,24 +176,23 @@ def fit_moe_share(rows: Sequence[tuple[Sample, float]]) -> float:
 
 
 def _first_least(losses: ArrayLike) -> int:
-    """Index of the first loss that only rounding tells from the least.
-
-    Sums of absolute errors are level between two runs of one weight, and the last bit of a
-    logarithm differs by processor: the least alone would be another constant on another machine.
-    """
+    # Sums of absolute errors are level between two runs of one weight, and the last bit of a
+    # logarithm differs by processor: the least alone would be another constant on another machine.
     flat = np.ravel(np.asarray(losses, dtype=float))
     return int(np.argmax(flat <= flat.min() + _ROUNDING))
 
 
 def _around(value: float, grid: Array) -> Array:
-    """A finer grid about a value, a third of the step of the last."""
+    # A third of the step of the last grid.
     step = (grid[-1] / grid[-2]) ** (1 / 3)
     return value * step ** np.arange(-3.0, 4.0)
 
 
 class Fits:
-    """Constants of one family's classes, each fitted once: of all rows that are fitted on, or
-    without some GPUs and sources."""
+    """Constants of one family's classes, each fitted once.
+
+    Fits use all rows for fitting, or leave out some GPUs and sources.
+    """
 
     def __init__(self, decode: Sequence[Sample], prefill: Sequence[Sample]) -> None:
         self._decode = [s for s in decode if not s.case.work.is_moe and s.case.split != "tensor"]
@@ -205,7 +201,7 @@ class Fits:
         self._prefill = [s for s in prefill if not s.case.work.is_moe]
         self._mixtures = [s for s in prefill if s.case.fitted and s.case.work.is_moe]
         self._behind_paces = _behind_classes(self._decode)
-        # Dense constants lie behind the fits of what mixtures take and leave.
+        # Fits for mixtures use the dense constants.
         self._behind_routing = _behind_classes([*self._routed, *self._decode])
         self._behind_reached = _behind_classes(self._prefill)
         self._behind_shares = _behind_classes([*self._mixtures, *self._prefill])
@@ -218,9 +214,9 @@ class Fits:
     def pace(
         self, classes: Classes, weight_format: str, without: Left = NONE, board: str = ""
     ) -> Pace | None:
-        """Constants of decoding for the narrowest of the classes; None without any rows.
+        """Return constants of decoding for the narrowest of the classes, or None without rows.
 
-        Those of a class that one board alone was measured of are for that `board`, and for "".
+        Constants of a class measured on one board alone are for that `board`, and for "".
         """
         key = (classes, weight_format, without, board)
         if key not in self._found:
@@ -232,7 +228,7 @@ class Fits:
     def _launching(
         self, classes: Classes, weight_format: str, without: Left, board: str
     ) -> Pace | None:
-        """Constants of dense models, a layer's time of any format as what routing takes."""
+        # Constants of dense models, a layer's time of any format as the time of routing.
         pace = self._dense(classes, weight_format, without, board)
         of_any = self._dense(classes, ANY_FORMAT, without, board)
         if pace is None or of_any is None:
@@ -260,10 +256,10 @@ class Fits:
         return pace
 
     def has_kin(self, classes: Classes, weight_format: str) -> bool:
-        """Whether other generations may tell of a format, whose kernels they share.
+        """Return whether other generations may inform about a format, as they share kernels.
 
-        Where the host launches kernels one by one, what a format takes is the host's; and AMD's
-        classes are none: APUs and Radeons run Vulkan's kernels, Instincts ROCm's.
+        Not if the host launches kernels one by one: then a format's time is the host's. Nor for
+        AMD's classes: APUs and Radeons run Vulkan's kernels, Instincts ROCm's.
         """
         generation = len(classes) > 2 and not classes[0].startswith("amd")
         return generation and weight_format != ANY_FORMAT and not self._launched
@@ -271,7 +267,7 @@ class Fits:
     def _by_kin(
         self, pace: Pace | None, classes: Classes, weight_format: str, without: Left, board: str
     ) -> Pace | None:
-        """A generation's constants with the ratio that the format has on all of its kind."""
+        # A generation's constants with the ratio that the format has on all of its kind.
         if pace is None or not self.has_kin(classes, weight_format):
             return pace
         of_any = self._dense(classes[1:], ANY_FORMAT, without, board)
@@ -287,8 +283,10 @@ class Fits:
         )
 
     def routing_share(self, classes: Classes, without: Left = NONE) -> float:
-        """What routing takes on the narrowest class of two sources, in times of a layer, and on
-        all GPUs where no class has them. Groups of GPUs count: few mixtures fit one."""
+        """Return the time of routing on the narrowest class of two sources, in times of a layer.
+
+        If no class has them, the figure of all GPUs. Groups of GPUs count: few mixtures fit one.
+        """
         share: float | None = None
         touched = without & self._behind_routing[ROOT]
         for depth in range(len(classes) - 1, -1, -1):
@@ -308,7 +306,7 @@ class Fits:
     def throughput(
         self, classes: Classes, weight_format: str, without: Left = NONE, board: str = ""
     ) -> Throughput | None:
-        """Constants of reading prompts likewise, fitted on dense models."""
+        """Return constants of reading prompts for the narrowest class, fitted on dense models."""
         throughput = wider = None
         touched = without & self._behind_reached[classes[-2:][0]]
         for name, kind in levels(classes, weight_format):
@@ -328,7 +326,7 @@ class Fits:
         return throughput
 
     def moe_share(self, classes: Classes, without: Left = NONE) -> float:
-        """What mixtures of experts leave of it, for the vendor's memory or segment."""
+        """Return the share of that rate for mixtures, by the vendor's memory or segment."""
         name = classes[-2] if len(classes) > 1 else ROOT
         key = (name, without & self._behind_shares[ROOT])
         if key not in self._shares:
@@ -344,13 +342,13 @@ class Fits:
 
 
 def levels(classes: Classes, weight_format: str) -> list[tuple[str, str]]:
-    """(class, format) from the widest to the narrowest; a format only in the narrowest class."""
+    """Return (class, format) from the widest to the narrowest; a format only in the narrowest."""
     wide = [(name, ANY_FORMAT) for name in reversed(classes)]
     return [*wide, (classes[0], weight_format)]
 
 
 def chosen(samples: Sequence[Sample], name: str, weight_format: str, without: Left) -> list[Sample]:
-    """Rows of a class and format, without those of some GPUs and sources."""
+    """Return rows of a class and format, without those of some GPUs and sources."""
     return [
         s
         for s in samples
@@ -361,10 +359,10 @@ def chosen(samples: Sequence[Sample], name: str, weight_format: str, without: Le
 def supporting(
     samples: Sequence[Sample], name: str, weight_format: str, without: Left, wanted: Support
 ) -> list[Sample]:
-    """The same of those that are fitted on, none where they are too few for constants of their own.
+    """Return those of them that are fitted on; empty if too few for their own constants.
 
-    Rows of unstated settings bear out what other sources' runs give: they count as support, and are
-    fitted on where there are no others.
+    Rows of unstated settings confirm other sources' runs: they count as support, and are fitted on
+    if there are no others.
     """
     left = chosen(samples, name, weight_format, without)
     rows = chosen(samples, name, weight_format, NONE)
@@ -373,7 +371,7 @@ def supporting(
 
 
 def only_board(rows: Iterable[Sample]) -> str:
-    """The one board that all rows are of, "" for several or none."""
+    """Return the one board of all rows, "" for several or no rows."""
     boards = {row.board for row in rows}
     return boards.pop() if len(boards) == 1 else ""
 
@@ -383,8 +381,7 @@ def _sources(rows: Iterable[Sample]) -> int:
 
 
 def _behind_classes(samples: Sequence[Sample]) -> Mapping[str, set[str]]:
-    """The sources, boards and narrowest classes of each class: what of these is left out changes
-    its constants, and all that leave out others share a fit."""
+    # Leaving one of these names out changes the constants of the class; other fits can be shared.
     names: defaultdict[str, set[str]] = defaultdict(set)
     for sample in samples:
         for name in sample.classes:

@@ -26,8 +26,7 @@ from gpusizer.speed.classes import board_of, decode_classes
 
 KINDS = ("source", "card", "generation")
 _DIGITS = 4
-_NOT_FITTED = "serving"
-"""Totals of servers, whose constants are fitted elsewhere."""
+_NOT_FITTED = "serving"  # totals of servers, whose constants are fitted elsewhere
 
 
 def errors_left_out(accuracy: Accuracy) -> list[dict[str, Any]]:
@@ -61,7 +60,7 @@ def _generation_of(gpu: Gpu) -> str:
 
 @cache
 def _answers_without(name_of: Callable[[Gpu], str]) -> pd.DataFrame:
-    """Every row compared with an answer by constants without what its GPU is called."""
+    # By constants fitted without the GPU's name.
     members: defaultdict[str, list[Row]] = defaultdict(list)
     for row in load((SPEEDS,)):
         members[name_of(catalogue().find(row["gpu_slug"]))].append(row)

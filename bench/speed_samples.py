@@ -1,4 +1,4 @@
-"""Measured runs reduced to what the fit of `speed_fit` needs of each."""
+"""Measured runs reduced to the inputs of `speed_fit`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from gpusizer.speed.classes import Classes, decode_classes, prefill_classes
 from gpusizer.speed.decode import step_cost
 from gpusizer.speed.prefill import prompt_cost
 
-Left = frozenset[str]
-"""Sources, boards and classes that a fit leaves out."""
+Left = frozenset[str]  # sources, boards and classes that a fit leaves out
 NONE: Left = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One row, reduced to what a fit needs: how its prediction depends on two constants."""
+    """One row as inputs of a fit: how its prediction depends on two constants."""
 
     case: Case
     classes: Classes
@@ -38,7 +37,7 @@ class Sample:
         return self.case.board
 
     def left_out(self, without: Left) -> bool:
-        """Whether a fit without these is one without this row."""
+        """Return whether a fit without these is one without this row."""
         return bool(without & self.belongs_to)
 
     @property
@@ -48,8 +47,11 @@ class Sample:
 
 
 def decode_samples(cases: Iterable[Case]) -> list[Sample]:
-    """Runs of one user: seconds = varying / efficiency + other x per layer + fixed, and for
-    mixtures + expert layers x per expert layer."""
+    """Return runs of one user as samples.
+
+    seconds = varying / efficiency + other x per layer + fixed, and for mixtures + expert layers x
+    per expert layer.
+    """
     samples = []
     for case in cases:
         rate, cost = case.measured("decode"), step_cost(case.work, case.gpu, 1)
@@ -72,7 +74,10 @@ def decode_samples(cases: Iterable[Case]) -> list[Sample]:
 
 
 def prefill_samples(cases: Iterable[Case]) -> list[Sample]:
-    """Prompts: seconds per token = (varying / share + other) / utilization + fixed."""
+    """Return prompts as samples.
+
+    seconds per token = (varying / share + other) / utilization + fixed
+    """
     samples = []
     for case in cases:
         rate, cost = case.measured("prefill"), prompt_cost(case.prompt_work, case.gpu)

@@ -26,22 +26,16 @@ _MEMORY_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """One measured speed and its predictions, in tokens per second.
-
-    Attributes:
-        blind: without any run of the same GPU.
-        fitted: with all runs.
-        roofline: bytes over bandwidth.
-        flat: one efficiency for the family on that kind of memory, without the same GPU.
-    """
+    """One measured speed and its predictions, in tokens per second."""
 
     case: Case
     quantity: str
     classes: Classes
     measured: float
-    blind: float | None
-    fitted: float
-    roofline: float | None = None
+    blind: float | None  # without any run of the same GPU
+    fitted: float  # with all runs
+    roofline: float | None = None  # bytes over bandwidth
+    # one efficiency for the family on that kind of memory, without the same GPU
     flat: float | None = None
 
     @property
@@ -56,7 +50,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """All predictions, and the fits of each family they come from."""
+    """All predictions, and the fits of each family behind them."""
 
     predictions: tuple[Prediction, ...]
     fits: dict[str, Fits]
@@ -78,13 +72,13 @@ def score(cases: Sequence[Case]) -> Scores:
 
 
 def decoded(fit: Fits, sample: Sample, without: Left = NONE) -> float | None:
-    """Predicted tokens per second of one user; None without constants."""
+    """Return predicted tokens per second of one user, or None without constants."""
     pace = fit.pace(sample.classes, sample.format, without, sample.board)
     return None if pace is None else 1 / step_seconds(sample, pace)
 
 
 def prompted(fit: Fits, sample: Sample, without: Left = NONE) -> float | None:
-    """Predicted prompt tokens per second likewise."""
+    """Return predicted prompt tokens per second, or None without constants."""
     reached = fit.throughput(sample.classes, sample.format, without, sample.board)
     share = fit.moe_share(sample.classes, without) if sample.case.work.is_moe else 1.0
     return None if reached is None else 1 / prompt_seconds(sample, reached.utilization, share)
@@ -119,7 +113,7 @@ def _roofline(case: Case) -> float:
 
 
 def _flat(sample: Sample, samples: Sequence[Sample], ideal: float) -> float | None:
-    """The median share of the roofline on other GPUs of the family and kind of memory."""
+    # Other GPUs of the family and kind of memory.
     shares = [
         1 / s.measured / _roofline(s.case)
         for s in samples
@@ -147,7 +141,7 @@ def _prefill_predictions(samples: Sequence[Sample], fits: dict[str, Fits]) -> It
 
 
 def _serving_predictions(cases: Iterable[Case]) -> Iterator[Prediction]:
-    """Totals of many users, with the constants in use; only the stated users or full load."""
+    # With the constants in use; only the stated users or full load.
     for case in cases:
         measured, total = case.measured("serving"), case.total
         if measured and total:
@@ -156,12 +150,12 @@ def _serving_predictions(cases: Iterable[Case]) -> Iterator[Prediction]:
 
 
 def group_errors(predictions: Iterable[Prediction]) -> pd.DataFrame:
-    """Errors by the groups that the tables print: one line per group; a row can be in several.
+    """Return errors by the groups of the tables: one line per group; a row can be in several.
 
     `n` rows on `gpus` GPUs; `blind`, `fitted`, `roofline` and `flat`: medians of the absolute
     relative errors of each kind of prediction; `p80`: the 80th percentile of the blind ones;
-    `in_band`: the share of rows whose measurement lies in the printed band about the blind
-    prediction. NaN where there is no such prediction.
+    `in_band`: the share of rows whose measurement lies in the printed band around the blind
+    prediction. NaN without such a prediction.
     """
     kinds = ["blind", "fitted", "roofline", "flat"]
     lines = [
@@ -196,7 +190,7 @@ def group_errors(predictions: Iterable[Prediction]) -> pd.DataFrame:
 
 
 def _in_band(prediction: Prediction) -> bool | None:
-    """Whether the measurement lies in the band that an answer prints; None without a prediction."""
+    # None without a prediction.
     if not prediction.blind:
         return None
     work = prediction.case.work

@@ -1,4 +1,4 @@
-"""Runs behind fitted constants, and the sources and boards that bear them out."""
+"""Runs behind fitted constants, and the sources and boards that confirm them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpusizer.speed.classes import ROOT
 
 
 class StandsOn(NamedTuple):
-    """Runs that constants were fitted on, and the sources and boards of all that bear them out.
+    """Runs that constants were fitted on, and the sources and boards that confirm them.
 
     `text` is "" if a class has too few for constants of its own.
     """
@@ -37,7 +37,7 @@ def stands_on(
     without: Left,
     wanted: Support,
 ) -> StandsOn:
-    """The runs behind the constants of a class and format."""
+    """Return the runs behind the constants of a class and format."""
     rows = [s for s in samples if s.case.work.family == family and s.case.split != "tensor"]
     own = supporting(rows, name, weight_format, without, wanted)
     if not own:

@@ -38,28 +38,30 @@ from gpusizer.speed.tables import (
 
 _T = TypeVar("_T")
 _SUPPORT = ("runs", "sources", "cards", "board", "source")
-_Measured = tuple[Classes, str]
-"""Classes from the one described on, and a format."""
+_Measured = tuple[Classes, str]  # classes from the described one on, and a format
 _MOST_MEASURED = "llama.cpp"
 
+# unmeasured hardware gets less of the bandwidth or the peak, and more time per layer
 CAUTION = (0.75, 1.3)
-"""Hardware nobody measured gets less of the bandwidth or the peak, and more time per layer."""
-FEWEST = 6
-"""Rows from which a class has a band of its own."""
+FEWEST = 6  # rows from which a class has a band of its own
 _TAIL = 0.06
 _TAIL_SERVING = 0.07
+
+# Student's t of 1 to 11 degrees of freedom at nine tenths over the normal's 1.28, by sources. A
+# single source has none and gets the value of two.
 _T_OVER_NORMAL = (2.4, 2.4, 1.47, 1.28, 1.20, 1.15, 1.12, 1.10, 1.09, 1.08, 1.07, 1.06)
-"""Student's t of 1 to 11 degrees of freedom at nine tenths over the normal's 1.28, by sources. A
-single source has none and gets what two have."""
+
+# Other people's speeds of one model, recipe and card differ by 12 to 15 % (power limits, hosts,
+# builds). Totals of servers were measured on few engines, and one of them sets the constants.
 _NARROWEST = {DECODE: 0.15, PREFILL: 0.15, SERVING: 0.35}
-"""Strangers' speeds of one model, recipe and card differ by 12 to 15 % (power limits, hosts,
-builds). Totals of servers were measured on few engines, and one of them sets the constants."""
+
+# kernels of mixtures of experts change from one version to the next
 _NARROWEST_MOE = {DECODE: 0.20, PREFILL: 0.30, SERVING: 0.40}
-"""Kernels of mixtures of experts change from one version to the next."""
 _WIDEST_UNMEASURED = (0.5, 1.6)
+
+# High over low end of a band of decoding on measured classes and on others: wider ones tell a
+# reader nothing.
 _WIDEST, _WIDEST_ELSEWHERE = 2.5, 5.0
-"""High over low end of a band of decoding on measured classes and on others: wider ones say nothing
-to a reader."""
 
 # Reading prompts under serving engines: no published figure names prompt and time apart.
 _ASSUMED_PREFILL = (
@@ -73,7 +75,7 @@ _ASSUMED_MOE_SHARE = 0.6
 
 
 def write_tables(scores: Scores) -> list[str]:
-    """Write the three files; one line each."""
+    """Write the three files and return a line about each."""
     texts = tables(scores)
     for path, text in texts.items():
         path.write_text(text, "utf-8")
@@ -81,7 +83,7 @@ def write_tables(scores: Scores) -> list[str]:
 
 
 def tables(scores: Scores) -> dict[Path, str]:
-    """The files' texts. Bands are of errors made blindly, whatever constants are in the files."""
+    """Return the files' texts. Bands are of blind errors, whatever constants are in the files."""
     return {
         DECODE_TABLE: _text(
             (
@@ -123,7 +125,7 @@ class Constants:
 
 
 def constants_without(scores: Scores, name: str) -> Constants:
-    """The constants and bands that the runs of all but one source, board or class give."""
+    """Return the constants and bands without the runs of one source, board or class."""
     left = frozenset({name})
     others = replace(
         scores,
@@ -161,7 +163,7 @@ def constants_without(scores: Scores, name: str) -> Constants:
 
 
 def _with_every_family(table: Mapping[Key, _T], fitted: dict[Key, _T]) -> dict[Key, _T]:
-    """Engines that nobody else measured get the constants of llama.cpp on the same GPUs."""
+    # Engines without measurements of other people get the constants of llama.cpp on the same GPUs.
     missing = {family for family, _, _ in table} - {family for family, _, _ in fitted}
     stand_ins = {
         (family, name, kind): constants
@@ -173,7 +175,7 @@ def _with_every_family(table: Mapping[Key, _T], fitted: dict[Key, _T]) -> dict[K
 
 
 def _keys(samples: Iterable[Sample], family: str, without: Left) -> list[_Measured]:
-    """Everything measured, widest first."""
+    # The widest first.
     keys = set()
     for s in samples:
         if s.left_out(without) or not s.case.fitted:
@@ -186,7 +188,7 @@ def _keys(samples: Iterable[Sample], family: str, without: Left) -> list[_Measur
 
 
 def _with_kin(fit: Fits, keys: Sequence[_Measured]) -> list[_Measured]:
-    """The same with the formats of a kind of memory for all of it, and for its generations."""
+    # Formats of a kind of memory apply to all of it, and to its generations.
     kinds = {(classes[1:], kind) for classes, kind in keys if fit.has_kin(classes, kind)}
     kin = {(classes, kind) for classes, _ in keys for wide, kind in kinds if wide == classes[1:]}
     return _widest_first({*keys, *kinds, *kin})
@@ -229,9 +231,8 @@ def _dense_support(
     weight_format: str,
     without: Left,
 ) -> StandsOn | None:
-    """What constants of decoding stand on; None where the class and format have none: its own runs,
-    or those of its generation in any format and those of the format on its kin."""
-
+    # The runs of the class and format, or those of its generation in any format and those of the
+    # format on its relatives; None without either.
     def own(name: str, kind: str) -> StandsOn:
         return stands_on(dense, family, name, kind, without, DECODING)
 
@@ -276,14 +277,14 @@ def _prefill_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]
 
 
 def _is_wide(classes: Sequence[str], weight_format: str) -> bool:
-    """Whether it is a kind of memory or a segment: measured ones share the engine's constants
-    where they have none of their own, and need no caution."""
+    # A kind of memory or a segment: measured ones share the engine's constants without their own,
+    # and need no caution.
     return len(classes) == 2 and weight_format == ANY_FORMAT
 
 
 def _band_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]:
-    """Ends of the bands: where speeds of strangers' machines lie about what constants fitted
-    without their source predict, by class. Every source weighs the same."""
+    # Speeds of other people's machines around predictions by constants fitted without their source,
+    # by class. Every source weighs the same.
     keys = ["quantity", "family", "gpu_class", "kind"]
     lines = [*_stranger_lines(scores, without), *_serving_lines(scores.predictions)]
     ratios = pd.DataFrame(lines, columns=[*keys, "source", "board", "log_ratio"]).explode(
@@ -310,14 +311,13 @@ def _band_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]:
 
 
 def _bounded(low: float, high: float, widest: float) -> tuple[float, float]:
-    """Both ends drawn in by the same share of their distance, in logarithms, where they lie too far
-    apart."""
+    # Ends too far apart are both drawn in by one share of their distance, in logarithms.
     drawn = min(1.0, math.log(widest) / math.log(high / low))
     return low**drawn, high**drawn
 
 
 def _tails(group: pd.DataFrame, share: float) -> tuple[float, float]:
-    """Ratios that a share of the weight lies beyond at either end."""
+    # Ratios with a share of the weight beyond them at either end.
     ratios = group["log_ratio"].to_numpy(dtype=float)
     _, source, runs = np.unique(group["source"], return_inverse=True, return_counts=True)
     weights = 1 / runs[source]
@@ -327,14 +327,14 @@ def _tails(group: pd.DataFrame, share: float) -> tuple[float, float]:
 
 
 def _stretch(sources: int) -> float:
-    """How much further apart, in logarithms, the ends of a band lie where few sources stand for
-    all: Student's t over the normal, for one more (the prediction interval of a next value)."""
+    # Student's t over the normal, for one more source (the prediction interval of a next value),
+    # widens a band of few sources.
     t_over_normal = _T_OVER_NORMAL[min(sources, len(_T_OVER_NORMAL)) - 1]
     return t_over_normal * math.sqrt(1 + 1 / sources)
 
 
 def _stranger_lines(scores: Scores, without: Left) -> Iterator[tuple[Any, ...]]:
-    """Rows on record of first contact count too: nothing was fitted on them."""
+    # Rows of first contact count too: nothing was fitted on them.
     for quantity, predicted in ((DECODE, decoded), (PREFILL, prompted)):
         for s in scores.samples[quantity]:
             work, left = s.case.work, without | {s.case.source}
@@ -349,7 +349,7 @@ def _stranger_lines(scores: Scores, without: Left) -> Iterator[tuple[Any, ...]]:
 
 
 def _of_others(scores: Scores, quantity: str, sample: Sample, left: Left) -> float | None:
-    """What llama.cpp's constants for the same GPU predict where nobody else measured an engine."""
+    # llama.cpp's constants for the same GPU, for an engine without other measurements.
     fit = scores.fits.get(_MOST_MEASURED)
     predicted = decoded if quantity == DECODE else prompted
     return None if fit is None else predicted(fit, sample, left)

@@ -16,6 +16,7 @@ from gpusizer.memory.quants.native import native_quant
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Part
 
+# circumstances that no request can state
 UNASKABLE = frozenset(
     {
         "lora",
@@ -28,7 +29,6 @@ UNASKABLE = frozenset(
         "pooling",
     }
 )
-"""Circumstances that no request can state."""
 
 _SECOND_MODEL = "draft_model"
 _ON_GPU = ("fits", "tight")
@@ -65,7 +65,6 @@ def fields_of(row: Row) -> dict[str, Any]:
 
 
 def _has_drafts(profile: ModelProfile) -> bool:
-    """Whether the checkpoint has its own draft layers, to which `draft_tokens` applies."""
     return any(group.part is Part.MTP for group in profile.groups)
 
 
@@ -168,10 +167,8 @@ def _naive_per_token(run: Scenario) -> float:
 
 
 def _cache(run: Scenario) -> Iterator[Comparison]:
-    """Compare bytes per token if all tokens cost the same, else bytes of a sequence.
-
-    If the answer shortens the sequence, its number for the shorter sequence is compared.
-    """
+    # Bytes per token if all tokens cost the same, else bytes of a sequence. If the answer shortens
+    # the sequence, its number for the shorter sequence is compared.
     measured, context = run.row["measured"], run.row.get("max_model_len")
     sequence = run.per_gpu["kv_cache_bytes"]
     per_token = measured.get("kv_bytes_per_token")
@@ -188,10 +185,7 @@ def _cache(run: Scenario) -> Iterator[Comparison]:
 
 
 def _runtime(run: Scenario) -> Iterator[Comparison]:
-    """Compare activations, the overhead inside the budget without CUDA graphs, and graphs.
-
-    The bytes of graphs are the overhead without `enforce_eager` minus that with it.
-    """
+    # The bytes of graphs are the overhead without `enforce_eager` minus that with it.
     measured = run.row["measured"]
     if measured.get("activations_bytes"):
         share = rivals.NAIVE_OVERHEAD * _naive_weights(run)
@@ -214,7 +208,7 @@ def _runtime(run: Scenario) -> Iterator[Comparison]:
 
 
 def _pool(run: Scenario) -> Iterator[Comparison]:
-    """Compare the cache pool and its number of sequences, if card and utilization are stated."""
+    # Only if card and utilization are stated.
     row, measured = run.row, run.row["measured"]
     pool, predicted = measured.get("kv_pool_bytes", 0), run.capacity("kv_cache_pool_bytes")
     if predicted is None or not row.get("utilization") or pool <= 0:

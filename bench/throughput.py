@@ -1,8 +1,8 @@
-"""Prints how the constants of speeds hold for GPUs that they were not fitted on, and fits them.
+"""Prints the errors of speed constants on GPUs outside of the fit, and fits them.
 
     python -m bench.throughput [--write]
 
-Errors are of every row of `data/measurements/throughput.jsonl`, beside those of the roofline
+Errors are of every row of `data/measurements/throughput.jsonl`, next to those of the roofline
 (bytes / bandwidth) and of one efficiency per engine family; those of answers are in the table of
 `python -m bench.accuracy`. `--write` writes the constants and bands that gpusizer uses.
 """

@@ -16,14 +16,13 @@ from bench.measurements import Row
 from gpusizer.core.units import GIB
 from gpusizer.usecases.requests.training_request import PLAN_FIELDS
 
+# methods that a request can state; rows of others (prefix tuning, LISA, …) are left out
 METHODS = frozenset({"full", "lora", "qlora", "dora", "galore"})
-"""Methods that a request can state; rows of others (prefix tuning, LISA, …) are left out."""
 
+# fields that a row needs for its memory to be predictable
 STATED = ("sequence_length", "micro_batch", "gpu_count", "precision")
-"""Fields that a row needs for its memory to be predictable."""
 
-ENGINE = "training"
-"""Name of the rows in tables, in place of an engine."""
+ENGINE = "training"  # name of the rows in tables, instead of an engine
 
 _HELD_DIGITS = 4
 _DATE = re.compile(r"\b20\d\d(?:[.-]\d{1,2}){0,2}\b")  # Unsloth's versions are dates
@@ -65,7 +64,7 @@ class Prediction:
 
     @property
     def loading_bytes(self) -> int:
-        """What PyTorch's counter shows once the model is loaded: its peak until then."""
+        """Peak of PyTorch's counter up to the loaded model, in bytes."""
         return int(self._requested_estimate["per_gpu"]["loading_bytes"])
 
     def bytes_at(self, end: str) -> int:

@@ -1,1 +1,1 @@
-"""Load: what visitors meet when many ask, when the Hub fails and when a server does."""
+"""Load tests: many visitors, a failing Hub, a failing server."""

@@ -1,11 +1,11 @@
-"""Load the application with visitors, and print what they met.
+"""Load the application with visitors, and print the results.
 
     python -m bench.load [SCENARIO …] [--visitors N] [--seconds S] [--soak-calls N]
 
 The application runs as `app.py` does, over an emulated Hub on loopback; echo and Gradio's figures
-come from an empty page. Client, Hub and servers share this machine. A call counts as refused when
-its answer is 429 or 503 with `Retry-After`, or an error object that says the same; everything else
-that is not an answer is an error, and makes the exit status 1.
+come from an empty page. Client, Hub and servers share this machine. A call counts as refused if its
+answer is 429 or 503 with `Retry-After`, or an error object with that meaning; every other failed
+call is an error, and makes the exit status 1.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bench.load.visitors import HEAD
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the scenarios that are named, or all."""
+    """Run the named scenarios, or all."""
     usual = Plan()
     parser = argparse.ArgumentParser(
         prog="python -m bench.load",

@@ -1,4 +1,4 @@
-"""The least that Gradio serves: an empty page with an echo, in a process of its own."""
+"""Gradio's smallest application: an empty page with an echo, in a process of its own."""
 
 from __future__ import annotations
 

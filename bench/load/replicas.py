@@ -1,4 +1,4 @@
-"""Two replicas behind nginx by the files of `deploy/`; one is killed while visitors ask."""
+"""Two replicas behind nginx by the files of `deploy/`; one is killed under load."""
 
 from __future__ import annotations
 
@@ -32,43 +32,38 @@ from scrapers.cache.snapshot_cache import SnapshotCache
 from tests.replicas import VISITORS, Deployment, Replica, deployed
 
 _SETTINGS = {"GPUSIZER_QUESTIONS_PER_MINUTE": "off"}
-_LATENCY_SECONDS = 0.2
-"""Of a request to the Hub; a model takes three, one after another."""
+_LATENCY_SECONDS = 0.2  # of a request to the Hub; a model takes three, one after another
 _WARM = 20
-_REST_SECONDS = 2.0
-"""Between an answer and a visitor's next question, in the mean."""
+_REST_SECONDS = 2.0  # mean time between an answer and a visitor's next question
 _COLD_SHARE, _GRADIO_SHARE = 0.15, 0.2
+
+# time in which visitors who ask about an unread model ask about the same one
 _NEW_MODEL_SECONDS = 0.5
-"""For so long visitors who ask about a model that has not been read ask about the same one."""
+
+# models that one replica reads, and questions about them meanwhile
 _READ_AT_ONCE, _ASKED_AT_ONCE = 6, 30
-"""Models that one replica reads, and questions about them that come meanwhile."""
 _READING_SECONDS = 0.2
 _CARDS = ("4090", "3090", "a10", "l4", "a100")
 _CALM_SECONDS = 5.0
+
+# models of one round; the first of those that are read while others wait
 _MODELS_A_ROUND, _AT_ONCE = 180, 150
-"""Models that a round has for itself; the first of those that are read while others wait."""
 
 
 @dataclass
 class Round:
-    """Outcomes before the end of a replica, and from then on.
+    """Outcomes before the end of a replica, and from then on."""
 
-    Attributes:
-        first: number of the first model that has not been read.
-        killed_at: the time of the end.
-        asked_again: calls through Gradio that ended with the replica, and were made again.
-    """
-
-    first: int
+    first: int  # number of the first unread model
     start: float = field(default_factory=time.perf_counter)
-    killed_at: float = float("inf")
+    killed_at: float = float("inf")  # time of the replica's end
     is_over: bool = False
-    asked_again: int = 0
+    asked_again: int = 0  # calls through Gradio that ended with the replica, and were repeated
     before: list[Outcome] = field(default_factory=list)
     after: list[Outcome] = field(default_factory=list)
 
     def question(self, generator: random.Random) -> Question:
-        """The next question of a visitor."""
+        """Return the next question of a visitor."""
         number = generator.randrange(_WARM)
         if generator.random() < _COLD_SHARE:
             passed_seconds = time.perf_counter() - self.start
@@ -78,7 +73,7 @@ class Round:
     async def ask(
         self, client: httpx.AsyncClient, address: str, question: Question, way: Ask
     ) -> None:
-        """Ask, and once more where the answer was the dead replica's alone to give."""
+        """Ask, and repeat a question whose answer was lost with the replica."""
         outcome = await way(client, address, question)
         if way is through_gradio and _is_lost(outcome):
             self.asked_again += 1
@@ -89,12 +84,12 @@ class Round:
 
 
 def _is_lost(outcome: Outcome) -> bool:
-    """Whether a stream of Gradio's broke, or its event is unknown to the other replica."""
+    # A stream of Gradio's broke, or its event is unknown to the other replica.
     return outcome.status == 0 or outcome.code.startswith("event: error")
 
 
 def models_of(rounds: int) -> int:
-    """How many models the Hub has to have."""
+    """Return the number of models that the Hub needs."""
     return _WARM + rounds * _MODELS_A_ROUND
 
 
@@ -122,7 +117,7 @@ def kill_replicas(hub: Hub, rounds: int) -> Iterator[Met]:
 
 
 async def _warm_up(running: Deployment) -> None:
-    """Ask every replica about the models that are known, in both ways."""
+    # Every replica learns the known models, in both ways.
     async with _client(VISITORS[0]) as client:
         for question in (size(model_id(number)) for number in range(_WARM)):
             for each in running.replicas:
@@ -136,7 +131,7 @@ async def _visit_and_kill(running: Deployment, victim: Replica, now: Round) -> N
         await asyncio.to_thread(running.leave, victim)
 
     async def spare() -> None:
-        """The same with a replica that lives."""
+        """Leave the other replica alive."""
 
     async def crowds() -> None:
         await asyncio.sleep(_CALM_SECONDS)
@@ -161,7 +156,7 @@ async def _visit(running: Deployment, address: str, now: Round) -> None:
 async def _crowd(
     running: Deployment, victim: Replica, now: Round, first: int, end: Callable[[], Awaitable[None]]
 ) -> None:
-    """Let one replica read models, others ask about them, and `end` come before they are read."""
+    # One replica reads models and others ask about them; `end` comes before they are read.
     models = [model_id(first + number) for number in range(_READ_AT_ONCE)]
     async with AsyncExitStack() as stack:
         direct, *clients = [
@@ -190,7 +185,7 @@ async def _crowd(
 
 
 async def _until_read(running: Deployment, models: list[str]) -> None:
-    """Wait until a replica holds the locks of all models."""
+    # Until a replica holds the locks of all models.
     cache = SnapshotCache(RedisEntries(RedisLink(running.redis.url)), running.hub.endpoint)
     names = [f"{PREFIX}{cache.flight_name(ModelRef(model))}" for model in models]
     with running.redis.client as client:
@@ -199,6 +194,6 @@ async def _until_read(running: Deployment, models: list[str]) -> None:
 
 
 def _client(address: str) -> httpx.AsyncClient:
-    """A client whose connections come from an address of loopback."""
+    # Its connections come from one address of loopback.
     transport = httpx.AsyncHTTPTransport(local_address=address, verify=False)
     return httpx.AsyncClient(transport=transport, timeout=TIMEOUT_SECONDS, trust_env=False)

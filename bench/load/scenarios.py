@@ -1,4 +1,4 @@
-"""The scenarios by name, in the order in which they run. Each yields rows as they are known."""
+"""The scenarios by name, in order of their runs. Each yields rows as they are known."""
 
 from __future__ import annotations
 
@@ -37,44 +37,37 @@ from tests.hub_emulator.repos import FakeRepo
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How long and with how many visitors everything is measured.
+    """Duration and number of visitors of all measurements."""
 
-    Attributes:
-        visitors: that ask at the same time.
-        seconds: of a measurement; `rounds` measure the speeds by turns, and kill replicas.
-        models: of the soak, each asked about at least once.
-        soak_calls: calls of the soak.
-    """
-
-    visitors: int = 200
-    seconds: float = 10.0
-    rounds: int = 1
-    models: int = 2_000
-    soak_calls: int = 4_000
+    visitors: int = 200  # number that asks at the same time
+    seconds: float = 10.0  # duration of a measurement
+    rounds: int = 1  # rounds of the speeds by turns, and of killed replicas
+    models: int = 2_000  # of the soak, each asked about at least once
+    soak_calls: int = 4_000  # calls of the soak
 
 
+# Models of a warm cache; known and unknown ones when the Hub fails; those that are stored during
+# the kill.
 _WARM, _KNOWN, _UNKNOWN, _STORED = 120, 40, 20, 60
-"""Models of a warm cache; of those that a server knows or not when its Hub fails; of those that are
-stored while it is killed."""
-MOST_NAMED = 120
-"""Models that a scenario other than the soak needs besides one for each visitor."""
+MOST_NAMED = 120  # models that a scenario other than the soak needs in addition to one per visitor
 _STORED_BEFORE_KILL = 20
 _LOOK_SECONDS = 0.02
 _SHORT_TIMEOUT = {"GPUSIZER_TIMEOUT_SECONDS": "5"}
 _SOAK_PARTS = 10
+
+# Parts of the soak in which caches fill. A part through Gradio, one over plain HTTP and another
+# through Gradio reach every limit that counts sessions, events or answers.
 _WARM_UP = 3
-"""Parts of the soak in which caches fill. A part through Gradio, one over plain HTTP and another
-through Gradio reach every bound that counts sessions, events or answers."""
 _IDLE_SECONDS = 5.0
 
 
+# Layers and heads of 128 dimensions: 96 models of 1 to 11 billion parameters, so that caches by
+# architecture have many entries.
 _SHAPES = tuple((layers, heads) for heads in (16, 24, 32, 40) for layers in range(16, 40))
-"""Layers and heads of 128 dimensions: 96 models of 1 to 11 billion parameters, so that what is kept
-by architecture has many to keep."""
 
 
 def repositories(models: int) -> list[FakeRepo]:
-    """So many repositories that share the files of a few shapes."""
+    """Return `models` repositories that share the files of a few shapes."""
     shapes = [
         llama_repo(
             f"load/shape-{layers}-{heads}",
@@ -143,12 +136,12 @@ def _remarked(row: Met, remark: str) -> Met:
 
 
 def ask_of_unknown_models(hub: Hub, plan: Plan) -> Iterator[Met]:
-    """Every visitor asks about a model of its own, at the same time."""
+    """Let every visitor ask about a model of its own, at the same time."""
     yield from _cold(hub, plan, "cold, a model each", range(plan.visitors))
 
 
 def ask_by_popularity(hub: Hub, plan: Plan) -> Iterator[Met]:
-    """A server that has just started, and all visitors at once, by Zipf's law through Gradio."""
+    """Let all visitors ask a new server at once, by Zipf's law through Gradio."""
     with ready(hub) as app:
         hub.reset()
         asked = zipf([model_id(number) for number in range(_WARM)], 4)
@@ -158,7 +151,7 @@ def ask_by_popularity(hub: Hub, plan: Plan) -> Iterator[Met]:
 
 
 def ask_of_one_unknown_model(hub: Hub, plan: Plan) -> Iterator[Met]:
-    """All visitors ask about one model at the same time."""
+    """Let all visitors ask about one model at the same time."""
     yield from _cold(hub, plan, "cold, one model for all", [0] * plan.visitors)
 
 
@@ -170,18 +163,18 @@ def _cold(hub: Hub, plan: Plan, name: str, models: Sequence[int]) -> Iterator[Me
 
 
 def without_the_hub(hub: Hub, plan: Plan) -> Iterator[Met]:
-    """Every connection to the Hub is reset: known models are answered, others refused."""
+    """Reset every connection to the Hub: known models are answered, others refused."""
     yield from _under(hub, plan, "Hub down", Fault("reset"))
 
 
 def in_a_storm_of_429(hub: Hub, plan: Plan) -> Iterator[Met]:
-    """The Hub answers 429 to everything: known models are answered, others refused."""
+    """Let the Hub answer 429: known models are answered, others refused."""
     headers = {"Retry-After": "30"}
     yield from _under(hub, plan, "429", Fault("status", status=429, headers=headers))
 
 
 def _under(hub: Hub, plan: Plan, name: str, fault: Fault) -> Iterator[Met]:
-    """Fill a cache, let it expire, and ask a new process while the Hub fails."""
+    # Fills a cache, lets it expire, and asks a new process while the Hub fails.
     known = list(_sizes(range(_KNOWN)))
     with TemporaryDirectory() as text:
         folder = Path(text)
@@ -202,7 +195,7 @@ def _under(hub: Hub, plan: Plan, name: str, fault: Fault) -> Iterator[Met]:
 
 
 def after_kill_9(hub: Hub, plan: Plan) -> Iterator[Met]:
-    """Kill the process while it reads and stores models; a new one answers from what is left."""
+    """Kill the process while it reads and stores models; a new one answers from the rest."""
     with TemporaryDirectory() as text:
         folder = Path(text)
         with started(hub, folder) as app:
@@ -236,7 +229,7 @@ def _is_entry(path: Path) -> bool:
 
 
 def soak(hub: Hub, plan: Plan) -> Iterator[Met]:
-    """Half of the calls through Gradio, half over plain HTTP, a tenth of them to each row."""
+    """Send half of the calls through Gradio, half over plain HTTP, a tenth of them to each row."""
     questions = each_and_zipf([model_id(number) for number in range(plan.models)], plan.soak_calls)
     ways: tuple[tuple[str, Ask], ...] = (("Gradio", through_gradio), ("/v1", through_v1))
     resident_mb = []
@@ -256,7 +249,7 @@ def soak(hub: Hub, plan: Plan) -> Iterator[Met]:
 
 
 def each_and_zipf(models: Sequence[str], calls: int) -> Iterator[Question]:
-    """So many questions: each model's size once, evenly among questions by Zipf's law.
+    """Yield `calls` questions: each model's size once, evenly among questions by Zipf's law.
 
     With fewer calls than models the last models are left out.
     """
@@ -270,7 +263,7 @@ def each_and_zipf(models: Sequence[str], calls: int) -> Iterator[Question]:
 
 
 def _idle(app: App, name: str) -> Met:
-    """Nobody asks: what the process takes of a processor."""
+    # Processor time of the process without any question.
     before = app.processor_seconds()
     asyncio.run(asyncio.sleep(_IDLE_SECONDS))
     share = (app.processor_seconds() - before) / _IDLE_SECONDS

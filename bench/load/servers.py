@@ -43,7 +43,7 @@ class App:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def wait_until_ready(self) -> None:
-        """Wait for `/healthz`; `ready_seconds` is how long that took."""
+        """Wait for `/healthz` and set `ready_seconds`."""
         start = time.perf_counter()
         while time.perf_counter() - start < _READY_SECONDS:
             if self.process.poll() is not None:
@@ -103,7 +103,7 @@ def ready(hub: Hub) -> Iterator[App]:
 
 @contextmanager
 def echo() -> Iterator[str]:
-    """Start the least that Gradio serves, which prints its address once it serves; yield that."""
+    """Start Gradio's smallest application, and yield the address that it prints when ready."""
     with (
         tempfile.TemporaryDirectory() as folder,
         subprocess.Popen(

@@ -1,6 +1,4 @@
-"""Visitors: so many coroutines that ask one question after another in one of three ways, and what
-they meet.
-"""
+"""Visitors: coroutines that ask one question after another in one of three ways."""
 
 from __future__ import annotations
 
@@ -21,31 +19,25 @@ import pandas as pd
 
 TIMEOUT_SECONDS = 60.0
 _LONGEST_WAIT_SECONDS = 5.0
+
+# codes of errors that are neither the caller's nor ours: Gradio's answers have no status
 REFUSALS = frozenset({"hub_rate_limited", "hub_unreachable", "server_busy", "too_many_requests"})
-"""Codes of errors that are not the caller's, nor ours: Gradio's answers have no status."""
 _RETRY_STATUSES = frozenset({429, 503})
 _OK = frozenset({200, 304})
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One call.
+    """One call."""
 
-    Attributes:
-        seconds: from the first byte sent to the last byte received.
-        status: of HTTP; 0 where the connection broke.
-        code: of the error object, if there is one.
-        retry_after_seconds: of the header `Retry-After`, None without it.
-    """
-
-    seconds: float
-    status: int
-    code: str = ""
-    retry_after_seconds: float | None = None
+    seconds: float  # from the first byte sent to the last byte received
+    status: int  # of HTTP; 0 if the connection broke
+    code: str = ""  # of the error object, or ""
+    retry_after_seconds: float | None = None  # of the header `Retry-After`, or None
 
     @property
     def kind(self) -> str:
-        """ "ok", "refused" (explicitly, with a time to come again) or "error"."""
+        """ "refused" with a time to come again, "ok" or "error"."""
         if self.status in _OK:
             return "refused" if self.code in REFUSALS else "error" if self.code else "ok"
         is_explicit = self.status in _RETRY_STATUSES and self.retry_after_seconds is not None
@@ -54,14 +46,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Met:
-    """What visitors met: outcomes of their calls and the seconds that these took together, with
-    a remark on what is known beside them.
-    """
+    """Results of visitors' calls."""
 
     name: str
     outcomes: Sequence[Outcome]
-    wall_seconds: float
-    remark: str = ""
+    wall_seconds: float  # duration of all calls together
+    remark: str = ""  # further findings
 
     @cached_property
     def kinds(self) -> Counter[str]:
@@ -70,16 +60,16 @@ class Met:
 
     @property
     def per_second(self) -> float:
-        """Answers in a second."""
+        """Answers per second."""
         return self.kinds["ok"] / self.wall_seconds
 
     def milliseconds(self, share: float) -> float:
-        """A quantile of the time that answers took; NaN without any."""
+        """Return a quantile of the time of answers; NaN without any."""
         answered = [outcome.seconds for outcome in self.outcomes if outcome.kind == "ok"]
         return 1000 * float(pd.Series(answered, dtype=float).quantile(share))
 
     def row(self) -> str:
-        """A row of the table; kinds of errors go to standard error."""
+        """Return a row of the table; kinds of errors go to standard error."""
         errors = Counter(f"{o.status} {o.code}" for o in self.outcomes if o.kind == "error")
         for kind, count in errors.most_common(5):
             print(f"{self.name}: {count} × {kind}", file=sys.stderr)
@@ -108,17 +98,17 @@ Ask = Callable[[httpx.AsyncClient, str, Question], Awaitable[Outcome]]
 
 
 def model_id(number: int) -> str:
-    """The ID of a model of the Hub under load."""
+    """Return the ID of a model of the Hub under load."""
     return f"load/model-{number:05}"
 
 
 def size(model: str) -> Question:
-    """The question that most visitors have."""
+    """Return the question of most visitors."""
     return Question("size", "size_model", {"model": model})
 
 
 def zipf(models: Sequence[str], seed: int) -> Iterator[Question]:
-    """Questions without an end, models by Zipf's law; the same for the same seed."""
+    """Yield questions without end, models by Zipf's law; equal for equal seeds."""
     generator = random.Random(seed)
     shares = list(itertools.accumulate(1 / rank for rank in range(1, len(models) + 1)))
     while True:
@@ -127,7 +117,7 @@ def zipf(models: Sequence[str], seed: int) -> Iterator[Question]:
 
 
 def _mixed(model: str, generator: random.Random) -> Question:
-    """Seven visitors in ten ask for a model's size; the others share three questions."""
+    # Seven visitors in ten ask for a model's size; the others share three questions.
     kind = generator.random()
     if kind < 0.7:
         return size(model)
@@ -145,7 +135,7 @@ async def through_v1(client: httpx.AsyncClient, address: str, question: Question
 
 
 def with_etags() -> Ask:
-    """Ask over plain HTTP as a client does that keeps what it was answered."""
+    """Return a function that asks over plain HTTP and keeps ETags, as a caching client does."""
     etags: dict[str, str] = {}
 
     async def ask(client: httpx.AsyncClient, address: str, question: Question) -> Outcome:
@@ -208,7 +198,7 @@ def _outcome(response: httpx.Response, seconds: float) -> Outcome:
 
 
 def _code_of(text: str) -> str:
-    """The code of an error object; the beginning of a text that is none."""
+    # The beginning of a text that is no error object.
     try:
         return str(json.loads(text)["error"]["code"])
     except (ValueError, KeyError, TypeError):
@@ -224,8 +214,8 @@ async def visit(
 ) -> tuple[list[Outcome], float]:
     """Let visitors ask until `seconds` have passed, or until there are no more questions.
 
-    Whoever is refused waits as long as the answer says, at most five seconds. Returns the outcomes,
-    and the seconds that all took together.
+    A refused visitor waits as long as the answer says, at most five seconds. Returns the outcomes,
+    and the duration of all together in seconds.
     """
     outcomes: list[Outcome] = []
     start = time.perf_counter()
@@ -256,5 +246,5 @@ def met(
     visitors: int,
     seconds: float | None = None,
 ) -> Met:
-    """What visitors meet who ask as `visit` lets them."""
+    """Return the results of visitors who ask as in `visit`."""
     return Met(name, *asyncio.run(visit(address, ask, questions, visitors, seconds)))

@@ -1,3 +1,3 @@
-"""Model types of transformers: what their own code keeps, next to what gpusizer says of them."""
+"""Model types of transformers: caches of their own code, compared with gpusizer's answers."""
 
 from __future__ import annotations

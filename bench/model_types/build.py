@@ -3,8 +3,8 @@
     pip install -r bench/model_types/requirements.txt
     python -m bench.model_types.build [--only llama,bert] [--out FILE]
 
-Without `--out` the set that the repository holds is written anew; types named by `--only` take the
-place of theirs, and the others stay.
+Without `--out` the set of the repository is written again; types named by `--only` replace theirs,
+and the others stay.
 """
 
 from __future__ import annotations

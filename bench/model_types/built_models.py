@@ -1,8 +1,8 @@
-"""Builds the classes of transformers on the `meta` device, where tensors have shapes and no memory.
+"""Builds classes of transformers on the `meta` device, where tensors have shapes and no memory.
 
     pip install -r bench/model_types/requirements.txt
 
-Alone of the benchmarks it needs PyTorch and transformers, with `forward_pass`.
+Only this module and `forward_pass` need PyTorch and transformers.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ _DTYPES = {
     torch.uint8: "U8",
     torch.bool: "BOOL",
 }
+
+# values of published models if a class cannot be built from its defaults
 _PUBLISHED: Mapping[str, Any] = toml_of(__file__)
-"""Values of published models where a class cannot be built from its defaults."""
 _ENCODES = "MASKED_LM"
 _WRITES = ("SPEECH_SEQ_2_SEQ", "SEQ_TO_SEQ_CAUSAL_LM", "MULTIMODAL_LM", "CAUSAL_LM")
 _OTHERS = (
@@ -50,17 +51,19 @@ _OTHERS = (
 
 
 class NotBuilt(Exception):
-    """A model type whose class cannot be built from its own defaults; the text says why."""
+    """A model type whose class cannot be built from its own defaults; the text gives the reason."""
 
 
 def model_types() -> list[str]:
-    """Every model type that has a class of a model."""
+    """Return every model type that has a class of a model."""
     return [name for name in sorted(CONFIG_MAPPING_NAMES) if class_name_of(name)]
 
 
 def class_name_of(model_type: str) -> str | None:
-    """The class that a repository of this type usually states: the masked language model if there
-    is one, else what writes, else another head, else the bare model.
+    """Return the class that a repository of this type usually states.
+
+    The masked language model if there is one, else a class that writes, else another head, else the
+    bare model.
     """
     for mapping in (_ENCODES, *_WRITES, *_OTHERS):
         names = getattr(modeling_auto, f"MODEL_FOR_{mapping}_MAPPING_NAMES", {})
@@ -76,7 +79,7 @@ def _first(names: Any) -> str | None:
 
 
 def build_case(model_type: str) -> Case:
-    """The default model of a type, as `save_pretrained` would write it, and what it keeps.
+    """Return the default model of a type, as `save_pretrained` would write it, and its truth.
 
     Raises NotBuilt.
     """
@@ -103,7 +106,7 @@ def _model(model_type: str, class_name: str) -> PreTrainedModel:
 
 
 def _saved(model: PreTrainedModel) -> Iterator[tuple[str, str, tuple[int, ...]]]:
-    """Yield name, dtype and shape of each tensor as it is written, tied ones once."""
+    # As it is written, tied tensors once.
     seen: set[int] = set()
     state = {}
     for name, tensor in model.state_dict(keep_vars=True).items():
@@ -145,7 +148,7 @@ def _takes_tokens(model: PreTrainedModel) -> bool:
 
 
 def _active(parameters: int, measured: Measured) -> int | None:
-    """All parameters less the routed experts that a token does not choose."""
+    # Without the routed experts that a token does not choose.
     if measured.experts is None:
         return None
     return parameters - sum(_idle(experts) for experts in measured.experts)

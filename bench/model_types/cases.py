@@ -1,4 +1,4 @@
-"""Case: a model type's configuration and tensors, and what its own code was measured to keep."""
+"""Cases: a model type's configuration and tensors, and measurements of its own code."""
 
 from __future__ import annotations
 
@@ -13,39 +13,31 @@ from gpusizer.core.paths import DATA_DIR
 from gpusizer.hub.snapshot import Component, Config, RepoSnapshot, WeightFile
 from gpusizer.hub.tensors import TensorGroup
 
+# cases of the repository: a line about them, then one a line
 KEPT_CASES = DATA_DIR / "generated" / "model_types.jsonl.xz"
-"""The cases that the repository holds: a line about them, then one a line."""
 
-Row = tuple[int, float, int | None]
-"""(layers, elements cached for each token, window)."""
+Row = tuple[int, float, int | None]  # (layers, elements cached for each token, window)
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What a class's own code says; None where it could not be measured.
+    """Facts of a class's own code; None if they could not be measured."""
 
-    Attributes:
-        parameters: each once.
-        buffers: elements that are stored beside them, such as running means and rows that fill
-            up a vocabulary.
-        active_parameters: all but the routed experts that a token does not choose.
-        keeps: whether a token leaves anything for the next one; False of a class without
-            `generate` where a pass left nothing, or that takes no tokens.
-        cache: what a forward pass left in each layer, equal layers together.
-        state_elements: fewest and most elements of recurrent states and convolution inputs of
-            one sequence.
-    """
-
-    parameters: int
+    parameters: int  # each once
+    # elements stored in addition, such as running means and padding rows of a vocabulary
     buffers: int
-    active_parameters: int | None
+    active_parameters: int | None  # all except the routed experts that a token does not choose
+    # Whether a token leaves anything for the next one; False for a class without `generate` if a
+    # pass left nothing, or that takes no tokens.
     keeps: bool | None
+    # content of each layer's cache after a forward pass, equal layers together
     cache: tuple[Row, ...] | None = None
+    # fewest and most elements of recurrent states and convolution inputs of one sequence
     state_elements: tuple[int, int] | None = None
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Truth:
-        """Inverse of `asdict`."""
+        """Return the truth of an object of `asdict`."""
         cache = data["cache"]
         rows = None if cache is None else tuple((n, size, window) for n, size, window in cache)
         states = data["state_elements"] and tuple(data["state_elements"])
@@ -63,7 +55,7 @@ class Case:
     truth: Truth
 
     def snapshot(self) -> RepoSnapshot:
-        """A repository of one file with this configuration and these tensors."""
+        """Return a repository of one file with this configuration and these tensors."""
         file = WeightFile("model.safetensors", None, sum(group.count for group in self.tensors))
         return RepoSnapshot(
             repo_id=f"transformers/{self.model_type}",
@@ -76,7 +68,7 @@ class Case:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """A line of a set of cases."""
+        """Return a line of a set of cases."""
         return {
             "model_type": self.model_type,
             "class_name": self.class_name,
@@ -87,7 +79,7 @@ class Case:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Case:
-        """Inverse of `to_json`."""
+        """Return the case of an object of `to_json`."""
         tensors = tuple(TensorGroup.from_json(group) for group in data["tensors"])
         truth = Truth.from_json(data["truth"])
         return cls(data["model_type"], data["class_name"], data["config"], tensors, truth)
@@ -95,20 +87,16 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class CaseSet:
-    """Cases of one version of transformers.
+    """Cases of one version of transformers."""
 
-    Attributes:
-        version: of transformers.
-        not_built: why, by model type, its class cannot be built from its own defaults.
-    """
-
-    version: str
+    version: str  # of transformers
     cases: tuple[Case, ...]
+    # reasons why classes cannot be built from their defaults, by model type
     not_built: Mapping[str, str]
 
 
 def read_cases(path: Path = KEPT_CASES) -> CaseSet:
-    """The cases of a file that `write_cases` wrote."""
+    """Return the cases of a file of `write_cases`."""
     with lzma.open(path, "rt", encoding="utf-8") as lines:
         about = json.loads(next(lines))
         cases = tuple(Case.from_json(json.loads(line)) for line in lines)
@@ -116,7 +104,7 @@ def read_cases(path: Path = KEPT_CASES) -> CaseSet:
 
 
 def write_cases(found: CaseSet, path: Path = KEPT_CASES) -> None:
-    """Write cases in the order of their names, alike for alike cases."""
+    """Write cases in the order of their names; equal cases give equal files."""
     about = {"transformers": found.version, "not_built": dict(found.not_built)}
     ordered = sorted(found.cases, key=lambda case: case.model_type)
     objects = [about, *(case.to_json() for case in ordered)]

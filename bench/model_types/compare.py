@@ -2,8 +2,8 @@
 
     python -m bench.model_types.compare [FILE] [--report FILE]
 
-Without a file the set of the repository is compared. `--report` writes what is wrong as Markdown,
-for an issue, and an empty file where all is right. The last line counts the right ones.
+Without a file the set of the repository is compared. `--report` writes the faults as Markdown, for
+an issue, and an empty file if all is right. The last line counts the right ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What gpusizer says of a case, next to its truth."""
+"""Comparison of gpusizer's answer about a case with its truth."""
 
 from __future__ import annotations
 
@@ -12,18 +12,16 @@ from gpusizer.api.model_profile import ArchitectureInfo
 from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import ModelProfile, build_profile
 
-CONTEXTS = (1, 8_192, 131_072)
-"""Tokens at which caches are compared."""
+CONTEXTS = (1, 8_192, 131_072)  # tokens at which caches are compared
 _NEAR, _NEAR_STATES = 0.01, 0.02  # relative; parameters are exact
 _DOUBTFUL = "unknown_parts"
-_DOUBTS = ("tied_matrix_stored_twice",)
-"""Caveats that name a doubt of parameters."""
+_DOUBTS = ("tied_matrix_stored_twice",)  # caveats that name a doubt of parameters
 _GROWING = ("full", "sliding", "chunked", "mla")
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fact that gpusizer has another value of."""
+    """One fact with different values."""
 
     fact: str
     truth: str
@@ -32,7 +30,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is wrong with the answer about one case, and whether the answer says that it may be."""
+    """Faults of the answer about one case, and whether the answer states a doubt."""
 
     model_type: str
     class_name: str
@@ -46,7 +44,7 @@ class Verdict:
 
 
 def verdict_on(case: Case) -> Verdict:
-    """Ask gpusizer about a case and compare."""
+    """Return the verdict on gpusizer's answer about a case."""
     try:
         profile = build_profile(case.snapshot())
     except Exception as error:
@@ -94,7 +92,7 @@ def _cache_faults(truth: Truth, architecture: Architecture | None) -> Iterator[F
 
 
 def _layers(architecture: Architecture) -> list[dict[str, Any]]:
-    """The layers as an answer's JSON has them."""
+    # As in an answer's JSON.
     said = ArchitectureInfo.from_record(
         architecture, AnswerContext(lambda note: note.code)
     ).document()
@@ -103,7 +101,7 @@ def _layers(architecture: Architecture) -> list[dict[str, Any]]:
 
 
 def _rows(layers: Iterable[dict[str, Any]]) -> list[Row]:
-    """What each kind of layer caches of a token."""
+    # Cached elements of a token by kind of layer.
     rows: list[Row] = []
     for layer in layers:
         if layer["attention"] not in _GROWING:
@@ -133,7 +131,7 @@ def _fault(fact: str, truth: float, answer: float) -> Fault:
 
 
 def right_of(verdicts: Sequence[Verdict]) -> str:
-    """The last line: how many are right, and how many of the wrong ones say their doubt."""
+    """Return the last line: the number of right cases, and of wrong ones with a doubt."""
     wrong = [verdict for verdict in verdicts if not verdict.is_right]
     doubted = sum(verdict.doubts for verdict in wrong)
     right = len(verdicts) - len(wrong)

@@ -1,4 +1,4 @@
-"""What a forward pass on the `meta` device leaves in the caches of a model."""
+"""Measures a model's caches after a forward pass on the `meta` device."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from bench.model_types.cases import Row
 
-TOKENS = 24
-"""Of the pass."""
+TOKENS = 24  # tokens of the pass
 _KEPT = ("keys", "values", "indexer_keys")
 _STATES = ("conv_states", "recurrent_states")
 _LIGHTNING = "linear_cache"  # states of MiniMax beside its layers
@@ -33,22 +32,17 @@ class Experts:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a pass showed; None where it showed nothing.
-
-    Attributes:
-        ran: the pass came to its end.
-        reason: why nothing is known.
-    """
+    """Findings of a pass; None without any."""
 
     cache: tuple[Row, ...] | None = None
     state_elements: tuple[int, int] | None = None
     experts: tuple[Experts, ...] | None = None
-    ran: bool = True
-    reason: str = ""
+    ran: bool = True  # whether the pass came to its end
+    reason: str = ""  # why nothing is known
 
 
 class _WithoutValues(TorchFunctionMode):
-    """Answers what only values could: no element is found, every number is 0."""
+    """Answers operations that need values: no element is found, every number is 0."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
@@ -82,9 +76,9 @@ def _is_mask(index: Any) -> bool:
 
 
 def measure(model: PreTrainedModel) -> Measured:
-    """Run a model over `TOKENS` tokens and look at what it keeps.
+    """Run a model over `TOKENS` tokens and return its caches.
 
-    Of a model that takes more than tokens, or whose parts run apart, the part that writes is run.
+    For a model that takes more than tokens, or whose parts run apart, the part that writes is run.
     """
     seen: dict[str, Experts | None] = {}
     for name, module in _routed(model):
@@ -109,7 +103,7 @@ def measure(model: PreTrainedModel) -> Measured:
 
 
 def _parts(model: PreTrainedModel) -> Iterator[PreTrainedModel]:
-    """Yield the whole, then the parts of one that can generate which may run alone."""
+    # The whole, then those parts of a generating model that may run alone.
     yield model
     if not model.can_generate():
         return
@@ -128,7 +122,7 @@ def _inputs(model: PreTrainedModel) -> dict[str, Any]:
     width = getattr(text, "d_model", None) or text.hidden_size
     read = torch.zeros(1, TOKENS, width, dtype=model.dtype, device="meta")
     encoded = BaseModelOutput(last_hidden_state=read)
-    # What some encoders say besides.
+    # Further output of some encoders.
     encoded.router_logits = encoded.router_probs = encoded.attention_mask = None
     return {
         "decoder_input_ids": tokens,
@@ -144,10 +138,8 @@ def _routed(model: PreTrainedModel) -> Iterator[tuple[str, torch.nn.Module]]:
 
 
 def _watch(name: str, module: torch.nn.Module, seen: dict[str, Experts | None]) -> None:
-    """Answer for the experts of a layer, and note how many a token goes to.
-
-    Shared experts, which are told no choice, run for every token.
-    """
+    # Replaces the experts of a layer, and counts those that a token goes to. Shared experts,
+    # which receive no choice, run for every token.
     every_token = module.forward
     seen[name] = None
 
@@ -176,10 +168,8 @@ def _is_choice(argument: Any) -> bool:
 
 
 def _kept(output: Any) -> tuple[tuple[Row, ...], tuple[int, int]]:
-    """Rows and elements of states. Raises ValueError for a cache of an unknown form.
-
-    A convolution of `kernel` inputs remembers all but the newest, and this code all of them.
-    """
+    # Raises ValueError for a cache of an unknown form. A convolution of `kernel` inputs remembers
+    # all but the newest, and this code all of them.
     caches = [value for value in vars(output).values() if isinstance(value, Cache)]
     if not caches:
         if _holds_tensors(state := output.get("state")):  # RWKV
@@ -212,7 +202,7 @@ def _kept(output: Any) -> tuple[tuple[Row, ...], tuple[int, int]]:
 
 
 def _others(holder: object, known: Iterable[str]) -> list[str]:
-    """Public attributes with tensors that are not among the known."""
+    # Public ones.
     return [
         name
         for name, value in vars(holder).items()
@@ -221,7 +211,7 @@ def _others(holder: object, known: Iterable[str]) -> list[str]:
 
 
 def _of_token(value: Any) -> float:
-    """Elements of one token; a layer may hold more tokens than were given, such as a prompt."""
+    # A layer may hold more tokens than were given, such as a prompt.
     tokens = value.shape[-2] if isinstance(value, torch.Tensor) and value.dim() > 1 else 0
     return value.numel() / tokens if tokens else 0
 

@@ -1,4 +1,4 @@
-"""What is wrong of a set of cases, as lines and as the text of an issue."""
+"""Faults of a set of cases, as lines and as the text of an issue."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _HEAD = """\
 
 
 def line_of(verdict: Verdict) -> str:
-    """One wrong answer."""
+    """Return the line of one wrong answer."""
     doubt = "says a doubt" if verdict.doubts else "says none"
     return f"{verdict.model_type} ({verdict.class_name}, {doubt}): {_faults(verdict)}"
 
 
 def report_of(found: CaseSet, verdicts: Sequence[Verdict]) -> str:
-    """The text of an issue; empty where every answer is right."""
+    """Return the text of an issue, or "" if every answer is right."""
     wrong = [verdict for verdict in verdicts if not verdict.is_right]
     if not wrong:
         return ""
@@ -47,7 +47,7 @@ def _faults(verdict: Verdict) -> str:
 
 
 def _plain(reason: str) -> str:
-    """The first line of an error, without what Markdown or HTML would read."""
+    # Without characters that Markdown or HTML would read.
     line = reason.strip().partition("\n")[0][:_MOST_REASON]
     return "".join(" " if char in "`<>|@#[]" else char for char in line)
 
