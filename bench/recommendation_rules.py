@@ -90,12 +90,12 @@ class Advice:
 
 
 def takes_gguf_on_a_server(advice: Advice) -> bool:
-    """Reject llama.cpp or ExLlama on a server's module, or for many users on any card."""
+    """Return whether llama.cpp or ExLlama runs on a server's module, or for many users."""
     return advice.runs_by("local") and (advice.is_for_many or advice.is_in("server_modules"))
 
 
 def requantizes_a_native_format(advice: Advice) -> bool:
-    """Reject another format than the few bits of a published checkpoint that run there."""
+    """Return whether it leaves the few bits of a published checkpoint, though they run."""
     if advice.wanted.tunes:
         return False
     if advice.is_published_in("mxfp4"):
@@ -105,12 +105,12 @@ def requantizes_a_native_format(advice: Advice) -> bool:
 
 
 def takes_a_server_for_a_small_model(advice: Advice) -> bool:
-    """Reject a server's module for one user of a model of up to 40B."""
+    """Return whether one user of a model of up to 40B gets a server's module."""
     return advice.is_for_one and advice.is_at_most("small") and advice.is_in("server_modules")
 
 
 def is_fastest_in_16_bits(advice: Advice) -> bool:
-    """Reject 16 bits as the fastest, on a card that computes in 8 or 4."""
+    """Return whether 16 bits are the fastest on a card that computes in 8 or 4."""
     is_fastest = advice.suggestion.kind == "fastest"
     asked_first = advice.is_first and advice.wanted.wants_speed
     has_units = advice.is_in("compute_in_8_bits") and not advice.begins("of_ampere")
@@ -120,7 +120,7 @@ def is_fastest_in_16_bits(advice: Advice) -> bool:
 
 
 def begins_with_another_make(advice: Advice) -> bool:
-    """Reject Intel at the head of an open question; for pictures and training all but NVIDIA."""
+    """Return whether Intel heads an open question; for pictures and training all but NVIDIA."""
     if advice.wanted.names_card or not advice.is_first:
         return False
     if advice.wanted.tunes or advice.wanted.use == PICTURE:
@@ -129,7 +129,7 @@ def begins_with_another_make(advice: Advice) -> bool:
 
 
 def takes_a_pack_of_small_cards(advice: Advice) -> bool:
-    """Reject several cards under 16 GB if one holds the model, and over four cards for one user.
+    """Return whether one user gets several cards under 16 GB though one suffices, or over four.
 
     Two GeForce of 12 GB may be the cheapest.
     """
@@ -143,15 +143,15 @@ def takes_a_pack_of_small_cards(advice: Advice) -> bool:
 
 
 def takes_few_bits(advice: Advice) -> bool:
-    """Reject three bits or fewer for a model under 100B."""
+    """Return whether a model under 100B runs in three bits or fewer."""
     is_small = 0 < advice.parameters < _SIZES["large"]
     return not advice.wanted.tunes and is_small and advice.suggestion.bits <= _FEW_BITS
 
 
 def serves_with_a_desktop(advice: Advice) -> bool:
-    """Reject desktops for many users.
+    """Return whether a desktop serves many users.
 
-    These are a Mac, unified memory, an Arc or Radeon for games; a GeForce for over 40B.
+    Desktops are a Mac, unified memory, an Arc or Radeon for games; a GeForce for over 40B.
     """
     is_large = advice.parameters > _SIZES["small"]
     is_desktop = advice.begins("no_server") or (is_large and advice.is_in("gaming"))
@@ -159,7 +159,7 @@ def serves_with_a_desktop(advice: Advice) -> bool:
 
 
 def divides_oddly(advice: Advice) -> bool:
-    """Reject boards that are no power of two; for over 200B eight and more that share PCIe."""
+    """Return whether boards are no power of two, or for over 200B eight and more share PCIe."""
     count = advice.suggestion.count
     if not advice.is_for_many:
         return False
@@ -171,7 +171,7 @@ def divides_oddly(advice: Advice) -> bool:
 
 
 def serves_4_bits_where_8_are_computed(advice: Advice) -> bool:
-    """Reject INT4 weights for many users on a card with FP8 units, unless published so."""
+    """Return whether many users get INT4 on a card with FP8 units, unless published so."""
     is_int4 = not advice.suggestion.precision.isdisjoint({"gptq", "awq"})
     is_native = advice.is_published_in("gptq", "awq", "compressed", "int4")
     has_units = advice.is_in("serve_in_8_bits") and not advice.begins("of_ampere")
@@ -179,7 +179,7 @@ def serves_4_bits_where_8_are_computed(advice: Advice) -> bool:
 
 
 def trains_without_links(advice: Advice) -> bool:
-    """Reject full training of 7B and more over more than two cards without NVLink or similar."""
+    """Return whether full training of 7B and more runs on over two cards without fast links."""
     trains_all = advice.wanted.constraint.get("method") == "full"
     item = advice.suggestion
     is_large = advice.is_at_least("worth_a_card")
@@ -187,7 +187,7 @@ def trains_without_links(advice: Advice) -> bool:
 
 
 def takes_a_weak_card(advice: Advice) -> bool:
-    """Reject A16, A2, T4, V100, Tesla, MI50 to MI100 and older ones for 7B and more."""
+    """Return whether A16, A2, T4, V100, Tesla, MI50 to MI100 or older ones run 7B and more."""
     return advice.is_at_least("worth_a_card") and bool(_WEAK.search(advice.suggestion.gpu))
 
 
