@@ -31,19 +31,14 @@ _TRIED: ScopedCache[tuple[int, int], Study] = ScopedCache()
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A quantization under an engine on a machine, to be changed and judged again.
+    """A quantization under an engine on a machine, to be changed and judged again."""
 
-    Attributes:
-        study: the model, the workload, and every quantization that may be tried.
-        native: the quantization is the checkpoint as stored.
-        split: division over equal devices; None for the requested one or the engine's default.
-    """
-
-    study: Study
+    study: Study  # the model, the workload, and every quantization that may be tried
     machine: Machine
     quant: Quant
-    native: bool
+    native: bool  # the quantization is the checkpoint as stored
     engine: Engine
+    # division over equal devices; None for the requested one or the engine's default
     split: Split | None = None
 
     @classmethod

@@ -193,15 +193,10 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A choice instead of the first place.
+    """A choice instead of the first place."""
 
-    Attributes:
-        kind: one of `alternatives.KINDS`.
-        item: its place in the ranking, which may be the first.
-    """
-
-    kind: str
-    item: Ranked
+    kind: str  # one of `alternatives.KINDS`
+    item: Ranked  # its place in the ranking, which may be the first
     first: Ranked
 
     @property
@@ -225,17 +220,12 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Places of a ranking, best first, and alternatives to the first.
-
-    Attributes:
-        slower: number of plans left out because each user would see too few tokens/s.
-        lossier: number of plans left out because others stay within `max_loss`.
-    """
+    """Places of a ranking, best first, and alternatives to the first."""
 
     places: tuple[Ranked, ...]
     alternatives: tuple[Alternative, ...] = ()
-    slower: int = 0
-    lossier: int = 0
+    slower: int = 0  # number of plans left out because each user would see too few tokens/s
+    lossier: int = 0  # number of plans left out because others stay within `max_loss`
 
 
 RECOMMENDED = "recommended"

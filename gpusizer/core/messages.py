@@ -41,5 +41,4 @@ class Note:
         return cls(data["code"], **data["fields"])
 
 
-Translate = Callable[[Note], str]
-"""Turns a note into a sentence in the reader's language."""
+Translate = Callable[[Note], str]  # Turns a note into a sentence in the reader's language.

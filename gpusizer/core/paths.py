@@ -6,8 +6,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-PACKAGE_DIR = Path(__file__).resolve().parents[1]
-"""Folder of the package `gpusizer`."""
+PACKAGE_DIR = Path(__file__).resolve().parents[1]  # Folder of the package `gpusizer`.
 
 
 def find_folder(package: Path, name: str) -> Path:
@@ -17,17 +16,15 @@ def find_folder(package: Path, name: str) -> Path:
     return installed if installed.is_dir() else package.parent / name
 
 
-DATA_DIR = find_folder(PACKAGE_DIR, "data")
-"""Tables that people edit."""
+DATA_DIR = find_folder(PACKAGE_DIR, "data")  # Tables that people edit.
 
-DOCS_DIR = find_folder(PACKAGE_DIR, "docs")
-"""Documents; only `accuracy.md` ships."""
+DOCS_DIR = find_folder(PACKAGE_DIR, "docs")  # Documents; only `accuracy.md` ships.
 
+# Folder of files that commands write and that are not edited by hand.
 GENERATED_DIR = DATA_DIR / "generated"
-"""Folder of files that commands write and that are not edited by hand."""
 
+# Snapshots of well-known models, embedded so that they need no Hub.
 SNAPSHOTS_DIR = GENERATED_DIR / "models"
-"""Snapshots of well-known models, embedded so that they need no Hub."""
 
 
 @cache

@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import TracebackType
 
-FACTS = "facts"
-"""Name of the extra attribute of a record whose entries are written as they are."""
+FACTS = "facts"  # Name of the extra attribute of a record whose entries are written as they are.
 
 # tokens, addresses and possible model IDs, in templates that a library has filled in
 _PRIVATE = re.compile(

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from gpusizer.core.cpu_limiter import CPU_LIMITER
 from gpusizer.core.errors import LimitsExceeded
 
+# Limit of an answer; the longest honest ones, over a whole shelf of models, take about 1 s.
 ANSWER_SECONDS = 4
-"""Limit of an answer; the longest honest ones, over a whole shelf of models, take about 1 s."""
 _OWN_SECONDS = 60
 
 

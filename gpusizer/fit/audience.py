@@ -95,17 +95,11 @@ def _rule(row: Mapping[str, Any]) -> Rule:
 
 @dataclass(frozen=True, slots=True)
 class Suitability:
-    """Suitability of a way for its audience.
+    """Suitability of a way for its audience."""
 
-    Attributes:
-        kept_back: rule by which its boards are not offered, None if they are.
-        for_many: many users share it, so that dollars per hour order the places.
-        to_be_made: the weights have to be made or found before a server loads them.
-    """
-
-    kept_back: Rule | None = None
-    for_many: bool = False
-    to_be_made: bool = False
+    kept_back: Rule | None = None  # rule by which its boards are not offered, None if they are
+    for_many: bool = False  # many users share it, so that dollars per hour order the places
+    to_be_made: bool = False  # the weights have to be made or found before a server loads them
 
 
 def audience_of(study: Study) -> str:

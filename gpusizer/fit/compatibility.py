@@ -20,17 +20,11 @@ _SIXTEEN_BITS = frozenset({"f16", "bf16"})
 
 
 class Support(NamedTuple):
-    """Support of a model and workload by an engine, apart from GPUs and quantizations.
+    """Support of a model and workload by an engine, apart from GPUs and quantizations."""
 
-    Attributes:
-        kind: the engine runs this kind of model.
-        cache: its cache can have the requested type.
-        refused: notes on requested degrees of parallelism that it refuses.
-    """
-
-    kind: bool
-    cache: bool
-    refused: tuple[Note, ...]
+    kind: bool  # the engine runs this kind of model
+    cache: bool  # its cache can have the requested type
+    refused: tuple[Note, ...]  # notes on requested degrees of parallelism that it refuses
 
     @classmethod
     def between(cls, engine: Engine, profile: ModelProfile, workload: Workload) -> Support:
@@ -66,14 +60,10 @@ _MULTIPLIES: dict[str, Callable[[KernelClass], bool]] = {
 
 
 class Runnable(NamedTuple):
-    """Abilities of a class of GPUs.
+    """Abilities of a class of GPUs."""
 
-    Attributes:
-        multiplied: needs of quantizations in whose format the GPUs multiply.
-        pairs: (need of a quantization, slug of an engine that runs it on these GPUs).
-    """
-
-    multiplied: frozenset[str]
+    multiplied: frozenset[str]  # needs of quantizations in whose format the GPUs multiply
+    # (need of a quantization, slug of an engine that runs it on these GPUs).
     pairs: frozenset[tuple[str, str]]
 
 

@@ -15,11 +15,11 @@ from gpusizer.gpus.costs.plan import NVME_GB_PER_S
 from gpusizer.gpus.user_gpus import FindsGpus
 from gpusizer.memory.engines.llama_cpp import BACKENDS, CUDA, LLAMA_CPP, VULKAN
 
+# System memory assumed to be used by the system and other programs, in bytes.
 SYSTEM_BYTES = 4 * GIB
-"""System memory assumed to be used by the system and other programs, in bytes."""
 
+# Bytes a second that a disk reads one after the other.
 USUAL_DISK_BYTES_PER_SECOND = NVME_GB_PER_S * GB
-"""Bytes a second that a disk reads one after the other."""
 
 CPU = "CPU"
 _VULKAN_NAME = "Vulkan"
@@ -27,25 +27,20 @@ _VULKAN_NAME = "Vulkan"
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One machine, or several joined by a network where the boards of a kind need them.
+    """One machine, or several joined by a network where the boards of a kind need them."""
 
-    Attributes:
-        gpus: one entry for each device that software sees; of different kinds the fastest first,
-            as CUDA lists them. What other programs hold of a device is in its `free_bytes`.
-        ram_bytes: system memory, None when nobody said; 0 where the GPU's own is all there is.
-        backend: name of llama.cpp's build: a software stack, "Vulkan" or "CPU".
-        notes: what the reader must know about this set of cards.
-        disk_bytes_per_second: what its disk reads one after the other.
-        ram_bytes_per_second: nominal bandwidth of the system memory, None when nobody said.
-        is_uniform: all devices are of one kind, so that an engine may divide matrices over them.
-    """
-
+    # one entry for each device that software sees; of different kinds the fastest first, as CUDA
+    # lists them. What other programs hold of a device is in its `free_bytes`.
     gpus: tuple[Gpu, ...]
+    # system memory, None when nobody said; 0 where the GPU's own is all there is
     ram_bytes: int | None
-    backend: str
-    notes: tuple[Note, ...] = ()
+    backend: str  # name of llama.cpp's build: a software stack, "Vulkan" or "CPU"
+    notes: tuple[Note, ...] = ()  # what the reader must know about this set of cards
+    # what its disk reads one after the other
     disk_bytes_per_second: float = USUAL_DISK_BYTES_PER_SECOND
+    # all devices are of one kind, so that an engine may divide matrices over them
     is_uniform: bool = True
+    # nominal bandwidth of the system memory, None when nobody said
     ram_bytes_per_second: float | None = None
 
     @classmethod

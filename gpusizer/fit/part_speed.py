@@ -58,19 +58,13 @@ _PROCESSOR_BAND = RateBand(0.45, 2.2)
 
 @dataclass(frozen=True, slots=True)
 class ResidentWeights:
-    """Part of the decoder in one memory.
+    """Part of the decoder in one memory."""
 
-    Attributes:
-        dense, experts: bytes of weights, without and of routed experts.
-        cache: bytes of one sequence.
-        expert_layers: number of layers whose routed experts it holds.
-    """
-
-    dense: int
+    dense: int  # `dense`, `experts`: bytes of weights, without and of routed experts
     experts: int
-    cache: int
+    cache: int  # bytes of one sequence
     layers: int
-    expert_layers: int
+    expert_layers: int  # number of layers whose routed experts it holds
 
 
 def part_decode_rate(load: Load, how: Arrangement) -> Rate | None:
@@ -220,21 +214,15 @@ _STATED = RateBand(1.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class SystemMemory:
-    """Bandwidth of a machine's memory modules: as stated, else a band by the kind of machine.
-
-    Attributes:
-        kind: "stated", or the assumed kind of machine: "desktop", "workstation", "server".
-        bytes_per_second: nominal, likely.
-        band: spread of machines of the kind around it.
-    """
+    """Bandwidth of a machine's memory modules: as stated, else a band by the kind of machine."""
 
     # Nominal bandwidth is channels x 8 bytes x transfers a second: two channels of DDR4-3200 are
     # 51.2 GB/s, of DDR5-6000 96; eight of DDR4-3200 204.8; twelve of DDR5-4800 460.8 (JEDEC
     # JESD79-4 and JESD79-5). Boards with two channels take four modules, 192 GB of DDR5 as a rule;
     # boards for workstations have four or eight channels, for servers eight or twelve.
-    kind: str
-    bytes_per_second: float
-    band: RateBand
+    kind: str  # "stated", or the assumed kind of machine: "desktop", "workstation", "server"
+    bytes_per_second: float  # nominal, likely
+    band: RateBand  # spread of machines of the kind around it
 
     @property
     def note(self) -> Note:

@@ -97,17 +97,11 @@ def kind_of_denoiser(denoiser: Denoiser) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PictureSpeed:
-    """Speed of published runs of one kind.
+    """Speed of published runs of one kind."""
 
-    Attributes:
-        fastest_flops: rate of the fastest card in the runs; a faster one is surely no slower.
-        shares: fractions of a card's rate.
-        start_seconds: seconds to start the kernels of one weight.
-    """
-
-    fastest_flops: float
-    shares: Band
-    start_seconds: Band
+    fastest_flops: float  # rate of the fastest card in the runs; a faster one is surely no slower
+    shares: Band  # fractions of a card's rate
+    start_seconds: Band  # seconds to start the kernels of one weight
 
     def seconds(self, flops: float, starts: int, full: float, most: float) -> Band:
         """Return the seconds for `flops` operations and `starts` kernels, the longer of the two.
@@ -193,17 +187,11 @@ def _transformer_flops(denoiser: Denoiser, shape: PipelineShape, canvas: Canvas)
 
 @dataclass(frozen=True, slots=True)
 class PictureWork:
-    """Work of one picture or clip of a workload, on any card.
+    """Work of one picture or clip of a workload, on any card."""
 
-    Attributes:
-        kind: of the denoiser.
-        flops: FLOP of all steps.
-        starts: weights that the steps multiply by, in sequence.
-    """
-
-    kind: str
-    flops: float
-    starts: int
+    kind: str  # of the denoiser
+    flops: float  # FLOP of all steps
+    starts: int  # weights that the steps multiply by, in sequence
 
 
 _PICTURES: ScopedCache[None, PictureWork | None] = ScopedCache()

@@ -29,33 +29,24 @@ NO_LIMIT = LossWord.BROKEN
 
 @dataclass(frozen=True, slots=True)
 class ServingLoad:
-    """Requests of one length, from `users` who wait for each answer or at `requests_per_second`.
+    """Requests of one length, from `users` who wait for each answer or at `requests_per_second`."""
 
-    Attributes:
-        users, requests_per_second: exactly one of them is set; the rate has random arrivals.
-        prompt, answer: tokens of a request.
-        shared: prompt tokens that all requests begin with, cached by engines for servers.
-    """
-
+    # `users`, `requests_per_second`: exactly one of them is set; the rate has random arrivals
     users: int | None
     requests_per_second: float | None
-    prompt: int
+    prompt: int  # `prompt`, `answer`: tokens of a request
     answer: int
-    shared: int = 0
+    shared: int = 0  # prompt tokens that all requests begin with, cached by engines for servers
 
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """Limits that a way has to meet, apart from memory.
+    """Limits that a way has to meet, apart from memory."""
 
-    Attributes:
-        max_loss: highest loss of a quantization, exceeded only if nothing else fits.
-        min_tok_s: tokens/s of each user; None if unset.
-        load: requests of stated length or rate; None for the users of the workload.
-    """
-
+    # highest loss of a quantization, exceeded only if nothing else fits
     max_loss: LossWord = DEFAULT_MAX_LOSS
-    min_tok_s: float | None = None
+    min_tok_s: float | None = None  # tokens/s of each user; None if unset
+    # requests of stated length or rate; None for the users of the workload
     load: ServingLoad | None = None
 
     @property

@@ -43,18 +43,14 @@ class EngineRecipe(Protocol):
 
 
 class QuantOption(NamedTuple):
-    """A recipe on some kind of device.
-
-    Attributes:
-        is_usual: the quantization is one to choose unasked, under the first engine that runs it.
-        least_bytes: bytes of weights that all devices together hold at least.
-    """
+    """A recipe on some kind of device."""
 
     quant: Quant
     native: bool
     engine: Engine
+    # the quantization is one to choose unasked, under the first engine that runs it
     is_usual: bool = True
-    least_bytes: float = 0.0
+    least_bytes: float = 0.0  # bytes of weights that all devices together hold at least
 
 
 _Key = TypeVar("_Key", bound=Hashable)

@@ -20,8 +20,7 @@ from gpusizer.launch.llama_cpp import machine_flags
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 
-PUBLISHER = "PUBLISHER"
-"""Placeholder for the owner of a published copy."""
+PUBLISHER = "PUBLISHER"  # Placeholder for the owner of a published copy.
 _LISTING = "https://huggingface.co/models?other=base_model:quantized:"
 _MAKES = frozenset({"launch_makes_gguf", "launch_makes_quantization"})
 _LLAMA_CPP = "llama.cpp"
@@ -29,18 +28,12 @@ _LLAMA_CPP = "llama.cpp"
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How a model is started.
+    """How a model is started."""
 
-    Attributes:
-        line: the command to copy.
-        listing: address of the Hub's list of published copies, "" where none is needed.
-        is_listed: the line has a placeholder, which the list fills.
-        made: the commands that make the weights first, None where nothing has to be made.
-    """
-
-    line: LaunchCommand
-    listing: str = ""
-    is_listed: bool = False
+    line: LaunchCommand  # the command to copy
+    listing: str = ""  # address of the Hub's list of published copies, "" where none is needed
+    is_listed: bool = False  # the line has a placeholder, which the list fills
+    # the commands that make the weights first, None where nothing has to be made
     made: LaunchCommand | None = None
 
 

@@ -14,26 +14,21 @@ from gpusizer.hub.tensors import TensorGroup
 
 @dataclass(frozen=True, slots=True)
 class StoredQuantization:
-    """The quantization that the checkpoint's configuration states.
+    """The quantization that the checkpoint's configuration states."""
 
-    Attributes:
-        method: "gptq", "awq", "bitsandbytes", "fp8", "mxfp4", "nvfp4", "compressed-tensors", …
-        bits: bits of one packed weight, rounded if they vary; None if not stated.
-        group_size: weights that share a scale; None if a whole row or block does.
-        fp8_cache: tool that asks for an FP8 KV cache ("modelopt", "compressed-tensors"), or None.
-    """
-
-    method: str
-    bits: int | None
-    group_size: int | None = None
+    method: str  # "gptq", "awq", "bitsandbytes", "fp8", "mxfp4", "nvfp4", "compressed-tensors", …
+    bits: int | None  # bits of one packed weight, rounded if they vary; None if not stated
+    group_size: int | None = None  # weights that share a scale; None if a whole row or block does
+    # tool that asks for an FP8 KV cache ("modelopt", "compressed-tensors"), or None
     fp8_cache: str | None = None
 
 
 _ENDINGS = toml_of(__file__)
 _PACKED_SUFFIXES = (*_ENDINGS["exl"], *_ENDINGS["hqq"])
 _SUFFIXES = (*_ENDINGS["companions"], *_ENDINGS["torchao"], *_PACKED_SUFFIXES)
+
+# Endings of tensors that hold weights, packed or not.
 WEIGHT_SUFFIXES: tuple[str, ...] = tuple(_ENDINGS["weights"])
-"""Endings of tensors that hold weights, packed or not."""
 _LOW_BIT_DTYPES = frozenset({"I8", "U8", "U32", "I32", "F8_E4M3", "F8_E5M2", "F4"})
 
 

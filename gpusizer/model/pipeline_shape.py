@@ -58,23 +58,15 @@ class Denoiser:
 
 @dataclass(frozen=True, slots=True)
 class Decoder:
-    """The VAE's decoder.
-
-    Attributes:
-        kind: class in diffusers.
-        channels: of the widest tensor at full resolution.
-        scale, temporal_scale: pixels and frames of one latent, along one side.
-        spatial_patch: pixels that the last layer unfolds from one, along one side.
-        upcast: pipelines of this class decode a float16 VAE in 32 bits.
-    """
+    """The VAE's decoder."""
 
     component: str
-    kind: str
-    channels: int
-    scale: int
+    kind: str  # class in diffusers
+    channels: int  # of the widest tensor at full resolution
+    scale: int  # `scale`, `temporal_scale`: pixels and frames of one latent, along one side
     temporal_scale: int
-    spatial_patch: int
-    upcast: bool
+    spatial_patch: int  # pixels that the last layer unfolds from one, along one side
+    upcast: bool  # pipelines of this class decode a float16 VAE in 32 bits
 
 
 @dataclass(frozen=True, slots=True)

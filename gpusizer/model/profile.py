@@ -51,8 +51,8 @@ class ComponentSize:
 
 
 # EAGLE guesses token by token, DFlash a block in one pass.
+# Draft method: a model alone ("draft_model"), or one that reads the target's hidden states.
 DraftMethod = Literal["draft_model", "eagle", "eagle3", "dflash"]
-"""Draft method: a model alone ("draft_model"), or one that reads the target's hidden states."""
 
 
 @dataclass(frozen=True, slots=True)

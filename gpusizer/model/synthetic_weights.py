@@ -17,8 +17,9 @@ from gpusizer.model.tensor_roles import Kind, Part, Slot
 from gpusizer.model.weights import WeightGroup
 
 _COLUMNS = 4096
+
+# Name, kind, shape of one tensor, number of tensors, layers.
 Shaped = tuple[str, Kind, tuple[int, ...], int, tuple[int, ...] | None]
-"""Name, kind, shape of one tensor, number of tensors, layers."""
 
 
 def estimated_groups(

@@ -44,8 +44,8 @@ def task_of(profile: ModelProfile) -> Task:
 
 # in order: language models; encoders of text; encoders with a decoder of text; encoders of sound
 # with a decoder of text; encoders of images or sound alone; pipelines of diffusers
+# Kind of model as engines distinguish them.
 ModelKind = Literal["decoder", "encoder", "encoder_decoder", "speech", "tower", "pipeline"]
-"""Kind of model as engines distinguish them."""
 
 _KINDS: dict[str, ModelKind] = {
     name: kind for kind, names in _TABLES["kinds"].items() for name in names

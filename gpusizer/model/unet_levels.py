@@ -17,8 +17,7 @@ from dataclasses import dataclass
 
 from gpusizer.hub.tensors import TensorGroup
 
-COUNTED_KIND = "UNet2DConditionModel"
-"""Class of the UNets with these tensor names."""
+COUNTED_KIND = "UNet2DConditionModel"  # Class of the UNets with these tensor names.
 _ONCE = ("time_embedding.", "add_embedding.", "class_embedding.", "encoder_hid_proj.")
 _EDGES = ("conv_in.", "conv_out.")
 _BLOCK = re.compile(r"(down|up)_blocks\.(\d{1,2})\.|(mid)_block\.")
@@ -32,19 +31,12 @@ _OF_TIME = ".time_emb_proj."
 
 @dataclass(frozen=True, slots=True)
 class UNetLevel:
-    """Multiplications at one resolution.
+    """Multiplications at one resolution."""
 
-    Attributes:
-        weights: elements multiplied at each position.
-        attended: sum of the widths of all self-attentions of the positions.
-        read: sum of the widths of all attentions of the positions to the text.
-        text_weights: elements multiplied for each token of the text.
-    """
-
-    weights: int
-    attended: int
-    read: int
-    text_weights: int
+    weights: int  # elements multiplied at each position
+    attended: int  # sum of the widths of all self-attentions of the positions
+    read: int  # sum of the widths of all attentions of the positions to the text
+    text_weights: int  # elements multiplied for each token of the text
 
     def flops(self, positions: int, text: int) -> float:
         """Return the operations (FLOP) of one picture."""

@@ -26,30 +26,21 @@ _LONGEST_KERNEL = 64  # a third side up to it may be a convolution's
 
 @dataclass(frozen=True, slots=True)
 class WeightGroup:
-    """Tensors of one pattern, logical shape and storage.
+    """Tensors of one pattern, logical shape and storage."""
 
-    Attributes:
-        component: name of the snapshot's component.
-        pattern, dtype, count: as in `TensorGroup`.
-        shape: logical shape of one tensor, [out, in] for a linear even if packed.
-        layers: layer numbers in order; None outside the layer stack.
-        stored_bytes: bytes of all its tensors in the files.
-        duplicate: a second copy of a tied matrix, or a buffer: stored, but not a parameter.
-        unproven: packed, but its companions do not fit; the shape is a guess.
-    """
-
-    component: str
-    pattern: str
+    component: str  # name of the snapshot's component
+    pattern: str  # `pattern`, `dtype`, `count`: as in `TensorGroup`
     dtype: str
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # logical shape of one tensor, [out, in] for a linear even if packed
     count: int
     part: Part
     kind: Kind
     slot: Slot
-    layers: Indices | None
-    stored_bytes: int
+    layers: Indices | None  # layer numbers in order; None outside the layer stack
+    stored_bytes: int  # bytes of all its tensors in the files
+    # a second copy of a tied matrix, or a buffer: stored, but not a parameter
     duplicate: bool = False
-    unproven: bool = False
+    unproven: bool = False  # packed, but its companions do not fit; the shape is a guess
 
     @property
     def elements(self) -> int:

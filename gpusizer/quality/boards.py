@@ -57,46 +57,32 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """One version of a published table of scores; only these compare with each other.
-
-    Attributes:
-        unit: of its scores.
-        setting: run configuration of all its models.
-        by_maker: each figure is the model's own maker's.
-        models: number of open models.
-        date: day of the table.
-        terms: licence or permission to show it.
-    """
+    """One version of a published table of scores; only these compare with each other."""
 
     board: str
     version: str
-    unit: str
+    unit: str  # of its scores
     higher_is_better: bool
-    setting: str
-    by_maker: bool
+    setting: str  # run configuration of all its models
+    by_maker: bool  # each figure is the model's own maker's
     source_url: str
-    date: date
-    terms: str
-    models: int = 0
+    date: date  # day of the table
+    terms: str  # licence or permission to show it
+    models: int = 0  # number of open models
 
 
 @dataclass(frozen=True, slots=True)
 class BoardScore:
-    """Score of one model on a board, at its best setting there.
-
-    Attributes:
-        low, high: ends of the board's interval, or None.
-        setting: run configuration of this model.
-        share: share of the board's other open models with lower scores; None for makers' figures,
-            and on a board without other models.
-    """
+    """Score of one model on a board, at its best setting there."""
 
     board: Board
     model_id: str
     score: float
-    low: float | None
+    low: float | None  # `low`, `high`: ends of the board's interval, or None
     high: float | None
-    setting: str
+    setting: str  # run configuration of this model
+    # share of the board's other open models with lower scores; None for makers' figures, and on a
+    # board without other models
     share: float | None = None
 
     @property

@@ -16,11 +16,11 @@ MEASURED, MEASURED_MODEL, ESTIMATED, CLASS, NATIVE = (
     "class",
     "native",
 )
-BASES = (MEASURED, MEASURED_MODEL, ESTIMATED, CLASS, NATIVE)
-"""Basis of an answer, best first; "native" loses nothing by definition."""
 
-NARROW_BITS = 4.5
-"""Bits of a GGUF recipe below which an importance matrix has a large effect."""
+# Basis of an answer, best first; "native" loses nothing by definition.
+BASES = (MEASURED, MEASURED_MODEL, ESTIMATED, CLASS, NATIVE)
+
+NARROW_BITS = 4.5  # Bits of a GGUF recipe below which an importance matrix has a large effect.
 
 _NOISE = 0.005  # an increase that perplexity cannot tell from none
 _UNKNOWN_MATRIX = 1.5  # a file without one loses that much more (quantization of equal bits)
@@ -28,18 +28,14 @@ _UNKNOWN_MATRIX = 1.5  # a file without one loses that much more (quantization o
 
 @dataclass(frozen=True, slots=True)
 class PredictedLoss:
-    """Increase of perplexity as shares, and its basis.
-
-    Attributes:
-        rows: measurements behind it, of this recipe if it is measured, else of the model.
-        logged: natural logarithm of the loss.
-    """
+    """Increase of perplexity as shares, and its basis."""
 
     low: float
     likely: float
     high: float
     basis: str
-    logged: float
+    logged: float  # natural logarithm of the loss
+    # measurements behind it, of this recipe if it is measured, else of the model
     rows: tuple[MeasuredLoss, ...] = ()
 
 

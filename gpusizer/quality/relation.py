@@ -21,8 +21,7 @@ from gpusizer.core.paths import DATA_DIR, GENERATED_DIR
 from gpusizer.core.tables import read_table
 
 TABLE = GENERATED_DIR / "quality_constants.csv"
-FLOOR = 0.003
-"""Loss that perplexity cannot resolve; rows and predictions count as at least this."""
+FLOOR = 0.003  # Loss that perplexity cannot resolve; rows and predictions count as at least this.
 
 _REFERENCE_BITS, _REFERENCE_SIZE, _LARGEST = 4.5, 8.0, 30.0
 _NO_MATRIX_BELOW = 8.0
@@ -32,21 +31,15 @@ Constants = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class LossCase:
-    """Inputs of a predicted loss, measurements apart.
-
-    Attributes:
-        file_bits: bits per weight of the whole file; None if unknown or if the format's bits are
-            those of its linear layers.
-        parameters: all of them, experts included.
-        matrix: whether an importance matrix was used, None if unknown.
-        recent: whether the model was published in 2024 or later.
-    """
+    """Inputs of a predicted loss, measurements apart."""
 
     recipe: QualityRecipe
+    # bits per weight of the whole file; None if unknown or if the format's bits are those of its
+    # linear layers
     file_bits: float | None
-    parameters: int
-    matrix: bool | None
-    recent: bool
+    parameters: int  # all of them, experts included
+    matrix: bool | None  # whether an importance matrix was used, None if unknown
+    recent: bool  # whether the model was published in 2024 or later
 
     @property
     def x(self) -> float:
@@ -89,8 +82,9 @@ def fitted() -> Constants:
 
 COLUMNS = ("slug", "family", "bits", "source")
 PLAIN, TRAINED = "plain", "trained"
+
+# Families of GGUF files, which are made with an importance matrix or without one.
 GGUF_FAMILIES = ("k", "legacy", "iq", "pure", "tuned")
-"""Families of GGUF files, which are made with an importance matrix or without one."""
 
 _EXL = re.compile(r"(exl[23])-(\d+(?:\.\d+)?)")
 # Methods of checkpoints outside the table; others of 4 bits and fewer are calibrated.
@@ -99,17 +93,11 @@ _MADE_OF = {"hqq": "rounded", "bitsandbytes": "rounded", "mxfp4": "mxfp4", "nvfp
 
 @dataclass(frozen=True, slots=True)
 class QualityRecipe:
-    """Facts of a quantization that determine its loss.
-
-    Attributes:
-        family: formats and methods with equal losses; fitted levels are by family.
-        bits: nominal bits per weight; for GGUF recipes those of a whole file of Llama-3.1-8B.
-        chain: within a chain, fewer bits always lose more.
-    """
+    """Facts of a quantization that determine its loss."""
 
     slug: str
-    family: str
-    bits: float
+    family: str  # formats and methods with equal losses; fitted levels are by family
+    bits: float  # nominal bits per weight; for GGUF recipes those of a whole file of Llama-3.1-8B
 
     @property
     def is_gguf(self) -> bool:
@@ -117,6 +105,7 @@ class QualityRecipe:
 
     @property
     def chain(self) -> str:
+        """Name of its chain; within one, fewer bits always lose more."""
         return f"ud-{self.family}" if self.slug.startswith("ud-") else self.family
 
 

@@ -20,27 +20,21 @@ from gpusizer.core.units import SECONDS_PER_HOUR, significant
 from gpusizer.gpus.costs import PlanCosts
 from gpusizer.serving.replicas import ServingTarget
 
-HOURS_PER_MONTH = 730
-"""Hours of an average month: a service of requests runs day and night."""
+HOURS_PER_MONTH = 730  # Hours of an average month: a service of requests runs day and night.
 
 
 @dataclass(frozen=True, slots=True)
 class ApiPrice:
-    """US dollars that a provider asks for a million tokens.
-
-    Attributes:
-        usd_per_million_cached_input: of a prompt's start that was sent before; None if not stated.
-        date: ISO date from which the price is known to hold.
-        dated: False if the price list has no date and `date` is the day on which it was read.
-    """
+    """US dollars that a provider asks for a million tokens."""
 
     model_id: str
     provider: str
     usd_per_million_input: float
     usd_per_million_output: float
+    # of a prompt's start that was sent before; None if not stated
     usd_per_million_cached_input: float | None
-    date: str
-    dated: bool
+    date: str  # ISO date from which the price is known to hold
+    dated: bool  # False if the price list has no date and `date` is the day on which it was read
     source_url: str
 
     def usd_per_request(self, target: ServingTarget) -> float:
@@ -55,33 +49,24 @@ class ApiPrice:
 
 @dataclass(frozen=True, slots=True)
 class OwnServers:
-    """Costs of own servers, compared with an API.
+    """Costs of own servers, compared with an API."""
 
-    Attributes:
-        usd_per_month: of all replicas, day and night.
-        wins_from_requests_per_second: rate from which one server, full or not, costs less than the
-            median provider; None if a server at this load still costs more.
-    """
-
-    usd_per_month: float
+    usd_per_month: float  # of all replicas, day and night
+    # rate from which one server, full or not, costs less than the median provider; None if a server
+    # at this load still costs more
     wins_from_requests_per_second: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class ApiComparison:
-    """A load by API, and on the first servers of a plan, bought and rented.
+    """A load by API, and on the first servers of a plan, bought and rented."""
 
-    Attributes:
-        prices: of every provider known, the cheapest request first.
-        low_usd_per_month, median_usd_per_month, high_usd_per_month: of the load, over providers.
-        owned, rented: None if that price is not known.
-    """
-
-    prices: tuple[ApiPrice, ...]
+    prices: tuple[ApiPrice, ...]  # of every provider known, the cheapest request first
+    # `low_usd_per_month`, `median_usd_per_month`, `high_usd_per_month`: of the load, over providers
     low_usd_per_month: float
     median_usd_per_month: float
     high_usd_per_month: float
-    owned: OwnServers | None
+    owned: OwnServers | None  # `owned`, `rented`: None if that price is not known
     rented: OwnServers | None
 
     @property

@@ -20,8 +20,7 @@ from gpusizer.speed.tables import GENERATIONS
 
 CONSTANT_TABLE = GENERATED_DIR / "serving_constants.csv"
 
-Key = tuple[str, str]
-"""A constant, and the class of one of its factors."""
+Key = tuple[str, str]  # A constant, and the class of one of its factors.
 _Classes = tuple[tuple[str, tuple[str, ...]], ...]
 
 
@@ -59,8 +58,9 @@ class Constants:
 
 NAMES = tuple(Constants.__dataclass_fields__)
 SHARES = frozenset({"reading", "experts", "cache", "products", "attention", "traffic"})
+
+# Classes of engines' releases, by the generation of their hosts.
 GENERATION_CLASSES = {name: f"{name} generation" for name in GENERATIONS}
-"""Classes of engines' releases, by the generation of their hosts."""
 
 
 def classes_of(facts: ServerFacts) -> dict[str, tuple[str, ...]]:

@@ -28,40 +28,25 @@ _TRIES = 40
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """The target that all replicas keep together.
+    """The target that all replicas keep together."""
 
-    Attributes:
-        requests_per_second: average, at random times.
-        ttft_seconds: most seconds to the first token; None for any.
-        share: of the requests, within that time.
-    """
-
-    requests_per_second: float
-    ttft_seconds: float | None
-    share: float
+    requests_per_second: float  # average, at random times
+    ttft_seconds: float | None  # most seconds to the first token; None for any
+    share: float  # of the requests, within that time
 
 
 @dataclass(frozen=True, slots=True)
 class ServingTarget:
-    """The target that a request states for all replicas together.
+    """The target that a request states for all replicas together."""
 
-    Attributes:
-        requests_per_second: average, at random times.
-        prompt_tokens, answer_tokens: of every request.
-        ttft_seconds: most seconds to the first token; None for any.
-        ttft_percentile: percentage of requests within that time.
-        shared_prefix_tokens: of every prompt, read once for all.
-        peak_to_mean: busiest rate over the mean one; replicas sustain the busiest.
-        api_usd_per_million: price of an API for a million tokens, to compare with.
-    """
-
-    requests_per_second: float
-    prompt_tokens: int
+    requests_per_second: float  # average, at random times
+    prompt_tokens: int  # `prompt_tokens`, `answer_tokens`: of every request
     answer_tokens: int
-    ttft_seconds: float | None
-    ttft_percentile: float = 95.0
-    shared_prefix_tokens: int = 0
-    peak_to_mean: float = 1.0
+    ttft_seconds: float | None  # most seconds to the first token; None for any
+    ttft_percentile: float = 95.0  # percentage of requests within that time
+    shared_prefix_tokens: int = 0  # of every prompt, read once for all
+    peak_to_mean: float = 1.0  # busiest rate over the mean one; replicas sustain the busiest
+    # price of an API for a million tokens, to compare with
     api_usd_per_million: float | None = None
 
     @property
@@ -95,15 +80,10 @@ def serving_workload(workload: Workload, target: ServingTarget, longest: int | N
 
 @dataclass(frozen=True, slots=True)
 class ReplicaCapacity:
-    """The highest load that one replica sustains within the latency target.
+    """The highest load that one replica sustains within the latency target."""
 
-    Attributes:
-        requests_per_second: of all its ranks.
-        users: in flight at that rate.
-    """
-
-    requests_per_second: float
-    users: float
+    requests_per_second: float  # of all its ranks
+    users: float  # in flight at that rate
 
     def replicas(self, requests_per_second: float) -> int:
         """Return the number of replicas that sustain that rate together."""

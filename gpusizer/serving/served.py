@@ -40,20 +40,16 @@ class LatencySummary:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A replica under a load.
+    """A replica under a load."""
 
-    Attributes:
-        users: in flight on average, waiting ones included. output = users x answer / (ttft +
-            (answer - 1) x tpot) holds for the likely values.
-        admitted_users: those that caches and scheduler hold at once.
-        ttft_seconds, tpot_seconds, e2e_seconds: None if more requests come than are answered, so
-            that the wait only grows; rates are then the highest it sustains.
-    """
-
+    # in flight on average, waiting ones included. output = users x answer / (ttft + (answer - 1) x
+    # tpot) holds for the likely values.
     users: float
-    admitted_users: int
+    admitted_users: int  # those that caches and scheduler hold at once
     output_tokens_per_second: LatencySummary
     total_tokens_per_second: LatencySummary
+    # `ttft_seconds`, `tpot_seconds`, `e2e_seconds`: None if more requests come than are answered,
+    # so that the wait only grows; rates are then the highest it sustains
     ttft_seconds: LatencySummary | None
     tpot_seconds: LatencySummary
     e2e_seconds: LatencySummary | None

@@ -49,19 +49,12 @@ class StepParts:
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """A draft's part of every step, as in `speed.speculation.Speculation`.
+    """A draft's part of every step, as in `speed.speculation.Speculation`."""
 
-    Attributes:
-        draft: its passes, as a separate server.
-        guessed: tokens that it guesses for each sequence.
-        tokens: average tokens of a step for each sequence, the model's own included.
-        at_once: one pass guesses all of them.
-    """
-
-    draft: Server
-    guessed: int
-    tokens: float
-    at_once: bool
+    draft: Server  # its passes, as a separate server
+    guessed: int  # tokens that it guesses for each sequence
+    tokens: float  # average tokens of a step for each sequence, the model's own included
+    at_once: bool  # one pass guesses all of them
 
     def with_draft(self, draft: Server) -> Guesses:
         """Return these guesses with another draft."""

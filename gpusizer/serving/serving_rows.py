@@ -29,28 +29,20 @@ Place = tuple[bool, bool, bool, bool, bool, bool, bool, float, int]
 
 @dataclass(frozen=True, slots=True)
 class Doubts:
-    """Reasons against a plan.
+    """Reasons against a plan."""
 
-    Attributes:
-        kept_back: such boards are not for many users (`fit/audience.toml`).
-        unready: weights have to be made or found first.
-        unmeasured: the speed of this kind of engine was never measured on such GPUs.
-        risky: the load is sustained at the likely speeds, not at the slow end of their bands.
-    """
-
-    kept_back: bool
-    unready: bool
-    unmeasured: bool
-    risky: bool
+    kept_back: bool  # such boards are not for many users (`fit/audience.toml`)
+    unready: bool  # weights have to be made or found first
+    unmeasured: bool  # the speed of this kind of engine was never measured on such GPUs
+    risky: bool  # the load is sustained at the likely speeds, not at the slow end of their bands
 
 
 @dataclass(frozen=True, slots=True)
 class TokenPrices:
-    """US dollars for a million tokens at a load. A server's hour is paid whether or not it is full.
+    """US dollars for a million tokens at a load, on a server that is also paid while idle.
 
-    Attributes:
-        usd_per_million: of all tokens, in and out: an API below this price is cheaper.
-        usd_per_million_in, usd_per_million_out: of prompts and of answers, by their server time.
+    `usd_per_million` is of all tokens, in and out: an API below this price is cheaper. The other
+    prices are of prompts and of answers, by their server time.
     """
 
     usd_per_million: float

@@ -28,36 +28,26 @@ Start = Literal["at_once", "at_a_rate", "random"]
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A load test, all of whose requests count.
+    """A load test, all of whose requests count."""
 
-    Attributes:
-        start: arrival of requests: all "at_once"; "at_a_rate", at random times; in either case a
-            request beyond the users in flight waits until one is answered; "random" ones never
-                wait.
-        requests: number of requests in all.
-        lengths: pairs of a request's prompt and answer over their means; empty if all are equal.
-    """
-
+    # arrival of requests: all "at_once"; "at_a_rate", at random times; in either case a request
+    # beyond the users in flight waits until one is answered; "random" ones never wait
     start: Start
-    requests: int
+    requests: int  # number of requests in all
+    # pairs of a request's prompt and answer over their means; empty if all are equal
     lengths: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Times of the requests that were counted, each sorted, in seconds.
+    """Times of the requests that were counted, each sorted, in seconds."""
 
-    Attributes:
-        ttft, each, e2e: to the first token, between further ones, to the end.
-        requests_per_second: answered while they were counted.
-        mean_users: in flight meanwhile, on average.
-    """
-
+    # `ttft`, `each`, `e2e`: to the first token, between further ones, to the end
     ttft: tuple[float, ...]
     each: tuple[float, ...]
     e2e: tuple[float, ...]
-    requests_per_second: float
-    mean_users: float
+    requests_per_second: float  # answered while they were counted
+    mean_users: float  # in flight meanwhile, on average
 
 
 def percentile(values: tuple[float, ...], share: float) -> float:

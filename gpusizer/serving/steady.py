@@ -26,8 +26,7 @@ SPREAD, AT_ONCE, STATIC = 0.0, 1.0, 2.0
 # scripts of InferenceMAX (benchmark_serving.py, `--num-prompts` of ten times the concurrency) and
 # of NVIDIA's Dynamo (perf.sh, `--request-count`).
 ROUNDS = 10.0
-ROUNDING = 1e-9
-"""Relative error of a rate: one that is beyond a limit by less is within it."""
+ROUNDING = 1e-9  # Relative error of a rate: one that is beyond a limit by less is within it.
 _ROUNDS = 60
 _CLOSE = 1e-4
 _NEAR = 1e-3
@@ -37,25 +36,17 @@ _IDLE = 1e-3  # sequences of a rank that hardly anybody asks
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """A rank in its steady state.
+    """A rank in its steady state."""
 
-    Attributes:
-        users: in flight, waiting ones included.
-        decoding: sequences in a step.
-        ttft, gap: mean seconds to the first token, and between further steps of an answer, each
-            with a token, or several if a draft guesses.
-        queue: seconds of `ttft` that are a wait for admission.
-        prompts: share of the gap that prompts of others take.
-        saturated: prompts come in faster than steps can read them.
-    """
-
-    users: float
-    decoding: float
+    users: float  # in flight, waiting ones included
+    decoding: float  # sequences in a step
+    # `ttft`, `gap`: mean seconds to the first token, and between further steps of an answer, each
+    # with a token, or several if a draft guesses
     ttft: float
     gap: float
-    queue: float
-    prompts: float
-    saturated: bool
+    queue: float  # seconds of `ttft` that are a wait for admission
+    prompts: float  # share of the gap that prompts of others take
+    saturated: bool  # prompts come in faster than steps can read them
 
     def requests_per_second(self, steps: float) -> float:
         """Return the rate by Little's law, for answers of `steps` steps."""

@@ -12,11 +12,9 @@ from functools import lru_cache
 from gpusizer.gpus import Gpu
 from gpusizer.memory.quants import Quant
 
-ROOT = "any"
-"""The widest class: cautious constants for hardware without measurements."""
+ROOT = "any"  # The widest class: cautious constants for hardware without measurements.
 
-Classes = tuple[str, ...]
-"""Classes from the narrowest to `ROOT`."""
+Classes = tuple[str, ...]  # Classes from the narrowest to `ROOT`.
 
 SERVING = "serving"
 

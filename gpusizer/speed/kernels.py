@@ -129,15 +129,10 @@ _OF_MARLIN = ("awq-", "gptq-int")
 
 
 class ExpertLaunches(NamedTuple):
-    """Releases that launch one kernel for all experts of a mixture in AWQ or GPTQ.
+    """Releases that launch one kernel for all experts of a mixture in AWQ or GPTQ."""
 
-    Attributes:
-        many: first release for more than `few` experts.
-        every: first release for any number of them.
-    """
-
-    many: tuple[int, int, int]
-    every: tuple[int, int, int]
+    many: tuple[int, int, int]  # first release for more than `few` experts
+    every: tuple[int, int, int]  # first release for any number of them
     few: int
 
     def together(self, release: tuple[int, int, int], experts: int) -> bool:
@@ -171,21 +166,13 @@ _PIPELINES = 2400
 
 
 class Kernels(NamedTuple):
-    """Kernel options of a request.
+    """Kernel options of a request."""
 
-    Attributes:
-        backend: one of `workload.BACKENDS`.
-        build: number of llama.cpp's build, None for the current one.
-        flash_attention: false if attention materialises its scores.
-        llama_cpp: of llama.cpp or Ollama, for which the rules below hold.
-        launched: the host launches kernels one by one (`Abilities.launches_kernels`).
-    """
-
-    backend: str
-    build: int | None
-    flash_attention: bool
-    llama_cpp: bool
-    launched: bool
+    backend: str  # one of `workload.BACKENDS`
+    build: int | None  # number of llama.cpp's build, None for the current one
+    flash_attention: bool  # false if attention materialises its scores
+    llama_cpp: bool  # of llama.cpp or Ollama, for which the rules below hold
+    launched: bool  # the host launches kernels one by one (`Abilities.launches_kernels`)
 
     @classmethod
     def for_workload(cls, workload: Workload, abilities: Abilities) -> Kernels:
@@ -221,21 +208,13 @@ def backends_of(kernels: Kernels, gpu: Gpu) -> tuple[str, ...]:
 
 
 class StepTimes(NamedTuple):
-    """Effects of kernels on a step of decoding on one card.
+    """Effects of kernels on a step of decoding on one card."""
 
-    Attributes:
-        layer: time per layer as a multiple of the class's.
-        expert_layer: time that routing adds to a layer, likewise.
-        launch_seconds: per layer, if a card has no CUDA graphs.
-        sinks_seconds: per layer of gpt-oss, whose attention has sinks.
-        delta_seconds: per layer with a gated delta rule.
-    """
-
-    layer: float
-    expert_layer: float
-    launch_seconds: float
-    sinks_seconds: float
-    delta_seconds: float
+    layer: float  # time per layer as a multiple of the class's
+    expert_layer: float  # time that routing adds to a layer, likewise
+    launch_seconds: float  # per layer, if a card has no CUDA graphs
+    sinks_seconds: float  # per layer of gpt-oss, whose attention has sinks
+    delta_seconds: float  # per layer with a gated delta rule
 
 
 @lru_cache(maxsize=4096)  # visitors describe cards of their own

@@ -23,17 +23,11 @@ _ACTIVATION_BYTES = 2
 
 @dataclass(frozen=True, slots=True)
 class LinkSpeed:
-    """The link between the GPUs of a tensor-parallel group.
+    """The link between the GPUs of a tensor-parallel group."""
 
-    Attributes:
-        fabric: NVLink, Infinity Fabric or the like, not PCIe.
-        seconds: latency of one all-reduce.
-        bytes_per_second: rate that one GPU sends at in practice.
-    """
-
-    fabric: bool
-    seconds: float
-    bytes_per_second: float
+    fabric: bool  # NVLink, Infinity Fabric or the like, not PCIe
+    seconds: float  # latency of one all-reduce
+    bytes_per_second: float  # rate that one GPU sends at in practice
 
 
 # gpt-fast on A100 with NVLink takes no longer per layer on 8 GPUs than on 1 (67 to 72 us beyond

@@ -23,20 +23,14 @@ _EIGHT_BITS = frozenset({"fp8", "int8"})
 
 @dataclass(frozen=True, slots=True)
 class PromptCost:
-    """The parts of a prompt token's seconds that the constants of a class apply to.
+    """The parts of a prompt token's seconds that the constants of a class apply to."""
 
-    Attributes:
-        products: seconds, FLOP of one token's products over the peak.
-        attention: seconds of its attention, weighted by ATTENTION_COST.
-        moe: a mixture of experts, which reaches less.
-        pipelined: share of the time that is left if the GPUs of a layer split work side by side.
-        fixed: seconds of experts read per pass and exchange between GPUs; no constant scales it.
-    """
-
-    products: float
-    attention: float
-    moe: bool
+    products: float  # seconds, FLOP of one token's products over the peak
+    attention: float  # seconds of its attention, weighted by ATTENTION_COST
+    moe: bool  # a mixture of experts, which reaches less
+    # seconds of experts read per pass and exchange between GPUs; no constant scales it
     fixed: float
+    # share of the time that is left if the GPUs of a layer split work side by side
     pipelined: float = 1.0
 
     def seconds(self, reached: Throughput) -> float:

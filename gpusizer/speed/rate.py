@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-DIGITS = 3
-"""Significant digits of a speed."""
+DIGITS = 3  # Significant digits of a speed.
 
 
 @dataclass(frozen=True, slots=True)

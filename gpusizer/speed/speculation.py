@@ -45,19 +45,13 @@ def expected_tokens(acceptance: float, guessed: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Speculation:
-    """A model and the draft that guesses for it, as the work of a step of each.
-
-    Attributes:
-        guessed: tokens of a round.
-        at_once: one pass of the draft guesses all of them.
-        architecture, kv_dtype: of the draft and its cache.
-    """
+    """A model and the draft that guesses for it, as the work of a step of each."""
 
     model: Work
     draft: Work
-    guessed: int
-    at_once: bool
-    architecture: Architecture
+    guessed: int  # tokens of a round
+    at_once: bool  # one pass of the draft guesses all of them
+    architecture: Architecture  # `architecture`, `kv_dtype`: of the draft and its cache
     kv_dtype: str
 
     @classmethod
@@ -170,30 +164,21 @@ def _has_head(draft: DraftModel) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SpeculativeSpeeds:
-    """Speeds with guessed tokens.
-
-    Attributes:
-        guessed: tokens of a round.
-        acceptance: the rate that the request assumes; without one, rates are None too.
-        tokens_per_round: on average, at that rate.
-        decode, per_user, total: tokens/s as in `Speeds`, at that rate. Bands are those of plain
-            steps: the rate itself has none.
-        speedup: `decode` over that without guesses.
-        break_even: least acceptance at which one user gains; None if no rate suffices.
-        break_even_shared: least acceptance with the workload's users at once.
-    """
+    """Speeds with guessed tokens."""
 
     provenance: ClassVar[Provenance] = Provenance.FITTED
 
-    guessed: int
-    acceptance: float | None
-    tokens_per_round: float | None
+    guessed: int  # tokens of a round
+    acceptance: float | None  # the rate that the request assumes; without one, rates are None too
+    tokens_per_round: float | None  # on average, at that rate
+    # `decode`, `per_user`, `total`: tokens/s as in `Speeds`, at that rate. Bands are those of plain
+    # steps: the rate itself has none.
     decode: Rate | None
     per_user: Rate | None
     total: Rate | None
-    speedup: float | None
-    break_even: float | None
-    break_even_shared: float | None
+    speedup: float | None  # `decode` over that without guesses
+    break_even: float | None  # least acceptance at which one user gains; None if no rate suffices
+    break_even_shared: float | None  # least acceptance with the workload's users at once
 
 
 def speculative_speeds(

@@ -22,40 +22,30 @@ ENGINE_TABLE = DATA_DIR / "speed_engines.csv"
 
 _UNKNOWN_BAND = RateBand(0.5, 1.6)
 
-Key = tuple[str, str, str]
-"""Engine family, class of GPU, format of the weights."""
+Key = tuple[str, str, str]  # Engine family, class of GPU, format of the weights.
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Constants of decoding: seconds = bytes / (efficiency x bandwidth) + layers x per layer.
-
-    Attributes:
-        seconds_per_expert_layer: additional time of a layer with routed experts.
-        runs, sources, cards: measurements of the narrowest class that was found, their publishers
-            and boards; 0 for none.
-        board: the board of all these measurements, "" for several or none.
-    """
+    """Constants of decoding: seconds = bytes / (efficiency x bandwidth) + layers x per layer."""
 
     efficiency: float
     seconds_per_layer: float
+    # `runs`, `sources`, `cards`: measurements of the narrowest class that was found, their
+    # publishers and boards; 0 for none
     runs: int
-    seconds_per_expert_layer: float = 0.0
+    seconds_per_expert_layer: float = 0.0  # additional time of a layer with routed experts
     sources: int = 0
     cards: int = 0
-    board: str = ""
+    board: str = ""  # the board of all these measurements, "" for several or none
 
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Constants of reading prompts: the share of the GPU's 16-bit peak that is reached.
-
-    Attributes:
-        moe_share: the part of it that mixtures of experts reach.
-    """
+    """Constants of reading prompts: the share of the GPU's 16-bit peak that is reached."""
 
     utilization: float
-    moe_share: float
+    moe_share: float  # the part of it that mixtures of experts reach
     runs: int
     sources: int = 0
     cards: int = 0
@@ -66,17 +56,13 @@ _T = TypeVar("_T", Pace, Throughput)
 
 
 class Basis(NamedTuple):
-    """Measurements behind a speed.
+    """Measurements behind a speed."""
 
-    Attributes:
-        runs, sources, cards: measurements, their publishers and boards; 0 for none.
-        measured_on: "card", "generation" and "kin" for the narrowest class that has any: this board
-            alone, several of its generation or tier, others; "" for none.
-    """
-
-    runs: int
+    runs: int  # `runs`, `sources`, `cards`: measurements, their publishers and boards; 0 for none
     sources: int
     cards: int
+    # "card", "generation" and "kin" for the narrowest class that has any: this board alone, several
+    # of its generation or tier, others; "" for none
     measured_on: str
 
     @classmethod
@@ -220,20 +206,15 @@ GENERATIONS = ("first", "second", "third")
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """Time of the host in a step of a serving engine's release.
-
-    Attributes:
-        generation: one of GENERATIONS: a Python scheduler between the steps, one in its own
-            process, one that works ahead of the GPU. "" without a row.
-        seconds: time of a step in which the GPU waits for the host.
-        cache_efficiency: speed at which attention reads the cache, over that of weights.
-    """
+    """Time of the host in a step of a serving engine's release."""
 
     # Before schedulers ran ahead of the GPU, a step waited for the host. The host of local engines
     # is part of their time per layer.
+    # one of GENERATIONS: a Python scheduler between the steps, one in its own process, one that
+    # works ahead of the GPU. "" without a row.
     generation: str
-    seconds: float
-    cache_efficiency: float
+    seconds: float  # time of a step in which the GPU waits for the host
+    cache_efficiency: float  # speed at which attention reads the cache, over that of weights
 
 
 _NO_HOST = Host("", 0.0, CACHE_EFFICIENCY)

@@ -163,27 +163,18 @@ class ModelFacts:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The facts of a model at one quantization under one engine.
-
-    Attributes:
-        family, format: classes of constants (`speed/classes.py`).
-        dense_bytes: weights every step reads (`WeightSizes.decoding`), routed experts apart.
-        expert_bytes: all routed experts of the decoder.
-        bits: of a weight.
-        kernels: of the engine's build and backend.
-        tensor, pipeline, data: degrees of parallelism.
-    """
+    """The facts of a model at one quantization under one engine."""
 
     facts: ModelFacts
     engine: str
-    family: str
+    family: str  # `family`, `format`: classes of constants (`speed/classes.py`)
     format: str
     quant: str
-    dense_bytes: int
-    expert_bytes: int
-    bits: float
-    kernels: Kernels
-    tensor: int
+    dense_bytes: int  # weights every step reads (`WeightSizes.decoding`), routed experts apart
+    expert_bytes: int  # all routed experts of the decoder
+    bits: float  # of a weight
+    kernels: Kernels  # of the engine's build and backend
+    tensor: int  # `tensor`, `pipeline`, `data`: degrees of parallelism
     pipeline: int
     data: int = 1
 
@@ -239,19 +230,15 @@ class Work:
 
 
 class _Purposes(NamedTuple):
-    """Purposes of the tensors of the decoder's layers, by their names.
+    """Purposes of the tensors of the decoder's layers, by their names."""
 
-    Attributes:
-        feeding, mixing, routed, deltas: layers with a feed-forward for every token, with a mixer,
-            with routed experts, with a gated delta rule.
-        norms, sinks: norms with weights and vectors of sinks, over all layers.
-    """
-
+    # `feeding`, `mixing`, `routed`, `deltas`: layers with a feed-forward for every token, with a
+    # mixer, with routed experts, with a gated delta rule
     feeding: set[int]
     mixing: set[int]
     routed: set[int]
     deltas: set[int]
-    norms: int
+    norms: int  # `norms`, `sinks`: norms with weights and vectors of sinks, over all layers
     sinks: int
 
     @classmethod

@@ -32,18 +32,13 @@ def _nothing_is_shared() -> None:
 
 @dataclass(frozen=True, slots=True)
 class HubAccess:
-    """Shared state of anonymous reads of one Hub.
+    """Shared state of anonymous reads of one Hub."""
 
-    Attributes:
-        allowance: requests that the Hub still answers.
-        cache: earlier snapshots; None without a cache.
-        flights: lock across processes; None if each process reads for itself.
-        shared_is_reachable: whether the store of several processes answers; None without one.
-    """
-
-    allowance: RateLimitTracker
-    cache: SnapshotCache | None
+    allowance: RateLimitTracker  # requests that the Hub still answers
+    cache: SnapshotCache | None  # earlier snapshots; None without a cache
+    # lock across processes; None if each process reads for itself
     flights: SharedLock | None = None
+    # whether the store of several processes answers; None without one
     shared_is_reachable: Callable[[], bool | None] = _nothing_is_shared
 
     def open_session(self, settings: Settings, on_call: OnCall = ignore_call) -> HubSession:

@@ -110,21 +110,16 @@ class MemoryAmount:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A GPU, any GPU (`gpu` None) or an amount of memory in a sentence, with its position.
-
-    Attributes:
-        gb, high_gb: memory of all GPUs together, and the end of a range.
-        others: alternatives to `gpu`.
-    """
+    """A GPU, any GPU (`gpu` None) or an amount of memory in a sentence, with its position."""
 
     start: int
     end: int
-    gb: float | None = None
+    gb: float | None = None  # `gb`, `high_gb`: memory of all GPUs together, and the end of a range
     high_gb: float | None = None
     gb_per_gpu: float | None = None
     unified_gb: float | None = None
     gpu: str | None = None
-    others: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()  # alternatives to `gpu`
     count: int | None = None
 
 

@@ -25,13 +25,10 @@ CACHED_MODEL = re.compile(r"models--(?P<id>[A-Za-z0-9_.-]+)")
 
 @dataclass(frozen=True, slots=True)
 class LocalRef(ModelRef):
-    """A checkpoint on this machine.
+    """A checkpoint on this machine."""
 
-    Attributes:
-        path: an existing folder or file. `repo_id` is the path as typed, or the ID of a folder in
-            the Hub's cache; `file` is the name of the GGUF file if the path is one.
-    """
-
+    # an existing folder or file. `repo_id` is the path as typed, or the ID of a folder in the Hub's
+    # cache; `file` is the name of the GGUF file if the path is one.
     path: Path = Path()
 
 

@@ -12,18 +12,15 @@ from scrapers.client.hub_api import RepoInfo
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens for reading one model; they are never printed or logged.
+    """The tokens for reading one model; they are never printed or logged."""
 
-    Attributes:
-        visitor: the visitor's own token, used for all requests of that visitor.
-        host: the operator's token, used for its higher rate limit once a request has shown that the
-            repository is public and not gated. It must not open others.
-        host_describes: whether that request carries the host's token too. Then its response counts
-            only if the repository is public; any other is hidden.
-    """
-
+    # the visitor's own token, used for all requests of that visitor
     visitor: str | None = field(default=None, repr=False)
+    # the operator's token, used for its higher rate limit once a request has shown that the
+    # repository is public and not gated. It must not open others.
     host: str | None = field(default=None, repr=False)
+    # whether that request carries the host's token too. Then its response counts only if the
+    # repository is public; any other is hidden.
     host_describes: bool = False
 
     @property

@@ -212,17 +212,13 @@ Kind = Literal["need", "fit", "compare", "load", "models", "train"]
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """The answer to a question.
-
-    Attributes:
-        said: the conclusion, a note for each sentence.
-        weighed: other facts that decided, or would decide otherwise, a note for each sentence.
-        facts: figures of the conclusion under the contract's names; None if unknown.
-    """
+    """The answer to a question."""
 
     kind: Kind
-    said: tuple[Note, ...]
+    said: tuple[Note, ...]  # the conclusion, a note for each sentence
+    # other facts that decided, or would decide otherwise, a note for each sentence
     weighed: tuple[Note, ...] = ()
+    # figures of the conclusion under the contract's names; None if unknown
     facts: Mapping[str, NoteValue | None] = field(default_factory=dict)
 
     def sentence(self, say: Translate) -> str:

@@ -34,16 +34,12 @@ _F32 = 4
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """Placement of a model's layers.
+    """Placement of a model's layers."""
 
-    Attributes:
-        split: proportions in which layers are dealt out to the devices (--tensor-split).
-        gpu_layers: layers on devices, the output counted as one (-ngl).
-        cpu_experts: number of first layers whose routed experts stay on the host (--n-cpu-moe).
-    """
-
+    # proportions in which layers are dealt out to the devices (--tensor-split)
     split: tuple[int, ...]
-    gpu_layers: int
+    gpu_layers: int  # layers on devices, the output counted as one (-ngl)
+    # number of first layers whose routed experts stay on the host (--n-cpu-moe)
     cpu_experts: int = 0
 
 

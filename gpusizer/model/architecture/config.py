@@ -41,20 +41,15 @@ MODEL_TYPES: dict[str, list[str]] = _TABLES["model_types"]
 
 @dataclass(slots=True)
 class ConfigView:
-    """The language model's part of a configuration.
-
-    Attributes:
-        defaulted: facts answered from class defaults.
-        asked: every key that was looked up.
-        between: levels from the outer to the inner configuration.
-    """
+    """The language model's part of a configuration."""
 
     outer: Config
     text: Config
     defaults: JsonObject
+    # levels from the outer to the inner configuration
     between: list[Config] = field(default_factory=list)
-    defaulted: list[str] = field(default_factory=list)
-    asked: set[str] = field(default_factory=set)
+    defaulted: list[str] = field(default_factory=list)  # facts answered from class defaults
+    asked: set[str] = field(default_factory=set)  # every key that was looked up
 
     @property
     def model_type(self) -> str:

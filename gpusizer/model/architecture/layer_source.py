@@ -28,23 +28,14 @@ class Heads:
 
 @dataclass(frozen=True, slots=True)
 class LayerKind:
-    """One layer as a configuration describes it.
+    """One layer as a configuration describes it."""
 
-    Attributes:
-        read: builds the layer.
-        attends: it keeps tokens.
-        state: it keeps a recurrent state in addition.
-        name: name in the configuration, "" if it has no names.
-        known: the name is in `config.toml`.
-        window: tokens kept, if the configuration gives them layer by layer.
-    """
-
-    read: Callable[[LayerSource], Layer]
-    attends: bool = True
-    state: bool = False
-    name: str = ""
-    known: bool = True
-    window: int | None = None
+    read: Callable[[LayerSource], Layer]  # builds the layer
+    attends: bool = True  # it keeps tokens
+    state: bool = False  # it keeps a recurrent state in addition
+    name: str = ""  # name in the configuration, "" if it has no names
+    known: bool = True  # the name is in `config.toml`
+    window: int | None = None  # tokens kept, if the configuration gives them layer by layer
 
 
 @dataclass(frozen=True, slots=True)

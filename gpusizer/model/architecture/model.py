@@ -25,45 +25,38 @@ class LayerRun:
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """The language model. Facts that neither configuration nor tensors state are None.
-
-    Attributes:
-        attention_heads, kv_heads, head_dim: of ordinary attention layers.
-        max_context: longest sequence the configuration allows, in tokens.
-        experts, experts_per_token: routed experts per MoE layer, and those that each token uses.
-        expert_width: inner width of one routed expert.
-        generates: the model produces text token by token and needs a KV cache.
-        reads: input of a model that generates nothing: text, or "other" (images, sound) alone.
-        layer_plan: caches in the order of a token's passes, equal neighbours merged: one for each
-            layer, several if a layer attends or runs several times.
-        recovered: values read off tensor shapes because the configuration omits them.
-        defaulted: values taken from the model class's defaults (`data/class_defaults.json`).
-        claimed_layers: layers by the configuration, if the tensors hold fewer, which count.
-        unknown_parts: unknown facts that memory and speed depend on: "12 of 48 layers:
-            indexed_attention".
-    """
+    """The language model. Facts that neither configuration nor tensors state are None."""
 
     model_type: str
     layers: int
     hidden_size: int | None
     intermediate_size: int | None
     vocab_size: int | None
+    # `attention_heads`, `kv_heads`, `head_dim`: of ordinary attention layers
     attention_heads: int | None
     kv_heads: int | None
     head_dim: int | None
-    max_context: int | None
+    max_context: int | None  # longest sequence the configuration allows, in tokens
+    # `experts`, `experts_per_token`: routed experts per MoE layer, and those that each token uses
     experts: int | None
     experts_per_token: int | None
     tied_embeddings: bool
-    generates: bool
+    generates: bool  # the model produces text token by token and needs a KV cache
     # A plan may have hundreds of runs, and caches compute the hash often.
+    # caches in the order of a token's passes, equal neighbours merged: one for each layer, several
+    # if a layer attends or runs several times
     layer_plan: tuple[LayerRun, ...] = field(hash=False)
-    expert_width: int | None = None
+    expert_width: int | None = None  # inner width of one routed expert
     rotary: tuple[Rotary, ...] = ()
+    # values read off tensor shapes because the configuration omits them
     recovered: tuple[str, ...] = ()
+    # values taken from the model class's defaults (`data/class_defaults.json`)
     defaulted: tuple[str, ...] = ()
+    # layers by the configuration, if the tensors hold fewer, which count
     claimed_layers: int | None = None
+    # input of a model that generates nothing: text, or "other" (images, sound) alone
     reads: Literal["text", "other"] = "text"
+    # unknown facts that memory and speed depend on: "12 of 48 layers: indexed_attention"
     unknown_parts: tuple[str, ...] = ()
 
     @property

@@ -17,17 +17,12 @@ Reads = Literal["text", "other"]
 
 @dataclass(frozen=True, slots=True)
 class ModelRole:
-    """The role of a model: whether it writes text.
+    """The role of a model: whether it writes text."""
 
-    Attributes:
-        generates: it writes tokens one after another and keeps keys and values of each.
-        reads: input of a model that writes nothing: text, or images, sound and the like alone.
-        assumed: no class, tag or key states it.
-    """
-
-    generates: bool
+    generates: bool  # it writes tokens one after another and keeps keys and values of each
+    # input of a model that writes nothing: text, or images, sound and the like alone
     reads: Reads = "text"
-    assumed: bool = False
+    assumed: bool = False  # no class, tag or key states it
 
 
 def purpose_of(config: ConfigView, tag: str | None) -> ModelRole:

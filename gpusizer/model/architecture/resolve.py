@@ -18,8 +18,7 @@ from gpusizer.model.architecture.stack import HeadWidths, stack_in
 from gpusizer.model.architecture.unknown_parts import PURPOSE, SILENT, doubts_of
 from gpusizer.model.weights import WeightGroup, mark_experts
 
-MAX_LAYERS = 1_000
-"""Most layers of a language model; the deepest merges on the Hub have about 320."""
+MAX_LAYERS = 1_000  # Most layers of a language model; the deepest merges on the Hub have about 320.
 
 
 def resolve_architecture(

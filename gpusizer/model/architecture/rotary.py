@@ -19,13 +19,9 @@ _SECTIONED = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl")
 class Rotary:
     """One kind of rotary positions; layers of a kind share it.
 
-    Attributes:
-        width: elements rotated in each head.
-        positions: longest sequence the configuration allows.
-        kind: "default" or the name of the scaling: "linear", "yarn", "longrope", …
-        factor: of the scaling.
-        original: positions before scaling.
-        sectioned: separate positions for time, height and width.
+    `width` elements of each head are rotated; `positions` is the longest sequence that the
+    configuration allows. `kind` is "default" or the scaling ("linear", "yarn", "longrope", …) by
+    `factor` from `original` positions. `sectioned` separates positions for time, height and width.
     """
 
     width: int

@@ -35,24 +35,19 @@ _RWKV4_VECTORS = 5
 
 @dataclass(frozen=True, slots=True)
 class LayerStack:
-    """Facts by layer number; a layer without an entry has none of the kind.
+    """Facts by layer number; a layer without an entry has none of the kind."""
 
-    Attributes:
-        widths: rows of its k_proj and v_proj: exactly the cache of an attention layer.
-        latents: rows of the projection to a latent (MLA), rotary part included.
-        indexed: layers with a sparse-attention indexer of their own.
-        attentions: attention blocks of a layer.
-        decaying: layers with the decay or the gates of a recurrent state.
-        conv: elements of the inputs that its short convolutions keep.
-        state: elements of a state whose sides its tensors have.
-    """
-
+    # rows of its k_proj and v_proj: exactly the cache of an attention layer
     widths: HeadWidths = field(default_factory=dict)
+    # rows of the projection to a latent (MLA), rotary part included
     latents: Mapping[int, int] = field(default_factory=dict)
-    indexed: frozenset[int] = frozenset()
-    attentions: Mapping[int, int] = field(default_factory=dict)
+    indexed: frozenset[int] = frozenset()  # layers with a sparse-attention indexer of their own
+    attentions: Mapping[int, int] = field(default_factory=dict)  # attention blocks of a layer
+    # layers with the decay or the gates of a recurrent state
     decaying: frozenset[int] = frozenset()
+    # elements of the inputs that its short convolutions keep
     conv: Mapping[int, int] = field(default_factory=dict)
+    # elements of a state whose sides its tensors have
     state: Mapping[int, int] = field(default_factory=dict)
 
     def remembers(self, layer: int) -> bool:

@@ -11,8 +11,7 @@ from gpusizer.core.loose_values import JsonObject, object_in
 from gpusizer.model.architecture.config import ConfigView
 from gpusizer.model.architecture.layer_source import LayerSource
 
-State = tuple[int, int]
-"""Elements of (convolution inputs, state)."""
+State = tuple[int, int]  # Elements of (convolution inputs, state).
 
 _MOST = 10**9  # elements of a state, as a bound on what configurations say
 # Recurrent layers that are no linear attention: they do not keep the state of one.

@@ -66,23 +66,15 @@ class ChunkedAttention(SlidingAttention):
 
 @dataclass(frozen=True)
 class LatentAttention(Layer):
-    """A layer that keeps one latent of a token for all heads (MLA).
-
-    Attributes:
-        key_width: elements of the latent, its rotary part included.
-        value_width: elements kept once more as values, by engines that do.
-        rope_width: elements of the rotary part.
-        head_keys, head_values: elements of all heads that a latent expands to.
-        window: tokens that stay, None for all.
-    """
+    """A layer that keeps one latent of a token for all heads (MLA)."""
 
     word: ClassVar[LayerWord] = "mla"
-    key_width: int = 0
-    value_width: int = 0
-    rope_width: int = 0
-    head_keys: int = 0
+    key_width: int = 0  # elements of the latent, its rotary part included
+    value_width: int = 0  # elements kept once more as values, by engines that do
+    rope_width: int = 0  # elements of the rotary part
+    head_keys: int = 0  # `head_keys`, `head_values`: elements of all heads that a latent expands to
     head_values: int = 0
-    window: int | None = None
+    window: int | None = None  # tokens that stay, None for all
 
     def made_of(self) -> Iterator[CachePart]:
         yield LatentPart(

@@ -21,8 +21,8 @@ from gpusizer.model.architecture.layer_kinds.parts import (
     Widths,
 )
 
+# Name of a kind of cache in answers.
 LayerWord = Literal["full", "sliding", "chunked", "mla", "cross", "recurrent", "none"]
-"""Name of a kind of cache in answers."""
 StateChange = Callable[[StatePart], StatePart]
 
 

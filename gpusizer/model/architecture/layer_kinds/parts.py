@@ -91,20 +91,13 @@ class CachePart(ABC):
 
 @dataclass(frozen=True, slots=True)
 class TokenPart(CachePart):
-    """Keys and values of tokens, whole for each head.
+    """Keys and values of tokens, whole for each head."""
 
-    Attributes:
-        key_width, value_width: elements of a token, over all heads.
-        heads: heads that it can be split over.
-        window: tokens that stay, None for all.
-        rope_width: rotary part of the keys, if engines keep it at a wider type than the rest.
-    """
-
-    key_width: int
+    key_width: int  # `key_width`, `value_width`: elements of a token, over all heads
     value_width: int = 0
-    heads: int = 1
-    window: int | None = None
-    rope_width: int = 0
+    heads: int = 1  # heads that it can be split over
+    window: int | None = None  # tokens that stay, None for all
+    rope_width: int = 0  # rotary part of the keys, if engines keep it at a wider type than the rest
 
     @property
     def elements(self) -> Elements:
@@ -182,19 +175,12 @@ class IndexPart(CachePart):
 
 @dataclass(frozen=True, slots=True)
 class EntryPart(CachePart):
-    """Entries shared by several tokens each, for all of the context and on every GPU.
+    """Entries shared by several tokens each, for all of the context and on every GPU."""
 
-    Attributes:
-        width: elements of one entry.
-        index_width: elements of an indexer's key for it.
-        ratio: tokens that share one.
-        rope_width: elements of the rotary part.
-    """
-
-    width: int
-    index_width: int
-    ratio: int
-    rope_width: int = 0
+    width: int  # elements of one entry
+    index_width: int  # elements of an indexer's key for it
+    ratio: int  # tokens that share one
+    rope_width: int = 0  # elements of the rotary part
 
     @property
     def elements(self) -> Elements:
@@ -214,17 +200,11 @@ class EntryPart(CachePart):
 
 @dataclass(frozen=True, slots=True)
 class StatePart(CachePart):
-    """A recurrent state, whose heads or channels tensor-parallel GPUs divide.
+    """A recurrent state, whose heads or channels tensor-parallel GPUs divide."""
 
-    Attributes:
-        size: its elements, 0 if unknown.
-        conv_size: elements of it that are inputs of a short convolution.
-        wide: the configuration asks for FP32 with 16-bit convolution inputs.
-    """
-
-    size: int
-    conv_size: int = 0
-    wide: bool = False
+    size: int  # its elements, 0 if unknown
+    conv_size: int = 0  # elements of it that are inputs of a short convolution
+    wide: bool = False  # the configuration asks for FP32 with 16-bit convolution inputs
 
     @property
     def elements(self) -> Elements:

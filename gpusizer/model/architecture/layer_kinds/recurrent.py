@@ -19,17 +19,12 @@ from gpusizer.model.architecture.layer_kinds.parts import CachePart, StatePart
 
 @dataclass(frozen=True)
 class RecurrentLayer(Layer):
-    """A layer that keeps one state of a sequence of any length.
-
-    Attributes:
-        state_elements: elements of it, 0 if unknown.
-        conv_elements: elements of it that are inputs of a short convolution.
-        wide_state: the configuration asks for an FP32 state with 16-bit convolution inputs.
-    """
+    """A layer that keeps one state of a sequence of any length."""
 
     word: ClassVar[LayerWord] = "recurrent"
-    state_elements: int = 0
-    conv_elements: int = 0
+    state_elements: int = 0  # elements of it, 0 if unknown
+    conv_elements: int = 0  # elements of it that are inputs of a short convolution
+    # the configuration asks for an FP32 state with 16-bit convolution inputs
     wide_state: bool = False
 
     def made_of(self) -> Iterator[CachePart]:

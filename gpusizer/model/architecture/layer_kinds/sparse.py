@@ -32,15 +32,11 @@ class CompressedAttention(LayerAndMore):
     """Attention within a window, plus one shared vector for every few tokens (DeepSeek-V4).
 
     Vectors are key and value at once.
-
-    Attributes:
-        rope_width: elements of the rotary part.
-        compress_ratio: tokens that share an entry, 0 for a layer with a window alone.
-        indexer_width: elements of an indexer's key for an entry, or for a token if none is shared.
     """
 
-    rope_width: int = 0
-    compress_ratio: int = 0
+    rope_width: int = 0  # elements of the rotary part
+    compress_ratio: int = 0  # tokens that share an entry, 0 for a layer with a window alone
+    # elements of an indexer's key for an entry, or for a token if none is shared
     indexer_width: int = 0
 
     def made_of(self) -> Iterator[CachePart]:
