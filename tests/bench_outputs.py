@@ -43,7 +43,7 @@ SETTINGS: dict[str, Any] = {
 
 
 def llama_bench(*tests: tuple[int, int, int, float], **changes: Any) -> str:
-    """Tests as `llama-bench -o json` prints them: (prompt, answer, depth, tokens per second)."""
+    """Return the output of `llama-bench -o json`: (prompt, answer, depth, tokens per second)."""
     rows = []
     for prompt, answer, depth, rate in tests:
         nanoseconds = round(1e9 * (prompt + answer) / rate)

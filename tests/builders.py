@@ -17,8 +17,7 @@ from gpusizer.memory.quants import ModelShape, find_quant
 from gpusizer.model.profile import ModelProfile, build_profile
 
 Config = dict[str, Any]
-Linear = Callable[[str, int, int, tuple[Sequence[int], ...]], list[TensorGroup]]
-"""(name without suffix, outputs, inputs, indices) -> the tensors that store this matrix."""
+Linear = Callable[[str, int, int, tuple[Sequence[int], ...]], list[TensorGroup]]  #
 
 
 def group(
@@ -31,14 +30,14 @@ def group(
 def plain(
     name: str, rows: int, columns: int, indices: tuple[Sequence[int], ...]
 ) -> list[TensorGroup]:
-    """An ordinary BF16 matrix."""
+    """Return an ordinary BF16 matrix."""
     return [group(f"{name}.weight", (rows, columns), *indices)]
 
 
 def snapshot(
     tensors: Iterable[TensorGroup], config: Config | None = None, **fields: Any
 ) -> RepoSnapshot:
-    """A one-component repository with one weight file."""
+    """Return a one-component repository with one weight file."""
     groups = tuple(tensors)
     files = (WeightFile("model.safetensors", None, sum(g.count for g in groups)),)
     facts: dict[str, Any] = {
@@ -54,7 +53,7 @@ def snapshot(
 
 
 def with_tensors(base: RepoSnapshot, tensors: Iterable[TensorGroup]) -> RepoSnapshot:
-    """`base` with other tensors and the same configuration."""
+    """Return `base` with other tensors and the same configuration."""
     return snapshot(tensors, dict(base.components[0].config or {}))
 
 
@@ -103,7 +102,7 @@ def llama(
     linear: Linear = plain,
     config: Config | None = None,
 ) -> RepoSnapshot:
-    """A pre-norm decoder with a gated feed-forward; the defaults are Llama-3.1-8B."""
+    """Return a pre-norm decoder with a gated feed-forward; the defaults are Llama-3.1-8B."""
     layer_numbers = range(layers)
     attention = "model.layers.{}.self_attn"
     tensors = [group("model.embed_tokens.weight", (vocab, hidden))]

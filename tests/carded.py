@@ -30,7 +30,7 @@ vllm serve carded/Qwen3-8B --tensor-parallel-size 2 --max-model-len 32768
 
 
 def carded_snapshot() -> RepoSnapshot:
-    """An embedded model with that card."""
+    """Return an embedded model with that card."""
     url = f"https://huggingface.co/{CARDED_MODEL}/blob/main/README.md"
     snapshot = embedded_sizer().fetch(ModelRef("Qwen/Qwen3-8B"))
     card = read_card(CARD.encode(), CARDED_MODEL, url)

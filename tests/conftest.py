@@ -20,7 +20,6 @@ _SLOWEST_FIRST = (
     "answers",
     "test_any_answer",
 )
-"""Test modules and folders that work or wait for longest."""
 
 # By default Hypothesis fails an example that takes 200 ms; on a busy machine any example may. What
 # gates a change is asked with the same few examples each time, more and new ones are for the night.
@@ -41,8 +40,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the night's tests to the night. Workers take whole files, of which the longest begin,
-    so that none is left with one alone."""
+    """Leave the night's tests to the night.
+
+    Workers take whole files; the longest begin, so that no worker ends with one alone.
+    """
     if not NIGHTLY:
         at_night = [item for item in items if item.get_closest_marker("night")]
         config.hook.pytest_deselected(items=at_night)
@@ -64,7 +65,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApp]:
-    """The application with metrics and a log in JSON, stopped after the last test."""
+    """Yield the application with metrics and a log in JSON, stopped after the last test."""
     folder = tmp_path_factory.mktemp("app")
     # All tests ask from one address; other modules have applications with limits.
     limits = ("GPUSIZER_QUESTIONS_PER_MINUTE", "GPUSIZER_SECONDS_PER_MINUTE")
@@ -96,7 +97,7 @@ def _redis_of_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Redi
 
 @pytest.fixture
 def redis_url(_redis_of_session: RedisServer) -> str:
-    """The address of a Redis with nothing in it."""
+    """Return the address of a Redis with nothing in it."""
     with _redis_of_session.client as client:
         client.flushall()
     return _redis_of_session.url

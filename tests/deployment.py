@@ -17,27 +17,27 @@ NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 
 
 def compose() -> dict[str, Any]:
-    """The Compose file, its anchors resolved."""
+    """Return the Compose file, its anchors resolved."""
     parsed: dict[str, Any] = yaml.safe_load((FOLDER / "compose.yaml").read_text("utf-8"))
     return parsed
 
 
 def dockerfile() -> list[tuple[str, str]]:
-    """The instructions of the Dockerfile with their arguments, continued lines joined."""
+    """Return the instructions of the Dockerfile with their arguments, continued lines joined."""
     text = re.sub(r"^#.*\n", "", (FOLDER / "Dockerfile").read_text("utf-8"), flags=re.M)
     lines = re.sub(r"\\\n\s*", "", text).splitlines()
     return [tuple(line.split(" ", 1)) for line in lines if line]  # type: ignore[misc]
 
 
 def health_command(address: str) -> list[str]:
-    """The command that asks a container for its health, at another address."""
+    """Return the command that asks a container for its health, at another address."""
     (check,) = (text for name, text in dockerfile() if name == "HEALTHCHECK")
     command: list[str] = json.loads(check.split("CMD ", 1)[1])
     return [part.replace("127.0.0.1:7860/", f"{address}/") for part in command]
 
 
 def redis_command() -> list[str]:
-    """The command of the Compose file's Valkey, for Debian 12's Redis, which takes the same."""
+    """Return the command of the Compose file's Valkey, for Debian 12's Redis."""
     server, *arguments = compose()["services"]["valkey"]["command"]
     assert server == "valkey-server"
     return ["redis-server", *arguments]
@@ -46,7 +46,7 @@ def redis_command() -> list[str]:
 def nginx_configuration(
     folder: Path, port: int, replicas: tuple[str, str], name_server: str = "127.0.0.1:9"
 ) -> Path:
-    """The configuration of nginx with other addresses, and `folder` in the place of /tmp.
+    """Return the configuration of nginx with other addresses, and `folder` in the place of /tmp.
 
     Without a name server of the test, the addresses of replicas have to be numbers.
     """
@@ -65,7 +65,7 @@ def nginx_configuration(
 
 
 def nginx_command(configuration: Path) -> list[str]:
-    """The command of the Compose file; skips a test where nginx is not installed, but in CI."""
+    """Return the command of the Compose file; without nginx skip the test, but not in CI."""
     if NGINX is None:
         if os.environ.get("CI"):
             pytest.fail("needs Debian's package nginx")

@@ -31,10 +31,10 @@ _MADE_BY: dict[type, Callable[[Any, Translate], AnswerModel]] = {
 
 
 def written(record: object, say: Translate = say_note) -> dict[str, Any]:
-    """The answer that a use case's record is written as."""
+    """Return the answer that a use case's record is written as."""
     return _MADE_BY[type(record)](record, say).document()
 
 
 def part(model: type[AnswerModel], record: object, say: Translate = say_note) -> dict[str, Any]:
-    """The part of an answer that one record is written as."""
+    """Return the part of an answer that one record is written as."""
     return model.from_record(record, AnswerContext(say)).document()

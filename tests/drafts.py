@@ -23,8 +23,10 @@ _LAYER = {
 
 
 def eagle3(*, embedding: bool = False, **config: Any) -> RepoSnapshot:
-    """The EAGLE-3 head of Qwen3-8B: one layer, a head for 32,000 tokens, and an embedding of its
-    own where asked for."""
+    """Return the EAGLE-3 head of Qwen3-8B: one layer, and a head for 32,000 tokens.
+
+    With `embedding` it has one of its own.
+    """
     facts = {
         "architectures": ["LlamaForCausalLMEagle3"],
         "model_type": "llama",
@@ -50,7 +52,7 @@ def eagle3(*, embedding: bool = False, **config: Any) -> RepoSnapshot:
 
 
 def fetching(*drafts: RepoSnapshot) -> Any:
-    """A Sizer that reads these repositories besides the embedded models."""
+    """Return a Sizer that reads these repositories and the embedded models."""
     sizer = embedded_sizer()
     known = {draft.repo_id: draft for draft in drafts}
 

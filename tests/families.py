@@ -17,17 +17,14 @@ def _published(repo_id: str) -> RepoSnapshot:
     return snapshot
 
 
-gpt2 = partial(_published, "openai-community/gpt2")
-"""GPT-2: [in, out] matrices, causal masks stored as buffers, no stored head."""
-gemma3_1b = partial(_published, "google/gemma-3-1b-it")
-"""Gemma 3 1B: five sliding layers for each full one, and no stored head."""
+gpt2 = partial(_published, "openai-community/gpt2")  #
+gemma3_1b = partial(_published, "google/gemma-3-1b-it")  #
+
+# Mixtral-8x7B: eight experts, two of them chosen
 mixtral = partial(_published, "mistralai/Mixtral-8x7B-v0.1")
-"""Mixtral-8x7B: eight experts of which two are chosen."""
+
+# Qwen3-30B-A3B: 128 experts, eight of them chosen
 qwen3_moe = partial(_published, "Qwen/Qwen3-30B-A3B")
-"""Qwen3-30B-A3B: 128 experts of which eight are chosen."""
-gpt_oss_20b = partial(_published, "openai/gpt-oss-20b")
-"""gpt-oss-20b: fused MXFP4 experts, attention sinks, alternating sliding windows."""
-qwen3_next = partial(_published, "Qwen/Qwen3-Coder-Next")
-"""Qwen3-Coder-Next: three gated-delta layers for each of full attention, 512 experts."""
-deepseek_r1 = partial(_published, "deepseek-ai/DeepSeek-R1")
-"""DeepSeek-R1: multi-head latent attention, 256 FP8 experts, a layer that drafts."""
+gpt_oss_20b = partial(_published, "openai/gpt-oss-20b")  #
+qwen3_next = partial(_published, "Qwen/Qwen3-Coder-Next")  #
+deepseek_r1 = partial(_published, "deepseek-ai/DeepSeek-R1")  #

@@ -14,7 +14,7 @@ from gpusizer.memory.quants import Quant
 def fit_on(
     study: Study, gpu: Gpu, boards: int, quant: Quant, native: bool, engine: Engine
 ) -> Fit | None:
-    """How all of the model fits so many boards, None where they cannot share it."""
+    """Return the fit of a whole model on `boards` boards, or None if they cannot share it."""
     config = config_on_gpus(
         study, Machine.with_boards(gpu, boards), QuantOption(quant, native, engine)
     )

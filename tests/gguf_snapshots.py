@@ -50,12 +50,12 @@ def gguf_snapshot(
 
 
 def file_variant(name: str, size: int, kind: Any = "quantization") -> Variant:
-    """A file of that name and size."""
+    """Return a file of that name and size."""
     return Variant(name, kind, (WeightFile(f"model-{name}.gguf", size, 0),), size)
 
 
 def llama_gguf(kind: str = "Q4_K", others: Sequence[Variant] = (), **sizes: Any) -> RepoSnapshot:
-    """A Llama with all its matrices in one type."""
+    """Return a Llama with all its matrices in one type."""
     shape = {key: value for key, value in sizes.items() if key not in ("vocab", "tied")}
     return gguf_snapshot(llama_metadata(**shape), llama_tensors(kind, **sizes), others)
 

@@ -16,11 +16,11 @@ from gpusizer.hub.reading_steps import OnStep, ReadingStep, ignore_step, watched
 from gpusizer.hub.snapshot import Fetch, RepoSnapshot, known
 from tests.builders import tiny
 
-HEAVY, LIGHT = "org/heavy-", "org/light-"
-"""Beginnings of the names of models; those of the first kind end with a group, "-" and a number."""
+HEAVY, LIGHT = "org/heavy-", "org/light-"  #
+
+# Questions with the name of a group: the number of its answers that have begun, as the
+# `retry_after_seconds` of an error; and the release of them all.
 BEGUN, RELEASED = "org/begun-", "org/released-"
-"""Asked with the name of a group: how many of its answers have begun, as the `retry_after_seconds`
-of an error; and that all of them may end."""
 _MOST_SECONDS = 240.0
 _CHECKS = 2_000  # about a millisecond
 _REST_SECONDS = 0.002  # so that the test itself can work
@@ -89,5 +89,5 @@ class HeavyModels:
 
 
 def fields_of(model: str) -> Mapping[str, object]:
-    """A question about a model that is quickly answered once it may be."""
+    """Return a question about a model that is quickly answered once it may be."""
     return {"model": model, "gpu": "4090", "quant": "native", "top": 1}

@@ -19,7 +19,7 @@ ATTACKS = (SCRIPT, IMAGE, TEMPLATES, LINK)
 
 
 def hostile_snapshot(repo_id: str = HOSTILE_MODEL) -> RepoSnapshot:
-    """A tiny language model described with hostile words."""
+    """Return a tiny language model described with hostile words."""
     config = {
         "model_type": SCRIPT + TEMPLATES,
         "num_hidden_layers": 2,

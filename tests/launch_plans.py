@@ -33,7 +33,7 @@ def plan(engine: str, workload: dict[str, Any] | None = None, **changes: Any) ->
 
 
 def command_of(report: Report) -> LaunchCommand:
-    """The command of the first place."""
+    """Return the command of the first place."""
     return launch_command(report.profile, report.ranking[0].fit.config, report.workload)
 
 
@@ -42,7 +42,7 @@ def text(launch_plan: LaunchPlan) -> str:
 
 
 def flat(launch_plan: LaunchPlan) -> str:
-    """The command with its options on one line."""
+    """Return the command with its options on one line."""
     return text(launch_plan).replace(" \\\n  ", " ")
 
 

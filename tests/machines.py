@@ -91,6 +91,6 @@ def machine(text: str, disk_bytes_per_second: float | None = None) -> Machine:
 
 
 def planned(study: Study, on: Machine | str) -> Planned:
-    """The best way on a machine."""
+    """Return the best way on a machine."""
     on = machine(on) if isinstance(on, str) else on
     return Planned(study, describe(study, best_config(study, on), 1))

@@ -10,8 +10,7 @@ from typing import Self
 _ANSWERED, _NO_SUCH_NAME = 0x8180, 0x8183
 _HEADER = struct.Struct(">6H")
 _RECORD = struct.Struct(">HHHIH")
-_KEPT_SECONDS = 600
-"""What Docker says; the proxy's configuration looks again sooner."""
+_KEPT_SECONDS = 600  # Docker's value; the proxy's configuration looks again sooner
 
 
 class NameServer:

@@ -184,4 +184,3 @@ ALL_LAYOUTS: dict[str, tuple[Layout, dict[str, Any]]] = {
     "quark-fp8": (fp8_tensor, _quark_settings("fp8_e4m3")),
     "quark-mxfp4": (quark_mxfp4, _quark_settings("fp4", 32)),
 }
-"""Name -> (function that stores a matrix, its `quantization_config`)."""

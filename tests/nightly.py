@@ -1,4 +1,4 @@
-"""What the suite asks by day, when it gates a change, and what it asks at night."""
+"""Extent of the suite by day, when it gates a change, and at night."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Iterable, Sequence
 from itertools import cycle, islice, product
 from typing import TypeVar
 
-NIGHTLY = os.environ.get("GPUSIZER_NIGHTLY") == "1"
-"""Whether this run takes whole matrices and new random examples."""
+NIGHTLY = os.environ.get("GPUSIZER_NIGHTLY") == "1"  #
 
 _Case = TypeVar("_Case")
 _Other = TypeVar("_Other")
 
 
 def some(cases: Sequence[_Case], *, of: int, start: int = 0) -> Sequence[_Case]:
-    """All cases at night, by day one of so many from `start` on, so that runs with other starts
-    take the others."""
+    """Return all cases at night, by day one of `of` from `start` on.
+
+    Runs with other starts take the others.
+    """
     return cases if NIGHTLY else cases[start % of :: of]
 
 

@@ -1,4 +1,4 @@
-"""A source of one repository, for tests of what stands before the Hub."""
+"""A source of one repository, for tests of code in front of the Hub."""
 
 from __future__ import annotations
 

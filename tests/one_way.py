@@ -54,7 +54,7 @@ GPUS = (
 
 
 class Told(NamedTuple):
-    """What a door tells of a way."""
+    """Facts that a door states of a run config."""
 
     quant: str
     engine: str
@@ -68,7 +68,7 @@ Door = Callable[[Sizer, str, str, int], Told | None]
 
 
 def of_place(place: Json) -> Told:
-    """A place of a ranking, a card, or a row of models."""
+    """Return the facts of a place of a ranking, a card, or a row of models."""
     return Told(
         place["quant"],
         place["engine"],
@@ -90,7 +90,7 @@ def _ask(sizer: Sizer, command: str, **fields: Any) -> Json:
 
 @cache
 def places_of_ranking(sizer: Sizer, model: str, rank_by: str = "recommended") -> dict[str, Json]:
-    """The places of a ranking of all GPUs, by GPU."""
+    """Return the places of a ranking of all GPUs, by GPU."""
     places = _ask(sizer, "size", model=model, top=0, card=False, rank_by=rank_by)["ranking"]
     return {place["gpu"]: place for place in places}
 
@@ -114,7 +114,7 @@ def _side_by_side(sizer: Sizer, model: str, gpu: str, boards: int) -> Json:
 
 
 def _models_for(sizer: Sizer, model: str, gpu: str, boards: int) -> Json | None:
-    """The row of the model; None where it is left out, which is listed only where it fits."""
+    """Return the row of the model, or None: it is listed only if it fits."""
     found = _ask(sizer, "models-for", gpu=f"{boards}x {gpu}", models=[model])
     return {**found["models"][0], "count": found["count"]} if found["models"] else None
 
@@ -129,7 +129,7 @@ def _rig(sizer: Sizer, model: str, gpu: str, boards: int) -> Told | None:
 
 
 def _plan(sizer: Sizer, model: str, gpu: str, boards: int) -> Told | None:
-    """The plan that divides the model as the chosen way; None for one partly in memory."""
+    """Return the plan that divides the model as the chosen way; None for one partly in memory."""
     report = _ask(sizer, "size", model=model, gpu=f"{boards}x {gpu}", card=False)
     place = report["ranking"][0]
     if place["verdict"] == "offload":
@@ -149,14 +149,14 @@ def _batch(sizer: Sizer, model: str, gpu: str, boards: int) -> Json:
 
 
 def _cached(sizer: Sizer, model: str, gpu: str, boards: int) -> Json:
-    """What `/v1`, the endpoints and MCP are answered from."""
+    """Return a place as `/v1`, the endpoints and MCP answer it."""
     fields = {"model": model, "gpu": gpu, "gpu_count": boards, "card": False}
     place: Json = AnswerCache(sizer).answer("size", fields).json()["ranking"][0]
     return place
 
 
 def _card_statement(sizer: Sizer, model: str, gpu: str, boards: int) -> Told | None:
-    """An author's "runs on": the quantization is the checkpoint's own, so that it is asked for."""
+    """Return the verdict on an author's "runs on"; the quantization is the checkpoint's own."""
     request = SizeRequest.from_fields({"model": model, "quant": "native", "card": False})
     asking = Asking(sizer.profile(request), sizer.catalogue, request, unlimited_budget())
     statement = ModelCardStatement("gpus", 1, 1, "", gpu=gpu, count=boards)
@@ -181,6 +181,7 @@ def _of_way(config: RunConfig) -> tuple[object, ...]:
     )
 
 
+# doors that state the facts of a ranking's place for boards of one GPU
 PLACES: Mapping[str, Callable[[Sizer, str, str, int], Json | None]] = {
     "--gpu": _named,
     "compare": _side_by_side,
@@ -188,7 +189,6 @@ PLACES: Mapping[str, Callable[[Sizer, str, str, int], Json | None]] = {
     "batch": _batch,
     "/v1": _cached,
 }
-"""Doors that tell of so many boards of one GPU what a place of a ranking tells."""
 
 
 def _told(ask: Callable[[Sizer, str, str, int], Json | None]) -> Door:
@@ -199,13 +199,13 @@ def _told(ask: Callable[[Sizer, str, str, int], Json | None]) -> Door:
     return door
 
 
+# doors that answer about boards of one GPU; None if one states nothing of them
 DOORS: Mapping[str, Door] = {
     **{name: _told(ask) for name, ask in PLACES.items()},
     "rig": _rig,
     "plan": _plan,
     "model card": _card_statement,
 }
-"""Doors that are asked about so many boards of one GPU; None where one tells nothing of them."""
 
 
 def tiers_agree(sizer: Sizer, model: str) -> None:

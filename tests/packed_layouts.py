@@ -207,4 +207,3 @@ LAYOUTS: dict[str, tuple[Layout, dict[str, Any]]] = {
     "bitnet": (bitnet, {"quant_method": "bitnet"}),
     "fp4-in-int8": (fp4_in_int8, {"quant_method": "fp8", "weight_block_size": [128, 128]}),
 }
-"""Name -> (function that stores a matrix, its `quantization_config`)."""

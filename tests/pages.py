@@ -65,8 +65,10 @@ class Page(HTMLParser):
 
 
 def inert(markup: str, also: Collection[str] = ()) -> Page:
-    """A part of the page, of elements that do nothing by themselves, without listeners and without
-    what Gradio or a template would fill in, whatever texts it shows."""
+    """Return a part of the page, which must do nothing by itself, whatever its texts.
+
+    It has no listeners, and nothing for Gradio or a template to fill in.
+    """
     page = Page(markup)
     assert {tag for tag, _ in page.elements} <= SAFE_TAGS.union(also)
     assert not [name for _, found in page.elements for name in found if name.startswith("on")]
@@ -89,7 +91,7 @@ def cells(columns: Sequence[Column[Any]], rows: Sequence[Any], words: Words = EN
 
 
 def column_of(columns: Sequence[Column[Any]], name: str) -> Column[Any]:
-    """The column of that name."""
+    """Return the column of that name."""
     return next(column for column in columns if column.name == name)
 
 
@@ -110,7 +112,7 @@ def page_markup(sizer: Sizer, model: str, words: Words) -> str:
 
 
 def page_handlers(language: Language = "en") -> Handlers:
-    """The listeners of a page over the embedded models."""
+    """Return the listeners of a page over the embedded models."""
     sizer = embedded_sizer()
     return Handlers(sizer, lambda token: sizer.fetch, language, ())
 

@@ -13,8 +13,7 @@ from gpusizer.hub.snapshot import RepoSnapshot
 from tests.builders import snapshot, tiny
 from tests.gguf_snapshots import file_variant, llama_gguf
 
-SIGN = "FORGED"
-"""Start of a line in `POISON`; no line of the output may start with it."""
+SIGN = "FORGED"  #
 POISON = f"\x1b[2J\x07\0\x7f\x9b1m\u200b\u202e\u2066\u2028\u2029\r\t\ud800\U000e0041\n{SIGN}"
 
 POISONED_MODEL = "poisoned/model"
@@ -23,13 +22,13 @@ Path = tuple[str | int, ...]
 
 
 def hidden(text: str) -> list[str]:
-    """The control, format and bidirectional characters, surrogates and line ends of a text."""
+    """Return control, format and bidirectional characters, surrogates and line ends of a text."""
     unseen = ("Cc", "Cf", "Cs", "Zl", "Zp")
     return [character for character in text if unicodedata.category(character) in unseen]
 
 
 def texts(value: Any, path: Path = ()) -> Iterator[Path]:
-    """Where in a snapshot texts are: fields, members and keys of objects, elements of lists."""
+    """Yield the paths of texts: fields, members and keys of objects, elements of lists."""
     if isinstance(value, str):
         yield path
     else:
@@ -38,7 +37,7 @@ def texts(value: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def poisoned(value: Any, path: Path) -> Any:
-    """The value with `POISON` behind the text at a path."""
+    """Return the value with `POISON` behind the text at a path."""
     if not path:
         return value + POISON
     step, *remaining_path = path
@@ -67,7 +66,7 @@ def _parts(value: Any) -> list[tuple[str | int, Any]]:
 
 
 def gptq() -> RepoSnapshot:
-    """A small Llama with every field that a repository may fill."""
+    """Return a small Llama with every field that a repository may fill."""
     base = tiny()
     (component,) = base.components
     quantization = {
@@ -101,7 +100,7 @@ def gptq() -> RepoSnapshot:
 
 
 def gguf() -> RepoSnapshot:
-    """A GGUF repository of a model, another quantization and a projector."""
+    """Return a GGUF repository of a model, another quantization and a projector."""
     others = (file_variant("Q8_0", 10**6), file_variant("mmproj", 10**5, "projector"))
     return llama_gguf("Q4_K", others)
 

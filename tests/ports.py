@@ -9,12 +9,11 @@ from random import SystemRandom
 
 import pytest
 
-_PORTS = range(20_000, 32_000)
-"""Below those that Linux gives to connections, which could take a port before its server does."""
+_PORTS = range(20_000, 32_000)  #
 
 
 def free_port() -> int:
-    """Return a port that nobody uses; Gradio's own search races with other workers' servers."""
+    """Return an unused port; Gradio's own search races with other workers' servers."""
     while True:
         port = SystemRandom().choice(_PORTS)
         with socket.socket() as probe, suppress(OSError):

@@ -19,7 +19,7 @@ PROGRAM = shutil.which("redis-server")
 
 
 class RedisServer:
-    """A Redis that keeps nothing on disk; `url` stays the same when it is started anew."""
+    """A Redis without files; `url` stays the same when it is started again."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

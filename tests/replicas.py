@@ -32,10 +32,10 @@ from tests.redis_server import RedisServer
 ROOT = Path(__file__).resolve().parents[1]
 START_SECONDS = 300
 
+# addresses of loopback; nginx sends some of them to each replica
 VISITORS = [f"127.0.{number}.1" for number in range(100, 124)]
-"""Addresses of loopback. nginx sends some of them to each replica."""
 
-# A file system that is read-only but for one folder: any other file opened to write is told.
+# A file system that is read-only but for one folder: any other file opened to write is reported.
 _START = """
 import os, runpy, sys
 folder, report = sys.argv[1], os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -166,7 +166,7 @@ def deployed(folder: Path, hub: HubAddresses, settings: Mapping[str, str]) -> It
 
 
 def _environment(replica: Replica, hub: HubAddresses, redis_url: str) -> dict[str, str]:
-    """The environment of the image and of the Compose file, with places of this machine."""
+    """Return the environment of the image and of the Compose file, with places of this machine."""
     folder = replica.folder
     host, port = replica.address.split(":")
     (image,) = (text for name, text in dockerfile() if name == "ENV")

@@ -41,7 +41,7 @@ from tests.slow import SlowModel
 
 
 def page_sizer() -> Sizer:
-    """The embedded models, and others: hostile, with a card, limited, with a bug, slow, heavy."""
+    """Return a Sizer of the embedded models and others: hostile, carded, limited, slow, heavy."""
     embedded = embedded_sizer()
 
     def fetch(ref: ModelRef) -> RepoSnapshot:
@@ -61,7 +61,7 @@ def page_sizer() -> Sizer:
 
 
 def for_visitor(token: str) -> Fetch:
-    """A visitor's token opens one private repository."""
+    """Return a source with one private repository for a visitor's token."""
     everybody = embedded_sizer().fetch
 
     def fetch(ref: ModelRef) -> RepoSnapshot:

@@ -51,7 +51,7 @@ def server(
 def served_by_first(
     report: Report | None, load: ServingLoad, *, percentiles: bool = False
 ) -> Served | None:
-    """What the first place of a report serves."""
+    """Return the load that the first place of a report serves."""
     assert report is not None
     fit = report.ranking[0].fit
     about = report.profile, report.workload, fit.estimate, fit.gpu, fit.kv_pool_bytes

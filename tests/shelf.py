@@ -19,5 +19,5 @@ class MadeUpShelf:
         return tuple(self._repositories)
 
     def get(self, repo_id: str) -> RepoSnapshot | None:
-        """The snapshot of an ID."""
+        """Return the snapshot of an ID."""
         return self._repositories.get(repo_id)

@@ -58,5 +58,5 @@ class _Remembering(Sizer):
 
 
 def unlimited_budget() -> TimeBudget:
-    """A budget whose clock stands still, so that no answer depends on how busy the machine is."""
+    """Return a budget with a stopped clock, so that no answer depends on the machine's load."""
     return TimeBudget(1.0, lambda: 0.0)

@@ -17,12 +17,9 @@ DOCUMENTS = sorted(
     for path in ROOT.glob(pattern)
     if path.name != "recipes.md"  # commands for who changes the code
 )
-COMMAND = "command"
-"""The kind of a line that a shell runs."""
-QUESTION = "question"
-"""The kind of a question over plain HTTP: `GET` and a path with a query."""
-OPTION = "option"
-"""The kind of an option with a value in a table, which is no whole command to paste."""
+COMMAND = "command"  # kind of a line that a shell runs
+QUESTION = "question"  # kind of a question over plain HTTP: `GET` and a path with a query
+OPTION = "option"  # kind of an option with a value in a table, which is no whole command to paste
 _SHELLS = ("sh", "bash", "console", "")
 _PROGRAMS = "gpusizer|python3?|pip|pipx|uvx?|apt|apt-get|docker|curl|npm|npx|node|sh|bash"
 # A program and the word after it are a name in some: `git push`, `python -m gpusizer`.
@@ -35,15 +32,11 @@ _PARSER = MarkdownIt("commonmark").enable("table")
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A command or a piece of code, and where it is.
-
-    Attributes:
-        kind: COMMAND, QUESTION or OPTION, or the language of a block of code.
-    """
+    """A command or a piece of code, and where it is."""
 
     document: str
     line: int
-    kind: str
+    kind: str  # COMMAND, QUESTION or OPTION, or the language of a block of code
     text: str
     in_block: bool
 
@@ -79,7 +72,7 @@ def _of_block(block: Token) -> Iterator[tuple[str, str]]:
 
 
 def _kind(code: str, in_table: bool) -> str | None:
-    """The kind of a code span, None for a name."""
+    """Return the kind of a code span, None for a name."""
     if _COMMAND.match(code):
         return COMMAND
     if _QUESTION.match(code):

@@ -56,17 +56,15 @@ class Route:
 
 @dataclass(frozen=True)
 class Function:
-    """What a page, "" for the endpoints, lets its callers call, with values that read a model.
-
-    Attributes:
-        named: the same values by name, of a documented endpoint.
+    """Function of a page, "" for the endpoints, that callers may call, with values that read a
+    model.
     """
 
     page: str
     number: int
     name: str
     values: list[Any]
-    named: dict[str, Any] | None
+    named: dict[str, Any] | None  # the same values by name, of a documented endpoint
 
 
 @dataclass(frozen=True)
@@ -112,7 +110,7 @@ class Space:
 
 
 def session_cookie() -> str:
-    """The cookie of a visitor who has signed in, as Gradio signs it."""
+    """Return the cookie of a visitor who has signed in, as Gradio signs it."""
     user = {"sub": "1", "name": "A", "preferred_username": "a"}
     links = {"profile": "https://huggingface.co/a", "picture": "https://huggingface.co/a.png"}
     info = {
@@ -151,7 +149,7 @@ def sign_in_provider() -> Iterator[str]:
 
 @contextmanager
 def running_space(folder: Path, **settings: str) -> Iterator[Space]:
-    """Run the application until the context is left, with these settings besides a Space's own."""
+    """Run the application until the context is left, with a Space's settings and these."""
     log, tokens = folder / "stderr.txt", folder / "tokens.txt"
     tokens.touch()
     with sign_in_provider() as provider, log.open("w", encoding="utf-8") as stderr:
@@ -196,5 +194,5 @@ def running_space(folder: Path, **settings: str) -> Iterator[Space]:
 
 
 def filled(route: Route) -> str:
-    """The path of a route, with a word for each of its parameters."""
+    """Return the path of a route, with a word for each of its parameters."""
     return re.sub(r"\{[^}]+\}", "x", route.path)

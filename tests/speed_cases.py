@@ -1,4 +1,4 @@
-"""Work and cards whose speed is told, for tests."""
+"""Work and cards for tests of speeds."""
 
 from __future__ import annotations
 

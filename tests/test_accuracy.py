@@ -1,6 +1,6 @@
 """Answers may only come nearer to measurements; `bench/accuracy_baseline.json` holds the errors.
 
-What needs the answer to every row stands here, so that they are asked once in a run.
+Tests that need the answer to every row are here, so that they are asked once in a run.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ BARS = {
 
 @pytest.fixture(scope="module")
 def measured() -> Accuracy:
-    """The errors of all published rows, computed once."""
+    """Return the errors of all published rows, computed once."""
     return published_accuracy()
 
 

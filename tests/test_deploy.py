@@ -40,7 +40,7 @@ def test_what_the_image_copies_is_there_and_not_ignored() -> None:
 
 
 def imported_packages() -> set[str]:
-    """Packages of ours that the application imports."""
+    """Return packages of ours that the application imports."""
     roots = (ROOT / "gpusizer" / "composition").glob("*.py")
     text = "".join(path.read_text("utf-8") for path in (ROOT / "app.py", *roots))
     packages = set(re.findall(r"^from (\w+)", text, re.M)) - {"__future__"}

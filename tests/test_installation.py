@@ -26,7 +26,7 @@ _BENCHMARKS_ONLY = re.compile(
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this checkout, built without the network."""
+    """Return the wheel of this checkout, built without the network."""
     folder = tmp_path_factory.mktemp("wheel")
     options = ["--no-deps", "--no-build-isolation", "--no-index", "--quiet"]
     command = [sys.executable, "-m", "pip", "wheel", *options, "--wheel-dir", str(folder), "."]
@@ -38,7 +38,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheel's packages and its program; dependencies are those of the tests."""
+    """Return a folder with the wheel's packages and program, without its dependencies."""
     folder = tmp_path_factory.mktemp("installed")
     options = ["--no-deps", "--no-index", "--quiet", "--no-compile"]
     command = [sys.executable, "-m", "pip", "install", *options, "--target", str(folder)]
@@ -141,7 +141,7 @@ def test_the_wheel_asks_for_ranges_and_its_page_for_pins(wheel: Path) -> None:
 
 
 def pins(file: str) -> set[str]:
-    """The requirements of a file, with names as metadata spells them."""
+    """Return the requirements of a file, with names as metadata spells them."""
     text = (ROOT / file).read_text(encoding="utf-8")
     lines = re.sub(r"^#.*", "", text, flags=re.M).split()
     return {

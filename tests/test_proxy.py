@@ -27,8 +27,11 @@ _TRIES = 600
 
 @dataclass
 class Replica:
-    """How it answers: a status, of which 0 breaks the connection, for how long a good answer may be
-    kept; and who asked, by the headers that tell."""
+    """Its way to answer, and the visitors it saw.
+
+    A status of 0 breaks the connection; a good answer may be kept for some time; visitors are known
+    by their headers.
+    """
 
     status: int = 200
     kept: str = NOT_KEPT
@@ -92,7 +95,7 @@ def running(replica: Replica) -> Iterator[None]:
 
 @pytest.fixture
 def proxy(tmp_path: Path) -> Iterator[Proxy]:
-    """The second replica is there, the first one is absent."""
+    """Yield the second replica is there, the first one is absent."""
     replica, port = Replica(), free_port()
     addresses = (f"127.0.0.1:{free_port()}", f"127.0.0.1:{replica.port}")
     command = nginx_command(nginx_configuration(tmp_path, port, addresses))

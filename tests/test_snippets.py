@@ -30,6 +30,7 @@ from tests.ports import wait_for
 from tests.scrapers.local_repos import GGUF, on_disk, write
 from tests.snippets import COMMAND, DOCUMENTS, QUESTION, ROOT, Snippet, snippets
 
+# commands that no test runs, with the reason
 NOT_RUN: Mapping[str, str] = {
     "./scripts/app": "fetches packages; `python app.py`, which it then starts, is run",
     "./scripts/gpusizer size Qwen/Qwen3-8B": "fetches packages; `python -m gpusizer` is run",
@@ -51,11 +52,10 @@ NOT_RUN: Mapping[str, str] = {
     "python -m bench.quality": "takes longer than all others together",
     "python -m bench.load": "loads a server for minutes",
 }
-"""Commands that no test runs, with the reason."""
 
-SERVERS = ("gpusizer serve", "python app.py")
-"""Commands that end when somebody ends them."""
+SERVERS = ("gpusizer serve", "python app.py")  # commands that end when a user ends them
 
+# words that a reader replaces, in the order of replacement, and the tests' words for them
 STAND_INS: Mapping[str, str] = {
     "[options]": "",
     "GPU [GPU ...]": "4090 2x3090",
@@ -69,7 +69,6 @@ STAND_INS: Mapping[str, str] = {
     "MODEL": "Qwen/Qwen3-8B",
     "GPU": "4090",
 }
-"""Words that a reader replaces, in the order of replacement, and those that tests put there."""
 LOCAL_ADDRESS = "http://127.0.0.1:7860"
 PUBLIC_ADDRESS = "https://ADDRESS"
 TIMEOUT_SECONDS = 120
@@ -78,7 +77,7 @@ SNIPPETS = [snippet for document in DOCUMENTS for snippet in snippets(document)]
 
 
 def texts(kind: str) -> list[str]:
-    """The different snippets of a kind that can be run."""
+    """Return the different snippets of a kind that can be run."""
     found = dict.fromkeys(snippet.text for snippet in SNIPPETS if snippet.kind == kind)
     return [text for text in found if text not in NOT_RUN]
 
@@ -132,7 +131,7 @@ def test_a_readme_in_another_language_has_the_same_commands(document: str) -> No
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the files and the program that commands name."""
+    """Return a folder with the files and the program that commands name."""
     made = tmp_path_factory.mktemp("reader")
     on_disk(llama_repo(), made / "my-finetune")
     write(made / "model.gguf", GGUF)
@@ -147,7 +146,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def hub() -> Iterator[HubEmulator]:
-    """A Hub with the model that stands for a reader's own."""
+    """Yield a Hub with the model that replaces a reader's own."""
     with HubEmulator([llama_repo(STAND_INS["ORG/NAME"])]) as running:
         yield running
 
@@ -157,7 +156,7 @@ Shell = Callable[[str], "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def shell(folder: Path, hub: HubEmulator, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    """Runs a command of ours in the folder."""
+    """Return a function that runs one of our commands in the folder."""
     monkeypatch.chdir(folder)
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
     emulated = {"HF_ENDPOINT": hub.endpoint, "GPUSIZER_CDN_ORIGINS": hub.cdn_endpoint}

@@ -174,7 +174,7 @@ def test_a_row_becomes_the_work_that_is_fitted_on() -> None:
 
 @pytest.mark.parametrize("component", ["decode_gddr", "prefill"])
 def test_constants_are_fitted_on_what_answers_reckon_with(component: str) -> None:
-    """Of one row, the class's constants and the work of its case give the public answer."""
+    """For one row, the class's constants and the work of its case give the public answer."""
     row = {**ROW, "repo": "gemma", "profile": "google/gemma-3-4b-it"}
     (answer,) = [c for c in speed_answers.compare(row) if c.component == component]
     (one,) = read_cases([row])
@@ -190,9 +190,12 @@ def enough(rows: list[Sample], wanted: Support) -> bool:
 
 
 def test_constants_stand_on_the_runs_that_they_name(scored: Scores) -> None:
-    """Of two sources: two runs of a generation of cards in decoding and six of a format on one, ten
-    in prompts, any of a kind of memory; else on what all classes share. A format that too few runs
-    of a generation measured stands on all of the generation's, if enough did on its kin."""
+    """Constants of a class need two sources, else they are those that all classes share.
+
+    They are two runs of a generation of cards in decoding and six of a format on one, ten in
+    prompts, any of a kind of memory. A format that too few runs of a generation measured uses all
+    of the generation's, if enough did on its relatives.
+    """
     tables = ((DECODE, decode_table(), DECODING), (PREFILL, prefill_table(), PROMPTS))
     for quantity, table, wanted in tables:
         for (family, name, kind), constants in table.items():
@@ -248,7 +251,7 @@ def test_what_routing_takes_is_fitted_beside_dense_models() -> None:
 
 
 def made(pace: Pace, gpus: dict[str, str], model: str = "meta-llama/Llama-2-7b-hf") -> list[Sample]:
-    """Runs as a pace would make them, of three formats on every GPU."""
+    """Return runs as a pace would make them, of three formats on every GPU."""
     rows = []
     for name, slug in gpus.items():
         for quant in ("q4_0", "q8_0", "bf16"):

@@ -15,10 +15,8 @@ WORKFLOWS: dict[str, Any] = {file.stem: yaml.safe_load(file.read_text("utf-8")) 
 JOBS = [(name, job) for name, workflow in WORKFLOWS.items() for job in workflow["jobs"].values()]
 STEPS = [step for _, job in JOBS for step in job["steps"]]
 COMMANDS = [line for step in STEPS for line in step.get("run", "").splitlines()]
-WRITES = {"refresh", "model-types"}
-"""Workflows with a job that has a token: a pull request or an issue is opened."""
-NEWEST = "pip install --upgrade transformers"
-"""Not pinned: the job looks at what was released, without a token."""
+WRITES = {"refresh", "model-types"}  #
+NEWEST = "pip install --upgrade transformers"  #
 # YAML 1.1 reads the key `on` as a truth value.
 _ON = True
 

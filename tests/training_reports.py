@@ -24,7 +24,7 @@ def answer(**fields: Any) -> TrainingReport:
 
 @cache
 def every_place(**fields: Any) -> TrainingReport:
-    """A report with all places, kept: for tests of one day's prices."""
+    """Return a report with all places, kept for tests of one day's prices."""
     return answer(top=0, **fields)
 
 

@@ -11,12 +11,11 @@ from typing import TypeVar
 from gpusizer.core.cpu_limiter import VISITOR
 
 T = TypeVar("T")
-PATIENCE_SECONDS = 120
-"""After which a test fails that waits for what does not come."""
+PATIENCE_SECONDS = 120  # limit of tests that wait for something that never comes
 
 
 class Crowd:
-    """Threads, each of which works for one visitor."""
+    """Threads that each work for one visitor."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(64)
@@ -32,7 +31,7 @@ class Crowd:
         return self._pool.submit(for_visitor)
 
     def gate(self) -> threading.Event:
-        """An event that is set at the latest when the test ends, so that no thread is left."""
+        """Return an event that is set when the test ends at the latest, so that no thread stays."""
         self.gates.append(threading.Event())
         return self.gates[-1]
 
@@ -45,7 +44,7 @@ class Crowd:
 
 @contextmanager
 def crowd() -> Iterator[Crowd]:
-    """A crowd that goes home at the end."""
+    """Yield a crowd that leaves at the end."""
     visitors = Crowd()
     try:
         yield visitors

@@ -45,7 +45,7 @@ def loaded(
 def load(
     placement: Placement, sizes: WeightSizes, engine: Engine = VLLM, *, native: bool = True
 ) -> Loaded:
-    """Weights of so many bytes as an engine loads them."""
+    """Return weights of these sizes as an engine loads them."""
     loader = engine.loader(placement.profile, placement.workload)
     return loader(sizes, placement, native=native)
 
@@ -62,7 +62,7 @@ def sequence(arch: Architecture, context: int, version: str | None = None, **mor
 
 
 def placed(arch: Architecture, workload: Workload | None = None, **where: Any) -> Placement:
-    """A model of this architecture, placed."""
+    """Return a placed model of this architecture."""
     return Placement(replace(LLAMA_8B, architecture=arch), workload or Workload(), **where)
 
 

@@ -1,4 +1,4 @@
-"""What every answer is held to: the model of its question, and numbers that JSON has."""
+"""Checks of every answer: against the model of its question, and for numbers that JSON has."""
 
 from __future__ import annotations
 

@@ -14,18 +14,12 @@ from gpusizer.advice.conclusion.clauses import Kind
 
 @dataclass(frozen=True)
 class Typed:
-    """A command line.
-
-    Attributes:
-        kind: of the question.
-        holds: regular expressions that the first three lines hold.
-        lacks: what none of them says.
-    """
+    """A command line."""
 
     words: Sequence[str]
-    kind: Kind
-    holds: Sequence[str]
-    lacks: Sequence[str] = ()
+    kind: Kind  # of the question
+    holds: Sequence[str]  # regular expressions that the first three lines hold
+    lacks: Sequence[str] = ()  # what none of them says
 
 
 LLAMA, QWEN, MOE = "meta-llama/Llama-3.1-8B", "Qwen/Qwen3-32B", "Qwen/Qwen3-30B-A3B"

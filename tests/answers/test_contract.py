@@ -1,5 +1,4 @@
-"""What answers hold is what the models of `gpusizer.api` say: their names, and values of
-their types."""
+"""Answers match the models of `gpusizer.api`: their names, and values of their types."""
 
 from __future__ import annotations
 

@@ -18,13 +18,13 @@ FIRST_LINES = 3
 
 
 def fields_of(typed: Typed) -> dict[str, Any]:
-    """The fields that the words state."""
+    """Return the fields that the words state."""
     return request_fields(build_parser(typed.words).parse_args(list(typed.words)))
 
 
 @cache
 def shown_by_the_shell(typed: Typed) -> Sequence[str]:
-    """The lines that the shell prints."""
+    """Return the lines that the shell prints."""
     shown = run(*typed.words, "--offline")
     assert (shown.returncode, shown.stderr) == (0, "")
     return shown.stdout.splitlines()

@@ -10,14 +10,13 @@ import requests
 from gpusizer.ui.server.endpoints import PUBLIC
 from tests.api.transports import TIMEOUT
 
-COMMANDS = {f"/{endpoint.name}": endpoint.command for endpoint in PUBLIC}
-"""The path below /v1 of each of Gradio's endpoints."""
+COMMANDS = {f"/{endpoint.name}": endpoint.command for endpoint in PUBLIC}  #
 
 
 def ask(
     app_url: str, command: str, fields: dict[str, Any], method: str = "GET", **headers: str
 ) -> requests.Response:
-    """Ask a question; an underscore in the name of a header stands for a hyphen.
+    """Ask a question; an underscore in the name of a header becomes a hyphen.
 
     SSL_CERT_FILE may name a certificate to trust.
     """
@@ -34,5 +33,5 @@ def ask(
 
 
 def query_of(asked: dict[str, Any]) -> dict[str, Any]:
-    """The query that asks what a call of Gradio's endpoint does; lists repeat their parameter."""
+    """Return the query of a call of Gradio's endpoint; lists repeat their parameter."""
     return {k: v for k, v in asked.items() if k != "options"} | asked.get("options", {})

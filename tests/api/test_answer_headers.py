@@ -1,4 +1,4 @@
-"""What browsers, caches and pages are told: headers of answers, and the server's own address."""
+"""Headers of answers for browsers, caches and pages, and the server's own address."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def test_no_page_has_a_path_of_the_server(space: Space) -> None:
 
 @pytest.fixture(scope="module")
 def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApp]:
-    """The application behind one proxy."""
+    """Yield the application behind one proxy."""
     folder: Path = tmp_path_factory.mktemp("behind")
     with running_app(folder, GPUSIZER_TRUSTED_PROXIES="1") as application:
         yield application
 
 
 def root_of(url: str, headers: dict[str, str]) -> str:
-    """The address that a program is told to ask at."""
+    """Return the address that programs use."""
     config = requests.get(f"{url}config", headers=headers, timeout=TIMEOUT).json()
     return str(config["root"])
 

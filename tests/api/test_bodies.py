@@ -25,13 +25,13 @@ TIMEOUT = 60
 
 @pytest.fixture(scope="module")
 def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Space]:
-    """The application, which waits three seconds for a body."""
+    """Yield the application, which waits three seconds for a body."""
     with running_space(tmp_path_factory.mktemp("hasty"), BODY_SECONDS="3") as running:
         yield running
 
 
 def begun(space: Space, path: str, length: int, visitor: str = "203.0.113.1") -> socket.socket:
-    """A connection over which the head of a call has been sent."""
+    """Return a connection over which the head of a call has been sent."""
     address = urlsplit(space.url)
     connection = socket.create_connection((address.hostname, address.port), TIMEOUT)
     head = (
@@ -55,7 +55,7 @@ def answer_of(connection: socket.socket) -> tuple[int, dict[str, str], str]:
 
 
 def status_now(connection: socket.socket) -> int:
-    """The status of an answer, whose rest is not read."""
+    """Return the status of an answer, whose rest is not read."""
     return int(connection.recv(64).split()[1])
 
 
@@ -66,7 +66,7 @@ def memory_bytes(space: Space) -> int:
 
 
 def log_body(space: Space, size: int, name: str = "ui_log_zh") -> bytes:
-    """A call of a listener of a page with a log so large, in bytes of its body."""
+    """Return a call of a listener of a page with a log so large, in bytes of its body."""
     function = next(f for f in space.functions if f.name == name)
     values = ["" for _ in function.values]
     body = {"data": values, "fn_index": function.number, "session_hash": "bodies"}
@@ -110,8 +110,10 @@ def test_a_stream_of_events_is_no_slow_body(hasty: Space) -> None:
 
 
 def unfinished(space: Space, path: str, size: int, visitors: list[str], refused: int) -> None:
-    """Send bodies without their last byte, one of each visitor, all at a time, of which so many
-    have to be refused, and those alone."""
+    """Send bodies without their last byte, one of each visitor, all at a time.
+
+    Exactly `refused` of them have to be refused.
+    """
     with ExitStack() as stack:
 
         def send(visitor: str) -> socket.socket:

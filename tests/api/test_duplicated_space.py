@@ -90,8 +90,10 @@ os._exit(0)  # Gradio's threads go on
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
-    """What the process prints. No token is in its environment; no server listens where it is told
-    to look for the Hub."""
+    """Return the output of the process.
+
+    No token is in its environment; no server listens at its address of the Hub.
+    """
     tmp_path = tmp_path_factory.mktemp("space")
     environment = {
         "PATH": os.environ["PATH"],

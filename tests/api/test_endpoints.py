@@ -114,7 +114,7 @@ SHORT: dict[str, tuple[dict[str, Any], str, int]] = {
 
 @pytest.mark.parametrize("tool", SHORT)
 def test_a_tool_answers_as_much_as_an_agent_reads(app_url: str, tool: str) -> None:
-    """The same words without `top` and with it; what is left out is counted."""
+    """Words are equal with and without `top`; omitted rows are counted."""
     arguments, rows, count = SHORT[tool]
     text = mcp_text(app_url, tool, **arguments)
     assert len(text) <= MAX_CHARACTERS

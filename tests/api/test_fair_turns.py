@@ -120,7 +120,7 @@ def press(visitor: Visitor, model: str, session: str = "") -> requests.Response:
 
 @cache
 def size_form(url: str) -> tuple[int, list[tuple[str, Any]]]:
-    """The number of the listener, and what it is told: elements by their ID with their values."""
+    """Return the number of the listener, and its input: elements by their ID with their values."""
     page = Visitor(url).get("en/config").json()
     listener = next(d for d in page["dependencies"] if d["api_name"] == "ui_size_en")
     parts = {part["id"]: part["props"] for part in page["components"]}
@@ -193,7 +193,7 @@ class Group:
 
 @contextmanager
 def heavy(url: str) -> Iterator[Group]:
-    """A group that is released at the end."""
+    """Yield a group that is released at the end."""
     with ThreadPoolExecutor(2 * QUESTIONS) as pool:
         group = Group(url, uuid4().hex, pool)
         try:
@@ -247,7 +247,7 @@ def requests_of(visitor: Visitor) -> dict[str, int]:
 def test_of_one_visitor_few_may_wait(
     url: str, light: Visitor, calls: Callable[[Visitor, str], requests.Response]
 ) -> None:
-    """Those that have just been called are not in the line yet, so that some more may be."""
+    """Calls that were just made are not in the line yet, so that some more may be allowed."""
     with heavy(url) as group:
         answers = []
         while len(answers) < 60 and (not answers or answers[-1].status_code == 200):

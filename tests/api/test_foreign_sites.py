@@ -1,4 +1,4 @@
-"""What a page of another site gets of a visitor who has signed in: nothing of that visitor's."""
+"""Pages of other sites get nothing of a signed-in visitor's."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ OWN = {
     "our page in an old browser": {"origin": f"https://{HOST}"},
     "a program": {},
 }
+
+# functions that read a model with the rights of the caller
 READING = {
     *("size_model", "train_model", "compare_gpus", "models_for_gpu"),
     *("ui_size", "ui_compare", "ui_train", "ui_share", "ui_draw", "ui_log"),
 }
-"""Functions that read a model with the rights of whoever asks."""
 BODY = {"model": PRIVATE_MODEL, "data": [PRIVATE_MODEL], "session_hash": "x", "event_id": "x"}
 ALLOWS_CREDENTIALS = "access-control-allow-credentials"
 
@@ -95,8 +96,10 @@ WAYS: dict[str, RunConfig] = {"join": join, "call": call, "named": named, "mcp":
 
 
 def functions(space: Space, kind: int) -> list[Function]:
-    """The functions to ask: by day each kind of request asks those of one page, and of the others
-    the first form's."""
+    """Return the functions to ask.
+
+    By day each kind of request asks those of one page, and of the others the first form's.
+    """
     page = space.pages[1 + kind % (len(space.pages) - 1)]
     whole = space.pages if NIGHTLY else ("", page)
     return [f for f in space.functions if f.page in whole or f.name.startswith("ui_size_")]

@@ -32,13 +32,13 @@ AGENT = {**JSON, "accept": "application/json, text/event-stream"}
 
 
 def code(answer: requests.Response) -> str:
-    """The code of an error object, also inside one of JSON-RPC."""
+    """Return the code of an error object, also inside one of JSON-RPC."""
     error = answer.json()["error"]
     return str(error.get("data", error)["code"])
 
 
 def bodies(space: Space, page: str) -> dict[str, dict[str, Any]]:
-    """A body that would be taken by each route that takes calls, of one page."""
+    """Return a body that would be taken by each route that takes calls, of one page."""
     function = next(f for f in space.functions if f.page == page and f.values)
     joined = {"data": function.values, "fn_index": function.number, "session_hash": "hostile"}
     named = {f"call/v2/{function.name}": function.named} if function.named else {}
@@ -145,7 +145,7 @@ NESTED = ("[" * 40 + "]" * 40, "[" * 100_000 + "]" * 100_000, '{"a":' * 50 + "1"
 
 
 def put(body: dict[str, Any], field: str, value: str) -> str:
-    """A body as JSON with a value in one field that Python could not write."""
+    """Return a body as JSON with a value in one field that Python could not write."""
     return json.dumps({**body, field: "VALUE"}).replace('"VALUE"', value)
 
 
@@ -195,7 +195,7 @@ def test_bodies_that_readers_of_json_differ_about(
 def test_calls_of_another_form(
     space: Space, change: dict[str, Any], field: str, log_growth: Callable[[], str]
 ) -> None:
-    """What a call holds, which may be private, is not logged."""
+    """Private contents of a call are not logged."""
     body = {**bodies(space, "")["queue/join"], **change}
     answer = space.ask("POST", "/gradio_api/queue/join", json=body)
     assert answer.status_code == 422

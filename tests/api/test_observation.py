@@ -1,4 +1,4 @@
-"""What an operator sees: health, metrics and the structured log, with nothing of a caller's."""
+"""Facts for an operator: health, metrics and the structured log, with nothing of a caller's."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def test_unread_answers_are_counted_until_they_are_read(app_url: str) -> None:
     assert samples(app_url)[unread] <= before
 
 
+# sent by a caller, or known of one
 PRIVATE = ("secret-org/secret-model", "secret-org", VISITORS_MODEL, VISITORS_TOKEN, "127.0.0.1")
-"""What a caller sends, or is known by."""
 
 
 def ask_in_private(app_url: str) -> None:

@@ -1,4 +1,4 @@
-"""Two replicas behind nginx over one Redis, of which the second one comes after nginx."""
+"""Two replicas behind nginx over one Redis; the second one starts after nginx."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def ask(
     method: str = "GET",
     **headers: str,
 ) -> Reply:
-    """Ask from an address of loopback; an underscore of a header's name stands for a hyphen."""
+    """Ask from an address of loopback; an underscore of a header's name becomes a hyphen."""
     connection = http.client.HTTPConnection(address, timeout=TIMEOUT, source_address=(source, 0))
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
     if method == "POST":
@@ -71,7 +71,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
 
 
 def statuses(deployment: Deployment, method: str = "GET") -> set[int]:
-    """What visitors are answered to questions that nobody has asked before, by /v1 or by Gradio."""
+    """Return the statuses of visitors' new questions, by /v1 or by Gradio."""
     path = "/v1/gpus" if method == "GET" else "/gradio_api/call/v2/list_gpus"
     return {
         ask(deployment.proxy, path, {"query": f"{time.monotonic_ns()}"}, visitor, method).status
@@ -148,7 +148,7 @@ def until_refused(address: str, path: str, **headers: str) -> tuple[int, Reply]:
 
 
 def test_the_limit_of_a_visitor_holds_for_all_replicas(deployment: Deployment) -> None:
-    """What the visitor writes into X-Forwarded-For changes nothing, what the proxy adds does."""
+    """X-Forwarded-For counts as the proxy wrote it, not the visitor."""
     first, second = (replica.address for replica in deployment.replicas)
     visitor = "203.0.113.9"
     answered, refusal = until_refused(first, "/v1/compare", x_forwarded_for=f"6.6.6.6, {visitor}")
@@ -191,9 +191,9 @@ def test_the_address_that_nginx_saw_counts(deployment: Deployment) -> None:
 def test_a_replica_that_is_killed_while_it_reads_costs_no_visitor_an_answer(
     deployment: Deployment,
 ) -> None:
-    """What it was reading the other one reads, once for all who ask, whichever was theirs.
+    """The other replica reads the lost models, once for all visitors.
 
-    `python -m bench.load replicas` measures how long they wait.
+    `python -m bench.load replicas` measures their waiting time.
     """
     hub, victim = deployment.hub, deployment.replicas[1]
     held, other = [f"org/held-{number}" for number in range(3)], ["org/new", "org/warm"]

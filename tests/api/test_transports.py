@@ -22,8 +22,9 @@ from tests.pages import page_handlers
 from tests.poison import POISONED_MODEL
 
 Request = dict[str, Any]
+
+# Its caveats name files; Gradio's client would download an object that looks like a file.
 MODEL = "openai/gpt-oss-20b"
-"""Its caveats name files; Gradio's client would download an object that looks like a file."""
 
 EXAMPLES: dict[str, Request] = {
     "/size_model": {
@@ -39,14 +40,13 @@ EXAMPLES: dict[str, Request] = {
     "/compare_gpus": {"gpus": ["4090", "2 × RTX 3090"], "model": MODEL, "quant": "native"},
     "/models_for_gpu": {"gpu": "4090", "models": [MODEL], "top": 1},
 }
+
 FAILURES: list[tuple[str, Request]] = [
     ("/size_model", {"model": BROKEN_MODEL}),
     ("/train_model", {"model": "模型/é"}),
     ("/list_gpus", {"options": {"nonsense": 1}}),
     ("/compare_gpus", {"gpus": []}),
 ]
-"""Failures that the shell cannot have: its parser refuses unknown options and empty lists, and it
-reads other models."""
 SHARED_FAILURES: dict[str, Request] = {
     "/size_model": {"model": MODEL, "context": -5},
     "/train_model": {"model": MODEL, "method": "magic"},
@@ -57,7 +57,7 @@ SHARED_FAILURES: dict[str, Request] = {
 
 
 def through_shell(endpoint: str, request: Request) -> Any:
-    """What the command of an endpoint prints."""
+    """Return the output of an endpoint's command."""
     command, fields = COMMANDS[endpoint], query_of(request)
     words = fields.pop(POSITIONAL[command])
     arguments = [words] if isinstance(words, str) else words
@@ -129,7 +129,7 @@ def test_texts_that_no_server_can_write_are_answered(
 
 @pytest.fixture
 def page() -> Handlers:
-    """The listeners of the English page, with the models of the running application."""
+    """Return the listeners of the English page, with the models of the running application."""
     return page_handlers()
 
 

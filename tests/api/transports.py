@@ -89,7 +89,7 @@ def _in_session(app_url: str, ask: Callable[[ClientSession], Awaitable[T]]) -> T
 
 @asynccontextmanager
 async def _session(app_url: str) -> AsyncIterator[ClientSession]:
-    """A session that has not begun."""
+    """Yield a session that has not begun."""
     async with (
         streamable_http_client(f"{app_url}gradio_api/mcp/") as (read, write, _),
         ClientSession(read, write) as session,

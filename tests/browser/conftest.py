@@ -17,7 +17,7 @@ _FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
     "--disable-background-networking",
-    # Two renderers for the address bar of each window, which nobody types into. This list is in
+    # Two renderers for the address bar of each window, which tests never use. This list is in
     # place of Playwright's, whose entries that a page can notice are repeated.
     "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,HttpsUpgrades,PaintHolding"
     ",HttpsFirstBalancedModeAutoEnable,ThirdPartyStoragePartitioning,OptimizationHints,MediaRouter"
@@ -28,7 +28,7 @@ _FLAGS = [
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
 ]
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", None)
-# What hangs is a failure; a machine that is busy with other tests is none.
+# A page that hangs fails; one on a machine that is busy with other tests does not.
 _TIMEOUT_MS = 60_000
 
 
@@ -124,7 +124,7 @@ class Profiles:
         self.staying: list[Any] = []
 
     def context(self, number: int) -> Any:
-        """The profile of the window of this number, from 0 on."""
+        """Return the profile of the window of this number, from 0 on."""
         if number == len(self.contexts):
             made = self.browser.new_context(locale="en-US")
             made.set_default_timeout(_TIMEOUT_MS)
@@ -155,7 +155,10 @@ def profiles(browser: Any, app_url: str) -> Profiles:
 def visit(
     profiles: Profiles, app_url: str, pytestconfig: pytest.Config
 ) -> Iterator[Callable[..., Visit]]:
-    """Opens windows; at the end of the test none may have an error or a request to another host."""
+    """Yield a function that opens windows; none may have an error or a foreign request.
+
+    This is checked at the end of the test.
+    """
     visits: list[Visit] = []
     outside: list[str] = []
 

@@ -16,6 +16,7 @@ from gpusizer.ui.presenters.pieces.words import Words
 
 MODELS = ("meta-llama/Llama-3.1-8B-Instruct", "Qwen/Qwen3-8B", "openai/gpt-oss-20b")
 GPUS = ("4090", "3070", "h100", "2x3090", "L40S")
+
 NUMBERS = {
     "context": ("4096", "16384"),
     "concurrency": ("1", "4"),
@@ -28,7 +29,7 @@ NUMBERS = {
     "sequence_length": ("1024", "4096"),
     "micro_batch": ("1", "2"),
 }
-"""By field: values that a visitor may type without an error."""
+
 CLICKS = {
     "order": ("[data-rank]", "data-rank"),
     "drop": ("[data-remove]", "data-remove"),
@@ -37,7 +38,6 @@ CLICKS = {
     "example": ("[data-model]", "data-model"),
     "for": ("[data-purpose]", "data-purpose"),
 }
-"""By word of the log: what is clicked, and the attribute that tells which."""
 _FIRST = {
     "size": "#gs-model",
     "compare": "#gs-compare-model",
@@ -58,6 +58,7 @@ WATCH = """(() => {
     .observe(document, {childList: true, subtree: true, characterData: true});
 })();"""
 
+# content of the open tab, in a form to compare
 SEEN = """() => {
   const shown = id => {
     const part = document.querySelector(id);
@@ -81,7 +82,6 @@ SEEN = """() => {
     messages: all('.gs-message', part => part.innerText),
   };
 }"""
-"""What the open tab shows, in a form to compare."""
 
 LAID_OUT = """() => {
   const faults = [];
@@ -134,13 +134,15 @@ LAID_OUT = """() => {
   }
   return [...new Set(faults)].slice(0, 5);
 }"""
-"""Texts that lie on each other or are cut, and a page that is wider than the window."""
 
 
 @dataclass
 class Robot:
-    """One visitor. `log` tells what he did, so that a failure can be read; `reproduced` holds the
-    address that was last opened anew, and what it showed: the same again needs no other look."""
+    """One visitor.
+
+    `log` lists his actions, so that a failure can be read; `reproduced` holds the address that was
+    last opened again, and its content: an equal one needs no second look.
+    """
 
     page: Any
     twin: Any
@@ -235,7 +237,7 @@ class Robot:
         return f"{name} = {text!r}"
 
     def _entry(self, name: str) -> Any:
-        """The visible fields of that name."""
+        """Return the visible fields of that name."""
         label = Words(self.language)(f"field.{name}.label")
         return self.page.get_by_label(label, exact=True).locator("visible=true")
 
@@ -326,7 +328,7 @@ class Robot:
             self.reproduced = (self.page.url, seen)
 
     def _belongs(self, seen: dict[str, Any], told: str) -> None:
-        """The answer is the one to the question in the fields, which the address states."""
+        """Check that the answer is to the question in the fields, which the address states."""
         address = {
             name: values[0] for name, values in parse_qs(urlsplit(self.page.url).query).items()
         }
@@ -338,12 +340,12 @@ class Robot:
         assert first == address.get("gpu" if tab == "reverse" else "model", ""), told
         if tab == "size" and first:
             assert seen["name"] == first, told
-            # A rate of requests has a plan, whose order nobody chooses.
+            # A rate of requests has a plan with a fixed order.
             ranked = "requests_per_second" not in address
             order = [address.get("rank_by", "recommended")] if ranked else []
             assert seen["order"] == order, told
         if tab in ("size", "compare"):
-            # A pick that is the visitor's own machine, too, stands as that, which stays.
+            # A pick that is also the visitor's own machine cannot be removed.
             picks = address.get("gpus", "").split(",")
             removable = [gpu for gpu in picks if gpu and gpu != address.get("gpu")]
             assert seen["cards"] == removable, (seen["cards"], told)

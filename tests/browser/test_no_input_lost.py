@@ -1,4 +1,4 @@
-"""Nothing that a visitor does while an answer runs is lost, and an old answer looks old."""
+"""Visitors' actions during an answer are kept, and an old answer looks old."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tests.browser.test_page import Open, query
 
 
 def field(page: Any, name: str, tab: str = "size", language: Language = "en") -> Any:
-    """The field of a tab, which its label names in full."""
+    """Return the field of a tab, which its label names in full."""
     fold = page.locator(f"#gs-{tab}-machine")
     return fold.get_by_label(Words(language)(f"field.{name}.label"))
 

@@ -174,6 +174,7 @@ def test_every_page_fits_its_window(
 
 MOST_WORDS = 150
 HEIGHTS = {1280: 3000, 390: 3500}
+
 SHOWN = """() => {
   const seen = part => part.checkVisibility({visibilityProperty: true});
   const walker = document.createTreeWalker(
@@ -187,7 +188,6 @@ SHOWN = """() => {
   }
   return [words, document.documentElement.scrollHeight];
 }"""
-"""Words of the answer before its views, and the height of the page in pixels."""
 
 
 QUESTIONS = (

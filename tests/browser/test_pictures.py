@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from tests.browser.test_page import LLAMA, Open, see, wait_for_answer, wait_for_picks
 
+# cells of a table that are outside of its box, or whose text is
 CLIPPED = """box => [...box.querySelectorAll('th, td')]
   .filter(cell => cell.getClientRects().length)
   .filter(cell => {
@@ -15,7 +16,7 @@ CLIPPED = """box => [...box.querySelectorAll('th, td')]
     return left < outer.left - 1 || right > outer.right + 1 ||
       cell.scrollWidth > cell.clientWidth + 1;
   }).map(cell => cell.outerHTML.slice(0, 99))"""
-"""Cells of a table that stand outside of its box, or whose text does."""
+
 TOUCHING = """plot => {
   const texts = [...plot.querySelectorAll('.mark-text.role-mark text')]
     .map(text => [text.textContent, text.getBoundingClientRect()]);
@@ -24,12 +25,14 @@ TOUCHING = """plot => {
       box.top < other.bottom - 4 && box.bottom > other.top + 4)
     .map(([other]) => `${name} | ${other}`));
 }"""
-"""Names in a plot that touch each other; a glyph's box has a margin of some pixels."""
 
 
 def test_plots_and_levels_are_whole_in_any_window_and_follow_the_picks(visit: Open) -> None:
-    """No cell of the levels is cut, plots are as wide as the window, names do not touch; of other
-    GPUs they are drawn anew, and stay unfolded. The visitor's card is marked on the bars."""
+    """No cell of the levels is cut, plots are as wide as the window, names do not touch.
+
+    For other GPUs they are drawn again, and stay unfolded. The visitor's card is marked on the
+    bars.
+    """
     window = visit(390)
     page = window.go(f"/?model={LLAMA}&gpus=4090,2x3090")
     wait_for_answer(page, LLAMA)

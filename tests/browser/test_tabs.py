@@ -27,12 +27,10 @@ TABS = {
 }
 
 
-_WHOLE_TABLES = (("log", 1280), ("log", 390))
-"""Tabs and widths at which tables fit without scrolling sideways."""
+_WHOLE_TABLES = (("log", 1280), ("log", 390))  #
 
 
-_OPENED = {"en": (1280, "light"), "zh": (390, "dark"), "pt": (390, "light")}
-"""The width and theme a page is opened in, by language."""
+_OPENED = {"en": (1280, "light"), "zh": (390, "dark"), "pt": (390, "light")}  #
 
 
 _OVERLAPS = """selector => {

@@ -16,7 +16,7 @@ MODEL = "Qwen/Qwen3-8B"
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """A llama-bench."""
+    """Return a llama-bench."""
     return write_llama_bench(tmp_path)
 
 

@@ -21,8 +21,7 @@ pytestmark = pytest.mark.usefixtures(priced_day.__name__)
 
 QWEN, LARGE, MOE, GPT2 = "Qwen/Qwen3-8B", "Qwen/Qwen3-32B", "Qwen/Qwen3-30B-A3B", "gpt2"
 CARD = ("--gpu", "4090")
-RATE = ("--requests-per-second", "5", "--prompt-tokens", "500", "--answer-tokens", "100")
-"""A load that a card of 24 GB bears in one replica with the first token in about 0.1 s."""
+RATE = ("--requests-per-second", "5", "--prompt-tokens", "500", "--answer-tokens", "100")  #
 
 YES: dict[str, Sequence[str]] = {
     "it fits": ("size", QWEN, *CARD),
@@ -312,7 +311,7 @@ GPUS = ("3060", "4090", "2x3090", "m3 max 128gb", "a30-24gb", "8x h100", "3060 +
 
 
 def test_the_code_is_what_the_document_says() -> None:
-    """Of one GPU and of two together, in the quantization that is chosen and as stored."""
+    """For one GPU and for two together, in the chosen quantization and as stored."""
     codes = set()
     for model, gpu in product(MODELS, GPUS):
         code, place = document("size", model, gpu)
@@ -327,7 +326,7 @@ def test_the_code_is_what_the_document_says() -> None:
 
 
 def document(command: str, model: str, gpu: str, *more: str) -> tuple[int, Any]:
-    """The exit code and the only place of an answer."""
+    """Return the exit code and the only place of an answer."""
     result = checked(command, model, "--gpu", gpu, *more, "--json")
     (place,) = json.loads(result.stdout)["ranking"]
     return result.returncode, place

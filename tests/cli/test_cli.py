@@ -95,7 +95,7 @@ def test_deepseek_r1_offline() -> None:
 
 
 def checkpoint(folder: Path) -> str:
-    """A small Llama on disk."""
+    """Return a small Llama on disk."""
     for path, file in llama_repo().files.items():
         (folder / path).write_bytes(file.read(0, file.size))
     return str(folder)

@@ -74,7 +74,7 @@ OWN = "hf_users_own"
 
 
 def ask(hub: HubEmulator, folder: Path, *arguments: str, **environment: str) -> dict[str, object]:
-    """The JSON that `gpusizer size org/gated` prints."""
+    """Return the JSON that `gpusizer size org/gated` prints."""
     places = {
         "HF_ENDPOINT": hub.endpoint,
         "GPUSIZER_CDN_ORIGINS": hub.cdn_endpoint,

@@ -1,4 +1,4 @@
-"""What a reader states about cards, prices, drafts and disks reaches each answer of the shell.
+"""Readers' facts about cards, prices, drafts and disks reach each answer of the shell.
 
 The figures themselves are held by hand in tests/unit.
 """
@@ -19,8 +19,7 @@ from tests.priced_day import priced_day
 pytestmark = pytest.mark.usefixtures(priced_day.__name__)
 
 MODEL = "Qwen/Qwen3-8B"
-TOO_LARGE = "Qwen/Qwen3-235B-A22B"
-"""142 GB in Q4_K_M: more than a card of 24 GB and 64 GB of system memory."""
+TOO_LARGE = "Qwen/Qwen3-235B-A22B"  #
 CUSTOM = "custom:96GB@1800GB/s@200TFLOPS@5000USD@350W"
 
 

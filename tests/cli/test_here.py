@@ -30,7 +30,7 @@ MACHINE = "rtx-4090-24gb (900 MiB used) + 62.71 GB RAM"
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that alone is on PATH, with a shell to run what is put there."""
+    """Return a folder that alone is on PATH, with a shell to run what is put there."""
     monkeypatch.setenv("PATH", str(tmp_path))
     return tmp_path
 

@@ -20,12 +20,13 @@ from tests.hub_emulator import HubEmulator, llama_repo
 from tests.ports import free_port, wait_for
 
 _ANSWER_SECONDS = 120
+
+# no server listens there: a request that takes one of these fails
 _PROXIES = {
     "HTTP_PROXY": "http://127.0.0.1:9",
     "http_proxy": "http://127.0.0.1:9",
     "ALL_PROXY": "socks5://127.0.0.1:9",
 }
-"""Nothing listens there: a request that takes one of these fails."""
 _HEARTBEAT = "/gradio_api/heartbeat/visitor"
 
 
@@ -94,7 +95,7 @@ def test_the_end_may_come_while_it_starts(tmp_path: Path) -> None:
 
 
 def failing(*arguments: str, **variables: str) -> str:
-    """What `gpusizer serve` says as it ends with 2: a sentence."""
+    """Return the sentence of `gpusizer serve` as it ends with 2."""
     done = subprocess.run(
         [sys.executable, "-m", "gpusizer", "serve", *arguments],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""What the shell loads to start."""
+"""Modules that the shell loads to start."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ except SystemExit:
     pass
 print("\\n" + " ".join(sys.modules))
 """
+
+# needed to read the Hub, a local file or a card, and for the page
 READERS = {"requests", "redis", "numpy", "gguf", "safetensors", "markdown_it", "gradio", "pandas"}
-"""What reading the Hub, a local file or a card needs, and the page."""
 
 
 def loaded(*arguments: str) -> tuple[str, set[str]]:
-    """What a command line prints, and the modules that it has loaded at its end."""
+    """Return the output of a command line, and its loaded modules at the end."""
     shown = subprocess.run(
         [sys.executable, "-c", _LOADED, *arguments],
         cwd=ROOT,

@@ -58,8 +58,8 @@ MEMORY_RULES: Mapping[str, Callable[[Gpu], float]] = {
 }
 
 
+# words of `memory_torch_basis` for an unpublished total
 TORCH_RULE = "what the driver reports, less 150 MiB and 10 MiB per GiB, at most 600"
-"""Words of `memory_torch_basis` for a total that nobody has printed."""
 
 
 def follows_torch_rule(gpu: Gpu) -> bool:

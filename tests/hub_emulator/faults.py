@@ -16,37 +16,24 @@ Respond = Callable[[Request], Answer]
 
 @dataclass
 class Fault:
-    """One way for matching requests to fail.
+    """One way for matching requests to fail."""
 
-    Attributes:
-        kind: a key of `KINDS`.
-        match: regular expression searched in the decoded path, or a function of that path.
-        host: "hub" or "cdn"; None for both.
-        times: how often it happens; None for always.
-        skip: how many matching requests are answered properly first.
-        status: for "status", and for "garbage" when not 0; "redirect_to" uses 302 by default.
-        headers: added to the answer.
-        body: for "status", "garbage", "drip" and "redirect_to" in place of the proper one.
-        change: for "change", which leaves redirects as they are: from the proper body to another.
-        location: for "redirect_to".
-        after: bytes of the body sent before "truncate" closes the connection.
-        piece: bytes that "slow" and "drip" send at a time.
-        delay: seconds that they wait between them.
-    """
-
-    kind: str
+    kind: str  # a key of `KINDS`
+    # regular expression searched in the decoded path, or a function of that path
     match: str | Callable[[str], bool] = ""
-    host: Host | None = None
-    times: int | None = None
-    skip: int = 0
-    status: int = 0
-    headers: dict[str, str] = field(default_factory=dict)
+    host: Host | None = None  # "hub" or "cdn"; None for both
+    times: int | None = None  # how often it happens; None for always
+    skip: int = 0  # how many matching requests are answered properly first
+    status: int = 0  # for "status", and for "garbage" when not 0; "redirect_to" uses 302 by default
+    headers: dict[str, str] = field(default_factory=dict)  # added to the answer
+    # for "status", "garbage", "drip" and "redirect_to" in place of the proper one
     body: bytes = b""
+    # for "change", which leaves redirects as they are: from the proper body to another
     change: Callable[[bytes], bytes] = bytes
-    location: str = ""
-    after: int = 0
-    piece: int = 16
-    delay: float = 0.05
+    location: str = ""  # for "redirect_to"
+    after: int = 0  # bytes of the body sent before "truncate" closes the connection
+    piece: int = 16  # bytes that "slow" and "drip" send at a time
+    delay: float = 0.05  # seconds that they wait between them
     happened: int = 0
 
     def __post_init__(self) -> None:
@@ -158,4 +145,3 @@ KINDS: dict[str, Callable[[Fault, Request, Respond], Answer]] = {
     "garbage": _garbage,
     "change": _change,
 }
-"""How each kind of fault answers."""

@@ -12,20 +12,15 @@ from typing import Any
 
 @dataclass(frozen=True)
 class FakeFile:
-    """A file with given first bytes (`head`) and size; the bytes after the head are zeros.
+    """A file with given first bytes (`head`) and size; the bytes after the head are zeros."""
 
-    Attributes:
-        head: the first bytes, or a function that makes them (called on every read).
-        size: size of the whole file.
-        lfs: whether the file is in LFS, so served by the CDN.
-    """
-
+    # the first bytes, or a function that makes them (called on every read)
     head: bytes | Callable[[], bytes]
-    size: int
-    lfs: bool = False
+    size: int  # size of the whole file
+    lfs: bool = False  # whether the file is in LFS, so served by the CDN
 
     def head_bytes(self) -> bytes:
-        """The first bytes."""
+        """Return the first bytes."""
         return self.head if isinstance(self.head, bytes) else self.head()
 
     def read(self, start: int, stop: int) -> bytes:
@@ -66,7 +61,7 @@ class FakeFile:
 
 
 def literal_file(content: bytes | str | Mapping[str, Any], *, lfs: bool = False) -> FakeFile:
-    """A file with exactly this content; a mapping is written as indented JSON."""
+    """Return a file with exactly this content; a mapping is written as indented JSON."""
     if isinstance(content, Mapping):
         content = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     data = content.encode() if isinstance(content, str) else content

@@ -6,8 +6,7 @@ import threading
 from collections.abc import Iterable
 from itertools import accumulate
 
-PATIENCE_SECONDS = 10.0
-"""Longest wait of a wave for a missing request; then the requests in the log do not overlap."""
+PATIENCE_SECONDS = 10.0  #
 
 
 class Gate:

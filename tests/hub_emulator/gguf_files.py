@@ -28,8 +28,7 @@ _NUMBERS = {
 }
 _STRING, _ARRAY = 8, 9
 
-Tensors = Mapping[str, tuple[str, tuple[int, ...]]]
-"""Name -> ggml type and shape, the row length last."""
+Tensors = Mapping[str, tuple[str, tuple[int, ...]]]  #
 
 
 @dataclass(frozen=True)
@@ -41,26 +40,26 @@ class Raw:
 
 
 def text(value: str | bytes) -> bytes:
-    """A string as GGUF stores it."""
+    """Return a string as GGUF stores it."""
     data = value.encode() if isinstance(value, str) else value
     return struct.pack("<Q", len(data)) + data
 
 
 def number(value: float, kind: str) -> Raw:
-    """A number of a named type ("u64")."""
+    """Return a number of a named type ("u64")."""
     code, letter = _NUMBERS[kind]
     return Raw(code, struct.pack(f"<{letter}", value))
 
 
 def numbers(values: Sequence[float], kind: str) -> Raw:
-    """An array of numbers of a named type."""
+    """Return an array of numbers of a named type."""
     code, letter = _NUMBERS[kind]
     head = struct.pack("<IQ", code, len(values))
     return Raw(_ARRAY, head + struct.pack(f"<{len(values)}{letter}", *values))
 
 
 def texts(values: Iterable[str | bytes]) -> Raw:
-    """An array of strings."""
+    """Return an array of strings."""
     parts = [text(value) for value in values]
     return Raw(_ARRAY, struct.pack("<IQ", _STRING, len(parts)) + b"".join(parts))
 
@@ -86,7 +85,7 @@ def gguf_header(
     entry_count: int | None = None,
     tensor_count: int | None = None,
 ) -> bytes:
-    """A header without padding; the counts may be wrong."""
+    """Return a header without padding; the counts may be wrong."""
     start = struct.pack(
         "<4sIQQ",
         magic,
@@ -98,7 +97,7 @@ def gguf_header(
 
 
 def gguf_file(metadata: Mapping[str, Any], tensors: Tensors) -> FakeFile:
-    """A whole file: this metadata, these tensors, and zeros for their data."""
+    """Return a whole file: this metadata, these tensors, and zeros for their data."""
     infos, offset = [], 0
     for name, (dtype, shape) in tensors.items():
         kind = GGMLQuantizationType[dtype]

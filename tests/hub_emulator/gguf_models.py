@@ -60,7 +60,7 @@ def llama_tensors(
     vocab: int = 1024,
     tied: bool = False,
 ) -> Shaped:
-    """A Llama with all its matrices in one ggml type."""
+    """Return a Llama with all its matrices in one ggml type."""
     tensors: Shaped = {"token_embd.weight": (kind, (vocab, hidden))}
     outputs = {
         "attn_q": heads * head_dim,
@@ -98,7 +98,7 @@ def gguf_shards(
 
 
 def raw_pieces(names: Sequence[str], file: FakeFile) -> dict[str, FakeFile]:
-    """A file cut into equal parts, the last one shorter, as `split` makes them."""
+    """Return a file cut into equal parts, the last one shorter, as `split` makes them."""
     step = -(-file.size // len(names))
     return {
         name: literal_file(file.read(at, at + step), lfs=True)
@@ -116,7 +116,7 @@ def gguf_repo(
     files: Mapping[str, FakeFile] | None = None,
     **attributes: Any,
 ) -> FakeRepo:
-    """A repository of one small Llama in many quantizations, and the added `files`."""
+    """Return a repository of one small Llama in many quantizations, and the added `files`."""
     metadata = {**llama_metadata(), **tokenizer(vocab, merges, pre=pre)}
     variants = {
         f"model-{label}.gguf": gguf_file(metadata, llama_tensors(_type_of(label), vocab=vocab))
@@ -129,7 +129,7 @@ def gguf_repo(
 
 
 def _type_of(label: str) -> str:
-    """A ggml type of about that width."""
+    """Return a ggml type of about that width."""
     type_label = label.removeprefix("UD-")
     for kind in (
         "BF16",

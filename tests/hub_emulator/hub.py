@@ -23,8 +23,7 @@ from tests.hub_emulator.safetensors_files import MALFORMED, read_header
 from tests.hub_emulator.serving import compressed, file_answer
 from tests.hub_emulator.tree import tree_page
 
-Parts = dict[str, str]
-"""Decoded pieces of a path: repo_id, revision, path."""
+Parts = dict[str, str]  #
 
 Route = Callable[["HubSite", Request, Parts], Answer]
 
@@ -184,7 +183,7 @@ def _resolve(site: HubSite, request: Request, parts: Parts) -> Answer:
 
 
 def _resolve_cache(site: HubSite, request: Request, parts: Parts) -> Answer:
-    """A file that git holds; the revision has to be a commit."""
+    """Return a file that git holds; the revision has to be a commit."""
     if site.options.resolve_cache_status != 200:
         raise refusals.refuse(site.options.resolve_cache_status, "Not available")
     if not _SHA.fullmatch(parts["revision"]):

@@ -28,7 +28,7 @@ _VALUELESS = {
 
 
 def model_info(repo: FakeRepo, request: Request) -> dict[str, Any]:
-    """The answer: every default field, or those that `expand` asks for; nulls are left out."""
+    """Return the answer: every default field, or those that `expand` asks for, without nulls."""
     expand = request.values("expand", "expand[]")
     unknown = [name for name in expand if name not in FIELDS and name not in _VALUELESS]
     if unknown:
@@ -48,7 +48,7 @@ def lfs_info(file: FakeFile) -> dict[str, Any]:
 
 
 def listed_file(path: str, file: FakeFile) -> dict[str, Any]:
-    """An entry of the file list with `blobs`."""
+    """Return an entry of the file list with `blobs`."""
     blob = {"rfilename": path, "blobId": file.oid, "size": file.size}
     return blob | ({"lfs": {"sha256": file.sha256, **lfs_info(file)}} if file.lfs else {})
 
@@ -63,7 +63,7 @@ def _safetensors(repo: FakeRepo) -> dict[str, Any] | None:
 
 
 def _config(repo: FakeRepo) -> dict[str, Any] | None:
-    """The few entries of config.json that the Hub repeats."""
+    """Return the few entries of config.json that the Hub repeats."""
     try:
         config = json.loads(repo.files["config.json"].head_bytes())
         config_keys = ("architectures", "model_type", "quantization_config")
@@ -85,7 +85,7 @@ def _base_models(repo: FakeRepo) -> dict[str, Any] | None:
 
 
 def base_model_tags(repo: FakeRepo) -> list[str]:
-    """The tags that the Hub derives from the base models of the card."""
+    """Return the tags that the Hub derives from the base models of the card."""
     related = _base_models(repo) or {"relation": "", "models": []}
     ids = [model["id"] for model in related["models"]]
     return [f"base_model:{word}{id_}" for id_ in ids for word in ("", f"{related['relation']}:")]

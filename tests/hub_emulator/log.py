@@ -51,7 +51,7 @@ class RequestLog:
         self.connections = 0
 
     def snapshot(self) -> list[LoggedRequest]:
-        """The requests so far."""
+        """Return the requests so far."""
         with self._lock:
             return list(self._requests)
 

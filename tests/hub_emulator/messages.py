@@ -41,9 +41,9 @@ class Request:
         return any(value.lower() in ("true", "1") for value in self.values(name))
 
     def byte_range(self, size: int) -> tuple[int, int] | None:
-        """Requested first byte and last byte + 1, clipped; None without a valid Range header.
+        """Return the requested first byte and last byte + 1, clipped, or None.
 
-        An empty span means that the range cannot be satisfied.
+        None without a valid Range header. An empty span means that the range cannot be satisfied.
         """
         match = _RANGE.fullmatch(self.headers.get("range", ""))
         if match is None or match.group() == "bytes=-":
@@ -56,28 +56,20 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One HTTP answer: a span of a file, and how it is delivered.
-
-    Attributes:
-        chunked: send it without a Content-Length.
-        drop: how the connection fails instead of answering, if it does.
-        stop_after: close the connection after this many bytes of the body.
-        piece: bytes per write.
-        delay: seconds before every write but the first.
-        drips: send the head and the chunk lengths in such pieces, too.
-    """
+    """One HTTP answer: a span of a file, and how it is delivered."""
 
     status: int
     headers: dict[str, str] = field(default_factory=dict)
     source: FakeFile = NO_BODY
     start: int = 0
     stop: int = 0
-    chunked: bool = False
+    chunked: bool = False  # send it without a Content-Length
+    # how the connection fails instead of answering, if it does
     drop: Literal["", "reset", "hang"] = ""
-    stop_after: int | None = None
-    piece: int = 2**18
-    delay: float = 0.0
-    drips: bool = False
+    stop_after: int | None = None  # close the connection after this many bytes of the body
+    piece: int = 2**18  # bytes per write
+    delay: float = 0.0  # seconds before every write but the first
+    drips: bool = False  # send the head and the chunk lengths in such pieces, too
 
     @property
     def length(self) -> int:
@@ -96,19 +88,19 @@ class AnswerNow(Exception):
 def text_answer(
     status: int, text: str | bytes, content_type: str, headers: dict[str, str] | None = None
 ) -> Answer:
-    """An answer with this body."""
+    """Return an answer with this body."""
     body = literal_file(text)
     return Answer(status, {"Content-Type": content_type, **(headers or {})}, body, stop=body.size)
 
 
 def json_answer(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Answer:
-    """An answer in compact JSON."""
+    """Return an answer in compact JSON."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return text_answer(status, text, "application/json; charset=utf-8", headers)
 
 
 def redirect(status: int, location: str, headers: dict[str, str] | None = None) -> Answer:
-    """A redirect; the Hub's carry their target as the body too."""
+    """Return a redirect; the Hub's carry their target as the body too."""
     text = f"{'Found' if status == 302 else 'Temporary Redirect'}. Redirecting to {location}"
     return text_answer(
         status, text, "text/plain; charset=utf-8", {"Location": location, **(headers or {})}

@@ -24,7 +24,7 @@ def llama_repo(
     config: dict[str, Any] | None = None,
     **attributes: Any,
 ) -> FakeRepo:
-    """A Llama; `config` adds or replaces entries of config.json."""
+    """Return a Llama; `config` adds or replaces entries of config.json."""
     tensors: Shaped = {"model.embed_tokens.weight": (dtype, (vocab, hidden))}
     for layer in range(layers):
         prefix = f"model.layers.{layer}."
@@ -60,7 +60,7 @@ def moe_repo(
     config: dict[str, Any] | None = None,
     **attributes: Any,
 ) -> FakeRepo:
-    """A mixture of experts in the layout of Qwen3-MoE."""
+    """Return a mixture of experts in the layout of Qwen3-MoE."""
     tensors: Shaped = {"model.embed_tokens.weight": (dtype, (vocab, hidden))}
     for layer in range(layers):
         prefix = f"model.layers.{layer}."

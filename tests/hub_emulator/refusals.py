@@ -13,7 +13,7 @@ DISABLED = "Access to this resource is disabled."
 def refuse(
     status: int, message: str, code: str | None = None, headers: dict[str, str] | None = None
 ) -> AnswerNow:
-    """An error as JSON, its message repeated in the headers."""
+    """Return an error as JSON, its message repeated in the headers."""
     code_header = {"X-Error-Code": code} if code else {}
     return AnswerNow(
         json_answer(
@@ -37,7 +37,7 @@ def repo_not_found(authenticated: bool, anonymous_code: str | None) -> AnswerNow
 
 
 def gated(repo_id: str, authenticated: bool) -> AnswerNow:
-    """The refusal of a gated repository's file to a token without access."""
+    """Return the refusal of a gated repository's file to a token without access."""
     subject = f"Access to model {repo_id} is restricted"
     if authenticated:
         hint = f"Visit https://huggingface.co/{repo_id} to ask for access."
@@ -48,17 +48,17 @@ def gated(repo_id: str, authenticated: bool) -> AnswerNow:
 
 
 def disabled() -> AnswerNow:
-    """A file of a repository the Hub has switched off."""
+    """Return a file of a repository the Hub has switched off."""
     return refuse(403, DISABLED)
 
 
 def revision_not_found(revision: str) -> AnswerNow:
-    """A branch, tag or commit that does not exist."""
+    """Return a branch, tag or commit that does not exist."""
     return refuse(404, f"Invalid rev id: {revision}", "RevisionNotFound")
 
 
 def entry_not_found(sha: str) -> AnswerNow:
-    """A path that is not in the repository; the answer names the commit nonetheless."""
+    """Return a path that is not in the repository; the answer names the commit nonetheless."""
     headers = {
         "X-Error-Code": "EntryNotFound",
         "X-Error-Message": ENTRY_NOT_FOUND,
@@ -68,11 +68,11 @@ def entry_not_found(sha: str) -> AnswerNow:
 
 
 def route_not_found() -> AnswerNow:
-    """A path that is no route of the Hub."""
+    """Return a path that is no route of the Hub."""
     return refuse(404, "Sorry, we can't find the page you are looking for.")
 
 
 def too_many_requests(seconds: int) -> AnswerNow:
-    """A client that has used up its window; no Retry-After was seen on the Hub."""
+    """Return a client that has used up its window; no Retry-After was seen on the Hub."""
     message = f"We had to rate limit you, you hit the quota. Retry in {seconds} seconds."
     return refuse(429, message)

@@ -27,15 +27,7 @@ Files = dict[str, FakeFile]
 
 @dataclass
 class FakeRepo:
-    """A model repository: its files, and its fields in the Hub's API.
-
-    Attributes:
-        revisions: other branches and tags: their files, or the commit they point to.
-        parameters: parameters by dtype of the API; None counts the elements of the headers.
-        unlisted: files that the description leaves out of its list, as the Hub's did where its
-            cache was short (huggingface_hub pull request 3565); the tree has them.
-        info: fields of the API's answer as they are to be sent; None leaves a field out.
-    """
+    """A model repository: its files, and its fields in the Hub's API."""
 
     repo_id: str
     files: Files = field(default_factory=dict)
@@ -51,9 +43,14 @@ class FakeRepo:
     likes: int = 0
     trending_score: float = 0
     last_modified: str = "2025-01-01T00:00:00.000Z"
+    # other branches and tags: their files, or the commit they point to
     revisions: dict[str, Files | str] = field(default_factory=dict)
+    # parameters by dtype of the API; None counts the elements of the headers
     parameters: dict[str, int] | None = None
+    # files that the description leaves out of its list, as the Hub's did where its cache was short
+    # (huggingface_hub pull request 3565); the tree has them
     unlisted: frozenset[str] = frozenset()
+    # fields of the API's answer as they are to be sent; None leaves a field out
     info: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -65,7 +62,7 @@ class FakeRepo:
         return object_id(self.repo_id)
 
     def at(self, revision: str) -> FakeRepo | None:
-        """The repository at a branch, tag or commit; None when there is no such revision."""
+        """Return the repository at a branch, tag or commit; None when there is no such revision."""
         if revision in ("main", self.sha):
             return self
         for name, files in self.revisions.items():
@@ -84,7 +81,7 @@ class FakeRepo:
         return {path: file for path, file in self.files.items() if path not in self.unlisted}
 
     def weight_paths(self) -> list[str]:
-        """The files the Hub counts parameters in: the single file, or the index's shards."""
+        """Return the files the Hub counts parameters in: the single file, or the index's shards."""
         if SINGLE_FILE in self.files:
             return [SINGLE_FILE]
         if INDEX_FILE not in self.files:
@@ -93,7 +90,7 @@ class FakeRepo:
         return list(dict.fromkeys(index["weight_map"].values()))
 
     def counted_parameters(self) -> dict[str, int]:
-        """Stored elements by dtype, from the headers."""
+        """Return stored elements by dtype, from the headers."""
         counts: Counter[str] = Counter()
         for path in self.weight_paths():
             header = read_header(self.files[path])
@@ -104,19 +101,19 @@ class FakeRepo:
 
 
 def commit_sha(seed: str) -> str:
-    """A commit name made from a text."""
+    """Return a commit name made from a text."""
     return hashlib.sha1(seed.encode(), usedforsecurity=False).hexdigest()
 
 
 def object_id(repo_id: str) -> str:
-    """A 24-digit database id made from a repository's name."""
+    """Return a 24-digit database id made from a repository's name."""
     return hashlib.sha256(repo_id.encode()).hexdigest()[:24]
 
 
 def single_file_repo(
     repo_id: str, tensors: Tensors, config: Mapping[str, Any] | None = None, **attributes: Any
 ) -> FakeRepo:
-    """A repository with one `model.safetensors`."""
+    """Return a repository with one `model.safetensors`."""
     files = {SINGLE_FILE: weights_file(tensors, {"format": "pt"})}
     return _with_config(repo_id, files, config, attributes)
 
@@ -128,7 +125,7 @@ def sharded_repo(
     config: Mapping[str, Any] | None = None,
     **attributes: Any,
 ) -> FakeRepo:
-    """A repository with its tensors split, in order, into shards of about equal bytes."""
+    """Return a repository with its tensors split, in order, into shards of about equal bytes."""
     total = total_bytes(tensors)
     parts: list[dict[str, tuple[str, tuple[int, ...]]]] = [{} for _ in range(shards)]
     weight_map, before = {}, 0

@@ -12,8 +12,7 @@ import safetensors
 
 from tests.hub_emulator.files import FakeFile
 
-Tensors = Mapping[str, tuple[str, tuple[int, ...]]]
-"""Tensor name -> (safetensors dtype, shape)."""
+Tensors = Mapping[str, tuple[str, tuple[int, ...]]]  #
 
 LENGTH_BYTES = 8
 REAL_FILE_BYTES = 2**20
@@ -62,13 +61,13 @@ def total_bytes(tensors: Tensors) -> int:
 
 
 def weights_file(tensors: Tensors, metadata: Mapping[str, str] | None = None) -> FakeFile:
-    """A safetensors file, real up to 1 MiB of data and sparse above."""
+    """Return a safetensors file, real up to 1 MiB of data and sparse above."""
     small = total_bytes(tensors) <= REAL_FILE_BYTES
     return (safetensors_file if small else sparse_safetensors_file)(tensors, metadata)
 
 
 def safetensors_file(tensors: Tensors, metadata: Mapping[str, str] | None = None) -> FakeFile:
-    """A file of zeros written by the safetensors library itself."""
+    """Return a file of zeros written by the safetensors library itself."""
     longest = max((tensor_bytes(*tensor) for tensor in tensors.values()), default=0)
     zeros = ctypes.create_string_buffer(max(longest, 1))  # alive until serialize has copied it
     specs = {
@@ -85,7 +84,7 @@ def safetensors_file(tensors: Tensors, metadata: Mapping[str, str] | None = None
 
 
 def _library_shape(dtype: str, shape: tuple[int, ...]) -> list[int]:
-    """The shape as `serialize` takes it: F4 counts pairs along the last axis."""
+    """Return the shape as `serialize` takes it: F4 counts pairs along the last axis."""
     return [*shape[:-1], shape[-1] // 2] if dtype == "F4" else list(shape)
 
 
@@ -107,20 +106,20 @@ def sparse_safetensors_file(
 def raw_safetensors_file(
     header_bytes: bytes, header_length: int | None = None, data_size: int = 0
 ) -> FakeFile:
-    """A file with any header; its first eight bytes state `header_length`."""
+    """Return a file with any header; its first eight bytes state `header_length`."""
     claimed = len(header_bytes) if header_length is None else header_length
     head = claimed.to_bytes(LENGTH_BYTES, "little") + header_bytes
     return FakeFile(head, len(head) + data_size, lfs=True)
 
 
 def header_json(header: Mapping[str, Any], length: int | None = None) -> bytes:
-    """A header as compact JSON, padded with spaces to `length` or to a multiple of eight."""
+    """Return a header as compact JSON, padded with spaces to `length` or to a multiple of eight."""
     data = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     return data.ljust(-(-len(data) // 8) * 8 if length is None else length)
 
 
 def read_header(file: FakeFile) -> dict[str, Any]:
-    """The header of a well-formed file; one of `MALFORMED` for another."""
+    """Return the header of a well-formed file; one of `MALFORMED` for another."""
     length = int.from_bytes(file.read(0, LENGTH_BYTES), "little")
     if length > min(file.size - LENGTH_BYTES, MAX_HEADER_BYTES):
         raise ValueError(f"header of {length} bytes in a file of {file.size}")

@@ -77,7 +77,7 @@ class HubEmulator:
         return round_trips(self.requests)
 
     def requests_to(self, host: Host, method: str | None = None) -> list[LoggedRequest]:
-        """The requests one host got."""
+        """Return the requests one host got."""
         return [
             request
             for request in self.requests
@@ -85,7 +85,7 @@ class HubEmulator:
         ]
 
     def reset_log(self) -> None:
-        """Start the log and its counts anew."""
+        """Start the log and its counts again."""
         self.log.reset()
 
     def expect_waves(self, *requests: int) -> None:

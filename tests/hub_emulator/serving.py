@@ -41,7 +41,7 @@ def file_answer(file: FakeFile, path: str, request: Request, headers: dict[str, 
 
 
 def compressed(answer: Answer, request: Request) -> Answer:
-    """The answer gzipped, as CloudFront sends whole text files: no length, a weak ETag."""
+    """Return the answer gzipped, as CloudFront sends whole text files: no length, a weak ETag."""
     is_whole_text = answer.status == 200 and answer.headers["Content-Type"] != _BYTES
     if not is_whole_text or "gzip" not in request.headers.get("accept-encoding", ""):
         return answer

@@ -29,7 +29,7 @@ def hub() -> Iterator[HubEmulator]:
 
 
 def settings_of(hub: HubEmulator, **changes: Any) -> Settings:
-    """The settings of a process that reads an emulated Hub and keeps nothing."""
+    """Return the settings of a process that reads an emulated Hub and keeps nothing."""
     return replace(Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,)), **changes)
 
 
@@ -41,7 +41,10 @@ def session(hub: HubEmulator) -> Iterator[HubSession]:
 
 @pytest.fixture
 def fetch(session: HubSession) -> Fetch:
-    """Reads a pasted model ID; keyword `limits` replaces the ample ones, `token` is sent."""
+    """Return a function that reads a pasted model ID.
+
+    Keyword `limits` replaces the ample ones, `token` is sent.
+    """
 
     def read(
         text: str = "org/name", *, limits: Limits = AMPLE, token: str | None = None

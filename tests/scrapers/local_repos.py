@@ -68,7 +68,7 @@ def facts(snapshot: RepoSnapshot) -> RepoSnapshot:
 
 
 def pipeline_repo() -> FakeRepo:
-    """A pipeline of diffusers with two components, one of them a pickle."""
+    """Return a pipeline of diffusers with two components, one of them a pickle."""
     tensors = {"conv_in.weight": ("F16", (320, 4, 3, 3))}
     index = {
         "_class_name": "StableDiffusionPipeline",
@@ -99,7 +99,7 @@ def pieces_repo() -> FakeRepo:
 
 
 def cached(repo: FakeRepo, cache: Path) -> Path:
-    """The repository as huggingface_hub caches it: files are links to blobs."""
+    """Return the repository as huggingface_hub caches it: files are links to blobs."""
     place = cache / f"models--{repo.repo_id.replace('/', '--')}"
     folder = place / "snapshots" / repo.sha
     for number, (path, file) in enumerate(repo.files.items()):

@@ -19,7 +19,7 @@ VISITOR = "hf_visitor"
 
 @pytest.fixture
 def output(tmp_path: Path, hub: HubEmulator, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder for the models; the command reads the emulated Hub."""
+    """Return a folder for the models; the command reads the emulated Hub."""
     monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
     monkeypatch.setenv("GPUSIZER_CDN_ORIGINS", hub.cdn_endpoint)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

@@ -169,7 +169,7 @@ HASHED = st.builds(
 
 @pytest.fixture(scope="module")
 def hub() -> Iterator[HubEmulator]:
-    """A Hub whose failures are repeated at once."""
+    """Yield a Hub whose failures are repeated at once."""
     with (
         HubEmulator(repos()) as emulator,
         pytest.MonkeyPatch.context() as patch,
@@ -179,19 +179,19 @@ def hub() -> Iterator[HubEmulator]:
 
 
 def fetcher(hub: HubEmulator, cache: Path, **options: bool) -> Fetcher:
-    """A process that has read nothing yet, with this cache and no embedded copies."""
+    """Return a process that has read nothing yet, with this cache and no embedded copies."""
     folders = {"cache_folder": cache, "snapshots_folder": cache / "none"}
     return Fetcher(settings_of(hub, timeout_seconds=60.0, **folders, **options))
 
 
 def facts(snapshot: RepoSnapshot) -> RepoSnapshot:
-    """What a number may depend on."""
+    """Return the facts that a number may depend on."""
     return replace(snapshot, retrieved_at="", source="hub")
 
 
 @pytest.fixture(scope="module")
 def truth(hub: HubEmulator, tmp_path_factory: pytest.TempPathFactory) -> dict[str, RepoSnapshot]:
-    """What each model is, read while nothing is wrong."""
+    """Return each model, read while all is well."""
     read = fetcher(hub, tmp_path_factory.mktemp("truth"))
     models = {place.model for place in PLACES}
     return {model: facts(read(parse_model_ref(model))) for model in models}

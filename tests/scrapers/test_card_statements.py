@@ -12,6 +12,7 @@ from pathlib import Path
 from bench.cards import STATED, Reading, read_row
 
 ROWS = Path(__file__).with_name("card_statements.jsonl")
+
 MISREAD = {
     "labels and values of a line, parted by strokes": {"first-018"},
     "calls in Python": {"second-039", "third-044"},
@@ -29,7 +30,6 @@ MISREAD = {
     "another model, in the clause before or behind": {"first-132", "fifth-037"},
     "memory that is less by so much": {"second-072"},
 }
-"""Statements that are read wrongly, by the reason."""
 
 
 def readings() -> list[Reading]:

@@ -43,7 +43,7 @@ def fetch_alone(hub: HubEmulator, tmp_path: Any) -> Fetcher:
 
 
 def adapter_repo(base: Any = "org/base", **attributes: Any) -> FakeRepo:
-    """A LoRA adapter of rank 8."""
+    """Return a LoRA adapter of rank 8."""
     files = {
         "adapter_config.json": literal_file({"r": 8, "base_model_name_or_path": base}),
         "adapter_model.safetensors": safetensors_file(LORA),

@@ -1,4 +1,4 @@
-"""Fetcher: live answers, stored ones, and what a waiting reader is told."""
+"""Fetcher: live answers, stored ones, and messages to a waiting reader."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_hub_away(hub: HubEmulator, name: str) -> None:
 
 
 def test_gate(hub: HubEmulator, fetch: Fetcher) -> None:
-    """What is embedded costs one request, which says that there is a gate."""
+    """An embedded model costs one request, which shows that there is a gate."""
     hub.add(llama_repo(KNOWN.repo_id, gated="manual", shards=4))
     hub.add(llama_repo(UNKNOWN.repo_id, gated="manual"))
     snapshot = fetch(KNOWN)
@@ -115,7 +115,7 @@ def test_an_embedded_copy_does_not_replace_a_not_found_error(
 
 @pytest.fixture
 def keeping(hub: HubEmulator, tmp_path: Path) -> Settings:
-    """Settings with a cache on disk."""
+    """Return settings with a cache on disk."""
     return settings_of(
         hub,
         timeout_seconds=60.0,
@@ -179,7 +179,7 @@ def test_offline_answers_from_disk(hub: HubEmulator, keeping: Settings) -> None:
 def test_withdrawn_model_is_forgotten(
     hub: HubEmulator, keeping: Settings, later: Callable[[], None]
 ) -> None:
-    """What is no longer for everybody is not served from disk either, not even when away."""
+    """A withdrawn model is not served from disk either, not even when away."""
     hub.add(llama_repo("org/name"))
     Fetcher(keeping)(UNKNOWN)
     later()

@@ -33,7 +33,7 @@ from tests.scrapers.conftest import AMPLE, Fetch
 
 
 def read_files(hub: HubEmulator) -> set[str]:
-    """Return the GGUF files of which bytes were read."""
+    """Return the GGUF files that were read, in part at least."""
     paths = [request.path for request in hub.requests_to("hub") if "/resolve/" in request.path]
     return {path.split("/", 5)[-1] for path in paths if path.endswith(".gguf")}
 
@@ -285,7 +285,7 @@ def test_endless_file_lists(hub: HubEmulator, fetch: Fetch) -> None:
 
 
 def odd_tensors(count: int) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Tensors of a llama, and so many whose names are patterns of their own."""
+    """Return tensors of a llama, and `count` with patterns of their own."""
     return llama_tensors() | {f"blk.0.x{n}.weight": ("F32", (4,)) for n in range(count)}
 
 

@@ -172,8 +172,7 @@ PIECES = st.sampled_from(
     ]
 )
 VALUES = st.lists(PIECES, max_size=12).map("".join) | st.text(max_size=30)
-LONGEST = 65_000
-"""Characters of a header line that http.client takes."""
+LONGEST = 65_000  #
 BAD_LINKS = (
     '<http://[>; rel="next"',
     '<//[::1>; rel="next"',

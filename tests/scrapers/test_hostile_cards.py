@@ -1,6 +1,6 @@
-"""Model cards on the Hub: when they are read, and that nobody's card can break its reader.
+"""Model cards on the Hub: when they are read, and that no card can break its reader.
 
-Time is not measured: what is parsed is counted instead, by markdown-it's own tokens and by the
+Time is not measured: parsed items are counted instead, by markdown-it's own tokens and by the
 blocks that come out of them.
 """
 
@@ -120,7 +120,7 @@ def test_a_gated_card_is_for_its_visitor_alone(hub: HubEmulator, tmp_path: Path)
 
 
 def wide_table(*cells: str) -> str:
-    """A table of as many columns as are read, with these cells by turns."""
+    """Return a table of as many columns as are read, with these cells by turns."""
     row = "|" + "|".join(cells * (MOST_CELLS // len(cells))) + "|\n"
     return "|VRAM" * MOST_CELLS + "|\n" + "|-" * MOST_CELLS + "|\n" + row * 600
 
@@ -170,6 +170,7 @@ HOSTILE = {
 }
 
 
+# cards as long as is read, and one longer; each by its main content
 LONG = {
     "characters": (f"# {'a' * 60}\n" * 2_380, f"# {'a' * 60}\n" * 2_382),
     "lines": ("\n" * (MOST_LINES - 1), "\n" * MOST_LINES),
@@ -184,7 +185,6 @@ LONG = {
         for count in (MOST_STATEMENTS, MOST_STATEMENTS + 1)
     ),
 }
-"""Cards as long as is read, and one longer; each by what it has most of."""
 
 
 def check_texts(card: ModelCard) -> None:

@@ -51,14 +51,14 @@ INFO = r"/api/models/org/name$"
 
 @pytest.fixture
 def canary() -> Iterator[HubEmulator]:
-    """A server on another port, to which no redirect may lead."""
+    """Yield a server on another port, to which no redirect may lead."""
     with HubEmulator() as emulator:
         yield emulator
 
 
 @pytest.fixture(autouse=True)
 def repo(hub: HubEmulator, request: pytest.FixtureRequest) -> FakeRepo:
-    """A small model; where the tree is to fail, one whose description lists no files."""
+    """Return a small model; where the tree is to fail, one whose description lists no files."""
     repo = hub.add(llama_repo("org/name"))
     if "tree" in request.node.name:
         repo.info["siblings"] = None
@@ -260,7 +260,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read_info(session: HubSession, budget: ReadBudget | None = None) -> HubResponse:
-    """The description of the model, read on this thread."""
+    """Return the description of the model, read on this thread."""
     url = info_url(session.endpoint, "org/name", None)
     request = HubRequest(url, HubResource("org/name"), "info_bytes")
     return session.get(request, budget or ReadBudget("org/name", AMPLE))
@@ -324,7 +324,7 @@ def authority() -> trustme.CA:
 
 @pytest.fixture
 def trusted(authority: trustme.CA, tmp_path: Path) -> Path:
-    """The file that says whom to trust."""
+    """Return the file of trusted authorities."""
     path = tmp_path / "authority.pem"
     authority.cert_pem.write_to_path(path)
     return path
@@ -332,7 +332,7 @@ def trusted(authority: trustme.CA, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tls_hub(authority: trustme.CA) -> Iterator[HubEmulator]:
-    """A Hub with a certificate of 127.0.0.1."""
+    """Yield a Hub with a certificate of 127.0.0.1."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert("127.0.0.1").configure_cert(context)
     with HubEmulator([llama_repo("org/name")], tls=context) as emulator:
@@ -377,7 +377,7 @@ EMPTY_GZIP = {"Content-Encoding": "gzip"}
 
 
 class TestDrips:
-    """What never falls silent ends at the deadline, on the thread that reads it."""
+    """An endless answer ends at the deadline, on the thread that reads it."""
 
     @pytest.mark.parametrize(
         "fault",
@@ -408,7 +408,7 @@ class TestDrips:
     ) -> None:
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(trusted))
         tls_hub.faults.add(replace(DRIP, body=bytes(10**5)))
-        brief = replace(BRIEF, model_seconds=2.0)  # of which a handshake takes some
+        brief = replace(BRIEF, model_seconds=2.0)  # a handshake takes a part
         with (
             HubSession(tls_hub.endpoint) as session,
             pytest.raises(HubUnreachable, match="timeout"),

@@ -239,7 +239,7 @@ def test_adapter(hub: HubEmulator, fetch: Fetch) -> None:
 def test_long_file_list(
     hub: HubEmulator, fetch: Fetch, info: dict[str, None], limit: str, value: int
 ) -> None:
-    """A list of so many files is believed from the tree only, page by page."""
+    """A list of this length is believed from the tree only, page by page."""
     repo = llama_repo("org/name", shards=2)
     clutter = {f"a/{n:04}.txt": literal_file("x") for n in range(2100)}
     hub.add(replace(repo, files=repo.files | clutter, info=info))
@@ -346,7 +346,7 @@ def test_bare_denoiser(hub: HubEmulator, fetch: Fetch) -> None:
 
 
 def index_of(*names: object) -> dict[str, object]:
-    """A shard index that names these files."""
+    """Return a shard index that names these files."""
     return {"weight_map": {f"t{number}": name for number, name in enumerate(names)}}
 
 

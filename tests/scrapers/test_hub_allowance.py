@@ -1,4 +1,4 @@
-"""Requests to the Hub: how each is told of, and the allowance that the Hub states."""
+"""Requests to the Hub: how each is reported, and the allowance that the Hub states."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Call = tuple[str, int | None]
 
 
 def calls_of(hub: HubEmulator, settings: Settings) -> list[Call]:
-    """What is told while a model is read, or cannot be."""
+    """Return the reports while a model is read, or cannot be."""
     calls: list[Call] = []
     fetch = Fetcher(settings, lambda kind, status: calls.append((kind, status)))
     with contextlib.suppress(ModelUnreadable):
@@ -207,7 +207,7 @@ def test_past_the_limit_the_hub_is_not_asked(hub: HubEmulator, settings: Setting
 
 
 def test_the_hubs_own_headers_are_obeyed(hub: HubEmulator, settings: Settings) -> None:
-    """Of an allowance of three requests none beyond is sent, and none is refused."""
+    """With an allowance of three requests none beyond is sent, and none is refused."""
     hub.options.rate_limits = {**hub.options.rate_limits, "api": (3, 1000)}
     hub.options.enforce_rate_limits = True
     fetch = Fetcher(replace(settings, cache_folder=None))

@@ -39,7 +39,7 @@ CROWDS = {
 
 
 def damages(text: bytes) -> st.SearchStrategy[bytes]:
-    """A text as it is, cut, with other bytes in it or behind it, or deep in brackets."""
+    """Return a text as it is, cut, with other bytes in it or behind it, or deep in brackets."""
     at = st.integers(0, len(text))
     return st.one_of(
         st.just(text),

@@ -194,7 +194,7 @@ BASE = "org/base"
 
 
 def quantized(name: str, downloads: int, *files: str, **attributes: Any) -> FakeRepo:
-    """A quantization of the base, with files of 1,000 bytes."""
+    """Return a quantization of the base, with files of 1,000 bytes."""
     card = {"base_model": BASE, "base_model_relation": "quantized"}
     stored = {path: sparse_file(1000) for path in files}
     return FakeRepo(name, stored, downloads=downloads, card_data=card, **attributes)

@@ -249,13 +249,13 @@ def test_without_the_shells_wiring_no_path_is_opened(tmp_path: Path, opened: lis
 
 
 def damaged(sound_file: FakeFile, start: int, data: bytes) -> FakeFile:
-    """A file with other bytes at one place."""
+    """Return a file with other bytes at one place."""
     head = sound_file.head_bytes()
     return replace(sound_file, head=head[:start] + data + head[start + len(data) :])
 
 
 def described(tensors: dict[str, tuple[str, list[int], list[int]]]) -> FakeFile:
-    """A file of 8 bytes of data whose header says dtype, shape and place of its tensors."""
+    """Return a file of 8 bytes of data whose header says dtype, shape and place of its tensors."""
     names = ("dtype", "shape", "data_offsets")
     header = {name: dict(zip(names, tensor, strict=True)) for name, tensor in tensors.items()}
     return raw_safetensors_file(header_json(header), None, 8)

@@ -38,7 +38,7 @@ def usual_name(shard: int, number: int) -> str:
 
 
 def odd_name(shard: int, number: int) -> str:
-    """A name that has nothing in common with the others."""
+    """Return a name that has nothing in common with the others."""
     digits = f"{shard:03}{number:05}"
     return digits.translate(str.maketrans("0123456789", "abcdefghij")) + 400 * "x"
 
@@ -79,19 +79,19 @@ def indexed(index: bytes) -> FakeRepo:
 
 
 def large_index(size: int) -> bytes:
-    """An honest index of about `size` bytes, which lists all its tensors in one file."""
+    """Return an honest index of about `size` bytes, which lists all its tensors in one file."""
     entry = '    "model.layers.%d.mlp.experts.%d.down_proj.weight": "part-a.safetensors",\n'
     text = "".join(entry % (n // 256, n % 256) for n in range(size // len(entry)))
     return f'{{"weight_map": {{\n{text}"a": "part-a.safetensors"}}}}'.encode()
 
 
 def described(key: str, value: bytes) -> FakeRepo:
-    """A description with a field of its owner's making."""
+    """Return a description with a field of its owner's making."""
     return llama_repo(NAME, info={key: json.loads(value)})
 
 
 def configured(config: bytes, count: int) -> FakeRepo:
-    """A pipeline of `count` components with a configuration each."""
+    """Return a pipeline of `count` components with a configuration each."""
     files = {"model_index.json": literal_file({f"c{n}": ["d", "C"] for n in range(count)})}
     for n in range(count):
         files[f"c{n}/config.json"] = literal_file(config)
@@ -100,7 +100,7 @@ def configured(config: bytes, count: int) -> FakeRepo:
 
 
 def listing(count: int) -> FakeRepo:
-    """A model among `count` files."""
+    """Return a model among `count` files."""
     others = {f"{n:05}/{'x' * 200}.safetensors": sparse_file(8) for n in range(count)}
     return FakeRepo(NAME, others | {"model.safetensors": safetensors_file(WEIGHTS)})
 
@@ -135,7 +135,6 @@ REPOS: dict[str, tuple[Callable[[], FakeRepo], str]] = {
     "120 headers of texts": (lambda: headed(metadata("texts", MIB), 120), "no_tensors"),
     "60 small configurations": (lambda: configured(config("lists", 10_000), 60), ""),
 }
-"""By content: the function that builds a repository, and the reason of the error ("" for none)."""
 
 
 @pytest.mark.parametrize("name", some(list(REPOS), of=3))
@@ -188,7 +187,7 @@ SMALL = replace(AMPLE, first_read_bytes=4 * KIB, long_header_bytes=8 * KIB)
 
 
 def rests(hub: HubEmulator) -> list[LoggedRequest]:
-    """What was read of files beyond their first range."""
+    """Return requests for parts of files beyond their first range."""
     ranges = [request for request in hub.requests if request.range]
     return [request for request in ranges if not str(request.range).startswith("bytes=0-")]
 

@@ -1,4 +1,4 @@
-"""What a model card says about hardware: one small card for each rule of docs/model_cards.md."""
+"""Statements of model cards about hardware: one small card for each rule of docs/model_cards.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scrapers.readme.model_card import card_text, read_card
 
 
 def said(markdown: str, repo_id: str = "org/name-7B") -> list[dict[str, Any]]:
-    """The statements of a card as JSON, without the places of their texts."""
+    """Return the statements of a card as JSON, without the places of their texts."""
     statements = read_card(markdown.encode(), repo_id, "").statements
     unread = ("line", "last_line", "quote", "is_requirement", "bound")
     return [

@@ -38,7 +38,7 @@ LABELS = frozenset({"RTX 4090 24GB"})
 
 
 def entry(**facts: Any) -> dict[str, Any]:
-    """A price of the dashboard."""
+    """Return a price of the dashboard."""
     defaults = {
         "provider": "RunPod",
         "provider_type": "neocloud",
@@ -54,7 +54,7 @@ def entry(**facts: Any) -> dict[str, Any]:
 
 
 def device(label: str, **facts: Any) -> dict[str, Any]:
-    """A device of llmdev.guide."""
+    """Return a device of llmdev.guide."""
     defaults = {
         "id": label,
         "name": "GeForce RTX 5090",
@@ -210,7 +210,7 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> None:
 
 @pytest.fixture
 def site() -> Iterator[tuple[str, dict[str, bytes]]]:
-    """A loopback server that answers with bodies by path, or ranges of them, else 404."""
+    """Yield a loopback server that answers with bodies by path, or ranges of them, else 404."""
     bodies: dict[str, bytes] = {}
 
     class Handler(BaseHTTPRequestHandler):
@@ -294,7 +294,7 @@ def test_a_row_that_cannot_be_read_is_lost_alone() -> None:
 
 
 def test_a_table_that_grows_is_read_by_its_end(site: tuple[str, dict[str, bytes]]) -> None:
-    """The whole history is beyond any limit one day; the newest day stands at its end."""
+    """The whole history exceeds any limit one day; the newest day is at its end."""
     endpoint, bodies = site
     head, *lines = OBSERVATIONS.decode().splitlines()
     old = [line.replace(line.split(",")[0], "2020-01-01") for line in lines] * 40_000

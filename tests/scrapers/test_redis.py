@@ -40,7 +40,7 @@ def shared_settings(hub: HubEmulator, url: str) -> Settings:
 
 @pytest.fixture
 def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
-    """A server that the test may stop."""
+    """Yield a server that the test may stop."""
     need_redis()
     with RedisServer(tmp_path) as server:
         yield server
@@ -119,7 +119,7 @@ def test_without_the_package_the_setting_is_refused(
 def _read_cold(
     settings: Settings, refs: list[ModelRef], barrier: Barrier, results: multiprocessing.Queue[str]
 ) -> None:
-    """What a replica does: read models, several callers of each at once."""
+    """Act as a replica: read models, several callers of each at once."""
     fetch = Fetcher(settings, access=open_access(settings))
     barrier.wait(60)
     for ref in refs:
@@ -136,7 +136,7 @@ def _shown(fetch: Callable[[ModelRef], object], ref: ModelRef) -> str:
 
 
 def read_in_two_processes(settings: Settings, refs: list[ModelRef]) -> set[str]:
-    """What four callers in each of two processes get, which start at the same time."""
+    """Return the results of four callers in each of two processes, started at the same time."""
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(2), context.Queue()
     arguments = (settings, refs, barrier, results)

@@ -1,4 +1,4 @@
-"""What reading a model costs: requests, round trips and bytes; lists that the Hub has cut.
+"""Cost of reading a model: requests, round trips and bytes; lists that the Hub has cut.
 
 Requests that must be made together are announced as a wave: the emulated Hub answers none of them
 before all have arrived, however busy the machine is.
@@ -41,12 +41,12 @@ INDEX = "model.safetensors.index.json"
 
 @pytest.fixture
 def fetch(fetch: Fetch) -> Fetch:
-    """Reads a pasted model ID, with timeouts that suffice on a busy machine."""
+    """Return a function that reads a pasted model ID, with timeouts for a busy machine."""
     return partial(fetch, limits=PATIENT)
 
 
 def cost(hub: HubEmulator) -> tuple[int, int]:
-    """Requests, and round trips one after the other, since the log was reset."""
+    """Return requests, and round trips one after the other, since the log was reset."""
     return len(hub.requests), hub.round_trips
 
 
@@ -77,7 +77,7 @@ def test_default_branch(
 def assert_read_alike(
     hub: HubEmulator, fetch: Fetch, expected: RepoSnapshot, *reads: tuple[int, ...]
 ) -> None:
-    """Reads one after the other find the same, each with its own waves of requests."""
+    """Check that consecutive reads find the same, each with its own waves of requests."""
     for waves in reads:
         hub.expect_waves(*waves)
         snapshot = fetch(expected.repo_id)
@@ -128,7 +128,7 @@ CONFIG_IN_LFS.files["config.json"] = replace(CONFIG_IN_LFS.files["config.json"],
 def test_files_without_an_address_of_their_own(
     hub: HubEmulator, fetch: Fetch, repo: FakeRepo, waves: tuple[int, ...]
 ) -> None:
-    """Those of a repository without a namespace, and those in LFS, are redirected to."""
+    """Files of a repository without a namespace, and those in LFS, are reached by a redirect."""
     hub.add(repo)
     hub.expect_waves(*waves)
     assert fetch(repo.repo_id).components[0].config
@@ -219,7 +219,7 @@ def gguf() -> FakeRepo:
 
 
 def pipeline() -> FakeRepo:
-    """A pipeline with a sharded denoiser."""
+    """Return a pipeline with a sharded denoiser."""
     index = literal_file({"unet": ["diffusers", "U"], "vae": ["diffusers", "V"]})
     files = {
         "model_index.json": index,

@@ -31,8 +31,7 @@ def clock() -> Clock:
     return Clock()
 
 
-Entries = Callable[[], EntryStore]
-"""Opens the same store once more, as another process does."""
+Entries = Callable[[], EntryStore]  #
 
 
 @pytest.fixture(params=["disk", "redis"])

@@ -1,4 +1,4 @@
-"""Which token a request to the Hub carries, and who gets the cached result."""
+"""Token of each request to the Hub, and the callers who get the cached result."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def shut_out(snapshot: RepoSnapshot) -> bool:
 
 
 def senders(hub: HubEmulator, host: str) -> list[str | None]:
-    """The Authorization header of each request to a host."""
+    """Return the Authorization header of each request to a host."""
     return [r.headers.get("authorization") for r in hub.requests if r.host == host]
 
 
@@ -175,7 +175,7 @@ def test_host_token_opens_no_doors(hub: HubEmulator) -> None:
 
 @pytest.fixture
 def adapter(hub: HubEmulator) -> FakeRepo:
-    """A public adapter of a gated base."""
+    """Return a public adapter of a gated base."""
     configuration = json.dumps({"base_model_name_or_path": GATED.repo_id, "r": 8})
     files = {
         "adapter_config.json": literal_file(configuration),
@@ -209,7 +209,7 @@ def test_nothing_behind_a_gate_is_stored_for_a_host_with_a_token(
 
 
 def used_up(hub: HubEmulator) -> Settings:
-    """The settings of a host whose anonymous allowance of the API is used up."""
+    """Return the settings of a host whose anonymous allowance of the API is used up."""
     hub.options.enforce_rate_limits = True
     hub.options.rate_limits = hub.options.rate_limits | {"api": (1, 1000)}
     return host_settings(hub)

@@ -71,7 +71,7 @@ class Doors:
         return await self.post(f"{language}/{_EVENTS}/join", visitor, body)
 
     async def read(self, language: str, session: str, visitor: str) -> str:
-        """Read what a session of a page is told until all of its calls are answered."""
+        """Read the events of a page's session until all of its calls are answered."""
         path = f"{language}/{_EVENTS}/data"
         return (await self.get(path, visitor, session_hash=session)).text
 

@@ -45,7 +45,7 @@ class Honest:
         return fields
 
     async def opens_the_page(self) -> None:
-        """A page, its address and its names, a question, then its pictures, and another tab."""
+        """Open a page with address and names, ask a question, see its pictures and another tab."""
         visitor, language, session = next(self._addresses), next(self._languages), uuid4().hex
         doors, fields = self._doors, self._fields()
         page = await doors.get("" if language == "en" else language, visitor)
@@ -65,7 +65,7 @@ class Honest:
             assert '"process_completed"' in told and '"success":true' in told, told[-500:]
 
     async def asks_over_http(self) -> None:
-        """A question of each kind below `/v1`, and a badge."""
+        """Ask a question of each kind below `/v1`, and a badge."""
         visitor, fields = next(self._addresses), self._fields()
         gpus = [_GPUS[0], self._random.choice(_GPUS[1:])]
         for question, stated in (

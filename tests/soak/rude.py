@@ -95,7 +95,7 @@ class Rude:
             await self._open("GET", path, "accept: text/event-stream\r\n\r\n")
 
     async def leaves_early(self) -> None:
-        """A reader who goes while the answer is worked out, and a question that is called off."""
+        """Leave during the work on an answer, and call a question off."""
         visitor, language, session = next(self._addresses), next(self._languages), uuid4().hex
         asked = {"gs-model": "microsoft/phi-4", "gs-size-wishes": json.dumps([["ask", ""]])}
         joined = await self._doors.join(language, "size", session, visitor, **asked)
@@ -125,7 +125,7 @@ class Rude:
             await self._doors.post(path, visitor, any_of(_BODIES))
 
     async def _open(self, method: str, path: str, rest: str) -> asyncio.StreamWriter:
-        """Send a request of which nothing is read; it stays open until `leave`."""
+        """Send a request and read nothing of its answer; it stays open until `leave`."""
         _, writer = await asyncio.open_connection("127.0.0.1", self._port, limit=1_024)
         head = f"{method} {path} HTTP/1.1\r\nhost: 127.0.0.1:{self._port}\r\n"
         writer.write(f"{head}x-forwarded-for: {next(self._addresses)}\r\n{rest}".encode())

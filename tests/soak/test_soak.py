@@ -26,14 +26,15 @@ from tests.soak.server import SoakedApp, composed
 ROUNDS_BY_DAY = 9
 SECONDS_AT_NIGHT = 1_800.0
 _TIMEOUT_SECONDS = 120.0
+
+# number and interval of looks whether the connections of a round are gone
 _LOOKS, _LOOK_SECONDS = 200, 0.1
-"""How often, and how far apart, it is looked whether the connections of a round are gone."""
 _THREADS_APART = 6
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What the system says of the server after a round, when its visitors have left."""
+    """The system's view of the server after a round, when its visitors have left."""
 
     resident_bytes: int
     descriptors: int
@@ -42,7 +43,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Soaked:
-    """What was seen after each round, and the statuses of all answers."""
+    """Views after each round, and the statuses of all answers."""
 
     seen: list[Seen]
     statuses: Counter[int]
@@ -61,7 +62,7 @@ class Soaked:
 async def soak(
     app: SoakedApp, rounds: int, seconds: float = 0.0, *, is_varied: bool = False
 ) -> Soaked:
-    """Let visitors come in so many rounds, and in more until `seconds` have passed."""
+    """Let visitors come in `rounds` rounds, and in more until `seconds` have passed."""
     doors = Doors(app.address)
     honest, rude = Honest(doors, is_varied=is_varied), Rude(doors, app.port)
     at_rest, seen, end = app.descriptors(), list[Seen](), time.monotonic() + seconds

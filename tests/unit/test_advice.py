@@ -49,7 +49,7 @@ def words_of(text: str) -> int:
 
 
 def before_details(markup: str) -> str:
-    """What a visitor reads before the first fold, without the command."""
+    """Return the text before the first fold, without the command."""
     first, _ = markup.split("<details", maxsplit=1)
     without_code = re.sub(r"<pre.*?</pre>|<button.*?</button>", " ", first, flags=re.S)
     return unescape(re.sub(r"<[^>]+>", " ", without_code))

@@ -205,7 +205,7 @@ def test_the_cache_takes_the_memory_that_it_says(repository: Repository) -> None
 
 
 def _traced_after(cache: AnswerCache, numbers: range) -> int:
-    """Bytes that Python has in use after so many questions about different cards."""
+    """Return bytes that Python has in use after questions about different cards."""
     for number in numbers:
         cache.answer("gpus", {"query": f"no such card {number}"})
     gc.collect()

@@ -34,8 +34,10 @@ MODEL = {"model": "org/model"}
 
 
 def alternating(layers: int, stored: int) -> RepoSnapshot:
-    """A configuration of so many sliding and full layers in turn, over those that are stored; in a
-    repository of its own, so that what is remembered of one is not compared with the other."""
+    """Return a configuration of `layers` sliding and full layers in turn, over the stored ones.
+
+    It has a repository of its own, so that caches do not compare one with the other.
+    """
     kinds = ["full_attention" if n % 2 else "sliding_attention" for n in range(layers)]
     config = {"num_hidden_layers": layers, "layer_types": kinds, "sliding_window": 1024}
     repo = tiny(layers=stored, model_type="gemma3_text", config=config)
@@ -43,7 +45,7 @@ def alternating(layers: int, stored: int) -> RepoSnapshot:
 
 
 def patterned(patterns: int) -> RepoSnapshot:
-    """A tiny llama with so many more patterns of matrices."""
+    """Return a tiny llama with `patterns` more patterns of matrices."""
     tensors = tiny().components[0].tensors
     more = (
         group(f"model.layers.{{}}.mlp.x{n}.weight", (64, 64), range(4)) for n in range(patterns)
@@ -79,7 +81,7 @@ def test_layers_that_are_not_stored_cost_nothing(name: str) -> None:
     answer(claiming, unlimited_budget)
 
     def least_steps(snapshot: RepoSnapshot) -> int:
-        """Of three answers in a row: what other tests left in caches goes with the first."""
+        """Return the fewest steps of three answers: the first clears other tests' caches."""
         return min(steps_of(lambda: answer(snapshot, unlimited_budget)) for _ in range(3))
 
     assert least_steps(claiming) < least_steps(honest) + 1_000
@@ -171,7 +173,7 @@ def test_a_number_for_each_of_too_many_layers_is_no_number() -> None:
 
 
 def ticking() -> TimeBudget:
-    """A budget of ten seconds whose clock moves on by one whenever it is looked at."""
+    """Return a budget of ten seconds whose clock moves on by one whenever it is looked at."""
     seconds = count()
     return TimeBudget(10.0, lambda: float(next(seconds)))
 

@@ -48,7 +48,7 @@ def badge(gpu: str, language: str = "en", **fields: str) -> Badge:
 
 
 def shown(answer: Response) -> Badge:
-    """The badge of an answer. shields.io refuses other keys, and texts that are empty."""
+    """Return the badge of an answer. shields.io refuses other keys, and texts that are empty."""
     assert answer.headers["content-type"] == "application/json"
     read: Badge = answer.json()
     kinds = {"schemaVersion": int, "label": str, "message": str, "color": str, "isError": bool}

@@ -22,7 +22,7 @@ PRECISIONS = (("bf16",), ("q8_0", "fp8"), ("q4_k_m", "awq-int4-g128"))
 
 
 def study_of(model: str, quants: Sequence[str]) -> Study:
-    """The study of a model at some quantizations, whatever they lose."""
+    """Return the study of a model at some quantizations, whatever they lose."""
     question = embedded_sizer().question(SizeRequest.from_fields({"model": model}))
     return question.study.with_fixed_quants([(find_quant(quant), False) for quant in quants])
 

@@ -90,7 +90,7 @@ def card(memory_bytes: int, slug: str = "rtx-4090-24gb") -> Gpu:
 def plan_of(
     memory_bytes: int, profile: ModelProfile = LLAMA_8B, quant: str = "bf16", **fields: Any
 ) -> Plan:
-    """A plan under the fixed engine."""
+    """Return a plan under the fixed engine."""
     workload = Workload(**fields)
     quants = every_quant(profile, None, also=())
     study = Study(profile, workload, quants, budget=unlimited_budget())
@@ -100,7 +100,7 @@ def plan_of(
 
 
 def advice(plan: Plan) -> tuple[Suggestion, ...]:
-    """What would help, where the plan runs as it does best: whole, or with a part in memory."""
+    """Return helpful changes for the plan's best run config: whole, or with a part in memory."""
     recipe = QuantOption(plan.quant, plan.native, plan.engine)
     found = [*configs_of(plan.study, plan.machine, recipe)]
     best = min(found, key=lambda config: preference_key(plan.study, config), default=None)
@@ -146,7 +146,7 @@ def test_suggestions_by_hand() -> None:
 
 
 def test_narrower_caches_by_hand() -> None:
-    """Of 22 GiB 5,414,313,984 bytes are left; 65,536 tokens take 69,632 each in q8_0."""
+    """22 GiB leave 5,414,313,984 bytes; 65,536 tokens take 69,632 each in q8_0."""
     suggestions = [
         s for s in advice(plan_of(22 * GIB, context=65_536)) if s.note.code == "try_kv_cache"
     ]
@@ -256,7 +256,7 @@ def test_more_users_never_get_longer_contexts(data: st.DataObject) -> None:
 
 
 def after(plan: Plan, suggestion: Suggestion) -> Plan:
-    """The plan with a suggestion's request fields, put together another way."""
+    """Return the plan with a suggestion's request fields, put together another way."""
     fields = dict(suggestion.change)
     boards = fields.pop("gpu_count", plan.machine.boards)
     gpu = plan.machine.gpu

@@ -36,7 +36,7 @@ COMMAND = (
 
 
 def sizer_with(markdown_text: str) -> Sizer:
-    """A Sizer whose snapshots have this card."""
+    """Return a Sizer whose snapshots have this card."""
     sizer = embedded_sizer()
     card = read_card(markdown_text.encode(), MODEL, URL)
 

@@ -36,7 +36,7 @@ ENGLISH = Words("en")
 
 
 def layers(plot: Plot, mark: str) -> list[Mapping[str, Any]]:
-    """The layers of one kind of mark."""
+    """Return the layers of one kind of mark."""
     every: Any = plot.spec["layer"]
     return [layer for layer in every if layer["mark"]["type"] == mark]
 
@@ -50,7 +50,7 @@ def names(plot: Plot) -> list[str]:
 
 
 def ends(plot: Plot, axis: str) -> tuple[float, float]:
-    """The ends of an axis."""
+    """Return the ends of an axis."""
     encoding: Any = plot.spec["encoding"]
     low, high = encoding[axis]["scale"]["domain"]
     return low, high

@@ -1,4 +1,4 @@
-"""What is chosen and in which order, by hand: five made-up cards and a model of round numbers.
+"""Choices and their order, by hand: five made-up cards and a model of round numbers.
 
 The model has 10,000,324,000 parameters: 20.0 GB in BF16, 10.6 GB less its norms in Q8_0, 5.6 GB in
 Q4_0. Ten thousand tokens of its cache take 40 layers x 2 x 8 heads x 125 x 2 bytes = 1.6 GB each.
@@ -41,8 +41,8 @@ from gpusizer.serving.serving_plan import plan_serving
 from gpusizer.usecases.requests.selection import select_quants
 from tests.builders import llama
 
+# further preferences of one person at home are held by the last tests
 LISTED = replace(load_catalogue().find("rtx-4090-24gb"), segment="workstation")
-"""What one person at home prefers besides is held by the last tests."""
 QUANTS = ("bf16", "q8_0", "q4_0")
 
 
@@ -52,7 +52,7 @@ def model(**sizes: int) -> ModelProfile:
 
 
 def card(name: str, gb: float, usd: float | None, gb_s: int, **facts: Any) -> Gpu:
-    """A card of so many decimal GB, US dollars and GB/s that is otherwise one of the catalogue."""
+    """Return a catalogue card with other decimal GB, US dollars and GB/s."""
     street = None if usd is None else Price(usd, "street", "made up", "2026-09")
     memory = {"memory_bytes": round(gb * GB), "torch_memory_bytes": None}
     bandwidth = {"bandwidth_bytes_per_second": gb_s * GB}
@@ -89,8 +89,10 @@ def chosen(config: RunConfig | None) -> tuple[str, int, str] | None:
 
 
 def test_of_two_that_are_as_fast_the_one_that_a_command_starts_is_chosen() -> None:
-    """GPTQ in 8 bits has to be calibrated first, and comes before Q6_K in the table; MXFP4 is made
-    by nobody here, and GPTQ in 4 bits by a script."""
+    """GPTQ in 8 bits has to be calibrated first, and comes before Q6_K in the table.
+
+    MXFP4 cannot be made here, and GPTQ in 4 bits needs a script.
+    """
     machine = Machine.with_boards(WIDE, 1)
     one = study("gptq-int8-g128", "q6_k")
     assert chosen(best_config(one, machine)) == ("q6_k", 1, "fits")
@@ -226,7 +228,7 @@ def test_with_a_part_in_system_memory_fewest_bits_are_read() -> None:
 
 
 def test_of_what_does_not_fit_the_nearest_is_shown() -> None:
-    """Nobody states system memory, and a GB holds less than a quarter of any: Q4_0 lacks least."""
+    """Without system memory, a GB holds less than a quarter of any: Q4_0 lacks least."""
     config = best_config(study(), Machine.with_boards(card("none", 1, 100, 400), 1))
     assert chosen(config) == ("q4_0", 1, "does_not_fit")
     assert config.headroom_bytes == 1 * GB - config.estimate.per_gpu.total.likely

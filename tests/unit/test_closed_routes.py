@@ -1,4 +1,4 @@
-"""What nobody may reach: Gradio's routes, endless caches, letters of other scripts."""
+"""Closed paths: Gradio's routes, endless caches, letters of other scripts."""
 
 from __future__ import annotations
 
@@ -66,6 +66,8 @@ def test_a_route_is_closed_wherever_it_is_mounted(prefix: str) -> None:
 
 
 ROOT = Path(__file__).parents[2]
+
+# cached functions with arguments, and the arguments of the test
 OWN_WORDS = {
     "gpusizer.usecases.requests.request_docs.described_fields": "models of requests",
     "gpusizer.usecases.requests.request_docs.described_groups": "models of requests",
@@ -81,7 +83,6 @@ OWN_WORDS = {
     "scrapers.readme.words._cue": "cues of the table of words",
     "scrapers.readme.words._searches": "cues of the table of words, whose texts are few",
 }
-"""Functions with arguments whose results are all kept, and what they are asked with."""
 
 
 def modules() -> Iterator[str]:
@@ -114,7 +115,7 @@ def test_what_visitors_name_is_kept_up_to_a_bound(cached: dict[str, Any]) -> Non
 
 
 def cookies_seen(headers: dict[str, str]) -> dict[str, str]:
-    """The cookies that the application gets of a request with these headers and a cookie."""
+    """Return the cookies that the application gets of a request with these headers and a cookie."""
 
     def cookies(request: Request) -> JSONResponse:
         return JSONResponse(request.cookies)

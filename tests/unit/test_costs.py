@@ -125,7 +125,7 @@ def test_costs_of_a_4090_by_hand() -> None:
 def test_occasional_use_rents_and_twelve_hours_a_day_owns(
     assumed: dict[str, float], months: float | None, cheaper: str
 ) -> None:
-    """The guides' rule: 5238.1 h over 30.4375 days of so many hours, against three years."""
+    """The guides' rule: 5238.1 h over 30.4375 days of these hours, against three years."""
     costs = costs_at_2200(**assumed)
     assert (costs.break_even_months, costs.cheaper) == (months, cheaper)
 

@@ -94,7 +94,7 @@ def test_two_of_one_visitor_compute_at_a_time(visitors: Crowd) -> None:
 
 
 def hasty(computing: int, reading: int, waiting: int = WAITING) -> CpuLimiter:
-    """Turns of threads that wait for no place."""
+    """Return turns of threads that wait for no place."""
     return CpuLimiter(computing, reading, waiting, patience_seconds=0.0)
 
 
@@ -226,7 +226,7 @@ def test_a_flight_that_may_not_begin_fails_for_all_and_may_be_tried_again(visito
 
 
 def test_processor_time_is_its_visitors(visitors: Crowd) -> None:
-    """That of parsing what is read counts as well, which the reading's own thread does."""
+    """Time of parsing in the reading's own thread counts as well."""
     turns = Turns(2)
 
     def compute() -> None:
@@ -242,7 +242,7 @@ def test_processor_time_is_its_visitors(visitors: Crowd) -> None:
         visitors.work(name, compute).result(PATIENCE_SECONDS)
     assert (turns.spent("a"), turns.spent("b"), turns.spent("c")) == (5.5, 2.75, 0.0)
     assert turns.seconds_to_wait("a", 6) is None
-    # Each of the two came to its end in so many seconds: 2 and 0.75 of the first go after a minute.
+    # Both have ended: 2 and 0.75 seconds of the first are forgotten after a minute.
     assert 0 < (turns.seconds_to_wait("a", 5) or 0) < 60
     turns.clock.now += 60.0
     assert turns.spent("a") == 0.0
@@ -271,7 +271,7 @@ def test_budgets_of_answers_give_way(visitors: Crowd, monkeypatch: pytest.Monkey
 
 
 def waiting(turns: Turns, number: int) -> None:
-    """Wait until so many wait for a turn."""
+    """Wait until `number` wait for a turn."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while len(turns._line._waiting) < number:
         assert time.monotonic() < deadline

@@ -30,7 +30,7 @@ def deployed(report: Report, **changes: Any) -> Deployment:
 
 
 def pod(deployment: Deployment) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """The Deployment's specification, its container, and the Service's specification."""
+    """Return the Deployment's specification, its container, and the Service's specification."""
     started, service = yaml.safe_load_all(deployment.kubernetes)
     (container,) = started["spec"]["template"]["spec"]["containers"]
     assert service["spec"]["selector"] == started["spec"]["selector"]["matchLabels"]

@@ -28,7 +28,7 @@ EMBEDDED = EmbeddedSnapshots(FOLDER)
 
 
 def embedded(repo_id: str) -> RepoSnapshot:
-    """A snapshot that has to be there."""
+    """Return a snapshot that has to be there."""
     snapshot = EMBEDDED.get(repo_id)
     assert snapshot is not None
     return snapshot

@@ -1,4 +1,4 @@
-"""What an estimate can be checked by: published runs of exactly it, and a command."""
+"""Checks of an estimate: published runs of exactly it, and a command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people take away of an answer: files, and the formula of every number."""
+"""Exports of an answer: files, and the formula of every number."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _steps(report: Report, quant: str) -> tuple[DerivationStep, ...]:
 
 
 def _value(formula: str) -> float:
-    """The formula as arithmetic: its units dropped, its signs Python's."""
+    """Return the formula as arithmetic: its units dropped, its signs Python's."""
     arithmetic = re.sub(r" B\b|,", "", formula).replace("×", "*").replace("÷", "/")
     assert re.fullmatch(r"[\d.+*/() ]+", arithmetic), formula
     return float(eval(arithmetic))  # digits and operators only, as checked above

@@ -26,7 +26,7 @@ class Room:
         self.tickets: dict[str, Ticket] = {}
 
     def ask(self, *names: str) -> None:
-        """Questions join the line; a name's first letter is the visitor, "-" is nobody."""
+        """Let questions join the line; a name's first letter is the visitor, "-" is None."""
         for name in names:
             visitor = None if name[0] == "-" else name[0]
             self.tickets[name] = self.line.join(
@@ -34,7 +34,7 @@ class Room:
             )
 
     def end(self, name: str, seconds: float = 0.0) -> None:
-        """A question ends, which has used so many seconds."""
+        """End a question that has used `seconds`."""
         if seconds:
             self.spent.add(name[0], seconds)
         self.line.leave(self.tickets[name])
@@ -105,8 +105,10 @@ costs = st.lists(st.integers(1, 40), min_size=1, max_size=12)
 
 
 def served(room: Room, questions: Sequence[Sequence[int]], threads: int) -> Iterator[Counter[str]]:
-    """Work on every visitor's questions, of so many tenths of a second, in `threads`; yield what
-    each visitor has been given whenever one ends, while all have a question that waits."""
+    """Work on every visitor's questions, in tenths of a second, with `threads`.
+
+    Yield the seconds of each visitor whenever a question ends, while all have one that waits.
+    """
     cost = {f"{chr(97 + v)}{n}": c for v, own in enumerate(questions) for n, c in enumerate(own)}
     room.ask(*cost)
     ends: dict[str, float] = {}
@@ -142,7 +144,7 @@ def test_visitors_who_wait_get_the_same_within_one_question(
 def test_with_several_threads_within_the_questions_under_way(
     questions: list[list[int]], threads: int
 ) -> None:
-    """What is under way of a visitor, two questions at most, has not been counted yet."""
+    """A visitor's running questions, two at most, are not counted yet."""
     longest = max(max(own) for own in questions)
     for given_seconds in served(Room(threads), questions, threads):
         for one, other in combinations(map(chr, range(97, 97 + len(questions))), 2):
@@ -166,8 +168,8 @@ def test_nobody_waits_longer_than_the_minute_that_is_looked_at(used: float) -> N
     assert room.entered[-1] == "a1" and room.clock.now - start <= 61
 
 
+# quarters of a second until a visitor uses some seconds
 moves = st.lists(st.tuples(st.integers(0, 400), st.integers(1, 50)), max_size=60)
-"""Quarters of a second until a visitor uses so many seconds."""
 
 
 @given(moves)

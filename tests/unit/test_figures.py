@@ -88,7 +88,7 @@ def test_memory_of_boards_is_summed() -> None:
 
 @pytest.mark.parametrize("gpu, users", [("rtx-4060-8gb", 1), ("a100-sxm-80gb", 4)])
 def test_speeds_are_those_of_the_place_with_so_many_users(gpu: str, users: int) -> None:
-    """Each point of a curve is what a request of so many users is told."""
+    """Each point of a curve equals the answer to a request of that many users."""
     asked = {"model": "Qwen/Qwen3-8B", "quant": "q5_k_m", "gpu": gpu, "engine": "llama.cpp"}
     place = size(embedded_sizer(), {**asked, "concurrency": users}).ranking[0]
     (speed,) = user_speeds([place]) or (None,)

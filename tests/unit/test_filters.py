@@ -230,7 +230,7 @@ def test_notes_name_missing_features_of_a_card() -> None:
 
 
 def test_criteria_of_memory_count_gib() -> None:
-    """What an RTX 4090 reads and computes is general from 22 GiB on; 22 GB are 20.5 GiB."""
+    """A card like an RTX 4090 is general from 22 GiB on; 22 GB are 20.5 GiB."""
     for memory_bytes, use in ((22 * 2**30, "general"), (22 * 10**9, "light")):
         card = replace(CATALOGUE.find("rtx-4090-24gb"), memory_bytes=memory_bytes)
         assert purpose_of(card).inference == use

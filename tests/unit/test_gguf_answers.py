@@ -48,7 +48,7 @@ OTHERS = tuple(
 
 
 def repo(**fields: Any) -> RepoSnapshot:
-    """Llama-3.1-8B in nine quantizations, of which Q4_K_M was read."""
+    """Return Llama-3.1-8B in nine quantizations; Q4_K_M was read."""
     return gguf_snapshot(llama_metadata(**SIZES_8B), tensors("Q4_K"), OTHERS, **fields)
 
 

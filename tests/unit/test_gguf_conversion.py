@@ -38,7 +38,7 @@ Q6_K, Q5_K, Q4_K, IQ4_XS, Q2_K, IQ2_XS = 210, 176, 144, 136, 84, 74  # bytes of 
 
 
 def fused(name: str, rows: int = 1) -> WeightGroup:
-    """A projection to queries, keys and values in layer 10."""
+    """Return a projection to queries, keys and values in layer 10."""
     pattern = f"model.layers.{{}}.{name}.weight"
     return block_row(Slot.QKV, pattern=pattern, shape=(rows, ROW))
 
@@ -79,7 +79,7 @@ def test_the_head_of_mpt_is_written_twice() -> None:
 
 
 def down(name: str, layer: int, kind: Kind = Kind.LINEAR) -> WeightGroup:
-    """A down-projection of one block."""
+    """Return a down-projection of one block."""
     return replace(fused(f"mlp.{name}.down_proj"), slot=Slot.DOWN, layers=(layer,), kind=kind)
 
 
@@ -332,7 +332,7 @@ def test_other_publishers_follow_the_recipe() -> None:
 
 
 def test_a_file_that_was_not_read_is_divided_as_its_publisher_makes_it() -> None:
-    """Of the same size, but with more of it in ffn_down where an importance matrix was used."""
+    """Sizes are equal, but ffn_down has a larger share with an importance matrix."""
     sizes = {"layers": 16, "hidden": 256, "ffn": 512, "heads": 4, "kv_heads": 4, "head_dim": 64}
     others = (file_variant("Q4_0", 10_000_000),)
     shares = []

@@ -208,7 +208,7 @@ def test_latent_matrices_of_three_sides() -> None:
 
 
 def resolved(arch: str, tensors: Shaped | None = None, **facts: Any) -> Architecture:
-    """The architecture of metadata alone, or with these tensors."""
+    """Return the architecture of metadata alone, or with these tensors."""
     all_facts = {"kv_heads": 2, "heads": 8, "head_dim": 64} | facts
     metadata = llama_metadata(arch=arch, **all_facts)
     groups = gguf_profile(metadata, tensors or {"token_embd.weight": ("F16", (10, 256))}).groups

@@ -90,7 +90,7 @@ TYPE_OF_BYTES = {
 
 
 def type_of(slug: str, slot: Slot, layer: int = 10, model: ModelShape = DENSE) -> str:
-    """The block type of a tensor, derived from its bytes."""
+    """Return the block type of a tensor, derived from its bytes."""
     return TYPE_OF_BYTES[Gguf(RECIPES[slug]).group_bytes(block_row(slot, layer), model)]
 
 

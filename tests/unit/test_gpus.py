@@ -21,7 +21,7 @@ def catalogue() -> Catalogue:
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """A folder with a copy of two real rows and one alias, free to be damaged."""
+    """Return a folder with a copy of two real rows and one alias, free to be damaged."""
     lines = (DATA_DIR / "gpus.csv").read_text(encoding="utf-8").splitlines(keepends=True)
     rows = [line for line in lines[1:] if line.startswith(("rtx-4090-24gb,", "rtx-3090-24gb,"))]
     (tmp_path / "gpus.csv").write_text("".join([lines[0], *rows]), encoding="utf-8")

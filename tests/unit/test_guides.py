@@ -1,7 +1,7 @@
-"""What widely read buying guides say, what gpusizer says, and why the two differ.
+"""Widely read buying guides, gpusizer's figures, and reasons for differences.
 
-Guides print "GB" for GiB of pure 4-bit weights on a rounded parameter count, without scales,
-cache or runtime. Each case states their number, ours, and the reason.
+Guides print "GB" for GiB of pure 4-bit weights on a rounded parameter count, without scales, cache
+or runtime. Each case states their number, ours, and the reason.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def row(model: str, quant: str) -> EstimateRow:
 
 
 def on(model: str, quant: str, gpu: str, **fields: object) -> Ranked:
-    """A model at one quantization on one kind of GPU."""
+    """Return a model at one quantization on one kind of GPU."""
     request = {"model": model, "quant": quant, "gpu": gpu, **fields}
     return size(embedded_sizer(), request).ranking[0]
 
@@ -66,8 +66,11 @@ def test_the_readme_figure_of_a_seven_billion_model() -> None:
 
 
 def test_deepseek_r1_at_sixteen_bits() -> None:
-    """Guides: 1,342 GB, which is 671e9 x 2. The 671B leaves out the multi-token-prediction layer
-    (13.5B), and the files hold FP8, half of it: nobody needs 1,342 GB to run it as released."""
+    """Guides: 1,342 GB, which is 671e9 x 2.
+
+    The 671B leaves out the multi-token-prediction layer (13.5B), and the files hold FP8, half of
+    it: the released model does not need 1,342 GB.
+    """
     report = size(embedded_sizer(), {"model": "deepseek-ai/DeepSeek-R1", "quant": "bf16,native"})
     sixteen, stored = report.estimates
     assert round(671e9 * 2 / GB) == 1342
@@ -164,7 +167,7 @@ def test_qwen2_72b_int4() -> None:
         # Guides: 7B and 8B at 4 bits on an 8 GB RTX 3070. Agreed, with 2 GiB to spare.
         (f"{DISTILL}Qwen-7B", "q4_k_m", "3070", 1, Verdict.FITS),
         (f"{DISTILL}Llama-8B", "q4_k_m", "3070", 1, Verdict.FITS),
-        # 14B on a 10 GB RTX 3080: their 6.5 GB is 8.4 GiB of real weights, of which the input
+        # 14B on a 10 GB RTX 3080: their 6.5 GB is 8.4 GiB of real weights; the input
         # embedding stays in system memory. At 2k of context it fits, at 8k it is tight.
         (f"{DISTILL}Qwen-14B", "q4_k_m", "1x 3080 10GB", 1, Verdict.FITS),
         # 32B at 4 bits on one RTX 4090, 70B on two: agreed, at 2k of context.

@@ -1,8 +1,8 @@
-"""What buying guides advise, what a recommendation says, and why the two differ where they do.
+"""Advice of buying guides, our recommendation, and reasons for differences.
 
 The guides are of 2023 to 2025; prices and software are of November 2026. Each row asks as a reader
-would and states what we say of the card that a guide names. Then how trainings are ranked:
-conditions, rent, the time that a run may take, alternatives.
+would and states our verdict on the card that a guide names. Then rankings of trainings: conditions,
+rent, the time that a run may take, alternatives.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def hourly(items: Iterable[Ranked]) -> list[float]:
     "model, slug, boards, misses",
     [
         # Nine cards: "infer on A6000, L40S", "L4 for efficiency", "A4000 and RTX 4000 for small".
-        # All run an 8B; of the small two nobody's price of today is known.
+        # All run an 8B; the small two have no known price of today.
         # Boards of servers are not what one person buys, and vLLM's speed for one user is known
         # within a factor of two.
         (LLAMA_8B, "rtx-a6000-48gb", 1, "why_wide_band"),

@@ -63,12 +63,12 @@ NASTY: st.SearchStrategy[Any] = st.sampled_from(
 )
 READERS = Path(architecture.__file__).parent.parent
 NAMED = re.compile(r'"([a-z]+(?:_[a-z0-9]+)*)"')
+
 OTHER_KEYS = {
     key
     for path in (*READERS.glob("architecture/*.py"), READERS / "quantization.py")
     for key in NAMED.findall(path.read_text(encoding="utf-8"))
 }
-"""Every word in quotes of the code that reads configurations."""
 KEYS = st.sampled_from(sorted(OTHER_KEYS.union(*SYNONYMS.values())))
 TYPES = st.sampled_from(["llama", "mamba2", "falcon", "deepseek_v3", "gpt_oss", "bert", "?"])
 METHODS = st.sampled_from(

@@ -1,4 +1,4 @@
-"""What the page keeps of its answers: those that anybody may read, and no visitor's own."""
+"""Answers that the page keeps: public ones, and no visitor's own."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def ask(handlers: Handlers, token: gr.OAuthToken | None) -> dict[str, Any]:
 
 
 def reports_left() -> int:
-    """Reports about the model that something still holds."""
+    """Return the number of reports about the model that are still referenced."""
     gc.collect()
     left = [each for each in gc.get_objects() if isinstance(each, Report)]
     return sum(each.profile.repo_id == MODEL for each in left)

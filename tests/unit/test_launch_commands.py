@@ -1,6 +1,6 @@
 """Launch commands word for word: `tests/data/commands` has a file for each engine.
 
-`python -m tests.unit.test_launch_commands` writes the files anew, to be read before they are kept.
+`python -m tests.unit.test_launch_commands` writes the files again, to be read before they are kept.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ CASES: Mapping[str, Mapping[str, LaunchPlan]] = {
 
 
 def golden(engine: str) -> str:
-    """The commands of an engine below the names of their cases, with the codes of their notes."""
+    """Return an engine's commands below the names of their cases, with codes of their notes."""
     parts = (
         f"=== {name}\n{text(case)}\n"
         + (f"--- notes: {', '.join(codes(case))}\n" if codes(case) else "")

@@ -74,8 +74,9 @@ workloads = st.fixed_dictionaries(
     }
 )
 law: Callable[..., Any] = settings(max_examples=300 if NIGHTLY else 40, deadline=None)
+
+# its examples are several answers each
 dear_law: Callable[..., Any] = settings(max_examples=300 if NIGHTLY else 15, deadline=None)
-"""One whose examples are several answers each."""
 
 
 def stated(fields: Fields) -> Fields:
@@ -83,7 +84,7 @@ def stated(fields: Fields) -> Fields:
 
 
 def answer(**fields: Any) -> Json | None:
-    """The JSON of an answer, None where the request is refused with a word."""
+    """Return the JSON of an answer, None where the request is refused with a word."""
     try:
         return written(size(SIZER, stated(fields)))
     except GpusizerError:
@@ -91,7 +92,7 @@ def answer(**fields: Any) -> Json | None:
 
 
 def judged(report: Json | None) -> Iterator[Json]:
-    """Rows of quantizations and places of the ranking, each of which has a verdict."""
+    """Yield rows of quantizations and places of the ranking that have a verdict."""
     if report is not None:
         yield from (row for row in report["estimates"] if "verdict" in row)
         yield from report["ranking"]
@@ -102,8 +103,11 @@ def judged(report: Json | None) -> Iterator[Json]:
 def test_verdicts_agree_with_what_is_to_spare(
     model: str, gpu: str, count: int | None, workload: Fields
 ) -> None:
-    """What fits has room, what does not is short of something, and where no engine runs the model
-    there is no talk of memory; a card is judged no worse than its own row of the quantization."""
+    """Verdicts agree with the headroom: what fits has some, what does not is short.
+
+    Without an engine for the model memory is not mentioned; a card is judged no worse than its own
+    row of the quantization.
+    """
     report = answer(model=model, gpu=gpu, gpu_count=count, **workload)
     for row in judged(report):
         spare = row["headroom_bytes"]

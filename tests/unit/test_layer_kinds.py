@@ -30,8 +30,7 @@ from gpusizer.model.architecture.layer_kinds.parts import (
 )
 from gpusizer.model.architecture.model import merge_runs
 
-BYTES = Widths(keys=2, values=1, state=4)
-"""Keys in 16 bits, values in 8, states in FP32."""
+BYTES = Widths(keys=2, values=1, state=4)  #
 
 FULL = FullAttention(1024, 512, 8)
 SLIDING = SlidingAttention(1024, 512, 8, window=128)

@@ -1,7 +1,7 @@
-"""What each kind of layer keeps of earlier tokens, by hand-computed numbers.
+"""Cached elements of each kind of layer, by hand-computed numbers.
 
 Sizes are those of the published configurations and modelling code that the readers name, scaled
-down where a test needs few layers.
+down if a test needs few layers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ SMALL: Config = {
     "hidden_size": 256,
     "num_attention_heads": 4,
 }
-"""Four heads of 64: a layer of attention keeps 512 elements of a token."""
 
 
 def profile(config: Config, tensors: Sequence[TensorGroup] = ()) -> ModelProfile:

@@ -90,7 +90,7 @@ def test_a_run_without_a_gpu_is_told_from_one_without_layers_there() -> None:
 def test_part_of_the_layers_on_a_gpu() -> None:
     request = request_of(parse_log(engine_logs.LLAMA_CPP_OLD), "org/m-GGUF")
     assert request.fields["gpu_layers"] == 20
-    assert request.fields["model"] == "org/m-GGUF:Q8_0"  # the file's, where nobody named one
+    assert request.fields["model"] == "org/m-GGUF:Q8_0"  # the file's, as none was named
 
 
 def test_measured_and_predicted_side_by_side() -> None:

@@ -181,7 +181,7 @@ def test_any_text_is_a_machine_or_refused(text: str) -> None:
 
 
 def test_every_name_of_the_catalogue_names_its_card() -> None:
-    """Words that are dropped or counted are no part of a name: "quad" is none of Quadro."""
+    """Words that are dropped or counted are no part of a name, as "quad" in Quadro."""
     wrong = []
     for gpu in CATALOGUE.gpus:
         for name in (gpu.name, gpu.slug, *gpu.aliases):

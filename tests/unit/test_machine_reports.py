@@ -151,7 +151,7 @@ def read_or_refused(text: str) -> None:
 
 
 def _damaged(text: str, source: random.Random) -> str:
-    """The text cut, shuffled, with huge numbers or with bytes of a binary in it."""
+    """Return the text cut, shuffled, with huge numbers or with bytes of a binary in it."""
     lines = text.split("\n")
     damage = source.randrange(5)
     if damage == 0:

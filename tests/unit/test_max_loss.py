@@ -20,8 +20,7 @@ from tests.sizers import embedded_sizer
 
 SIZER = embedded_sizer()
 MODEL = "Qwen/Qwen3-32B"
-NARROW = {quant.slug for quant in all_quants() if quant.shown and quant.bits < 4}
-"""Q2_K, Q3_K_M, EXL2 and EXL3 in three bits."""
+NARROW = {quant.slug for quant in all_quants() if quant.shown and quant.bits < 4}  #
 
 
 def place(gpu: str, max_loss: LossWord) -> Ranked:

@@ -1,4 +1,4 @@
-"""Which repositories are one model at one size: names, facts, and the laws of folding."""
+"""Repositories of one model at one size: names, facts, and the laws of folding."""
 
 from __future__ import annotations
 

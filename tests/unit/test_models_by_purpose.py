@@ -56,7 +56,7 @@ def boards_of(*scores: BoardScore) -> ScoreBoards:
 
 
 def ask(boards: ScoreBoards, **fields: object) -> ModelsFor:
-    """An answer from the embedded models by boards made by hand."""
+    """Return an answer from the embedded models by boards made by hand."""
     base = embedded_sizer()
     library = ModelLibrary(None, lambda: base.library.uses, None, lambda: boards)
     library.candidates = base.library.candidates  # profiled once for all tests

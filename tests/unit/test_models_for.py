@@ -60,7 +60,7 @@ def ask(**fields: Any) -> ModelsFor:
 
 
 def small_library() -> Sizer:
-    """A sizer with three models: 8B, 30.5B of experts, 671B."""
+    """Return a sizer with three models: 8B, 30.5B of experts, 671B."""
 
     def fetch(ref: Any) -> Any:
         raise AssertionError(ref)

@@ -38,7 +38,7 @@ LISTED = ListedModel("org/new-7B", date(2026, 11, 1), 10, 20, 99.5, "text-genera
 
 
 def ask(listing: Listing | Exception | None = None, **fields: Any) -> ModelsFor:
-    """An answer from the embedded models, with a listing in place of the Hub's."""
+    """Return an answer from the embedded models, with a listing in place of the Hub's."""
 
     def trending() -> Listing:
         if isinstance(listing, Listing):

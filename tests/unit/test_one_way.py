@@ -47,7 +47,7 @@ def test_every_door_tells_one_way(number: int, model: str) -> None:
 
 @pytest.mark.parametrize("model", FAMOUS)
 def test_every_door_tells_one_context_and_one_number_of_users(model: str) -> None:
-    """What surely fits on one board of a GPU, and in the ranking of all where it runs the same."""
+    """Context and users that surely fit one board, and in the ranking of all if it runs alike."""
     ranked = places_of_ranking(SIZER, model)
     for gpu in GPUS:
         places = {door: ask(SIZER, model, gpu, 1) for door, ask in PLACES.items()}

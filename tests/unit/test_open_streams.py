@@ -51,7 +51,7 @@ class Asked:
 
 
 async def begun(asked: list[Asked]) -> list[int]:
-    """The statuses of answers, once all have begun."""
+    """Return the statuses of answers, once all have begun."""
     while not all(each.sent for each in asked):
         await asyncio.sleep(0)
     return [each.status for each in asked]

@@ -31,7 +31,7 @@ def _closed(ref: ModelRef) -> RepoSnapshot:
 
 @pytest.fixture
 def questions() -> Questions:
-    """The listeners over a Hub that shows the model only to the visitor."""
+    """Return the listeners over a Hub that shows the model only to the visitor."""
     sizer = embedded_sizer()
     rights = {TOKEN.token: sizer.fetch}
     return Questions(sizer.reading(_closed), lambda token: rights[token], Words("en"))

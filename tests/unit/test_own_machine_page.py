@@ -89,7 +89,7 @@ def test_a_field_shows_a_number_as_the_request_reads_it() -> None:
 
 
 def test_a_page_checks_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That of its address; headline, places, pictures and files are made of it."""
+    """The request of its address serves headline, places, pictures and files."""
     checked: list[type[RequestModel]] = []
     validate = SizeRequest.model_validate
 
@@ -233,8 +233,10 @@ def test_the_visitors_machine_stands_before_what_is_compared() -> None:
 
 
 def test_the_compare_tab_has_one_field_of_gpus() -> None:
-    """What is typed there is compared and stands in the address; buttons write it anew; what cannot
-    be read stays as it was typed."""
+    """Typed GPUs are compared and are in the address; buttons write them again.
+
+    Unreadable text stays as typed.
+    """
     handlers = page_handlers()
     assert FORMS["compare"].first == ("model", "gpus") and "gpu" not in FORMS["compare"].own
     assert "gs-adder" not in handlers.no_cards

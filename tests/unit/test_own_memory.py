@@ -39,7 +39,7 @@ from tests.vllm_models import LLAMA_8B
 
 CATALOGUE = load_catalogue()
 CARDS = UserGpus(CATALOGUE)
-RTX_4090 = CARDS.find("4090")  # 24,564 MiB, of which PyTorch sees less
+RTX_4090 = CARDS.find("4090")  # 24,564 MiB; PyTorch sees less
 CONTEXT_BYTES = round(0.70 * GIB)  # the most that a CUDA context takes
 
 
@@ -115,9 +115,10 @@ def test_strangers_describe_no_cards() -> None:
 
 
 def test_room_by_the_rule_of_the_engine() -> None:
-    """24 GB with 20 GB free. A share of the free: 0.9 x 20. vLLM: at start 20 - 0.5 are free, which
-    are 81.25 %, so 81 %; 90 % asked for are 21.6, of which 2.1 are missing. Before 0.9.1: 21.6
-    less the 4 that others hold.
+    """24 GB with 20 GB free, under three rules.
+
+    A share of the free: 0.9 x 20. vLLM: at start 20 - 0.5 are free, which are 81.25 %, so 81 %;
+    90 % are 21.6, and 2.1 of them are missing. Before 0.9.1: 21.6 less the 4 that others hold.
     """
     size: dict[str, Any] = {"memory_bytes": 24 * GB, "free_bytes": 20 * GB}
     checked = FreeRule("checked_at_start", GB // 2)

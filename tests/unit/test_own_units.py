@@ -1,4 +1,4 @@
-"""Speeds of models that nobody reads a stream of tokens from, by hand-computed figures."""
+"""Speeds of models without a stream of tokens, by hand-computed figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Speeds of models of which a part lies in system memory, against sums done by hand."""
+"""Speeds of models with a part in system memory, against sums done by hand."""
 
 from __future__ import annotations
 
@@ -62,8 +62,10 @@ def test_twice_the_bandwidth_halves_what_is_in_memory() -> None:
 
 
 def test_of_experts_in_memory_a_token_reads_those_it_chose() -> None:
-    """48 layers of 128 experts, of which 8 are read: 1/16 of their bytes at 0.55 of 100 GB/s, and a
-    token's state handed over and back in each layer."""
+    """48 layers of 128 experts, 8 of them read: 1/16 of their bytes at 0.55 of 100 GB/s.
+
+    A token's state is handed over and back in each layer.
+    """
     with_all = on(MIXTURE, "4090", "q4_k_m", cpu_moe=True, **PART)
     endless = on(MIXTURE, "4090", "q4_k_m", cpu_moe=True, **{**PART, "ram_gb_per_s": 10_000})
     experts = with_all.fit.estimate.sizes.decoding_experts

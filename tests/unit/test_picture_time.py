@@ -69,7 +69,7 @@ def test_a_step_of_wan_runs_twice_over_a_whole_clip() -> None:
 
 
 def unet_seconds(model: str, gpu: str, **fields: Any) -> float | None:
-    """A model with a UNet on one card."""
+    """Return the seconds of a model with a UNet on one card."""
     asked = {"model": model, "gpu": gpu, "gpu_count": 1, "card": False, "quant": "bf16", **fields}
     answer = report(asked)
     assert answer is not None
@@ -83,7 +83,7 @@ def unet_seconds(model: str, gpu: str, **fields: Any) -> float | None:
         # diffusers/benchmarks counts 5,979.1 GFLOP, without what attentions compare. These are 10
         # blocks of width 640 at 64 x 64 and 60 of width 1,280 at 32 x 32.
         (SDXL, 1024, 5979.1, 4 * (10 * 640 * 4096**2 + 60 * 1280 * 1024**2) / 1e9),
-        # 340 GMAC are told of it. 5 blocks of width 320, 640 and 1,280 each, one of them below.
+        # Its source states 340 GMAC. 5 blocks of width 320, 640 and 1,280 each, one of them below.
         (SD15, 512, 680, 4 * (5 * 320 * 4096**2 + 5 * 640 * 1024**2 + 5 * 1280 * 256**2) / 1e9),
     ],
 )
@@ -250,7 +250,7 @@ def test_models_in_few_steps_are_told_by_their_names() -> None:
 
 
 def newer(pipeline: str, name: str, **config: Any) -> PipelineShape:
-    """The shape of a pipeline with one transformer, whose latents are an eighth of the picture."""
+    """Return the shape of a pipeline with one transformer; latents are an eighth of a picture."""
     parts = (
         Component("transformer", config, (), ()),
         Component(

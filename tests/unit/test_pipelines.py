@@ -35,8 +35,7 @@ SDXL, SD3 = (
     "stabilityai/stable-diffusion-xl-base-1.0",
     "stabilityai/stable-diffusion-3-medium-diffusers",
 )
-TRANSFORMER, T5, CLIP, VAE = 23_802_816_640, 9_524_621_312, 246_120_960, 167_639_366
-"""Bytes of FLUX's components in 16 bits."""
+TRANSFORMER, T5, CLIP, VAE = 23_802_816_640, 9_524_621_312, 246_120_960, 167_639_366  #
 
 
 def need(profile: ModelProfile, quant: str | None = None, **fields: Any) -> Breakdown:
@@ -49,7 +48,7 @@ def need(profile: ModelProfile, quant: str | None = None, **fields: Any) -> Brea
 
 
 def sixteen_bit(repo_id: str, dtype: str) -> ModelProfile:
-    """A pipeline whose every weight was loaded as a dtype of two bytes."""
+    """Return a pipeline whose every weight was loaded as a dtype of two bytes."""
     profile = load_profile(repo_id)
     groups = tuple(
         replace(group, dtype=dtype, stored_bytes=2 * group.elements * group.count)
@@ -161,7 +160,7 @@ def test_unknown_inputs_give_a_wide_band() -> None:
 
 
 def pipeline_of(name: str, *parts: tuple[str, dict[str, Any]]) -> ModelProfile:
-    """A pipeline of a class with components of one small tensor each."""
+    """Return a pipeline of a class with components of one small tensor each."""
     components = tuple(Component(part, config, (), (group("w", (8, 8)),)) for part, config in parts)
     index = {INDEX: {"_class_name": name}}
     return profile_of([], components=components, format="diffusers", extra_configs=index)

@@ -163,7 +163,7 @@ def test_one_gpu_only_where_the_model_cannot_be_divided() -> None:
 
 
 def test_an_engine_that_does_not_run_on_a_gpu() -> None:
-    """Of all quantizations none runs under vLLM on a Mac: the answer is a verdict, no error."""
+    """No quantization runs under vLLM on a Mac: the answer is a verdict, no error."""
     answer = compare(
         embedded_sizer(),
         {

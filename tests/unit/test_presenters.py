@@ -74,8 +74,10 @@ def test_bars_share_one_scale_and_stay_inside_it(llama: PageAnswer) -> None:
 
 
 def test_bars_mark_the_cards_of_the_visitor(llama: PageAnswer) -> None:
-    """A card's line stands where a bar of its size would end, with its name above; one far beyond
-    the bars has none."""
+    """A card's line is at the end of a bar of its size, with its name above.
+
+    A card far beyond the bars has no line.
+    """
     cards_held = (
         Capacity("my card", 12 * GIB),
         Capacity("<b>", 14 * GIB),

@@ -34,7 +34,7 @@ def priced(*offers: PurchaseOffer) -> Price:
 
 
 def test_the_price_is_the_median_of_sources_and_the_spread_that_of_figures() -> None:
-    """A stands for 200, the median of its three; between A, B 300 and C 1,000 lies 300."""
+    """A counts as 200, the median of its three; between A, B 300 and C 1,000 lies 300."""
     listings = [offer("A", usd) for usd in (100.0, 200.0, 900.0)]
     price = priced(*listings, offer("B", 300.0), offer("C", 1000.0))
     assert (price.usd, price.low_usd, price.high_usd) == (300.0, 100.0, 1000.0)

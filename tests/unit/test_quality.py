@@ -1,4 +1,4 @@
-"""What a quantization costs: laws, bases, caveats and words."""
+"""Loss of a quantization: laws, bases, caveats and words."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MODELS = (
 
 
 def ask(model: str | ModelProfile, slug: str, **options: object) -> Quality:
-    """The quality of a row of the table, with the sizes that it has."""
+    """Return the quality of a row of the table, with the sizes that it has."""
     profile = load_profile(model) if isinstance(model, str) else model
     quant = find_quant(slug)
     sizes = weight_sizes(profile, quant, native=False)

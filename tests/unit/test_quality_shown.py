@@ -1,4 +1,4 @@
-"""What a quantization loses, as every door says it: in the same words and with the same number."""
+"""Every door states a quantization's loss in the same words and with the same number."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def ask(model: str, **fields: Any) -> Report:
 
 
 def rows(report: Report, language: Language = "en") -> dict[str, dict[str, Any]]:
-    """The `quality` of each quantization."""
+    """Return the `quality` of each quantization."""
     data = written(report, partial(say_note, language=language))
     return {row["quant"]: row["quality"] for row in data["estimates"]}
 

@@ -154,7 +154,7 @@ LLAMA = {"model_type": "llama"}
 
 
 def modelopt(**settings: Any) -> dict[str, Any]:
-    """The file of its own that Model Optimizer writes."""
+    """Return the file of its own that Model Optimizer writes."""
     return {"hf_quant_config.json": {"quantization": settings}}
 
 

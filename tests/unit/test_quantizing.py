@@ -1,4 +1,4 @@
-"""What making a GGUF, AWQ or GPTQ takes: amounts by hand, published peaks, laws, every door."""
+"""Effort of making a GGUF, AWQ or GPTQ: amounts by hand, published peaks, laws, every door."""
 
 from __future__ import annotations
 

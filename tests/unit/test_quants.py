@@ -82,7 +82,7 @@ def test_published_sizes_to_the_byte(slug: str, model: str, published: int) -> N
 )
 @pytest.mark.parametrize("build", [llama, qwen2_14b])
 def test_a_predicted_size_is_the_size_of_such_a_file(slug: str, stored_as: str, build: Any) -> None:
-    """Whose bytes are those of published files (`test_packing.py`)."""
+    """Published files have these bytes (`test_packing.py`)."""
     linear, settings = LAYOUTS[stored_as]
     stored = build_profile(build(linear=linear, config={"quantization_config": settings}))
     assert quantized_bytes(slug, build_profile(build())) == stored.weight_bytes

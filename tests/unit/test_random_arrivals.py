@@ -30,7 +30,7 @@ NOTHING = dict.fromkeys(("dense", "cache", "product", "attention", "launches", "
 
 
 def one_second_steps(**fields: Any) -> Server:
-    """A server each of whose steps takes a second, whatever is in it."""
+    """Return a server each of whose steps takes a second, whatever is in it."""
     usual = server(100, 10, step_tokens=200, **NOTHING, host=1.0, request=0.0)
     return replace(usual, **fields)
 
@@ -80,7 +80,7 @@ def test_pieces_of_a_long_prompt_pass_at_once() -> None:
 def test_what_takes_too_long_to_simulate_is_told_by_the_closed_form(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of a server like an H100 at half of its limit."""
+    """For a server like an H100 at half of its limit."""
     one = server()
     limit, _ = limit_of(one)
     simulated_late = pace_of(one, Promise(limit / 2, None, 0.95), 1).ttft_late_seconds

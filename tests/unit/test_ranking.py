@@ -192,7 +192,7 @@ def figure(item: Ranked, rank_by: str) -> float | None:
 
 
 def least(rented: float | None, owned: float | None, is_doubted: bool) -> float | None:
-    """Return the lesser cost; one on a doubted price stands in for an unknown rent only."""
+    """Return the lesser cost; one on a doubted price replaces an unknown rent only."""
     if is_doubted and rented is not None:
         return rented
     return min((usd for usd in (rented, owned) if usd is not None), default=None)
@@ -225,7 +225,7 @@ def test_policies_sort_by_their_figure(rank_by: str, users: int) -> None:
 
 @pytest.mark.parametrize("rank_by, priced", paired(RANKINGS, [True, False]))
 def test_no_order_goes_by_an_estimate(rank_by: str, priced: bool) -> None:
-    """An estimate of a dollar changes no place, also where nobody's price is known."""
+    """An estimate of a dollar changes no place, also without a known price."""
     profile = size(SIZER, {"model": LLAMA_8B, "top": 1}).profile
     study = Study(profile, Workload(), [(find_quant("q4_k_m"), False)])
     estimate = Price(1.0, "similar", "3 similar boards", "2026-09", low_usd=1.0, high_usd=1.0)

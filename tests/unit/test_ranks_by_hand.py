@@ -1,4 +1,4 @@
-"""What ranks of tensor parallelism divide, by hand."""
+"""Division of parts over ranks of tensor parallelism, by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one can start: by the repository, by the engine, by a tool, and the command that follows."""
+"""Ways to start a model: by repository, by engine, by a tool, and the resulting command."""
 
 from __future__ import annotations
 

@@ -238,8 +238,10 @@ def test_the_cheapest_carries_several_users_and_one_at_any_speed(
 
 @pytest.mark.parametrize("model", (*MODELS, QWEN_235B, "google/gemma-3-27b-it"))
 def test_one_can_act_on_every_alternative_today(model: str) -> None:
-    """For DeepSeek R1 32 Tesla T4 were the cheapest, two RTX 3080 of one provider the rent of a
-    27B: nobody builds the one or finds the other in a second place.
+    """Alternatives are available today.
+
+    For DeepSeek R1 32 Tesla T4 were the cheapest, and two RTX 3080 of one provider the rent of a
+    27B: the one is not built, the other has a single source.
     """
     for alternative in report(model).alternatives:
         score, codes = alternative.item.score, {note.code for note in alternative.why}

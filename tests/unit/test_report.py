@@ -20,7 +20,7 @@ SIZER = embedded_sizer()
 
 
 def answer(**fields: Any) -> dict[str, Any]:
-    """A report after a trip through JSON text."""
+    """Return a report after a trip through JSON text."""
     sized = size(SIZER, {"model": "meta-llama/Llama-3.1-8B", **fields})
     parsed: dict[str, Any] = json.loads(json.dumps(written(sized), allow_nan=False))
     return parsed

@@ -1,4 +1,4 @@
-"""Laws of what stands beside each other in an answer: figures, sentences and what is refused.
+"""Laws within an answer: figures, sentences and refusals.
 
 By day each is asked of fixed examples, at night of new and more ones (tests/conftest.py).
 """
@@ -63,8 +63,7 @@ def test_a_known_speed_is_not_called_unknown(model: str, gpu: str, count: int, u
 def test_what_is_said_to_lose_least_does(
     model: str, gpu: str, engine: str | None, most: str
 ) -> None:
-    """Nothing that fits here loses less: of all rows that fit, or of those that the repository
-    can be made into."""
+    """No fitting row loses less, among all that fit or that the repository can be made into."""
     report = answer(model=model, gpu=gpu, gpu_count=1, engine=engine, max_loss=most)
     for place in report["ranking"] if report else ():
         codes = {note["code"] for note in place["reasons"]}
@@ -227,8 +226,10 @@ def test_percentiles_are_of_times_of_the_first_place(model: str, users: int) -> 
 def test_an_open_number_of_boards_is_the_smallest_that_runs_it(
     model: str, gpu: str, engine: str | None, users: int
 ) -> None:
-    """Of the numbers that one plans with: none runs it where the answer says that none does, and a
-    smaller one than is taken runs it in part at most."""
+    """Among planned numbers none runs it if the answer says so.
+
+    A number below the chosen one runs it in part at most.
+    """
     planned = board_counts(load_catalogue().find(gpu))
     asked = {"model": model, "gpu": gpu, "engine": engine, "concurrency": users}
     report = answer(**asked)

@@ -37,14 +37,14 @@ def read(data: bytes, file_bytes: int | None) -> tuple[RawTensor, ...]:
 
 
 def read_json(header: Any, data_bytes: int = 8) -> tuple[RawTensor, ...]:
-    """The tensors of a file with this header, given as JSON text or a value."""
+    """Return the tensors of a file with this header, given as JSON text or a value."""
     text = header if isinstance(header, str) else json.dumps(header)
     file = raw_safetensors_file(text.encode(), data_size=data_bytes)
     return read(file.head_bytes(), file.size)
 
 
 def tensor(**changes: Any) -> dict[str, Any]:
-    """A header of one sound tensor of eight bytes, with changes."""
+    """Return a header of one sound tensor of eight bytes, with changes."""
     return {"t": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]} | changes}
 
 
@@ -164,7 +164,7 @@ def test_any_header_is_read_or_refused(header: dict[str, Any]) -> None:
 
 
 def source_of(*headers: bytes) -> Source:
-    """A file whose first range is one header; each further range is the next."""
+    """Return a file whose first range is one header; each further range is the next."""
     ranges = iter(headers)
     return lambda start, stop: (next(ranges), None)
 

@@ -1,4 +1,4 @@
-"""What a place of a ranking serves under a load: figures, identity, limits."""
+"""Load that a place of a ranking serves: figures, identity, limits."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_every_place_of_a_ranking_for_several_users_says_what_they_get() -> None
 
 
 def asked(**fields: object) -> dict[str, Any]:
-    """`served` of the first place, as it is answered."""
+    """Return `served` of the answer's first place."""
     report = front_door.report(
         {"model": MODEL, "quant": "bf16", "engine": "vllm", "gpu": "h100-sxm-80gb", **fields}
     )

@@ -1,4 +1,4 @@
-"""What a server with a draft does under a load: a round by hand, laws, and doors that agree."""
+"""Servers with a draft under a load: a round by hand, laws, and doors that agree."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_the_simulation_agrees_with_the_closed_form(
 def test_random_arrivals_agree_with_their_simulation(
     share: float, guessed: int, acceptance: float, prompt: int, rounds: int
 ) -> None:
-    """Over the lengths at which plain servers do, an answer of so many steps."""
+    """Over the lengths at which plain servers agree, with answers of `rounds` rounds."""
     answer = round(rounds * expected_tokens(acceptance, guessed))
     one = guessing(prompt, answer, guessed, acceptance)
     rate = share * limit_of(one)[0]
@@ -204,8 +204,10 @@ def test_the_drafts_cache_takes_room_of_the_users() -> None:
 
 
 def test_the_draft_layer_of_a_model_by_hand() -> None:
-    """DeepSeek-V3's layer 61: of 11.5 billion parameters without embedding and head 256 experts of
-    3 x 7,168 x 2,048, of which a token takes 8; a cache of 576 numbers."""
+    """DeepSeek-V3's layer 61 has 11.5 billion parameters without embedding and head.
+
+    A token takes 8 of its 256 experts of 3 x 7,168 x 2,048; its cache has 576 numbers.
+    """
     report = size(embedded_sizer(), {"model": "deepseek-ai/DeepSeek-V3", "draft_tokens": 1})
     estimate = next(e.estimate for e in report.estimates if e.estimate.engine.slug == "vllm")
     own = OwnDraft.from_estimate(report.profile, estimate)

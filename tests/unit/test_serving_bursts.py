@@ -12,10 +12,10 @@ from bench.serving_cases import read_cases
 from tests.servers import server
 
 _NOTHING = dict.fromkeys(("cache", "product", "host", "launches", "sequence", "request"), 0.0)
+
 _ONE = server(
     100, 101, order="prompts_first", step_tokens=1000, dense=0.01, attention=1e-4, **_NOTHING
 )
-"""A step takes 10 ms, and a prompt token 0.1 ms more: 1,000 of them fill a step of 110 ms."""
 
 
 def test_prompts_are_read_and_then_all_answers_go_on() -> None:
@@ -43,7 +43,7 @@ def test_the_longest_answers_end_a_run_alone() -> None:
 
 
 def run_of(tokens_per_second: float = 100.0, **fields: object) -> Row:
-    """A run of one user of Llama 3.1 8B on an H100."""
+    """Return a run of one user of Llama 3.1 8B on an H100."""
     row = {
         "kind": "serving_load",
         "id": "one-user",

@@ -15,8 +15,10 @@ from tests.unit.test_serving_bursts import run_of
 
 
 def test_a_band_is_the_narrowest_that_holds_enough_runs() -> None:
-    """Of ten runs of a source 82 % are nine, without the slow one, of eleven ten. Of four sources
-    with a run each none is left out."""
+    """82 % of ten runs of a source are nine, without the slow one; of eleven, ten.
+
+    With a run each none of four sources is left out.
+    """
     runs = [0.9, 1.0, 1.0, 1.1, 1.1, 1.2, 1.2, 1.3, 1.4, 9.0]
     assert narrowest({"one": runs}) == pytest.approx((0.9, 1.4))
     assert narrowest({"one": [*runs, 0.1]}) == pytest.approx((0.9, 9.0))
@@ -54,8 +56,10 @@ def test_a_release_has_the_scheduler_of_its_time(
 
 
 def test_what_one_source_alone_measured_is_nobody_elses_constant() -> None:
-    """Two sources have an H100; a third has A100s of its own. Without one of the two nobody but the
-    other has H100s."""
+    """Two sources have an H100; a third has A100s of its own.
+
+    Without one of the two only the other has H100s.
+    """
     a100 = "a100-sxm-80gb"
     cases = read_cases(
         [

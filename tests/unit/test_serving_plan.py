@@ -202,7 +202,7 @@ def test_the_limits_are_of_all_replicas_together() -> None:
 
 
 def test_layers_in_system_memory_have_no_plan() -> None:
-    """What a step takes there is unknown, as for the speeds of a ranking."""
+    """The time of a step there is unknown, as for the speeds of a ranking."""
     part = plan(gpu="4090", engine="llama.cpp", quant="q4_k_m", gpu_layers=5)
     assert not part.rows
     assert "plan_speed_unknown" in {note.code for note in part.notes}
@@ -231,7 +231,7 @@ def test_lengths_left_open_share_out_what_the_model_has() -> None:
 
 @pytest.mark.parametrize("field", ["prompt_tokens", "answer_tokens"])
 def test_a_length_that_takes_the_context_is_refused(field: str) -> None:
-    """Of 4,000 tokens, 3,999 leave one to the other length and 4,000 none."""
+    """3,999 of 4,000 tokens leave one to the other length, 4,000 leave none."""
     open_lengths = {"prompt_tokens": None, "answer_tokens": None, "context": 4000}
     target = plan(**{**open_lengths, field: 3999}, gpu="h100 sxm").target
     assert target.context == 4000

@@ -259,7 +259,7 @@ def test_a_step_beyond_the_graphs_takes_the_launches_of_its_kernels_where_these_
 
 
 def test_experts_are_read_as_tokens_choose_them() -> None:
-    """128 experts of which a token takes 8: one token reads 1/16, 64 tokens 98 %."""
+    """A token takes 8 of 128 experts: one token reads 1/16, 64 tokens 98 %."""
     mixture = replace(server(), dense=0.0, experts=16e-3, unused=1 - 8 / 128, product=0.0)
     idle = mixture.step(1) - mixture.parts(1).host - mixture.cache
     assert idle == pytest.approx(1e-3)

@@ -23,7 +23,7 @@ CARDS = ["4090", "3090", "H100", "Mac Studio M3 Ultra 512GB", "MI300X", "B200"]
 
 
 def ask(question: str, **fields: Any) -> dict[str, Any]:
-    """The contract's answer."""
+    """Return the contract's answer."""
     answer: dict[str, Any] = written(USE_CASES[question].ask(embedded_sizer(), fields))
     return answer
 

@@ -120,7 +120,7 @@ def offers() -> Iterator[tuple[str, str, Sibling]]:
 
 
 def test_who_asks_for_the_sibling_gets_what_was_offered() -> None:
-    """The same devices hold it surely, in the same quantization, as fast, within the loss."""
+    """A request for the offered sibling gets the same devices, quantization and speed."""
     found = list(offers())
     assert found
     for model, gpu, sibling in found:

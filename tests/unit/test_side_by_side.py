@@ -22,7 +22,7 @@ GPUS = ("rtx-4090-24gb", "apple-m3-max-128gb", "mi300x-192gb", "rtx-3060-12gb + 
 
 
 def rows(page: str) -> dict[str, list[str]]:
-    """The cells of each row by its name."""
+    """Return the cells of each row by its name."""
     found = re.findall(r'<tr data-row="(\w+)">(.*?)</tr>', page)
     return {name: re.findall(r"<td>(.*?)</td>", cells) for name, cells in found}
 

@@ -26,7 +26,7 @@ SCOPE = {"type": "http", "method": "GET", "path": "/"}
 
 
 def text(number: int, length: int = 300_000) -> bytes:
-    """An answer that is packed to half of its length."""
+    """Return an answer that is packed to half of its length."""
     return Random(number).randbytes(length // 2).hex().encode()
 
 
@@ -53,7 +53,7 @@ class Connection:
 
 
 def answering(*bodies: bytes) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
-    """An application that answers with parts; it says when it is done by the scope's event."""
+    """Return an application that answers with parts and signals its end by the scope's event."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})

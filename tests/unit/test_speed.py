@@ -123,8 +123,10 @@ def test_a_recurrent_state_is_read_and_written_back() -> None:
 
 
 def test_old_schedulers_keep_the_gpu_waiting() -> None:
-    """vLLM before 0.8 takes 2 ms of a step and reads its cache at half the speed of weights, until
-    0.14 0.4 ms; the newest release, and one that nobody names, nothing."""
+    """vLLM before 0.8 takes 2 ms of a step and reads its cache at half the speed of weights.
+
+    Until 0.14 it takes 0.4 ms; the newest release, and an unnamed one, nothing.
+    """
     assert host_of("vllm", "0.7.3") == Host("first", 0.002, 0.5)
     assert host_of("vllm", "v0.10.1") == Host("second", 0.0004, 1.0)
     assert host_of("vllm", None) == host_of("vllm", "0.20") == Host("third", 0.0, 1.0)

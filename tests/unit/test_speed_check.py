@@ -1,4 +1,4 @@
-"""Checks of what ran: speeds of benchmarks, and logs that nobody vouches for."""
+"""Checks of actual runs: speeds of benchmarks, and unverified logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which measurements a pair of card and quantization is reckoned by."""
+"""Measurements behind the speed of a card and a quantization."""
 
 from __future__ import annotations
 
@@ -76,8 +76,10 @@ def test_every_family_has_constants_for_everything() -> None:
 
 
 def test_one_card_never_sets_a_class_nor_does_one_source() -> None:
-    """Of every row of the constants: what it was fitted on is borne out by two sources, and by two
-    boards unless the row is for the one board."""
+    """Runs behind every row of constants have two sources.
+
+    They also have two boards unless the row is for the one board.
+    """
     tables = (decode_table(), prefill_table())
     fitted = {key: row for table in tables for key, row in table.items() if row.runs}
     assert len(fitted) > 100

@@ -1,4 +1,4 @@
-"""What backend, build and flash attention do to a step."""
+"""Effects of backend, build and flash attention on a step."""
 
 from __future__ import annotations
 
@@ -36,8 +36,10 @@ def kernels(engine: str = "llama.cpp", **asked: Any) -> Kernels:
 
 
 def test_a_layer_takes_longer_under_rocm_than_under_vulkan() -> None:
-    """2.2 times; where nobody says which, the geometric mean, 1.483. An MI300X has ROCm alone, an
-    RTX 4090 neither, and vLLM no choice."""
+    """The factor is 2.2, or 1.483, the geometric mean, for an unnamed backend.
+
+    An MI300X has ROCm alone, an RTX 4090 neither, and vLLM no choice.
+    """
     radeon = card("7900 XTX")
     assert step_times(kernels(backend="vulkan"), radeon).layer == 1.0
     assert step_times(kernels(backend="rocm"), radeon).layer == 2.2
@@ -159,7 +161,7 @@ def test_weight_only_kernels_read_slowly_on_hopper() -> None:
 
 
 def test_routing_takes_longer_under_sycl() -> None:
-    """3.5 times Vulkan's, the geometric mean where nobody says which; CUDA has one."""
+    """It takes 3.5 times Vulkan's, or the geometric mean for an unnamed backend; CUDA has one."""
     arc = card("Arc Pro B70")
     assert step_times(kernels(backend="vulkan"), arc).expert_layer == 1.0
     assert step_times(kernels(backend="sycl"), arc).expert_layer == 3.5
@@ -182,8 +184,10 @@ def test_without_flash_attention_every_query_head_reads_the_cache() -> None:
 
 
 def test_a_split_reads_batches_of_a_prompt_side_by_side() -> None:
-    """16 batches on four cards: 19 turns of 64, of which 0.65 is reached: 0.4567. Four at most are
-    on their way, Metal and Vulkan wait for each, and so did builds before PR 6017."""
+    """16 batches on four cards: 19 turns of 64, of these 0.65 is reached: 0.4567.
+
+    Four at most are on their way, Metal and Vulkan wait for each, and so did builds before PR 6017.
+    """
     gpu = card("4090")
     assert pipelined(kernels(), gpu, 4, 16) == pytest.approx(0.4567, rel=1e-3)
     assert pipelined(kernels(), gpu, 8, 16) == pipelined(kernels(), gpu, 4, 16)

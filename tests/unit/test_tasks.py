@@ -21,7 +21,7 @@ SMALL: Config = {
 
 
 def profile(config: Config, tag: str | None = None) -> ModelProfile:
-    """A model by its configuration and tag, beside a tensor that says nothing."""
+    """Return a model of its configuration and tag, with a tensor that shows nothing."""
     repository = snapshot([group("other.weight", (2, 2))], {**SMALL, **config})
     return build_profile(replace(repository, pipeline_tag=tag))
 

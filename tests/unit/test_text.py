@@ -60,7 +60,7 @@ FAMILIES: Mapping[str, Iterable[str]] = {
 
 
 def fields_of(sentence: str) -> set[tuple[str, str]]:
-    """The fields of a sentence, each with its format specification, without what is counted."""
+    """Return the fields of a sentence with their format specifications, without nouns."""
     return {
         (name, (specification or "").partition("|")[0])
         for _, name, specification, _ in Formatter().parse(sentence)

@@ -86,7 +86,7 @@ def test_a_margin_of_loading_is_of_all_that_is_loaded() -> None:
 @settings(max_examples=80, deadline=None)
 @given(plan=plans, model=st.sampled_from(MODELS), factor=st.integers(2, 5))
 def test_a_larger_model_never_needs_less(plan: TrainingPlan, model: str, factor: int) -> None:
-    """The same layers `factor` times over."""
+    """The larger model has the layers `factor` times over."""
     small, large = of(model), TrainingEstimator(load_profile(model))
     shape = small.shape
     large.shape = replace(

@@ -36,7 +36,7 @@ def test_logits_of_unsloth_by_its_version(
 
 
 def test_what_is_given_back_takes_no_more_than_is_left() -> None:
-    """31.3 GiB of FP32 logits twice, of which a device has what the rest leaves."""
+    """FP32 logits of 31.3 GiB exist twice; a device has only the remaining memory for them."""
     plan = TrainingPlan(framework="unsloth", framework_version="2025.11.4", packed=True)
     memory = of().estimate(plan.changed(sequence_length=65_536, gradient_checkpointing="none"))
     device = memory.needed.likely + 5 * GIB

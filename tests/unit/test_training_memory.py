@@ -191,7 +191,7 @@ def test_accumulated_gradients_are_there_at_the_loss() -> None:
 
 
 def test_zero_one_adds_up_whole_gradients_and_updates_with_its_share() -> None:
-    """Master precision: 4 bytes of gradients; four GPUs, of which each updates a quarter."""
+    """Master precision: 4 bytes of gradients; each of four GPUs updates a quarter."""
     whole = 4 * 8_030_261_248
     plan = TrainingPlan(method="full", precision="master", sharding="zero1", gpus=4)
     for steps in (1, 8):

@@ -245,8 +245,10 @@ def test_a_ranking_and_a_named_card_take_one_framework() -> None:
 
 
 def test_varied_lengths_show_more_than_they_need() -> None:
-    """About twice 2,048 tokens' 18 bytes of 128,256 logits and a layer, of which a twentieth stays
-    and the rest is given back."""
+    """About twice 2,048 tokens' 18 bytes of 128,256 logits and a layer.
+
+    A twentieth of it stays and the rest is given back.
+    """
     shown, packed = (
         answer(packed=p, framework="ms-swift").estimates[0].memory for p in (False, True)
     )

@@ -139,7 +139,7 @@ def test_a_native_base_counts_loaded_tensors_only() -> None:
 
 
 def test_a_native_base_without_quantization_is_not_treated_as_quantized() -> None:
-    """Nothing is raised to FP32, expanded, or copied for 4-bit kernels."""
+    """No weight is raised to FP32, expanded, or copied for 4-bit kernels."""
     model = estimator("Qwen/Qwen3-0.6B")  # whose files also hold a second copy of the head
     for framework in ("transformers", "ms-swift"):
         plan = TrainingPlan(method="qlora", base="native", framework=framework)
@@ -284,7 +284,8 @@ def test_states_by_hand() -> None:
 
 
 def test_adafactor_factors_adapters_too() -> None:
-    """Of both matrices a row and a column in FP32: 8 x 4096 and 4096 x 8, on q and v of 32 layers.
+    """Both matrices have a row and a column in FP32: 8 x 4096 and 4096 x 8, on q and v of 32
+    layers.
 
     A magnitude of DoRA is a vector, whose means are whole; Muon leaves it to AdamW.
     """

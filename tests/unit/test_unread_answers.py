@@ -1,4 +1,4 @@
-"""What waits for a reader is bounded, whole when he comes, and gone when he does not."""
+"""Messages for a reader are bounded, whole when he comes, and gone when he does not."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def completed(answer: dict[str, Any] = ANSWER) -> ProcessCompletedMessage:
 
 
 def large(number: int, letters: int = 20_000) -> ProcessCompletedMessage:
-    """An answer that compression does not make small."""
+    """Return an answer that compression does not make small."""
     return completed({"data": [Random(number).randbytes(letters).hex()]})
 
 
@@ -172,14 +172,14 @@ class Served:
         return answer
 
     async def read(self, session: str) -> str:
-        """Read what a session is told, to the end."""
+        """Read the events of a session, to the end."""
         query = {"session_hash": session}
         return (await self.client.get("gradio_api/queue/data", params=query)).text
 
 
 @pytest.fixture
 async def served(anyio_backend: str) -> AsyncIterator[Served]:
-    """A Blocks that is served while a test asks it."""
+    """Yield a Blocks that is served during a test."""
 
     def echo(text: str) -> str:
         return text

@@ -30,7 +30,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def statuses(settings: Settings, scopes: list[dict[str, Any]], **answering: Any) -> list[int]:
-    """The status of each of some requests, sent one after another."""
+    """Return the status of each of some requests, sent one after another."""
     return [
         message["status"]
         for message in await answered(settings, scopes, **answering)
@@ -41,7 +41,7 @@ async def statuses(settings: Settings, scopes: list[dict[str, Any]], **answering
 async def answered(
     settings: Settings, scopes: list[dict[str, Any]], **answering: Any
 ) -> list[Message]:
-    """What some requests are answered, sent one after another."""
+    """Return the messages that answer some requests, sent one after another."""
     sent: list[Message] = []
 
     async def receive() -> Message:

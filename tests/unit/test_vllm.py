@@ -192,7 +192,7 @@ def inside_budget(model: ModelProfile, version: str, **more: Any) -> int:
 
 
 def graphs_in_budget(model: ModelProfile, version: str) -> int:
-    """What the estimate of CUDA graphs takes of the budget."""
+    """Return the part of the budget for CUDA graphs in the estimate."""
     return inside_budget(model, version) - inside_budget(model, version, enforce_eager=True)
 
 

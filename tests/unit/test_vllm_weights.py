@@ -238,7 +238,7 @@ def test_the_peak_is_the_sampler_or_a_step() -> None:
     )
     asked = Workload(engine_version="0.11.0")
     open_question = VLLM.activations(Placement(LLAMA_8B, asked, device_class=BIG))
-    assert open_question.likely == pytest.approx(sorting, abs=1)  # where nobody said, PyTorch sorts
+    assert open_question.likely == pytest.approx(sorting, abs=1)  # without a sampler, PyTorch sorts
     assert open_question.low < fast  # and the band reaches down to FlashInfer
     few = peak(LLAMA_8B, BIG, max_num_seqs=8, engine_version="0.22")
     assert few == 8192 * 2 * 3 * (14_336 + 4096)  # forward

@@ -18,7 +18,7 @@ def files(*paths: str) -> list[RepoFile]:
 
 
 def select(*paths: str, pipeline: dict[str, object] | None = None) -> Selection:
-    """The selection of a repository with these files."""
+    """Return the selection of a repository with these files."""
     return select_weights(files(*paths), "org/name", pipeline)
 
 
