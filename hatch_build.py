@@ -1,7 +1,7 @@
-"""Builds the wheel with one package: `scrapers` is `gpusizer._scrapers` in there.
+"""Build the wheel with one package: `scrapers` is `gpusizer._scrapers` in there.
 
 `scrapers` is too general a name to install beside other people's packages. Only the modules that
-import it (itself, and `gpusizer/composition/`) are written anew, with that name in their imports.
+import it (itself, and `gpusizer/composition/`) are rewritten, with that name in their imports.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Machine:
     # one entry for each device that software sees; of different kinds the fastest first, as CUDA
     # lists them. What other programs hold of a device is in its `free_bytes`.
     gpus: tuple[Gpu, ...]
-    # system memory, None when nobody said; 0 where the GPU's own is all there is
+    # system memory, None if not stated; 0 where the GPU's own is all there is
     ram_bytes: int | None
     backend: str  # name of llama.cpp's build: a software stack, "Vulkan" or "CPU"
     notes: tuple[Note, ...] = ()  # what the reader must know about this set of cards
@@ -40,7 +40,7 @@ class Machine:
     disk_bytes_per_second: float = USUAL_DISK_BYTES_PER_SECOND
     # all devices are of one kind, so that an engine may divide matrices over them
     is_uniform: bool = True
-    # nominal bandwidth of the system memory, None when nobody said
+    # nominal bandwidth of the system memory, None if not stated
     ram_bytes_per_second: float | None = None
 
     @classmethod
@@ -52,7 +52,7 @@ class Machine:
         disk_bytes_per_second: float = USUAL_DISK_BYTES_PER_SECOND,
         ram_bytes_per_second: float | None = None,
     ) -> Machine:
-        """The machine of so many boards of one kind."""
+        """Return the machine of `boards` boards of one kind."""
         devices = (gpu,) * (gpu.devices_per_board * boards)
         ram = 0 if gpu.is_integrated else ram_bytes
         return cls(
@@ -100,7 +100,7 @@ def build_machine(
     disk_bytes_per_second: float = USUAL_DISK_BYTES_PER_SECOND,
     ram_bytes_per_second: float | None = None,
 ) -> Machine:
-    """The machine that the words describe, with cards found by their names.
+    """Return the machine that the words describe, with cards found by their names.
 
     Raises UnknownGpu, and InvalidRequest for cards that no engine uses together.
     """
@@ -135,7 +135,7 @@ def build_machine(
 
 
 def _backend(boards: Sequence[Gpu]) -> str:
-    """The build of llama.cpp that drives all cards at once."""
+    # one build of llama.cpp has to drive all cards at once
     for gpu in boards:
         if not runs_engine(LLAMA_CPP, gpu):
             raise _refusal(boards, "rig_not_supported", gpu=gpu.name)

@@ -4,7 +4,7 @@
     3060 + 64 GB RAM              a card, and memory beside it
     3090 + 2x 3060 + 64 GB        a machine of several kinds
 
-An amount alone is system memory unless it stands first. A comma separates machines; where one
+An amount alone is system memory unless it comes first. A comma separates machines; where one
 machine is asked for (`parse_rig`), its parts.
 """
 
@@ -63,7 +63,7 @@ def is_rig(text: str) -> bool:
 
 
 def split_machines(texts: Iterable[str]) -> tuple[str, ...]:
-    """The machines that lists name; memory that stands alone belongs to the one before it.
+    """Return the machines that lists name; memory alone belongs to the one before it.
 
     >>> split_machines(["4090, 2x3090 and L40S", "3060, 64 GB RAM"])
     ('4090', '2x3090', 'L40S', '3060 + 64 GB RAM')

@@ -83,7 +83,7 @@ def published_gguf(repo_id: str, tag: str) -> _Published | None:
 
 
 def _of_file(plan: LaunchPlan, config: RunConfig, repository: str, tag: str) -> LaunchCommand:
-    """The line that loads a file of a repository, in the short spelling of llama-server."""
+    # llama-server has a short spelling for a file of a repository
     file = f"{repository}:{tag}" if tag else repository
     if plan.engine == _LLAMA_CPP:
         flags = machine_flags(plan.workload, config)
