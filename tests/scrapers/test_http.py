@@ -1,19 +1,16 @@
-"""HubSession over requests: a Hub that fails, stalls, lies or sends its readers elsewhere; proxies,
-certificates and requests in flight."""
+"""HubSession over requests: a Hub that fails, stalls, lies or sends its readers elsewhere, and
+requests in flight."""
 
 from __future__ import annotations
 
 import gzip
-import ssl
 import threading
-from base64 import b64encode
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import trustme
 
 from gpusizer.core.errors import (
     HubRateLimited,
@@ -25,10 +22,7 @@ from gpusizer.core.errors import (
 )
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
-from scrapers.client.failures import HubResource
 from scrapers.client.http import HubSession
-from scrapers.client.http_response import HubRequest, HubResponse
-from scrapers.client.hub_api import info_url
 from scrapers.client.read_budget import ReadBudget
 from scrapers.limits import PARALLEL_READS, PROCESS_READS, Limits
 from scrapers.repository.hub import fetch_snapshot
@@ -43,7 +37,7 @@ from tests.hub_emulator import (
     sparse_safetensors_file,
 )
 from tests.hub_emulator.info import listed_file
-from tests.scrapers.conftest import AMPLE, Fetch
+from tests.scrapers.conftest import AMPLE, Fetch, read_info
 
 REF = ModelRef("org/name")
 INFO = r"/api/models/org/name$"
@@ -249,128 +243,6 @@ def test_push_between_two_reads(hub: HubEmulator, fetch: Fetch, repo: FakeRepo) 
     assert [item.vram_gb for item in fetched.card.statements] == [48.0]
 
 
-PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
-
-
-@pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (*PROXY_VARIABLES, "requests_ca_bundle", "curl_ca_bundle"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
-
-
-def read_info(session: HubSession, budget: ReadBudget | None = None) -> HubResponse:
-    """Return the description of the model, read on this thread."""
-    url = info_url(session.endpoint, "org/name", None)
-    request = HubRequest(url, HubResource("org/name"), "info_bytes")
-    return session.get(request, budget or ReadBudget("org/name", AMPLE))
-
-
-class TestProxies:
-    """The environment's proxies, as requests reads them; an emulated Hub plays the proxy."""
-
-    def test_requests_to_an_http_proxy_name_the_hubs_host(
-        self, hub: HubEmulator, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("http_proxy", hub.endpoint)
-        with HubSession("http://hub.test:81", cdn_origins=(hub.cdn_endpoint,)) as session:
-            assert fetch_snapshot(REF, session, AMPLE).components[0].tensors
-        hosts = {request.headers["host"] for request in hub.requests_to("hub")}
-        assert hosts == {"hub.test:81"}
-
-    def test_credentials_of_the_proxy_url_are_sent_to_the_proxy(
-        self, hub: HubEmulator, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("all_proxy", hub.endpoint.replace("//", "//me:se%40cret@"))
-        with HubSession("http://hub.test") as session:
-            read_info(session)
-        (request,) = hub.requests
-        basic = b64encode(b"me:se@cret").decode()
-        assert request.headers["proxy-authorization"] == f"Basic {basic}"
-
-    def test_a_proxy_sees_nothing_of_https_but_the_host(
-        self, hub: HubEmulator, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("https_proxy", hub.endpoint)
-        with (
-            HubSession("https://hub.test") as session,
-            pytest.raises(HubUnreachable, match="connection"),
-        ):
-            read_info(session)
-        assert {request.method for request in hub.requests} == {"CONNECT"}
-        assert {request.path for request in hub.requests} == {"hub.test:443"}
-
-    def test_loopback_needs_no_proxy(
-        self, hub: HubEmulator, fetch: Fetch, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("all_proxy", "http://127.0.0.1:9")
-        assert fetch().components[0].tensors
-
-    def test_a_proxy_of_an_unknown_kind_is_not_gone_around(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("all_proxy", "socks5://127.0.0.1:9")
-        with (
-            HubSession("http://hub.test") as session,
-            pytest.raises(HubUnreachable, match="connection"),
-        ):
-            read_info(session)
-
-
-@pytest.fixture(scope="module")
-def authority() -> trustme.CA:
-    return trustme.CA()
-
-
-@pytest.fixture
-def trusted(authority: trustme.CA, tmp_path: Path) -> Path:
-    """Return the file of trusted authorities."""
-    path = tmp_path / "authority.pem"
-    authority.cert_pem.write_to_path(path)
-    return path
-
-
-@pytest.fixture
-def tls_hub(authority: trustme.CA) -> Iterator[HubEmulator]:
-    """Yield a Hub with a certificate of 127.0.0.1."""
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    authority.issue_cert("127.0.0.1").configure_cert(context)
-    with HubEmulator([llama_repo("org/name")], tls=context) as emulator:
-        yield emulator
-
-
-class TestCertificates:
-    def test_a_trusted_hub_is_read_over_reused_connections(
-        self, tls_hub: HubEmulator, trusted: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(trusted))
-        with HubSession(tls_hub.endpoint, cdn_origins=(tls_hub.cdn_endpoint,)) as session:
-            assert fetch_snapshot(REF, session, AMPLE).components[0].tensors
-            tls_hub.reset_log()
-            read_info(session)
-            assert (len(tls_hub.requests), tls_hub.connections) == (1, 0)
-
-    def test_nobody_else_is_trusted(self, tls_hub: HubEmulator) -> None:
-        with (
-            HubSession(tls_hub.endpoint) as session,
-            pytest.raises(HubUnreachable, match="connection"),
-        ):
-            read_info(session)
-        assert tls_hub.requests == []
-
-    def test_a_certificate_of_another_host_is_not_trusted(
-        self, tls_hub: HubEmulator, trusted: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(trusted))
-        with (
-            HubSession(tls_hub.endpoint.replace("127.0.0.1", "localhost")) as session,
-            pytest.raises(HubUnreachable, match="connection"),
-        ):
-            read_info(session)
-        assert tls_hub.requests == []
-
-
-# A byte every tenth of a second: no wait is as long as the read timeout.
 DRIP = Fault("drip", INFO, piece=1, delay=0.1)
 BRIEF = replace(AMPLE, request_seconds=5.0, model_seconds=0.6)
 EMPTY_GZIP = {"Content-Encoding": "gzip"}
