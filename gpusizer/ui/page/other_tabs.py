@@ -12,8 +12,10 @@ from gpusizer.hub.reading_steps import OnStep, watched
 from gpusizer.logs.log_checks import check
 from gpusizer.ui.page.asked import START, FormCall, Shown
 from gpusizer.ui.page.forms import FORMS, OF_NAMED_GPUS, Form, query_of
+from gpusizer.ui.page.plots import figure_shown
 from gpusizer.ui.presenters.catalogue import COLUMNS as CATALOGUE_COLUMNS
 from gpusizer.ui.presenters.catalogue import catalogue_html, sold_first
+from gpusizer.ui.presenters.charts.quality import models_plot
 from gpusizer.ui.presenters.log import log_html
 from gpusizer.ui.presenters.models_for import columns, copies_html, models_for_html
 from gpusizer.ui.presenters.pieces.errors import error_html
@@ -100,7 +102,7 @@ class Questions(TabHandlers):
         yield {"status": waiting_html(self.words(doing))}
         request = {"gpu": "", **FORMS["reverse"].fields(texts), "top": RANKED}
         result = attempt(lambda: self._sizer.models_for(ModelsRequest.from_fields(request)))
-        models, copies = gr.update(visible=False), ""
+        models, copies, plot = gr.update(visible=False), "", None
         if isinstance(result, GpusizerError):
             answer = error_html(result, (), self.words)
         else:
@@ -108,7 +110,9 @@ class Questions(TabHandlers):
             if result.rows:
                 shown_columns = columns(result.request.gpu, result.request.work)
                 models = gr.update(**grid_update(shown_columns, result.rows, self.words))
-        shown = {"answer": answer, "models": models, "copies": copies}
+            plot = models_plot(result, self.words)
+        picture = {"picture": gr.update(visible=plot is not None), **figure_shown("quality", plot)}
+        shown = {"answer": answer, "models": models, "copies": copies, **picture}
         yield {"status": "", **shown, "query": query}
 
     def check_log(

@@ -19,8 +19,13 @@ def pictures_shown(pictures: Pictures | None, words: Words) -> Shown:
     plots_by_name = {} if pictures is None else plots(pictures, words)
     shown: Shown = {}
     for name in PLOTS:
-        shown |= {f"{name}.{part}": v for part, v in _figure(plots_by_name.get(name)).items()}
+        shown |= figure_shown(name, plots_by_name.get(name))
     return shown
+
+
+def figure_shown(name: str, plot: Plot | None) -> Shown:
+    """Return the values of a plot's components by their names; without a plot these are hidden."""
+    return {f"{name}.{part}": value for part, value in _figure(plot).items()}
 
 
 def _figure(plot: Plot | None) -> Shown:

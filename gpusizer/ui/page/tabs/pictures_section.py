@@ -49,11 +49,11 @@ def build(words: Words) -> PicturesPart:
     parts: dict[str, Part] = {}
     with folded, gr.Row(elem_classes=["gs-figures"]):
         for name in PLOTS:
-            parts |= {f"{name}.{part}": built for part, built in _figure(name).items()}
+            parts |= {f"{name}.{part}": built for part, built in figure(name).items()}
     return PicturesPart(folded, drawn, parts)
 
 
-def _figure(name: str) -> dict[str, Part]:
+def figure(name: str) -> dict[str, Part]:
     # Invisible until there is data: Gradio's script fetches Vega when the first plot becomes
     # visible.
     with gr.Column(visible=False, min_width=_WIDTH, elem_id=f"gs-{name}-picture") as column:

@@ -9,14 +9,13 @@ from gpusizer.core.messages import Note
 from gpusizer.core.units import GIB
 from gpusizer.quality.quality import LIMITS, WORDS, Quality
 from gpusizer.ui.presenters.charts.lines import named_capacities
+from gpusizer.ui.presenters.charts.names import NamedPoint, free_names, level_of
 from gpusizer.ui.presenters.charts.numbers import heading, numbers_table
 from gpusizer.ui.presenters.charts.plot import (
     COLOURS,
-    HEIGHT,
     NARROW,
     Axis,
     Json,
-    Place,
     Plot,
     dots,
     name,
@@ -33,10 +32,8 @@ _FEWEST = 2  # points; a single one is compared with nothing
 _STEPS = 5
 _LEAST, _MOST = 0.001, 2.0
 """Shares of perplexity between which points are placed: what loses nothing is at the lower end."""
-_HIGH = 9  # pixels from the middle of a name to its edge
 _WORD = 120  # pixels that a word of a loss takes at most
 _LINE = 15  # pixels of a line of text
-_BESIDE = 8  # pixels between a point and its name
 
 
 def loss_plot(
@@ -61,7 +58,11 @@ def loss_plot(
         some = [point for point in points if point.knee is knees]
         said = [_said(point, words) for point in some]
         layers.append(dots([places[point] for point in some], said, colour, 150 if knees else 70))
-    layers += _names(points, places, x, y)
+    first = sorted(points, key=lambda point: (not point.knee, point.total_bytes))
+    labels = [NamedPoint(point.label, places[point], must_show=point.knee) for point in first]
+    # The words of losses are written below their upper limits at the right end.
+    words_of_losses = [(NARROW - _WORD, NARROW, level_of(at, y) + 9) for at, _ in y.ticks[1:]]
+    layers += free_names(labels, x, y, words_of_losses)
     described = f"{title}. {lead} " + "; ".join(_said(point, words) for point in points)
     columns = {
         words("column.quant"): [point.label for point in points],
@@ -121,38 +122,6 @@ def _beside_upright(text: str, at: float, x: Axis, y: Axis, line: int) -> Json:
     elif width < middle:
         place, align = (at, y.last), "right"
     return name(text, place, align, dy=-9 - _LINE * line, is_small=True)
-
-
-def _names(
-    points: Sequence[LossPoint], places: dict[LossPoint, Place], x: Axis, y: Axis
-) -> Iterator[Json]:
-    """Name the points where a name touches no other, the recommended one first."""
-    centres = {
-        p: (x.share(at) * NARROW, HEIGHT * (1 - y.share(up))) for p, (at, up) in places.items()
-    }
-    taken = [(px - 5, px + 5, py) for px, py in centres.values()]
-    # The words of losses are written below their upper limits at the right end.
-    taken += [(NARROW - _WORD, NARROW, HEIGHT * (1 - y.share(at)) + 9) for at, _ in y.ticks[1:]]
-    for point in sorted(points, key=lambda point: (not point.knee, point.total_bytes)):
-        (px, py), width = centres[point], text_width(point.label)
-        own = (px - 5, px + 5, py)
-        sides = {
-            "left": (px + _BESIDE, px + _BESIDE + width, py),
-            "right": (px - _BESIDE - width, px - _BESIDE, py),
-        }
-        for align, box in sides.items():
-            inside = box[0] >= 0 and box[1] <= NARROW
-            is_free = not any(_touch(box, other) for other in taken if other != own)
-            if inside and (point.knee or is_free):
-                taken.append(box)
-                dx = _BESIDE if align == "left" else -_BESIDE
-                yield name(point.label, places[point], align, dx=dx)
-                break
-
-
-def _touch(one: tuple[float, float, float], other: tuple[float, float, float]) -> bool:
-    is_level = abs(one[2] - other[2]) < 2 * _HIGH
-    return is_level and one[0] < other[1] and other[0] < one[1]
 
 
 def _said(point: LossPoint, words: Words) -> str:
