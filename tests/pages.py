@@ -54,7 +54,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
-        if tag not in ("input", "br"):
+        if tag not in ("input", "br", "meta"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
