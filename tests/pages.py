@@ -6,6 +6,8 @@ from collections.abc import Collection, Sequence
 from html.parser import HTMLParser
 from typing import Any
 
+from markupsafe import Markup
+
 from gpusizer.text import Language
 from gpusizer.ui.page.answering import answer, compare
 from gpusizer.ui.page.handlers import Handlers
@@ -15,7 +17,7 @@ from gpusizer.ui.presenters.beside.side_by_side import side_by_side_html
 from gpusizer.ui.presenters.choices import default_gpus
 from gpusizer.ui.presenters.facts import facts_html
 from gpusizer.ui.presenters.pieces.grid import Column, grid_value
-from gpusizer.ui.presenters.pieces.html import Html, el, join
+from gpusizer.ui.presenters.pieces.html import el, join
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.tables import RANKING_COLUMNS, memory_html, ranking_html
 from gpusizer.usecases.sizer import Sizer
@@ -78,11 +80,11 @@ def hostile_sizer() -> Sizer:
     return Sizer(lambda ref: hostile_snapshot(ref.repo_id), embedded_sizer().catalogue)
 
 
-def cells(columns: Sequence[Column[Any]], rows: Sequence[Any], words: Words = ENGLISH) -> Html:
+def cells(columns: Sequence[Column[Any]], rows: Sequence[Any], words: Words = ENGLISH) -> Markup:
     """Render a grid as a browser does: markup in columns of type "html", text in others."""
     shown = grid_value(columns, rows, words)["metadata"]["display_value"]
     return join(
-        el("p", Html(cell) if column.datatype == "html" else cell)
+        el("p", Markup(cell) if column.datatype == "html" else cell)
         for row in shown
         for column, cell in zip(columns, row, strict=True)
     )

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 import gradio as gr
-
-from gpusizer.ui.presenters.pieces.html import Html
+from markupsafe import Markup
 
 Shown = dict[str, object]
 """Values for some of a tab's components, by their names; the others stay as they are."""
@@ -21,7 +20,7 @@ START: Shown = {"start": ""}
 class ComparisonUpdate(TypedDict):
     """GPUs side by side, and the question with them as a query string."""
 
-    cards: Html
+    cards: Markup
     query: str
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from uuid import uuid4
 
 import gradio as gr
+from markupsafe import Markup
 
 from gpusizer.advice.conclusion.clauses import Conclusion
 from gpusizer.core.errors import GpusizerError
@@ -46,7 +47,7 @@ from gpusizer.ui.presenters.model_card import model_card_html
 from gpusizer.ui.presenters.pieces.addresses import question_href
 from gpusizer.ui.presenters.pieces.errors import error_html
 from gpusizer.ui.presenters.pieces.grid import grid_update
-from gpusizer.ui.presenters.pieces.html import Html, join
+from gpusizer.ui.presenters.pieces.html import join
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.serving_plan import serving_plan_html
 from gpusizer.ui.presenters.share import download
@@ -94,7 +95,7 @@ class Handlers(TabHandlers):
         return saved_gpus(items, self._sizer.catalogue, MAX_PICKS) or None
 
     @property
-    def sample(self) -> Html | None:
+    def sample(self) -> Markup | None:
         """The example of an answer, None where no model is embedded."""
         return None if self._sample is None else sample_html(self._sample, self.words)
 
@@ -364,7 +365,7 @@ class Handlers(TabHandlers):
         plans: Plans,
         *,
         concluded: bool,
-    ) -> Html:
+    ) -> Markup:
         """Return GPUs side by side with messages: the given one, and which GPUs are counted
         whole."""
         if comparison is None:
@@ -382,7 +383,7 @@ class Handlers(TabHandlers):
             machines=len(state.machines),
         )
 
-    def _no_cards(self, model: str = "", message: str = "", *, concluded: bool) -> Html:
+    def _no_cards(self, model: str = "", message: str = "", *, concluded: bool) -> Markup:
         """Return the empty comparison, with examples for a model."""
         examples = links_html(comparisons(model), self.words)
         return side_by_side_html(None, (), message, self.words, examples, concluded=concluded)

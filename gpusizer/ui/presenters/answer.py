@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from markupsafe import Markup
+
 from gpusizer.advice.conclusion.clauses import Conclusion, planned, short_name, told
 from gpusizer.advice.conclusion.fit import best_of, remedies
 from gpusizer.advice.ranking import Ranked
@@ -27,7 +29,7 @@ from gpusizer.ui.presenters.figures import (
     held,
 )
 from gpusizer.ui.presenters.options import Option, best_to_buy, other_choices
-from gpusizer.ui.presenters.pieces.html import Html, choices
+from gpusizer.ui.presenters.pieces.html import choices
 from gpusizer.ui.presenters.pieces.templates import render
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.serving_plan import in_order, workload_to_start
@@ -82,7 +84,7 @@ class Advice:
     weighed: Sequence[str] = ()
 
 
-def answer_html(answer: PageAnswer, words: Words, first: View = "ranking") -> Html:
+def answer_html(answer: PageAnswer, words: Words, first: View = "ranking") -> Markup:
     """Write the verdict on the visitor's machine or picks, else what to get for the model, with its
     figures and the command; `first` is the view below it that is shown first."""
     wrong = answer.own if isinstance(answer.own, GpusizerError) else None
@@ -98,7 +100,7 @@ def answer_html(answer: PageAnswer, words: Words, first: View = "ranking") -> Ht
     )
 
 
-def views_html(first: View, words: Words) -> Html:
+def views_html(first: View, words: Words) -> Markup:
     """Write the buttons that show a view each (`ui/page/scripts/views.js`); `first` is shown until
     the visitor chooses another."""
     named: dict[str, str] = {view: words(f"view.{view}") for view in VIEWS}

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from markupsafe import Markup
+
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, GIB, TERA
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs, rent_usd_per_hour
 from gpusizer.ui.presenters.pieces.grid import Column, gpu_cell, marked, numbers
-from gpusizer.ui.presenters.pieces.html import Html, el, section
+from gpusizer.ui.presenters.pieces.html import el, section
 from gpusizer.ui.presenters.pieces.number_format import DASH
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.prices import price_cell
 
 
-def catalogue_html(count: int, words: Words, notes: Sequence[Note] = ()) -> Html:
+def catalogue_html(count: int, words: Words, notes: Sequence[Note] = ()) -> Markup:
     """What stands above the grid: how many GPUs there are, and why none of them is shown."""
     return section(
         "catalogue",

@@ -6,9 +6,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from markupsafe import Markup
+
 from gpusizer.advice.conclusion.clauses import Conclusion, told
 from gpusizer.core.messages import Note
-from gpusizer.ui.presenters.pieces.html import Html, bullets, el, join
+from gpusizer.ui.presenters.pieces.html import bullets, el, join
 from gpusizer.ui.presenters.pieces.words import Words
 
 _DATE = re.compile(r"\b20\d\d(-\d\d){1,2}\b")
@@ -19,8 +21,8 @@ def conclusion_html(
     words: Words,
     *,
     elsewhere: Collection[Note] = (),
-    beside: Html | None = None,
-) -> Html:
+    beside: Markup | None = None,
+) -> Markup:
     """Write the conclusion, `beside` it what illustrates it, and what was weighed without the
     sentences that are written `elsewhere`."""
     rest = told(conclusion.said[1:], words.note)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from gpusizer.ui.presenters.pieces.html import Html, el, fold, join
+from markupsafe import Markup
+
+from gpusizer.ui.presenters.pieces.html import el, fold, join
 from gpusizer.ui.presenters.pieces.marks import provenance_legend, provenance_mark
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.usecases.derivation import DerivationStep, derivation
 from gpusizer.usecases.report import EstimateRow
 
 
-def derivation_html(rows: list[EstimateRow], words: Words) -> Html:
+def derivation_html(rows: list[EstimateRow], words: Words) -> Markup:
     """Write a folded table for each of the rows, whose lines add up to its total."""
     return fold(
         words("derivation"),
@@ -19,7 +21,7 @@ def derivation_html(rows: list[EstimateRow], words: Words) -> Html:
     )
 
 
-def _sum(row: EstimateRow, words: Words) -> Html:
+def _sum(row: EstimateRow, words: Words) -> Markup:
     estimate = row.estimate
     total = estimate.all_gpus.total
     name = f"{estimate.quant.name} · {estimate.engine.name} · {words.amount(total.likely)}"
@@ -38,7 +40,7 @@ def _sum(row: EstimateRow, words: Words) -> Html:
     )
 
 
-def _step(step: DerivationStep, row: EstimateRow, words: Words) -> Html:
+def _step(step: DerivationStep, row: EstimateRow, words: Words) -> Markup:
     provenance = step.amount.provenance.value
     sign = "−" if step.correction < 0 else ""
     return el(

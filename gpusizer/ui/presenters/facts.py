@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import quote
 
+from markupsafe import Markup
+
 from gpusizer.model.profile import ComponentSize, ModelProfile
-from gpusizer.ui.presenters.pieces.html import Html
 from gpusizer.ui.presenters.pieces.marks import provenance_legend, provenance_mark
 from gpusizer.ui.presenters.pieces.templates import render
 from gpusizer.ui.presenters.pieces.words import Words
@@ -18,7 +19,7 @@ Fact = tuple[str, str, str | None, str | None]
 """Name, value, small print, provenance."""
 
 
-def facts_html(profile: ModelProfile, words: Words) -> Html:
+def facts_html(profile: ModelProfile, words: Words) -> Markup:
     """Write the facts of a model, its components and its caveats."""
     return render(
         "facts.html",
@@ -40,7 +41,7 @@ def _source(profile: ModelProfile, words: Words) -> str:
     return f"@ {profile.revision}{sha} · {words(f'source.{profile.source}', date=date)}{gated}"
 
 
-def _mark(fact: Fact, words: Words) -> Html | None:
+def _mark(fact: Fact, words: Words) -> Markup | None:
     _, _, _, provenance = fact
     return provenance_mark(provenance, words) if provenance else None
 

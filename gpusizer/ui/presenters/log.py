@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from markupsafe import Markup
+
 from gpusizer.logs.log_checks import LogCheck
 from gpusizer.logs.log_comparison import ComparedAmount
-from gpusizer.ui.presenters.pieces.html import Html, el, fold, join, section
+from gpusizer.ui.presenters.pieces.html import el, fold, join, section
 from gpusizer.ui.presenters.pieces.table import Columns, table_html
 from gpusizer.ui.presenters.pieces.words import Words
 
@@ -14,7 +16,7 @@ _PLAIN = "max_concurrency"  # a count, not bytes
 _WHOLE_BYTES = ("kv_per_token",)  # amounts that are too small for GiB
 
 
-def log_html(check: LogCheck, words: Words) -> Html:
+def log_html(check: LogCheck, words: Words) -> Markup:
     """Write the comparison, or the notes on why there is none."""
     rows = check.comparison.rows if check.comparison else ()
     issue = check.issue
@@ -36,7 +38,7 @@ def _columns(words: Words) -> Columns[ComparedAmount]:
     def write(amount: ComparedAmount, *values: float) -> str:
         return "–".join(map(_shown(amount.name, words)[1], values))
 
-    def name(amount: ComparedAmount) -> Html:
+    def name(amount: ComparedAmount) -> Markup:
         return join((words(f"component.{amount.name}"), _shown(amount.name, words)[0]))
 
     return {

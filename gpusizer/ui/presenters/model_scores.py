@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from gpusizer.advice.conclusion.clauses import short_name
 from gpusizer.core.messages import Note
 from gpusizer.quality.boards import BoardScore, WorkPurpose
-from gpusizer.ui.presenters.pieces.html import Html
 from gpusizer.ui.presenters.pieces.losses import configuration
 from gpusizer.ui.presenters.pieces.number_format import DASH
 from gpusizer.ui.presenters.pieces.templates import render
@@ -45,7 +46,7 @@ class _Pick:
     configuration: str
 
 
-def picks_html(answer: ModelsFor, hrefs: Mapping[str, str], words: Words) -> Html | None:
+def picks_html(answer: ModelsFor, hrefs: Mapping[str, str], words: Words) -> Markup | None:
     """Write the models to pick from as cards, None without any; `hrefs` by ID."""
     picks = [_pick(row, why, hrefs, words) for row, why in answer.picked]
     return render("models_picks.html", words, picks=picks) if picks else None
@@ -66,7 +67,7 @@ def _pick(row: RunsOn, why: Note, hrefs: Mapping[str, str], words: Words) -> _Pi
     )
 
 
-def boards_html(answer: ModelsFor, purpose: WorkPurpose, words: Words) -> Html:
+def boards_html(answer: ModelsFor, purpose: WorkPurpose, words: Words) -> Markup:
     """Write how the list is ordered, and whose scores it shows, of which day and on which terms."""
     notes = [note for note in answer.notes if note.code.startswith(ABOUT_BOARDS)]
     found = (answer.boards.board(str(note.fields.get("board"))) for note in notes)
@@ -86,11 +87,11 @@ def quality_share(row: RunsOn) -> float | None:
     return None if share is None else round(100 * share, 1)
 
 
-def quality_cell(row: RunsOn, words: Words) -> Html:
+def quality_cell(row: RunsOn, words: Words) -> Markup:
     """Write the share of open models below on the leading board, and what others say beside it."""
     scored = row.scored
     if scored is None:
-        return Html(DASH)
+        return Markup(DASH)
     leading = scored.measured.leading
     head = words("quality.unmeasured")
     if leading is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from markupsafe import Markup
+
 from gpusizer.core.units import GIB
 from gpusizer.fit.verdict import Verdict
 from gpusizer.hub.listed_models import ListedModel
@@ -22,7 +24,7 @@ from gpusizer.ui.presenters.model_scores import (
 )
 from gpusizer.ui.presenters.pieces.addresses import question_href
 from gpusizer.ui.presenters.pieces.grid import Column, amount_cell, marked, named, numbers
-from gpusizer.ui.presenters.pieces.html import Html, bullets, el, fold, join, section
+from gpusizer.ui.presenters.pieces.html import bullets, el, fold, join, section
 from gpusizer.ui.presenters.pieces.losses import configuration
 from gpusizer.ui.presenters.pieces.marks import verdict_badge
 from gpusizer.ui.presenters.pieces.number_format import DASH
@@ -35,7 +37,7 @@ _BILLION = 10**9
 _OF_TEXT: tuple[WorkPurpose, ...] = ("chat", "code", "agents", "vision")
 
 
-def models_for_html(answer: ModelsFor, words: Words) -> Html:
+def models_for_html(answer: ModelsFor, words: Words) -> Markup:
     """Write the part above the list: what runs, the order, and the notes; for a purpose three
     models to pick from."""
     purpose, gpu = answer.request.work, answer.request.gpu
@@ -72,7 +74,7 @@ def _source(use: UseNow, words: Words) -> str:
     return words(f"reverse.order_{'live' if use.live else 'embedded'}", date=use.as_of.isoformat())
 
 
-def _newcomers(trending: Sequence[ListedModel], gpu: str, words: Words) -> Html | None:
+def _newcomers(trending: Sequence[ListedModel], gpu: str, words: Words) -> Markup | None:
     """Write what trends on the Hub and is not stored, each a link that sizes it."""
     if not trending:
         return None
@@ -135,7 +137,7 @@ def columns(gpu: str, purpose: WorkPurpose | None = None) -> tuple[Column[RunsOn
     return (*first, quality, memory, size, released)
 
 
-def _memory(row: RunsOn, words: Words) -> Html:
+def _memory(row: RunsOn, words: Words) -> Markup:
     """Write the memory of the fullest device with that of system memory, or what stays free."""
     amount, *in_ram = memory_texts(row, words) or [DASH]
     spare = row.spare_bytes
@@ -156,7 +158,7 @@ def _month(row: RunsOn, words: Words) -> str:
     return DASH if created is None else f"{created:%Y-%m}"
 
 
-def _model(row: RunsOn, gpu: str, words: Words) -> Html:
+def _model(row: RunsOn, gpu: str, words: Words) -> Markup:
     """Write the model's ID as a link to its answer on the same GPU, with its configuration."""
     repo_id, copies = row.runs.profile.repo_id, len(row.family.copies)
     link = el("a", repo_id, href=_address(repo_id, gpu, words, row.context))
@@ -173,7 +175,7 @@ def _model(row: RunsOn, gpu: str, words: Words) -> Html:
     return named(link, join((config, " · ", more)))
 
 
-def copies_html(answer: ModelsFor, words: Words) -> Html:
+def copies_html(answer: ModelsFor, words: Words) -> Markup:
     """Write the part below the list: the other repositories of the families that it shows.
 
     They stand outside of the grid because Gradio's table takes every click on a cell for itself,
@@ -188,13 +190,13 @@ def copies_html(answer: ModelsFor, words: Words) -> Html:
     return el("section", fold(title, listed, id="gs-copies"), class_="gs-section")
 
 
-def _family(row: RunsOn, gpu: str, words: Words) -> Html:
+def _family(row: RunsOn, gpu: str, words: Words) -> Markup:
     repo_id = row.runs.profile.repo_id
     copies = bullets(_copy(copy, gpu, row.context, words) for copy in row.family.copies)
     return el("section", el("h3", repo_id), copies, data_family=repo_id)
 
 
-def _copy(copy: Runs, gpu: str, context: int, words: Words) -> Html:
+def _copy(copy: Runs, gpu: str, context: int, words: Words) -> Markup:
     """Write one repository of a family: a link to its own answer, what it is, and how it runs."""
     kind, repo_id = copy.candidate.member.kind, copy.profile.repo_id
     quant, verdict = copy.config.estimate.quant.name, words.verdict(copy.verdict.value)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from markupsafe import Markup
+
 from gpusizer.advice.conclusion.clauses import boards_name
 from gpusizer.advice.ranking import Ranked
 from gpusizer.core.units import GIB
@@ -18,7 +20,7 @@ from gpusizer.ui.presenters.beside.bars import bars_html, shown_rows
 from gpusizer.ui.presenters.choices import Tier
 from gpusizer.ui.presenters.derivation import derivation_html
 from gpusizer.ui.presenters.pieces.grid import Column, amount_cell, gpu_cell, marked, numbers
-from gpusizer.ui.presenters.pieces.html import Child, Html, choices, el, fold, join, section
+from gpusizer.ui.presenters.pieces.html import Child, choices, el, fold, join, section
 from gpusizer.ui.presenters.pieces.losses import loss_cell, loss_label
 from gpusizer.ui.presenters.pieces.marks import (
     native_chip,
@@ -41,7 +43,7 @@ _ORDERS = ("recommended", "cheapest", "fastest", "tokens_per_dollar", "smallest"
 
 def memory_html(
     report: Report, tiers: Sequence[Tier], words: Words, cards: Sequence[Capacity] = ()
-) -> Html:
+) -> Markup:
     """Write a tile for each precision with what it loses, bars for well-known quantizations, and
     the table of all."""
     rows = [row for row in report.estimates if not _is_above_stored(row, report.profile)]
@@ -75,7 +77,7 @@ def _is_above_stored(row: EstimateRow, profile: ModelProfile) -> bool:
     return bits is not None and row.needs_original_weights and row.estimate.quant.bits > bits
 
 
-def ranking_html(report: Report, words: Words) -> Html:
+def ranking_html(report: Report, words: Words) -> Markup:
     """Write the part above the ranking: its title, and buttons that order it."""
     order = report.request.rank_by
     further = [name for name in RANKINGS if name not in _ORDERS]
@@ -93,7 +95,7 @@ def ranking_html(report: Report, words: Words) -> Html:
     )
 
 
-def _orders(names: Sequence[str], order: str, words: Words) -> Html:
+def _orders(names: Sequence[str], order: str, words: Words) -> Markup:
     named = {name: words(f"rank.{name}") for name in names}
     return choices("rank", named, words("rank.label"), order)
 
@@ -117,7 +119,7 @@ class Usual(NamedTuple):
         return cls(estimate.engine.name, quality_at(estimate).word.value)
 
 
-def _gpu(item: Ranked, words: Words, usual: Usual | None = None) -> Html:
+def _gpu(item: Ranked, words: Words, usual: Usual | None = None) -> Markup:
     """Write the boards with their rank, the quantization, and what of the rest is not usual."""
     fit, own, usual = item.fit, Usual.of_place(item), usual or Usual()
     told = [fit.estimate.quant.name]
@@ -132,7 +134,7 @@ def _gpu(item: Ranked, words: Words, usual: Usual | None = None) -> Html:
     return gpu_cell(boards_name(fit.gpu, fit.count), join(detail), slug, words, item.rank)
 
 
-def _usual_said(ranking: Sequence[Ranked], words: Words) -> Html | None:
+def _usual_said(ranking: Sequence[Ranked], words: Words) -> Markup | None:
     """Write what rows leave out; None without rows."""
     if not ranking:
         return None
@@ -150,21 +152,21 @@ def _likely(rate: Rate | None) -> float | None:
     return None if rate is None else rate.likely
 
 
-def _amount(rate: Rate | None, words: Words) -> Html:
+def _amount(rate: Rate | None, words: Words) -> Markup:
     """Write a likely figure with its band."""
     if rate is None:
         return el("div", DASH, class_="gs-number")
     return amount_cell(words.speed(rate.likely), words.band(rate))
 
 
-def _provenance(row: EstimateRow, part: str, words: Words) -> Html:
+def _provenance(row: EstimateRow, part: str, words: Words) -> Markup:
     """Write the GiB of a part, and where the number is from."""
     memory = row.estimate.all_gpus
     mark = provenance_mark(memory.provenance[part], words)
     return join((words.gib(memory.likely_bytes[part]), " ", mark))
 
 
-def _quant(row: EstimateRow, words: Words) -> Html:
+def _quant(row: EstimateRow, words: Words) -> Markup:
     wider = None
     if row.needs_original_weights:
         wider = el("sup", "†", title=words("needs_original"))
@@ -172,7 +174,7 @@ def _quant(row: EstimateRow, words: Words) -> Html:
 
 
 def _estimates(words: Words) -> Columns[EstimateRow]:
-    def part(name: str) -> Callable[[EstimateRow], Html]:
+    def part(name: str) -> Callable[[EstimateRow], Markup]:
         return lambda row: _provenance(row, name, words)
 
     return {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from markupsafe import Markup
+
 from gpusizer.advice.conclusion.clauses import boards_name
 from gpusizer.training.fit import SPARING_NAME
 from gpusizer.training.mitigations import Mitigation
@@ -13,7 +15,7 @@ from gpusizer.ui.presenters.beside.bars import MemoryBar, memory_bars
 from gpusizer.ui.presenters.charts.numbers import heading, numbers_table
 from gpusizer.ui.presenters.conclusion import conclusion_html
 from gpusizer.ui.presenters.pieces.grid import known
-from gpusizer.ui.presenters.pieces.html import Html, bullets, el, join, section, small
+from gpusizer.ui.presenters.pieces.html import bullets, el, join, section, small
 from gpusizer.ui.presenters.pieces.marks import verdict_badge
 from gpusizer.ui.presenters.pieces.number_format import DASH
 from gpusizer.ui.presenters.pieces.table import Columns, table_html
@@ -26,7 +28,7 @@ _RANKED = 20
 _PARTS = ("weights", "gradients", "optimizer", "activations", "overhead")
 
 
-def training_html(report: TrainingReport, words: Words) -> Html:
+def training_html(report: TrainingReport, words: Words) -> Markup:
     """Write the headline, then the picture, the ladder of savings and the GPUs."""
     requested = next((row for row in report.estimates if row.asked), report.estimates[0])
     return section(
@@ -69,7 +71,7 @@ def _details(report: TrainingReport, requested: TrainingEstimateRow, words: Word
     )
 
 
-def _picture(report: TrainingReport, words: Words) -> Html:
+def _picture(report: TrainingReport, words: Words) -> Markup:
     """Draw a bar for each method, and write its numbers."""
     title = words("pictures.training.title")
     rows = {method_name(row.plan.method): row.memory for row in report.estimates}
@@ -114,7 +116,7 @@ def _capacities(report: TrainingReport) -> list[Capacity]:
     return [Capacity(gpu.name, gpu.device_free_bytes) for gpu in gpus.values()]
 
 
-def _ladder(mitigations: Sequence[Mitigation], words: Words) -> Html | None:
+def _ladder(mitigations: Sequence[Mitigation], words: Words) -> Markup | None:
     if not mitigations:
         return None
     items = (
@@ -129,7 +131,7 @@ def _gain(mitigation: Mitigation, words: Words) -> str:
     return words("train.rung", saving=saving, total=total)
 
 
-def _ranking(ranking: Sequence[RankedTraining], words: Words) -> Html:
+def _ranking(ranking: Sequence[RankedTraining], words: Words) -> Markup:
     if not ranking:
         return el("p", words("train.nothing"), class_="gs-empty")
     return el(
@@ -139,7 +141,7 @@ def _ranking(ranking: Sequence[RankedTraining], words: Words) -> Html:
     )
 
 
-def _boards(item: RankedTraining) -> Html:
+def _boards(item: RankedTraining) -> Markup:
     name = boards_name(item.fit.gpu, item.fit.count)
     return join((el("strong", name), el("small", _how(item))))
 
@@ -160,7 +162,7 @@ def _columns(words: Words) -> Columns[RankedTraining]:
     }
 
 
-def _rent(item: RankedTraining, words: Words) -> Html | str:
+def _rent(item: RankedTraining, words: Words) -> Markup | str:
     """Write the rent of the run; small print has that of an hour, with its range and date."""
     usd, hourly = item.cost.usd, item.costs.rent_usd_per_hour
     if usd is None or hourly is None:

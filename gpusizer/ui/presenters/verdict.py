@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from markupsafe import Markup
+
 from gpusizer.advice.alternatives import is_priced_by_rent
 from gpusizer.advice.conclusion.clauses import machine_name, short_name
 from gpusizer.advice.conclusion.fit import is_slow
@@ -16,7 +18,7 @@ from gpusizer.memory.quants import Quant
 from gpusizer.model.profile import ModelProfile
 from gpusizer.serving.replicas import ServingTarget
 from gpusizer.serving.serving_rows import Replicas
-from gpusizer.ui.presenters.pieces.html import Html, el, join
+from gpusizer.ui.presenters.pieces.html import el, join
 from gpusizer.ui.presenters.pieces.words import Words
 
 Tone = Literal["", "yes", "slow", "no"]
@@ -31,7 +33,7 @@ _ONE_LINE = 28  # characters of a name
 class Headline:
     """The sentence that an answer begins with."""
 
-    sentence: Html
+    sentence: Markup
     tone: Tone = ""
 
 
@@ -121,7 +123,7 @@ def whole_bits(quant: Quant) -> str:
     return str(int(quant.bits))
 
 
-def with_name(sentence: str, name: str) -> Html:
+def with_name(sentence: str, name: str) -> Markup:
     """Write a sentence with a name that breaks at no hyphen where one line of a phone holds it."""
     if name not in sentence or len(name) > _ONE_LINE:
         return join([sentence])

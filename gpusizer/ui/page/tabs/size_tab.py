@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import gradio as gr
+from markupsafe import Markup
 
 from gpusizer.ui.page.asked import Shown
 from gpusizer.ui.page.handlers import Handlers
@@ -14,7 +15,7 @@ from gpusizer.ui.page.tabs.tab_fields import Listeners, Part, grid, html, query_
 from gpusizer.ui.page.tabs.tab_form import TabForm, build_form
 from gpusizer.ui.presenters.examples import welcome_html
 from gpusizer.ui.presenters.pieces.errors import chips_html
-from gpusizer.ui.presenters.pieces.html import Html, choices, el
+from gpusizer.ui.presenters.pieces.html import choices, el
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.tables import RANKING_COLUMNS
 
@@ -63,7 +64,7 @@ def build(
     return form
 
 
-def _purposes(words: Words) -> Html:
+def _purposes(words: Words) -> Markup:
     """Write for whom a model is to run: the visitor, several users, or to be fine-tuned."""
     named, label = {name: words(f"purpose.{name}") for name in _PURPOSES}, words("purpose.label")
     group = choices("purpose", named, label, pressed=None)

@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from gpusizer.core.byte_ranges import Amount
 from gpusizer.core.units import GIB
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
 from gpusizer.memory.breakdown import Breakdown
-from gpusizer.ui.presenters.pieces.html import Html, el, join
+from gpusizer.ui.presenters.pieces.html import el, join
 from gpusizer.ui.presenters.pieces.losses import loss_mark
 from gpusizer.ui.presenters.pieces.marks import PARTS, legend, native_chip
 from gpusizer.ui.presenters.pieces.number_format import percent
@@ -47,12 +49,12 @@ _CLOSEST_TICKS = 0.07  # share of the scale; closer labels would touch on a phon
 class MemoryBar:
     """One bar: its name, its parts by what the page's words call them, and its total."""
 
-    name: Html
+    name: Markup
     parts: Mapping[str, int]
     total: Amount
 
 
-def bars_html(report: Report, cards: Sequence[Capacity], words: Words) -> Html:
+def bars_html(report: Report, cards: Sequence[Capacity], words: Words) -> Markup:
     """Draw a bar for each well-known quantization and for the checkpoint as stored."""
     bars = [_bar(row, words) for row in shown_rows(report.estimates)]
     return memory_bars(bars, PARTS, cards, words)
@@ -63,7 +65,7 @@ def memory_bars(
     parts: Sequence[str],
     cards: Sequence[Capacity],
     words: Words,
-) -> Html:
+) -> Markup:
     """Draw bars on one scale, with ticks at sizes of common cards and a named line at each of the
     visitor's `cards`."""
     scale = max(bar.total.high for bar in bars)
@@ -95,7 +97,7 @@ def _left(card: Capacity, scale_bytes: float) -> str:
     return f"left:{percent(card.memory_bytes, scale_bytes)}"
 
 
-def _card_name(card: Capacity, scale_bytes: float, words: Words) -> Html:
+def _card_name(card: Capacity, scale_bytes: float, words: Words) -> Markup:
     """Write a card's name and memory where its line begins, left of it beyond the middle."""
     said = words("bars.yours", gpu=card.label, amount=words.amount(card.memory_bytes))
     side = "gs-before" if card.memory_bytes > scale_bytes / 2 else None
@@ -127,13 +129,13 @@ def card_ticks(scale_bytes: float) -> list[int]:
     return ticks[::-1]
 
 
-def segments(memory: Breakdown, scale_bytes: float, words: Words) -> list[Html]:
+def segments(memory: Breakdown, scale_bytes: float, words: Words) -> list[Markup]:
     """Draw the coloured parts of one bar."""
     amounts = memory.likely_bytes.items()
     return [_part(part, amount, scale_bytes, words) for part, amount in amounts if part in PARTS]
 
 
-def _part(name: str, amount_bytes: int, scale_bytes: float, words: Words) -> Html:
+def _part(name: str, amount_bytes: int, scale_bytes: float, words: Words) -> Markup:
     return el(
         "span",
         class_=f"gs-{name}",
@@ -147,7 +149,7 @@ def bar_bytes(fit: Fit) -> int:
     return max(fit.gpu.device_free_bytes, fit.estimate.per_gpu.total.likely)
 
 
-def capacity_bar(fit: Fit, scale_bytes: int, words: Words) -> Html:
+def capacity_bar(fit: Fit, scale_bytes: int, words: Words) -> Markup:
     """Draw the use of one GPU's memory, as long as its share of the scale that bars beside it have
     too; use beyond it is drawn past the line of its capacity."""
     capacity, memory, reach = fit.gpu.device_free_bytes, fit.estimate.per_gpu, bar_bytes(fit)
@@ -180,8 +182,8 @@ def _bar(row: EstimateRow, words: Words) -> MemoryBar:
 
 
 def _row(
-    bar: MemoryBar, parts: Sequence[str], scale: float, lines: Sequence[Html], words: Words
-) -> Html:
+    bar: MemoryBar, parts: Sequence[str], scale: float, lines: Sequence[Markup], words: Words
+) -> Markup:
     total = bar.total
     whisker = el(
         "b",

@@ -7,6 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from markupsafe import Markup
+
 from gpusizer.advice.next_steps import Suggestion
 from gpusizer.advice.ranking import Ranked
 from gpusizer.core.errors import GpusizerError
@@ -19,7 +21,7 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 from gpusizer.ui.presenters.badge import badge_markdown
 from gpusizer.ui.presenters.beside.side_cells import boards_name
-from gpusizer.ui.presenters.pieces.html import Html, bullets, el, fold, join
+from gpusizer.ui.presenters.pieces.html import bullets, el, fold, join
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.usecases.comparison import ComparedGpu, Comparison
 from gpusizer.usecases.published_runs import MEMORY, SPEEDS, PublishedRun, runs_on
@@ -40,13 +42,13 @@ class Sized:
     ranked: Ranked
 
 
-def evidence_html(sized: Sized, words: Words) -> Html | None:
+def evidence_html(sized: Sized, words: Words) -> Markup | None:
     """Write published runs, the command that measures a card, and a badge; None without any."""
     parts = [part(sized, words) for part in (_published, _benchmark, _badge)]
     return join(parts) or None
 
 
-def _badge(sized: Sized, words: Words) -> Html | None:
+def _badge(sized: Sized, words: Words) -> Markup | None:
     fit = sized.ranked.fit
     markdown = badge_markdown(sized.profile.repo_id, fit.gpu.slug, fit.count)
     if markdown is None:
@@ -54,7 +56,7 @@ def _badge(sized: Sized, words: Words) -> Html | None:
     return fold(words("badge.title"), words.code("Markdown", markdown), class_="gs-badge")
 
 
-def _published(sized: Sized, words: Words) -> Html | None:
+def _published(sized: Sized, words: Words) -> Markup | None:
     runs = runs_on(sized.profile, sized.ranked.fit)
     if not runs:
         return None
@@ -69,7 +71,7 @@ def _published(sized: Sized, words: Words) -> Html | None:
     )
 
 
-def _run(run: PublishedRun, words: Words) -> Html:
+def _run(run: PublishedRun, words: Words) -> Markup:
     """Write what was measured, its settings, its source with its date, and whether it is blind."""
     measured, said = _facts(run, words)
     is_web = urlsplit(run.source_url).scheme == "https"
@@ -94,7 +96,7 @@ def _facts(run: PublishedRun, words: Words) -> tuple[str, str]:
     return " · ".join(amounts), " · ".join(detail for detail in details if detail)
 
 
-def _benchmark(sized: Sized, words: Words) -> Html | None:
+def _benchmark(sized: Sized, words: Words) -> Markup | None:
     command = benchmark_of(sized.profile, sized.ranked, sized.workload)
     if command is None:
         return None
@@ -121,7 +123,7 @@ def _benchmark(sized: Sized, words: Words) -> Html | None:
     )
 
 
-def launch_html(sized: Sized, words: Words) -> Html | None:
+def launch_html(sized: Sized, words: Words) -> Markup | None:
     """Write the command as a folded block, or that there is none and why; None where the model does
     not run."""
     ranked = sized.ranked
@@ -148,7 +150,7 @@ def launch_html(sized: Sized, words: Words) -> Html | None:
     )
 
 
-def _quantizing(sized: Sized, words: Words) -> Html | None:
+def _quantizing(sized: Sized, words: Words) -> Markup | None:
     """Write what making the quantization takes, and the commands; None for one that is stored."""
     fit = sized.ranked.fit
     making = quantization_job(sized.profile, fit.estimate, fit.gpu)
@@ -176,7 +178,7 @@ def _loading(ranked: Ranked, words: Words) -> str:
     )
 
 
-def gpu_folds_html(comparison: Comparison, words: Words) -> Html | None:
+def gpu_folds_html(comparison: Comparison, words: Words) -> Markup | None:
     """Write a fold for each GPU that a model is sized on, open where it is the only one; None
     without a model."""
     profile, workload = comparison.profile, comparison.workload
@@ -191,7 +193,7 @@ def gpu_folds_html(comparison: Comparison, words: Words) -> Html | None:
     return el("div", join(folds), class_="gs-folds") if folds else None
 
 
-def _fold(sized: Sized, item: ComparedGpu, words: Words, *, opened: bool) -> Html:
+def _fold(sized: Sized, item: ComparedGpu, words: Words, *, opened: bool) -> Markup:
     starts = sized.ranked.fit.verdict is Verdict.FITS
     title = "cards.starts" if starts else "cards.would_fit"
     return fold(
@@ -217,7 +219,7 @@ def _reasons(ranked: Ranked) -> list[Note]:
     return [*reasons, *quality_at(ranked.fit.estimate).caveats]
 
 
-def _advice(ranked: Ranked, words: Words) -> Html | None:
+def _advice(ranked: Ranked, words: Words) -> Markup | None:
     """Write what would make the model fit, least costly first; None where it fits."""
     items = (_suggestion(suggestion, words) for suggestion in ranked.advice[:SUGGESTED])
     listed = bullets(items, tag="ol")
@@ -229,7 +231,7 @@ def _advice(ranked: Ranked, words: Words) -> Html | None:
     return el("div", title, listed, class_="gs-advice")
 
 
-def _suggestion(suggestion: Suggestion, words: Words) -> Html:
+def _suggestion(suggestion: Suggestion, words: Words) -> Markup:
     key = "advice.after" if suggestion.enough or suggestion.headroom_bytes >= 0 else "advice.short"
     after = words(
         key,

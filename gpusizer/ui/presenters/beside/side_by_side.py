@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from markupsafe import Markup
+
 from gpusizer.advice.conclusion.clauses import is_text
 from gpusizer.ui.presenters.beside.bars import bar_bytes
 from gpusizer.ui.presenters.beside.gpu_folds import gpu_folds_html
 from gpusizer.ui.presenters.beside.side_cells import ROWS, boards_name, column_of
 from gpusizer.ui.presenters.conclusion import conclusion_html
-from gpusizer.ui.presenters.pieces.html import Html, button, choices, el, fold, join, section
+from gpusizer.ui.presenters.pieces.html import button, choices, el, fold, join, section
 from gpusizer.ui.presenters.pieces.marks import parts_legend
 from gpusizer.ui.presenters.pieces.side_table import side_table_html
 from gpusizer.ui.presenters.pieces.templates import render
@@ -27,12 +29,12 @@ def side_by_side_html(
     picks: Sequence[str],
     message: str,
     words: Words,
-    examples: Html | None = None,
+    examples: Markup | None = None,
     *,
     concluded: bool = False,
     plans: Plans = "best",
     machines: int = 0,
-) -> Html:
+) -> Markup:
     """Write the picked GPUs in the order of picking, and the field that adds one; `concluded`, in
     the tab that has a field of its own for them, what is concluded of them instead. The first
     `machines` of them are the visitor's own.
@@ -53,14 +55,14 @@ def side_by_side_html(
     )
 
 
-def gpu_names_html(names: Sequence[str]) -> Html:
+def gpu_names_html(names: Sequence[str]) -> Markup:
     """Write the names that the field for adding a GPU suggests."""
     return el("datalist", join(el("option", value=name) for name in names), id="gs-gpu-names")
 
 
 def _compared(
     comparison: Comparison, picks: Sequence[str], plans: Plans, words: Words, machines: int
-) -> Html:
+) -> Markup:
     """Write the table, above it what it is drawn with and how it is ordered, below it the folds."""
     items = comparison.items
     scale = max((bar_bytes(item.ranked.fit) for item in items if item.ranked), default=1)
@@ -87,7 +89,7 @@ def _compared(
     )
 
 
-def _head(item: ComparedGpu, pick: str | None, words: Words) -> Html:
+def _head(item: ComparedGpu, pick: str | None, words: Words) -> Markup:
     """Write the name of a GPU, with a button that removes a pick, and no other machine."""
     name = el("span", boards_name(item, words))
     if pick is None:
@@ -98,7 +100,7 @@ def _head(item: ComparedGpu, pick: str | None, words: Words) -> Html:
     return el("th", el("div", name, remove), scope="col", data_gpu=item.gpu.slug)
 
 
-def _adder(words: Words) -> Html:
+def _adder(words: Words) -> Markup:
     return el(
         "form",
         el(
@@ -115,7 +117,7 @@ def _adder(words: Words) -> Html:
     )
 
 
-def _own_cards(words: Words) -> Html:
+def _own_cards(words: Words) -> Markup:
     """Write how to state free memory or describe a card, and the place for cards remembered by the
     browser (`ui/page/scripts/own_cards.js`)."""
     return join(

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from gpusizer.ui.presenters.pieces.html import Html, el, fold, join
+from markupsafe import Markup
+
+from gpusizer.ui.presenters.pieces.html import el, fold, join
 from gpusizer.ui.presenters.pieces.words import Words
 
 
-def heading(title: str, lead: str) -> Html:
+def heading(title: str, lead: str) -> Markup:
     """Write a plot's title and a sentence."""
     return el("div", el("h3", title), el("p", lead, class_="gs-small"), class_="gs-section")
 
 
 def numbers_table(
     title: str, columns: Mapping[str, Iterable[str]], words: Words, texts: int = 1
-) -> Html:
+) -> Markup:
     """Write the numbers of a plot as a folded table: its cells by their headings, of which the
     first `texts` are of texts."""
     classes = [None if i < texts else "gs-number" for i in range(len(columns))]
@@ -34,5 +36,5 @@ def numbers_table(
     return el("div", fold(words("pictures.numbers"), scrolling), class_="gs-section")
 
 
-def _cell(text: str, class_: str | None) -> Html:
+def _cell(text: str, class_: str | None) -> Markup:
     return el("td", text, class_=class_)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from markupsafe import Markup
+
 from gpusizer.core.errors import GpusizerError
-from gpusizer.ui.presenters.pieces.html import Html, button, el, join
+from gpusizer.ui.presenters.pieces.html import button, el, join
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.usecases.near_models import suggested_models
 
@@ -39,7 +41,7 @@ _TITLES = {
 """Error code -> key of the panel's heading; `error.title` for any other."""
 
 
-def error_html(error: GpusizerError, examples: Sequence[str], words: Words) -> Html:
+def error_html(error: GpusizerError, examples: Sequence[str], words: Words) -> Markup:
     """Write the panel that stands in place of the answer.
 
     Where models can be tried, those with names alike stand in place of the `examples`.
@@ -66,7 +68,7 @@ def _without_suggestions(error: GpusizerError) -> GpusizerError:
     return type(error)(**fields)
 
 
-def chips_html(models: Sequence[str], label: str) -> Html:
+def chips_html(models: Sequence[str], label: str) -> Markup:
     """Write buttons that size an example model."""
     chips = [
         button(model.rsplit("/", maxsplit=1)[-1], "gs-try", data_model=model, title=model)

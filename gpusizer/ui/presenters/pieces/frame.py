@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from markupsafe import Markup
+
 from gpusizer.core.tables import toml_of
 from gpusizer.hub.reading_steps import ReadingStep
 from gpusizer.text import LANGUAGES
 from gpusizer.ui.presenters.pieces.addresses import PATHS
-from gpusizer.ui.presenters.pieces.html import Html, bullets, defined, el, fold, join, section
+from gpusizer.ui.presenters.pieces.html import bullets, defined, el, fold, join, section
 from gpusizer.ui.presenters.pieces.words import Words
 
 LOCALES = {"en": "en", "zh": "zh-CN", "pt": "pt-BR"}
@@ -27,7 +29,7 @@ _EXAMPLES: Mapping[str, str] = {
 PYTHON_EXAMPLE, JAVASCRIPT_EXAMPLE, CURL_EXAMPLE = _EXAMPLES.values()
 
 
-def header_html(words: Words) -> Html:
+def header_html(words: Words) -> Markup:
     """Write the header: name, promise and links to the other languages."""
     links = [
         el(
@@ -64,14 +66,14 @@ def header_html(words: Words) -> Html:
     )
 
 
-def skip_html(words: Words) -> Html:
+def skip_html(words: Words) -> Markup:
     """Write the page's first link, which is seen once it has the focus, and where the page's
     script tells that an answer is finished."""
     skip = el("a", words("skip"), href="#gs-tabs", class_="gs-skip")
     return join((skip, el("p", class_="gs-told", role="status")))
 
 
-def status_html(model: str, steps: Sequence[ReadingStep], words: Words) -> Html:
+def status_html(model: str, steps: Sequence[ReadingStep], words: Words) -> Markup:
     """Write the status while a model is read, with the steps so far."""
     items = (
         words(f"step.{step.name}", count=words.whole(step.count), total=words.whole(step.total))
@@ -80,7 +82,7 @@ def status_html(model: str, steps: Sequence[ReadingStep], words: Words) -> Html:
     return waiting_html(words("reading", model=model[:120]), bullets(items, "gs-steps", "ol"))
 
 
-def waiting_html(doing: str, steps: Html | None = None) -> Html:
+def waiting_html(doing: str, steps: Markup | None = None) -> Markup:
     """Write what is done while the visitor waits."""
     return el(
         "div",
@@ -92,7 +94,7 @@ def waiting_html(doing: str, steps: Html | None = None) -> Html:
     )
 
 
-def method_html(words: Words) -> Html:
+def method_html(words: Words) -> Markup:
     """Write how each number is computed, from which sources, and with which limits."""
     explained = (
         defined(words(f"method.{name}.title"), words(f"method.{name}.text")) for name in _METHOD
@@ -114,7 +116,7 @@ ENDPOINTS_PATH = "endpoints"
 _DESCRIPTIONS = ("llms.txt", ENDPOINTS_PATH)
 
 
-def api_html(words: Words, *, opened: bool = False) -> Html:
+def api_html(words: Words, *, opened: bool = False) -> Markup:
     """Write the section on the API: endpoints and examples of calls."""
     endpoints = _TABLES["endpoints"].items()
     named = (join((el("code", path), " ", words(f"api.{name}"))) for name, path in endpoints)

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, TypedDict, TypeVar
 
+from markupsafe import Markup
+
 from gpusizer.core.printable import printable
 from gpusizer.ui.presenters.pieces.addresses import question_href
-from gpusizer.ui.presenters.pieces.html import Html, el, small
+from gpusizer.ui.presenters.pieces.html import el, small
 from gpusizer.ui.presenters.pieces.number_format import DASH
 from gpusizer.ui.presenters.pieces.words import Words
 
@@ -134,17 +136,17 @@ def known(value: float | None, write: Callable[[float], str]) -> str:
     return DASH if value is None else write(value)
 
 
-def named(name: str | Html, detail: str | Html) -> Html:
+def named(name: str | Markup, detail: str | Markup) -> Markup:
     """Write a name with small print below it."""
     return el("div", el("strong", name), el("small", detail), class_="gs-named")
 
 
-def amount_cell(amount: str, *details: str) -> Html:
+def amount_cell(amount: str, *details: str) -> Markup:
     """Write an amount with small print below it."""
     return el("div", el("strong", amount), *map(small, details), class_="gs-number gs-named")
 
 
-def gpu_cell(name: str, detail: str, slug: str, words: Words, rank: int | None = None) -> Html:
+def gpu_cell(name: str, detail: str, slug: str, words: Words, rank: int | None = None) -> Markup:
     """Write a GPU's name with a link that adds it to the comparison.
 
     The link stands in the name's cell, because that column is pinned and stays in sight. It is not

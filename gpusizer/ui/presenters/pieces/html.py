@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from markupsafe import Markup
+
 from gpusizer.core.printable import printable
 
 _VOID = frozenset({"br", "input"})
@@ -27,72 +29,62 @@ _LINE_ENDS = "\n"  # of commands and issues to copy; anywhere else they are spac
 Attribute = str | int | float | bool | None
 
 
-class Html(str):
-    """Markup made by `el` or a template, safe to nest without escaping it again."""
-
-    __slots__ = ()
-
-    def __html__(self) -> str:
-        """The markup, as templates ask for it."""
-        return str(self)
-
-
 Child = str | None
 
 
-def escape(text: object) -> Html:
+def escape(text: object) -> Markup:
     """Any text as inert, printable HTML; markup made here passes through."""
-    if isinstance(text, Html):
+    if isinstance(text, Markup):
         return text
-    return Html(printable(str(text), keep=_LINE_ENDS).translate(_INERT))
+    return Markup(printable(str(text), keep=_LINE_ENDS).translate(_INERT))
 
 
-def el(tag: str, *children: Child, **attributes: Attribute) -> Html:
+def el(tag: str, *children: Child, **attributes: Attribute) -> Markup:
     """Build an element. `class_` is class, `data_gpu` is data-gpu; None and False are left out."""
     opening = f"<{tag}{''.join(_attribute(*item) for item in attributes.items())}>"
     if tag in _VOID:
-        return Html(opening)
-    return Html(f"{opening}{join(children)}</{tag}>")
+        return Markup(opening)
+    return Markup(f"{opening}{join(children)}</{tag}>")
 
 
-def join(children: Iterable[Child], separator: str = "") -> Html:
+def join(children: Iterable[Child], separator: str = "") -> Markup:
     """Join children, each escaped unless this module built it; None is left out."""
-    return Html(separator.join(escape(child) for child in children if child is not None))
+    return Markup(separator.join(escape(child) for child in children if child is not None))
 
 
-def section(name: str, *children: Child, class_: str = "gs-section") -> Html:
+def section(name: str, *children: Child, class_: str = "gs-section") -> Markup:
     """Build a part of the page that its script and its stylesheet know by name."""
     return el("section", *children, class_=class_, id=f"gs-{name}")
 
 
-def fold(title: Child, *children: Child, class_: str = "", **attributes: Attribute) -> Html:
+def fold(title: Child, *children: Child, class_: str = "", **attributes: Attribute) -> Markup:
     """Build what is folded below its title."""
     classes = f"gs-details {class_}".rstrip()
     return el("details", el("summary", title), *children, class_=classes, **attributes)
 
 
-def bullets(items: Iterable[Child], class_: str | None = None, tag: str = "ul") -> Html | None:
+def bullets(items: Iterable[Child], class_: str | None = None, tag: str = "ul") -> Markup | None:
     """Build a list; None of no items."""
     listed = join(el("li", item) for item in items)
     return el(tag, listed, class_=class_) if listed else None
 
 
-def button(text: str, class_: str = "gs-button", **attributes: Attribute) -> Html:
+def button(text: str, class_: str = "gs-button", **attributes: Attribute) -> Markup:
     """Build a button that the page's script listens to."""
     return el("button", text, type="button", class_=class_, **attributes)
 
 
-def outside(text: str, href: str, **attributes: Attribute) -> Html:
+def outside(text: str, href: str, **attributes: Attribute) -> Markup:
     """Build a link to another site, which opens beside the page."""
     return el("a", text, href=href, target="_blank", rel="noopener noreferrer", **attributes)
 
 
-def small(text: str | None) -> Html | None:
+def small(text: str | None) -> Markup | None:
     """Build small print; None of no text."""
     return el("small", text) if text else None
 
 
-def defined(name: Child, value: Child, detail: str | None = None) -> Html:
+def defined(name: Child, value: Child, detail: str | None = None) -> Markup:
     """Build an entry of a `dl`: a name, and its value with small print."""
     return el("div", el("dt", name), el("dd", value, small(detail)))
 
@@ -104,7 +96,7 @@ def choices(
     pressed: str | None = "",
     class_: str = "gs-switch",
     **attributes: Attribute,
-) -> Html:
+) -> Markup:
     """Build a button for each choice, by the name that the page's script reads from `data-kind`.
 
     None is `pressed` where choices are no states.

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpusizer.ui.presenters.pieces.html import Child, Html, el, join, small
+from markupsafe import Markup
+
+from gpusizer.ui.presenters.pieces.html import Child, el, join, small
 from gpusizer.ui.presenters.pieces.number_format import DASH
 from gpusizer.ui.presenters.pieces.words import Words
 
@@ -35,8 +37,11 @@ Column = Mapping[str, Cell]
 
 
 def side_table_html(
-    heads: Sequence[Html], columns: Sequence[Column], rows: Mapping[str, Best | None], words: Words
-) -> Html:
+    heads: Sequence[Markup],
+    columns: Sequence[Column],
+    rows: Mapping[str, Best | None],
+    words: Words,
+) -> Markup:
     """Write the rows that some column has, in the order of `rows`; a dash where a column lacks one.
 
     It scrolls sideways inside its place; the column of names stays in sight.
@@ -53,7 +58,7 @@ def side_table_html(
     return el("div", table, class_="gs-scroll", tabindex=0)
 
 
-def _row(name: str, best: Best | None, columns: Sequence[Column], words: Words) -> Html:
+def _row(name: str, best: Best | None, columns: Sequence[Column], words: Words) -> Markup:
     cells = [column.get(name, Cell(DASH)) for column in columns]
     values = [cell.value for cell in cells if cell.value is not None]
     is_told_apart = len({cell.shown for cell in cells}) > 1
@@ -66,7 +71,7 @@ def _row(name: str, best: Best | None, columns: Sequence[Column], words: Words) 
     )
 
 
-def _cell(cell: Cell, *, is_best: bool) -> Html:
+def _cell(cell: Cell, *, is_best: bool) -> Markup:
     shown = el("strong", cell.shown) if is_best else el("span", cell.shown)
     terms = [el("small", term, class_="gs-term") for term in cell.terms if term]
     return el("td", shown, small(cell.band), join(terms))

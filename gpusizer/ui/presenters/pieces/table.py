@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-from gpusizer.ui.presenters.pieces.html import Child, Html, el, join
+from markupsafe import Markup
+
+from gpusizer.ui.presenters.pieces.html import Child, el, join
 from gpusizer.ui.presenters.pieces.words import Words
 
 _Row = TypeVar("_Row")
@@ -17,12 +19,12 @@ _TEXT = frozenset({"rank", "gpu", "quant", "quality", "verdict", "engine", "comp
 _NAMES_ITS_ROW = frozenset({"rank", "quant", "component"})
 
 
-def table_html(columns: Columns[_Row], rows: Iterable[_Row], words: Words, class_: str) -> Html:
+def table_html(columns: Columns[_Row], rows: Iterable[_Row], words: Words, class_: str) -> Markup:
     """Write a table that scrolls sideways where it is wider than its place."""
     return scrolling(columns, el("tbody", rows_html(columns, rows, words)), words, class_)
 
 
-def scrolling(columns: Columns[_Row], bodies: Child, words: Words, class_: str) -> Html:
+def scrolling(columns: Columns[_Row], bodies: Child, words: Words, class_: str) -> Markup:
     """Write the table of these bodies."""
     heads = [
         el("th", words(f"column.{name}"), scope="col", class_=_class(name)) for name in columns
@@ -31,7 +33,7 @@ def scrolling(columns: Columns[_Row], bodies: Child, words: Words, class_: str) 
     return el("div", table, class_="gs-scroll", tabindex=0)
 
 
-def rows_html(columns: Columns[_Row], rows: Iterable[_Row], words: Words) -> Html:
+def rows_html(columns: Columns[_Row], rows: Iterable[_Row], words: Words) -> Markup:
     """Write rows; each cell has its column's name as an attribute, which phones show."""
     labels = {name: words(f"column.{name}") for name in columns}
     return join(
@@ -40,7 +42,7 @@ def rows_html(columns: Columns[_Row], rows: Iterable[_Row], words: Words) -> Htm
     )
 
 
-def _cell(name: str, label: str, text: Child) -> Html:
+def _cell(name: str, label: str, text: Child) -> Markup:
     if name in _NAMES_ITS_ROW:
         return el("th", text, scope="row", class_=_class(name))
     return el("td", text, class_=_class(name), data_label=label)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
-from gpusizer.ui.presenters.pieces.html import Html, escape
+from gpusizer.ui.presenters.pieces.html import escape
 from gpusizer.ui.presenters.pieces.words import Words
 
 FOLDER = Path(__file__).resolve().parents[2] / "templates"
@@ -19,7 +20,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "templates"
 def _inert(value: object) -> object:
     """The value of an expression: markup as it is, nothing for None, any other text escaped."""
     if value is None:
-        return Html("")
+        return Markup("")
     return value if hasattr(value, "__html__") else escape(value)
 
 
@@ -34,6 +35,6 @@ _TEMPLATES = Environment(
 )
 
 
-def render(name: str, words: Words, **values: object) -> Html:
+def render(name: str, words: Words, **values: object) -> Markup:
     """Write a template with these values. Raises UndefinedError for a value that is missing."""
-    return Html(_TEMPLATES.get_template(name).render(words=words, **values).strip())
+    return Markup(_TEMPLATES.get_template(name).render(words=words, **values).strip())

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from gpusizer.core.byte_ranges import Amount
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note
 from gpusizer.text import say_error, say_note, sentences, text
-from gpusizer.ui.presenters.pieces.html import Html, bullets, button, el
+from gpusizer.ui.presenters.pieces.html import bullets, button, el
 from gpusizer.ui.presenters.pieces.number_format import NumberFormat
 
 
@@ -48,7 +50,7 @@ class Words(NumberFormat):
         """Write tokens per second with the unit."""
         return self("tokens_per_second", speed=self.speed(tokens_per_second))
 
-    def heading(self, key: str, **fields: object) -> Html:
+    def heading(self, key: str, **fields: object) -> Markup:
         """Write a section's title with a one-line explanation (`<key>.title`, `<key>.lead`)."""
         return el(
             "header",
@@ -57,11 +59,11 @@ class Words(NumberFormat):
             class_="gs-heading",
         )
 
-    def listed(self, notes: Iterable[Note], class_: str) -> Html | None:
+    def listed(self, notes: Iterable[Note], class_: str) -> Markup | None:
         """Write notes as a list, None when there are none."""
         return bullets(map(self.note, notes), class_)
 
-    def code(self, title: str, code: str, language: str | None = None) -> Html:
+    def code(self, title: str, code: str, language: str | None = None) -> Markup:
         """Write a block of text to copy, an example, a command or an issue, with the button that
         copies it."""
         copy = button(self("copy"), data_copy=True, data_done=self("copied"))
