@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -35,6 +36,25 @@ def conclusion_html(
             bullets((unbroken(words.note(note)) for note in weighed), "gs-weighed"),
         )
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Concluded:
+    """A conclusion in words: its first sentence, the others, and what was weighed."""
+
+    first: str
+    rest: str
+    weighed: tuple[str, ...]
+
+
+def concluded_of(
+    conclusion: Conclusion, words: Words, elsewhere: Collection[Note] = ()
+) -> Concluded:
+    """Return the conclusion, without what was weighed and is written `elsewhere`."""
+    rest = unbroken(told(conclusion.said[1:], words.note))
+    weighed = (note for note in conclusion.weighed if note not in elsewhere)
+    said = tuple(unbroken(words.note(note)) for note in weighed)
+    return Concluded(first_sentence(conclusion, words), rest, said)
 
 
 def first_sentence(conclusion: Conclusion, words: Words) -> str:

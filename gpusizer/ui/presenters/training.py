@@ -105,7 +105,7 @@ def bar_of(name: str, memory: TrainingMemory) -> MemoryBar:
         "activations": working,
         "overhead": overhead,
     }
-    return MemoryBar(el("strong", name), parts, memory.needed)
+    return MemoryBar(name, parts, memory.needed)
 
 
 def _capacities(report: TrainingReport) -> list[Capacity]:

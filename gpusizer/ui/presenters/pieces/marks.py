@@ -13,9 +13,6 @@ from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.ui.presenters.pieces.html import Child, el, join
 from gpusizer.ui.presenters.pieces.words import Words
 
-PARTS = ("weights", "kv_cache", "activations", "overhead")
-"""The parts of every memory bar, bottom to top."""
-
 
 def verdict_badge(verdict: Verdict, words: Words, note: str = "") -> Markup:
     """Write the verdict in words, or those of a note, coloured by severity."""
@@ -41,14 +38,6 @@ def provenance_legend(words: Words) -> Markup:
     return legend(
         (provenance_mark(kind.value, words), words(f"provenance.{kind.value}.long"))
         for kind in Provenance
-    )
-
-
-def parts_legend(words: Words, *extra: str) -> Markup:
-    """Write the colours of the memory bars and of `extra` parts."""
-    return legend(
-        (el("span", class_=f"gs-swatch gs-{part}"), words(f"part.{part}"))
-        for part in (*PARTS, *extra)
     )
 
 

@@ -6,25 +6,26 @@ without a value is an error instead of an empty text.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from gpusizer.ui.presenters.pieces.html import escape
+from gpusizer.ui.presenters.pieces.number_format import percent
 from gpusizer.ui.presenters.pieces.words import Words
 
 FOLDER = Path(__file__).resolve().parents[2] / "templates"
 
 
-def _inert(value: object) -> object:
+def _inert(value: object) -> Markup:
     """The value of an expression: markup as it is, nothing for None, any other text escaped."""
-    if value is None:
-        return Markup("")
-    return value if hasattr(value, "__html__") else escape(value)
+    return Markup() if value is None else escape(value)
 
 
-_TEMPLATES = Environment(
+TEMPLATES = Environment(
     loader=FileSystemLoader(FOLDER),
     autoescape=True,
     auto_reload=False,
@@ -33,8 +34,20 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     undefined=StrictUndefined,
 )
+TEMPLATES.filters["percent"] = percent
 
 
 def render(name: str, words: Words, **values: object) -> Markup:
     """Write a template with these values. Raises UndefinedError for a value that is missing."""
-    return Markup(_TEMPLATES.get_template(name).render(words=words, **values).strip())
+    return Markup(TEMPLATES.get_template(name).render(words=words, **values).strip())
+
+
+def piece(name: str, *values: object) -> Markup:
+    """Write a macro of `pieces.html`: a mark, or a cell of a table."""
+    return _piece(name)(*values)
+
+
+@cache
+def _piece(name: str) -> Callable[..., Markup]:
+    macro: Callable[..., Markup] = getattr(TEMPLATES.get_template("pieces.html").module, name)
+    return macro
