@@ -1,5 +1,4 @@
-"""The conclusion of an answer: its first sentence as the heading, the others and what was weighed
-below it."""
+"""The conclusion of an answer in words: its first sentence, the others, and what was weighed."""
 
 from __future__ import annotations
 
@@ -7,35 +6,11 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
 from gpusizer.advice.conclusion.clauses import Conclusion, told
 from gpusizer.core.messages import Note
-from gpusizer.ui.presenters.pieces.html import bullets, el, join
 from gpusizer.ui.presenters.pieces.words import Words
 
 _DATE = re.compile(r"\b20\d\d(-\d\d){1,2}\b")
-
-
-def conclusion_html(
-    conclusion: Conclusion,
-    words: Words,
-    *,
-    elsewhere: Collection[Note] = (),
-    beside: Markup | None = None,
-) -> Markup:
-    """Write the conclusion, `beside` it what illustrates it, and what was weighed without the
-    sentences that are written `elsewhere`."""
-    rest = told(conclusion.said[1:], words.note)
-    weighed = (note for note in conclusion.weighed if note not in elsewhere)
-    return join(
-        (
-            el("h2", first_sentence(conclusion, words), class_="gs-answer"),
-            el("p", unbroken(rest), class_="gs-why") if rest else None,
-            beside,
-            bullets((unbroken(words.note(note)) for note in weighed), "gs-weighed"),
-        )
-    )
 
 
 @dataclass(frozen=True, slots=True)

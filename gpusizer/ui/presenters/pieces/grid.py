@@ -12,6 +12,7 @@ from gpusizer.core.printable import printable
 from gpusizer.ui.presenters.pieces.addresses import question_href
 from gpusizer.ui.presenters.pieces.html import el, small
 from gpusizer.ui.presenters.pieces.number_format import DASH
+from gpusizer.ui.presenters.pieces.templates import piece
 from gpusizer.ui.presenters.pieces.words import Words
 
 Value = str | int | float | None
@@ -136,11 +137,6 @@ def known(value: float | None, write: Callable[[float], str]) -> str:
     return DASH if value is None else write(value)
 
 
-def named(name: str | Markup, detail: str | Markup) -> Markup:
-    """Write a name with small print below it."""
-    return el("div", el("strong", name), el("small", detail), class_="gs-named")
-
-
 def amount_cell(amount: str, *details: str) -> Markup:
     """Write an amount with small print below it."""
     return el("div", el("strong", amount), *map(small, details), class_="gs-number gs-named")
@@ -161,4 +157,4 @@ def gpu_cell(name: str, detail: str, slug: str, words: Words, rank: int | None =
         aria_label=words("pick.label", gpu=name),
     )
     number = None if rank is None else el("span", str(rank), class_="gs-rank")
-    return el("div", number, named(name, detail), link, class_="gs-gpu")
+    return el("div", number, piece("named", name, [detail]), link, class_="gs-gpu")

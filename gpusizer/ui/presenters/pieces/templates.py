@@ -6,9 +6,10 @@ without a value is an error instead of an empty text.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -17,6 +18,9 @@ from gpusizer.ui.presenters.pieces.html import escape
 from gpusizer.ui.presenters.pieces.number_format import percent
 from gpusizer.ui.presenters.pieces.words import Words
 
+_Row = TypeVar("_Row")
+Columns = Mapping[str, Callable[[_Row], str]]
+"""Columns of `table.html`: key of a heading, `page.column.<name>` -> writes the cell of a row."""
 FOLDER = Path(__file__).resolve().parents[2] / "templates"
 
 
