@@ -10,9 +10,10 @@ from markupsafe import Markup
 from gpusizer.advice.conclusion.clauses import boards_name
 from gpusizer.fit.losses import quality_at
 from gpusizer.memory.estimate import MemoryEstimate
+from gpusizer.quality.quality import Quality
 from gpusizer.ui.presenters.choices import KINDS, Tier
 from gpusizer.ui.presenters.options import pace
-from gpusizer.ui.presenters.pieces.losses import loss_mark, loss_sentence
+from gpusizer.ui.presenters.pieces.losses import loss_sentence
 from gpusizer.ui.presenters.pieces.templates import render
 from gpusizer.ui.presenters.pieces.words import Words
 
@@ -25,7 +26,7 @@ class Tile:
     bits: str
     total: str
     band: str
-    loss: Markup
+    quality: Quality
     kinds: tuple[tuple[str, str, str], ...]
 
 
@@ -44,7 +45,7 @@ def _tile(tier: Tier, words: Words) -> Tile:
         bits=words("bits", bits=words.number(estimate.quant.bits, "g")),
         total=words.amount(total.likely),
         band=words.amount_band(total),
-        loss=loss_mark(quality_at(estimate), words),
+        quality=quality_at(estimate),
         kinds=tuple(_kind(kind, tier, words) for kind in KINDS),
     )
 
