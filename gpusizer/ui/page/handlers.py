@@ -47,7 +47,6 @@ from gpusizer.ui.presenters.model_card import model_card_html
 from gpusizer.ui.presenters.pieces.addresses import question_href
 from gpusizer.ui.presenters.pieces.errors import error_html
 from gpusizer.ui.presenters.pieces.grid import grid_update
-from gpusizer.ui.presenters.pieces.html import join
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.serving_plan import serving_plan_html
 from gpusizer.ui.presenters.share import download
@@ -301,7 +300,7 @@ class Handlers(TabHandlers):
         first: View = "cards" if state.own_gpus or is_on_own else "ranking"
         answer = answer_html(result, self.words, first)
         memory = memory_html(result.report, result.tiers, self.words, result.cards)
-        facts = join((facts_html(profile, self.words), said))
+        facts = facts_html(profile, self.words) + said
         return {"answer": answer, "memory": memory, "facts": facts}
 
     def _ranking(self, report: Report) -> Shown:

@@ -29,7 +29,6 @@ from gpusizer.ui.presenters.figures import (
     held,
 )
 from gpusizer.ui.presenters.options import Option, best_to_buy, other_choices
-from gpusizer.ui.presenters.pieces.html import choices
 from gpusizer.ui.presenters.pieces.templates import render
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.serving_plan import in_order, workload_to_start
@@ -96,15 +95,9 @@ def answer_html(answer: PageAnswer, words: Words, first: View = "ranking") -> Ma
         advice=advice_of(answer, words),
         notes=[words.note(note) for note in answer.report.notes],
         share=share_html(words),
-        views=views_html(first, words),
+        views=VIEWS,
+        first=first,
     )
-
-
-def views_html(first: View, words: Words) -> Markup:
-    """Write the buttons that show a view each (`ui/page/scripts/views.js`); `first` is shown until
-    the visitor chooses another."""
-    named: dict[str, str] = {view: words(f"view.{view}") for view in VIEWS}
-    return choices("view", named, words("views"), class_="gs-views", data_first=first)
 
 
 def advice_of(answer: PageAnswer, words: Words) -> Advice:

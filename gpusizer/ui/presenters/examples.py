@@ -7,28 +7,21 @@ from markupsafe import Markup
 from gpusizer.ui.presenters.answer import advice_of
 from gpusizer.ui.presenters.choices import PageAnswer
 from gpusizer.ui.presenters.pieces.addresses import question_href
-from gpusizer.ui.presenters.pieces.html import el, join
-from gpusizer.ui.presenters.pieces.templates import render
+from gpusizer.ui.presenters.pieces.templates import piece, render
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.tab_examples import QUESTIONS, Examples
 
 
 def links_html(examples: Examples, words: Words) -> Markup:
     """Write links that answer an example."""
-    links = [
-        el("a", name, href=question_href(query, words.language), class_="gs-try")
-        for name, query in examples.items()
-    ]
-    return el("div", el("span", words("try"), class_="gs-small"), join(links), class_="gs-chips")
+    hrefs = {name: question_href(query, words.language) for name, query in examples.items()}
+    return piece("links", words("try"), hrefs)
 
 
 def tab_html(name: str, examples: Examples, words: Words) -> Markup:
     """Write what an empty tab shows: what it answers, and examples."""
-    return el(
-        "section",
-        el("div", el("p", words(f"{name}.empty")), links_html(examples, words), class_="gs-empty"),
-        class_="gs-section",
-    )
+    links = links_html(examples, words)
+    return render("empty_tab.html", words, said=words(f"{name}.empty"), links=links)
 
 
 def sample_html(answer: PageAnswer, words: Words) -> Markup:
